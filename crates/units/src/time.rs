@@ -1,0 +1,247 @@
+//! Points in time and lengths of time at a fixed resolution.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use std::str::FromStr;
+
+use crate::parse::{self, ParseError};
+
+/// A point in time: ticks since an epoch that the driver chooses, `TICKS` of them a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant<const TICKS: u64>(u64);
+
+/// A length of time, never negative, `TICKS` ticks a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Duration<const TICKS: u64>(u64);
+
+impl<const TICKS: u64> Instant<TICKS> {
+    /// The epoch.
+    pub const ZERO: Self = Self(0);
+    /// Later than anything that happens: the deadline of a timer that is not set.
+    pub const NEVER: Self = Self(u64::MAX);
+
+    /// The instant `ticks` after the epoch.
+    pub const fn from_ticks(ticks: u64) -> Self {
+        Self(ticks)
+    }
+
+    /// Ticks since the epoch.
+    pub const fn ticks(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds since the epoch, for printing and for laws that compute in floats.
+    pub fn as_secs_f64(self) -> f64 {
+        Duration::<TICKS>(self.0).as_secs_f64()
+    }
+
+    /// Time since `earlier`; zero if `earlier` is in fact later.
+    pub const fn since(self, earlier: Self) -> Duration<TICKS> {
+        Duration(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The instant `span` later, or [`Instant::NEVER`] where that does not fit.
+    pub const fn saturating_add(self, span: Duration<TICKS>) -> Self {
+        Self(self.0.saturating_add(span.0))
+    }
+
+    /// The same instant at another resolution, rounded to the nearest tick.
+    pub const fn rescale<const TO: u64>(self) -> Instant<TO> {
+        if self.0 == u64::MAX { Instant::NEVER } else { Instant(Duration::<TICKS>(self.0).rescale::<TO>().0) }
+    }
+}
+
+impl<const TICKS: u64> Duration<TICKS> {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+    /// The longest span.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// A span of `ticks`.
+    pub const fn from_ticks(ticks: u64) -> Self {
+        Self(ticks)
+    }
+
+    /// A span of whole seconds.
+    ///
+    /// # Panics
+    /// If it does not fit: a constant that is too long is a mistake in the program.
+    pub const fn from_secs(secs: u64) -> Self {
+        Self(secs.checked_mul(TICKS).expect("seconds fit the resolution"))
+    }
+
+    /// A span of whole milliseconds.
+    ///
+    /// # Panics
+    /// If it does not fit.
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis.checked_mul(TICKS / 1000).expect("milliseconds fit the resolution"))
+    }
+
+    /// A span of whole microseconds.
+    ///
+    /// # Panics
+    /// If it does not fit.
+    pub const fn from_micros(micros: u64) -> Self {
+        Self(micros.checked_mul(TICKS / 1_000_000).expect("microseconds fit the resolution"))
+    }
+
+    /// The span nearest to `secs` seconds. Negative and NaN become zero, what is too long becomes [`Duration::MAX`]: float to
+    /// integer casts saturate.
+    pub fn from_secs_f64(secs: f64) -> Self {
+        Self((secs * TICKS as f64).round() as u64)
+    }
+
+    /// Length in ticks.
+    pub const fn ticks(self) -> u64 {
+        self.0
+    }
+
+    /// Length in seconds.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / TICKS as f64
+    }
+
+    /// Whether there is no time in it.
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The sum, or [`Duration::MAX`].
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The difference, or zero.
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// This span `factor` times, or [`Duration::MAX`].
+    pub const fn saturating_mul(self, factor: u64) -> Self {
+        Self(self.0.saturating_mul(factor))
+    }
+
+    /// The same length at another resolution, rounded to the nearest tick; the longest span where it does not fit.
+    pub const fn rescale<const TO: u64>(self) -> Duration<TO> {
+        let scaled = (self.0 as u128 * TO as u128 + TICKS as u128 / 2) / TICKS as u128;
+        Duration(if scaled > u64::MAX as u128 { u64::MAX } else { scaled as u64 })
+    }
+}
+
+impl<const TICKS: u64> Add<Duration<TICKS>> for Instant<TICKS> {
+    type Output = Self;
+    fn add(self, span: Duration<TICKS>) -> Self {
+        Self(self.0.checked_add(span.0).expect("an instant stays within the range of its resolution"))
+    }
+}
+
+impl<const TICKS: u64> AddAssign<Duration<TICKS>> for Instant<TICKS> {
+    fn add_assign(&mut self, span: Duration<TICKS>) {
+        *self = *self + span;
+    }
+}
+
+impl<const TICKS: u64> Sub<Duration<TICKS>> for Instant<TICKS> {
+    type Output = Self;
+    fn sub(self, span: Duration<TICKS>) -> Self {
+        Self(self.0.checked_sub(span.0).expect("no instant lies before the epoch"))
+    }
+}
+
+impl<const TICKS: u64> Sub for Instant<TICKS> {
+    type Output = Duration<TICKS>;
+    fn sub(self, earlier: Self) -> Duration<TICKS> {
+        Duration(self.0.checked_sub(earlier.0).expect("the earlier instant stands on the right"))
+    }
+}
+
+impl<const TICKS: u64> Add for Duration<TICKS> {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.checked_add(other.0).expect("the sum of two spans fits the resolution"))
+    }
+}
+
+impl<const TICKS: u64> AddAssign for Duration<TICKS> {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl<const TICKS: u64> Sub for Duration<TICKS> {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.checked_sub(other.0).expect("a span is not negative"))
+    }
+}
+
+impl<const TICKS: u64> SubAssign for Duration<TICKS> {
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+impl<const TICKS: u64> Mul<u64> for Duration<TICKS> {
+    type Output = Self;
+    fn mul(self, factor: u64) -> Self {
+        Self(self.0.checked_mul(factor).expect("a multiple of a span fits the resolution"))
+    }
+}
+
+impl<const TICKS: u64> Div<u64> for Duration<TICKS> {
+    type Output = Self;
+    fn div(self, divisor: u64) -> Self {
+        Self(self.0 / divisor)
+    }
+}
+
+/// The largest unit in which the span is at least one, with as many decimals as it needs: `100ms`, `1.5s`, `250ns`.
+impl<const TICKS: u64> fmt::Display for Duration<TICKS> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [("s", TICKS), ("ms", TICKS / 1000), ("us", TICKS / 1_000_000), ("ns", TICKS / 1_000_000_000)];
+        let &(name, unit) = units.iter().find(|&&(_, unit)| unit > 0 && self.0 >= unit).unwrap_or(if self.0 == 0 {
+            &("s", 1)
+        } else if TICKS > 1_000_000_000 {
+            &("ps", 1)
+        } else {
+            &("ns", 1)
+        });
+        f.pad(&format!("{}{name}", parse::decimal(self.0, unit)))
+    }
+}
+
+/// Seconds since the epoch, as [`Duration`] prints them.
+impl<const TICKS: u64> fmt::Display for Instant<TICKS> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::NEVER { f.pad("never") } else { Duration::<TICKS>(self.0).fmt(f) }
+    }
+}
+
+impl<const TICKS: u64> FromStr for Duration<TICKS> {
+    type Err = ParseError;
+
+    /// Reads a number and one of `s`, `ms`, `us`, `ns`, `ps`, `min`, `h`.
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        const UNITS: &[(&str, u128)] = &[
+            ("s", 1_000_000_000_000),
+            ("ms", 1_000_000_000),
+            ("us", 1_000_000),
+            ("µs", 1_000_000),
+            ("ns", 1000),
+            ("ps", 1),
+            ("min", 60_000_000_000_000),
+            ("h", 3_600_000_000_000_000),
+        ];
+        parse::quantity(text, "a length of time, such as \"100ms\"", UNITS, TICKS as u128, 1_000_000_000_000).map(Self)
+    }
+}
+
+impl<const TICKS: u64> FromStr for Instant<TICKS> {
+    type Err = ParseError;
+
+    /// Reads the time since the epoch as [`Duration`] does.
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        text.parse::<Duration<TICKS>>().map(|span| Self(span.0))
+    }
+}

@@ -1,0 +1,2 @@
+//! `cargo xtask`: everything that checks, measures or generates.
+fn main() {}
