@@ -1,5 +1,40 @@
 //! The TCP agents of ns-2.35 that the papers compared with, number for number.
+//!
+//! These are one-way agents: a [`Sender`] sends packets, a [`Sink`] answers them, everything is counted in packets from 0 and
+//! there is no handshake. The papers' numbers come from ns-2's quirks (a 10 ms clock whose phase is drawn at random, a SYN
+//! that is packet 0, a window that is checked as an integer, ACKs without delay), so each quirk is kept and named where it
+//! stands. The measure is exactness: `cargo xtask oracle` compares every packet with ns-2 itself.
+//!
+//! From the top:
+//!
+//! * [`Sender`] and [`Sink`] are what a simulator drives: `handle`, `handle_timeout`, `poll_transmit`, `poll_timeout`.
+//! * [`config`] is what a script can set.
+//! * `reno`, `newreno`, `sack`, `fack`, `vegas`, `fast_start`, `linux` hold one agent each, `composite` the loss policy that
+//!   ctcp-2019 puts on `sack`. The textbook laws they follow are those of `anabranch_cc`.
+//! * `core` is what they share, `rtt` its clock, `sacked` and `linux_scoreboard` the scoreboards.
+//! * [`random`] is ns-2's default random stream.
 
+mod composite;
+pub mod config;
+mod core;
+mod fack;
+mod fast_start;
+mod linux;
+mod linux_scoreboard;
+mod newreno;
 mod packet;
+pub mod random;
+mod reno;
+mod rtt;
+mod sack;
+mod sacked;
+mod sender;
+mod sink;
+mod vegas;
 
+pub use config::{Agent, SenderConfig, SinkConfig};
+pub use core::HEADER;
 pub use packet::{Kind, Packet, SackBlocks};
+pub use rtt::TICK;
+pub use sender::{Counters, Gauges, Sender};
+pub use sink::{Received, Sink};

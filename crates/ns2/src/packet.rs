@@ -14,6 +14,8 @@ pub struct Packet {
     pub seq: i32,
     /// When the packet was sent (ns-2's `ts_`).
     pub sent_at: SimTime,
+    /// When a packet of this sequence number was sent for the first time: what the papers measure delay from.
+    pub first_sent_at: SimTime,
     /// In an ACK, the `sent_at` of the packet that it answers (ns-2's `ts_echo_`).
     pub echo: SimTime,
     /// In an ACK of a SACK sink, the blocks above the cumulative acknowledgement.

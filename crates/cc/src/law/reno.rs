@@ -1,0 +1,112 @@
+//! Reno: the window arithmetic of standard TCP.
+//!
+//! ```text
+//! below ssthresh, each acknowledged segment:  w ← w + 1        (slow start)
+//! from ssthresh,  each acknowledged segment:  w ← w + 1/w      (congestion avoidance)
+//! loss by duplicate ACKs:                     ssthresh ← max(w/2, 2), w ← ssthresh
+//! timeout:                                    ssthresh ← max(w/2, 2), w ← 1
+//! ```
+//!
+//! Citation: rfc-5681; rfc-3465 for counting segments instead of ACKs, rfc-6928 for the initial window.
+//!
+//! Differs from rfc-5681 in:
+//! * It halves the window, not FlightSize. The two agree while the window is full, and a window that is not full does not
+//!   grow ([`Limit::Application`]).
+//! * Slow start counts all segments that an ACK covers (rfc-3465 with no limit L): a receiver or a NIC that merges ACKs does
+//!   not slow the start down. The driver paces what this lets out.
+//! * No inflation by three segments and by duplicate ACKs: the transport counts what is in flight (rfc-6675), which does
+//!   the same.
+
+use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Signal, WINDOW_MIN};
+use crate::registry::{Conduct, INITIAL_WINDOW, LossResponse, Row, Settings};
+
+pub(crate) const ROW: Row = Row {
+    name: "reno",
+    summary: "standard TCP: one segment more per round, half on loss",
+    citation: "rfc-5681, rfc-3465, rfc-6928",
+    parameters: &[INITIAL_WINDOW],
+    conduct: Conduct { window_min: SSTHRESH_MIN, timeout_window_max: WINDOW_MIN, loss: LossResponse::Shrinks },
+    make: |settings| Box::new(Reno::new(settings)),
+};
+
+/// The least slow-start threshold in segments (rfc-5681 eq. 4).
+pub const SSTHRESH_MIN: f64 = 2.0;
+
+/// The window one acknowledged segment later, in slow start.
+pub fn slow_start(window: f64) -> f64 {
+    window + 1.0
+}
+
+/// The window one acknowledged segment later, in congestion avoidance (rfc-5681 eq. 3, in segments).
+pub fn congestion_avoidance(window: f64) -> f64 {
+    window + 1.0 / window
+}
+
+/// The slow-start threshold after a loss (rfc-5681 eq. 4 with the window for FlightSize).
+pub fn halve(window: f64) -> f64 {
+    (window / 2.0).max(SSTHRESH_MIN)
+}
+
+/// The window after an ACK for `acked` segments: slow start up to `ssthresh`, congestion avoidance with what remains.
+pub fn advance(window: f64, ssthresh: f64, acked: f64) -> f64 {
+    let below = (ssthresh - window).clamp(0.0, acked);
+    let window = window + below;
+    window + (acked - below) / window
+}
+
+/// Standard TCP's window for one path.
+#[derive(Clone, Debug)]
+pub struct Reno {
+    /// Segments; finite, at least [`WINDOW_MIN`].
+    window: f64,
+    /// Segments; infinite before the first loss.
+    ssthresh: f64,
+    window_initial: f64,
+}
+
+impl Reno {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let window_initial = settings.number(INITIAL_WINDOW.name);
+        Self { window: window_initial, ssthresh: f64::INFINITY, window_initial }
+    }
+}
+
+impl Controller for Reno {
+    fn on_ack(&mut self, _path: &PathView, ack: &Ack) {
+        if ack.phase == Phase::Open && ack.limit == Limit::Window {
+            self.window = advance(self.window, self.ssthresh, ack.newly_acked);
+        }
+    }
+
+    fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
+        self.ssthresh = halve(self.window);
+        self.window = match loss.signal {
+            Signal::Timeout => WINDOW_MIN,
+            // A window that is already below two segments stays there.
+            Signal::DupAcks | Signal::Ecn => self.window.min(self.ssthresh),
+        };
+    }
+
+    fn on_restart(&mut self, _path: &PathView, restart: Restart) {
+        match restart {
+            Restart::Established | Restart::AfterTimeout => {}
+            // [rfc-5681] sec. 4.1: "TCP SHOULD set cwnd to no more than RW = min(IW, cwnd)".
+            Restart::Idle => self.window = self.window.min(self.window_initial),
+            Restart::PathChanged => {
+                (self.window, self.ssthresh) = (self.window_initial, f64::INFINITY);
+            }
+        }
+    }
+
+    fn window(&self) -> f64 {
+        self.window
+    }
+
+    fn gauges(&self, gauges: &mut Gauges) {
+        gauges.show("window", self.window);
+        gauges.show("ssthresh", self.ssthresh);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! A flow for tests: a controller, a clock and the bookkeeping that a transport would do, so that a test reads as a dialogue.
+
+use anabranch_units::{Bytes, Span, Time};
+
+use crate::controller::{
+    Ack, Cause, Controller, Departure, Gauges, Limit, Loss, PathView, Phase, Restart, Round, Signal,
+};
+use crate::registry::{self, Settings};
+
+/// One path whose every window is sent at once and acknowledged segment by segment, one RTT later.
+pub(crate) struct Flow {
+    pub(crate) controller: Box<dyn Controller>,
+    pub(crate) now: Time,
+    pub(crate) rtt: Span,
+    pub(crate) phase: Phase,
+    pub(crate) limit: Limit,
+    rtt_min: Span,
+    rounds: u64,
+}
+
+impl Flow {
+    /// A flow under the law `name`, set by `pairs`, on a path of 100 ms.
+    #[track_caller]
+    pub(crate) fn new(name: &str, pairs: &[(&str, &str)]) -> Self {
+        let row = registry::find(name).unwrap();
+        let controller = row.build(&Settings::parse(row, pairs.iter().copied()).unwrap());
+        let rtt = Span::from_millis(100);
+        let (phase, limit) = (Phase::Open, Limit::Window);
+        Self { controller, now: Time::from_ticks(1_000_000_000), rtt, phase, limit, rtt_min: rtt, rounds: 0 }
+    }
+
+    pub(crate) fn window(&self) -> f64 {
+        self.controller.window()
+    }
+
+    #[track_caller]
+    pub(crate) fn gauge(&self, name: &str) -> f64 {
+        let mut gauges = Gauges::default();
+        self.controller.gauges(&mut gauges);
+        gauges.value(name).unwrap_or_else(|| panic!("there is a gauge `{name}`"))
+    }
+
+    /// One ACK for `newly_acked` segments, now.
+    pub(crate) fn ack(&mut self, newly_acked: f64) {
+        self.rtt_min = self.rtt_min.min(self.rtt);
+        let ack = Ack {
+            newly_acked,
+            rtt: Some(self.rtt),
+            arrival: self.now,
+            departure: self.departure(),
+            limit: self.limit,
+            phase: self.phase,
+        };
+        self.controller.on_ack(&self.view(), &ack);
+    }
+
+    /// One round: an RTT passes, within it each segment of the window is acknowledged by itself, then the round ends.
+    pub(crate) fn round(&mut self) {
+        let acks = self.window() as u64;
+        let begin = self.now;
+        for ack in 1..=acks {
+            self.now = begin + Span::from_ticks(self.rtt.ticks() * ack / acks);
+            self.ack(1.0);
+        }
+        let round = Round {
+            count: self.rounds,
+            elapsed: self.rtt,
+            acked: acks as f64,
+            rtt_min: Some(self.rtt),
+            rtt_mean: Some(self.rtt),
+        };
+        self.rounds += 1;
+        self.controller.on_round(&self.view(), &round);
+    }
+
+    pub(crate) fn rounds(&mut self, count: u32) {
+        (0..count).for_each(|_| self.round());
+    }
+
+    /// A loss by duplicate ACKs and the recovery from it, without time passing.
+    pub(crate) fn lose(&mut self, cause: Cause) {
+        self.loss(Signal::DupAcks, cause);
+        self.controller.on_recovered(&self.view());
+    }
+
+    pub(crate) fn timeout(&mut self) {
+        self.loss(Signal::Timeout, Cause::Unknown);
+    }
+
+    pub(crate) fn loss(&mut self, signal: Signal, cause: Cause) {
+        let loss = Loss { signal, cause, lost: 1.0, departure: self.departure() };
+        self.controller.on_loss(&self.view(), &loss);
+    }
+
+    pub(crate) fn restart(&mut self, restart: Restart) {
+        self.controller.on_restart(&self.view(), restart);
+    }
+
+    pub(crate) fn view(&self) -> PathView {
+        PathView {
+            now: self.now,
+            flight: self.window(),
+            mss: Bytes::new(1000),
+            rtt_smoothed: Some(self.rtt),
+            rtt_min: Some(self.rtt_min),
+        }
+    }
+
+    fn departure(&self) -> Departure {
+        Departure { time: self.now - self.rtt, window: self.window(), flight: self.window() }
+    }
+}
+
+/// Expected and got, with a relative tolerance.
+#[track_caller]
+pub(crate) fn assert_near(got: f64, expected: f64, tolerance: f64) {
+    let error = (got - expected).abs() / expected.abs();
+    assert!(error <= tolerance, "expected {expected} within {tolerance}, got {got}: off by {error:.3e}");
+}

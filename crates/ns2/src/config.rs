@@ -1,0 +1,182 @@
+//! What an ns-2 script sets on a sender and its sink before it starts.
+
+use anabranch_units::SimSpan;
+
+/// The senders of ns-2.35 that the papers used, and Composite TCP on top of SACK.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Agent {
+    /// `Agent/TCP/Reno`.
+    Reno,
+    /// `Agent/TCP/Newreno`.
+    NewReno(NewRenoOptions),
+    /// `Agent/TCP/Sack1`.
+    Sack,
+    /// `Agent/TCP/Fack`.
+    Fack,
+    /// `Agent/TCP/Vegas`.
+    Vegas(VegasOptions),
+    /// `Agent/TCP/FS`: Tahoe with fast start.
+    FastStart,
+    /// `Agent/TCP/Linux` without `select_ca`.
+    Linux,
+    /// `Agent/TCP/Sack1` with the loss policy of ctcp-2019.
+    Composite(CompositeOptions),
+}
+
+/// What old versions of ns did otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewRenoOptions {
+    /// Restart the retransmission timer only for the first partial ACK of an episode (ns-2's `newreno_changes1_`, the
+    /// "impatient" variant of RFC 6582). On in 2.35, off in old ns.
+    pub impatient: bool,
+}
+
+impl Default for NewRenoOptions {
+    fn default() -> Self {
+        Self { impatient: true }
+    }
+}
+
+/// Vegas' bounds on the packets that it keeps queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VegasOptions {
+    /// Below this many queued packets the window grows (`v_alpha_`).
+    pub alpha: i32,
+    /// Above this many it shrinks (`v_beta_`).
+    pub beta: i32,
+    /// Above this many slow start ends (`v_gamma_`).
+    pub gamma: i32,
+}
+
+impl Default for VegasOptions {
+    fn default() -> Self {
+        Self { alpha: 1, beta: 3, gamma: 1 }
+    }
+}
+
+/// The readings of ctcp-2019: its text leaves three choices open. The default, (1, 1, 2) in our notes, fits its tables best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompositeOptions {
+    /// Which SACK pattern says "random".
+    pub holes: HoleTest,
+    /// Which RTT confirms it.
+    pub rtt: RttTest,
+    /// What duplicate ACKs do after a loss that was found to be random.
+    pub send: SendRule,
+}
+
+impl Default for CompositeOptions {
+    fn default() -> Self {
+        Self { holes: HoleTest::AtThirdDuplicate, rtt: RttTest::Coarse, send: SendRule::OnePerDuplicate }
+    }
+}
+
+/// Which SACK pattern says that a loss is random.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HoleTest {
+    /// Any.
+    Ignored,
+    /// One hole only at the third duplicate ACK.
+    AtThirdDuplicate,
+    /// The same, and a second hole that shows later in the same window takes it back: halve and recover as SACK does.
+    WholeWindow,
+}
+
+/// Which RTT confirms that a loss is random.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RttTest {
+    /// Any.
+    Ignored,
+    /// The last sample of the coarse clock is at most the smoothed one, in whole ticks.
+    Coarse,
+    /// The delay of the very duplicate ACK, measured finely, is at most the smoothed RTT.
+    Fine,
+}
+
+/// What duplicate ACKs do after a loss that was found to be random.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendRule {
+    /// Nothing: the window stands until the hole is filled.
+    Nothing,
+    /// The window is shifted by the duplicates counted, so that what they delivered is replaced.
+    ReplaceDelivered,
+    /// Each further one sends one new packet.
+    OnePerDuplicate,
+}
+
+/// Everything about a sender that a script can set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SenderConfig {
+    /// Which agent.
+    pub agent: Agent,
+    /// Bytes of payload in a packet (`packetSize_`). All agents but Vegas add 40 bytes of headers.
+    pub payload: u32,
+    /// Receiver's window in packets (`window_`): the bound on the congestion window and the first `ssthresh`.
+    pub window: f64,
+    /// Congestion window after the SYN is acknowledged (`windowInit_`).
+    pub window_initial: f64,
+    /// Lower bound of the retransmission timeout (`minrto_`).
+    pub rto_min: SimSpan,
+    /// Packets that may leave back to back on one ACK (`maxburst_`); 0 is no limit.
+    pub burst_max: u32,
+    /// Whether halving keeps fractions of a packet (`precisionReduce_`). On in 2.35, off in old ns.
+    pub precise_halving: bool,
+    /// Phase of the coarse clock, below one tick (`boot_time_`).
+    pub clock_phase: SimSpan,
+}
+
+impl SenderConfig {
+    /// The defaults of ns-2.35, with the clock at phase zero.
+    pub fn new(agent: Agent) -> Self {
+        Self {
+            agent,
+            payload: 1000,
+            window: 20.0,
+            window_initial: 2.0,
+            rto_min: SimSpan::from_millis(200),
+            burst_max: 0,
+            precise_halving: true,
+            clock_phase: SimSpan::ZERO,
+        }
+    }
+
+    /// Bytes on the wire of a data packet.
+    pub fn packet_size(&self) -> u32 {
+        match self.agent {
+            Agent::Vegas(_) => self.payload,
+            _ => self.payload + crate::HEADER,
+        }
+    }
+}
+
+impl Agent {
+    /// How many numbers the creation of such an agent takes from ns-2's default stream: each resets its clock's phase once,
+    /// Vegas twice. The start of the simulation resets every agent once more.
+    pub fn draws_at_creation(&self) -> usize {
+        if matches!(self, Self::Vegas(_)) { 2 } else { 1 }
+    }
+
+    /// Whether the papers' scripts give it a sink that reports SACK blocks.
+    pub fn wants_sack(&self) -> bool {
+        matches!(self, Self::Sack | Self::Fack | Self::Linux | Self::Composite(_))
+    }
+}
+
+/// The sinks of ns-2.35.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SinkConfig {
+    /// Whether ACKs carry SACK blocks (`Agent/TCPSink/Sack1`).
+    pub sack: bool,
+    /// How long an ACK may wait for a second packet (`interval_` of the `DelAck` sinks); `None` acknowledges each at once.
+    pub delay: Option<SimSpan>,
+}
+
+impl SinkConfig {
+    /// `interval_` of ns-2's delayed-ACK sinks.
+    pub const DELAY: SimSpan = SimSpan::from_millis(100);
+
+    /// The sink that acknowledges each packet at once, with SACK blocks if `agent` reads them.
+    pub fn for_agent(agent: &Agent) -> Self {
+        Self { sack: agent.wants_sack(), delay: None }
+    }
+}

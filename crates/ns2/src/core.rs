@@ -1,0 +1,364 @@
+//! What all one-way TCP senders of ns-2 share: sequence numbers, window, timer, output (its `TcpAgent`).
+//!
+//! Everything is counted in packets. There is no handshake: a 40-byte SYN is packet 0, sent when the flow starts. The window
+//! is 1 until it is acknowledged.
+
+use std::collections::VecDeque;
+
+use anabranch_cc::law::reno;
+use anabranch_units::{SimSpan, SimTime};
+
+use crate::config::SenderConfig;
+use crate::packet::{Kind, Packet, SackBlocks};
+use crate::rtt::{Deviation, RttEstimator};
+use crate::sender::Counters;
+
+/// Headers of TCP and IP in bytes (ns-2's `tcpip_base_hdr_size_`): what a SYN and an ACK without blocks weigh.
+pub const HEADER: u32 = 40;
+
+/// Third duplicate ACK: fast retransmit (`numdupacks_`).
+pub(crate) const DUPLICATES: i32 = 3;
+
+/// ns-2 knows no endless source: this many packets (`TCP_MAXSEQ`) stand for one.
+const ENDLESS: i32 = 1 << 30;
+
+/// Upper bound of the retransmission timeout (`maxrto_`); twice that in the Linux agent.
+const RTO_MAX: SimSpan = SimSpan::from_secs(60);
+
+/// Why the window last changed other than by ACKs (`last_cwnd_action_`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LastAction {
+    None,
+    FastRetransmit,
+    Timeout,
+    /// Fast recovery was left.
+    Recovered,
+}
+
+/// What a reduction does to the window; all but the last two also touch `ssthresh`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reduction {
+    /// `ssthresh` and window to half.
+    Halve,
+    /// `ssthresh` to half, window to one packet.
+    HalveAndRestart,
+    /// Window to one packet.
+    Restart,
+    /// Window to the initial one.
+    Initial,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Core {
+    pub(crate) config: SenderConfig,
+    pub(crate) now: SimTime,
+    /// Next packet to send (`t_seqno_`); a timeout pulls it back.
+    pub(crate) next: i32,
+    /// First packet that the application has not produced (`curseq_`).
+    pub(crate) produced: i32,
+    /// Highest cumulative ACK (`highest_ack_`), -1 before the first.
+    pub(crate) highest_ack: i32,
+    /// The same, but frozen during the recovery of some agents (`last_ack_`).
+    pub(crate) last_ack: i32,
+    /// Cumulative ACK before the last one (`prev_highest_ack_`).
+    pub(crate) previous_ack: i32,
+    /// Highest packet sent (`maxseq_`), -1 before the first.
+    pub(crate) max_seq: i32,
+    /// Highest packet sent when recovery began (`recover_`).
+    pub(crate) recover: i32,
+    pub(crate) duplicates: i32,
+    pub(crate) window: f64,
+    /// By how much duplicate ACKs inflate the window of the Reno family (`dupwnd_`), 0 elsewhere.
+    pub(crate) inflation: i32,
+    /// An integer, as in ns-2.
+    pub(crate) ssthresh: i32,
+    pub(crate) last_action: LastAction,
+    pub(crate) rtt: RttEstimator,
+    /// The packet that is being timed and when it left (`rtt_active_`, `rtt_seq_`, `rtt_ts_`).
+    timed: Option<(i32, SimTime)>,
+    /// Highest packet that was ever timed: none is timed twice (Karn).
+    timed_max: i32,
+    pub(crate) rto_deadline: SimTime,
+    /// When the first packet was sent (`firstsent_`), or the last attempt of it.
+    pub(crate) first_sent: SimTime,
+    window_initial: f64,
+    /// First transmissions of `highest_ack + 1 ..= max_seq`.
+    first_sent_at: VecDeque<SimTime>,
+    first_sent_base: i32,
+    pub(crate) counters: Counters,
+    out: VecDeque<Packet>,
+}
+
+impl Core {
+    pub(crate) fn new(config: SenderConfig) -> Self {
+        let linux = matches!(config.agent, crate::config::Agent::Linux);
+        let (deviation, rto_max) =
+            if linux { (Deviation::Damped, RTO_MAX * 2) } else { (Deviation::Symmetric, RTO_MAX) };
+        Self {
+            config,
+            now: SimTime::ZERO,
+            next: 0,
+            produced: 0,
+            highest_ack: -1,
+            last_ack: -1,
+            previous_ack: -1,
+            max_seq: -1,
+            recover: 0,
+            duplicates: 0,
+            // `syn_` and `delay_growth_`: one packet until the SYN is acknowledged. The Linux agent starts at once.
+            window: if linux { config.window_initial } else { 1.0 },
+            inflation: 0,
+            ssthresh: config.window as i32,
+            last_action: LastAction::None,
+            rtt: RttEstimator::new(config.clock_phase, config.rto_min, rto_max, deviation),
+            timed: None,
+            timed_max: -1,
+            rto_deadline: SimTime::NEVER,
+            first_sent: SimTime::ZERO,
+            window_initial: config.window_initial,
+            first_sent_at: VecDeque::new(),
+            first_sent_base: 0,
+            counters: Counters::default(),
+            out: VecDeque::new(),
+        }
+    }
+
+    /// The application produces `packets` more, or an endless supply.
+    pub(crate) fn produce(&mut self, packets: Option<i32>) {
+        self.produced = match packets {
+            Some(packets) => self.produced.saturating_add(packets).min(ENDLESS),
+            None => ENDLESS,
+        };
+    }
+
+    /// The application stops: what was never sent is not sent any more (`advance 0`).
+    pub(crate) fn stop(&mut self) {
+        self.produced = self.max_seq;
+    }
+
+    /// Window in whole packets, inflated and bounded by the receiver's.
+    pub(crate) fn usable_window(&self) -> i32 {
+        (self.window as i32 + self.inflation).min(self.receiver_window())
+    }
+
+    /// The same with its fraction (`windowd()`).
+    pub(crate) fn precise_window(&self) -> f64 {
+        (self.window + f64::from(self.inflation)).min(self.config.window)
+    }
+
+    pub(crate) fn receiver_window(&self) -> i32 {
+        self.config.window as i32
+    }
+
+    pub(crate) fn initial_window(&self) -> f64 {
+        self.window_initial
+    }
+
+    /// Grows the window for one ACK of new data (`opencwnd`).
+    pub(crate) fn open_window(&mut self) {
+        self.window = if self.window < f64::from(self.ssthresh) {
+            reno::slow_start(self.window)
+        } else {
+            reno::congestion_avoidance(self.window)
+        };
+    }
+
+    /// Reduces window and `ssthresh` (`slowdown`), starting from the window `precise`, of which `whole` packets are usable.
+    pub(crate) fn reduce_from(&mut self, reduction: Reduction, precise: f64, whole: i32) {
+        let half = if self.config.precise_halving { precise / 2.0 } else { f64::from(whole / 2) };
+        if matches!(reduction, Reduction::Halve | Reduction::HalveAndRestart) {
+            self.ssthresh = half as i32;
+        }
+        self.window = match reduction {
+            Reduction::Halve => half,
+            Reduction::HalveAndRestart | Reduction::Restart => 1.0,
+            Reduction::Initial => f64::from(self.window_initial as i32),
+        };
+        // Only `ssthresh` has a floor: a window of one packet that is halved sends nothing until it is timed out.
+        self.ssthresh = self.ssthresh.max(2);
+        self.counters.window_cuts += 1;
+    }
+
+    pub(crate) fn reduce(&mut self, reduction: Reduction) {
+        self.reduce_from(reduction, self.precise_window(), self.usable_window());
+    }
+
+    /// Sends packet `seq`, new or again (`output`).
+    pub(crate) fn output(&mut self, seq: i32) {
+        // A SYN is a bare header, and it precedes the application's data.
+        let size = if seq == 0 { HEADER } else { self.config.packet_size() };
+        if seq == 0 && self.max_seq == -1 {
+            self.produced = self.produced.saturating_add(1).min(ENDLESS);
+        }
+        let nothing_outstanding = self.highest_ack == self.max_seq;
+        self.emit(seq, size);
+        if self.rto_deadline == SimTime::NEVER || nothing_outstanding {
+            self.set_timer();
+        }
+    }
+
+    /// Puts packet `seq` on the wire and keeps the books, without touching the timer.
+    pub(crate) fn emit(&mut self, seq: i32, size: u32) {
+        self.counters.sent_packets += 1;
+        self.counters.sent_bytes += u64::from(size);
+        let first_sent_at = if seq > self.max_seq {
+            // A jump (after packets that only the receiver's report of them made known) leaves no hole in the deque.
+            while self.first_sent_base + (self.first_sent_at.len() as i32) < seq {
+                self.first_sent_at.push_back(self.now);
+            }
+            self.first_sent_at.push_back(self.now);
+            self.max_seq = seq;
+            if self.timed.is_none() && seq > self.timed_max {
+                self.timed = Some((seq, self.now));
+                self.timed_max = seq;
+            }
+            self.now
+        } else {
+            self.counters.retransmitted_packets += 1;
+            let index = usize::try_from(seq - self.first_sent_base).ok();
+            index.and_then(|index| self.first_sent_at.get(index)).copied().unwrap_or(self.now)
+        };
+        self.out.push_back(Packet {
+            kind: Kind::Data,
+            size,
+            seq,
+            sent_at: self.now,
+            first_sent_at,
+            echo: SimTime::ZERO,
+            sack: SackBlocks::default(),
+        });
+    }
+
+    /// Sends what the window allows (`send_much` of the agents without SACK), at most `burst` packets if that is not 0.
+    pub(crate) fn send_much(&mut self, burst: u32) {
+        if self.next == 0 {
+            self.first_sent = self.now;
+        }
+        let mut sent = 0;
+        while self.next <= self.highest_ack + self.usable_window() && self.next < self.produced {
+            self.output(self.next);
+            self.next += 1;
+            sent += 1;
+            if sent == burst {
+                break;
+            }
+        }
+    }
+
+    /// Limited transmit (RFC 3042): one new packet on the first and second duplicate ACK (`send_one`).
+    pub(crate) fn send_one(&mut self) {
+        if self.next <= self.highest_ack + self.receiver_window()
+            && self.next < self.produced
+            && f64::from(self.next) <= f64::from(self.highest_ack) + self.window + f64::from(self.duplicates)
+        {
+            self.output(self.next);
+            self.next += 1;
+        }
+    }
+
+    pub(crate) fn set_timer(&mut self) {
+        self.rto_deadline = self.now.saturating_add(self.rtt.timeout());
+    }
+
+    pub(crate) fn cancel_timer(&mut self) {
+        self.rto_deadline = SimTime::NEVER;
+    }
+
+    /// Restarts the timer after an ACK of `seq` if anything is left to wait for (`newtimer`).
+    pub(crate) fn restart_timer(&mut self, seq: i32) {
+        if self.next > seq || seq < self.max_seq || self.window < 1.0 {
+            self.set_timer();
+        } else {
+            self.cancel_timer();
+        }
+    }
+
+    /// Restarts the timer after a loss and stops timing a packet (`reset_rtx_timer`).
+    pub(crate) fn restart_timer_after_loss(&mut self, back_off: BackOff) {
+        if back_off == BackOff::Double {
+            self.rtt.back_off();
+        }
+        self.set_timer();
+        self.timed = None;
+    }
+
+    /// Resumes sending behind the last ACK: everything in flight is taken for lost.
+    pub(crate) fn go_back(&mut self) {
+        self.next = self.highest_ack + 1;
+    }
+
+    /// An ACK of new data: sequence numbers, RTT, timer (`newack`).
+    pub(crate) fn new_ack(&mut self, ack: &Packet) {
+        self.duplicates = 0;
+        self.last_ack = ack.seq;
+        self.previous_ack = self.highest_ack;
+        self.highest_ack = ack.seq;
+        self.next = self.next.max(ack.seq + 1);
+        self.forget_acked();
+        self.note_rtt(ack);
+        if let Some(sent) = self.timed_by(ack.seq) {
+            self.rtt.end_back_off();
+            self.rtt.sample(sent, self.now);
+        }
+        self.restart_timer(ack.seq);
+    }
+
+    /// If `seq` acknowledges the timed packet: when it left. Timing ends.
+    pub(crate) fn timed_by(&mut self, seq: i32) -> Option<SimTime> {
+        let (timed, sent) = self.timed?;
+        (seq >= timed).then(|| {
+            self.timed = None;
+            sent
+        })
+    }
+
+    /// Measures the RTT finely, for the report only: no ns-2 agent but Vegas looks at it.
+    pub(crate) fn note_rtt(&mut self, ack: &Packet) {
+        self.counters.rtt_samples += 1;
+        self.counters.rtt_sum = self.counters.rtt_sum.saturating_add(self.now.since(ack.echo));
+    }
+
+    /// Drops the first transmission times of what `highest_ack` covers.
+    pub(crate) fn forget_acked(&mut self) {
+        while self.first_sent_base <= self.highest_ack {
+            self.first_sent_at.pop_front();
+            self.first_sent_base += 1;
+        }
+    }
+
+    /// A timeout's effect on the window, the timer and the next packet (`TcpAgent::timeout` up to its `send_much`).
+    pub(crate) fn time_out(&mut self) {
+        self.window = self.window.max(1.0);
+        self.recover = self.max_seq;
+        if self.highest_ack == -1 && self.window_initial > 1.0 {
+            // The SYN was lost: no large initial window then (`bugfix_ss_`).
+            self.window_initial = 1.0;
+        }
+        if self.highest_ack == self.max_seq {
+            self.reduce(Reduction::Restart);
+            self.restart_timer_after_loss(BackOff::Keep);
+        } else {
+            self.counters.timeouts += 1;
+            self.last_action = LastAction::Timeout;
+            self.reduce(Reduction::HalveAndRestart);
+            self.restart_timer_after_loss(BackOff::Double);
+        }
+        self.go_back();
+        self.last_action = LastAction::Timeout;
+    }
+
+    pub(crate) fn in_flight(&self) -> i32 {
+        (self.next - self.highest_ack - 1).max(0)
+    }
+
+    pub(crate) fn poll_transmit(&mut self) -> Option<Packet> {
+        self.out.pop_front()
+    }
+}
+
+/// Whether a restart of the timer doubles it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BackOff {
+    Keep,
+    Double,
+}

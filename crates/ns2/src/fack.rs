@@ -1,0 +1,227 @@
+//! `Agent/TCP/Fack`: recovery steered by the *forward* ACK, the highest packet that the receiver is known to have
+//! (Mathis & Mahdavi 1996).
+//!
+//! What is in flight is what was sent above the forward ACK, plus what was resent. Three packets between the cumulative and
+//! the forward ACK are a loss. Holes are resent while the flight is below the window; a packet that was resent and is still
+//! missing when something sent after it arrives stops all sending until the timer fires.
+//!
+//! Differs from the paper in: ns-2's version drops the window to one packet on a loss and slow-starts to the halved
+//! threshold through the recovery; its *rampdown* is off by default and not built here; every ACK that is not in order
+//! feeds the RTT estimator, retransmissions included, and ends the back-off only through the timed packet.
+
+use std::collections::VecDeque;
+
+use crate::core::{BackOff, Core, DUPLICATES, LastAction, Reduction};
+use crate::packet::{Packet, SackBlocks};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Fack {
+    scoreboard: Scoreboard,
+    recovering: bool,
+    /// A retransmission was lost: nothing is sent until the timer fires (`timeout_`).
+    stalled: bool,
+    /// Highest packet that the receiver is known to have.
+    forward_ack: i32,
+    /// Resent packets thought to be in flight (`retran_data_`).
+    resent: i32,
+}
+
+impl Default for Fack {
+    fn default() -> Self {
+        Self { scoreboard: Scoreboard::default(), recovering: false, stalled: false, forward_ack: -1, resent: 0 }
+    }
+}
+
+impl Fack {
+    pub(crate) fn on_ack(&mut self, core: &mut Core, ack: &Packet) {
+        if self.recovering {
+            self.on_ack_in_recovery(core, ack);
+            self.send_much(core, core.config.burst_max);
+            return;
+        }
+        if ack.seq > core.last_ack && ack.sack.is_empty() {
+            core.new_ack(ack);
+            core.open_window();
+            self.forward_ack = core.last_ack;
+            self.forget();
+        } else if ack.seq >= core.last_ack {
+            self.resent -= self.scoreboard.update(core.highest_ack, &ack.sack);
+            self.on_out_of_order(core, ack);
+            core.duplicates = self.forward_ack - core.last_ack - 1;
+            if core.duplicates >= DUPLICATES {
+                self.enter_recovery(core);
+            }
+        }
+        if core.duplicates == 0 {
+            self.send_much(core, core.config.burst_max);
+        }
+    }
+
+    fn enter_recovery(&mut self, core: &mut Core) {
+        core.recover = core.next;
+        core.last_action = LastAction::FastRetransmit;
+        core.reduce(Reduction::HalveAndRestart);
+        core.restart_timer_after_loss(BackOff::Keep);
+        self.recovering = true;
+        self.scoreboard.mark_resent(core.last_ack + 1, core.next);
+        self.resent += 1;
+        core.output(core.last_ack + 1);
+    }
+
+    fn on_ack_in_recovery(&mut self, core: &mut Core, ack: &Packet) {
+        self.on_out_of_order(core, ack);
+        self.resent -= self.scoreboard.update(core.highest_ack, &ack.sack);
+        self.stalled |= self.scoreboard.lost_again(&ack.sack);
+        core.open_window();
+        if ack.sack.is_empty() && core.last_ack >= core.recover {
+            self.recovering = false;
+            self.forget();
+            core.duplicates = 0;
+        }
+    }
+
+    /// An ACK that leaves holes, or one in recovery (`oldack`), and the forward ACK that it tells.
+    fn on_out_of_order(&mut self, core: &mut Core, ack: &Packet) {
+        core.last_ack = ack.seq;
+        core.highest_ack = ack.seq;
+        self.forward_ack = self.forward_ack.max(core.highest_ack);
+        core.max_seq = core.max_seq.max(core.highest_ack);
+        core.next = core.next.max(ack.seq + 1);
+        core.forget_acked();
+        core.note_rtt(ack);
+        core.restart_timer(ack.seq);
+        if core.timed_by(ack.seq).is_some() {
+            core.rtt.end_back_off();
+        }
+        core.rtt.sample(ack.echo, core.now);
+        let highest_sacked = ack.sack.as_slice().iter().map(|&(_, right)| right - 1).max();
+        self.forward_ack = self.forward_ack.max(highest_sacked.unwrap_or(-1));
+        core.next = core.next.max(self.forward_ack + 1);
+    }
+
+    fn forget(&mut self) {
+        self.stalled = false;
+        self.scoreboard.clear();
+        self.resent = 0;
+    }
+
+    pub(crate) fn on_timeout(&mut self, core: &mut Core) {
+        // Recovery, if it is under way, goes on.
+        core.last_ack = core.last_ack.max(core.highest_ack);
+        self.forget();
+        core.last_action = LastAction::Timeout;
+        if core.highest_ack == core.max_seq {
+            core.reduce(Reduction::Initial);
+            core.restart_timer_after_loss(BackOff::Keep);
+        } else {
+            core.counters.timeouts += 1;
+            core.reduce(Reduction::HalveAndRestart);
+            core.restart_timer_after_loss(BackOff::Double);
+        }
+        self.forward_ack = core.last_ack;
+        core.next = core.last_ack + 1;
+        self.send_much(core, 0);
+    }
+
+    pub(crate) fn send_much(&mut self, core: &mut Core, burst: u32) {
+        let mut sent = 0;
+        while !self.stalled && core.next <= self.forward_ack + core.usable_window() - self.resent {
+            let seq = match self.scoreboard.next_hole() {
+                Some(hole) => {
+                    self.scoreboard.mark_resent(hole, core.next);
+                    self.resent += 1;
+                    hole
+                }
+                None => {
+                    let limited = self.recovering && core.next > core.highest_ack + core.receiver_window();
+                    if core.next >= core.produced || limited {
+                        break;
+                    }
+                    core.next += 1;
+                    core.next - 1
+                }
+            };
+            core.output(seq);
+            core.next = core.next.max(seq + 1);
+            sent += 1;
+            if sent == burst {
+                break;
+            }
+        }
+    }
+}
+
+/// One entry a packet, from the first unacknowledged one to the highest sacked one.
+#[derive(Clone, Debug, Default)]
+struct Scoreboard {
+    first: i32,
+    entries: VecDeque<Entry>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    sacked: bool,
+    resent: bool,
+    /// Next packet to send when this one was resent: if anything from there on arrives, the resent one is lost again.
+    next_when_resent: i32,
+}
+
+impl Scoreboard {
+    fn clear(&mut self) {
+        self.entries.clear();
+    }
+
+    /// Takes the blocks of an ACK; returns how many resent packets it accounts for.
+    fn update(&mut self, acked: i32, sack: &SackBlocks) -> i32 {
+        let mut accounted = 0;
+        while self.first <= acked
+            && let Some(entry) = self.entries.pop_front()
+        {
+            accounted += i32::from(entry.resent);
+            self.first += 1;
+        }
+        if self.entries.is_empty() && !sack.is_empty() {
+            self.first = acked + 1;
+            self.entries.push_back(Entry::default());
+        }
+        for &(left, right) in sack.as_slice() {
+            while self.first + (self.entries.len() as i32) < right {
+                self.entries.push_back(Entry::default());
+            }
+            for seq in left.max(self.first)..right {
+                let entry = &mut self.entries[(seq - self.first) as usize];
+                entry.sacked = true;
+                accounted += i32::from(std::mem::take(&mut entry.resent));
+            }
+        }
+        accounted
+    }
+
+    /// Whether a resent packet is still missing although something sent after it has arrived. It may be resent once more.
+    fn lost_again(&mut self, sack: &SackBlocks) -> bool {
+        let mut lost = false;
+        for &(_, right) in sack.as_slice() {
+            let below = (right - self.first).clamp(0, self.entries.len() as i32) as usize;
+            for entry in self.entries.iter_mut().take(below) {
+                if entry.resent && entry.next_when_resent < right {
+                    *entry = Entry { sacked: entry.sacked, ..Entry::default() };
+                    lost = true;
+                }
+            }
+        }
+        lost
+    }
+
+    fn next_hole(&self) -> Option<i32> {
+        let index = self.entries.iter().position(|entry| !entry.sacked && !entry.resent)?;
+        Some(self.first + index as i32)
+    }
+
+    fn mark_resent(&mut self, seq: i32, next: i32) {
+        let index = usize::try_from(seq - self.first).ok();
+        if let Some(entry) = index.and_then(|index| self.entries.get_mut(index)) {
+            entry.resent = true;
+            entry.next_when_resent = next;
+        }
+    }
+}

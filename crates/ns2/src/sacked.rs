@@ -1,0 +1,137 @@
+//! The scoreboard of ns-2's SACK sender: which packets above the cumulative ACK the receiver has, as disjoint intervals.
+
+use crate::packet::SackBlocks;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sacked {
+    /// Disjoint and not touching, in order; each `left..right`.
+    blocks: Vec<(i32, i32)>,
+    /// First packet above the cumulative ACK, when the scoreboard was last updated.
+    base: i32,
+    /// First packet that has not been resent in this episode.
+    resend_from: i32,
+}
+
+impl Sacked {
+    pub(crate) fn new() -> Self {
+        Self { blocks: vec![], base: -1, resend_from: -1 }
+    }
+
+    /// Forgets all blocks.
+    pub(crate) fn clear(&mut self) {
+        self.blocks.clear();
+        self.resend_from = -1;
+    }
+
+    /// Takes the blocks of an ACK; `acked` is the highest cumulative one. Returns whether it told anything new, which is what
+    /// makes it count as a duplicate.
+    pub(crate) fn update(&mut self, acked: i32, sack: &SackBlocks) -> bool {
+        let before = self.packets();
+        let mut changed = false;
+        if self.base <= acked {
+            self.base = acked + 1;
+            changed = !self.blocks.is_empty();
+            self.blocks.retain_mut(|(left, right)| {
+                *left = (*left).max(acked + 1);
+                left < right
+            });
+        }
+        for &(left, right) in sack.as_slice() {
+            self.insert(left, right);
+        }
+        changed || self.packets() != before
+    }
+
+    /// The next hole to resend: the first packet that is neither sacked nor resent and lies below a sacked one.
+    pub(crate) fn next_hole(&mut self) -> Option<i32> {
+        self.resend_from = self.resend_from.max(self.base);
+        for (index, &(left, right)) in self.blocks.iter().enumerate() {
+            if left > self.resend_from {
+                return Some(self.resend_from);
+            }
+            if right >= self.resend_from {
+                // What follows the last block is no hole.
+                if index + 1 == self.blocks.len() {
+                    return None;
+                }
+                self.resend_from = right;
+                return Some(right);
+            }
+        }
+        None
+    }
+
+    /// Notes that `seq` was resent.
+    pub(crate) fn mark_resent(&mut self, seq: i32) {
+        self.resend_from = self.resend_from.max(seq + 1);
+    }
+
+    /// How many separate holes lie between the cumulative ACK and the highest sacked packet.
+    pub(crate) fn holes(&self) -> usize {
+        let mut edge = self.base;
+        let mut holes = 0;
+        for &(left, right) in &self.blocks {
+            holes += usize::from(left > edge);
+            edge = right;
+        }
+        holes
+    }
+
+    fn packets(&self) -> i32 {
+        self.blocks.iter().map(|(left, right)| right - left).sum()
+    }
+
+    fn insert(&mut self, left: i32, right: i32) {
+        let first = self.blocks.partition_point(|block| block.1 < left);
+        let end = self.blocks.partition_point(|block| block.0 <= right);
+        let merged = match self.blocks.get(first..end) {
+            Some([only]) => (left.min(only.0), right.max(only.1)),
+            Some([low, .., high]) => (left.min(low.0), right.max(high.1)),
+            _ => (left, right),
+        };
+        self.blocks.splice(first..end, [merged]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sack(blocks: &[(i32, i32)]) -> SackBlocks {
+        let mut sack = SackBlocks::default();
+        blocks.iter().for_each(|&(left, right)| sack.push(left, right));
+        sack
+    }
+
+    #[test]
+    fn holes_come_in_order_and_once() {
+        let mut sacked = Sacked::new();
+        assert!(sacked.update(9, &sack(&[(16, 18), (12, 14)])));
+        assert_eq!(sacked.holes(), 2);
+        let mut resent = vec![];
+        while let Some(hole) = sacked.next_hole() {
+            resent.push(hole);
+            sacked.mark_resent(hole);
+        }
+        assert_eq!(resent, [10, 11, 14, 15]);
+    }
+
+    #[test]
+    fn an_ack_that_repeats_its_blocks_is_no_news() {
+        let mut sacked = Sacked::new();
+        assert!(sacked.update(9, &sack(&[(12, 14)])));
+        assert!(!sacked.update(9, &sack(&[(12, 14)])));
+        assert!(sacked.update(9, &sack(&[(12, 15)])));
+        assert!(!sacked.update(9, &sack(&[])));
+    }
+
+    #[test]
+    fn blocks_that_touch_become_one() {
+        let mut sacked = Sacked::new();
+        sacked.update(9, &sack(&[(12, 14), (16, 18)]));
+        sacked.update(9, &sack(&[(14, 16)]));
+        assert_eq!(sacked.holes(), 1);
+        sacked.update(13, &sack(&[]));
+        assert_eq!(sacked.holes(), 0, "the cumulative ACK has filled the only hole");
+    }
+}

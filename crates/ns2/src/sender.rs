@@ -1,0 +1,194 @@
+//! A sender: one of the agents around the core they share, with the four methods of a host.
+
+use anabranch_units::{SimSpan, SimTime};
+
+use crate::config::{Agent, SenderConfig};
+use crate::core::Core;
+use crate::fack::Fack;
+use crate::fast_start::FastStart;
+use crate::linux::Linux;
+use crate::newreno::NewReno;
+use crate::packet::Packet;
+use crate::reno::Reno;
+use crate::rtt::TICK;
+use crate::sack::Sack;
+use crate::vegas::Vegas;
+
+/// A one-way TCP sender of ns-2.35.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    core: Core,
+    variant: Variant,
+}
+
+#[derive(Clone, Debug)]
+enum Variant {
+    Reno(Reno),
+    NewReno(NewReno),
+    Sack(Sack),
+    Fack(Fack),
+    Vegas(Vegas),
+    FastStart(FastStart),
+    Linux(Linux),
+}
+
+/// What a sender has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets sent, again or not, the SYN included (`ndatapack_`).
+    pub sent_packets: u64,
+    /// The same in bytes on the wire.
+    pub sent_bytes: u64,
+    /// Packets sent again (`nrexmitpack_`).
+    pub retransmitted_packets: u64,
+    /// Reductions of the window (`ncwndcuts_`).
+    pub window_cuts: u64,
+    /// Retransmission timeouts with data outstanding (`nrexmit_`).
+    pub timeouts: u64,
+    /// Losses that Composite TCP took for random.
+    pub random_losses: u64,
+    /// RTTs measured: one per ACK of new data.
+    pub rtt_samples: u64,
+    /// Their sum.
+    pub rtt_sum: SimSpan,
+}
+
+/// The variables that a trace shows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gauges {
+    /// Congestion window in packets.
+    pub window: f64,
+    /// Slow start threshold in packets.
+    pub ssthresh: f64,
+    /// Last RTT in whole ticks of the coarse clock.
+    pub rtt: SimSpan,
+    /// Smoothed RTT in whole ticks of the coarse clock.
+    pub rtt_smoothed: SimSpan,
+    /// Least RTT, of the agents that keep one.
+    pub rtt_base: Option<SimSpan>,
+    /// Packets sent and not yet acknowledged, cumulatively.
+    pub in_flight: i32,
+}
+
+impl Sender {
+    /// A sender that has not started.
+    pub fn new(config: SenderConfig) -> Self {
+        let variant = match config.agent {
+            Agent::Reno => Variant::Reno(Reno::default()),
+            Agent::NewReno(options) => Variant::NewReno(NewReno::new(options)),
+            Agent::Sack => Variant::Sack(Sack::new(None)),
+            Agent::Composite(options) => Variant::Sack(Sack::new(Some(options))),
+            Agent::Fack => Variant::Fack(Fack::default()),
+            Agent::Vegas(options) => Variant::Vegas(Vegas::new(options, config.window)),
+            Agent::FastStart => Variant::FastStart(FastStart::default()),
+            Agent::Linux => Variant::Linux(Linux::new(&config)),
+        };
+        Self { core: Core::new(config), variant }
+    }
+
+    /// The application produces `packets` more, or as many as can be sent; what fits the window leaves now.
+    pub fn produce(&mut self, now: SimTime, packets: Option<u32>) {
+        self.core.now = now;
+        self.core.produce(packets.map(|packets| i32::try_from(packets).unwrap_or(i32::MAX)));
+        let burst = self.core.config.burst_max;
+        self.send_much(burst);
+    }
+
+    /// The application stops: nothing new is sent from now on.
+    pub fn stop(&mut self, now: SimTime) {
+        self.core.now = now;
+        self.core.stop();
+        let burst = self.core.config.burst_max;
+        self.send_much(burst);
+    }
+
+    /// An ACK arrived.
+    pub fn handle(&mut self, now: SimTime, ack: &Packet) {
+        let core = &mut self.core;
+        core.now = now;
+        match &mut self.variant {
+            Variant::Reno(reno) => reno.on_ack(core, ack),
+            Variant::NewReno(newreno) => newreno.on_ack(core, ack),
+            Variant::Sack(sack) => sack.on_ack(core, ack),
+            Variant::Fack(fack) => fack.on_ack(core, ack),
+            Variant::Vegas(vegas) => vegas.on_ack(core, ack),
+            Variant::FastStart(fast_start) => fast_start.on_ack(core, ack),
+            Variant::Linux(linux) => linux.on_ack(core, ack),
+        }
+    }
+
+    /// The time of [`Sender::poll_timeout`] has come.
+    pub fn handle_timeout(&mut self, now: SimTime) {
+        let core = &mut self.core;
+        if core.rto_deadline > now {
+            return;
+        }
+        core.now = now;
+        // A timer that fires is idle until it is set again: what is sent meanwhile sets it.
+        core.rto_deadline = SimTime::NEVER;
+        match &mut self.variant {
+            Variant::Reno(reno) => reno.on_timeout(core),
+            Variant::NewReno(newreno) => newreno.on_timeout(core),
+            Variant::Sack(sack) => sack.on_timeout(core),
+            Variant::Fack(fack) => fack.on_timeout(core),
+            Variant::Vegas(vegas) => vegas.on_timeout(core),
+            Variant::FastStart(fast_start) => fast_start.on_timeout(core),
+            Variant::Linux(linux) => linux.on_timeout(core),
+        }
+    }
+
+    /// The next packet to put on the wire.
+    pub fn poll_transmit(&mut self) -> Option<Packet> {
+        self.core.poll_transmit()
+    }
+
+    /// When [`Sender::handle_timeout`] wants to be called.
+    pub fn poll_timeout(&self) -> SimTime {
+        self.core.rto_deadline
+    }
+
+    /// Highest packet sent, -1 before the first: the papers' "delivered packets" (`maxseq_`).
+    pub fn max_seq(&self) -> i32 {
+        self.core.max_seq
+    }
+
+    /// Highest packet acknowledged cumulatively, -1 before the first (`ack_`).
+    pub fn acked_seq(&self) -> i32 {
+        self.core.highest_ack
+    }
+
+    /// What it has done so far.
+    pub fn counters(&self) -> Counters {
+        self.core.counters
+    }
+
+    /// Its variables now.
+    pub fn gauges(&self) -> Gauges {
+        let core = &self.core;
+        let ticks = |ticks: i32| TICK * u64::from(ticks.max(0).unsigned_abs());
+        let rtt_base = match &self.variant {
+            Variant::Vegas(vegas) => vegas.rtt_base(),
+            _ => None,
+        };
+        Gauges {
+            window: core.window,
+            ssthresh: f64::from(core.ssthresh),
+            rtt: ticks(core.rtt.rtt_ticks()),
+            rtt_smoothed: ticks(core.rtt.srtt_ticks()),
+            rtt_base,
+            in_flight: core.in_flight(),
+        }
+    }
+
+    fn send_much(&mut self, burst: u32) {
+        let core = &mut self.core;
+        match &mut self.variant {
+            Variant::Reno(_) | Variant::NewReno(_) => core.send_much(burst),
+            Variant::Sack(sack) => sack.send_much(core, burst),
+            Variant::Fack(fack) => fack.send_much(core, burst),
+            Variant::Vegas(vegas) => vegas.send_much(core, burst),
+            Variant::FastStart(fast_start) => fast_start.send_much(core, burst),
+            Variant::Linux(linux) => linux.send_much(core, burst),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The sinks: `Agent/TCPSink`, its `DelAck` and its `Sack1` variants.
+//!
+//! A sink acknowledges the highest packet up to which it has everything, and echoes the timestamp of the packet that advanced
+//! it. The Sack1 sink adds up to three blocks of what it has above: first the one that the packet just belongs to, then the
+//! ones it reported last. Each weighs eight bytes. A delaying sink lets the first of two packets in order wait, but not the
+//! SYN nor one that fills a hole.
+
+use anabranch_units::{SimSpan, SimTime};
+
+use crate::config::SinkConfig;
+use crate::core::HEADER;
+use crate::packet::{Kind, Packet, SackBlocks};
+
+/// A sink of ns-2.35.
+#[derive(Clone, Debug)]
+pub struct Sink {
+    config: SinkConfig,
+    /// First packet that has not arrived.
+    next: i32,
+    /// Highest packet that has arrived.
+    highest: i32,
+    /// What has arrived above `next`: disjoint, not touching, in order.
+    above: Vec<(i32, i32)>,
+    echo: SimTime,
+    last_acked: i32,
+    /// Blocks reported before, the most recent first (ns-2's stack, as deep as an ACK has room for).
+    reported: Vec<(i32, i32)>,
+    /// The packet whose ACK waits, and until when.
+    waiting: Option<(i32, SimTime)>,
+    received: Received,
+    out: Option<Packet>,
+}
+
+/// What a sink has received so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Packets that arrived, again or not.
+    pub packets: u64,
+    /// The same in bytes on the wire.
+    pub bytes: u64,
+    /// Packets that arrived for the first time.
+    pub unique_packets: u64,
+    /// Sum of their delays, each from its first transmission.
+    pub delay_sum: SimSpan,
+}
+
+impl Sink {
+    /// A sink that has received nothing.
+    pub fn new(config: SinkConfig) -> Self {
+        Self {
+            config,
+            next: 0,
+            highest: 0,
+            above: vec![],
+            echo: SimTime::ZERO,
+            last_acked: 0,
+            reported: Vec::with_capacity(SackBlocks::MAX),
+            waiting: None,
+            received: Received::default(),
+            out: None,
+        }
+    }
+
+    /// A data packet arrived.
+    pub fn handle(&mut self, now: SimTime, packet: &Packet) {
+        let seq = packet.seq;
+        // The echo is of the last packet that was at or before the one expected, if it is not older than the last echo.
+        if packet.sent_at >= self.echo && seq <= self.last_acked + 1 {
+            self.echo = packet.sent_at;
+        }
+        let duplicate = !self.take(seq);
+        self.received.packets += 1;
+        self.received.bytes += u64::from(packet.size);
+        if !duplicate {
+            self.received.unique_packets += 1;
+            let delay = now.since(packet.first_sent_at);
+            self.received.delay_sum = self.received.delay_sum.saturating_add(delay);
+        }
+        if let Some(delay) = self.config.delay
+            && self.waiting.is_none()
+            && seq == self.next - 1
+            && seq >= self.highest
+            && seq != 0
+        {
+            self.waiting = Some((seq, now + delay));
+            return;
+        }
+        self.waiting = None;
+        self.acknowledge(now, seq, duplicate);
+    }
+
+    /// The time of [`Sink::poll_timeout`] has come.
+    pub fn handle_timeout(&mut self, now: SimTime) {
+        if let Some((seq, deadline)) = self.waiting
+            && deadline <= now
+        {
+            self.waiting = None;
+            self.acknowledge(now, seq, false);
+        }
+    }
+
+    /// The ACK to put on the wire, if there is one.
+    pub fn poll_transmit(&mut self) -> Option<Packet> {
+        self.out.take()
+    }
+
+    /// When [`Sink::handle_timeout`] wants to be called.
+    pub fn poll_timeout(&self) -> SimTime {
+        self.waiting.map_or(SimTime::NEVER, |(_, deadline)| deadline)
+    }
+
+    /// What has arrived so far.
+    pub fn received(&self) -> Received {
+        self.received
+    }
+
+    /// Packets delivered in order to the application.
+    pub fn delivered_packets(&self) -> u64 {
+        u64::from(self.next.unsigned_abs())
+    }
+
+    /// Records the arrival; false if it had arrived before.
+    fn take(&mut self, seq: i32) -> bool {
+        let index = self.above.partition_point(|block| block.1 <= seq);
+        let known = seq < self.next || self.above.get(index).is_some_and(|block| block.0 <= seq);
+        if known {
+            return false;
+        }
+        self.highest = self.highest.max(seq);
+        if seq == self.next {
+            self.next = match self.above.first() {
+                Some(&(left, right)) if left == seq + 1 => {
+                    self.above.remove(0);
+                    right
+                }
+                _ => seq + 1,
+            };
+            return true;
+        }
+        let joins_left = index > 0 && self.above[index - 1].1 == seq;
+        let joins_right = self.above.get(index).is_some_and(|block| block.0 == seq + 1);
+        match (joins_left, joins_right) {
+            (true, true) => {
+                self.above[index - 1].1 = self.above[index].1;
+                self.above.remove(index);
+            }
+            (true, false) => self.above[index - 1].1 = seq + 1,
+            (false, true) => self.above[index].0 = seq,
+            (false, false) => self.above.insert(index, (seq, seq + 1)),
+        }
+        true
+    }
+
+    fn acknowledge(&mut self, now: SimTime, seq: i32, duplicate: bool) {
+        let sack = if self.config.sack { self.blocks(seq, duplicate) } else { SackBlocks::default() };
+        self.last_acked = self.next - 1;
+        self.out = Some(Packet {
+            kind: Kind::Ack,
+            size: HEADER + 8 * sack.as_slice().len() as u32,
+            seq: self.next - 1,
+            sent_at: now,
+            first_sent_at: now,
+            echo: self.echo,
+            sack,
+        });
+    }
+
+    /// The blocks of the ACK that answers `seq`, and what is remembered of them.
+    fn blocks(&mut self, seq: i32, duplicate: bool) -> SackBlocks {
+        let mut sack = SackBlocks::default();
+        let acked = self.next - 1;
+        if acked >= self.highest && !self.reported.is_empty() {
+            self.reported.clear();
+            return sack;
+        }
+        if acked >= self.highest && !duplicate {
+            return sack;
+        }
+        // A packet at or below the ACK belongs to everything from 0 on, which covers old blocks but is not reported.
+        let recent = match self.above.iter().find(|block| block.0 <= seq && seq < block.1) {
+            Some(&block) if seq > acked => {
+                sack.push(block.0, block.1);
+                block
+            }
+            _ => (0, self.next),
+        };
+        let mut index = 0;
+        while sack.as_slice().len() < SackBlocks::MAX
+            && let Some(&(left, right)) = self.reported.get(index)
+        {
+            if right > self.highest + 1 {
+                break;
+            }
+            if recent.0 <= left && recent.1 >= right {
+                self.reported.remove(index);
+                continue;
+            }
+            sack.push(left, right);
+            index += 1;
+        }
+        if seq > acked {
+            self.reported.truncate(SackBlocks::MAX - 1);
+            self.reported.insert(0, recent);
+        }
+        sack
+    }
+}
