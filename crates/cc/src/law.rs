@@ -6,5 +6,9 @@
 use crate::registry::{Row, laws};
 
 laws! {
+    composite,
+    cubic,
+    linux,
     reno,
+    vegas,
 }
