@@ -11,4 +11,5 @@ laws! {
     linux,
     reno,
     vegas,
+    westwood,
 }
