@@ -7,7 +7,7 @@
 //! all else:                        the base law
 //! ```
 //!
-//! Citation: ctcp-2019 sec. 3. Which loss is random is told by [`crate::classify`].
+//! Citation: ctcp-2019 sec. 3. Which loss is random is told by [`mod@crate::classify`].
 //!
 //! Differs from the paper in:
 //! * It works on any law, not on SACK TCP alone; the parameter `base` says which.
