@@ -237,7 +237,8 @@ pub struct Gauges {
 }
 
 impl Gauges {
-    /// Shows `value` as `name`. The unit ends the name unless it is segments or a pure number.
+    /// Shows `value` as `name`. The unit ends the name unless it is segments or a pure number. Infinity says that there is no
+    /// such thing yet; no value is NaN.
     ///
     /// # Panics
     /// If the law shows more than [`GAUGES_MAX`] gauges, or one twice: which gauges a law has is fixed when it is written.

@@ -6,5 +6,10 @@
 use crate::registry::{Row, laws};
 
 laws! {
+    composite,
+    cubic,
+    linux,
     reno,
+    vegas,
+    westwood,
 }

@@ -9,7 +9,7 @@
 //!
 //! * [`registry`] is the one table of laws with their parameters. It feeds the command line, scenarios, documents and tests.
 //! * [`law`] holds one file a law. What other crates may want of a law's arithmetic is a public function there.
-//! * [`classify`] tells a random loss from a congestion loss. What to do about it is a law's business.
+//! * [`mod@classify`] tells a random loss from a congestion loss. What to do about it is a law's business.
 //! * [`controller`] is the seam: the trait, its events, and the gauges.
 
 pub mod classify;

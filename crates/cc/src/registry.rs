@@ -65,8 +65,8 @@ impl Row {
 /// What a law promises to do about losses, checked for every law by `tests/conformance.rs`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conduct {
-    /// The least window that a loss by duplicate ACKs leads to, in segments. Above it, such a loss shrinks the window.
-    pub window_min: f64,
+    /// A loss by duplicate ACKs shrinks a window above this many segments.
+    pub shrinks_above: f64,
     /// The largest window right after a timeout, in segments.
     pub timeout_window_max: f64,
     /// What a loss by duplicate ACKs does, by its cause.

@@ -14,6 +14,8 @@ pub(crate) struct Flow {
     pub(crate) rtt: Span,
     pub(crate) phase: Phase,
     pub(crate) limit: Limit,
+    /// Segments in flight at most, for an application that does not fill the window.
+    pub(crate) flight_cap: f64,
     rtt_min: Span,
     rounds: u64,
 }
@@ -26,7 +28,16 @@ impl Flow {
         let controller = row.build(&Settings::parse(row, pairs.iter().copied()).unwrap());
         let rtt = Span::from_millis(100);
         let (phase, limit) = (Phase::Open, Limit::Window);
-        Self { controller, now: Time::from_ticks(1_000_000_000), rtt, phase, limit, rtt_min: rtt, rounds: 0 }
+        Self {
+            controller,
+            now: Time::from_ticks(1_000_000_000),
+            rtt,
+            phase,
+            limit,
+            flight_cap: f64::INFINITY,
+            rtt_min: rtt,
+            rounds: 0,
+        }
     }
 
     pub(crate) fn window(&self) -> f64 {
@@ -99,7 +110,7 @@ impl Flow {
     pub(crate) fn view(&self) -> PathView {
         PathView {
             now: self.now,
-            flight: self.window(),
+            flight: self.window().min(self.flight_cap),
             mss: Bytes::new(1000),
             rtt_smoothed: Some(self.rtt),
             rtt_min: Some(self.rtt_min),
@@ -107,7 +118,7 @@ impl Flow {
     }
 
     fn departure(&self) -> Departure {
-        Departure { time: self.now - self.rtt, window: self.window(), flight: self.window() }
+        Departure { time: self.now - self.rtt, window: self.window(), flight: self.window().min(self.flight_cap) }
     }
 }
 

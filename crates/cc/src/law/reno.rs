@@ -25,7 +25,7 @@ pub(crate) const ROW: Row = Row {
     summary: "standard TCP: one segment more per round, half on loss",
     citation: "rfc-5681, rfc-3465, rfc-6928",
     parameters: &[INITIAL_WINDOW],
-    conduct: Conduct { window_min: SSTHRESH_MIN, timeout_window_max: WINDOW_MIN, loss: LossResponse::Shrinks },
+    conduct: Conduct { shrinks_above: SSTHRESH_MIN, timeout_window_max: WINDOW_MIN, loss: LossResponse::Shrinks },
     make: |settings| Box::new(Reno::new(settings)),
 };
 

@@ -23,8 +23,8 @@ fn congestion_avoidance_adds_a_segment_a_round() {
     assert!((105.0..=110.0).contains(&flow.window()), "{}", flow.window());
 }
 
-/// The sawtooth of a flow that loses one segment whenever the window reaches W carries 3/8 W² segments a cycle (Mathis et
-/// al. 1997): W = 80 gives 2400, within the rounding of one round.
+/// The sawtooth of a flow that loses one segment whenever the window reaches W carries 3/8 W² segments a cycle (mathis-1997):
+/// W = 80 gives 2400, within the rounding of one round.
 #[test]
 fn the_sawtooth_carries_three_eighths_of_w_squared() {
     let mut flow = Flow::new("reno", &[("initial_window", "80")]);

@@ -1,0 +1,145 @@
+//! Composite: a loss policy around another law. A random loss is repaired and nothing else happens.
+//!
+//! ```text
+//! duplicate ACKs, cause random:    retransmit; the base law hears of no loss and of no fast recovery
+//! duplicate ACKs, any other cause: the base law's response
+//! timeout, ECN:                    the base law's response
+//! all else:                        the base law
+//! ```
+//!
+//! Citation: ctcp-2019 sec. 3. Which loss is random is told by [`mod@crate::classify`].
+//!
+//! Differs from the paper in:
+//! * It works on any law, not on SACK TCP alone; the parameter `base` says which.
+//! * A second loss while a random one is being repaired goes to the base law as soon as the driver reports it: the paper's
+//!   "second gap in the same window". Whether a driver looks again is its reading.
+
+use anabranch_units::Rate;
+
+use crate::controller::{
+    Ack, Cause, Controller, Gauges, Loss, PathSummary, PathView, Phase, Restart, Round, Sent, Signal,
+};
+use crate::registry::{self, Conduct, INITIAL_WINDOW, Kind, LossResponse, Parameter, Row};
+
+pub(crate) const ROW: Row = Row {
+    name: "composite",
+    summary: "Composite TCP: a random loss leaves the window alone",
+    citation: "ctcp-2019",
+    parameters: &[
+        INITIAL_WINDOW,
+        Parameter {
+            name: "base",
+            help: "the law that moves the window otherwise",
+            unit: "",
+            kind: Kind::Choice { default: "reno", options: &["reno", "linux", "cubic"] },
+        },
+    ],
+    // Reno's, and none of its other bases leaves more after a loss or a timeout.
+    conduct: Conduct {
+        shrinks_above: super::reno::ROW.conduct.shrinks_above,
+        timeout_window_max: super::reno::ROW.conduct.timeout_window_max,
+        loss: LossResponse::ShrinksUnlessRandom { citation: "ctcp-2019 sec. 3" },
+    },
+    make: |settings| {
+        let base = registry::find(settings.choice("base")).expect("every option of `base` is a law");
+        Box::new(Composite::new(base.build(&settings.carried_to(base))))
+    },
+};
+
+/// A law that does not hear of random losses.
+#[derive(Debug)]
+pub struct Composite {
+    base: Box<dyn Controller>,
+    repair: Repair,
+    /// Random losses so far, for the gauges.
+    randoms: u64,
+}
+
+/// What is being repaired, as the base law has been told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repair {
+    /// Nothing.
+    None,
+    /// A loss that it does not know of.
+    Random,
+    /// A loss that it knows.
+    Congestion,
+}
+
+impl Composite {
+    /// `base` under the loss policy of ctcp-2019.
+    pub fn new(base: Box<dyn Controller>) -> Self {
+        Self { base, repair: Repair::None, randoms: 0 }
+    }
+}
+
+impl Controller for Composite {
+    fn on_sent(&mut self, path: &PathView, sent: &Sent) {
+        self.base.on_sent(path, sent);
+    }
+
+    fn on_ack(&mut self, path: &PathView, ack: &Ack) {
+        // [ctcp-2019] sec. 3: "cwnd reduction is shunned and the fast recovery phase is ignored": for the base law there is none.
+        let phase = if self.repair == Repair::Random { Phase::Open } else { ack.phase };
+        self.base.on_ack(path, &Ack { phase, ..*ack });
+    }
+
+    fn on_round(&mut self, path: &PathView, round: &Round) {
+        self.base.on_round(path, round);
+    }
+
+    fn on_loss(&mut self, path: &PathView, loss: &Loss) {
+        match (loss.signal, loss.cause) {
+            (Signal::DupAcks, Cause::Random) => {
+                self.randoms += 1;
+                if self.repair == Repair::None {
+                    self.repair = Repair::Random;
+                }
+            }
+            // [ctcp-2019] sec. 3: "Timeout leads to slow start at any point of time during data transfer."
+            (Signal::Timeout, _) => {
+                self.repair = Repair::None;
+                self.base.on_loss(path, loss);
+            }
+            (Signal::DupAcks, Cause::Congestion | Cause::Unknown) => {
+                self.repair = Repair::Congestion;
+                self.base.on_loss(path, loss);
+            }
+            (Signal::Ecn, _) => self.base.on_loss(path, loss),
+        }
+    }
+
+    fn on_recovered(&mut self, path: &PathView) {
+        if self.repair != Repair::Random {
+            self.base.on_recovered(path);
+        }
+        self.repair = Repair::None;
+    }
+
+    fn on_restart(&mut self, path: &PathView, restart: Restart) {
+        if restart == Restart::PathChanged {
+            self.repair = Repair::None;
+        }
+        self.base.on_restart(path, restart);
+    }
+
+    fn on_group(&mut self, path: &PathView, group: &[PathSummary]) {
+        self.base.on_group(path, group);
+    }
+
+    fn window(&self) -> f64 {
+        self.base.window()
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.base.pacing_rate()
+    }
+
+    fn gauges(&self, gauges: &mut Gauges) {
+        self.base.gauges(gauges);
+        gauges.show("losses_random", self.randoms as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,224 @@
+//! CUBIC: after a loss the window follows a cubic of time, flat where the loss was, steep before and after.
+//!
+//! ```text
+//! W_cubic(t) = C (t − K)³ + W_max,   K = cbrt((W_max − w_epoch)/C)        t in seconds since congestion avoidance began
+//! each acknowledged segment:         w ← w + (target − w)/w,  target = W_cubic(t + SRTT) within [w, 1.5 w]
+//! but no less than W_est:            W_est ← W_est + alpha/w, what Reno with this beta would have
+//! loss by duplicate ACKs:            W_max ← w (or (1+beta)/2 w, if W_max has fallen), w ← beta w
+//! timeout:                           the same, but w ← 1, and the next curve begins flat (K = 0)
+//! ```
+//!
+//! Citation: rfc-9438.
+//!
+//! Differs from rfc-9438 in:
+//! * It multiplies the window, not FlightSize, by beta: see [`crate::law::reno`].
+//! * No HyStart++: a slow start of its own is another law's part. Slow start is Reno's.
+//! * No undo of a reduction that was spurious (sec. 4.9).
+
+use anabranch_units::Time;
+
+use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Signal, WINDOW_MIN};
+use crate::law::reno;
+use crate::number::cube_root;
+use crate::registry::{Conduct, INITIAL_WINDOW, Kind, LossResponse, Parameter, Row, Settings};
+
+pub(crate) const ROW: Row = Row {
+    name: "cubic",
+    summary: "CUBIC: a cubic of the time since the last loss",
+    citation: "rfc-9438",
+    parameters: &[
+        INITIAL_WINDOW,
+        Parameter {
+            name: "c",
+            help: "how aggressively the window grows far from the last loss",
+            unit: "segments/s^3",
+            // rfc-9438 sec. 5.1: 0.4.
+            kind: Kind::Number { default: 0.4, least: 0.001, most: 100.0 },
+        },
+        Parameter {
+            name: "beta",
+            help: "what a loss leaves of the window",
+            unit: "",
+            // rfc-9438 sec. 4.6: 0.7. Below one half alpha would exceed Reno's.
+            kind: Kind::Number { default: 0.7, least: 0.5, most: 0.95 },
+        },
+        Parameter {
+            name: "fast_convergence",
+            help: "aim lower when losses come at ever smaller windows, to make room for others",
+            unit: "",
+            kind: Kind::Switch { default: true },
+        },
+    ],
+    conduct: Conduct { shrinks_above: reno::SSTHRESH_MIN, timeout_window_max: WINDOW_MIN, loss: LossResponse::Shrinks },
+    make: |settings| Box::new(Cubic::new(settings)),
+};
+
+/// W_cubic(t) in segments (rfc-9438 eq. 1); `t` and `k` in seconds.
+pub fn curve(c: f64, k: f64, window_max: f64, t: f64) -> f64 {
+    let from_plateau = t - k;
+    c * from_plateau * from_plateau * from_plateau + window_max
+}
+
+/// K in seconds (rfc-9438 eq. 2): how long the curve takes from `window_epoch` to `window_max` segments.
+pub fn time_to_plateau(c: f64, window_epoch: f64, window_max: f64) -> f64 {
+    cube_root((window_max - window_epoch) / c)
+}
+
+/// Segments a round by which Reno must grow to be as fast with `beta` as with one half (rfc-9438 eq. 4).
+pub fn alpha_friendly(beta: f64) -> f64 {
+    3.0 * (1.0 - beta) / (1.0 + beta)
+}
+
+/// CUBIC's window for one path.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    /// Segments; finite, at least [`WINDOW_MIN`].
+    window: f64,
+    /// Segments; infinite before the first loss.
+    ssthresh: f64,
+    /// W_max: where the plateau of the curve lies, in segments; zero before the first loss.
+    window_max: f64,
+    /// Segments; the window just before the last reduction, zero before the first.
+    window_prior: f64,
+    start: Start,
+    curve: Option<Curve>,
+    /// When the last ACK was heard.
+    heard: Time,
+    window_initial: f64,
+    c: f64,
+    beta: f64,
+    fast_convergence: bool,
+}
+
+/// How the next curve begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    /// Below the plateau at `window_max`, after fast recovery.
+    BelowPlateau,
+    /// On a plateau of its own, after slow start (rfc-9438 sec. 4.8 and 4.10).
+    OnPlateau,
+}
+
+/// The curve of one stage of congestion avoidance.
+#[derive(Clone, Copy, Debug)]
+struct Curve {
+    /// When it began, later by the time in which the application did not fill the window.
+    epoch: Time,
+    plateau: f64,
+    /// K in seconds.
+    k: f64,
+    /// W_est: what Reno would have.
+    friendly: f64,
+}
+
+impl Cubic {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let window_initial = settings.number(INITIAL_WINDOW.name);
+        Self {
+            window: window_initial,
+            ssthresh: f64::INFINITY,
+            window_max: 0.0,
+            window_prior: 0.0,
+            start: Start::OnPlateau,
+            curve: None,
+            heard: Time::ZERO,
+            window_initial,
+            c: settings.number("c"),
+            beta: settings.number("beta"),
+            fast_convergence: settings.switch("fast_convergence"),
+        }
+    }
+
+    fn begin(&self, now: Time) -> Curve {
+        let plateau = match self.start {
+            Start::BelowPlateau => self.window_max.max(self.window),
+            Start::OnPlateau => self.window,
+        };
+        Curve { epoch: now, plateau, k: time_to_plateau(self.c, self.window, plateau), friendly: self.window }
+    }
+
+    fn avoid_congestion(&mut self, path: &PathView, acked: f64) {
+        let mut curve = self.curve.unwrap_or_else(|| self.begin(path.now));
+        // [rfc-9438] sec. 4.3: from where Reno has regained the window it had, alpha is 1 as Reno's.
+        let alpha = if curve.friendly < self.window_prior { alpha_friendly(self.beta) } else { 1.0 };
+        curve.friendly += alpha * acked / self.window;
+        let t = path.now.since(curve.epoch).as_secs_f64();
+        let at = |t| self::curve(self.c, curve.k, curve.plateau, t);
+        if at(t) < curve.friendly {
+            self.window = self.window.max(curve.friendly);
+        } else {
+            let ahead = path.rtt_smoothed.map_or(0.0, |rtt| rtt.as_secs_f64());
+            // [rfc-9438] sec. 4.2: target within [cwnd, 1.5 cwnd].
+            let target = at(t + ahead).clamp(self.window, 1.5 * self.window);
+            self.window += acked * (target - self.window) / self.window;
+        }
+        self.curve = Some(curve);
+    }
+}
+
+impl Controller for Cubic {
+    fn on_ack(&mut self, path: &PathView, ack: &Ack) {
+        let silence = path.now.since(self.heard);
+        self.heard = path.now;
+        match (ack.phase, ack.limit) {
+            (Phase::Recovery, _) => {}
+            (Phase::Open, Limit::Application) => {
+                // [rfc-9438] sec. 5.8: t does not count time in which the window was not used.
+                if let Some(curve) = &mut self.curve {
+                    curve.epoch = curve.epoch.saturating_add(silence);
+                }
+            }
+            (Phase::Open, Limit::Window) => {
+                let below = (self.ssthresh - self.window).clamp(0.0, ack.newly_acked);
+                self.window += below;
+                if ack.newly_acked > below {
+                    self.avoid_congestion(path, ack.newly_acked - below);
+                }
+            }
+        }
+    }
+
+    fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
+        self.window_prior = self.window;
+        // [rfc-9438] sec. 4.7.
+        let has_fallen = self.fast_convergence && self.window < self.window_max;
+        self.window_max = if has_fallen { self.window * (1.0 + self.beta) / 2.0 } else { self.window };
+        self.ssthresh = (self.window * self.beta).max(reno::SSTHRESH_MIN);
+        self.curve = None;
+        (self.start, self.window) = match loss.signal {
+            Signal::Timeout => (Start::OnPlateau, WINDOW_MIN),
+            Signal::DupAcks | Signal::Ecn => (Start::BelowPlateau, self.window.min(self.ssthresh)),
+        };
+    }
+
+    fn on_restart(&mut self, path: &PathView, restart: Restart) {
+        match restart {
+            Restart::Established | Restart::AfterTimeout => {}
+            Restart::Idle => {
+                // [rfc-5681] sec. 4.1, and the time of silence does not count for the curve.
+                self.window = self.window.min(self.window_initial);
+                (self.curve, self.start, self.heard) = (None, Start::OnPlateau, path.now);
+            }
+            Restart::PathChanged => {
+                (self.window, self.ssthresh) = (self.window_initial, f64::INFINITY);
+                (self.window_max, self.window_prior) = (0.0, 0.0);
+                (self.curve, self.start, self.heard) = (None, Start::OnPlateau, path.now);
+            }
+        }
+    }
+
+    fn window(&self) -> f64 {
+        self.window
+    }
+
+    fn gauges(&self, gauges: &mut Gauges) {
+        gauges.show("window", self.window);
+        gauges.show("ssthresh", self.ssthresh);
+        gauges.show("window_max", self.window_max);
+        gauges.show("k_s", self.curve.map_or(0.0, |curve| curve.k));
+        gauges.show("window_friendly", self.curve.map_or(0.0, |curve| curve.friendly));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! Linux, as ns-2 has it: what `Agent/TCP/Linux` does when no congestion module is selected.
+//!
+//! ```text
+//! below ssthresh, each ACK:       v ← v + 1
+//! from ssthresh,  each ACK:       v ← v + 1/v             w = ⌊v⌋ is what may be in flight
+//! loss by duplicate ACKs:         ssthresh ← max(⌊w/2⌋, 2), v ← max(w/2, 1)
+//! end of fast recovery:           v ← max(v, min(ssthresh, flight + 3))
+//! timeout:                        ssthresh ← max(⌊w/2⌋, 2), v ← 1
+//! ```
+//!
+//! Citation: ns-2.35 (`tcp/tcp-linux.cc` without `select_ca`: the arithmetic is that of ns-2's base agent, of which the
+//! integer part is used); it is the "Linux TCP" of ctcp-2019, which cites linux-tcp-2002.
+//!
+//! Differs from ns-2.35 in:
+//! * The first ssthresh is the parameter `initial_ssthresh`; in ns-2 it is `window_` (50 in ctcp-2019), and nothing else limits
+//!   the agent: hence the 146302 packets of ctcp-2019 Table 2.
+//! * Rate halving, the way in which the agent comes down to the new window, is the transport's business.
+//! * An ACK that acknowledges selectively below a loss that is not detected yet counts as an ACK.
+
+use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Signal, WINDOW_MIN};
+use crate::law::reno;
+use crate::registry::{Conduct, INITIAL_WINDOW, Kind, LossResponse, Parameter, Row, Settings};
+
+pub(crate) const ROW: Row = Row {
+    name: "linux",
+    summary: "the law of ns-2's Linux agent when no module is selected: Reno by the ACK, in whole segments",
+    citation: "ns-2.35, ctcp-2019, linux-tcp-2002",
+    parameters: &[
+        INITIAL_WINDOW,
+        Parameter {
+            name: "initial_ssthresh",
+            help: "slow-start threshold before the first loss",
+            unit: "segments",
+            // As good as none: more than fits an advertised window of one gigabyte.
+            kind: Kind::Number { default: 1e6, least: 2.0, most: 1e6 },
+        },
+    ],
+    conduct: Conduct { shrinks_above: reno::SSTHRESH_MIN, timeout_window_max: WINDOW_MIN, loss: LossResponse::Shrinks },
+    make: |settings| Box::new(Linux::new(settings)),
+};
+
+/// How many segments beyond what is in flight the end of a recovery may let out at once.
+pub const BURST_MAX: f64 = 3.0;
+
+/// The slow-start threshold after a loss at `window`, of which the integer part counts.
+pub fn ssthresh(window: f64) -> f64 {
+    (window.floor() / 2.0).floor().max(reno::SSTHRESH_MIN)
+}
+
+/// The window after a loss by duplicate ACKs: half of the integer part, which may end in one half.
+pub fn halve(window: f64) -> f64 {
+    (window.floor() / 2.0).max(WINDOW_MIN)
+}
+
+/// The window when fast recovery is over with `flight` segments in flight.
+pub fn moderate(window: f64, ssthresh: f64, flight: f64) -> f64 {
+    window.max(ssthresh.min(flight + BURST_MAX))
+}
+
+/// The window of ns-2's Linux agent for one path.
+#[derive(Clone, Debug)]
+pub struct Linux {
+    /// Segments; finite, at least [`WINDOW_MIN`]. Its integer part is the window.
+    value: f64,
+    /// Whole segments, at least two.
+    ssthresh: f64,
+    window_initial: f64,
+    ssthresh_initial: f64,
+}
+
+impl Linux {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let window_initial = settings.number(INITIAL_WINDOW.name);
+        let ssthresh_initial = settings.number("initial_ssthresh").floor();
+        Self { value: window_initial, ssthresh: ssthresh_initial, window_initial, ssthresh_initial }
+    }
+}
+
+impl Controller for Linux {
+    fn on_ack(&mut self, _path: &PathView, ack: &Ack) {
+        if ack.phase == Phase::Open && ack.limit == Limit::Window {
+            self.value = if self.value < self.ssthresh {
+                reno::slow_start(self.value)
+            } else {
+                reno::congestion_avoidance(self.value)
+            };
+        }
+    }
+
+    fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
+        self.ssthresh = ssthresh(self.value);
+        self.value = match loss.signal {
+            Signal::Timeout => WINDOW_MIN,
+            Signal::DupAcks | Signal::Ecn => halve(self.value),
+        };
+    }
+
+    fn on_recovered(&mut self, path: &PathView) {
+        self.value = moderate(self.value, self.ssthresh, path.flight);
+    }
+
+    fn on_restart(&mut self, _path: &PathView, restart: Restart) {
+        match restart {
+            Restart::Established | Restart::AfterTimeout => {}
+            // [rfc-5681] sec. 4.1.
+            Restart::Idle => self.value = self.value.min(self.window_initial),
+            Restart::PathChanged => (self.value, self.ssthresh) = (self.window_initial, self.ssthresh_initial),
+        }
+    }
+
+    fn window(&self) -> f64 {
+        self.value.floor()
+    }
+
+    fn gauges(&self, gauges: &mut Gauges) {
+        gauges.show("window", self.window());
+        gauges.show("ssthresh", self.ssthresh);
+    }
+}
+
+#[cfg(test)]
+mod tests;
