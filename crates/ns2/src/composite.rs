@@ -12,7 +12,6 @@ use anabranch_cc::{Cause, Evidence, classify};
 use crate::config::{CompositeOptions, HoleTest, RttTest, SendRule};
 use crate::core::{Core, DUPLICATES};
 use crate::packet::Packet;
-use crate::rtt::TICK;
 use crate::sacked::Sacked;
 
 #[derive(Clone, Debug)]
@@ -20,6 +19,9 @@ pub(crate) struct Composite {
     options: CompositeOptions,
     /// A random loss is being filled, without recovery.
     filling: bool,
+    /// The last fine RTT in seconds, and its mean with weight 1/8; only [`RttTest::Fine`] looks at them.
+    rtt_latest: f64,
+    rtt_smoothed: f64,
 }
 
 /// What a duplicate ACK from the third on means.
@@ -35,16 +37,23 @@ pub(crate) enum Verdict {
 
 impl Composite {
     pub(crate) fn new(options: CompositeOptions) -> Self {
-        Self { options, filling: false }
+        Self { options, filling: false, rtt_latest: 0.0, rtt_smoothed: 0.0 }
     }
 
     pub(crate) fn on_recovered(&mut self) {
         self.filling = false;
     }
 
-    pub(crate) fn on_duplicate(&mut self, core: &mut Core, scoreboard: &Sacked, ack: &Packet) -> Verdict {
+    /// An ACK of new data.
+    pub(crate) fn on_new_ack(&mut self, core: &Core, ack: &Packet) {
+        self.rtt_latest = core.now.since(ack.echo).as_secs_f64();
+        let first = self.rtt_smoothed <= 0.0;
+        self.rtt_smoothed += (self.rtt_latest - self.rtt_smoothed) * if first { 1.0 } else { 0.125 };
+    }
+
+    pub(crate) fn on_duplicate(&mut self, core: &mut Core, scoreboard: &Sacked) -> Verdict {
         if core.duplicates == DUPLICATES {
-            let random = self.judge(core, scoreboard, ack) == Cause::Random;
+            let random = self.judge(core, scoreboard) == Cause::Random;
             self.filling = random;
             core.counters.random_losses += u64::from(random);
             return if random { Verdict::Random } else { Verdict::Congestion };
@@ -52,7 +61,7 @@ impl Composite {
         if !self.filling {
             return Verdict::StillRandom;
         }
-        if self.options.holes == HoleTest::WholeWindow && scoreboard.holes() > 1 {
+        if self.options.holes == HoleTest::WholeWindow && scoreboard.missing() > 1 {
             self.filling = false;
             return Verdict::Congestion;
         }
@@ -60,17 +69,13 @@ impl Composite {
         Verdict::StillRandom
     }
 
-    fn judge(&self, core: &Core, scoreboard: &Sacked, ack: &Packet) -> Cause {
-        // Ticks ×8 keep the fixed point of the smoothed RTT out of the comparison of whole ticks, and serve the fine one.
+    fn judge(&self, core: &Core, scoreboard: &Sacked) -> Cause {
         let (latest, smoothed) = match self.options.rtt {
             RttTest::Ignored => (0.0, 0.0),
             RttTest::Coarse => (f64::from(core.rtt.rtt_ticks()), f64::from(core.rtt.srtt_ticks())),
-            RttTest::Fine => {
-                let tick = TICK.as_secs_f64();
-                (core.now.since(ack.echo).as_secs_f64(), f64::from(core.rtt.srtt_ticks()) * tick)
-            }
+            RttTest::Fine => (self.rtt_latest, self.rtt_smoothed),
         };
-        let holes = if self.options.holes == HoleTest::Ignored { 1 } else { scoreboard.holes() };
+        let holes = if self.options.holes == HoleTest::Ignored { 1 } else { scoreboard.missing() };
         classify(&Evidence { holes, rtt_latest: Some(latest), rtt_smoothed: Some(smoothed) })
     }
 

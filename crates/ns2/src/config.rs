@@ -76,9 +76,9 @@ impl Default for CompositeOptions {
 pub enum HoleTest {
     /// Any.
     Ignored,
-    /// One hole only at the third duplicate ACK.
+    /// One packet only is missing at the third duplicate ACK.
     AtThirdDuplicate,
-    /// The same, and a second hole that shows later in the same window takes it back: halve and recover as SACK does.
+    /// The same, and another one that shows missing later in the same window takes it back: halve and recover as SACK does.
     WholeWindow,
 }
 
@@ -89,7 +89,7 @@ pub enum RttTest {
     Ignored,
     /// The last sample of the coarse clock is at most the smoothed one, in whole ticks.
     Coarse,
-    /// The delay of the very duplicate ACK, measured finely, is at most the smoothed RTT.
+    /// The RTT of the last ACK of new data, measured finely, is at most its mean with weight 1/8.
     Fine,
 }
 
@@ -98,9 +98,9 @@ pub enum RttTest {
 pub enum SendRule {
     /// Nothing: the window stands until the hole is filled.
     Nothing,
-    /// The window is shifted by the duplicates counted, so that what they delivered is replaced.
+    /// What the duplicates say was delivered is replaced, beyond the receiver's window too.
     ReplaceDelivered,
-    /// Each further one sends one new packet.
+    /// Each further one sends one new packet, if the receiver's window has room for it.
     OnePerDuplicate,
 }
 

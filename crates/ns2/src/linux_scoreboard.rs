@@ -53,15 +53,7 @@ const THRESHOLD: i32 = 3 + 1;
 
 impl Default for Scoreboard {
     fn default() -> Self {
-        Self {
-            runs: vec![],
-            next_lost: None,
-            forward_ack: 0,
-            lost: 0,
-            sacked: 0,
-            resend_next: 0,
-            resend_acked: -1,
-        }
+        Self { runs: vec![], next_lost: None, forward_ack: 0, lost: 0, sacked: 0, resend_next: 0, resend_acked: -1 }
     }
 }
 
@@ -177,9 +169,7 @@ impl Scoreboard {
         let threshold = self.forward_ack - THRESHOLD;
         let run = self.runs[index];
         let news = match run.state {
-            State::Resent { next, number } => {
-                next <= self.forward_ack || number + THRESHOLD < self.resend_acked
-            }
+            State::Resent { next, number } => next <= self.forward_ack || number + THRESHOLD < self.resend_acked,
             State::InFlight => run.first <= threshold,
             State::Sacked | State::Lost => false,
         };

@@ -44,6 +44,9 @@ impl Sack {
             return;
         }
         if ack.seq > core.last_ack {
+            if let Some(composite) = &mut self.composite {
+                composite.on_new_ack(core, ack);
+            }
             core.new_ack(ack);
             core.open_window();
             self.on_recovered();
@@ -52,7 +55,7 @@ impl Sack {
             // A duplicate counts only if its blocks tell something new.
             if self.scoreboard.update(core.highest_ack, &ack.sack) {
                 core.duplicates += 1;
-                self.on_duplicate(core, ack);
+                self.on_duplicate(core);
             }
         }
         if core.duplicates == 0 {
@@ -60,12 +63,13 @@ impl Sack {
         }
     }
 
-    fn on_duplicate(&mut self, core: &mut Core, ack: &Packet) {
+    fn on_duplicate(&mut self, core: &mut Core) {
         if let Some(composite) = &mut self.composite
             && core.duplicates >= DUPLICATES
         {
-            match composite.on_duplicate(core, &self.scoreboard, ack) {
+            match composite.on_duplicate(core, &self.scoreboard) {
                 Verdict::Random => {
+                    core.restart_timer_after_loss(BackOff::Keep);
                     self.scoreboard.mark_resent(core.highest_ack + 1);
                     core.output(core.last_ack + 1);
                     return;
@@ -74,8 +78,8 @@ impl Sack {
                 Verdict::Congestion => {}
             }
             if core.duplicates > DUPLICATES {
-                // A second hole takes back what the third duplicate decided.
-                self.enter_recovery(core);
+                // A second hole takes back what the third duplicate decided. The first one is on its way already.
+                self.begin_recovery(core);
                 self.send_much(core, core.config.burst_max);
                 return;
             }
@@ -90,14 +94,19 @@ impl Sack {
     }
 
     fn enter_recovery(&mut self, core: &mut Core) {
+        self.begin_recovery(core);
+        self.scoreboard.mark_resent(core.highest_ack + 1);
+        core.output(core.last_ack + 1);
+    }
+
+    fn begin_recovery(&mut self, core: &mut Core) {
         core.recover = core.max_seq;
-        self.pipe = core.max_seq - core.highest_ack - DUPLICATES;
+        // What the duplicates report has left the pipe.
+        self.pipe = core.max_seq - core.highest_ack - core.duplicates;
         core.restart_timer_after_loss(BackOff::Keep);
         self.recovering = true;
-        self.scoreboard.mark_resent(core.highest_ack + 1);
         core.last_action = LastAction::FastRetransmit;
         core.reduce(Reduction::Halve);
-        core.output(core.last_ack + 1);
     }
 
     fn on_ack_in_recovery(&mut self, core: &mut Core, ack: &Packet) {

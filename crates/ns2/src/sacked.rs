@@ -66,15 +66,15 @@ impl Sacked {
         self.resend_from = self.resend_from.max(seq + 1);
     }
 
-    /// How many separate holes lie between the cumulative ACK and the highest sacked packet.
-    pub(crate) fn holes(&self) -> usize {
+    /// How many packets are missing between the cumulative ACK and the highest sacked packet.
+    pub(crate) fn missing(&self) -> usize {
         let mut edge = self.base;
-        let mut holes = 0;
+        let mut missing = 0;
         for &(left, right) in &self.blocks {
-            holes += usize::from(left > edge);
+            missing += (left - edge).max(0);
             edge = right;
         }
-        holes
+        missing.unsigned_abs() as usize
     }
 
     fn packets(&self) -> i32 {
@@ -107,7 +107,7 @@ mod tests {
     fn holes_come_in_order_and_once() {
         let mut sacked = Sacked::new();
         assert!(sacked.update(9, &sack(&[(16, 18), (12, 14)])));
-        assert_eq!(sacked.holes(), 2);
+        assert_eq!(sacked.missing(), 4);
         let mut resent = vec![];
         while let Some(hole) = sacked.next_hole() {
             resent.push(hole);
@@ -130,8 +130,8 @@ mod tests {
         let mut sacked = Sacked::new();
         sacked.update(9, &sack(&[(12, 14), (16, 18)]));
         sacked.update(9, &sack(&[(14, 16)]));
-        assert_eq!(sacked.holes(), 1);
+        assert_eq!(sacked.missing(), 2, "10 and 11");
         sacked.update(13, &sack(&[]));
-        assert_eq!(sacked.holes(), 0, "the cumulative ACK has filled the only hole");
+        assert_eq!(sacked.missing(), 0, "the cumulative ACK has filled the only hole");
     }
 }

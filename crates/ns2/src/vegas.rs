@@ -15,7 +15,8 @@
 //! SYN is a full packet; the initial window is set with the *second* ACK; the array of send times is as long as the receiver's
 //! window and is not cleared across its wrap, so that some samples are lost to Karn's rule.
 
-use anabranch_units::SimSpan;
+use anabranch_cc::law::vegas::{self, Step};
+use anabranch_units::{SimSpan, SimTime};
 
 use crate::config::VegasOptions;
 use crate::core::{BackOff, Core, DUPLICATES, LastAction, Reduction};
@@ -147,23 +148,26 @@ impl Vegas {
             }
             let actual = f64::from(sent_in_round) / rtt;
             let expected = f64::from(core.next - core.last_ack) / self.rtt_base;
-            let backlog = ((expected - actual) * self.rtt_base + 0.5) as i32;
+            let backlog = (vegas::diff(expected, actual, self.rtt_base) + 0.5) as i32;
             if core.window < f64::from(core.ssthresh) {
                 self.growing = !self.growing;
                 self.increment = 0.0;
                 if self.growing && backlog > self.options.gamma {
                     core.ssthresh = 2;
-                    core.window = (core.window - core.window / 8.0).max(2.0);
+                    core.window = vegas::leave_slow_start(core.window);
                 } else if self.growing {
                     self.increment = 1.0;
                 }
-            } else if backlog > self.options.beta {
-                core.window = (core.window - 1.0).max(2.0);
-                self.increment = 0.0;
-            } else if backlog < self.options.alpha {
-                self.increment = 1.0 / core.window;
             } else {
-                self.increment = 0.0;
+                let (alpha, beta) = (f64::from(self.options.alpha), f64::from(self.options.beta));
+                self.increment = match vegas::step(f64::from(backlog), alpha, beta) {
+                    Step::Up => 1.0 / core.window,
+                    Step::Hold => 0.0,
+                    Step::Down => {
+                        core.window = vegas::step_down(core.window);
+                        0.0
+                    }
+                };
             }
         }
         self.round_end = core.next;
@@ -279,7 +283,7 @@ impl Vegas {
         let (_, transmissions) = self.sent[index];
         self.sent[index] = (clock(core), transmissions + 1);
         core.emit(seq, core.config.packet_size());
-        if core.rto_deadline == anabranch_units::SimTime::NEVER {
+        if core.rto_deadline == SimTime::NEVER {
             core.set_timer();
         }
     }
