@@ -74,7 +74,7 @@ impl Sender {
     /// A sender that has not started.
     pub fn new(config: SenderConfig) -> Self {
         let variant = match config.agent {
-            Agent::Reno => Variant::Reno(Reno::default()),
+            Agent::Reno => Variant::Reno(Reno),
             Agent::NewReno(options) => Variant::NewReno(NewReno::new(options)),
             Agent::Sack => Variant::Sack(Sack::new(None)),
             Agent::Composite(options) => Variant::Sack(Sack::new(Some(options))),
