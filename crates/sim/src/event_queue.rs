@@ -1,0 +1,164 @@
+//! What happens next: a tournament over the sources of events.
+//!
+//! A source (one direction of a link, a host's timer, the list of control events) has at most one next event, so it has one
+//! *slot*. A full binary tree stands over the slots, and every inner node holds the earlier of its two children; the root is
+//! the next event of the world. To change a slot is to replay its matches: log2(slots) compares, no allocation, no search.
+//!
+//! A key is one `u128`: the time in the upper half; below it the order in which the events were scheduled, and the slot. So
+//! one integer compare decides a match, equal times run in insertion order, and the root says whose event it is.
+
+use anabranch_units::SimTime;
+
+/// When a source's next event is due and in which order it was scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key(u128);
+
+/// Hands out the places in the insertion order.
+#[derive(Clone, Debug, Default)]
+pub struct Order(u64);
+
+/// The tree. Slots are numbers from 0.
+#[derive(Clone, Debug)]
+pub struct EventQueue {
+    /// `nodes[1]` is the root, `nodes[i]` the earlier of `nodes[2i]` and `nodes[2i + 1]`, the leaves stand from `leaves` on.
+    nodes: Vec<u128>,
+    leaves: usize,
+}
+
+impl Key {
+    /// The key of a slot without an event.
+    pub const NONE: Self = Self((u64::MAX as u128) << 64);
+
+    /// The key of an event at `time` that got the place `order`.
+    pub const fn new(time: SimTime, order: u64) -> Self {
+        Self(((time.ticks() as u128) << 64) | order as u128)
+    }
+
+    /// When the event is due.
+    pub const fn time(self) -> SimTime {
+        SimTime::from_ticks((self.0 >> 64) as u64)
+    }
+}
+
+impl Order {
+    /// The next place, already shifted to where a key has it.
+    ///
+    /// 44 bits of order last for a week at 30 million events per second.
+    pub fn draw(&mut self) -> u64 {
+        self.0 += 1 << SLOT_BITS;
+        self.0
+    }
+}
+
+impl EventQueue {
+    /// Slots that a queue may have.
+    pub const SLOTS_MAX: usize = 1 << SLOT_BITS;
+
+    /// A queue with `slots` empty slots.
+    ///
+    /// # Panics
+    /// If there are more than [`EventQueue::SLOTS_MAX`].
+    pub fn new(slots: usize) -> Self {
+        assert!(slots <= Self::SLOTS_MAX, "{slots} sources of events, at most {} fit", Self::SLOTS_MAX);
+        // Two leaves at least, so that the root is never a leaf.
+        let leaves = slots.next_power_of_two().max(2);
+        Self { nodes: vec![u128::MAX; 2 * leaves], leaves }
+    }
+
+    /// The time and the slot of the next event; [`SimTime::NEVER`] if there is none.
+    #[inline]
+    pub fn next(&self) -> (SimTime, usize) {
+        let key = self.nodes[1];
+        (Key(key).time(), (key & SLOT_MASK) as usize)
+    }
+
+    /// Sets the next event of `slot`, sooner or later than it was.
+    #[inline]
+    pub fn set(&mut self, slot: usize, key: Key) {
+        debug_assert!(key.0 & SLOT_MASK == 0, "an order is drawn from `Order`, the slot's bits are free");
+        let mut winner = key.0 | slot as u128;
+        let mut node = self.leaves + slot;
+        self.nodes[node] = winner;
+        while node > 1 {
+            winner = winner.min(self.nodes[node ^ 1]);
+            node >>= 1;
+            self.nodes[node] = winner;
+        }
+    }
+
+    /// Takes the event of `slot` out.
+    #[inline]
+    pub fn clear(&mut self, slot: usize) {
+        self.set(slot, Key::NONE);
+    }
+}
+
+/// A million sources; see [`Order::draw`] for the other side of the bargain.
+const SLOT_BITS: u32 = 20;
+const SLOT_MASK: u128 = (1 << SLOT_BITS) - 1;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(ticks: u64, order: &mut Order) -> Key {
+        Key::new(SimTime::from_ticks(ticks), order.draw())
+    }
+
+    #[test]
+    fn an_empty_queue_has_no_next_event() {
+        assert_eq!(EventQueue::new(0).next().0, SimTime::NEVER);
+    }
+
+    #[test]
+    fn the_earliest_comes_first_and_equal_times_in_insertion_order() {
+        let (mut queue, mut order) = (EventQueue::new(5), Order::default());
+        for (slot, ticks) in [(4, 20), (0, 10), (3, 10), (1, 10)] {
+            queue.set(slot, at(ticks, &mut order));
+        }
+        let mut slots = Vec::new();
+        while queue.next().0 != SimTime::NEVER {
+            let slot = queue.next().1;
+            slots.push(slot);
+            queue.clear(slot);
+        }
+        assert_eq!(slots, [0, 3, 1, 4]);
+    }
+
+    #[test]
+    fn an_event_moves_both_ways() {
+        let (mut queue, mut order) = (EventQueue::new(3), Order::default());
+        queue.set(0, at(50, &mut order));
+        queue.set(1, at(40, &mut order));
+        queue.set(1, at(60, &mut order));
+        assert_eq!(queue.next(), (SimTime::from_ticks(50), 0));
+        queue.set(1, at(0, &mut order));
+        assert_eq!(queue.next(), (SimTime::from_ticks(0), 1));
+    }
+
+    proptest! {
+        /// Against the obvious model: the least of a list.
+        #[test]
+        fn the_root_is_the_least_of_all_slots(changes in prop::collection::vec((0..7_usize, 0..20_u64), 1..200)) {
+            let (mut queue, mut order, mut model) = (EventQueue::new(7), Order::default(), [None; 7]);
+            for (slot, ticks) in changes {
+                if ticks == 0 {
+                    queue.clear(slot);
+                    model[slot] = None;
+                } else {
+                    let key = at(ticks, &mut order);
+                    queue.set(slot, key);
+                    model[slot] = Some(key);
+                }
+                let least = model.iter().enumerate().filter_map(|(slot, key)| key.map(|key| (key, slot))).min();
+                let expected = least.map_or(SimTime::NEVER, |(key, _)| key.time());
+                prop_assert_eq!(queue.next().0, expected);
+                if let Some((_, slot)) = least {
+                    prop_assert_eq!(queue.next().1, slot);
+                }
+            }
+        }
+    }
+}
