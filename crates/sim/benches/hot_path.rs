@@ -1,0 +1,2 @@
+//! What an event and a hop cost.
+fn main() {}

@@ -1,0 +1,88 @@
+//! What the scenario itself does at a time: starts and stops, offers, route changes, samples.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::event_queue::Key;
+use crate::host::Input;
+use crate::id::{Address, HostId, LinkId, NodeId};
+
+/// Something that a scenario does at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Tells a host something.
+    Input {
+        /// Whom.
+        host: HostId,
+        /// What.
+        input: Input,
+    },
+    /// From now on `node` sends packets for `to` by `via`, or drops them if there is no link. Packets in flight stay on the
+    /// way they are on.
+    Route {
+        /// Whose table changes.
+        node: NodeId,
+        /// Packets to this address.
+        to: Address,
+        /// A link that starts at `node`.
+        via: Option<LinkId>,
+    },
+}
+
+/// What stands on the agenda.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Item {
+    Control(Control),
+    /// The next offer of this workload.
+    Workload(usize),
+    /// The next sample of this series.
+    Sample(usize),
+}
+
+/// Items in the order of time, then of insertion. Rarely used, so a heap does.
+#[derive(Debug, Default)]
+pub(crate) struct Agenda {
+    items: BinaryHeap<Reverse<Entry>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    key: Key,
+    item: Item,
+}
+
+impl Agenda {
+    pub(crate) fn insert(&mut self, key: Key, item: Item) {
+        self.items.push(Reverse(Entry { key, item }));
+    }
+
+    /// When the next item is due.
+    pub(crate) fn next(&self) -> Key {
+        self.items.peek().map_or(Key::NONE, |Reverse(entry)| entry.key)
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Item> {
+        self.items.pop().map(|Reverse(entry)| entry.item)
+    }
+}
+
+// Keys are unique, so comparing them is comparing entries.
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Entry {}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key.cmp(&other.key)
+    }
+}

@@ -1,0 +1,171 @@
+//! What a link loses by itself, in front of its queue.
+//!
+//! Every model counts the packets that are offered to it, from 0. Several in a row see what those before them let pass.
+
+use crate::rng::Stream;
+
+/// Which packets are lost.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ErrorSpec {
+    /// These, by their number in the order in which they come.
+    List(Vec<u64>),
+    /// Each packet with this probability (ns-2's uniform error model with `unit pkt`: lost if `u < p`).
+    PerPacket(f64),
+    /// Each byte with this probability; the packet is lost if one of its bytes is.
+    PerByte(f64),
+    /// A channel with two states.
+    GilbertElliott(GilbertElliott),
+    /// The first `burst` of every `period` packets, from number `offset` on.
+    Periodic {
+        /// Packets from one loss to the next.
+        period: u64,
+        /// The first packet lost.
+        offset: u64,
+        /// Packets lost in a row.
+        burst: u64,
+    },
+}
+
+/// A channel that is good or bad (Gilbert, BSTJ 39, 1960; Elliott, BSTJ 42, 1963). It starts good. A packet is lost with the
+/// probability of the state that it finds; then the state changes with its probability. In the long run the channel is bad for
+/// `to_bad / (to_bad + to_good)` of the packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GilbertElliott {
+    /// Probability, per packet, that a good channel turns bad.
+    pub to_bad: f64,
+    /// Probability, per packet, that a bad channel turns good; its inverse is the mean length of a bad spell in packets.
+    pub to_good: f64,
+    /// Loss while it is good: 0 in Gilbert's model.
+    pub loss_good: f64,
+    /// Loss while it is bad.
+    pub loss_bad: f64,
+}
+
+impl ErrorSpec {
+    /// Whether every probability lies in `[0, 1]` and every period is possible.
+    pub fn is_valid(&self) -> bool {
+        let probable = |p: f64| (0.0..=1.0).contains(&p);
+        match self {
+            Self::List(_) => true,
+            &Self::PerPacket(p) | &Self::PerByte(p) => probable(p),
+            Self::GilbertElliott(GilbertElliott { to_bad, to_good, loss_good, loss_bad }) => {
+                [to_bad, to_good, loss_good, loss_bad].into_iter().all(|&p| probable(p))
+            }
+            &Self::Periodic { period, burst, .. } => period > 0 && burst <= period,
+        }
+    }
+}
+
+/// A model at work.
+#[derive(Clone, Debug)]
+pub(crate) struct ErrorModel {
+    spec: ErrorSpec,
+    stream: Stream,
+    /// Packets offered so far: the number of the next.
+    offered: u64,
+    /// Entries of the list that lie behind.
+    passed: usize,
+    bad: bool,
+}
+
+impl ErrorModel {
+    pub(crate) fn new(mut spec: ErrorSpec, stream: Stream) -> Self {
+        if let ErrorSpec::List(numbers) = &mut spec {
+            numbers.sort_unstable();
+            numbers.dedup();
+        }
+        Self { spec, stream, offered: 0, passed: 0, bad: false }
+    }
+
+    /// Whether the next packet, of `size` bytes, is lost.
+    pub(crate) fn strikes(&mut self, size: u32) -> bool {
+        let number = self.offered;
+        self.offered += 1;
+        match &self.spec {
+            ErrorSpec::List(numbers) => {
+                let hit = numbers.get(self.passed) == Some(&number);
+                self.passed += usize::from(hit);
+                hit
+            }
+            &ErrorSpec::PerPacket(p) => self.stream.happens(p),
+            &ErrorSpec::PerByte(p) => self.stream.happens(1.0 - power(1.0 - p, size)),
+            &ErrorSpec::GilbertElliott(channel) => {
+                let (loss, change) = match self.bad {
+                    false => (channel.loss_good, channel.to_bad),
+                    true => (channel.loss_bad, channel.to_good),
+                };
+                // Always two draws, so that the states do not depend on the losses.
+                let lost = self.stream.happens(loss);
+                self.bad ^= self.stream.happens(change);
+                lost
+            }
+            &ErrorSpec::Periodic { period, offset, burst } => number >= offset && (number - offset) % period < burst,
+        }
+    }
+}
+
+/// `base^exponent` by squaring: multiplication gives the same bits everywhere, `powf` does not.
+fn power(base: f64, exponent: u32) -> f64 {
+    let (mut result, mut square, mut left) = (1.0, base, exponent);
+    while left > 0 {
+        if left % 2 == 1 {
+            result *= square;
+        }
+        square *= square;
+        left /= 2;
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Substreams;
+
+    fn losses(spec: ErrorSpec, packets: u64, size: u32) -> Vec<u64> {
+        let mut model = ErrorModel::new(spec, Substreams::new(1).stream("test"));
+        (0..packets).filter(|_| model.strikes(size)).collect()
+    }
+
+    /// Five standard deviations of a binomial count.
+    #[track_caller]
+    fn assert_binomial(count: usize, packets: u64, p: f64) {
+        let (mean, deviation) = (packets as f64 * p, (packets as f64 * p * (1.0 - p)).sqrt());
+        assert!((count as f64 - mean).abs() < 5.0 * deviation, "{count} losses, expected {mean} ± {deviation}");
+    }
+
+    #[test]
+    fn a_list_loses_what_it_names() {
+        assert_eq!(losses(ErrorSpec::List(vec![7, 0, 3, 3]), 10, 1000), [0, 3, 7]);
+    }
+
+    #[test]
+    fn periodic_losses_come_in_bursts() {
+        let spec = ErrorSpec::Periodic { period: 5, offset: 2, burst: 2 };
+        assert_eq!(losses(spec, 14, 1000), [2, 3, 7, 8, 12, 13]);
+    }
+
+    #[test]
+    fn losses_per_packet_are_binomial() {
+        assert_binomial(losses(ErrorSpec::PerPacket(0.01), 1_000_000, 1).len(), 1_000_000, 0.01);
+    }
+
+    #[test]
+    fn a_packet_needs_all_its_bytes() {
+        // 1 - (1 - 10^-5)^1000 = 0.009 950 2.
+        assert_binomial(losses(ErrorSpec::PerByte(1e-5), 1_000_000, 1000).len(), 1_000_000, 0.009_950_2);
+    }
+
+    #[test]
+    fn a_two_state_channel_reaches_its_stationary_loss_and_burst_length() {
+        // Bad for 0.01 / (0.01 + 0.1) = 1/11 of the packets, in spells of 10.
+        let spec =
+            ErrorSpec::GilbertElliott(GilbertElliott { to_bad: 0.01, to_good: 0.1, loss_good: 0.0, loss_bad: 1.0 });
+        let lost = losses(spec, 1_000_000, 1000);
+        let bursts = 1 + lost.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
+        // About 9091 spells of geometric length: the mean length has a deviation of 10/sqrt(9091) = 0.1.
+        let length = lost.len() as f64 / bursts as f64;
+        assert!((length - 10.0).abs() < 0.5, "mean burst {length}");
+        assert!((lost.len() as f64 / 1e6 - 1.0 / 11.0).abs() < 0.007, "loss {}", lost.len());
+    }
+}

@@ -1,0 +1,180 @@
+//! What stands at the ends: hosts without I/O.
+//!
+//! A host is told what happened (`handle*`), asked what it wants to send (`poll_transmit`, until there is nothing more) and
+//! when it wants to be woken (`poll_timeout`), always in this order. It has no clock and starts nothing by itself, so an
+//! engine that runs here runs unchanged on a network.
+
+use std::any::Any;
+
+use anabranch_units::SimTime;
+
+use crate::id::{Address, FlowId, LinkId, Port};
+use crate::packet::{Body, Handle, Slab};
+
+/// Anything that sends and receives packets at a node.
+pub trait Host: Any + Send {
+    /// A packet arrived.
+    fn handle(&mut self, now: SimTime, arrival: Arrival<'_>);
+
+    /// The deadline of [`Host::poll_timeout`] has come.
+    fn handle_timeout(&mut self, now: SimTime);
+
+    /// The scenario wants something: start, stop, send more. A host that only answers need not listen.
+    fn handle_input(&mut self, _now: SimTime, _input: Input) {}
+
+    /// The next packet that the host sends now.
+    fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit>;
+
+    /// When [`Host::handle_timeout`] is to be called; [`SimTime::NEVER`] if not at all.
+    fn poll_timeout(&self) -> SimTime;
+}
+
+/// A packet at the end of its way.
+#[derive(Debug)]
+pub struct Arrival<'a> {
+    /// The host's own name for the flow.
+    pub port: Port,
+    /// The flow.
+    pub flow: FlowId,
+    /// Bytes on the wire.
+    pub size: u32,
+    /// The last link: by which interface the packet came in.
+    pub link: LinkId,
+    /// The address that it was sent to.
+    pub address: Address,
+    /// What it says. The place is used again after this call, so a host that keeps the body may take it.
+    pub body: &'a mut Body,
+}
+
+/// A packet that a host sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// To the other end of this flow of the host.
+    pub port: Port,
+    /// Bytes on the wire.
+    pub size: u32,
+    /// What it says.
+    pub body: Body,
+    /// The interface by which it leaves, a link that starts at the host's node; the routing table decides if none is named.
+    pub via: Option<LinkId>,
+    /// Which address of the other end; its node's own if none is named.
+    pub to: Option<Address>,
+}
+
+/// What a scenario tells a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Begin.
+    Start,
+    /// Send nothing new from now on.
+    Stop,
+    /// There is more to send.
+    Offer(Offer),
+}
+
+/// Data that an application hands to its transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The flow, as the host calls it.
+    pub port: Port,
+    /// The stream on which it goes; 0 where there is only one.
+    pub stream: u32,
+    /// The message that it is, counted from 0 in its workload.
+    pub message: u64,
+    /// How many bytes; none for as many as can be sent.
+    pub bytes: Option<u64>,
+}
+
+impl Transmit {
+    /// A packet of the host's only flow, by whatever way the routing table says.
+    pub const fn new(size: u32, body: Body) -> Self {
+        Self { port: Port::FIRST, size, body, via: None, to: None }
+    }
+}
+
+impl From<anabranch_ns2::Packet> for Transmit {
+    fn from(packet: anabranch_ns2::Packet) -> Self {
+        Self::new(packet.size, Body::Ns2(packet))
+    }
+}
+
+/// A host that was chosen at run time.
+impl<H: Host + ?Sized> Host for Box<H> {
+    fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
+        (**self).handle(now, arrival);
+    }
+
+    fn handle_timeout(&mut self, now: SimTime) {
+        (**self).handle_timeout(now);
+    }
+
+    fn handle_input(&mut self, now: SimTime, input: Input) {
+        (**self).handle_input(now, input);
+    }
+
+    fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit> {
+        (**self).poll_transmit(now)
+    }
+
+    fn poll_timeout(&self) -> SimTime {
+        (**self).poll_timeout()
+    }
+}
+
+/// The contract of the driver as one call, compiled once for each kind of host: one dynamic call per event and not four.
+pub(crate) trait Turn: Any + Send {
+    /// Tells the host what happened, takes what it sends, and returns its deadline.
+    fn turn(&mut self, now: SimTime, event: Event, outbox: &mut Outbox<'_>) -> SimTime;
+}
+
+/// What may happen to a host.
+pub(crate) enum Event {
+    Arrival(Landing),
+    Timeout,
+    Input(Input),
+}
+
+/// An [`Arrival`] whose body still waits in its place.
+pub(crate) struct Landing {
+    pub(crate) handle: Handle,
+    pub(crate) size: u32,
+    pub(crate) port: Port,
+    pub(crate) flow: FlowId,
+    pub(crate) link: LinkId,
+    pub(crate) address: Address,
+}
+
+/// Where the packets of one turn go: the bodies straight to their place, the rest to a list in the order of sending.
+pub(crate) struct Outbox<'a> {
+    pub(crate) slab: &'a mut Slab,
+    pub(crate) sent: &'a mut Vec<Sent>,
+}
+
+/// A [`Transmit`] whose body has found its place.
+pub(crate) struct Sent {
+    pub(crate) handle: Handle,
+    pub(crate) size: u32,
+    pub(crate) port: Port,
+    pub(crate) via: Option<LinkId>,
+    pub(crate) to: Option<Address>,
+}
+
+impl<H: Host> Turn for H {
+    fn turn(&mut self, now: SimTime, event: Event, outbox: &mut Outbox<'_>) -> SimTime {
+        match event {
+            Event::Arrival(Landing { handle, size, port, flow, link, address }) => {
+                let body = outbox.slab.body_mut(handle);
+                self.handle(now, Arrival { port, flow, size, link, address, body });
+                // Before the answer is made, so that it gets the place that is in the cache.
+                outbox.slab.release(handle);
+            }
+            Event::Timeout => self.handle_timeout(now),
+            Event::Input(input) => self.handle_input(now, input),
+        }
+        while let Some(Transmit { port, size, body, via, to }) = self.poll_transmit(now) {
+            let handle = outbox.slab.insert(body);
+            outbox.sent.push(Sent { handle, size, port, via, to });
+        }
+        self.poll_timeout()
+    }
+}

@@ -1,0 +1,59 @@
+//! What the parts of a world are called: small numbers in the order of declaration, not to be mixed up.
+
+use std::fmt;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $repr:ty, $word:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub(crate) $repr);
+
+        impl $name {
+            /// Its place in the order of declaration, from 0.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($word, "{}"), self.0)
+            }
+        }
+    };
+}
+
+id!(
+    /// A node: it forwards packets and carries hosts.
+    NodeId, u16, "n"
+);
+id!(
+    /// One direction of a link.
+    LinkId, u32, "l"
+);
+id!(
+    /// A host: what sends and receives packets at a node.
+    HostId, u32, "h"
+);
+id!(
+    /// A flow: the packets between two hosts, in both directions.
+    FlowId, u32, "f"
+);
+id!(
+    /// Where packets can be sent to: a node, or a node through one of its links.
+    Address, u16, "a"
+);
+id!(
+    /// A flow as the host at one of its ends sees it: the host's first flow has port 0.
+    Port, u16, "p"
+);
+
+impl Port {
+    /// The only port of a host that has one flow.
+    pub const FIRST: Self = Self(0);
+
+    /// The port that the host's flow number `index` gets.
+    pub const fn new(index: u16) -> Self {
+        Self(index)
+    }
+}

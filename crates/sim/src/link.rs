@@ -1,0 +1,338 @@
+//! One direction of a link: error models, then a queue, a transmitter, and a delay.
+//!
+//! ```text
+//! offer ──> error models ──> queue ──> transmitter ──> delay ──> arrive
+//!                │             │
+//!                └── Dropped ──┘
+//! ```
+//!
+//! The delay is constant, so packets arrive in the order in which they came in: the link is a first-in-first-out pipe, and of
+//! all the packets in it only the next arrival is an event. Where the queue decides on arrival (drop-tail, RED), the
+//! departure of a packet is known when it comes in, and it goes straight into the pipe. What waits is then a matter of
+//! arithmetic: the packets whose transmission starts later than now.
+
+mod pipe;
+mod transmitter;
+
+use anabranch_units::{Rate, SimSpan, SimTime};
+
+use crate::error_model::ErrorModel;
+use crate::event_queue::{Key, Order};
+use crate::id::{FlowId, NodeId};
+use crate::packet::Flight;
+use crate::queue::{Admission, Backlog, CoDel};
+use pipe::{Passage, Pipe};
+use transmitter::Transmitter;
+
+/// Packets that a link may hold, waiting and in flight: 2 GB of them. What would be one more is dropped.
+pub const PACKETS_PER_LINK_MAX: usize = 1 << 24;
+
+/// Why a packet was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DropReason {
+    /// An error model took it.
+    Error,
+    /// The queue refused it, or threw it away later.
+    Queue,
+    /// The node had no route for it.
+    NoRoute,
+    /// It had passed [`crate::HOPS_MAX`] links: the routes form a loop.
+    HopLimit,
+}
+
+/// What happened to packets on a link since the start. Always
+/// `offered = errors + drops + waiting + flying + delivered`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets that came to the link's entrance.
+    pub offered: u64,
+    /// Their bytes.
+    pub offered_bytes: u64,
+    /// Packets that an error model took.
+    pub errors: u64,
+    /// Packets that the queue refused, or threw away later.
+    pub drops: u64,
+}
+
+/// What a link did since the start, and what is on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkReport {
+    /// What came in and what was lost, over all flows.
+    pub counts: Counts,
+    /// Packets that came out at the far end.
+    pub delivered: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Packets that wait for the transmitter.
+    pub waiting: u64,
+    /// Packets in transmission or under way.
+    pub flying: u64,
+}
+
+/// What became of a packet that was offered to a link.
+pub(crate) enum Offered {
+    /// It is in the pipe behind others.
+    Behind,
+    /// It is the next to arrive: the link's event.
+    First(Key),
+    /// It waits in a managed queue. If the transmitter is free, now is the time to serve.
+    Stored { is_free: bool },
+    /// It is lost.
+    Dropped(DropReason),
+}
+
+/// What a managed link does next.
+#[derive(Default)]
+pub(crate) struct Served {
+    /// The link's new event, if the pipe was empty.
+    pub(crate) arrival: Option<Key>,
+    /// When the transmitter is free again, if it sends.
+    pub(crate) free: Option<Key>,
+}
+
+pub(crate) struct Link {
+    pub(crate) name: String,
+    pub(crate) from: NodeId,
+    pub(crate) to: NodeId,
+    /// Where the routes of the node at the far end start.
+    pub(crate) row: usize,
+    /// Observers of this link: empty for nearly all.
+    pub(crate) observers: Vec<usize>,
+    pipe: Pipe,
+    transmitter: Transmitter,
+    delay: SimSpan,
+    queue: Queue,
+    errors: Vec<ErrorModel>,
+    flows: FlowCounts,
+    delivered_bytes: u64,
+    occupancy: Occupancy,
+}
+
+/// The two kinds of [`crate::queue`].
+pub(crate) enum Queue {
+    Admission(Admission),
+    Managed(Box<CoDel>),
+}
+
+impl Link {
+    pub(crate) fn new(name: String, (from, to): (NodeId, NodeId), rate: Rate, delay: SimSpan, queue: Queue) -> Self {
+        Self {
+            name,
+            from,
+            to,
+            row: 0,
+            observers: Vec::new(),
+            pipe: Pipe::new(),
+            transmitter: Transmitter::new(rate),
+            delay,
+            queue,
+            errors: Vec::new(),
+            flows: FlowCounts::default(),
+            delivered_bytes: 0,
+            occupancy: Occupancy::default(),
+        }
+    }
+
+    /// Puts an error model behind those that there are.
+    pub(crate) fn add_error(&mut self, model: ErrorModel) {
+        self.errors.push(model);
+    }
+
+    /// How many error models there are.
+    pub(crate) fn errors(&self) -> usize {
+        self.errors.len()
+    }
+
+    pub(crate) fn is_managed(&self) -> bool {
+        matches!(self.queue, Queue::Managed(_))
+    }
+
+    /// A packet comes to the entrance, in an event that was inserted at `inserted`.
+    #[inline]
+    pub(crate) fn offer(&mut self, now: SimTime, inserted: SimTime, flight: Flight, order: &mut Order) -> Offered {
+        let counts = self.flows.of(flight.leg >> 1);
+        counts.offered += 1;
+        counts.offered_bytes += u64::from(flight.size);
+        if !self.errors.is_empty() && self.errors.iter_mut().any(|model| model.strikes(flight.size)) {
+            counts.errors += 1;
+            return Offered::Dropped(DropReason::Error);
+        }
+        if self.pipe.len() >= PACKETS_PER_LINK_MAX {
+            counts.drops += 1;
+            return Offered::Dropped(DropReason::Queue);
+        }
+        let free_at = self.transmitter.free_at();
+        let admission = match &mut self.queue {
+            Queue::Admission(admission) => admission,
+            Queue::Managed(queue) => {
+                self.occupancy.advance(now, queue.len());
+                if !queue.enqueue(now, flight) {
+                    counts.drops += 1;
+                    return Offered::Dropped(DropReason::Queue);
+                }
+                return Offered::Stored { is_free: queue.len() == 1 && free_at <= now };
+            }
+        };
+        if free_at < now {
+            self.pipe.depart_all();
+        } else {
+            self.pipe.depart_until(now.saturating_add(self.delay), inserted);
+        }
+        let (packets, bytes, in_service) = self.pipe.present();
+        let backlog = if packets == 0 {
+            Backlog { packets: 0, bytes: 0, idle: Some(now.since(free_at)) }
+        } else {
+            Backlog { packets: packets - 1, bytes: bytes - u64::from(in_service), idle: None }
+        };
+        if !admission.admits(flight.size, backlog) {
+            counts.drops += 1;
+            return Offered::Dropped(DropReason::Queue);
+        }
+        let start = self.transmitter.send(now, flight.size);
+        self.occupancy.will_wait(start.since(now));
+        match self.launch(flight, start, order) {
+            Some(key) => Offered::First(key),
+            None => Offered::Behind,
+        }
+    }
+
+    /// The packet whose arrival was the link's event, and the link's next event.
+    #[inline]
+    pub(crate) fn arrive(&mut self) -> (Flight, Key) {
+        let flight = self.pipe.pop();
+        self.delivered_bytes += u64::from(flight.size);
+        (flight, self.pipe.first().map_or(Key::NONE, |next| Key::new(next.arrives_at, next.starts_at, next.order)))
+    }
+
+    /// The transmitter of a managed queue is free. What the queue throws away goes to `dropped`.
+    pub(crate) fn serve(&mut self, now: SimTime, order: &mut Order, dropped: &mut Vec<Flight>) -> Served {
+        let Queue::Managed(queue) = &mut self.queue else { return Served::default() };
+        self.occupancy.advance(now, queue.len());
+        let first = dropped.len();
+        let next = queue.dequeue(now, dropped);
+        for flight in &dropped[first..] {
+            self.flows.of(flight.leg >> 1).drops += 1;
+        }
+        let Some(flight) = next else { return Served::default() };
+        let start = self.transmitter.send(now, flight.size);
+        let arrival = self.launch(flight, start, order);
+        Served { arrival, free: Some(Key::new(self.transmitter.free_at(), now, order.draw())) }
+    }
+
+    /// Puts the packet that the transmitter was given last into the pipe; returns the link's event if it has changed.
+    #[inline]
+    fn launch(&mut self, flight: Flight, starts_at: SimTime, order: &mut Order) -> Option<Key> {
+        let arrives_at = self.transmitter.free_at().saturating_add(self.delay);
+        let order = order.draw();
+        let is_first = self.pipe.is_empty();
+        self.pipe.push(Passage { arrives_at, starts_at, order, flight });
+        is_first.then(|| Key::new(arrives_at, starts_at, order))
+    }
+
+    /// Packets that wait at `now`, which is not before the link's last event.
+    pub(crate) fn waiting(&self, now: SimTime) -> u64 {
+        match &self.queue {
+            Queue::Managed(queue) => queue.len() as u64,
+            Queue::Admission(_) => self.pipe.present_at(now.saturating_add(self.delay)).saturating_sub(1),
+        }
+    }
+
+    /// Packet-picoseconds of waiting from the start until `now`.
+    pub(crate) fn occupancy(&self, now: SimTime) -> u128 {
+        match &self.queue {
+            Queue::Managed(queue) => {
+                let mut occupancy = self.occupancy;
+                occupancy.advance(now, queue.len());
+                occupancy.integral
+            }
+            // Each packet's whole wait was added when it came; what lies ahead of `now` has not been waited yet. A packet
+            // starts when the one before it departs, so the last departure is nobody's start.
+            Queue::Admission(_) => {
+                let horizon = now.saturating_add(self.delay);
+                let waiting = self.waiting(now) as usize;
+                let starts = self.pipe.iter_present(horizon).take(waiting);
+                let ahead: u128 = starts.map(|passage| u128::from(passage.arrives_at.since(horizon).ticks())).sum();
+                self.occupancy.integral - ahead
+            }
+        }
+    }
+
+    pub(crate) fn report(&self, now: SimTime) -> LinkReport {
+        let waiting = self.waiting(now);
+        // Without management what waits is in the pipe, too.
+        let flying = self.pipe.len() as u64 - if self.is_managed() { 0 } else { waiting };
+        let (delivered, delivered_bytes) = (self.pipe.arrived(), self.delivered_bytes);
+        LinkReport { counts: self.flows.total(), delivered, delivered_bytes, waiting, flying }
+    }
+
+    pub(crate) fn flow(&self, flow: FlowId) -> Counts {
+        self.flows.get(flow.0)
+    }
+}
+
+/// The sum of all waits. Two ways to it, one for each kind of queue.
+#[derive(Clone, Copy, Debug, Default)]
+struct Occupancy {
+    /// Packet-picoseconds: 10^9 packets for 213 days stay far below 2^128.
+    integral: u128,
+    since: SimTime,
+}
+
+impl Occupancy {
+    /// A packet came that will wait for so long.
+    #[inline]
+    fn will_wait(&mut self, wait: SimSpan) {
+        self.integral += u128::from(wait.ticks());
+    }
+
+    /// So many packets waited until now.
+    fn advance(&mut self, now: SimTime, packets: usize) {
+        self.integral += u128::from(now.since(self.since).ticks()) * packets as u128;
+        self.since = now;
+    }
+}
+
+/// Counts by flow. A link sees few flows of a large world, often neighbours, so this is a window over their numbers.
+#[derive(Clone, Debug, Default)]
+struct FlowCounts {
+    first: u32,
+    counts: Vec<Counts>,
+}
+
+impl FlowCounts {
+    #[inline]
+    fn of(&mut self, flow: u32) -> &mut Counts {
+        let index = flow.wrapping_sub(self.first) as usize;
+        if index >= self.counts.len() {
+            self.widen(flow);
+        }
+        &mut self.counts[(flow - self.first) as usize]
+    }
+
+    #[cold]
+    fn widen(&mut self, flow: u32) {
+        if self.counts.is_empty() {
+            self.first = flow;
+        }
+        if flow < self.first {
+            let missing = (self.first - flow) as usize;
+            self.counts.splice(0..0, std::iter::repeat_n(Counts::default(), missing));
+            self.first = flow;
+        }
+        let len = (flow - self.first) as usize + 1;
+        self.counts.resize(len.max(self.counts.len()), Counts::default());
+    }
+
+    fn get(&self, flow: u32) -> Counts {
+        flow.checked_sub(self.first).and_then(|index| self.counts.get(index as usize)).copied().unwrap_or_default()
+    }
+
+    fn total(&self) -> Counts {
+        self.counts.iter().fold(Counts::default(), |sum, counts| Counts {
+            offered: sum.offered + counts.offered,
+            offered_bytes: sum.offered_bytes + counts.offered_bytes,
+            errors: sum.errors + counts.errors,
+            drops: sum.drops + counts.drops,
+        })
+    }
+}

@@ -1,0 +1,193 @@
+//! The packets between the queue's entrance and the far end of a link, in the order in which they will arrive.
+
+use anabranch_units::SimTime;
+
+use crate::packet::{Flight, Handle};
+
+/// A ring that grows by doubling and is never searched.
+#[derive(Clone, Debug)]
+pub(crate) struct Pipe {
+    /// A power of two of places; the packet number n is in `n & (len - 1)`.
+    ring: Vec<Passage>,
+    /// The first packet that has not arrived.
+    head: u64,
+    /// The first packet that may still be waiting or in transmission. Always in `head..=tail`.
+    departed: u64,
+    /// The number of the next packet.
+    tail: u64,
+    /// Bytes of the packets from `departed` on.
+    bytes: u64,
+}
+
+/// A packet and when it arrives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passage {
+    pub(crate) arrives_at: SimTime,
+    /// When its transmission starts: see [`crate::event_queue`].
+    pub(crate) starts_at: SimTime,
+    /// Its place in the order of handing over.
+    pub(crate) order: u64,
+    pub(crate) flight: Flight,
+}
+
+/// Fewest places of a ring.
+const PLACES_MIN: usize = 16;
+
+impl Pipe {
+    pub(crate) fn new() -> Self {
+        let flight = Flight { handle: Handle::MAX, size: 0, leg: 0, to: 0, hops: 0 };
+        let nothing = Passage { arrives_at: SimTime::NEVER, starts_at: SimTime::NEVER, order: 0, flight };
+        Self { ring: vec![nothing; PLACES_MIN], head: 0, departed: 0, tail: 0, bytes: 0 }
+    }
+
+    /// Packets that have arrived since the start.
+    pub(crate) fn arrived(&self) -> u64 {
+        self.head
+    }
+
+    /// Packets inside.
+    pub(crate) fn len(&self) -> usize {
+        (self.tail - self.head) as usize
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tail == self.head
+    }
+
+    /// Appends a packet, which arrives no earlier than the one before it.
+    #[inline]
+    pub(crate) fn push(&mut self, passage: Passage) {
+        if self.len() == self.ring.len() {
+            self.grow();
+        }
+        self.bytes += u64::from(passage.flight.size);
+        let place = self.place(self.tail);
+        self.ring[place] = passage;
+        self.tail += 1;
+    }
+
+    /// Takes out the next packet to arrive; there is one, because its arrival stood in the event queue.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Flight {
+        debug_assert!(!self.is_empty(), "a link without packets has no event");
+        let flight = self.ring[self.place(self.head)].flight;
+        if self.departed == self.head {
+            self.departed += 1;
+            self.bytes -= u64::from(flight.size);
+        }
+        self.head += 1;
+        flight
+    }
+
+    /// The next packet to arrive.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<&Passage> {
+        (!self.is_empty()).then(|| &self.ring[self.place(self.head)])
+    }
+
+    /// Everything inside has departed.
+    #[inline]
+    pub(crate) fn depart_all(&mut self) {
+        self.departed = self.tail;
+        self.bytes = 0;
+    }
+
+    /// What will arrive before `horizon` has departed. Of a packet that will arrive just then, the departure is inserted when
+    /// its transmission starts: it has departed if that was before `inserted`.
+    #[inline]
+    pub(crate) fn depart_until(&mut self, horizon: SimTime, inserted: SimTime) {
+        while self.departed < self.tail {
+            let passage = &self.ring[self.place(self.departed)];
+            let is_due = passage.arrives_at == horizon && passage.starts_at < inserted;
+            if passage.arrives_at >= horizon && !is_due {
+                break;
+            }
+            self.bytes -= u64::from(passage.flight.size);
+            self.departed += 1;
+        }
+    }
+
+    /// Packets and bytes that have not departed, and the size of the first of them, which is in transmission.
+    #[inline]
+    pub(crate) fn present(&self) -> (u64, u64, u32) {
+        let packets = self.tail - self.departed;
+        let first = if packets == 0 { 0 } else { self.ring[self.place(self.departed)].flight.size };
+        (packets, self.bytes, first)
+    }
+
+    /// How many packets arrive after `horizon`. They arrive in order, so this is a binary search.
+    pub(crate) fn present_at(&self, horizon: SimTime) -> u64 {
+        let (mut low, mut high) = (self.departed, self.tail);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.ring[self.place(middle)].arrives_at > horizon {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        self.tail - low
+    }
+
+    /// The packets that arrive after `horizon`, the next to arrive first.
+    pub(crate) fn iter_present(&self, horizon: SimTime) -> impl Iterator<Item = &Passage> {
+        (self.tail - self.present_at(horizon)..self.tail).map(|number| &self.ring[self.place(number)])
+    }
+
+    #[inline]
+    fn place(&self, number: u64) -> usize {
+        number as usize & (self.ring.len() - 1)
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mut larger = self.ring.clone();
+        larger.extend_from_slice(&self.ring);
+        // Packet n was in `n mod len` and both copies of that place exist, one of which is `n mod 2 len`.
+        self.ring = larger;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passage(number: u64) -> Passage {
+        // Times start at 1, after the horizon of everything.
+        let flight = Flight { handle: number as Handle, size: 10, leg: 0, to: 0, hops: 0 };
+        Passage { arrives_at: SimTime::from_ticks(number + 1), starts_at: SimTime::ZERO, order: number, flight }
+    }
+
+    #[test]
+    fn order_survives_growth() {
+        let mut pipe = Pipe::new();
+        let (mut pushed, mut popped) = (0, 0);
+        for round in 0..200 {
+            for _ in 0..round % 7 {
+                pipe.push(passage(pushed));
+                pushed += 1;
+            }
+            for _ in 0..(round % 5).min(pipe.len() as u64) {
+                assert_eq!(u64::from(pipe.pop().handle), popped);
+                popped += 1;
+            }
+        }
+        assert!(pipe.len() > PLACES_MIN);
+        assert_eq!(
+            pipe.iter_present(SimTime::ZERO).map(|passage| passage.order).collect::<Vec<_>>(),
+            (popped..pushed).collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn bytes_are_those_that_have_not_departed() {
+        let mut pipe = Pipe::new();
+        (0..5).for_each(|number| pipe.push(passage(number)));
+        pipe.depart_until(SimTime::from_ticks(2), SimTime::from_ticks(2));
+        assert_eq!(pipe.present(), (3, 30, 10));
+        (0..3).for_each(|_| _ = pipe.pop());
+        assert_eq!(pipe.present(), (2, 20, 10));
+        pipe.depart_all();
+        assert_eq!(pipe.present(), (0, 0, 0));
+    }
+}

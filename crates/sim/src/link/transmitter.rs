@@ -1,0 +1,106 @@
+//! How long packets take to leave, without drift.
+//!
+//! A packet of b bits takes b · 10^12 / rate picoseconds, which is seldom an integer. What is cut off is kept, in units of
+//! 1/rate of a picosecond, and added to the next packet of the same busy period. So the n-th packet of a busy period departs at
+//! the floor of its exact time, however long the period is.
+
+use anabranch_units::{PICO, Rate, SimTime};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Transmitter {
+    rate: u64,
+    /// When the last packet has left, rounded down.
+    free_at: SimTime,
+    /// What rounding took from `free_at`, in 1/rate ps. Always less than `rate`.
+    rest: u64,
+    /// The divisions for the last two sizes: most links see data of one size, or data and acknowledgements.
+    last: [Division; 2],
+}
+
+/// `size · 8 · 10^12 = ticks · rate + rest`.
+#[derive(Clone, Copy, Debug)]
+struct Division {
+    size: u32,
+    ticks: u64,
+    rest: u64,
+}
+
+impl Transmitter {
+    /// A transmitter that is free; `rate` is not zero.
+    pub(crate) fn new(rate: Rate) -> Self {
+        let rate = rate.bits_per_second();
+        assert!(rate > 0, "the builder refuses links without a rate");
+        let none = Division { size: 0, ticks: 0, rest: 0 };
+        Self { rate, free_at: SimTime::ZERO, rest: 0, last: [none; 2] }
+    }
+
+    /// When it has sent what it was given.
+    #[inline]
+    pub(crate) fn free_at(&self) -> SimTime {
+        self.free_at
+    }
+
+    /// Sends `size` bytes as soon as it can; returns when it starts. Then [`Transmitter::free_at`] says when they have left.
+    #[inline]
+    pub(crate) fn send(&mut self, now: SimTime, size: u32) -> SimTime {
+        // At `now == free_at` the last packet may have left only a fraction of a picosecond later: the rest stays.
+        if now > self.free_at {
+            self.free_at = now;
+            self.rest = 0;
+        }
+        let start = self.free_at;
+        let Division { ticks, rest, .. } = self.division(size);
+        let rest = self.rest + rest;
+        let carry = rest >= self.rate;
+        self.rest = if carry { rest - self.rate } else { rest };
+        self.free_at = SimTime::from_ticks(start.ticks().saturating_add(ticks).saturating_add(u64::from(carry)));
+        start
+    }
+
+    #[inline]
+    fn division(&mut self, size: u32) -> Division {
+        if self.last[0].size == size {
+            return self.last[0];
+        }
+        self.last.swap(0, 1);
+        if self.last[0].size != size {
+            let (bits, rate) = (u128::from(size) * 8 * u128::from(PICO), u128::from(self.rate));
+            let ticks = u64::try_from(bits / rate).unwrap_or(u64::MAX);
+            self.last[0] = Division { size, ticks, rest: (bits % rate) as u64 };
+        }
+        self.last[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_million_packets_do_not_drift() {
+        // 1000 B at 1.5 Mbit/s take 16/3 ms; a million of them exactly 16 000 / 3 s.
+        let mut transmitter = Transmitter::new(Rate::from_bits_per_second(1_500_000));
+        for _ in 0..1_000_000 {
+            transmitter.send(SimTime::ZERO, 1000);
+        }
+        assert_eq!(transmitter.free_at(), SimTime::from_ticks(16_000 * PICO / 3));
+    }
+
+    #[test]
+    fn sizes_may_alternate() {
+        // 7 bit/s: a byte takes 8/7 s, so a 1 B, a 2 B and a 4 B packet take 8 s together.
+        let mut transmitter = Transmitter::new(Rate::from_bits_per_second(7));
+        for size in [1, 2, 4, 4, 2, 1] {
+            transmitter.send(SimTime::ZERO, size);
+        }
+        assert_eq!(transmitter.free_at(), SimTime::from_ticks(16 * PICO));
+    }
+
+    #[test]
+    fn idle_time_is_not_made_up_for() {
+        let mut transmitter = Transmitter::new(Rate::from_bits_per_second(8));
+        assert_eq!(transmitter.send(SimTime::from_ticks(5), 1), SimTime::from_ticks(5));
+        assert_eq!(transmitter.send(SimTime::from_ticks(7), 1), SimTime::from_ticks(5 + PICO));
+        assert_eq!(transmitter.send(SimTime::from_ticks(9 + 2 * PICO), 1), SimTime::from_ticks(9 + 2 * PICO));
+    }
+}

@@ -1,0 +1,94 @@
+//! What travels: packets, and where their bodies wait.
+
+use anabranch_units::SimTime;
+
+/// What a packet says to the host that gets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Nothing but its number: traffic that only fills links.
+    Raw(Raw),
+    /// A packet of a one-way ns-2 agent.
+    Ns2(anabranch_ns2::Packet),
+}
+
+/// The body of a packet that only fills links.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Raw {
+    /// Its number in its flow.
+    pub seq: u64,
+    /// When it was sent.
+    pub sent_at: SimTime,
+}
+
+impl Body {
+    /// The sequence number that traces show.
+    pub fn seq(&self) -> i64 {
+        match self {
+            Self::Raw(raw) => raw.seq as i64,
+            Self::Ns2(packet) => i64::from(packet.seq),
+        }
+    }
+}
+
+/// Where the body of a packet waits.
+pub(crate) type Handle = u32;
+
+/// The bodies of all packets in the world. A body stays put from the sender to the receiver, and its place is used again, the
+/// latest one first: it is still in the cache. So memory grows with the packets in flight and not with time.
+#[derive(Debug, Default)]
+pub(crate) struct Slab {
+    bodies: Vec<Body>,
+    free: Vec<Handle>,
+}
+
+impl Slab {
+    #[inline]
+    pub(crate) fn insert(&mut self, body: Body) -> Handle {
+        if let Some(handle) = self.free.pop() {
+            self.bodies[handle as usize] = body;
+            return handle;
+        }
+        // Links hold a bounded number of packets, and there are fewer than 2^20 links; see `Link::PACKETS_MAX`.
+        let handle = Handle::try_from(self.bodies.len()).expect("fewer than 2^32 packets are in flight");
+        self.bodies.push(body);
+        handle
+    }
+
+    #[inline]
+    pub(crate) fn body(&self, handle: Handle) -> &Body {
+        &self.bodies[handle as usize]
+    }
+
+    #[inline]
+    pub(crate) fn body_mut(&mut self, handle: Handle) -> &mut Body {
+        &mut self.bodies[handle as usize]
+    }
+
+    /// Gives the place back. The caller took the handle from a link, which forgot it, so nobody frees it twice.
+    #[inline]
+    pub(crate) fn release(&mut self, handle: Handle) {
+        debug_assert!(self.free.len() < self.bodies.len(), "no place is free twice");
+        self.free.push(handle);
+    }
+
+    /// Bodies that wait somewhere.
+    pub(crate) fn len(&self) -> usize {
+        self.bodies.len() - self.free.len()
+    }
+}
+
+/// What a link carries instead of the body: small enough for two to share a line of the cache.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flight {
+    pub(crate) handle: Handle,
+    pub(crate) size: u32,
+    /// The flow and its direction: see [`Leg`].
+    pub(crate) leg: Leg,
+    /// Index of the address that it goes to.
+    pub(crate) to: u16,
+    /// Links that it has passed.
+    pub(crate) hops: u8,
+}
+
+/// A flow's number doubled, plus one on the way from the sink to the source.
+pub(crate) type Leg = u32;

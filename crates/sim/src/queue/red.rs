@@ -1,0 +1,218 @@
+//! Random early detection, as ns-2.35's `Queue/RED` does it (Floyd and Jacobson, "Random Early Detection Gateways for Congestion
+//! Avoidance", IEEE/ACM ToN 1(4), 1993; `gentle` and `wait`: Floyd's notes of 1997 and 2000).
+//!
+//! ```text
+//!   on arrival      avg ← (1 - w)^(m + 1) avg + w q       q what waits, m small packets that an idle link could have sent
+//!   avg < min       take it
+//!   min ≤ avg < max p = max_p (avg - min)/(max - min)
+//!   max ≤ avg       p = max_p + (1 - max_p)(avg - max)/max    if gentle, up to 2 max; else drop
+//!   n since a drop  p ← 0 if n p < 1, p/(2 - n p) if n p < 2, else 1     with `wait`; p/(1 - n p) without
+//!   in bytes        p ← p · size/mean, and n = bytes since a drop/mean
+//! ```
+//!
+//! Differs from the paper, as ns-2 does, in: a packet that finds at most one (packet or byte) waiting is always taken; the
+//! first packet after the average crossed `min` is never dropped. Differs from ns-2 in: ECN, adaptive and cautious variants
+//! are absent, and the dropped packet is always the arriving one (`drop_tail_ true`).
+
+use crate::queue::Backlog;
+use crate::rng::Stream;
+
+/// What RED is told. Thresholds are in packets; [`Unit::Bytes`] multiplies them by `mean_size`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RedParameters {
+    /// Packets that may wait (ns-2's `limit_`), in the queue's unit.
+    pub limit: u32,
+    /// Below this average nothing is dropped (`thresh_`).
+    pub threshold_min: f64,
+    /// From this average on much or everything is (`maxthresh_`).
+    pub threshold_max: f64,
+    /// The probability at `threshold_max` (1 / `linterm_`).
+    pub probability_max: f64,
+    /// The weight of the average (`q_weight_`).
+    pub weight: RedWeight,
+    /// Beyond `threshold_max` the probability rises to one at twice of it and does not jump (`gentle_`).
+    pub gentle: bool,
+    /// Drops keep a distance (`wait_`).
+    pub wait: bool,
+    /// What the queue is measured in (`queue_in_bytes_` and `bytes_`).
+    pub unit: Unit,
+    /// Bytes of a usual packet (`mean_pktsize_`).
+    pub mean_size: u32,
+}
+
+/// The weight of a new sample in RED's average.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RedWeight {
+    /// This.
+    Given(f64),
+    /// ns-2's `q_weight_ -1`: a time constant of ten round trips, the trip taken as three times the link's, at least 100 ms.
+    Automatic,
+}
+
+/// What a queue is measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Packets.
+    Packets,
+    /// Bytes.
+    Bytes,
+}
+
+/// ns-2.35's, with the thresholds that it computes itself for slow links.
+impl Default for RedParameters {
+    fn default() -> Self {
+        Self {
+            limit: 50,
+            threshold_min: 5.0,
+            threshold_max: 15.0,
+            probability_max: 0.1,
+            weight: RedWeight::Automatic,
+            gentle: true,
+            wait: true,
+            unit: Unit::Bytes,
+            mean_size: 500,
+        }
+    }
+}
+
+impl RedParameters {
+    /// Whether the thresholds are in order and the probabilities are some.
+    pub(crate) fn is_valid(&self) -> bool {
+        let weight = match self.weight {
+            RedWeight::Given(weight) => weight > 0.0 && weight <= 1.0,
+            RedWeight::Automatic => true,
+        };
+        let thresholds = self.threshold_min >= 0.0 && self.threshold_min < self.threshold_max;
+        let probability = self.probability_max > 0.0 && self.probability_max <= 1.0;
+        weight && thresholds && probability && self.limit > 0 && self.mean_size > 0
+    }
+}
+
+/// The law.
+#[derive(Clone, Debug)]
+pub(crate) struct Red {
+    parameters: RedParameters,
+    stream: Stream,
+    /// Usual packets that the link sends in a second.
+    packets_per_second: f64,
+    weight: f64,
+    /// Thresholds and limit in the queue's unit.
+    min: f64,
+    max: f64,
+    limit: u64,
+    average: f64,
+    /// Packets and bytes since the last drop.
+    count: u64,
+    count_bytes: u64,
+    /// The average was above `min` at the last arrival.
+    above: bool,
+}
+
+impl Red {
+    /// The law for a link of this rate and delay.
+    pub(crate) fn new(parameters: RedParameters, bits_per_second: u64, delay_secs: f64, stream: Stream) -> Self {
+        let packets_per_second = bits_per_second as f64 / (8.0 * f64::from(parameters.mean_size));
+        let weight = match parameters.weight {
+            RedWeight::Given(weight) => weight,
+            RedWeight::Automatic => {
+                let round_trip = (3.0 * (delay_secs + 1.0 / packets_per_second)).max(0.1);
+                1.0 - libm::exp(-1.0 / (10.0 * round_trip * packets_per_second))
+            }
+        };
+        let scale = match parameters.unit {
+            Unit::Packets => 1,
+            Unit::Bytes => parameters.mean_size,
+        };
+        Self {
+            parameters,
+            stream,
+            packets_per_second,
+            weight,
+            min: parameters.threshold_min * f64::from(scale),
+            max: parameters.threshold_max * f64::from(scale),
+            limit: u64::from(parameters.limit) * u64::from(scale),
+            average: 0.0,
+            count: 0,
+            count_bytes: 0,
+            above: false,
+        }
+    }
+
+    /// Whether a packet of `size` bytes may join.
+    pub(crate) fn admits(&mut self, size: u32, backlog: Backlog) -> bool {
+        let waiting = match self.parameters.unit {
+            Unit::Packets => backlog.packets,
+            Unit::Bytes => backlog.bytes,
+        };
+        let idle = backlog.idle.map_or(0.0, |idle| idle.as_secs_f64());
+        self.average = decayed(self.average, self.weight, (self.packets_per_second * idle) as u64 + 1);
+        self.average += self.weight * waiting as f64;
+        self.count += 1;
+        self.count_bytes += u64::from(size);
+
+        let full = waiting >= self.limit;
+        if self.average < self.min || waiting <= 1 {
+            self.above = false;
+        } else if self.average >= if self.parameters.gentle { 2.0 * self.max } else { self.max } {
+            return self.dropped();
+        } else if !self.above {
+            self.above = true;
+            self.count = 1;
+            self.count_bytes = u64::from(size);
+        } else {
+            let probability = self.probability(size);
+            // ns-2 draws for every packet between the thresholds, and drops at `<=`.
+            if self.stream.uniform() <= probability {
+                return self.dropped();
+            }
+        }
+        !full || self.dropped()
+    }
+
+    fn dropped(&mut self) -> bool {
+        self.count = 0;
+        self.count_bytes = 0;
+        false
+    }
+
+    /// The probability of dropping a packet now, spread since the last drop.
+    fn probability(&self, size: u32) -> f64 {
+        let RedParameters { probability_max, gentle, wait, unit, mean_size, .. } = self.parameters;
+        let first = if self.average < self.max {
+            probability_max * (self.average - self.min) / (self.max - self.min)
+        } else if gentle {
+            probability_max + (1.0 - probability_max) * (self.average - self.max) / self.max
+        } else {
+            1.0
+        };
+        let first = first.min(1.0);
+        let since = match unit {
+            Unit::Packets => self.count,
+            Unit::Bytes => self.count_bytes / u64::from(mean_size),
+        };
+        let spread = since as f64 * first;
+        let second = match wait {
+            true if spread < 1.0 => 0.0,
+            true if spread < 2.0 => first / (2.0 - spread),
+            false if spread < 1.0 => first / (1.0 - spread),
+            _ => 1.0,
+        };
+        match unit {
+            Unit::Bytes if second < 1.0 => (second * f64::from(size) / f64::from(mean_size)).min(1.0),
+            _ => second.min(1.0),
+        }
+    }
+}
+
+/// `average (1 - weight)^times` by squaring: the same bits everywhere, and few steps after a long idle time.
+fn decayed(average: f64, weight: f64, times: u64) -> f64 {
+    let (mut result, mut factor, mut left) = (average, 1.0 - weight, times);
+    while left > 0 {
+        if left % 2 == 1 {
+            result *= factor;
+        }
+        factor *= factor;
+        left /= 2;
+    }
+    result
+}

@@ -1,0 +1,155 @@
+//! Where a packet goes next: one table for each node, a row of next links by address.
+//!
+//! The tables are made once, by fewest hops; of two links that are equally good the one declared first is taken. They can be
+//! overruled, at the start and later; packets in flight stay on the way they are on.
+//!
+//! A node has one address, and may have more: an address *through* a link is reached over this last link only, which is how a
+//! multihomed host says over which of its interfaces it wants to be reached.
+
+use crate::id::{Address, LinkId, NodeId};
+
+/// The next hop of every node towards every address.
+#[derive(Clone, Debug)]
+pub(crate) struct Routes {
+    addresses: usize,
+    /// Row by node, column by address.
+    next: Vec<Hop>,
+}
+
+/// What a node does with a packet: the index of a link, or one of the two constants.
+pub(crate) type Hop = u32;
+
+/// The packet is where it was sent to.
+pub(crate) const HERE: Hop = Hop::MAX;
+/// There is no way.
+pub(crate) const NO_WAY: Hop = Hop::MAX - 1;
+
+/// The ends of a link, as routing sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Edge {
+    pub(crate) from: NodeId,
+    pub(crate) to: NodeId,
+}
+
+/// What an address names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) node: NodeId,
+    pub(crate) through: Option<LinkId>,
+}
+
+impl Routes {
+    /// Entries that all tables together may have: half a gigabyte, eleven thousand nodes.
+    pub(crate) const ENTRIES_MAX: usize = 1 << 27;
+
+    /// The tables by fewest hops.
+    pub(crate) fn shortest(nodes: usize, edges: &[Edge], targets: &[Target]) -> Self {
+        let mut incoming = vec![Vec::new(); nodes];
+        for edge in edges {
+            incoming[edge.to.index()].push(edge.from);
+        }
+        let mut routes = Self { addresses: targets.len(), next: vec![NO_WAY; nodes * targets.len()] };
+        for (column, target) in targets.iter().enumerate() {
+            let distance = distances(&incoming, edges, *target);
+            for (index, edge) in edges.iter().enumerate() {
+                let (from, to) = (distance[edge.from.index()], distance[edge.to.index()]);
+                let fits = target.through.is_none_or(|link| edge.to != target.node || link.index() == index);
+                let entry = &mut routes.next[edge.from.index() * targets.len() + column];
+                if *entry == NO_WAY && fits && from != UNREACHED && to != UNREACHED && to + 1 == from {
+                    *entry = index as Hop;
+                }
+            }
+            routes.next[target.node.index() * targets.len() + column] = HERE;
+        }
+        routes
+    }
+
+    /// Where the row of `node` starts; links keep it for the node at their end.
+    pub(crate) fn row(&self, node: NodeId) -> usize {
+        node.index() * self.addresses
+    }
+
+    #[inline]
+    pub(crate) fn next(&self, row: usize, to: Address) -> Hop {
+        self.next[row + to.index()]
+    }
+
+    pub(crate) fn set(&mut self, node: NodeId, to: Address, hop: Hop) {
+        let row = self.row(node);
+        self.next[row + to.index()] = hop;
+    }
+}
+
+const UNREACHED: u32 = u32::MAX;
+
+/// Hops from every node to the target. Packets pass through nodes, not through the one that they are sent to.
+fn distances(incoming: &[Vec<NodeId>], edges: &[Edge], target: Target) -> Vec<u32> {
+    let mut distance = vec![UNREACHED; incoming.len()];
+    distance[target.node.index()] = 0;
+    let mut frontier = match target.through {
+        None => vec![target.node],
+        Some(link) => {
+            let last = edges[link.index()].from;
+            distance[last.index()] = 1;
+            vec![last]
+        }
+    };
+    while !frontier.is_empty() {
+        let mut beyond = Vec::new();
+        for node in frontier {
+            for &from in &incoming[node.index()] {
+                if distance[from.index()] == UNREACHED {
+                    distance[from.index()] = distance[node.index()] + 1;
+                    beyond.push(from);
+                }
+            }
+        }
+        frontier = beyond;
+    }
+    distance
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn edge(from: u16, to: u16) -> Edge {
+        Edge { from: NodeId(from), to: NodeId(to) }
+    }
+
+    fn node(index: u16) -> Target {
+        Target { node: NodeId(index), through: None }
+    }
+
+    #[track_caller]
+    fn assert_next(routes: &Routes, from: u16, to: u16, expected: Hop) {
+        assert_eq!(routes.next(routes.row(NodeId(from)), Address(to)), expected, "from n{from} to a{to}");
+    }
+
+    /// 0 -> 1 -> 3 and 0 -> 2 -> 3, declared in this order, and nothing back.
+    const DIAMOND: [Edge; 4] = [edge(0, 2), edge(0, 1), edge(1, 3), edge(2, 3)];
+
+    #[test]
+    fn of_equal_ways_the_first_declared_is_taken() {
+        let routes = Routes::shortest(4, &DIAMOND, &[node(0), node(1), node(2), node(3)]);
+        assert_next(&routes, 0, 3, 0);
+        assert_next(&routes, 0, 1, 1);
+        assert_next(&routes, 3, 3, HERE);
+        assert_next(&routes, 3, 0, NO_WAY);
+    }
+
+    #[test]
+    fn an_address_through_a_link_is_reached_over_it() {
+        let target = Target { node: NodeId(3), through: Some(LinkId(2)) };
+        let routes = Routes::shortest(4, &DIAMOND, &[target]);
+        assert_next(&routes, 0, 0, 1);
+        assert_next(&routes, 1, 0, 2);
+        assert_next(&routes, 2, 0, NO_WAY);
+    }
+
+    #[test]
+    fn fewer_hops_win() {
+        let edges = [edge(0, 1), edge(1, 2), edge(0, 2)];
+        assert_next(&Routes::shortest(3, &edges, &[node(2)]), 0, 0, 2);
+    }
+}

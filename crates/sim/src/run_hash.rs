@@ -1,0 +1,36 @@
+//! A fingerprint of a run: two runs that did the same, to the bit, have the same one.
+
+use std::fmt;
+
+/// 64 bits folded over every delivery to a host and every loss, in order: when, whose, which.
+///
+/// Cheap enough to be always on, and good enough to tell runs apart that differ anywhere; not a cryptographic hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunHash(u64);
+
+impl RunHash {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self(seed ^ MULTIPLIER)
+    }
+
+    /// Rotating brings high bits down where the next multiplication spreads them again.
+    #[inline]
+    pub(crate) const fn fold(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(25) ^ word).wrapping_mul(MULTIPLIER);
+    }
+
+    /// The bits.
+    pub const fn bits(self) -> u64 {
+        self.0 ^ (self.0 >> 32)
+    }
+}
+
+/// Sixteen hexadecimal digits.
+impl fmt::Display for RunHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.bits())
+    }
+}
+
+/// The odd number nearest to 2^64 divided by the golden ratio: no pattern in its bits.
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;

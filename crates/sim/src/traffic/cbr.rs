@@ -1,0 +1,61 @@
+//! Constant bit rate, as ns-2's `Application/Traffic/CBR`: the first packet leaves at the start, and then one every
+//! `size / rate`. The fraction of a picosecond that an interval does not fit in is carried on, so the rate is exact.
+
+use anabranch_units::{PICO, Rate, SimTime};
+
+use crate::host::{Arrival, Host, Input, Transmit};
+use crate::packet::{Body, Raw};
+
+/// Sends packets of one size at one rate.
+#[derive(Clone, Debug)]
+pub struct Cbr {
+    rate: u64,
+    size: u32,
+    /// Packets sent.
+    sent: u64,
+    next_at: SimTime,
+    /// What rounding took from `next_at`, in 1/rate ps.
+    rest: u64,
+}
+
+impl Cbr {
+    /// A source that waits for its start. A rate of zero never sends.
+    pub const fn new(rate: Rate, size: u32) -> Self {
+        Self { rate: rate.bits_per_second(), size, sent: 0, next_at: SimTime::NEVER, rest: 0 }
+    }
+
+    /// Packets sent so far.
+    pub const fn sent(&self) -> u64 {
+        self.sent
+    }
+}
+
+impl Host for Cbr {
+    fn handle(&mut self, _now: SimTime, _arrival: Arrival<'_>) {}
+
+    fn handle_timeout(&mut self, _now: SimTime) {}
+
+    fn handle_input(&mut self, now: SimTime, input: Input) {
+        match input {
+            Input::Start if self.rate > 0 && self.size > 0 => (self.next_at, self.rest) = (now, 0),
+            Input::Start | Input::Offer(_) => {}
+            Input::Stop => self.next_at = SimTime::NEVER,
+        }
+    }
+
+    fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit> {
+        if self.next_at > now {
+            return None;
+        }
+        let ahead = u128::from(self.size) * 8 * u128::from(PICO) + u128::from(self.rest);
+        let ticks = u64::try_from(ahead / u128::from(self.rate)).unwrap_or(u64::MAX);
+        self.rest = (ahead % u128::from(self.rate)) as u64;
+        self.next_at = SimTime::from_ticks(self.next_at.ticks().saturating_add(ticks));
+        self.sent += 1;
+        Some(Transmit::new(self.size, Body::Raw(Raw { seq: self.sent - 1, sent_at: now })))
+    }
+
+    fn poll_timeout(&self) -> SimTime {
+        self.next_at
+    }
+}

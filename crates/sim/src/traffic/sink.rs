@@ -1,0 +1,38 @@
+use anabranch_units::{SimSpan, SimTime};
+
+use crate::host::{Arrival, Host, Transmit};
+use crate::packet::Body;
+
+/// Counts what arrives and answers nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sink {
+    /// Packets that arrived.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// When the last one arrived.
+    pub last_at: SimTime,
+    /// The sum of the times that [`crate::Raw`] packets were under way.
+    pub delay: SimSpan,
+}
+
+impl Host for Sink {
+    fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
+        self.packets += 1;
+        self.bytes += u64::from(arrival.size);
+        self.last_at = now;
+        if let Body::Raw(raw) = arrival.body {
+            self.delay = self.delay.saturating_add(now.since(raw.sent_at));
+        }
+    }
+
+    fn handle_timeout(&mut self, _now: SimTime) {}
+
+    fn poll_transmit(&mut self, _now: SimTime) -> Option<Transmit> {
+        None
+    }
+
+    fn poll_timeout(&self) -> SimTime {
+        SimTime::NEVER
+    }
+}

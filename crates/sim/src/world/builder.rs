@@ -1,0 +1,495 @@
+//! How a world is described, and what makes a description impossible.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::marker::PhantomData;
+
+use anabranch_units::{Rate, SimSpan, SimTime};
+
+use super::{End, Outlet, Slots, Station, World};
+use crate::agenda::{Agenda, Control, Item};
+use crate::error_model::{ErrorModel, ErrorSpec};
+use crate::event_queue::{EventQueue, Key, Order};
+use crate::host::{Host, Input, Turn};
+use crate::id::{Address, FlowId, HostId, LinkId, NodeId, Port};
+use crate::link::{Link, Queue};
+use crate::packet::Slab;
+use crate::probe::{Observer, ObserverId, QueueSamples};
+use crate::queue::{Admission, CoDel, DropTail, QueueSpec, Red};
+use crate::rng::{Stream, Substreams};
+use crate::route::{Edge, HERE, NO_WAY, Routes, Target};
+use crate::run_hash::RunHash;
+use crate::workload::{Schedule, Workload};
+
+/// Collects the parts of a world. Every method that can fail says why at once; [`Builder::build`] checks what needs the whole.
+pub struct Builder {
+    streams: Substreams,
+    order: Order,
+    /// Name and address of each node.
+    nodes: Vec<(String, Address)>,
+    edges: Vec<Edge>,
+    targets: Vec<Target>,
+    links: Vec<Link>,
+    names: BTreeSet<String>,
+    routes: Vec<(NodeId, Address, LinkId)>,
+    stations: Vec<Station>,
+    ends: Vec<End>,
+    agenda: Agenda,
+    workloads: Vec<(HostId, Schedule)>,
+    samples: Vec<QueueSamples>,
+    observers: Vec<Box<dyn Observer>>,
+}
+
+/// What a link is like, in one direction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkSpec {
+    /// Its name, unique in the world; made from its nodes if none is given. Random streams are named after it.
+    pub name: Option<String>,
+    /// How fast it sends.
+    pub rate: Rate,
+    /// How long a bit is under way.
+    pub delay: SimSpan,
+    /// What may wait.
+    pub queue: QueueSpec,
+    /// What is lost in front of the queue, one model after the other.
+    pub errors: Vec<ErrorSpec>,
+}
+
+/// Why a world cannot be.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BuildError {
+    /// An id that another builder made.
+    Unknown {
+        /// As it prints.
+        what: String,
+    },
+    /// A link sends at rate zero.
+    NoRate {
+        /// Its name.
+        link: String,
+    },
+    /// Two links have this name.
+    NameTaken {
+        /// The name.
+        link: String,
+    },
+    /// A link goes from a node to itself.
+    Loop {
+        /// Its name.
+        link: String,
+    },
+    /// A queue of size zero, or thresholds in the wrong order.
+    BadQueue {
+        /// The link.
+        link: String,
+    },
+    /// A probability outside `[0, 1]`, or a period that cannot be.
+    BadErrorModel {
+        /// The link.
+        link: String,
+    },
+    /// A workload that never moves and never ends, or has no streams.
+    BadWorkload {
+        /// The host.
+        host: HostId,
+    },
+    /// An interval of zero.
+    NoInterval {
+        /// The link that was to be sampled.
+        link: String,
+    },
+    /// Both ends of a flow stand at one node: its packets would meet no link.
+    SameNode {
+        /// The node's name.
+        node: String,
+    },
+    /// A host sends or is reached by a link that does not touch its node.
+    NotThere {
+        /// The link's name.
+        link: String,
+        /// The node's name.
+        node: String,
+    },
+    /// There is no way from one end of a flow to the other.
+    NoRoute {
+        /// Whose.
+        flow: FlowId,
+        /// The node where its packets start.
+        from: String,
+        /// The node that they would go to.
+        to: String,
+    },
+    /// There is a limit.
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// The limit.
+        limit: usize,
+    },
+}
+
+impl LinkSpec {
+    /// A link without losses on which everything may wait.
+    pub const fn new(rate: Rate, delay: SimSpan) -> Self {
+        Self { name: None, rate, delay, queue: QueueSpec::Unlimited, errors: Vec::new() }
+    }
+
+    /// The same with this name.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Self {
+        Self { name: Some(name.into()), ..self }
+    }
+
+    /// The same with this queue.
+    #[must_use]
+    pub fn queue(self, queue: QueueSpec) -> Self {
+        Self { queue, ..self }
+    }
+
+    /// The same with one more error model, behind those that it has.
+    #[must_use]
+    pub fn error(mut self, error: ErrorSpec) -> Self {
+        self.errors.push(error);
+        self
+    }
+}
+
+impl Builder {
+    /// An empty world with this seed.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            streams: Substreams::new(seed),
+            order: Order::default(),
+            nodes: Vec::new(),
+            edges: Vec::new(),
+            targets: Vec::new(),
+            links: Vec::new(),
+            names: BTreeSet::new(),
+            routes: Vec::new(),
+            stations: Vec::new(),
+            ends: Vec::new(),
+            agenda: Agenda::default(),
+            workloads: Vec::new(),
+            samples: Vec::new(),
+            observers: Vec::new(),
+        }
+    }
+
+    /// The random stream called `name`, for a host that draws.
+    pub fn stream(&self, name: &str) -> Stream {
+        self.streams.stream(name)
+    }
+
+    /// A node, with an address. Names are for people and for the names of links.
+    pub fn node(&mut self, name: impl Into<String>) -> NodeId {
+        // More nodes than a number has room for are more than a table has: `build` says so.
+        let id = NodeId(self.nodes.len().min(NODES_MAX) as u16);
+        let address = self.target(id, None);
+        self.nodes.push((name.into(), address));
+        id
+    }
+
+    /// The address of a node.
+    pub fn address(&self, node: NodeId) -> Result<Address, BuildError> {
+        self.nodes.get(node.index()).map(|&(_, address)| address).ok_or_else(|| unknown(node))
+    }
+
+    /// One more address of the node at the end of `link`: what is sent to it arrives by this link.
+    pub fn address_through(&mut self, link: LinkId) -> Result<Address, BuildError> {
+        let to = self.edges.get(link.index()).ok_or_else(|| unknown(link))?.to;
+        Ok(self.target(to, Some(link)))
+    }
+
+    /// A link in one direction.
+    pub fn link(&mut self, from: NodeId, to: NodeId, spec: LinkSpec) -> Result<LinkId, BuildError> {
+        let ends = (self.node_name(from)?, self.node_name(to)?);
+        let name = spec.name.unwrap_or_else(|| {
+            let (plain, count) = (format!("{}>{}", ends.0, ends.1), self.links.len());
+            if self.names.contains(&plain) { format!("{plain}#{count}") } else { plain }
+        });
+        if spec.rate.bits_per_second() == 0 {
+            return Err(BuildError::NoRate { link: name });
+        }
+        if from == to {
+            return Err(BuildError::Loop { link: name });
+        }
+        if !spec.queue.is_valid() {
+            return Err(BuildError::BadQueue { link: name });
+        }
+        let queue = match spec.queue {
+            QueueSpec::Unlimited => Queue::Admission(Admission::DropTail(DropTail::UNLIMITED)),
+            QueueSpec::Packets(limit) => Queue::Admission(Admission::DropTail(DropTail::packets(limit))),
+            QueueSpec::Bytes(limit) => Queue::Admission(Admission::DropTail(DropTail::bytes(limit))),
+            QueueSpec::Red(parameters) => {
+                let stream = self.streams.stream(&format!("link.{name}.red"));
+                let law = Red::new(parameters, spec.rate.bits_per_second(), spec.delay.as_secs_f64(), stream);
+                Queue::Admission(Admission::Red(Box::new(law)))
+            }
+            QueueSpec::CoDel(parameters) => Queue::Managed(Box::new(CoDel::new(parameters))),
+        };
+        if self.links.len() >= LINKS_MAX {
+            return Err(BuildError::TooMany { what: "links", limit: LINKS_MAX });
+        }
+        if !self.names.insert(name.clone()) {
+            return Err(BuildError::NameTaken { link: name });
+        }
+        let id = LinkId(self.links.len() as u32);
+        self.edges.push(Edge { from, to });
+        self.links.push(Link::new(name, (from, to), spec.rate, spec.delay, queue));
+        for error in spec.errors {
+            self.error(id, error)?;
+        }
+        Ok(id)
+    }
+
+    /// Links in both directions, first the one from `a` to `b`. A name gets a suffix on the way back.
+    pub fn duplex(&mut self, a: NodeId, b: NodeId, spec: LinkSpec) -> Result<(LinkId, LinkId), BuildError> {
+        let back = LinkSpec { name: spec.name.as_ref().map(|name| format!("{name}.back")), ..spec.clone() };
+        Ok((self.link(a, b, spec)?, self.link(b, a, back)?))
+    }
+
+    /// One more error model, in front of the queue of `link` and behind the models that it has.
+    pub fn error(&mut self, link: LinkId, spec: ErrorSpec) -> Result<(), BuildError> {
+        let link = self.links.get_mut(link.index()).ok_or_else(|| unknown(link))?;
+        if !spec.is_valid() {
+            return Err(BuildError::BadErrorModel { link: link.name.clone() });
+        }
+        let stream = self.streams.stream(&format!("link.{}.error.{}", link.name, link.errors()));
+        link.add_error(ErrorModel::new(spec, stream));
+        Ok(())
+    }
+
+    /// Overrules a route from the start: `node` sends packets for `to` by `via`.
+    pub fn route(&mut self, node: NodeId, to: Address, via: LinkId) -> Result<(), BuildError> {
+        self.check_route(node, to, Some(via))?;
+        self.routes.push((node, to, via));
+        Ok(())
+    }
+
+    /// A host at a node.
+    pub fn host(&mut self, node: NodeId, host: impl Host) -> Result<HostId, BuildError> {
+        self.node_name(node)?;
+        if self.stations.len() >= HOSTS_MAX {
+            return Err(BuildError::TooMany { what: "hosts", limit: HOSTS_MAX });
+        }
+        let host: Box<dyn Turn> = Box::new(host);
+        self.stations.push(Station { host, node, ports: Vec::new(), deadline: Key::NONE, wake: Key::NONE });
+        Ok(HostId(self.stations.len() as u32 - 1))
+    }
+
+    /// A flow between two hosts. Each of them calls it by its next free port: a host's only flow is [`Port::FIRST`].
+    pub fn flow(&mut self, source: HostId, sink: HostId) -> Result<FlowId, BuildError> {
+        let (from, to) = (self.station(source)?.node, self.station(sink)?.node);
+        if from == to {
+            return Err(BuildError::SameNode { node: self.node_name(from)? });
+        }
+        let flow = self.ends.len() as u32 / 2;
+        if flow as usize >= FLOWS_MAX {
+            return Err(BuildError::TooMany { what: "flows", limit: FLOWS_MAX });
+        }
+        for (leg, here, there, address) in
+            [(2 * flow, source, sink, self.address(to)?), (2 * flow + 1, sink, source, self.address(from)?)]
+        {
+            let ports = &mut self.stations[here.index()].ports;
+            let port = u16::try_from(ports.len());
+            let port = port.map_err(|_| BuildError::TooMany { what: "flows of one host", limit: 1 << 16 })?;
+            ports.push(Outlet { leg, to: address });
+            // A leg ends where the other one starts.
+            self.ends.push(End { host: there, port: Port(port) });
+        }
+        let [.., forward, backward] = self.ends.as_mut_slice() else { unreachable!("two legs were added") };
+        std::mem::swap(&mut forward.port, &mut backward.port);
+        Ok(FlowId(flow))
+    }
+
+    /// Puts something on the agenda.
+    pub fn at(&mut self, time: SimTime, control: Control) -> Result<(), BuildError> {
+        match control {
+            Control::Input { host, .. } => _ = self.station(host)?,
+            Control::Route { node, to, via } => self.check_route(node, to, via)?,
+        }
+        self.enter(time, Item::Control(control));
+        Ok(())
+    }
+
+    /// Tells a host to start.
+    pub fn start(&mut self, time: SimTime, host: HostId) -> Result<(), BuildError> {
+        self.at(time, Control::Input { host, input: Input::Start })
+    }
+
+    /// Tells a host to stop.
+    pub fn stop(&mut self, time: SimTime, host: HostId) -> Result<(), BuildError> {
+        self.at(time, Control::Input { host, input: Input::Stop })
+    }
+
+    /// Starts a host and offers it a workload for its flow `port` from `time` on.
+    pub fn workload(&mut self, time: SimTime, host: HostId, port: Port, workload: Workload) -> Result<(), BuildError> {
+        let streams = self.streams;
+        let station = self.station(host)?;
+        let outlet = station.ports.get(port.index()).ok_or_else(|| unknown(port))?;
+        if !workload.is_valid() {
+            return Err(BuildError::BadWorkload { host });
+        }
+        let stream = streams.stream(&format!("flow.{}.workload", outlet.leg / 2));
+        self.start(time, host)?;
+        self.enter(time, Item::Workload(self.workloads.len()));
+        self.workloads.push((host, Schedule::new(workload, port, stream)));
+        Ok(())
+    }
+
+    /// Reads the length of a link's queue at `start` and then at equal intervals.
+    pub fn sample_queue(&mut self, link: LinkId, start: SimTime, every: SimSpan) -> Result<(), BuildError> {
+        let name = &self.links.get(link.index()).ok_or_else(|| unknown(link))?.name;
+        if every.is_zero() {
+            return Err(BuildError::NoInterval { link: name.clone() });
+        }
+        self.enter(start, Item::Sample(self.samples.len()));
+        self.samples.push(QueueSamples { link, every, start, lengths: Vec::new() });
+        Ok(())
+    }
+
+    /// Puts an observer on some links.
+    pub fn observe<T: Observer>(&mut self, links: &[LinkId], observer: T) -> Result<ObserverId<T>, BuildError> {
+        let index = self.observers.len();
+        for &link in links {
+            let link = self.links.get_mut(link.index()).ok_or_else(|| unknown(link))?;
+            if !link.observers.contains(&index) {
+                link.observers.push(index);
+            }
+        }
+        self.observers.push(Box::new(observer));
+        Ok(ObserverId { index, kind: PhantomData })
+    }
+
+    /// All links so far, in the order of declaration.
+    pub fn links(&self) -> impl Iterator<Item = LinkId> + use<> {
+        (0..self.links.len() as u32).map(LinkId)
+    }
+
+    /// Finds the routes and sets everything in its place.
+    pub fn build(self) -> Result<World, BuildError> {
+        let Self { streams, order, nodes, edges, targets, mut links, stations, ends, agenda, workloads, .. } = self;
+        if nodes.len() > NODES_MAX || targets.len() > NODES_MAX {
+            return Err(BuildError::TooMany { what: "nodes or addresses", limit: NODES_MAX });
+        }
+        if nodes.len() * targets.len() > Routes::ENTRIES_MAX {
+            return Err(BuildError::TooMany { what: "entries of routing tables", limit: Routes::ENTRIES_MAX });
+        }
+        let mut routes = Routes::shortest(nodes.len(), &edges, &targets);
+        for (node, to, via) in self.routes {
+            routes.set(node, to, via.0);
+        }
+        for station in &stations {
+            for outlet in &station.ports {
+                let hop = routes.next(routes.row(station.node), outlet.to);
+                if hop == NO_WAY || hop == HERE {
+                    let name = |node: NodeId| nodes[node.index()].0.clone();
+                    let (from, to) = (name(station.node), name(targets[outlet.to.index()].node));
+                    return Err(BuildError::NoRoute { flow: FlowId(outlet.leg / 2), from, to });
+                }
+            }
+        }
+        for link in &mut links {
+            link.row = routes.row(link.to);
+        }
+        let managed: Vec<_> =
+            (0..).map(LinkId).zip(&links).filter(|(_, link)| link.is_managed()).map(|(id, _)| id).collect();
+        let transmitters = links.len();
+        let hosts = transmitters + managed.len();
+        let slots = Slots { transmitters, hosts, agenda: hosts + stations.len() };
+        let mut queue = EventQueue::new(slots.agenda + 1);
+        queue.set(slots.agenda, agenda.next());
+        Ok(World {
+            streams,
+            now: SimTime::ZERO,
+            inserted: SimTime::ZERO,
+            events: 0,
+            hash: RunHash::new(streams.seed()),
+            queue,
+            order,
+            slots,
+            links,
+            managed,
+            routes,
+            slab: Slab::default(),
+            stations,
+            ends,
+            agenda,
+            workloads,
+            samples: self.samples,
+            observers: self.observers,
+            strays: 0,
+            sent: Vec::new(),
+            dropped: Vec::new(),
+        })
+    }
+
+    fn enter(&mut self, at: SimTime, item: Item) {
+        self.agenda.insert(Key::new(at, SimTime::ZERO, self.order.draw()), item);
+    }
+
+    fn target(&mut self, node: NodeId, through: Option<LinkId>) -> Address {
+        self.targets.push(Target { node, through });
+        Address((self.targets.len() - 1).min(NODES_MAX) as u16)
+    }
+
+    fn check_route(&self, node: NodeId, to: Address, via: Option<LinkId>) -> Result<(), BuildError> {
+        let name = self.node_name(node)?;
+        if to.index() >= self.targets.len() {
+            return Err(unknown(to));
+        }
+        let Some(via) = via else { return Ok(()) };
+        let link = self.links.get(via.index()).ok_or_else(|| unknown(via))?;
+        if link.from != node {
+            return Err(BuildError::NotThere { link: link.name.clone(), node: name });
+        }
+        Ok(())
+    }
+
+    fn station(&self, host: HostId) -> Result<&Station, BuildError> {
+        self.stations.get(host.index()).ok_or_else(|| unknown(host))
+    }
+
+    fn node_name(&self, node: NodeId) -> Result<String, BuildError> {
+        self.nodes.get(node.index()).map(|(name, _)| name.clone()).ok_or_else(|| unknown(node))
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { what } => write!(f, "{what} is not part of this world: it comes from another builder"),
+            Self::NoRate { link } => write!(f, "link {link} has rate zero: give it a rate"),
+            Self::NameTaken { link } => write!(f, "two links are called {link}: random streams need unique names"),
+            Self::Loop { link } => write!(f, "link {link} goes from a node to itself"),
+            Self::BadQueue { link } => {
+                write!(f, "the queue of link {link} can hold nothing, or its thresholds are not in order")
+            }
+            Self::BadErrorModel { link } => {
+                write!(f, "an error model of link {link} has a probability outside 0 to 1, or an impossible period")
+            }
+            Self::BadWorkload { host } => {
+                write!(f, "the workload of host {host} has no streams, or offers an endless series at one time")
+            }
+            Self::NoInterval { link } => write!(f, "link {link} cannot be sampled at intervals of zero"),
+            Self::SameNode { node } => write!(f, "both ends of a flow are at node {node}: put them at two nodes"),
+            Self::NotThere { link, node } => write!(f, "link {link} does not start at node {node}"),
+            Self::NoRoute { flow, from, to } => write!(f, "flow {flow} has no way from node {from} to node {to}"),
+            Self::TooMany { what, limit } => write!(f, "too many {what}: at most {limit}"),
+        }
+    }
+}
+
+fn unknown(id: impl fmt::Display) -> BuildError {
+    BuildError::Unknown { what: id.to_string() }
+}
+
+/// Nodes, and addresses, that 16 bits can tell apart, one less.
+const NODES_MAX: usize = u16::MAX as usize;
+/// A managed link takes two slots of the event queue; together with the hosts and the agenda they stay below its limit.
+const LINKS_MAX: usize = EventQueue::SLOTS_MAX / 4;
+const HOSTS_MAX: usize = EventQueue::SLOTS_MAX / 4;
+/// A leg is a flow's number and a bit.
+const FLOWS_MAX: usize = 1 << 24;
