@@ -147,6 +147,11 @@ impl Sender {
         self.core.rto_deadline
     }
 
+    /// What it was made from.
+    pub fn config(&self) -> &SenderConfig {
+        &self.core.config
+    }
+
     /// Highest packet sent, -1 before the first: the papers' "delivered packets" (`maxseq_`).
     pub fn max_seq(&self) -> i32 {
         self.core.max_seq

@@ -7,6 +7,7 @@ mod event_queue;
 mod host;
 mod id;
 mod link;
+mod ns2_host;
 mod packet;
 mod probe;
 mod queue;
@@ -23,6 +24,7 @@ pub use event_queue::{EventQueue, Key, Order};
 pub use host::{Arrival, Host, Input, Offer, Transmit};
 pub use id::{Address, FlowId, HostId, LinkId, NodeId, Port};
 pub use link::{Counts, DropReason, LinkReport, PACKETS_PER_LINK_MAX};
+pub use ns2_host::{GaugeRow, Ns2Sink, Ns2Source};
 pub use packet::{Body, Raw};
 pub use probe::{
     Direction, DropRecord, Drops, Happening, Observer, ObserverId, PacketEvent, QueueArea, QueueSamples, Throughput,

@@ -1,0 +1,68 @@
+//! `cargo xtask counts`: instructions of the benchmark scenarios, the measure of speed that does not depend on the machine's
+//! load.
+
+use std::fs;
+use std::process::Command;
+
+use crate::run;
+
+/// The scenarios, and what shortens them to some seconds under callgrind. The counts hold for exactly these commands.
+const SCENARIOS: &[(&str, &[&str])] = &[
+    ("highspeed", &["sim", "run", "experiments/bench/highspeed.toml", "--json", "--set", "duration=5s"]),
+    ("small", &["sim", "run", "experiments/bench/small.toml", "--json"]),
+];
+
+/// How far a count may lie from the recorded one, in percent. Inlining differs a little between builds.
+const MARGIN_PERCENT: f64 = 5.0;
+
+pub(crate) fn run(write: bool) -> Result<(), String> {
+    if !run::is_installed("valgrind") {
+        return Err("valgrind is missing; install the packages that README.md lists".to_owned());
+    }
+    run::run("cargo", &["build", "--release", "--locked", "--quiet"], &[])?;
+    let path = run::root().join("CONTRIBUTING.md");
+    let mut text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut problems = vec![];
+    for (name, arguments) in SCENARIOS {
+        let count = instructions(arguments)?;
+        let recorded = row(&text, name).ok_or_else(|| format!("CONTRIBUTING.md has no row `| {name} | … |`"))?;
+        let (line, before) = recorded;
+        let drift = (count as f64 / before as f64 - 1.0) * 100.0;
+        run::say(&format!("{name}: {count} instructions, {before} recorded, {drift:+.2} %"));
+        if write {
+            text = text.replacen(&line, &format!("| {name} | {count} |"), 1);
+        } else if !(drift.abs() <= MARGIN_PERCENT) {
+            problems.push(format!(
+                "{name} takes {count} instructions, {drift:+.1} % of the {before} in CONTRIBUTING.md; find the reason, then \
+                 run `cargo xtask counts --write` and tell it in the commit"
+            ));
+        }
+    }
+    if write {
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
+}
+
+fn instructions(arguments: &[&str]) -> Result<u64, String> {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "target/release/anabranch"])
+        .args(arguments)
+        .current_dir(run::root())
+        .output()
+        .map_err(|error| format!("cannot start valgrind: {error}"))?;
+    let log = String::from_utf8_lossy(&output.stderr);
+    let collected = log.lines().find_map(|line| line.split_once("Collected :")).map(|(_, count)| count.trim());
+    match collected.and_then(|count| count.parse().ok()) {
+        Some(count) if output.status.success() => Ok(count),
+        _ => Err(format!("callgrind of `anabranch {}` failed:\n{log}", arguments.join(" "))),
+    }
+}
+
+/// The row of the table that records `name`, and the count in it.
+fn row(text: &str, name: &str) -> Option<(String, u64)> {
+    let start = format!("| {name} | ");
+    let line = text.lines().find(|line| line.starts_with(&start))?;
+    let count = line.strip_prefix(&start)?.trim_end_matches([' ', '|']).parse().ok()?;
+    Some((line.to_owned(), count))
+}

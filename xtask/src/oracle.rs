@@ -1,0 +1,115 @@
+//! `cargo xtask oracle`: every packet of random small topologies, in ns-2 and here.
+
+mod case;
+mod trace;
+mod world;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anabranch_sim::Substreams;
+use clap::Args;
+
+use crate::run;
+use case::{AGENTS, Case};
+
+/// What to compare.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Cases per agent.
+    #[arg(long, default_value_t = 50)]
+    cases: u64,
+    /// Seed of the first case; the clock's if absent. It is printed.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Only this agent.
+    #[arg(long, value_parser = agent_names())]
+    agent: Option<String>,
+    /// Break our side on purpose, to see that a difference is found: the bottleneck's queue is one packet longer.
+    #[arg(long, hide = true)]
+    sabotage: bool,
+}
+
+impl Options {
+    /// What the test command compares: ten cases an agent, always the same.
+    pub(crate) fn quick() -> Self {
+        Self { cases: 10, seed: Some(1), agent: None, sabotage: false }
+    }
+}
+
+fn agent_names() -> clap::builder::PossibleValuesParser {
+    AGENTS.iter().map(|(name, _)| *name).collect::<Vec<_>>().into()
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), String> {
+    if !run::is_installed("ns") {
+        return Err("ns-2 is missing: the command `ns` of Debian's package `ns2` is what this compares with".to_owned());
+    }
+    let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs());
+    let first = options.seed.unwrap_or_else(clock);
+    run::say(&format!("oracle: {} cases per agent, seeds from {first}", options.cases));
+    let folder = run::root().join("target/oracle");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut problems = vec![];
+    for (agent, _) in AGENTS.iter().filter(|(name, _)| options.agent.as_deref().is_none_or(|agent| agent == *name)) {
+        let (mut exact, mut events) = (0, 0);
+        for seed in first..first + options.cases {
+            let case = Case::draw(agent, &mut Substreams::new(seed).stream(&format!("oracle.{agent}")));
+            match compare(&case, seed, &folder, options.sabotage)? {
+                Ok(count) => {
+                    exact += 1;
+                    events += count;
+                }
+                Err(difference) => problems.push(format!("{agent}, seed {seed}: {difference}")),
+            }
+        }
+        run::say(&format!("{agent}: {exact} of {} exact, {events} events at links", options.cases));
+    }
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("{}\nthe scripts and traces of these cases are in {}", problems.join("\n"), folder.display()))
+    }
+}
+
+/// Runs one case on both sides. The inner result is how many events agree, or what differs first.
+fn compare(case: &Case, seed: u64, folder: &Path, sabotage: bool) -> Result<Result<usize, String>, String> {
+    let stem = format!("{}-{seed}", case.agent);
+    let (script, output) = (folder.join(format!("{stem}.tcl")), folder.join(format!("{stem}.tr")));
+    let fail = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+    fs::write(&script, case.script(&output.to_string_lossy())).map_err(|error| fail(&script, error))?;
+    let ns = Command::new("ns").arg(&script).output().map_err(|error| format!("cannot start `ns`: {error}"))?;
+    if !ns.status.success() {
+        return Err(format!("ns-2 failed on {}: {}", script.display(), String::from_utf8_lossy(&ns.stderr)));
+    }
+    let text = fs::read_to_string(&output).map_err(|error| fail(&output, error))?;
+    let theirs = trace::parse(&text).map_err(|problem| format!("{}: {problem}", output.display()))?;
+    let ours = world::run(case, sabotage).map_err(|error| format!("{stem}: {error}"))?;
+    if let Some(difference) = trace::first_difference(&theirs, &ours) {
+        return Ok(Err(difference));
+    }
+    for path in [&script, &output] {
+        fs::remove_file(path).map_err(|error| fail(path, error))?;
+    }
+    Ok(Ok(theirs.values().map(Vec::len).sum()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A comparison that never fails compares nothing.
+    #[test]
+    fn a_changed_packet_is_found() {
+        let line = "+ 1.5 0 1 tcp 1040 ------- 0 0.0 2.0 7 9\n";
+        let parse = |text: &str| trace::parse(text).expect("the line is of ns-2's form");
+        let theirs = parse(line);
+        assert_eq!(trace::first_difference(&theirs, &parse(line)), None);
+        for changed in [line.replace("1.5", "1.50002"), line.replace(" 7 ", " 8 "), line.replace("tcp", "ack")] {
+            assert!(trace::first_difference(&theirs, &parse(&changed)).is_some(), "{changed}");
+        }
+        assert!(trace::first_difference(&theirs, &trace::Trace::new()).is_some());
+    }
+}

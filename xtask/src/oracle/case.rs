@@ -1,0 +1,206 @@
+//! A random small topology with flows, and the ns-2 script that runs it.
+//!
+//! ns-2's clock is a float. Where two sums of delays are equal on paper, as a packet's arrival and the departure of the one
+//! in service are all through slow start, it is the last bit that decides which comes first, and with it who is dropped. So
+//! the cases live on a lattice on which ns-2's floats are exact: every time is a whole number of *steps* of 625 ps, every
+//! rate is [`RATE_LEAST`] times a power of two (a byte then takes 2^n steps), and ns-2's second is 2^16 steps. What is equal
+//! on paper is then equal in ns-2, and the order of insertion decides, as it does here.
+//!
+//! ns-2's traces round to a microsecond, which is less than a step of the world slowed down in this way.
+
+use std::fmt::Write as _;
+
+use anabranch_sim::Stream;
+use anabranch_units::{PICO, Rate, SimSpan};
+
+/// A dumbbell: each source on a link of its own, one bottleneck, one sink node or a node for each sink.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    pub(crate) agent: &'static str,
+    pub(crate) steps: u64,
+    access: Vec<Link>,
+    bottleneck: Link,
+    /// Links behind the bottleneck; empty if the sinks sit at its end.
+    exits: Vec<Link>,
+    /// Packets that the error model in front of the bottleneck drops, counted from 0.
+    pub(crate) losses: Vec<u64>,
+    pub(crate) flows: Vec<Flow>,
+}
+
+/// A duplex link. The way back has ns-2's default queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    pub(crate) rate: Rate,
+    pub(crate) delay_steps: u64,
+    pub(crate) limit: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flow {
+    pub(crate) start_steps: u64,
+    pub(crate) window: u32,
+    pub(crate) payload: u32,
+    pub(crate) delayed: bool,
+}
+
+/// The agents that must agree with ns-2, by our name and ns-2's.
+pub(crate) const AGENTS: &[(&str, &str)] = &[
+    ("reno", "TCP/Reno"),
+    ("newreno", "TCP/Newreno"),
+    ("sack", "TCP/Sack1"),
+    ("fack", "TCP/Fack"),
+    ("vegas", "TCP/Vegas"),
+    ("fs", "TCP/FS"),
+    ("linux", "TCP/Linux"),
+];
+
+/// The step of the lattice.
+pub(crate) const STEP: SimSpan = SimSpan::from_ticks(625);
+
+/// Steps in a second of ns-2's slowed-down world.
+pub(crate) const STEPS_PER_SECOND: f64 = 65_536.0;
+
+/// The least rate in bit/s: a byte takes 2^15 steps.
+const RATE_LEAST: u64 = 390_625;
+
+impl Case {
+    /// Draws a case.
+    pub(crate) fn draw(agent: &'static str, random: &mut Stream) -> Self {
+        let milliseconds = |ms: u64| SimSpan::from_millis(ms).ticks() / STEP.ticks();
+        let count = 1 + below(random, 3);
+        let rate = RATE_LEAST << below(random, 5);
+        let link = |rate: u64, delay_max: u64, limit: u64, random: &mut Stream| Link {
+            rate: Rate::from_bits_per_second(rate),
+            delay_steps: milliseconds(1) / 10 + below(random, delay_max),
+            limit: limit as u32,
+        };
+        let mut access = vec![];
+        for _ in 0..count {
+            let (faster, limit) = (below(random, 4), 50 + below(random, 100));
+            access.push(link(rate << faster, milliseconds(20), limit, random));
+        }
+        let limit = 2 + below(random, 40);
+        let bottleneck = link(rate, milliseconds(120), limit, random);
+        let mut exits = vec![];
+        if below(random, 2) == 0 {
+            for _ in 0..count {
+                let faster = below(random, 3);
+                exits.push(link(rate << faster, milliseconds(20), 50, random));
+            }
+        }
+        let flow = |random: &mut Stream| Flow {
+            start_steps: below(random, milliseconds(2000)),
+            window: 2 + below(random, 80) as u32,
+            payload: 200 + below(random, 1300) as u32,
+            delayed: below(random, 5) == 0,
+        };
+        let flows = (0..count).map(|_| flow(random)).collect();
+        Self { agent, steps: milliseconds(20_000), access, bottleneck, exits, losses: draw_losses(random), flows }
+    }
+
+    /// Names of the nodes in the order of ns-2's numbers.
+    pub(crate) fn nodes(&self) -> Vec<String> {
+        let sources = (0..self.flows.len()).map(|flow| format!("s{flow}"));
+        let exits = (0..self.exits.len()).map(|flow| format!("d{flow}"));
+        sources.chain(["r".to_owned(), "q".to_owned()]).chain(exits).collect()
+    }
+
+    /// Where flow `flow` ends.
+    pub(crate) fn sink_node(&self, flow: usize) -> String {
+        if self.exits.is_empty() { "q".to_owned() } else { format!("d{flow}") }
+    }
+
+    /// All links with their ends.
+    pub(crate) fn links(&self) -> Vec<(String, String, Link)> {
+        let access = self.access.iter().enumerate().map(|(flow, &link)| (format!("s{flow}"), "r".to_owned(), link));
+        let exits = self.exits.iter().enumerate().map(|(flow, &link)| ("q".to_owned(), format!("d{flow}"), link));
+        access.chain([("r".to_owned(), "q".to_owned(), self.bottleneck)]).chain(exits).collect()
+    }
+
+    /// The script that runs it in ns-2 and writes a trace of all links to `trace`.
+    pub(crate) fn script(&self, trace: &str) -> String {
+        let agent = AGENTS.iter().find(|(ours, _)| *ours == self.agent).map_or("", |(_, theirs)| *theirs);
+        let mut text = String::new();
+        let mut line = |args: std::fmt::Arguments<'_>| {
+            text.write_fmt(args).expect("a String takes any text");
+            text.push('\n');
+        };
+        line(format_args!("Agent/TCP set tcpTick_ {}", milliseconds(10)));
+        line(format_args!("Agent/TCP set minrto_ {}", milliseconds(200)));
+        line(format_args!("Agent/TCP set maxrto_ {}", milliseconds(60_000)));
+        line(format_args!("Agent/TCP set rtxcur_init_ {}", milliseconds(3000)));
+        line(format_args!("Agent/TCP set rttvar_init_ {}", milliseconds(12_000)));
+        line(format_args!("Agent/TCP/Linux set minrto_ {}", milliseconds(200)));
+        line(format_args!("Agent/TCP/Linux set maxrto_ {}", milliseconds(120_000)));
+        line(format_args!("Agent/TCP/Linux set rtxcur_init_ {}", milliseconds(3000)));
+        line(format_args!("Agent/TCPSink/DelAck set interval_ {}", milliseconds(100)));
+        line(format_args!("Agent/TCPSink/Sack1/DelAck set interval_ {}", milliseconds(100)));
+        line(format_args!("set ns [new Simulator]"));
+        line(format_args!("set out [open {trace} w]"));
+        line(format_args!("$ns trace-all $out"));
+        for node in self.nodes() {
+            line(format_args!("set {node} [$ns node]"));
+        }
+        for (from, to, link) in self.links() {
+            // Bits in a second of the slowed-down world, a power of two; without the "b" ns-2 would read bytes.
+            let steps_per_bit = PICO as f64 / link.rate.bits_per_second() as f64 / STEP.ticks() as f64;
+            let (rate, delay) = (STEPS_PER_SECOND / steps_per_bit, seconds(link.delay_steps));
+            line(format_args!("$ns duplex-link ${from} ${to} {rate}b {delay} DropTail"));
+            line(format_args!("$ns queue-limit ${from} ${to} {}", link.limit));
+        }
+        if !self.losses.is_empty() {
+            let list: Vec<String> = self.losses.iter().map(u64::to_string).collect();
+            line(format_args!("set em [new ErrorModel/List]"));
+            line(format_args!("$em droplist {{{}}}", list.join(" ")));
+            line(format_args!("$em unit packet"));
+            line(format_args!("$ns lossmodel $em $r $q"));
+        }
+        for (index, flow) in self.flows.iter().enumerate() {
+            let sack = if ["sack", "fack", "linux"].contains(&self.agent) { "/Sack1" } else { "" };
+            let delayed = if flow.delayed { "/DelAck" } else { "" };
+            line(format_args!("set tcp{index} [new Agent/{agent}]"));
+            line(format_args!("$tcp{index} set window_ {}", flow.window));
+            line(format_args!("$tcp{index} set packetSize_ {}", flow.payload));
+            line(format_args!("$tcp{index} set fid_ {index}"));
+            line(format_args!("set sink{index} [new Agent/TCPSink{sack}{delayed}]"));
+            line(format_args!("$ns attach-agent $s{index} $tcp{index}"));
+            line(format_args!("$ns attach-agent ${} $sink{index}", self.sink_node(index)));
+            line(format_args!("$ns connect $tcp{index} $sink{index}"));
+            line(format_args!("set ftp{index} [new Application/FTP]"));
+            line(format_args!("$ftp{index} attach-agent $tcp{index}"));
+            line(format_args!("$ns at {} \"$ftp{index} start\"", seconds(flow.start_steps)));
+        }
+        line(format_args!("$ns at {} \"$ns flush-trace; close $out; exit 0\"", seconds(self.steps)));
+        line(format_args!("$ns run"));
+        text
+    }
+}
+
+/// A whole number below `bound`.
+fn below(random: &mut Stream, bound: u64) -> u64 {
+    (random.uniform() * bound as f64) as u64
+}
+
+fn draw_losses(random: &mut Stream) -> Vec<u64> {
+    let mut losses: Vec<u64> = (0..below(random, 12)).map(|_| below(random, 600)).collect();
+    // Now and then several in a row, or one of the first, the SYN among them.
+    if below(random, 3) == 0 {
+        let first = below(random, 300);
+        losses.extend(first..first + below(random, 6));
+    }
+    if below(random, 8) == 0 {
+        losses.push(below(random, 4));
+    }
+    losses.sort_unstable();
+    losses.dedup();
+    losses
+}
+
+/// Steps as the seconds of the slowed-down world; 16 decimals say a 65536th exactly.
+fn seconds(steps: u64) -> String {
+    format!("{:.16}", steps as f64 / STEPS_PER_SECOND)
+}
+
+fn milliseconds(ms: u64) -> String {
+    seconds(SimSpan::from_millis(ms).ticks() / STEP.ticks())
+}

@@ -1,0 +1,81 @@
+//! What happened to packets at links, as ns-2 traces it and as we record it.
+
+use std::collections::BTreeMap;
+
+use super::case::STEPS_PER_SECOND;
+
+/// What happened to a packet at a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Enqueued,
+    Dropped,
+    Received,
+}
+
+/// One packet's fate, at a time in steps of the lattice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub(crate) at_steps: u64,
+    pub(crate) ack: bool,
+    pub(crate) flow: u32,
+    pub(crate) seq: i64,
+    pub(crate) size: u32,
+}
+
+/// Events by link (the numbers of its ends) and kind, each in order.
+pub(crate) type Trace = BTreeMap<(u32, u32, Kind), Vec<Event>>;
+
+/// Reads a trace of ns-2, whose second has [`STEPS_PER_SECOND`] steps.
+pub(crate) fn parse(text: &str) -> Result<Trace, String> {
+    let mut trace = Trace::new();
+    for (number, line) in text.lines().enumerate() {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let kind = match fields.first() {
+            Some(&"+") => Kind::Enqueued,
+            Some(&"d") => Kind::Dropped,
+            Some(&"r") => Kind::Received,
+            _ => continue,
+        };
+        let parsed = (|| {
+            let [_, at, from, to, what, size, _, flow, _, _, seq, _] = fields[..] else { return None };
+            let at_steps = (at.parse::<f64>().ok()? * STEPS_PER_SECOND).round() as u64;
+            let event = Event {
+                at_steps,
+                ack: what == "ack",
+                flow: flow.parse().ok()?,
+                seq: seq.parse().ok()?,
+                size: size.parse().ok()?,
+            };
+            Some(((from.parse().ok()?, to.parse().ok()?, kind), event))
+        })();
+        let (key, event) = parsed.ok_or_else(|| format!("line {}: not a packet event: {line}", number + 1))?;
+        trace.entry(key).or_default().push(event);
+    }
+    Ok(trace)
+}
+
+/// The earliest event in which the two differ, told for a person; `None` if there is none.
+pub(crate) fn first_difference(theirs: &Trace, ours: &Trace) -> Option<String> {
+    let mut found: Option<(u64, String)> = None;
+    let mut keys: Vec<_> = theirs.keys().chain(ours.keys()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    for key in keys {
+        let (a, b) = (theirs.get(key).map_or(&[][..], Vec::as_slice), ours.get(key).map_or(&[][..], Vec::as_slice));
+        let length = a.len().max(b.len());
+        let Some(index) = (0..length).find(|&index| a.get(index) != b.get(index)) else {
+            continue;
+        };
+        let at = a.get(index).into_iter().chain(b.get(index)).map(|event| event.at_steps).min().unwrap_or(0);
+        if found.as_ref().is_none_or(|(earliest, _)| at < *earliest) {
+            let (from, to, kind) = key;
+            let text = format!(
+                "link {from}->{to}, {kind:?} number {index}: ns-2 has {:?}, we have {:?}",
+                a.get(index),
+                b.get(index)
+            );
+            found = Some((at, text));
+        }
+    }
+    found.map(|(_, text)| text)
+}

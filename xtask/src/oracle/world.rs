@@ -1,0 +1,110 @@
+//! The case in our simulator.
+
+use anabranch_ns2::config::{Agent, NewRenoOptions, SenderConfig, SinkConfig, VegasOptions};
+use anabranch_ns2::random::Mrg32k3a;
+use anabranch_ns2::{Kind as PacketKind, Sender, Sink, TICK};
+use anabranch_sim::{
+    Body, BuildError, Builder, DropReason, ErrorSpec, Happening, LinkSpec, Ns2Sink, Ns2Source, Observer, PacketEvent,
+    QueueSpec,
+};
+use anabranch_units::{SimSpan, SimTime};
+
+use super::case::{Case, STEP};
+use super::trace::{Event, Kind, Trace};
+
+/// ns-2's default queue limit.
+const LIMIT_DEFAULT: u32 = 50;
+
+/// Runs the case and records what happens to packets at links.
+pub(crate) fn run(case: &Case, sabotage: bool) -> Result<Trace, BuildError> {
+    let mut builder = Builder::new(1);
+    let names = case.nodes();
+    let nodes: Vec<_> = names.iter().map(|name| builder.node(name)).collect();
+    let number = |name: &str| names.iter().position(|node| node == name).expect("a case names its nodes");
+    let mut ends = vec![];
+    let mut links = vec![];
+    for (from, to, link) in case.links() {
+        let is_bottleneck = (from.as_str(), to.as_str()) == ("r", "q");
+        let (from, to) = (number(&from), number(&to));
+        let limit = link.limit + u32::from(sabotage && is_bottleneck);
+        for (from, to, limit) in [(from, to, limit), (to, from, LIMIT_DEFAULT)] {
+            let spec = LinkSpec::new(link.rate, span(link.delay_steps)).queue(QueueSpec::Packets(limit));
+            let spec = if is_bottleneck && ends.len() % 2 == 0 {
+                spec.error(ErrorSpec::List(case.losses.clone()))
+            } else {
+                spec
+            };
+            links.push(builder.link(nodes[from], nodes[to], spec)?);
+            ends.push((from as u32, to as u32));
+        }
+    }
+    let agent = agent(case.agent);
+    let mut stream = Mrg32k3a::new(Mrg32k3a::DEFAULT_SEED);
+    (0..case.flows.len() * agent.draws_at_creation()).for_each(|_| _ = stream.uniform());
+    for (index, flow) in case.flows.iter().enumerate() {
+        let mut config = SenderConfig::new(agent);
+        config.window = flow.window.into();
+        config.payload = flow.payload;
+        config.clock_phase = SimSpan::from_secs_f64(stream.uniform() * TICK.as_secs_f64());
+        let mut sink = SinkConfig::for_agent(&agent);
+        sink.delay = flow.delayed.then_some(SinkConfig::DELAY);
+        let source = builder.host(nodes[index], Ns2Source::new(Sender::new(config)))?;
+        let sink = builder.host(nodes[number(&case.sink_node(index))], Ns2Sink::new(Sink::new(sink)))?;
+        builder.flow(source, sink)?;
+        builder.start(SimTime::ZERO + span(flow.start_steps), source)?;
+    }
+    let recorder = builder.observe(&links, Recorder { ends, trace: Trace::new() })?;
+    let mut world = builder.build()?;
+    // ns-2's script was told of its end before anything else, so it ends before what happens just then.
+    world.run_until(SimTime::ZERO + span(case.steps) - SimSpan::from_ticks(1));
+    world.assert_conserved();
+    Ok(world.observer(recorder).trace.clone())
+}
+
+fn agent(name: &str) -> Agent {
+    match name {
+        "reno" => Agent::Reno,
+        "newreno" => Agent::NewReno(NewRenoOptions::default()),
+        "sack" => Agent::Sack,
+        "fack" => Agent::Fack,
+        "vegas" => Agent::Vegas(VegasOptions::default()),
+        "fs" => Agent::FastStart,
+        "linux" => Agent::Linux,
+        other => unreachable!("{other} is not in the table of agents"),
+    }
+}
+
+fn span(steps: u64) -> SimSpan {
+    STEP * steps
+}
+
+struct Recorder {
+    /// By link: the numbers of its nodes.
+    ends: Vec<(u32, u32)>,
+    trace: Trace,
+}
+
+impl Observer for Recorder {
+    fn on_packet(&mut self, event: &PacketEvent<'_>) {
+        let Body::Ns2(packet) = event.body else { return };
+        let (from, to) = self.ends[event.link.index()];
+        let record = Event {
+            at_steps: event.time.ticks() / STEP.ticks(),
+            ack: packet.kind == PacketKind::Ack,
+            flow: event.flow.index() as u32,
+            seq: packet.seq.into(),
+            size: event.size,
+        };
+        let mut add = |kind| self.trace.entry((from, to, kind)).or_default().push(record);
+        match event.happening {
+            Happening::Enqueued => add(Kind::Enqueued),
+            Happening::Received => add(Kind::Received),
+            // ns-2 traces what a full queue drops as enqueued first, what an error model takes only as dropped.
+            Happening::Dropped(DropReason::Queue) => {
+                add(Kind::Enqueued);
+                add(Kind::Dropped);
+            }
+            Happening::Dropped(_) => add(Kind::Dropped),
+        }
+    }
+}

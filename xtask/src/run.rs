@@ -1,0 +1,33 @@
+//! Running other programs and telling what happens.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Prints a line for the person or the log that watches.
+#[expect(clippy::print_stdout, reason = "a build tool talks to its terminal")]
+pub(crate) fn say(line: &str) {
+    println!("{line}");
+}
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().expect("xtask lies in the root of the workspace").to_owned()
+}
+
+/// Runs `program` in the root and fails with its command line if it does.
+pub(crate) fn run(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
+    say(&format!("$ {program} {}", arguments.join(" ")));
+    let status = Command::new(program)
+        .args(arguments)
+        .envs(environment.iter().copied())
+        .current_dir(root())
+        .status()
+        .map_err(|error| format!("cannot start `{program}`: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("`{program} {}` failed: {status}", arguments.join(" "))) }
+}
+
+/// Whether `program` can be started.
+pub(crate) fn is_installed(program: &str) -> bool {
+    Command::new("sh").args(["-c", &format!("command -v {program}")]).output().is_ok_and(|found| found.status.success())
+}

@@ -1,0 +1,125 @@
+//! `cargo xtask tidy`: the layering of ARCHITECTURE.md, held over the crate graph instead of by good will.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use cargo_metadata::{DependencyKind, MetadataCommand};
+
+use crate::run;
+
+/// Which of our crates a crate may use, and which others. A crate that is not listed fails.
+struct Layer {
+    name: &'static str,
+    ours: &'static [&'static str],
+    /// Dependencies from outside that a pure crate is granted; `None` leaves them free.
+    others: Option<&'static [&'static str]>,
+}
+
+const LAYERS: &[Layer] = &[
+    Layer { name: "anabranch-units", ours: &[], others: Some(&[]) },
+    Layer { name: "anabranch-cc", ours: &["anabranch-units"], others: Some(&["strsim"]) },
+    Layer { name: "anabranch-ns2", ours: &["anabranch-cc", "anabranch-units"], others: Some(&[]) },
+    Layer {
+        name: "anabranch-sim",
+        ours: &["anabranch-ns2", "anabranch-cc", "anabranch-units"],
+        others: Some(&["libm", "rand_core", "rand_xoshiro"]),
+    },
+    Layer {
+        name: "anabranch-lab",
+        ours: &["anabranch-sim", "anabranch-ns2", "anabranch-cc", "anabranch-units"],
+        others: None,
+    },
+    Layer {
+        name: "anabranch-cli",
+        ours: &["anabranch-lab", "anabranch-sim", "anabranch-cc", "anabranch-units"],
+        others: None,
+    },
+    Layer {
+        name: "xtask",
+        ours: &["anabranch-cli", "anabranch-lab", "anabranch-sim", "anabranch-ns2", "anabranch-cc", "anabranch-units"],
+        others: None,
+    },
+];
+
+/// What a pure crate must not name: clocks, files, sockets, the environment, threads, hash maps, printing.
+const IMPURE: &[&str] = &[
+    "std::time",
+    "std::fs",
+    "std::net",
+    "std::env",
+    "std::thread",
+    "std::process",
+    "HashMap",
+    "HashSet",
+    "println!",
+    "eprintln!",
+    "SystemTime",
+    ".powf(",
+    ".powi(",
+    ".exp(",
+    ".ln(",
+    ".log2(",
+    ".log10(",
+    ".cbrt(",
+    ".sin(",
+    ".cos(",
+];
+
+pub(crate) fn run() -> Result<(), String> {
+    let metadata = MetadataCommand::new()
+        .no_deps()
+        .current_dir(run::root())
+        .exec()
+        .map_err(|error| format!("cargo metadata: {error}"))?;
+    let mut problems = vec![];
+    let ours: BTreeMap<&str, _> = metadata.packages.iter().map(|package| (package.name.as_str(), package)).collect();
+    for (name, package) in &ours {
+        let Some(layer) = LAYERS.iter().find(|layer| layer.name == *name) else {
+            problems
+                .push(format!("{name}: not in the table of layers in xtask/src/tidy.rs; say there what it may use"));
+            continue;
+        };
+        for dependency in package.dependencies.iter().filter(|dependency| dependency.kind == DependencyKind::Normal) {
+            let dependency = dependency.name.as_str();
+            if ours.contains_key(dependency) {
+                if !layer.ours.contains(&dependency) {
+                    problems.push(format!("{name} must not depend on {dependency}: the layers run the other way"));
+                }
+            } else if layer.others.is_some_and(|others| !others.contains(&dependency)) {
+                problems.push(format!("{name} is pure and must not depend on {dependency}"));
+            }
+        }
+        if layer.others.is_some() {
+            let source = package.manifest_path.with_file_name("src");
+            purity(source.as_std_path(), &mut problems)?;
+        }
+    }
+    if problems.is_empty() {
+        run::say("tidy: the crate graph is as ARCHITECTURE.md draws it");
+        Ok(())
+    } else {
+        Err(problems.join("\n"))
+    }
+}
+
+/// Looks for impure names in the sources below `folder`, tests left out.
+fn purity(folder: &Path, problems: &mut Vec<String>) -> Result<(), String> {
+    let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    for entry in entries {
+        let path = entry.map_err(|error| format!("{}: {error}", folder.display()))?.path();
+        if path.is_dir() {
+            purity(&path, problems)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("tests.rs") {
+            let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            for (number, line) in code.lines().enumerate() {
+                let line = line.split("//").next().unwrap_or_default();
+                if let Some(name) = IMPURE.iter().find(|name| line.contains(**name)) {
+                    problems.push(format!("{}:{}: a pure crate must not use `{name}`", path.display(), number + 1));
+                }
+            }
+        }
+    }
+    Ok(())
+}
