@@ -420,7 +420,7 @@ impl World {
 
     #[cold]
     fn observe(&mut self, index: usize, happening: Happening, flight: Flight) {
-        let direction = if flight.leg % 2 == 0 { Direction::Forward } else { Direction::Backward };
+        let direction = if flight.leg.is_multiple_of(2) { Direction::Forward } else { Direction::Backward };
         let event = PacketEvent {
             time: self.now,
             happening,
