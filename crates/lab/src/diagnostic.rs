@@ -1,0 +1,101 @@
+//! What is wrong with an input, where, and what to do about it.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// One mistake in a scenario, an experiment or a `--set`: where it stands, what it is, and the remedy.
+///
+/// ```text
+/// chain.toml:9:1: unknown key `quque`; did you mean `queue`?
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The file, as it was named to us.
+    pub file: Arc<str>,
+    /// Where in the file, or in which override.
+    pub place: Place,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right, if we can tell.
+    pub remedy: Option<String>,
+}
+
+/// Where a key or a value was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The file as a whole: it cannot be read.
+    File,
+    /// In the file; both count from 1, columns count characters.
+    Line {
+        /// Line.
+        line: usize,
+        /// Column.
+        column: usize,
+    },
+    /// Not in the file but in `--set`, with its whole argument.
+    Set(Arc<str>),
+}
+
+impl std::error::Error for Diagnostic {}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Place::File => write!(f, "{}: ", self.file)?,
+            Place::Line { line, column } => write!(f, "{}:{line}:{column}: ", self.file)?,
+            Place::Set(argument) => write!(f, "{}: --set {argument}: ", self.file)?,
+        }
+        write!(f, "{}", self.message)?;
+        self.remedy.as_ref().map_or(Ok(()), |remedy| write!(f, "; {remedy}"))
+    }
+}
+
+/// What is wrong, before it is known which file it is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) place: Option<Place>,
+    pub(crate) message: String,
+    pub(crate) remedy: Option<String>,
+}
+
+impl Fault {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { place: None, message: message.into(), remedy: None }
+    }
+
+    pub(crate) fn remedy(self, remedy: impl Into<String>) -> Self {
+        Self { remedy: Some(remedy.into()), ..self }
+    }
+
+    /// Says where it is; whoever stood closer to the mistake has said so before.
+    pub(crate) fn at(mut self, place: &Place) -> Self {
+        self.place.get_or_insert_with(|| place.clone());
+        self
+    }
+
+    pub(crate) fn in_file(self, file: &Arc<str>) -> Diagnostic {
+        Diagnostic {
+            file: Arc::clone(file),
+            place: self.place.unwrap_or(Place::File),
+            message: self.message,
+            remedy: self.remedy,
+        }
+    }
+}
+
+/// `did you mean ...?` where one of `known` is like `text`, else a list of all that is known.
+pub fn suggestion<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    let lower = text.to_lowercase();
+    let nearest = known
+        .iter()
+        .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), *name))
+        // Half of the letters may differ: `quque` is `queue`, but `colour` is not `rate`.
+        .filter(|&(distance, name)| distance * 2 <= name.chars().count().max(lower.chars().count()))
+        .min_by_key(|&(distance, _)| distance);
+    match nearest {
+        Some((_, name)) => format!("did you mean `{name}`?"),
+        None if known.is_empty() => "there is none".to_owned(),
+        None => format!("there are {}", known.join(", ")),
+    }
+}

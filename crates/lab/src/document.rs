@@ -1,0 +1,285 @@
+//! A TOML file as a tree that remembers where every key and value was written.
+//!
+//! Overrides are applied to the tree, so a mistake in `--set` is found by the same checks as one in the file, and is shown where
+//! it was made.
+
+mod decode;
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::diagnostic::{Diagnostic, Fault, Place, suggestion};
+
+/// A parsed file with its overrides.
+#[derive(Clone, Debug)]
+pub struct Document {
+    file: Arc<str>,
+    comment: String,
+    root: Node,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) place: Place,
+    pub(crate) value: Value,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    String(String),
+    Integer(i64),
+    Float(f64),
+    Boolean(bool),
+    Array(Vec<Node>),
+    /// In the order of the file.
+    Table(Vec<(Key, Node)>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    pub(crate) place: Place,
+    pub(crate) name: String,
+}
+
+/// A way from the root to a value.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Path(Vec<Step>);
+
+#[derive(Clone, Debug)]
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+impl Path {
+    pub(crate) fn key(&self, name: &str) -> Self {
+        let mut path = self.clone();
+        path.0.push(Step::Key(name.to_owned()));
+        path
+    }
+
+    pub(crate) fn index(&self, index: usize) -> Self {
+        let mut path = self.clone();
+        path.0.push(Step::Index(index));
+        path
+    }
+}
+
+impl Document {
+    /// Parses `text`; `file` is what to call it in messages.
+    ///
+    /// # Errors
+    /// If `text` is not TOML.
+    pub fn parse(file: &str, text: &str) -> Result<Self, Diagnostic> {
+        let file: Arc<str> = file.into();
+        let lines = Lines::new(text);
+        let place = |span: &std::ops::Range<usize>| lines.place(span.start);
+        let table = DeTable::parse(text).map_err(|error| {
+            let fault = Fault::new(format!("not TOML: {}", error.message().trim_end()));
+            let fault = fault.remedy("a scenario has lines `key = value` under [[link]] and [[flow]]");
+            fault.at(&error.span().map_or(Place::File, |span| place(&span))).in_file(&file)
+        })?;
+        let root = Node { place: Place::Line { line: 1, column: 1 }, value: convert_table(table.get_ref(), &lines) };
+        Ok(Self { file, comment: first_comment(text), root })
+    }
+
+    /// The comment that the file opens with: the question that a scenario or an experiment asks.
+    pub fn comment(&self) -> &str {
+        &self.comment
+    }
+
+    /// What the file is called in messages.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Applies `key=value`, as `--set` has it: `flow.f0.cc.alpha=5`. Elements of a list are named by their `id` or counted from
+    /// 0; the value is TOML, and a string needs no quotes.
+    ///
+    /// # Errors
+    /// If it is not of this form or names an element that there is not. Whether the key is known is found when the document
+    /// is decoded.
+    pub fn set(&mut self, argument: &str) -> Result<(), Diagnostic> {
+        let place = Place::Set(argument.into());
+        let fail = |fault: Fault| fault.at(&place).in_file(&self.file);
+        let Some((path, value)) = argument.split_once('=') else {
+            return Err(fail(Fault::new("there is no `=`").remedy("write key=value, such as flow.f0.window=50")));
+        };
+        let node = scalar_or_text(value.trim(), &place);
+        assign(&mut self.root, path.trim(), node, &place).map_err(fail)
+    }
+
+    /// [`Document::set`] with a value that is already parsed, as the values of an axis are.
+    pub(crate) fn assign(&mut self, path: &str, value: &Node) -> Result<(), Diagnostic> {
+        let place = value.place.clone();
+        assign(&mut self.root, path, value.clone(), &place).map_err(|fault| fault.at(&place).in_file(&self.file))
+    }
+
+    /// Reads the document into a type.
+    pub(crate) fn decode<T: DeserializeOwned>(&self) -> Result<T, Diagnostic> {
+        T::deserialize(decode::Decoder(&self.root)).map_err(|fault| fault.at(&self.root.place).in_file(&self.file))
+    }
+
+    /// The value at `path`, if there is one.
+    pub(crate) fn node(&self, path: &Path) -> Option<&Node> {
+        path.0.iter().try_fold(&self.root, |node, step| node.child(step))
+    }
+
+    /// Makes a fault into a message about what stands at `path`, or about the innermost thing around it that was written.
+    pub(crate) fn diagnose(&self, path: &Path, fault: Fault) -> Diagnostic {
+        let mut node = &self.root;
+        for step in &path.0 {
+            let Some(child) = node.child(step) else { break };
+            node = child;
+        }
+        fault.at(&node.place).in_file(&self.file)
+    }
+}
+
+impl Node {
+    fn child(&self, step: &Step) -> Option<&Self> {
+        match (&self.value, step) {
+            (Value::Table(entries), Step::Key(name)) => {
+                entries.iter().find(|(key, _)| key.name == *name).map(|(_, node)| node)
+            }
+            (Value::Array(elements), Step::Index(index)) => elements.get(*index),
+            _ => None,
+        }
+    }
+
+    fn id(&self) -> Option<&str> {
+        match &self.child(&Step::Key("id".to_owned()))?.value {
+            Value::String(id) => Some(id),
+            _ => None,
+        }
+    }
+}
+
+/// Puts `value` at `path`, making the tables that are missing on the way.
+fn assign(root: &mut Node, path: &str, value: Node, place: &Place) -> Result<(), Fault> {
+    let mut node = root;
+    for name in path.split('.') {
+        if name.is_empty() {
+            return Err(
+                Fault::new(format!("`{path}` has an empty part")).remedy("write names between dots: flow.f0.window")
+            );
+        }
+        node = match &mut node.value {
+            Value::Table(entries) => {
+                let position = entries.iter().position(|(key, _)| key.name == name).unwrap_or_else(|| {
+                    let key = Key { place: place.clone(), name: name.to_owned() };
+                    entries.push((key, Node { place: place.clone(), value: Value::Table(Vec::new()) }));
+                    entries.len() - 1
+                });
+                &mut entries[position].1
+            }
+            Value::Array(elements) => {
+                let ids: Vec<String> = elements.iter().filter_map(|node| node.id().map(str::to_owned)).collect();
+                let by_id = elements.iter().position(|node| node.id() == Some(name));
+                let index = by_id.or_else(|| name.parse().ok()).filter(|&index| index < elements.len());
+                let unknown = || {
+                    let fault = Fault::new(format!("nothing is called `{name}` in `{path}`"));
+                    fault.remedy(suggestion(name, ids.iter().map(String::as_str)))
+                };
+                &mut elements[index.ok_or_else(unknown)?]
+            }
+            _ => {
+                let fault = Fault::new(format!("`{name}` in `{path}` cannot be set"));
+                return Err(fault.remedy("what stands before it is a value, not a table"));
+            }
+        };
+    }
+    *node = value;
+    Ok(())
+}
+
+/// A TOML value, or the text itself: people write `rate=2Mbit/s` without quotes that their shell would take away.
+fn scalar_or_text(text: &str, place: &Place) -> Node {
+    let document = format!("value = {text}");
+    let parsed = DeTable::parse(&document).ok().and_then(|table| {
+        let value = match convert_table(table.get_ref(), &Lines::new("")) {
+            Value::Table(entries) if entries.len() == 1 => entries.into_iter().next().map(|(_, node)| node),
+            _ => None,
+        };
+        value.map(|mut node| {
+            relocate(&mut node, place);
+            node
+        })
+    });
+    parsed.unwrap_or_else(|| Node { place: place.clone(), value: Value::String(text.to_owned()) })
+}
+
+fn relocate(node: &mut Node, place: &Place) {
+    node.place = place.clone();
+    match &mut node.value {
+        Value::Array(elements) => elements.iter_mut().for_each(|node| relocate(node, place)),
+        Value::Table(entries) => entries.iter_mut().for_each(|(key, node)| {
+            key.place = place.clone();
+            relocate(node, place);
+        }),
+        _ => {}
+    }
+}
+
+fn convert_table(table: &DeTable<'_>, lines: &Lines) -> Value {
+    let mut entries: Vec<_> = table.iter().collect();
+    // The parser sorts keys by name; people expect rows and axes in the order in which they wrote them.
+    entries.sort_by_key(|(key, _)| key.span().start);
+    let convert = |(key, value): (&Spanned<std::borrow::Cow<'_, str>>, &Spanned<DeValue<'_>>)| {
+        let place = lines.place(key.span().start);
+        (Key { place, name: key.get_ref().to_string() }, convert_value(value, lines))
+    };
+    Value::Table(entries.into_iter().map(convert).collect())
+}
+
+fn convert_value(value: &Spanned<DeValue<'_>>, lines: &Lines) -> Node {
+    let place = lines.place(value.span().start);
+    let value = match value.get_ref() {
+        DeValue::String(text) => Value::String(text.to_string()),
+        DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
+            Ok(number) => Value::Integer(number),
+            // Too large for TOML's own integers; whoever wants a number gets one that is out of every range.
+            Err(_) => Value::Float(number.as_str().parse().unwrap_or(f64::INFINITY)),
+        },
+        DeValue::Float(number) => Value::Float(number.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(truth) => Value::Boolean(*truth),
+        DeValue::Datetime(date) => Value::String(date.to_string()),
+        DeValue::Array(elements) => {
+            Value::Array(elements.iter().map(|element| convert_value(element, lines)).collect())
+        }
+        DeValue::Table(table) => convert_table(table, lines),
+    };
+    Node { place, value }
+}
+
+/// The lines of a comment block at the head of `text`, without their signs.
+fn first_comment(text: &str) -> String {
+    let lines = text.lines().map_while(|line| line.trim().strip_prefix('#'));
+    lines.map(str::trim).collect::<Vec<_>>().join(" ").trim().to_owned()
+}
+
+/// Where lines begin, to turn an offset into a line and a column.
+struct Lines<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    fn new(text: &'a str) -> Self {
+        let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(offset, _)| offset + 1)).collect();
+        Self { text, starts }
+    }
+
+    fn place(&self, offset: usize) -> Place {
+        let line = self.starts.partition_point(|&start| start <= offset);
+        let start = self.starts[line - 1];
+        let column = self.text.get(start..offset).map_or(0, |before| before.chars().count()) + 1;
+        Place::Line { line, column }
+    }
+}
+
+#[cfg(test)]
+mod tests;

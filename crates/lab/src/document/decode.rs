@@ -1,0 +1,195 @@
+//! From the tree to typed values, through `serde`, with the place of every mistake.
+//!
+//! A table becomes an enum by its key `kind`: `{ kind = "drop_tail", packets = 10 }`.
+
+use std::fmt;
+
+use serde::de::{
+    DeserializeSeed, Deserializer, EnumAccess, Error, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
+    VariantAccess, Visitor,
+};
+use serde::forward_to_deserialize_any;
+
+use super::{Key, Node, Value};
+use crate::diagnostic::{Fault, suggestion};
+
+/// The key that chooses among several shapes of a table.
+const TAG: &str = "kind";
+
+impl std::error::Error for Fault {}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for Fault {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(message.to_string())
+    }
+
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::new(format!("found {found}, expected {expected}"))
+    }
+
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::invalid_type(found, expected)
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        Self::new(format!("unknown key `{field}`")).remedy(suggestion(field, expected.iter().copied()))
+    }
+
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        Self::new(format!("unknown kind `{variant}`")).remedy(suggestion(variant, expected.iter().copied()))
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::new(format!("the key `{field}` is missing")).remedy("add it")
+    }
+}
+
+pub(super) struct Decoder<'a>(pub(super) &'a Node);
+
+impl<'de> Deserializer<'de> for Decoder<'_> {
+    type Error = Fault;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let result = match &self.0.value {
+            Value::String(text) => visitor.visit_str(text),
+            Value::Integer(number) => match u64::try_from(*number) {
+                Ok(number) => visitor.visit_u64(number),
+                Err(_) => visitor.visit_i64(*number),
+            },
+            Value::Float(number) => visitor.visit_f64(*number),
+            Value::Boolean(truth) => visitor.visit_bool(*truth),
+            Value::Array(elements) => visitor.visit_seq(Elements(elements.iter())),
+            Value::Table(entries) => visitor.visit_map(Entries::new(entries, None)),
+        };
+        result.map_err(|fault| fault.at(&self.0.place))
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        let variant = match &self.0.value {
+            Value::String(_) => Variant { tag: self.0, entries: &[] },
+            Value::Table(entries) => match entries.iter().find(|(key, _)| key.name == TAG) {
+                Some((_, tag)) if matches!(tag.value, Value::String(_)) => Variant { tag, entries },
+                // A number would be taken for a position in the list of kinds.
+                Some((_, tag)) => {
+                    let fault = Fault::new(format!("`{TAG}` is not a string"));
+                    return Err(fault.remedy(format!("it is one of {}", variants.join(", "))).at(&tag.place));
+                }
+                None => {
+                    let fault = Fault::new(format!("the key `{TAG}` is missing"));
+                    return Err(fault.remedy(format!("it is one of {}", variants.join(", "))).at(&self.0.place));
+                }
+            },
+            _ => {
+                let fault = Fault::new(format!("expected a table with the key `{TAG}` for {name}"));
+                return Err(fault.remedy(format!("it is one of {}", variants.join(", "))).at(&self.0.place));
+            }
+        };
+        visitor.visit_enum(variant).map_err(|fault| fault.at(&self.0.place))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map struct identifier ignored_any
+    }
+}
+
+struct Elements<'a>(std::slice::Iter<'a, Node>);
+
+impl<'de> SeqAccess<'de> for Elements<'_> {
+    type Error = Fault;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Fault> {
+        self.0.next().map(|node| seed.deserialize(Decoder(node))).transpose()
+    }
+}
+
+struct Entries<'a> {
+    rest: std::slice::Iter<'a, (Key, Node)>,
+    skip: Option<&'static str>,
+    value: Option<&'a Node>,
+}
+
+impl<'a> Entries<'a> {
+    fn new(entries: &'a [(Key, Node)], skip: Option<&'static str>) -> Self {
+        Self { rest: entries.iter(), skip, value: None }
+    }
+}
+
+impl<'de> MapAccess<'de> for Entries<'_> {
+    type Error = Fault;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
+        let skip = self.skip;
+        let Some((key, node)) = self.rest.find(|(key, _)| Some(key.name.as_str()) != skip) else { return Ok(None) };
+        self.value = Some(node);
+        let name = IntoDeserializer::<Fault>::into_deserializer(key.name.as_str());
+        seed.deserialize(name).map(Some).map_err(|fault| fault.at(&key.place))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
+        let node = self.value.take().expect("serde asks for a value after its key");
+        seed.deserialize(Decoder(node)).map_err(|fault| fault.at(&node.place))
+    }
+}
+
+struct Variant<'a> {
+    tag: &'a Node,
+    entries: &'a [(Key, Node)],
+}
+
+impl<'de, 'a> EnumAccess<'de> for Variant<'a> {
+    type Error = Fault;
+    type Variant = Fields<'a>;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Fields<'a>), Fault> {
+        let value = seed.deserialize(Decoder(self.tag)).map_err(|fault| fault.at(&self.tag.place))?;
+        Ok((value, Fields(self.entries)))
+    }
+}
+
+struct Fields<'a>(&'a [(Key, Node)]);
+
+impl<'de> VariantAccess<'de> for Fields<'_> {
+    type Error = Fault;
+
+    fn unit_variant(self) -> Result<(), Fault> {
+        match self.0.iter().find(|(key, _)| key.name != TAG) {
+            None => Ok(()),
+            Some((key, _)) => {
+                let fault = Fault::new(format!("unknown key `{}`", key.name));
+                Err(fault.remedy(format!("this kind has no keys but `{TAG}`: remove it")).at(&key.place))
+            }
+        }
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, _: T) -> Result<T::Value, Fault> {
+        unreachable!("kinds of a table are declared as units or with named keys")
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Fault> {
+        unreachable!("kinds of a table are declared as units or with named keys")
+    }
+
+    fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_map(Entries::new(self.0, Some(TAG)))
+    }
+}

@@ -1,0 +1,210 @@
+//! Experiments: a scenario, what is varied in it, what is measured, and what is claimed about that.
+
+mod check;
+pub(crate) mod keys;
+
+use crate::diagnostic::Diagnostic;
+use crate::document::{Document, Node};
+use crate::expression::{Expression, ExpressionError};
+use crate::scenario::Scenario;
+use crate::verdict::Band;
+
+pub use keys::{KindKeys as ClaimKind, SourceKeys as Source};
+
+/// A scenario with its axes; an experiment if it has claims.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    document: Document,
+    /// Key of the paper; empty for a scenario that is none of a paper's.
+    pub paper: String,
+    /// How many seeds a variant with chance in it is run with.
+    pub seeds: u32,
+    /// What is varied.
+    pub axes: Vec<Axis>,
+    measures: Vec<(String, Expression)>,
+    /// What is claimed, in the order of the file.
+    pub claims: Vec<Claim>,
+    /// Remarks.
+    pub notes: Vec<Note>,
+}
+
+/// What is varied.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// Its name.
+    pub name: String,
+    /// Its values.
+    pub values: Vec<AxisValue>,
+}
+
+/// One value of an axis.
+#[derive(Clone, Debug)]
+pub struct AxisValue {
+    /// What it is called: by the paper, if the paper varies it.
+    pub label: String,
+    /// Keys of the scenario and what they are set to.
+    assignments: Vec<(String, Node)>,
+}
+
+/// One value of each axis, by position.
+pub type Variant = Vec<usize>;
+
+/// What a gauge, such as `flow.f0.max_seq`, was in a variant.
+pub(crate) type GaugeLookup<'a> = dyn FnMut(&Variant, &str) -> Result<f64, ExpressionError> + 'a;
+
+/// What somebody claims.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Where in the paper.
+    pub item: String,
+    /// What the table is called.
+    pub title: String,
+    /// Who says so.
+    pub source: Source,
+    /// Where they say so.
+    pub cite: String,
+    /// Labels, as printed.
+    pub row: String,
+    /// Labels, as printed.
+    pub column: String,
+    /// What is claimed.
+    pub kind: ClaimKind,
+    /// Unit of the measure.
+    pub unit: String,
+    /// What is published.
+    pub published: Published,
+    /// What we compare with it.
+    pub(crate) statistic: Statistic,
+    /// How near it must be.
+    pub band: Band,
+    /// Why we get something else.
+    pub because: Option<String>,
+    /// Whether it is known that it cannot be reproduced.
+    pub not_reproducible: bool,
+}
+
+/// What is published.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Published {
+    /// A number.
+    Number(f64),
+    /// A statement.
+    Words(String),
+}
+
+impl Published {
+    /// The number, if it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::Words(_) => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Statistic {
+    /// An expression of measures at variants.
+    Value(Expression),
+    /// Expressions of measures at variants, the largest first.
+    Order(Vec<Expression>),
+}
+
+/// A remark.
+#[derive(Clone, Debug)]
+pub struct Note {
+    /// Under which item.
+    pub item: String,
+    pub(crate) pieces: Vec<Piece>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Piece {
+    Text(String),
+    /// A value and how many decimals of it are shown.
+    Value(Expression, usize),
+}
+
+impl Experiment {
+    /// Reads a document with everything in it, and checks every variant.
+    ///
+    /// # Errors
+    /// The first mistake in it, with its place and what to do about it.
+    pub fn parse(document: Document) -> Result<Self, Diagnostic> {
+        check::check(document)
+    }
+
+    /// The question that the file asks in its first comment.
+    pub fn question(&self) -> &str {
+        self.document.comment()
+    }
+
+    /// The file.
+    pub fn file(&self) -> &str {
+        self.document.file()
+    }
+
+    /// The scenario of a variant.
+    ///
+    /// # Errors
+    /// If the variant makes a mistake of it.
+    pub fn scenario(&self, variant: &Variant) -> Result<Scenario, Diagnostic> {
+        check::scenario(&self.document, &self.axes, variant)
+    }
+
+    /// Every combination of the axes' values, the last axis fastest.
+    pub fn variants(&self) -> Vec<Variant> {
+        self.axes.iter().fold(vec![Vec::new()], |variants, axis| {
+            let extended = |variant: &Variant| {
+                let extend = |value| variant.iter().copied().chain([value]).collect();
+                (0..axis.values.len()).map(extend).collect::<Vec<Variant>>()
+            };
+            variants.iter().flat_map(extended).collect()
+        })
+    }
+
+    /// The labels of a variant, axis by axis.
+    pub fn labels(&self, variant: &Variant) -> Vec<&str> {
+        self.axes.iter().zip(variant).map(|(axis, &value)| axis.values[value].label.as_str()).collect()
+    }
+
+    /// Names of measures with their expressions.
+    pub(crate) fn measures(&self) -> &[(String, Expression)] {
+        &self.measures
+    }
+
+    /// Evaluates an expression of measures; `gauge` knows the gauges.
+    pub(crate) fn evaluate(
+        &self,
+        expression: &Expression,
+        gauge: &mut GaugeLookup<'_>,
+    ) -> Result<f64, ExpressionError> {
+        expression.evaluate(&mut |name, labels| {
+            let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+            let variant = self.variant(&labels)?;
+            self.measure(name, &variant, gauge)
+        })
+    }
+
+    /// The value of the measure or gauge `name` at a variant.
+    pub(crate) fn measure(
+        &self,
+        name: &str,
+        variant: &Variant,
+        gauge: &mut GaugeLookup<'_>,
+    ) -> Result<f64, ExpressionError> {
+        match self.measures.iter().find(|(known, _)| known == name) {
+            // A measure is made of gauges alone: it has no labels, and cannot name itself.
+            Some((_, expression)) => expression.evaluate(&mut |name, _| gauge(variant, name)),
+            None => gauge(variant, name),
+        }
+    }
+
+    /// The variant that some labels name, one of each axis in any order.
+    pub(crate) fn variant(&self, labels: &[&str]) -> Result<Variant, ExpressionError> {
+        check::variant(&self.axes, labels)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,310 @@
+//! From keys to an experiment: that every label, measure and band means something.
+
+use super::keys::{CellKeys, ClaimKeys, ExperimentKeys, FileKeys, KindKeys, NoteKeys, TableKeys};
+use super::{Axis, AxisValue, Claim, Experiment, Note, Piece, Published, Statistic, Variant};
+use crate::diagnostic::{Diagnostic, Fault, suggestion};
+use crate::document::{Document, Path};
+use crate::expression::{Expression, ExpressionError};
+use crate::scenario::Scenario;
+use crate::verdict::Band;
+
+pub(super) fn check(document: Document) -> Result<Experiment, Diagnostic> {
+    let keys: FileKeys = document.decode()?;
+    let base = Scenario::from_keys(&document, &keys)?;
+    let root = Path::default();
+    let (paper, seeds) = match &keys.experiment {
+        Some(ExperimentKeys { paper, seeds: seeds @ 2..=SEEDS_MAX }) => (paper.clone(), *seeds),
+        Some(ExperimentKeys { seeds, .. }) => {
+            let fault = Fault::new(format!("{seeds} seeds tell no spread")).remedy(format!("use 2 to {SEEDS_MAX}"));
+            return Err(document.diagnose(&root.key("experiment").key("seeds"), fault));
+        }
+        None => {
+            let claiming = [("table", keys.table.len()), ("claim", keys.claim.len()), ("note", keys.note.len())];
+            if let Some((name, _)) = claiming.iter().find(|(_, count)| *count > 0) {
+                let fault =
+                    Fault::new(format!("a {name} needs an experiment")).remedy("add [experiment] with its paper");
+                return Err(document.diagnose(&root.key(name).index(0), fault));
+            }
+            (String::new(), 1)
+        }
+    };
+    let axes = axes(&document, &keys)?;
+    let measures = measures(&document, &keys, &base, &axes)?;
+    let mut experiment = Experiment { document, paper, seeds, axes, measures, claims: Vec::new(), notes: Vec::new() };
+    // Each value alone; a combination is checked when its scenario is asked for, before anything runs.
+    for (axis, values) in experiment.axes.iter().enumerate() {
+        for value in 0..values.values.len() {
+            let mut variant = vec![0; experiment.axes.len()];
+            variant[axis] = value;
+            experiment.scenario(&variant)?;
+        }
+    }
+    let checker = Checker { experiment: &experiment, base: &base };
+    let mut claims = Vec::new();
+    for (index, table) in keys.table.iter().enumerate() {
+        claims.extend(checker.table(table, &root.key("table").index(index))?);
+    }
+    for (index, claim) in keys.claim.iter().enumerate() {
+        claims.push(checker.claim(claim, &root.key("claim").index(index))?);
+    }
+    let mut notes = Vec::new();
+    for (index, note) in keys.note.iter().enumerate() {
+        notes.push(checker.note(note, &root.key("note").index(index).key("text"))?);
+    }
+    (experiment.claims, experiment.notes) = (claims, notes);
+    Ok(experiment)
+}
+
+/// More runs than this tell nothing new and fill the memory with reports.
+const SEEDS_MAX: u32 = 10_000;
+
+pub(super) fn scenario(document: &Document, axes: &[Axis], variant: &Variant) -> Result<Scenario, Diagnostic> {
+    let mut varied = document.clone();
+    for (axis, &value) in axes.iter().zip(variant) {
+        for (path, node) in &axis.values[value].assignments {
+            varied.assign(path, node)?;
+        }
+    }
+    Scenario::parse(&varied)
+}
+
+pub(super) fn variant(axes: &[Axis], labels: &[&str]) -> Result<Variant, ExpressionError> {
+    let mut variant = vec![None; axes.len()];
+    for label in labels {
+        let place = |axis: &Axis| axis.values.iter().position(|value| value.label == *label);
+        let Some((axis, value)) = axes.iter().enumerate().find_map(|(index, axis)| Some((index, place(axis)?))) else {
+            let known = axes.iter().flat_map(|axis| &axis.values).map(|value| value.label.as_str());
+            return Err(ExpressionError(format!("no axis has a value `{label}`; {}", suggestion(label, known))));
+        };
+        if variant[axis].replace(value).is_some() {
+            return Err(ExpressionError(format!("`{label}` is a second value of axis `{}`", axes[axis].name)));
+        }
+    }
+    let missing = |axis: usize| ExpressionError(format!("no label says which `{}`", axes[axis].name));
+    variant.into_iter().enumerate().map(|(axis, value)| value.ok_or_else(|| missing(axis))).collect()
+}
+
+fn axes(document: &Document, keys: &FileKeys) -> Result<Vec<Axis>, Diagnostic> {
+    let mut axes: Vec<Axis> = Vec::new();
+    for (index, axis) in keys.axis.iter().enumerate() {
+        let path = Path::default().key("axis").index(index).key("values");
+        if axis.values.0.is_empty() {
+            let fault = Fault::new(format!("axis `{}` has no values", axis.name));
+            return Err(document.diagnose(&path, fault.remedy("add a label with the keys that it sets")));
+        }
+        let mut values: Vec<AxisValue> = Vec::new();
+        for (label, assignment) in &axis.values.0 {
+            let path = path.key(label);
+            if axes.iter().flat_map(|axis: &Axis| &axis.values).any(|value| value.label == *label) {
+                let fault = Fault::new(format!("a second axis has a value `{label}`"));
+                return Err(document.diagnose(&path, fault.remedy("labels tell axes apart: use another")));
+            }
+            if label.contains('\'') {
+                let fault = Fault::new(format!("a label cannot hold a quote: `{label}`"));
+                return Err(document.diagnose(&path, fault.remedy("expressions quote labels: leave it out")));
+            }
+            let node = |key: &String| {
+                let node = document.node(&path.key(key)).expect("the keys were read from this table");
+                (key.clone(), node.clone())
+            };
+            values.push(AxisValue { label: label.clone(), assignments: assignment.0.iter().map(node).collect() });
+        }
+        axes.push(Axis { name: axis.name.clone(), values });
+    }
+    Ok(axes)
+}
+
+fn measures(
+    document: &Document,
+    keys: &FileKeys,
+    base: &Scenario,
+    axes: &[Axis],
+) -> Result<Vec<(String, Expression)>, Diagnostic> {
+    let mut measures = Vec::new();
+    for (name, text) in &keys.measure.0 {
+        let path = Path::default().key("measure").key(name);
+        let fail = |error: ExpressionError| document.diagnose(&path, Fault::new(error.0));
+        if axes.iter().flat_map(|axis| &axis.values).any(|value| value.label == *name) {
+            let fault = Fault::new(format!("`{name}` is the label of an axis as well"));
+            return Err(document.diagnose(&path, fault.remedy("give the measure another name")));
+        }
+        let expression = Expression::parse(text).map_err(fail)?;
+        let mut gauge = |name: &str, labels: &[String]| base.check_gauge(name, labels).map(|()| 1.0);
+        expression.evaluate(&mut gauge).map_err(fail)?;
+        measures.push((name.clone(), expression));
+    }
+    Ok(measures)
+}
+
+struct Checker<'a> {
+    experiment: &'a Experiment,
+    base: &'a Scenario,
+}
+
+impl Checker<'_> {
+    fn table(&self, keys: &TableKeys, path: &Path) -> Result<Vec<Claim>, Diagnostic> {
+        let mut claims = Vec::new();
+        for (row, cells) in &keys.rows.0 {
+            let path = path.key("rows").key(row);
+            if cells.len() != keys.columns.len() {
+                let fault = Fault::new(format!("{} numbers for {} columns", cells.len(), keys.columns.len()));
+                return Err(self.fail(&path, fault.remedy("write one number for each column")));
+            }
+            for (index, (column, cell)) in keys.columns.iter().zip(cells).enumerate() {
+                let path = path.index(index);
+                let expression = self.cell_expression(keys, row, column).map_err(|fault| self.fail(&path, fault))?;
+                self.check_expression(&expression, &path)?;
+                let (published, band) =
+                    self.published(cell, keys.band.as_deref()).map_err(|fault| self.fail(&path, fault))?;
+                if published.number().is_none() {
+                    let fault = Fault::new("a table holds numbers");
+                    return Err(self.fail(&path, fault.remedy("write a number, or \"17974±1274\"")));
+                }
+                claims.push(Claim {
+                    item: keys.item.clone(),
+                    title: keys.title.clone(),
+                    source: keys.source,
+                    cite: keys.cite.clone(),
+                    row: row.clone(),
+                    column: column.clone(),
+                    kind: KindKeys::Number,
+                    unit: keys.unit.clone(),
+                    published,
+                    statistic: Statistic::Value(expression),
+                    band,
+                    because: keys.because.clone(),
+                    not_reproducible: self.not_reproducible(keys.not_reproducible, keys.because.as_deref(), &path)?,
+                });
+            }
+        }
+        Ok(claims)
+    }
+
+    /// Each of a row and a column is the label of an axis or the name of a measure.
+    fn cell_expression(&self, keys: &TableKeys, row: &str, column: &str) -> Result<Expression, Fault> {
+        let is_measure = |name: &str| self.experiment.measures.iter().any(|(known, _)| known == name);
+        let (names, labels): (Vec<&str>, Vec<&str>) = keys
+            .measure
+            .iter()
+            .chain(&keys.variant)
+            .map(String::as_str)
+            .chain([row, column])
+            .partition(|label| is_measure(label));
+        match names[..] {
+            [measure] => Ok(Expression::name(measure, &labels)),
+            [] => {
+                Err(Fault::new("nothing says what is measured").remedy("add `measure`, the name of one in [measure]"))
+            }
+            _ => Err(Fault::new(format!("{} say what is measured", names.join(" and "))).remedy("leave one")),
+        }
+    }
+
+    fn claim(&self, keys: &ClaimKeys, path: &Path) -> Result<Claim, Diagnostic> {
+        let parse = |text: &str, path: &Path| {
+            let expression = Expression::parse(text).map_err(|error| self.fail(path, Fault::new(error.0)))?;
+            self.check_expression(&expression, path)?;
+            Ok(expression)
+        };
+        let statistic = match (keys.kind, &keys.measure, &keys.order[..]) {
+            (KindKeys::Order, None, [_, _, ..]) => {
+                let path = path.key("order");
+                let parts = keys.order.iter().enumerate().map(|(index, text)| parse(text, &path.index(index)));
+                Statistic::Order(parts.collect::<Result<_, _>>()?)
+            }
+            (KindKeys::Order, ..) => {
+                let fault = Fault::new("an order is of two things at least, and has no `measure`");
+                return Err(self.fail(path, fault.remedy("write order = [\"largest\", \"next\"]")));
+            }
+            (_, Some(measure), []) => Statistic::Value(parse(measure, &path.key("measure"))?),
+            (..) => {
+                let fault = Fault::new("nothing says what is measured");
+                return Err(self.fail(path, fault.remedy("add `measure`, and `order` only to kind = \"order\"")));
+            }
+        };
+        let (published, band) = match (keys.kind, &keys.band, &keys.published) {
+            (KindKeys::Order, None, CellKeys::Text(words)) => (Published::Words(words.clone()), Band::Above),
+            (KindKeys::Order, ..) => {
+                let fault = Fault::new("an order is published in words and has no band");
+                return Err(self.fail(path, fault.remedy("remove `band`, write `published` as a string")));
+            }
+            _ => self.published(&keys.published, keys.band.as_deref()).map_err(|fault| self.fail(path, fault))?,
+        };
+        Ok(Claim {
+            item: keys.item.clone(),
+            title: keys.title.clone(),
+            source: keys.source,
+            cite: keys.cite.clone(),
+            row: keys.row.clone(),
+            column: keys.column.clone(),
+            kind: keys.kind,
+            unit: keys.unit.clone(),
+            published,
+            statistic,
+            band,
+            because: keys.because.clone(),
+            not_reproducible: self.not_reproducible(keys.not_reproducible, keys.because.as_deref(), path)?,
+        })
+    }
+
+    fn note(&self, keys: &NoteKeys, path: &Path) -> Result<Note, Diagnostic> {
+        let mut pieces = Vec::new();
+        let mut rest = keys.text.as_str();
+        while let Some((text, after)) = rest.split_once('{') {
+            let Some((inside, after)) = after.split_once('}') else {
+                return Err(self.fail(path, Fault::new("`{` without `}`").remedy("close it")));
+            };
+            // A label may hold a colon; decimals stand last and are a digit.
+            let (expression, decimals) = match inside.rsplit_once(':') {
+                Some((expression, digit)) if digit.len() == 1 && digit.as_bytes()[0].is_ascii_digit() => {
+                    (expression, usize::from(digit.as_bytes()[0] - b'0'))
+                }
+                _ => (inside, 0),
+            };
+            let expression = Expression::parse(expression).map_err(|error| self.fail(path, Fault::new(error.0)))?;
+            self.check_expression(&expression, path)?;
+            pieces.extend([Piece::Text(text.to_owned()), Piece::Value(expression, decimals)]);
+            rest = after;
+        }
+        pieces.push(Piece::Text(rest.to_owned()));
+        Ok(Note { item: keys.item.clone(), pieces })
+    }
+
+    fn check_expression(&self, expression: &Expression, path: &Path) -> Result<(), Diagnostic> {
+        let mut gauge = |_: &Variant, name: &str| self.base.check_gauge(name, &[]).map(|()| 1.0);
+        let checked = self.experiment.evaluate(expression, &mut gauge);
+        checked.map(|_| ()).map_err(|error| self.fail(path, Fault::new(error.0)))
+    }
+
+    fn published(&self, cell: &CellKeys, band: Option<&str>) -> Result<(Published, Band), Fault> {
+        let parse = |text: &str, number| {
+            Band::parse(text, number).map_err(|remedy| Fault::new(format!("`{text}` is no band")).remedy(remedy))
+        };
+        if let CellKeys::Text(text) = cell
+            && let Some((mean, half)) = text.split_once('±')
+            && let Ok(mean) = mean.trim().parse::<f64>()
+        {
+            return match band {
+                None => Ok((Published::Number(mean), parse(&format!("±{half}"), Some(mean))?)),
+                Some(_) => Err(Fault::new(format!("`{text}` has its own band")).remedy("remove `band`, or its ±")),
+            };
+        }
+        let published = match cell {
+            CellKeys::Number(number) => Published::Number(*number),
+            CellKeys::Text(words) => Published::Words(words.clone()),
+        };
+        let band = band.ok_or_else(|| Fault::new("nothing says how near ours must be").remedy("add `band`"))?;
+        let band = parse(band, published.number())?;
+        Ok((published, band))
+    }
+
+    fn not_reproducible(&self, claimed: bool, because: Option<&str>, path: &Path) -> Result<bool, Diagnostic> {
+        match claimed && because.is_none() {
+            false => Ok(claimed),
+            true => Err(self.fail(path, Fault::new("nothing says why it is not reproducible").remedy("add `because`"))),
+        }
+    }
+
+    fn fail(&self, path: &Path, fault: Fault) -> Diagnostic {
+        self.experiment.document.diagnose(path, fault)
+    }
+}

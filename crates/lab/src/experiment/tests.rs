@@ -1,0 +1,108 @@
+use super::*;
+
+const EXPERIMENT: &str = r#"# What is measured?
+duration = "1s"
+[[link]]
+id = "a"
+from = "n0"
+to = "n1"
+rate = "1Mbit/s"
+delay = "1ms"
+[[flow]]
+id = "f"
+from = "n0"
+to = "n1"
+transport = "ns2/sack"
+[experiment]
+paper = "ctcp-2019"
+[[axis]]
+name = "agent"
+[axis.values]
+SACK = { "flow.f.transport" = "ns2/sack" }
+Reno = { "flow.f.transport" = "ns2/reno" }
+[[axis]]
+name = "error rate"
+[axis.values]
+none = { "link.a.error" = "none" }
+some = { "link.a.error" = { kind = "uniform", rate = 0.01 } }
+[measure]
+delivered = "flow.f.max_seq"
+[[table]]
+item = "table1"
+title = "T"
+cite = "T"
+unit = "packets"
+measure = "delivered"
+band = "exact"
+columns = ["none"]
+[table.rows]
+SACK = [5]
+Reno = ["6±2"]
+"#;
+
+fn parse(text: &str) -> Result<Experiment, Diagnostic> {
+    Document::parse("e.toml", text).and_then(Experiment::parse)
+}
+
+#[track_caller]
+fn assert_refused(from: &str, to: &str, message: &str) {
+    assert!(EXPERIMENT.contains(from), "there is no {from}");
+    assert_eq!(parse(&EXPERIMENT.replacen(from, to, 1)).expect_err(message).to_string(), message);
+}
+
+#[test]
+fn axes_make_variants_the_last_one_fastest() {
+    let experiment = parse(&EXPERIMENT.replace("band = \"exact\"\n", "").replace("[5]", "[\"5±1\"]")).unwrap();
+    let labels: Vec<_> = experiment.variants().iter().map(|variant| experiment.labels(variant).join("+")).collect();
+    assert_eq!(labels, ["SACK+none", "SACK+some", "Reno+none", "Reno+some"]);
+    let random: Vec<_> =
+        experiment.variants().iter().map(|variant| experiment.scenario(variant).unwrap().is_random()).collect();
+    assert_eq!(random, [false, true, false, true]);
+    assert_eq!(experiment.question(), "What is measured?");
+    let claim = &experiment.claims[1];
+    assert_eq!((claim.row.as_str(), claim.published.number()), ("Reno", Some(6.0)));
+}
+
+#[test]
+fn a_number_with_its_allowance_has_no_other_band() {
+    let message = "e.toml:38:9: `6±2` has its own band; remove `band`, or its ±";
+    assert_eq!(parse(EXPERIMENT).unwrap_err().to_string(), message);
+}
+
+#[test]
+fn labels_measures_and_bands_are_checked() {
+    let single = "Reno = [\"6±2\"]";
+    assert_refused(single, "Rneo = [6]", "e.toml:38:9: no axis has a value `Rneo`; did you mean `Reno`?");
+    assert_refused(single, "Reno = [6, 7]", "e.toml:38:8: 2 numbers for 1 columns; write one number for each column");
+    assert_refused(
+        "max_seq",
+        "max_sqe",
+        "e.toml:27:13: no gauge of a flow is called `max_sqe`; did you mean `max_seq`?",
+    );
+    assert_refused("flow.f.max_seq", "flow.g.max_seq", "e.toml:27:13: no flow is called `g`; there are f");
+    assert_refused(
+        "measure = \"delivered\"\n",
+        "",
+        "e.toml:36:9: nothing says what is measured; add `measure`, the name of one in [measure]",
+    );
+    assert_refused(
+        "band = \"exact\"",
+        "band = \"near\"",
+        "e.toml:37:9: `near` is no band; use \"exact\", \"prediction\", \"±5\", \"±1%\", \"2..3\", \">= 2\" or \"<= 3\"",
+    );
+    assert_refused(
+        "columns = [\"none\"]",
+        "columns = [\"SACK\"]",
+        "e.toml:37:9: `SACK` is a second value of axis `agent`",
+    );
+    assert_refused(
+        "\"flow.f.transport\" = \"ns2/reno\"",
+        "\"flow.f.transprot\" = \"ns2/reno\"",
+        "e.toml:20:31: unknown key `transprot`; did you mean `transport`?",
+    );
+    assert_refused(
+        "[experiment]\npaper = \"ctcp-2019\"\n",
+        "",
+        "e.toml:26:1: a table needs an experiment; add [experiment] with its paper",
+    );
+}

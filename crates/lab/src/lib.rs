@@ -1,0 +1,31 @@
+//! The laboratory: scenarios, experiments, claims and verdicts.
+//!
+//! A scenario file says what is simulated; an experiment is a scenario file that also says what is varied, what is measured and
+//! what a paper claims. Everything that can be wrong with a file is found before anything runs, and is shown with its line.
+//!
+//! From the top:
+//!
+//! * [`reproduce`] runs experiments over all cores and judges their claims; [`sweep`] runs a grid; [`run`] runs one scenario.
+//! * [`experiment`] holds claims, [`verdict`] judges them by [`statistics`]; [`expression`] is the arithmetic in between.
+//! * [`scenario`] is what runs; `transport` builds what drives a flow, `endpoint` makes it a host, `world` puts it all into the
+//!   simulator.
+//! * [`report`] is what a run measured, `trace` what happened in it.
+//! * [`document`] reads TOML, [`diagnostic`] says what is wrong with it, [`mod@reference`] describes its keys.
+
+pub mod diagnostic;
+pub mod document;
+mod endpoint;
+pub mod experiment;
+pub mod expression;
+pub mod parallel;
+pub mod reference;
+pub mod report;
+pub mod reproduce;
+pub mod run;
+pub mod scenario;
+pub mod statistics;
+pub mod sweep;
+mod trace;
+mod transport;
+pub mod verdict;
+mod world;

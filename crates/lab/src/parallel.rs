@@ -1,0 +1,60 @@
+//! Independent jobs over a number of threads.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+/// How many jobs run at once if nobody says: one a core.
+pub fn jobs_default() -> NonZeroUsize {
+    thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// Runs `job` on the numbers below `count` and returns what it gave, in order. `on_done` is told after each, on the calling
+/// thread.
+pub(crate) fn map<T: Send>(
+    count: usize,
+    jobs: NonZeroUsize,
+    job: impl Fn(usize) -> T + Sync,
+    mut on_done: impl FnMut(),
+) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = mpsc::channel();
+    let mut results: Vec<Option<T>> = (0..count).map(|_| None).collect();
+    thread::scope(|scope| {
+        for _ in 0..jobs.get().min(count) {
+            let (sender, next, job) = (sender.clone(), &next, &job);
+            scope.spawn(move || {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= count || sender.send((index, job(index))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        // The loop below ends when the last thread drops its sender.
+        drop(sender);
+        for (index, result) in receiver {
+            results[index] = Some(result);
+            on_done();
+        }
+    });
+    results.into_iter().map(|result| result.expect("each number is handed out once")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_keep_their_order_on_any_number_of_threads() {
+        for jobs in [1, 2, 7] {
+            let mut done = 0;
+            let results = map(100, NonZeroUsize::new(jobs).unwrap(), |index| index * index, || done += 1);
+            assert!(results.iter().enumerate().all(|(index, &result)| result == index * index));
+            assert_eq!(done, 100);
+        }
+        assert!(map(0, NonZeroUsize::MIN, |index| index, || ()).is_empty());
+    }
+}

@@ -1,0 +1,261 @@
+//! From keys to a scenario: what no single key can tell.
+
+use std::collections::VecDeque;
+
+use anabranch_sim::{ErrorSpec, GilbertElliott, QueueSpec, RedParameters, Unit};
+use anabranch_units::{Rate, SimTime};
+
+use super::keys::{Count, ErrorKeys, FlowKeys, LinkKeys, QueueKeys, RouteKeys};
+use super::{Flow, Link, LinkIndex, NodeIndex, RouteChange, Scenario};
+use crate::diagnostic::{Diagnostic, Fault, suggestion};
+use crate::document::{Document, Path};
+use crate::experiment::keys::FileKeys;
+use crate::transport::Transport;
+use crate::world::{Recording, Simulation};
+
+pub(super) fn check(document: &Document, keys: &FileKeys) -> Result<Scenario, Diagnostic> {
+    let root = Path::default();
+    let fail = |path: &Path, fault| document.diagnose(path, fault);
+    if keys.duration.0.is_zero() {
+        return Err(fail(
+            &root.key("duration"),
+            Fault::new("nothing happens in no time").remedy("use a duration above 0s"),
+        ));
+    }
+    if keys.flow.is_empty() {
+        return Err(fail(&root, Fault::new("there is no flow").remedy("add a [[flow]]")));
+    }
+    let mut network = Network::default();
+    for (index, link) in keys.link.iter().enumerate() {
+        network.add_link(link, &root.key("link").index(index)).map_err(|(path, fault)| fail(&path, fault))?;
+    }
+    let mut flows: Vec<Flow> = Vec::with_capacity(keys.flow.len());
+    for (index, flow) in keys.flow.iter().enumerate() {
+        let path = root.key("flow").index(index);
+        if flows.iter().any(|other| other.id == flow.id.0) {
+            let fault = Fault::new(format!("a second flow is called `{}`", flow.id.0));
+            return Err(fail(&path.key("id"), fault.remedy("give each flow its own name")));
+        }
+        flows.push(network.flow(flow, &path).map_err(|(path, fault)| fail(&path, fault))?);
+    }
+    let mut routes = Vec::with_capacity(keys.route.len());
+    for (index, route) in keys.route.iter().enumerate() {
+        let path = root.key("route").index(index);
+        routes.push(network.route(route, &path).map_err(|(path, fault)| fail(&path, fault))?);
+    }
+    routes.sort_by_key(|route| route.at);
+    let Network { nodes, links } = network;
+    let scenario = Scenario { seed: keys.seed, duration: keys.duration.0, nodes, links, flows, routes };
+    match Simulation::build(&scenario, Recording::Counters) {
+        Ok(_) => Ok(scenario),
+        // Everything else was checked above: what is left are the simulator's limits.
+        Err(error) => Err(fail(&root, Fault::new(error.to_string()).remedy("make the scenario smaller"))),
+    }
+}
+
+type Checked<T> = Result<T, (Path, Fault)>;
+
+#[derive(Default)]
+struct Network {
+    nodes: Vec<String>,
+    links: Vec<Link>,
+}
+
+impl Network {
+    fn add_link(&mut self, keys: &LinkKeys, path: &Path) -> Checked<()> {
+        let id = &keys.id.0;
+        if self.links.iter().any(|link| link.id == *id) {
+            let fault = Fault::new(format!("a second link is called `{id}`"));
+            return Err((path.key("id"), fault.remedy("give each link its own name")));
+        }
+        if keys.from == keys.to {
+            let fault = Fault::new(format!("link `{id}` ends where it begins, at node `{}`", keys.to.0));
+            return Err((path.key("to"), fault.remedy("name two nodes")));
+        }
+        if !keys.duplex && keys.reverse.is_some() {
+            let fault = Fault::new(format!("link `{id}` has no way back that could be different"));
+            return Err((path.key("reverse"), fault.remedy("remove `reverse`, or `duplex = false`")));
+        }
+        let (from, to) = (self.node_or_new(&keys.from.0), self.node_or_new(&keys.to.0));
+        let link = Link {
+            id: id.clone(),
+            from,
+            to,
+            rate: positive(keys.rate.0, &path.key("rate"))?,
+            delay: keys.delay.0,
+            queue: queue(&keys.queue, &path.key("queue"))?,
+            error: error(&keys.error, &path.key("error"))?,
+        };
+        let back = Link {
+            id: format!("{id}.reverse"),
+            from: to,
+            to: from,
+            queue: queue(&QueueKeys::default(), path)?,
+            error: None,
+            ..link.clone()
+        };
+        self.links.push(link);
+        if let Some(reverse) = &keys.reverse {
+            let rate = match reverse.rate {
+                Some(rate) => positive(rate.0, &path.key("reverse").key("rate"))?,
+                None => back.rate,
+            };
+            let delay = reverse.delay.map_or(back.delay, |delay| delay.0);
+            let queue = queue(&reverse.queue, &path.key("reverse").key("queue"))?;
+            let error = error(&reverse.error, &path.key("reverse").key("error"))?;
+            self.links.push(Link { rate, delay, queue, error, ..back });
+        } else if keys.duplex {
+            self.links.push(back);
+        }
+        Ok(())
+    }
+
+    fn flow(&self, keys: &FlowKeys, path: &Path) -> Checked<Flow> {
+        let id = &keys.id.0;
+        let (from, to) = (self.node(&keys.from.0, &path.key("from"))?, self.node(&keys.to.0, &path.key("to"))?);
+        if from == to {
+            let fault = Fault::new(format!("flow `{id}` goes nowhere: it begins and ends at node `{}`", keys.to.0));
+            return Err((path.key("to"), fault.remedy("name two nodes")));
+        }
+        let (transport, law_name) = Transport::from_keys(keys, path)?;
+        for (start, end) in [(from, to), (to, from)] {
+            if !self.is_connected(start, end) {
+                let (start, end) = (&self.nodes[start], &self.nodes[end]);
+                let fault =
+                    Fault::new(format!("flow `{id}` has no route: no links lead from node `{start}` to node `{end}`"));
+                return Err((path.clone(), fault.remedy("add the link that is missing, or make a simplex one duplex")));
+            }
+        }
+        let start = SimTime::ZERO.saturating_add(keys.start.0);
+        let stop = keys.stop.map(|stop| SimTime::ZERO.saturating_add(stop.0));
+        if stop.is_some_and(|stop| stop <= start) {
+            let fault = Fault::new(format!("flow `{id}` stops before it starts"));
+            return Err((path.key("stop"), fault.remedy("make `stop` later than `start`")));
+        }
+        Ok(Flow { id: id.clone(), from, to, start, stop, transport_name: keys.transport.clone(), law_name, transport })
+    }
+
+    fn route(&self, keys: &RouteKeys, path: &Path) -> Checked<RouteChange> {
+        let node = self.node(&keys.node.0, &path.key("node"))?;
+        let to = self.node(&keys.to.0, &path.key("to"))?;
+        let via = &keys.via.0;
+        let reverse = format!("{via}.reverse");
+        let directions: Vec<LinkIndex> = (0..self.links.len())
+            .filter(|&link| self.links[link].id == *via || self.links[link].id == reverse)
+            .collect();
+        if directions.is_empty() {
+            let known = self.links.iter().map(|link| link.id.as_str()).filter(|id| !id.contains('.'));
+            return Err((
+                path.key("via"),
+                Fault::new(format!("there is no link `{via}`")).remedy(suggestion(via, known)),
+            ));
+        }
+        let Some(&via_index) = directions.iter().find(|&&link| self.links[link].from == node) else {
+            let fault = Fault::new(format!("link `{via}` does not leave node `{}`", keys.node.0));
+            let leaving = self.links.iter().filter(|link| link.from == node);
+            let names = leaving.map(|link| link.id.trim_end_matches(".reverse")).collect::<Vec<_>>().join(", ");
+            return Err((path.key("via"), fault.remedy(format!("what leaves it: {names}"))));
+        };
+        let next = self.links[via_index].to;
+        if next != to && !self.is_connected(next, to) {
+            let fault = Fault::new(format!("link `{via}` does not lead to node `{}`", keys.to.0));
+            return Err((path.key("via"), fault.remedy("use a link from whose end there is a way there")));
+        }
+        Ok(RouteChange { at: SimTime::ZERO.saturating_add(keys.at.0), node, to, via: via_index })
+    }
+
+    fn node_or_new(&mut self, name: &str) -> NodeIndex {
+        self.nodes.iter().position(|node| node == name).unwrap_or_else(|| {
+            self.nodes.push(name.to_owned());
+            self.nodes.len() - 1
+        })
+    }
+
+    fn node(&self, name: &str, path: &Path) -> Checked<NodeIndex> {
+        self.nodes.iter().position(|node| node == name).ok_or_else(|| {
+            let fault = Fault::new(format!("no link touches a node `{name}`"));
+            (path.clone(), fault.remedy(suggestion(name, self.nodes.iter().map(String::as_str))))
+        })
+    }
+
+    fn is_connected(&self, from: NodeIndex, to: NodeIndex) -> bool {
+        let mut seen = vec![false; self.nodes.len()];
+        let mut next = VecDeque::from([from]);
+        while let Some(node) = next.pop_front() {
+            if node == to {
+                return true;
+            }
+            for link in self.links.iter().filter(|link| link.from == node) {
+                if !std::mem::replace(&mut seen[link.to], true) {
+                    next.push_back(link.to);
+                }
+            }
+        }
+        false
+    }
+}
+
+fn positive(rate: Rate, path: &Path) -> Checked<Rate> {
+    match rate.bits_per_second() {
+        0 => Err((path.clone(), Fault::new("nothing passes a link of 0 bit/s").remedy("use a rate above 0bit/s"))),
+        _ => Ok(rate),
+    }
+}
+
+fn queue(keys: &QueueKeys, path: &Path) -> Checked<QueueSpec> {
+    match keys {
+        QueueKeys::DropTail { packets: Count(1) } => {
+            let fault = Fault::new("a queue of 1 packet drops everything: ns-2 counts the one in service");
+            Err((path.key("packets"), fault.remedy("use 2 packets or more")))
+        }
+        QueueKeys::DropTail { packets } => Ok(QueueSpec::Packets(packets.0)),
+        QueueKeys::Unlimited => Ok(QueueSpec::Unlimited),
+        QueueKeys::Red { packets, threshold_min, threshold_max, probability_max } => {
+            let default = RedParameters::default();
+            let parameters = RedParameters {
+                limit: packets.0,
+                threshold_min: threshold_min.unwrap_or(default.threshold_min),
+                threshold_max: threshold_max.unwrap_or(default.threshold_max),
+                probability_max: probability_max.map_or(default.probability_max, |p| p.0),
+                unit: Unit::Packets,
+                ..default
+            };
+            if !(0.0 < parameters.threshold_min && parameters.threshold_min < parameters.threshold_max) {
+                let fault = Fault::new("the thresholds of a red queue are in the wrong order");
+                return Err((path.clone(), fault.remedy("use 0 < threshold_min < threshold_max")));
+            }
+            Ok(QueueSpec::Red(parameters))
+        }
+    }
+}
+
+fn error(keys: &ErrorKeys, path: &Path) -> Checked<Option<ErrorSpec>> {
+    let spec = match keys {
+        ErrorKeys::None => return Ok(None),
+        ErrorKeys::List { packets } => {
+            let mut packets = packets.clone();
+            packets.sort_unstable();
+            packets.dedup();
+            ErrorSpec::List(packets)
+        }
+        ErrorKeys::Uniform { rate } => ErrorSpec::PerPacket(rate.0),
+        ErrorKeys::PerByte { rate } => ErrorSpec::PerByte(rate.0),
+        ErrorKeys::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
+            ErrorSpec::GilbertElliott(GilbertElliott {
+                to_bad: to_bad.0,
+                to_good: to_good.0,
+                loss_good: loss_good.map_or(0.0, |p| p.0),
+                loss_bad: loss_bad.map_or(1.0, |p| p.0),
+            })
+        }
+        ErrorKeys::Periodic { period, offset, burst } => {
+            let (period, burst) = (u64::from(period.0), u64::from(burst.map_or(1, |burst| burst.0)));
+            if burst > period {
+                let fault = Fault::new(format!("{burst} losses do not fit a period of {period} packets"));
+                return Err((path.key("burst"), fault.remedy("make `burst` at most `period`")));
+            }
+            ErrorSpec::Periodic { period, offset: *offset, burst }
+        }
+    };
+    Ok(Some(spec))
+}

@@ -1,0 +1,482 @@
+//! The keys of a scenario file. Their comments are the reference: `docs/reference/scenario.md` and the JSON Schema are made
+//! from them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use anabranch_units::{Bytes, ParseError, Rate, SimSpan};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+
+/// A link joins two nodes; nodes exist by being named. It is duplex unless `duplex = false`: the way back has the same rate and
+/// delay, a drop-tail queue of 50 packets and no errors, unless `reverse` says otherwise. In reports the way back of the link
+/// `a` is `a.reverse`.
+#[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "link")]
+pub(crate) struct LinkKeys {
+    /// Its name: letters, digits, `-` and `_`.
+    pub(crate) id: Name,
+    /// The node where it begins.
+    pub(crate) from: Name,
+    /// The node where it ends.
+    pub(crate) to: Name,
+    /// Bits per second.
+    pub(crate) rate: Text<Rate>,
+    /// Propagation delay.
+    pub(crate) delay: Text<SimSpan>,
+    /// Whether packets can go back.
+    #[serde(default = "yes")]
+    pub(crate) duplex: bool,
+    /// Where packets wait; a `drop_tail` of 50 packets if absent.
+    #[serde(default)]
+    pub(crate) queue: QueueKeys,
+    /// Which packets are lost in front of the queue; none if absent.
+    #[serde(default)]
+    pub(crate) error: ErrorKeys,
+    /// What is different on the way back.
+    #[serde(default)]
+    pub(crate) reverse: Option<ReverseKeys>,
+}
+
+/// What is different on the way back of a duplex link.
+#[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "reverse")]
+pub(crate) struct ReverseKeys {
+    /// Bits per second; that of the link if absent.
+    #[serde(default)]
+    pub(crate) rate: Option<Text<Rate>>,
+    /// Propagation delay; that of the link if absent.
+    #[serde(default)]
+    pub(crate) delay: Option<Text<SimSpan>>,
+    /// Where packets wait; a `drop_tail` of 50 packets if absent.
+    #[serde(default)]
+    pub(crate) queue: QueueKeys,
+    /// Which packets are lost in front of the queue; none if absent.
+    #[serde(default)]
+    pub(crate) error: ErrorKeys,
+}
+
+/// Where packets wait for a link.
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(rename = "queue", tag = "kind")]
+pub(crate) enum QueueKeys {
+    /// First in, first out; what finds it full is dropped.
+    DropTail {
+        /// How many packets it holds, the one in service included: ns-2's `queue-limit`. At least 2.
+        packets: Count,
+    },
+    /// First in, first out, without a limit.
+    Unlimited,
+    /// Random early detection, as ns-2.35's `Queue/RED` measured in packets.
+    Red {
+        /// How many packets may wait.
+        packets: Count,
+        /// Average below which nothing is dropped, in packets; 5 if absent.
+        #[serde(default)]
+        threshold_min: Option<f64>,
+        /// Average from which on much is dropped, in packets; 15 if absent.
+        #[serde(default)]
+        threshold_max: Option<f64>,
+        /// Drop probability at `threshold_max`; 0.1 if absent.
+        #[serde(default)]
+        probability_max: Option<Probability>,
+    },
+}
+
+/// ns-2's `DropTail` of 50 packets.
+impl Default for QueueKeys {
+    fn default() -> Self {
+        Self::DropTail { packets: Count(50) }
+    }
+}
+
+/// Which packets a link loses.
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(rename = "error", tag = "kind")]
+pub(crate) enum ErrorKeys {
+    /// None.
+    #[default]
+    None,
+    /// These, counted from 0 in the order in which they come to the link.
+    List {
+        /// Their numbers.
+        packets: Vec<u64>,
+    },
+    /// Each packet with the same probability, independently of the others.
+    Uniform {
+        /// The probability, from 0 to 1.
+        rate: Probability,
+    },
+    /// Each byte with the same probability; a packet is lost if one of its bytes is.
+    PerByte {
+        /// The probability, from 0 to 1.
+        rate: Probability,
+    },
+    /// A channel that is good or bad (Gilbert and Elliott); it starts good.
+    GilbertElliott {
+        /// Probability, per packet, that a good channel turns bad.
+        to_bad: Probability,
+        /// Probability, per packet, that a bad channel turns good.
+        to_good: Probability,
+        /// Loss while it is good; 0 if absent.
+        #[serde(default)]
+        loss_good: Option<Probability>,
+        /// Loss while it is bad; 1 if absent.
+        #[serde(default)]
+        loss_bad: Option<Probability>,
+    },
+    /// The first `burst` of every `period` packets.
+    Periodic {
+        /// Packets from one loss to the next.
+        period: Count,
+        /// The first packet lost, counted from 0; 0 if absent.
+        #[serde(default)]
+        offset: u64,
+        /// Packets lost in a row; 1 if absent.
+        #[serde(default)]
+        burst: Option<Count>,
+    },
+}
+
+/// A source, its transport and its destination.
+#[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "flow")]
+pub(crate) struct FlowKeys {
+    /// Its name: letters, digits, `-` and `_`.
+    pub(crate) id: Name,
+    /// The node that sends.
+    pub(crate) from: Name,
+    /// The node that receives.
+    pub(crate) to: Name,
+    /// When it begins to send; at once if absent.
+    #[serde(default)]
+    pub(crate) start: Text<SimSpan>,
+    /// When it stops sending; never if absent.
+    #[serde(default)]
+    pub(crate) stop: Option<Text<SimSpan>>,
+    /// `ns2/<agent>`: a one-way TCP of ns-2.35 that always has data; agents are reno, newreno, sack, fack, vegas, fs, linux,
+    /// composite. `cbr`: packets at a constant rate. `on_off`: exponential bursts between exponential silences.
+    pub(crate) transport: String,
+    /// The congestion law of a transport that lets one choose, with its parameters: `anabranch cc list`.
+    #[serde(default)]
+    pub(crate) cc: Option<LawKeys>,
+    /// Size of a data packet on the wire, headers included; `1040B` if absent.
+    #[serde(default = "packet_default")]
+    pub(crate) packet: Text<Bytes>,
+    /// The most packets in flight: ns-2's `window_`. Only `ns2/*`; 20 if absent.
+    #[serde(default)]
+    pub(crate) window: Option<Count>,
+    /// Window at the start, in packets: ns-2's `windowInit_`. Only `ns2/*`; 2 if absent.
+    #[serde(default)]
+    pub(crate) initial_window: Option<Count>,
+    /// Least retransmission timeout: ns-2's `minrto_`. Only `ns2/*`; 200 ms if absent.
+    #[serde(default)]
+    pub(crate) min_rto: Option<Text<SimSpan>>,
+    /// The receiver. Only `ns2/*`; `sack1` if absent and the agent reads selective acknowledgements, else `plain`.
+    #[serde(default)]
+    pub(crate) sink: Option<SinkKeys>,
+    /// Quirks of an agent of ns-2: `burst_max` (`maxburst_`, 0 is no limit), `precise_halving` (`precisionReduce_`) and, of
+    /// `ns2/newreno`, `impatient` (`newreno_changes1_`). Only `ns2/*`.
+    #[serde(default)]
+    pub(crate) options: Option<BTreeMap<String, Setting>>,
+    /// Bits per second of a `cbr`, or of the bursts of an `on_off`.
+    #[serde(default)]
+    pub(crate) rate: Option<Text<Rate>>,
+    /// Mean length of a burst. Only `on_off`.
+    #[serde(default)]
+    pub(crate) on: Option<Text<SimSpan>>,
+    /// Mean length of a silence. Only `on_off`.
+    #[serde(default)]
+    pub(crate) off: Option<Text<SimSpan>>,
+}
+
+/// How a receiver of ns-2 acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "sink")]
+pub(crate) enum SinkKeys {
+    /// Each packet at once.
+    Plain,
+    /// Every other packet, or after 100 ms.
+    Delayed,
+    /// Each packet at once, with selective acknowledgements.
+    Sack1,
+}
+
+/// From some time on, packets for a node leave another node by a given link.
+#[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "route")]
+pub(crate) struct RouteKeys {
+    /// From when on; from the start if absent.
+    #[serde(default)]
+    pub(crate) at: Text<SimSpan>,
+    /// The node that they leave.
+    pub(crate) node: Name,
+    /// The node that they are for.
+    pub(crate) to: Name,
+    /// The link that they leave by.
+    pub(crate) via: Name,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// 1000 bytes of ns-2's `packetSize_` and 40 of header.
+fn packet_default() -> Text<Bytes> {
+    Text(Bytes::new(1040))
+}
+
+/// A quantity that is written as a string with its unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Text<T>(pub(crate) T);
+
+/// What a quantity is called where it is asked for.
+pub(crate) trait Quantity: FromStr<Err = ParseError> {
+    const NAME: &'static str;
+    const EXPECTED: &'static str;
+    const UNITS: &'static str;
+}
+
+impl Quantity for SimSpan {
+    const NAME: &'static str = "time";
+    const EXPECTED: &'static str = "a length of time, such as \"100ms\"";
+    const UNITS: &'static str = "h|min|s|ms|us|µs|ns|ps";
+}
+
+impl Quantity for Rate {
+    const NAME: &'static str = "rate";
+    const EXPECTED: &'static str = "a rate, such as \"1.5Mbit/s\"";
+    const UNITS: &'static str = "bit/s|kbit/s|Mbit/s|Gbit/s|Tbit/s";
+}
+
+impl Quantity for Bytes {
+    const NAME: &'static str = "bytes";
+    const EXPECTED: &'static str = "an amount of data, such as \"1500B\"";
+    const UNITS: &'static str = "B|kB|MB|GB|KiB|MiB|GiB";
+}
+
+impl<'de, T: Quantity> Deserialize<'de> for Text<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct QuantityVisitor<T>(PhantomData<T>);
+
+        impl<T: Quantity> Visitor<'_> for QuantityVisitor<T> {
+            type Value = Text<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(T::EXPECTED)
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<T>, E> {
+                text.parse().map(Text).map_err(E::custom)
+            }
+        }
+
+        deserializer.deserialize_str(QuantityVisitor(PhantomData))
+    }
+}
+
+impl<T: Quantity> JsonSchema for Text<T> {
+    fn schema_name() -> Cow<'static, str> {
+        T::NAME.into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let pattern = format!(r"^\s*[0-9_]*\.?[0-9_]+\s*({})?\s*$", T::UNITS);
+        json_schema!({ "type": "string", "format": T::NAME, "pattern": pattern })
+    }
+}
+
+/// What nodes, links and flows are called.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Name(pub(crate) String);
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        // Names become file names (`flow.<id>.csv`) and parts of paths (`flow.<id>.window`).
+        match (1..=NAME_LENGTH_MAX).contains(&name.len()) && name.chars().all(fits) {
+            true => Ok(Self(name)),
+            false => Err(de::Error::custom(format!(
+                "`{name}` is not a name: use 1 to {NAME_LENGTH_MAX} letters, digits, `-` and `_`"
+            ))),
+        }
+    }
+}
+
+/// Names become parts of file names; 64 leaves room for the rest on every file system.
+const NAME_LENGTH_MAX: usize = 64;
+
+impl JsonSchema for Name {
+    fn schema_name() -> Cow<'static, str> {
+        "name".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "name", "pattern": "^[A-Za-z0-9_-]{1,64}$" })
+    }
+}
+
+/// A number of packets, at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Count(pub(crate) u32);
+
+/// A window or queue beyond this cannot be told from "no limit", and sums of such numbers stay within 32 bits.
+pub(crate) const COUNT_MAX: u32 = 1_000_000_000;
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct CountVisitor;
+
+        impl Visitor<'_> for CountVisitor {
+            type Value = Count;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a whole number of packets from 1 to {COUNT_MAX}")
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Count, E> {
+                match u32::try_from(number) {
+                    Ok(count @ 1..=COUNT_MAX) => Ok(Count(count)),
+                    _ => Err(E::invalid_value(de::Unexpected::Unsigned(number), &self)),
+                }
+            }
+        }
+
+        deserializer.deserialize_u64(CountVisitor)
+    }
+}
+
+impl JsonSchema for Count {
+    fn schema_name() -> Cow<'static, str> {
+        "packets".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "format": "packets", "minimum": 1, "maximum": COUNT_MAX })
+    }
+}
+
+/// A probability.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Probability(pub(crate) f64);
+
+impl<'de> Deserialize<'de> for Probability {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = f64::deserialize(deserializer)?;
+        match (0.0..=1.0).contains(&number) {
+            true => Ok(Self(number)),
+            false => Err(de::Error::custom(format!("{number} is not a probability: use a number from 0 to 1"))),
+        }
+    }
+}
+
+impl JsonSchema for Probability {
+    fn schema_name() -> Cow<'static, str> {
+        "probability".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "number", "format": "probability", "minimum": 0, "maximum": 1 })
+    }
+}
+
+/// `{ name = "fast", alpha = 8 }`: the name of a law and its parameters.
+#[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+pub(crate) struct LawKeys(pub(crate) BTreeMap<String, Setting>);
+
+impl JsonSchema for LawKeys {
+    fn schema_name() -> Cow<'static, str> {
+        "cc".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "description": "A congestion law and its parameters; `anabranch cc show NAME` tells which there are.",
+            "properties": { "name": { "type": "string", "description": "The law." } },
+            "required": ["name"],
+            "additionalProperties": { "type": ["number", "string", "boolean"] },
+        })
+    }
+}
+
+impl JsonSchema for Setting {
+    fn schema_name() -> Cow<'static, str> {
+        "setting".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["number", "string", "boolean"], "format": "setting" })
+    }
+}
+
+/// The value of a parameter of a law, as it would be typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Setting(pub(crate) String);
+
+impl<'de> Deserialize<'de> for Setting {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct SettingVisitor;
+
+        impl Visitor<'_> for SettingVisitor {
+            type Value = Setting;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, a string or a truth value")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Setting, E> {
+                Ok(Setting(text.to_owned()))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Setting, E> {
+                Ok(Setting(number.to_string()))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Setting, E> {
+                Ok(Setting(number.to_string()))
+            }
+
+            fn visit_f64<E>(self, number: f64) -> Result<Setting, E> {
+                Ok(Setting(number.to_string()))
+            }
+
+            fn visit_bool<E>(self, truth: bool) -> Result<Setting, E> {
+                Ok(Setting(truth.to_string()))
+            }
+        }
+
+        deserializer.deserialize_any(SettingVisitor)
+    }
+}

@@ -1,0 +1,336 @@
+use super::*;
+
+/// The smallest chain: what each test below spoils in one place.
+const CHAIN: &str = r#"# Does a chain work?
+duration = "100s"
+
+[[link]]
+id = "a"
+from = "n0"
+to = "n1"
+rate = "1.5Mbit/s"
+delay = "100ms"
+queue = { kind = "drop_tail", packets = 10 }
+
+[[flow]]
+id = "f0"
+from = "n0"
+to = "n1"
+transport = "ns2/sack"
+window = 50
+"#;
+
+fn parse(text: &str) -> Result<Scenario, Diagnostic> {
+    Document::parse("chain.toml", text).and_then(|document| Scenario::parse(&document))
+}
+
+fn parse_set(text: &str, overrides: &[&str]) -> Result<Scenario, Diagnostic> {
+    let mut document = Document::parse("chain.toml", text)?;
+    overrides.iter().try_for_each(|argument| document.set(argument))?;
+    Scenario::parse(&document)
+}
+
+/// Replaces `from` by `to` in the chain and expects exactly this message.
+#[track_caller]
+fn assert_refused(from: &str, to: &str, message: &str) {
+    assert!(CHAIN.contains(from), "the chain has no {from}");
+    assert_text_refused(&CHAIN.replacen(from, to, 1), message);
+}
+
+#[track_caller]
+fn assert_text_refused(text: &str, message: &str) {
+    match parse(text) {
+        Ok(_) => panic!("expected: {message}"),
+        Err(error) => assert_eq!(error.to_string(), message),
+    }
+}
+
+#[track_caller]
+fn assert_set_refused(argument: &str, message: &str) {
+    assert_eq!(parse_set(CHAIN, &[argument]).expect_err(message).to_string(), message);
+}
+
+#[test]
+fn a_chain_is_two_directions_and_a_flow() {
+    let scenario = parse(CHAIN).unwrap();
+    assert_eq!(scenario.nodes, ["n0", "n1"]);
+    assert_eq!(scenario.seed, 1);
+    assert_eq!(scenario.duration, SimSpan::from_secs(100));
+    let [there, back] = &scenario.links[..] else { panic!("two directions, not {:?}", scenario.links) };
+    assert_eq!((there.id.as_str(), there.from, there.to), ("a", 0, 1));
+    assert_eq!(there.queue, QueueSpec::Packets(10));
+    assert_eq!((back.id.as_str(), back.from, back.to), ("a.reverse", 1, 0));
+    assert_eq!((back.rate, back.delay), (there.rate, there.delay));
+    assert_eq!(back.queue, QueueSpec::Packets(50), "ns-2's default on the way back");
+    let Transport::Ns2 { sender, .. } = &scenario.flows[0].transport else { panic!("an agent of ns-2") };
+    assert_eq!(sender.packet_size(), 1040);
+    assert!(!scenario.is_random());
+}
+
+#[test]
+fn the_way_back_can_be_different() {
+    let reverse = r#"reverse = { rate = "1Mbit/s", queue = { kind = "drop_tail", packets = 7 }, error = { kind = "uniform", rate = 0.01 } }"#;
+    let scenario = parse(&CHAIN.replacen("delay =", &format!("{reverse}\ndelay ="), 1)).unwrap();
+    let back = &scenario.links[1];
+    assert_eq!(back.rate, Rate::from_bits_per_second(1_000_000));
+    assert_eq!(back.delay, SimSpan::from_millis(100));
+    assert_eq!(back.queue, QueueSpec::Packets(7));
+    assert_eq!(back.error, Some(ErrorSpec::PerPacket(0.01)));
+    assert_eq!(scenario.links[0].error, None, "errors act in one direction");
+    assert!(scenario.is_random());
+}
+
+#[test]
+fn unknown_keys_name_the_nearest_known_one() {
+    assert_refused("window =", "widnow =", "chain.toml:17:1: unknown key `widnow`; did you mean `window`?");
+    assert_refused("[[link]]", "[[lnik]]", "chain.toml:4:3: unknown key `lnik`; did you mean `link`?");
+    assert_refused("packets = 10", "packet = 10", "chain.toml:10:31: unknown key `packet`; did you mean `packets`?");
+    assert_refused(
+        "window = 50",
+        "colour = 50",
+        "chain.toml:17:1: unknown key `colour`; there are id, from, to, start, stop, transport, cc, packet, window, \
+         initial_window, min_rto, sink, options, rate, on, off",
+    );
+    assert_refused("drop_tail", "droptail", "chain.toml:10:18: unknown kind `droptail`; did you mean `drop_tail`?");
+    assert_refused(
+        "ns2/sack",
+        "ns2/sakc",
+        "chain.toml:16:13: there is no transport `ns2/sakc`; did you mean `ns2/sack`?",
+    );
+}
+
+#[test]
+fn missing_keys_are_named() {
+    assert_refused("rate = \"1.5Mbit/s\"\n", "", "chain.toml:4:1: the key `rate` is missing; add it");
+    assert_refused("duration = \"100s\"", "", "chain.toml:1:1: the key `duration` is missing; add it");
+    assert_refused(
+        "kind = \"drop_tail\", ",
+        "",
+        "chain.toml:10:9: the key `kind` is missing; it is one of drop_tail, unlimited, red",
+    );
+}
+
+#[test]
+fn impossible_units_name_those_that_would_do() {
+    assert_refused(
+        "1.5Mbit/s",
+        "1.5Mbps",
+        "chain.toml:8:8: `1.5Mbps` is not a rate, such as \"1.5Mbit/s\": `Mbps` is not a unit here, use one of bit/s, \
+         kbit/s, Mbit/s, Gbit/s, Tbit/s",
+    );
+    assert_refused(
+        "delay = \"100ms\"",
+        "delay = 0.1",
+        "chain.toml:9:9: found floating point `0.1`, expected a length of time, such as \"100ms\"",
+    );
+    assert_refused(
+        "100ms",
+        "-100ms",
+        "chain.toml:9:9: `-100ms` is not a length of time, such as \"100ms\": it does not start with a number that is zero \
+         or more",
+    );
+    assert_refused("1.5Mbit/s", "0bit/s", "chain.toml:8:8: nothing passes a link of 0 bit/s; use a rate above 0bit/s");
+    assert_refused("\"100s\"", "\"0s\"", "chain.toml:2:12: nothing happens in no time; use a duration above 0s");
+}
+
+#[test]
+fn windows_and_queues_hold_at_least_one_packet() {
+    let expected = "expected a whole number of packets from 1 to 1000000000";
+    assert_refused("window = 50", "window = 0", &format!("chain.toml:17:10: found integer `0`, {expected}"));
+    assert_refused("window = 50", "window = -5", &format!("chain.toml:17:10: found integer `-5`, {expected}"));
+    assert_refused("window = 50", "window = 1.5", &format!("chain.toml:17:10: found floating point `1.5`, {expected}"));
+    assert_refused(
+        "window = 50",
+        "window = 99999999999999999999",
+        &format!("chain.toml:17:10: found floating point `100000000000000000000.0`, {expected}"),
+    );
+    assert_refused("packets = 10", "packets = 0", &format!("chain.toml:10:41: found integer `0`, {expected}"));
+}
+
+#[test]
+fn probabilities_lie_between_0_and_1() {
+    for (rate, shown) in [("1.5", "1.5"), ("-0.1", "-0.1"), ("nan", "NaN")] {
+        assert_refused(
+            "queue =",
+            &format!("error = {{ kind = \"uniform\", rate = {rate} }}\nqueue ="),
+            &format!("chain.toml:10:36: {shown} is not a probability: use a number from 0 to 1"),
+        );
+    }
+}
+
+#[test]
+fn a_flow_needs_a_route_there_and_back() {
+    assert_refused(
+        "to = \"n1\"\ntransport",
+        "to = \"n2\"\ntransport",
+        "chain.toml:15:6: no link touches a node `n2`; did you mean `n0`?",
+    );
+    assert_refused(
+        "delay =",
+        "duplex = false\ndelay =",
+        "chain.toml:13:1: flow `f0` has no route: no links lead from node `n1` to node `n0`; add the link that is missing, \
+         or make a simplex one duplex",
+    );
+    let island =
+        CHAIN.to_owned() + "\n[[link]]\nid = \"b\"\nfrom = \"n2\"\nto = \"n3\"\nrate = \"1Mbit/s\"\ndelay = \"1ms\"\n";
+    assert_text_refused(
+        &island.replacen("to = \"n1\"\ntransport", "to = \"n3\"\ntransport", 1),
+        "chain.toml:12:1: flow `f0` has no route: no links lead from node `n0` to node `n3`; add the link that is missing, \
+         or make a simplex one duplex",
+    );
+}
+
+#[test]
+fn a_cbr_has_a_rate_and_nothing_that_would_be_ignored() {
+    let cbr = CHAIN.replacen("transport = \"ns2/sack\"\nwindow = 50", "transport = \"cbr\"\nrate = \"1Mbit/s\"", 1);
+    assert!(matches!(parse(&cbr).unwrap().flows[0].transport, Transport::Cbr(_)));
+    assert_text_refused(&format!("{cbr}window = 3\n"), "chain.toml:18:10: a cbr has no `window`; remove it");
+    assert_text_refused(
+        &cbr.replace("rate = \"1Mbit/s\"\n", ""),
+        "chain.toml:12:1: a cbr needs a rate; add rate = \"1Mbit/s\"",
+    );
+    assert_text_refused(
+        &cbr.replace("\"cbr\"", "\"on_off\""),
+        "chain.toml:12:1: an on_off needs the mean lengths of its bursts and silences; add on = \"2s\" and off = \"2s\"",
+    );
+    assert_refused("window = 50", "rate = \"1Mbit/s\"", "chain.toml:17:8: a ns2/sack has no `rate`; remove it");
+}
+
+#[test]
+fn names_are_given_once() {
+    let link = "[[link]]\nid = \"a\"\nfrom = \"n1\"\nto = \"n2\"\nrate = \"1Mbit/s\"\ndelay = \"1ms\"\n";
+    assert_text_refused(
+        &(CHAIN.to_owned() + link),
+        "chain.toml:19:6: a second link is called `a`; give each link its own name",
+    );
+    let flow = "[[flow]]\nid = \"f0\"\nfrom = \"n0\"\nto = \"n1\"\ntransport = \"ns2/reno\"\n";
+    assert_text_refused(
+        &(CHAIN.to_owned() + flow),
+        "chain.toml:19:6: a second flow is called `f0`; give each flow its own name",
+    );
+    assert_refused(
+        "id = \"a\"",
+        "id = \"../a\"",
+        "chain.toml:5:6: `../a` is not a name: use 1 to 64 letters, digits, `-` and `_`",
+    );
+}
+
+#[test]
+fn what_is_not_toml_is_shown_where() {
+    const REMEDY: &str = "a scenario has lines `key = value` under [[link]] and [[flow]]";
+    let not_toml = |text: &str, message: &str| assert_text_refused(text, &format!("{message}; {REMEDY}"));
+    not_toml("duration = = 5", "chain.toml:1:12: not TOML: extra `=`, expected nothing");
+    not_toml("seed = 1\nseed = 2\n", "chain.toml:2:1: not TOML: duplicate key");
+    not_toml("seed = 1\n\u{7f}ELF", "chain.toml:2:5: not TOML: key with no value, expected `=`");
+    assert_text_refused("duration = \"1s\"", "chain.toml:1:1: there is no flow; add a [[flow]]");
+}
+
+#[test]
+fn routes_leave_their_node_and_arrive() {
+    let route = |text: &str| format!("{CHAIN}\n[[route]]\nat = \"30s\"\n{text}\n");
+    let scenario = parse(&route("node = \"n1\"\nto = \"n0\"\nvia = \"a\"")).unwrap();
+    assert_eq!(scenario.links[scenario.routes[0].via].id, "a.reverse", "the direction that leaves the node");
+    assert_text_refused(
+        &route("node = \"n1\"\nto = \"n0\"\nvia = \"b\""),
+        "chain.toml:23:7: there is no link `b`; there are a",
+    );
+    assert_text_refused(
+        &(route("node = \"n2\"\nto = \"n0\"\nvia = \"a\"")
+            + "[[link]]\nid = \"b\"\nfrom = \"n1\"\nto = \"n2\"\nrate = \"1Mbit/s\"\ndelay = \"1ms\"\n"),
+        "chain.toml:23:7: link `a` does not leave node `n2`; what leaves it: b",
+    );
+}
+
+#[test]
+fn laws_and_options_belong_to_their_agents() {
+    let with = |lines: &str| CHAIN.replacen("window = 50", lines, 1);
+    assert!(parse(&with("cc = { name = \"reno\" }")).is_ok());
+    assert_text_refused(
+        &with("cc = { name = \"vegas\" }"),
+        "chain.toml:17:15: this transport has the law `reno`, not `vegas`; write name = \"reno\" or choose another transport",
+    );
+    let vegas = with("cc = { name = \"vegas\", alpa = 2 }").replace("ns2/sack", "ns2/vegas");
+    assert_text_refused(&vegas, "chain.toml:17:31: `alpa` is not a parameter of this law; did you mean `alpha`?");
+    let fractional = vegas.replace("alpa = 2", "alpha = 1.5");
+    assert_text_refused(&fractional, "chain.toml:17:32: `alpha` cannot be `1.5`; it is a whole number");
+    let composite = with("cc = { name = \"composite\", rtt = \"corse\" }").replace("ns2/sack", "ns2/composite");
+    assert_text_refused(&composite, "chain.toml:17:34: `rtt` cannot be `corse`; did you mean `coarse`?");
+    assert_text_refused(
+        &with("options = { impatient = false }"),
+        "chain.toml:17:25: `impatient` is not an option of this agent; there are burst_max, precise_halving",
+    );
+    assert_text_refused(
+        &with("packet = \"40B\""),
+        "chain.toml:17:10: a packet of 40B is impossible; use 41B to 65535B; headers take 40",
+    );
+}
+
+#[test]
+fn overrides_change_any_key() {
+    let scenario = parse_set(
+        CHAIN,
+        &[
+            "seed=7",
+            "duration=5s",
+            "link.a.rate=2Mbit/s",
+            "link.a.queue.packets=20",
+            "link.0.error={ kind = \"list\", packets = [3, 1, 3] }",
+            "flow.f0.transport=ns2/vegas",
+            "flow.f0.cc.name=vegas",
+            "flow.f0.cc.alpha=2",
+        ],
+    )
+    .unwrap();
+    assert_eq!((scenario.seed, scenario.duration), (7, SimSpan::from_secs(5)));
+    let link = &scenario.links[0];
+    assert_eq!(link.rate, Rate::from_bits_per_second(2_000_000));
+    assert_eq!(link.queue, QueueSpec::Packets(20));
+    assert_eq!(link.error, Some(ErrorSpec::List(vec![1, 3])));
+    assert_eq!(scenario.flows[0].law_name.as_deref(), Some("vegas"));
+}
+
+#[test]
+fn wrong_overrides_are_shown_as_written() {
+    assert_set_refused(
+        "flow.f0.widnow=5",
+        "chain.toml: --set flow.f0.widnow=5: unknown key `widnow`; did you mean `window`?",
+    );
+    assert_set_refused(
+        "flow.f1.window=5",
+        "chain.toml: --set flow.f1.window=5: nothing is called `f1` in `flow.f1.window`; did you mean `f0`?",
+    );
+    assert_set_refused(
+        "link.a.rate=fast",
+        "chain.toml: --set link.a.rate=fast: `fast` is not a rate, such as \"1.5Mbit/s\": it does not start with a number \
+         that is zero or more",
+    );
+    assert_set_refused("seed", "chain.toml: --set seed: there is no `=`; write key=value, such as flow.f0.window=50");
+    assert_set_refused(
+        "flow.f0.window.x=1",
+        "chain.toml: --set flow.f0.window.x=1: `x` in `flow.f0.window.x` cannot be set; what stands before it is a value, \
+         not a table",
+    );
+    assert_set_refused(
+        "flow..window=1",
+        "chain.toml: --set flow..window=1: `flow..window` has an empty part; write names between dots: flow.f0.window",
+    );
+}
+
+#[test]
+fn queues_and_errors_that_lose_everything_or_nothing_are_refused() {
+    assert_refused(
+        "packets = 10",
+        "packets = 1",
+        "chain.toml:10:41: a queue of 1 packet drops everything: ns-2 counts the one in service; use 2 packets or more",
+    );
+    assert_refused(
+        "{ kind = \"drop_tail\", packets = 10 }",
+        "{ kind = \"red\", packets = 10, threshold_min = 20 }",
+        "chain.toml:10:9: the thresholds of a red queue are in the wrong order; use 0 < threshold_min < threshold_max",
+    );
+    assert_refused(
+        "queue =",
+        "error = { kind = \"periodic\", period = 3, burst = 4 }\nqueue =",
+        "chain.toml:10:50: 4 losses do not fit a period of 3 packets; make `burst` at most `period`",
+    );
+}

@@ -1,0 +1,178 @@
+//! Runs every combination of a scenario's axes with several seeds, and tells mean, spread and interval of every gauge.
+
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+
+use crate::diagnostic::Diagnostic;
+use crate::experiment::{Experiment, Variant};
+use crate::parallel;
+use crate::report::Report;
+use crate::run;
+use crate::scenario::Scenario;
+use crate::statistics::{Interval, Sample};
+
+/// How a sweep is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Runs at once.
+    pub jobs: NonZeroUsize,
+    /// Seeds of each point of the grid, counted up from the scenario's.
+    pub seeds: u32,
+    /// Which part of the grid: points whose number leaves `index` when divided by `count`.
+    pub shard: Shard,
+}
+
+/// One of several equal parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// From 0, below `count`.
+    pub index: usize,
+    /// How many there are.
+    pub count: NonZeroUsize,
+}
+
+impl Shard {
+    /// All of it.
+    pub const WHOLE: Self = Self { index: 0, count: NonZeroUsize::MIN };
+}
+
+/// `1/3` is the first of three.
+impl std::str::FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parse =
+            |(index, count): (&str, &str)| Some((index.parse::<usize>().ok()?, count.parse::<NonZeroUsize>().ok()?));
+        match text.split_once('/').and_then(parse) {
+            Some((index, count)) if (1..=count.get()).contains(&index) => Ok(Self { index: index - 1, count }),
+            _ => Err(format!("`{text}` is no shard; write I/N with 1 <= I <= N, such as 1/3")),
+        }
+    }
+}
+
+/// The table of a sweep.
+#[derive(Clone, Debug)]
+pub struct Table {
+    axes: Vec<String>,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    labels: Vec<String>,
+    gauge: String,
+    sample: Sample,
+}
+
+/// Runs the grid. `on_run` is told how many runs are done, of how many.
+///
+/// # Errors
+/// If a point of the grid is no scenario. It is found before anything runs.
+pub fn sweep(
+    experiment: &Experiment,
+    options: Options,
+    mut on_run: impl FnMut(usize, usize),
+) -> Result<Table, Diagnostic> {
+    let Shard { index, count } = options.shard;
+    let points: Vec<Variant> = experiment.variants().into_iter().skip(index).step_by(count.get()).collect();
+    let scenarios = points.iter().map(|point| experiment.scenario(point)).collect::<Result<Vec<_>, _>>()?;
+    let seeds = options.seeds as usize;
+    let total = points.len() * seeds;
+    let mut done = 0;
+    on_run(done, total);
+    let reports = parallel::map(
+        total,
+        options.jobs,
+        |job| {
+            let scenario = &scenarios[job / seeds];
+            let offset = (job % seeds) as u64;
+            run::run(&Scenario { seed: scenario.seed.wrapping_add(offset), ..scenario.clone() })
+        },
+        || {
+            done += 1;
+            on_run(done, total);
+        },
+    );
+    let axes = experiment.axes.iter().map(|axis| axis.name.clone()).collect();
+    let rows = points.iter().zip(reports.chunks(seeds)).flat_map(|(point, runs)| rows(experiment, point, runs));
+    Ok(Table { axes, rows: rows.collect() })
+}
+
+fn rows(experiment: &Experiment, point: &Variant, runs: &[Report]) -> Vec<Row> {
+    let labels: Vec<String> = experiment.labels(point).into_iter().map(str::to_owned).collect();
+    let row = |gauge: String, values: Vec<f64>| Row { labels: labels.clone(), gauge, sample: Sample::new(values) };
+    let measures = experiment.measures().iter().map(|(name, _)| name.clone()).filter_map(|name| {
+        let value = |run: &Report| {
+            let gauge = &mut |_: &Variant, gauge: &str| run.gauge(gauge).map_err(crate::expression::ExpressionError);
+            experiment.measure(&name, point, gauge).ok()
+        };
+        let values: Option<Vec<f64>> = runs.iter().map(value).collect();
+        values.map(|values| row(name.clone(), values))
+    });
+    let names = runs[0].gauges().into_iter().map(|(name, _)| name);
+    let gauges = names.filter_map(|name| {
+        let values: Result<Vec<f64>, _> = runs.iter().map(|run| run.gauge(&name)).collect();
+        values.ok().map(|values| row(name.clone(), values))
+    });
+    measures.chain(gauges).collect()
+}
+
+impl Table {
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Writes it as CSV: the axes, then `gauge,seeds,mean,sd,low,high`, where low and high are the 95 % confidence interval of
+    /// the mean.
+    ///
+    /// # Errors
+    /// If `out` cannot be written.
+    pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
+        let head = self.axes.iter().map(|axis| quoted(axis)).chain(["gauge,seeds,mean,sd,low,high".to_owned()]);
+        writeln!(out, "{}", head.collect::<Vec<_>>().join(","))?;
+        for Row { labels, gauge, sample } in &self.rows {
+            for label in labels {
+                write!(out, "{},", quoted(label))?;
+            }
+            let Interval { low, high } = sample.confidence();
+            let (count, mean, sd) = (sample.count(), sample.mean(), sample.sd());
+            writeln!(out, "{},{count},{mean},{sd},{low},{high}", quoted(gauge))?;
+        }
+        Ok(())
+    }
+}
+
+/// A field of CSV (RFC 4180).
+fn quoted(field: &str) -> String {
+    match field.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", field.replace('"', "\"\"")),
+        false => field.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_count_from_one() {
+        assert_eq!("2/3".parse(), Ok(Shard { index: 1, count: NonZeroUsize::new(3).unwrap() }));
+        for text in ["0/3", "4/3", "1/0", "1", "a/b", ""] {
+            assert!(text.parse::<Shard>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_table_is_csv() {
+        let row =
+            Row { labels: vec!["a,\"b\"".to_owned()], gauge: "m".to_owned(), sample: Sample::new(vec![1.0, 1.0]) };
+        let table = Table { axes: vec!["agent".to_owned()], rows: vec![row] };
+        let mut csv = Vec::new();
+        table.write_csv(&mut csv).unwrap();
+        assert_eq!(
+            String::from_utf8(csv).unwrap(),
+            "agent,gauge,seeds,mean,sd,low,high\n\"a,\"\"b\"\"\",m,2,1,0,1,1\n"
+        );
+    }
+}

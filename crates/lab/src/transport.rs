@@ -1,0 +1,267 @@
+//! From the keys of a flow to what drives it: the one place that knows which transports there are and what each can be set to.
+
+use std::collections::BTreeMap;
+
+use anabranch_ns2::config::{
+    Agent, CompositeOptions, HoleTest, NewRenoOptions, RttTest, SendRule, SenderConfig, SinkConfig, VegasOptions,
+};
+use anabranch_sim::traffic::{Cbr, OnOffParameters};
+
+use crate::diagnostic::{Fault, suggestion};
+use crate::document::Path;
+use crate::scenario::keys::{Count, FlowKeys, LawKeys, Setting, SinkKeys};
+
+/// What drives a flow.
+#[derive(Clone, Debug)]
+pub(crate) enum Transport {
+    /// A one-way agent of ns-2 that always has data, and its sink.
+    Ns2 { sender: SenderConfig, sink: SinkConfig },
+    /// Packets at a constant rate, which nothing acknowledges.
+    Cbr(Cbr),
+    /// Bursts between silences, which nothing acknowledges.
+    OnOff(OnOffParameters),
+}
+
+/// Names of transports, for messages.
+const NAMES: [&str; 10] = [
+    "ns2/reno",
+    "ns2/newreno",
+    "ns2/sack",
+    "ns2/fack",
+    "ns2/vegas",
+    "ns2/fs",
+    "ns2/linux",
+    "ns2/composite",
+    "cbr",
+    "on_off",
+];
+
+type Checked<T> = Result<T, (Path, Fault)>;
+
+impl Transport {
+    /// The transport of a flow and the name of its congestion law.
+    pub(crate) fn from_keys(keys: &FlowKeys, path: &Path) -> Checked<(Self, Option<String>)> {
+        if matches!(keys.transport.as_str(), "cbr" | "on_off") {
+            return traffic(keys, path).map(|transport| (transport, None));
+        }
+        let mut law = Settings::of_law(keys.cc.as_ref(), path.key("cc"))?;
+        let mut options =
+            Settings::new(keys.options.clone().unwrap_or_default(), path.key("options"), "an option of this agent");
+        let (agent, law_name) = match keys.transport.as_str() {
+            "ns2/reno" => (Agent::Reno, "reno"),
+            "ns2/newreno" => {
+                let impatient = options.take("impatient", NewRenoOptions::default().impatient)?;
+                (Agent::NewReno(NewRenoOptions { impatient }), "newreno")
+            }
+            "ns2/sack" => (Agent::Sack, "reno"),
+            "ns2/fack" => (Agent::Fack, "reno"),
+            "ns2/vegas" => (Agent::Vegas(vegas(&mut law)?), "vegas"),
+            "ns2/fs" => (Agent::FastStart, "reno"),
+            "ns2/linux" => (Agent::Linux, "linux"),
+            "ns2/composite" => (Agent::Composite(composite(&mut law)?), "composite"),
+            unknown => {
+                let fault = Fault::new(format!("there is no transport `{unknown}`"));
+                return Err((path.key("transport"), fault.remedy(suggestion(unknown, NAMES))));
+            }
+        };
+        law.finish(law_name)?;
+        let present = [("rate", keys.rate.is_some()), ("on", keys.on.is_some()), ("off", keys.off.is_some())];
+        refuse_keys(keys, path, &present)?;
+        let mut sender = SenderConfig::new(agent);
+        sender.payload = payload(keys, &sender, path)?;
+        sender.window = keys.window.map_or(sender.window, packets);
+        sender.window_initial = keys.initial_window.map_or(sender.window_initial, packets);
+        sender.rto_min = keys.min_rto.map_or(sender.rto_min, |text| text.0);
+        sender.burst_max = options.take("burst_max", sender.burst_max)?;
+        sender.precise_halving = options.take("precise_halving", sender.precise_halving)?;
+        options.finish("")?;
+        let sink = match keys.sink {
+            None => SinkConfig::for_agent(&agent),
+            Some(SinkKeys::Plain) => SinkConfig { sack: false, delay: None },
+            Some(SinkKeys::Delayed) => SinkConfig { sack: false, delay: Some(SinkConfig::DELAY) },
+            Some(SinkKeys::Sack1) => SinkConfig { sack: true, delay: None },
+        };
+        Ok((Self::Ns2 { sender, sink }, Some(law_name.to_owned())))
+    }
+}
+
+/// `cbr` and `on_off`: packets that only fill links.
+fn traffic(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
+    let name = &keys.transport;
+    refuse_keys(
+        keys,
+        path,
+        &[
+            ("cc", keys.cc.is_some()),
+            ("window", keys.window.is_some()),
+            ("initial_window", keys.initial_window.is_some()),
+            ("min_rto", keys.min_rto.is_some()),
+            ("sink", keys.sink.is_some()),
+            ("options", keys.options.is_some()),
+        ],
+    )?;
+    let size = u32::try_from(keys.packet.0.count()).ok().filter(|size| (1..=PACKET_MAX).contains(size));
+    let Some(size) = size else {
+        let fault = Fault::new(format!("a packet of {} is impossible", keys.packet.0));
+        return Err((path.key("packet"), fault.remedy(format!("use 1B to {PACKET_MAX}B"))));
+    };
+    let rate = match keys.rate.map(|rate| rate.0) {
+        Some(rate) if (1..=RATE_MAX).contains(&rate.bits_per_second()) => rate,
+        Some(rate) => {
+            let fault = Fault::new(format!("a source cannot send {rate}"));
+            return Err((path.key("rate"), fault.remedy("use a rate from 1bit/s to 1Tbit/s")));
+        }
+        None => {
+            return Err((path.clone(), Fault::new(format!("a {name} needs a rate")).remedy("add rate = \"1Mbit/s\"")));
+        }
+    };
+    match (name.as_str(), keys.on, keys.off) {
+        ("cbr", ..) => {
+            refuse_keys(keys, path, &[("on", keys.on.is_some()), ("off", keys.off.is_some())])?;
+            Ok(Transport::Cbr(Cbr::new(rate, size)))
+        }
+        (_, Some(on), Some(off)) => Ok(Transport::OnOff(OnOffParameters { on: on.0, off: off.0, rate, size })),
+        _ => {
+            let fault = Fault::new("an on_off needs the mean lengths of its bursts and silences");
+            Err((path.clone(), fault.remedy("add on = \"2s\" and off = \"2s\"")))
+        }
+    }
+}
+
+/// A key that would be ignored is a mistake.
+fn refuse_keys(keys: &FlowKeys, path: &Path, present: &[(&str, bool)]) -> Checked<()> {
+    match present.iter().find(|(_, is_present)| *is_present) {
+        None => Ok(()),
+        Some((key, _)) => {
+            Err((path.key(key), Fault::new(format!("a {} has no `{key}`", keys.transport)).remedy("remove it")))
+        }
+    }
+}
+
+fn packets(count: Count) -> f64 {
+    f64::from(count.0)
+}
+
+/// Bytes of payload such that a packet has its size on the wire; what each agent adds is its own knowledge.
+fn payload(keys: &FlowKeys, sender: &SenderConfig, path: &Path) -> Checked<u32> {
+    let header = sender.packet_size() - sender.payload;
+    let size = u32::try_from(keys.packet.0.count()).ok().filter(|&size| size <= PACKET_MAX);
+    size.and_then(|size| size.checked_sub(header)).filter(|&payload| payload > 0).ok_or_else(|| {
+        let fault = Fault::new(format!("a packet of {} is impossible", keys.packet.0));
+        (path.key("packet"), fault.remedy(format!("use {}B to {PACKET_MAX}B; headers take {header}", header + 1)))
+    })
+}
+
+/// At 1 Tbit/s a byte takes 8 ticks of the simulator's clock.
+const RATE_MAX: u64 = 1_000_000_000_000;
+
+/// The longest IPv4 packet.
+const PACKET_MAX: u32 = 65_535;
+
+fn vegas(law: &mut Settings) -> Checked<VegasOptions> {
+    let VegasOptions { alpha, beta, gamma } = VegasOptions::default();
+    let options = VegasOptions {
+        alpha: law.take("alpha", alpha)?,
+        beta: law.take("beta", beta)?,
+        gamma: law.take("gamma", gamma)?,
+    };
+    if !(0 <= options.alpha && options.alpha <= options.beta && options.gamma >= 0) {
+        let fault = Fault::new(format!("Vegas cannot hold between {} and {} packets", options.alpha, options.beta));
+        return Err((law.path.clone(), fault.remedy("use 0 <= alpha <= beta and gamma >= 0")));
+    }
+    Ok(options)
+}
+
+fn composite(law: &mut Settings) -> Checked<CompositeOptions> {
+    let default = CompositeOptions::default();
+    Ok(CompositeOptions {
+        holes: law.choose(
+            "holes",
+            default.holes,
+            &[
+                ("ignored", HoleTest::Ignored),
+                ("at_third_duplicate", HoleTest::AtThirdDuplicate),
+                ("whole_window", HoleTest::WholeWindow),
+            ],
+        )?,
+        rtt: law.choose(
+            "rtt",
+            default.rtt,
+            &[("ignored", RttTest::Ignored), ("coarse", RttTest::Coarse), ("fine", RttTest::Fine)],
+        )?,
+        send: law.choose(
+            "send",
+            default.send,
+            &[
+                ("nothing", SendRule::Nothing),
+                ("replace_delivered", SendRule::ReplaceDelivered),
+                ("one_per_duplicate", SendRule::OnePerDuplicate),
+            ],
+        )?,
+    })
+}
+
+/// Settings that an agent takes one by one; what is left is unknown.
+struct Settings {
+    rest: BTreeMap<String, Setting>,
+    /// What was asked for: what there is.
+    known: Vec<&'static str>,
+    path: Path,
+    what: &'static str,
+}
+
+impl Settings {
+    fn new(rest: BTreeMap<String, Setting>, path: Path, what: &'static str) -> Self {
+        Self { rest, known: Vec::new(), path, what }
+    }
+
+    fn of_law(keys: Option<&LawKeys>, path: Path) -> Checked<Self> {
+        let settings = Self::new(keys.map(|keys| keys.0.clone()).unwrap_or_default(), path, "a parameter of this law");
+        if keys.is_some() && !settings.rest.contains_key("name") {
+            let fault = Fault::new("the key `name` is missing").remedy("add the name of the law");
+            return Err((settings.path, fault));
+        }
+        Ok(settings)
+    }
+
+    fn take<T: std::str::FromStr>(&mut self, key: &'static str, default: T) -> Checked<T> {
+        self.known.push(key);
+        let Some(setting) = self.rest.remove(key) else { return Ok(default) };
+        setting.0.parse().map_err(|_| {
+            let expected = match std::any::type_name::<T>() {
+                "bool" => "true or false",
+                "u32" => "a whole number, zero or more",
+                _ => "a whole number",
+            };
+            let fault = Fault::new(format!("`{key}` cannot be `{}`", setting.0));
+            (self.path.key(key), fault.remedy(format!("it is {expected}")))
+        })
+    }
+
+    fn choose<T: Copy>(&mut self, key: &'static str, default: T, options: &[(&str, T)]) -> Checked<T> {
+        self.known.push(key);
+        let Some(setting) = self.rest.remove(key) else { return Ok(default) };
+        options.iter().find(|(name, _)| *name == setting.0).map(|(_, option)| *option).ok_or_else(|| {
+            let fault = Fault::new(format!("`{key}` cannot be `{}`", setting.0));
+            (self.path.key(key), fault.remedy(suggestion(&setting.0, options.iter().map(|(name, _)| *name))))
+        })
+    }
+
+    /// Checks that nothing is left but the law's name, and that it is this one.
+    fn finish(mut self, law: &str) -> Checked<()> {
+        if let Some(name) = self.rest.remove("name").filter(|name| name.0 != law) {
+            let fault = Fault::new(format!("this transport has the law `{law}`, not `{}`", name.0));
+            return Err((
+                self.path.key("name"),
+                fault.remedy(format!("write name = \"{law}\" or choose another transport")),
+            ));
+        }
+        match self.rest.first_key_value() {
+            None => Ok(()),
+            Some((key, _)) => {
+                let fault = Fault::new(format!("`{key}` is not {}", self.what));
+                Err((self.path.key(key), fault.remedy(suggestion(key, self.known.iter().copied()))))
+            }
+        }
+    }
+}

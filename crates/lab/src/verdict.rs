@@ -1,0 +1,182 @@
+//! Claims and their verdicts.
+//!
+//! A number that a paper got from one random run is **one draw**: it is judged against the interval in which 95 of 100 further
+//! runs of ours would lie, not against the interval of our mean, which shrinks with every seed until no draw lies in it.
+//!
+//! | band | the claim is reproduced if |
+//! | --- | --- |
+//! | `exact` | every run gives the published number, to the bit |
+//! | `prediction` | the published number lies in the 95 % prediction interval of our runs |
+//! | `±5`, `±1%`, `2..3`, `>= 2`, `<= 3` | the mean of our runs lies in it |
+//! | (of an `order`) | each mean is above the next |
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::statistics::{Interval, Sample};
+
+/// How near to what is published ours must be. Fixed before anything is run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Band {
+    /// Equal, in every run.
+    Exact,
+    /// What is published is one draw from the distribution of ours.
+    Prediction,
+    /// Our mean lies in this interval.
+    Mean(Interval),
+    /// Our mean is above zero: by how much one thing is above another.
+    Above,
+}
+
+/// What became of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Verdict {
+    /// Ours is within the band.
+    #[serde(rename = "reproduced")]
+    Reproduced,
+    /// Ours is not.
+    #[serde(rename = "deviates")]
+    Deviates,
+    /// It is known, and said why, that nobody can get this from what the paper tells.
+    #[serde(rename = "not reproducible")]
+    NotReproducible,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Reproduced => "reproduced",
+            Self::Deviates => "deviates",
+            Self::NotReproducible => "not reproducible",
+        })
+    }
+}
+
+impl Band {
+    /// Reads a band as experiments write it; `published` is what `±` is about.
+    ///
+    /// # Errors
+    /// What would be a band.
+    pub fn parse(text: &str, published: Option<f64>) -> Result<Self, String> {
+        let text = text.trim();
+        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+        let around = |half: f64| published.map(|middle| Interval { low: middle - half, high: middle + half });
+        let interval = if let Some(half) = text.strip_prefix('±') {
+            match half.strip_suffix('%') {
+                Some(percent) => {
+                    number(percent).zip(published).and_then(|(percent, middle)| around(percent / 100.0 * middle.abs()))
+                }
+                None => number(half).and_then(around),
+            }
+        } else if let Some(low) = text.strip_prefix(">=") {
+            number(low).map(|low| Interval { low, high: f64::INFINITY })
+        } else if let Some(high) = text.strip_prefix("<=") {
+            number(high).map(|high| Interval { low: f64::NEG_INFINITY, high })
+        } else if let Some((low, high)) = text.split_once("..") {
+            number(low).zip(number(high)).map(|(low, high)| Interval { low, high })
+        } else if published.is_some() && text == "exact" {
+            return Ok(Self::Exact);
+        } else if published.is_some() && text == "prediction" {
+            return Ok(Self::Prediction);
+        } else {
+            None
+        };
+        match interval {
+            Some(interval) if interval.low <= interval.high => Ok(Self::Mean(interval)),
+            _ if published.is_none() => Err("use \"2..3\", \">= 2\" or \"<= 3\"".to_owned()),
+            _ => Err("use \"exact\", \"prediction\", \"±5\", \"±1%\", \"2..3\", \">= 2\" or \"<= 3\"".to_owned()),
+        }
+    }
+
+    /// Whether `sample` agrees with what is published.
+    pub fn admits(&self, published: Option<f64>, sample: &Sample) -> bool {
+        match (self, published) {
+            (Self::Exact, Some(published)) => sample.values().iter().all(|value| value.total_cmp(&published).is_eq()),
+            (Self::Prediction, Some(published)) => sample.prediction().contains(published),
+            (Self::Exact | Self::Prediction, None) => {
+                unreachable!("these bands are parsed for a published number only")
+            }
+            (Self::Mean(interval), _) => interval.contains(sample.mean()),
+            (Self::Above, _) => sample.mean() > 0.0,
+        }
+    }
+
+    /// Its name in reports.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Prediction => "prediction",
+            Self::Mean(_) => "mean",
+            Self::Above => "above",
+        }
+    }
+
+    /// The interval that decides: of a prediction, where `published` must lie; else where our mean must lie.
+    pub fn interval(&self, published: Option<f64>, sample: &Sample) -> Interval {
+        match self {
+            Self::Exact => published
+                .map_or(Interval { low: f64::NAN, high: f64::NAN }, |value| Interval { low: value, high: value }),
+            Self::Prediction => sample.prediction(),
+            Self::Mean(interval) => *interval,
+            Self::Above => Interval { low: 0.0, high: f64::INFINITY },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn admits(band: &str, published: f64, values: &[f64]) -> bool {
+        Band::parse(band, Some(published)).unwrap().admits(Some(published), &Sample::new(values.to_vec()))
+    }
+
+    #[test]
+    fn exact_is_to_the_integer_and_in_every_run() {
+        assert!(admits("exact", 24762.0, &[24762.0]));
+        assert!(!admits("exact", 24762.0, &[24761.0]));
+        assert!(!admits("exact", 24762.0, &[24761.0, 24763.0]));
+    }
+
+    /// 1, 2, 3 predict 2 ± 4.9687 for one more run, while their mean is known to ± 2.4843.
+    #[test]
+    fn one_draw_is_judged_by_the_prediction_interval() {
+        assert!(admits("prediction", 6.9, &[1.0, 2.0, 3.0]));
+        assert!(!admits("prediction", 7.0, &[1.0, 2.0, 3.0]));
+        assert!(admits("prediction", -2.9, &[1.0, 2.0, 3.0]));
+        assert!(!admits("prediction", -3.0, &[1.0, 2.0, 3.0]));
+    }
+
+    #[test]
+    fn bands_about_the_published_number() {
+        assert!(admits("±1274", 17974.0, &[16700.0]));
+        assert!(!admits("±1274", 17974.0, &[16699.0]));
+        assert!(admits("±1%", 200.0, &[202.0]) && !admits("±1%", 200.0, &[202.1]));
+        assert!(admits("±1%", -200.0, &[-202.0]) && !admits("±1%", -200.0, &[-202.1]));
+    }
+
+    #[test]
+    fn one_sided_and_given_bands() {
+        assert!(admits("2..3", 2.4, &[2.0]) && admits("2..3", 2.4, &[3.0]) && !admits("2..3", 2.4, &[3.1]));
+        assert!(admits(">= 2", 5.0, &[2.0]) && !admits(">= 2", 5.0, &[1.9]));
+        assert!(admits("<= 2", 1.0, &[2.0]) && !admits("<= 2", 1.0, &[2.1]));
+    }
+
+    #[test]
+    fn an_order_needs_a_lead() {
+        let lead = |value| Band::Above.admits(None, &Sample::new(vec![value]));
+        assert!(lead(0.1) && !lead(0.0) && !lead(-0.1) && !lead(f64::NAN));
+    }
+
+    #[test]
+    fn what_is_no_band_is_refused() {
+        for text in ["", "exactly", "±", "±x", "3..2", "1..", ">=", "±-5", "±inf"] {
+            assert!(Band::parse(text, Some(1.0)).is_err(), "{text}");
+        }
+        for text in ["exact", "prediction", "±5"] {
+            assert_eq!(Band::parse(text, None).unwrap_err(), "use \"2..3\", \">= 2\" or \"<= 3\"", "{text}");
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! From a scenario to the simulator, and from the simulator to a report.
+
+use anabranch_ns2::random::Mrg32k3a;
+use anabranch_ns2::{SenderConfig, Sink, TICK};
+use anabranch_sim::traffic::{self, Cbr, OnOff};
+use anabranch_sim::{
+    BuildError, Builder, Control, FlowId, HostId, LinkId, LinkSpec, NodeId, ObserverId, QueueArea, World,
+};
+use anabranch_units::{SimSpan, SimTime};
+
+use crate::endpoint::{FlowRow, Ns2Sink, Ns2Source};
+use crate::report::{FlowReport, LinkReport, Report};
+use crate::scenario::{Flow, Scenario};
+use crate::trace::LinkTrace;
+use crate::transport::Transport;
+
+/// What to record beside the counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recording {
+    /// Nothing.
+    Counters,
+    /// A row at each change of a flow's or a link's variables.
+    Trace,
+}
+
+/// A scenario in the simulator.
+pub(crate) struct Simulation<'a> {
+    scenario: &'a Scenario,
+    pub(crate) world: World,
+    links: Vec<LinkId>,
+    flows: Vec<Ends>,
+    traces: Vec<ObserverId<LinkTrace>>,
+}
+
+#[derive(Clone, Copy)]
+struct Ends {
+    source: HostId,
+    sink: HostId,
+    flow: FlowId,
+}
+
+impl<'a> Simulation<'a> {
+    /// Puts everything in its place.
+    ///
+    /// # Errors
+    /// If the simulator has a limit that the scenario breaks.
+    pub(crate) fn build(scenario: &'a Scenario, recording: Recording) -> Result<Self, BuildError> {
+        let mut builder = Builder::new(scenario.seed);
+        let nodes: Vec<NodeId> = scenario.nodes.iter().map(|name| builder.node(name)).collect();
+        let mut links = Vec::with_capacity(scenario.links.len());
+        for link in &scenario.links {
+            let spec = LinkSpec::new(link.rate, link.delay).named(&link.id).queue(link.queue.clone());
+            let spec = link.error.iter().cloned().fold(spec, LinkSpec::error);
+            links.push(builder.link(nodes[link.from], nodes[link.to], spec)?);
+        }
+        let mut phases = clock_phases(scenario);
+        let mut flows = Vec::with_capacity(scenario.flows.len());
+        for flow in &scenario.flows {
+            let (from, to) = (nodes[flow.from], nodes[flow.to]);
+            let (source, sink) = match &flow.transport {
+                Transport::Ns2 { sender, sink } => {
+                    let clock_phase = phases.next().expect("there is a phase for each agent");
+                    let sender = anabranch_ns2::Sender::new(SenderConfig { clock_phase, ..*sender });
+                    let rows = (recording == Recording::Trace).then(Vec::new);
+                    (builder.host(from, Ns2Source { sender, rows })?, builder.host(to, Ns2Sink(Sink::new(*sink)))?)
+                }
+                Transport::Cbr(cbr) => (builder.host(from, cbr.clone())?, builder.host(to, traffic::Sink::default())?),
+                Transport::OnOff(parameters) => {
+                    let stream = builder.stream(&format!("flow.{}", flow.id));
+                    let source = OnOff::new(*parameters, stream);
+                    (builder.host(from, source)?, builder.host(to, traffic::Sink::default())?)
+                }
+            };
+            flows.push(Ends { source, sink, flow: builder.flow(source, sink)? });
+        }
+        for (flow, ends) in scenario.flows.iter().zip(&flows) {
+            builder.start(flow.start, ends.source)?;
+            if let Some(stop) = flow.stop {
+                builder.stop(stop, ends.source)?;
+            }
+        }
+        let mut traces = Vec::new();
+        if recording == Recording::Trace {
+            for (link, &id) in scenario.links.iter().zip(&links) {
+                traces.push(builder.observe(&[id], LinkTrace::new(link.rate))?);
+            }
+        }
+        for route in &scenario.routes {
+            let to = builder.address(nodes[route.to])?;
+            builder.at(route.at, Control::Route { node: nodes[route.node], to, via: Some(links[route.via]) })?;
+        }
+        Ok(Self { scenario, world: builder.build()?, links, flows, traces })
+    }
+
+    /// Runs to the end of the scenario.
+    pub(crate) fn run(&mut self) {
+        self.world.run_until(self.end());
+    }
+
+    fn end(&self) -> SimTime {
+        SimTime::ZERO.saturating_add(self.scenario.duration)
+    }
+
+    /// What was measured; `wall_seconds` is not known here.
+    pub(crate) fn report(&self) -> Report {
+        Report {
+            seed: self.scenario.seed,
+            hash: self.world.hash().to_string(),
+            wall_seconds: 0.0,
+            simulated_seconds: self.scenario.duration.as_secs_f64(),
+            events: self.world.events(),
+            flows: self.scenario.flows.iter().zip(&self.flows).map(|(flow, ends)| self.flow(flow, ends)).collect(),
+            links: self.scenario.links.iter().zip(&self.links).map(|(link, &id)| self.link(&link.id, id)).collect(),
+        }
+    }
+
+    /// The rows of each flow that has any, by position.
+    pub(crate) fn flow_rows(&self) -> impl Iterator<Item = (&str, &[FlowRow])> {
+        self.scenario.flows.iter().zip(&self.flows).filter_map(|(flow, ends)| {
+            let source = self.world.host::<Ns2Source>(ends.source)?;
+            Some((flow.id.as_str(), source.rows.as_deref()?))
+        })
+    }
+
+    /// The trace of each link.
+    pub(crate) fn link_traces(&self) -> impl Iterator<Item = (&str, &LinkTrace)> {
+        let traces = self.traces.iter().map(|&id| self.world.observer(id));
+        self.scenario.links.iter().map(|link| link.id.as_str()).zip(traces)
+    }
+
+    fn flow(&self, flow: &Flow, ends: &Ends) -> FlowReport {
+        let until = flow.stop.unwrap_or(SimTime::NEVER).min(self.end());
+        let active = until.since(flow.start);
+        let dropped = |&link: &LinkId| {
+            let counts = self.world.link_flow(link, ends.flow);
+            counts.errors + counts.drops
+        };
+        let mut report = FlowReport {
+            id: flow.id.clone(),
+            transport: flow.transport_name.clone(),
+            cc: flow.law_name.clone(),
+            goodput_bps: 0.0,
+            throughput_bps: 0.0,
+            sent_packets: 0,
+            max_seq: None,
+            acked_seq: None,
+            delivered_packets: 0,
+            retransmitted_packets: 0,
+            dropped_packets: self.links.iter().map(dropped).sum(),
+            rtt_mean_s: None,
+            one_way_delay_mean_s: None,
+            window_final: None,
+        };
+        if let (Some(source), Some(Ns2Sink(sink))) =
+            (self.world.host::<Ns2Source>(ends.source), self.world.host(ends.sink))
+        {
+            let (sender, received) = (&source.sender, sink.received());
+            let counters = sender.counters();
+            // The SYN is packet 0 and has no payload.
+            let payload = match &flow.transport {
+                Transport::Ns2 { sender, .. } => u64::from(sender.payload),
+                Transport::Cbr(_) | Transport::OnOff(_) => 0,
+            };
+            report.goodput_bps = bits_per_second(received.unique_packets.saturating_sub(1) * payload, active);
+            report.throughput_bps = bits_per_second(received.bytes, active);
+            report.sent_packets = counters.sent_packets;
+            report.max_seq = Some(sender.max_seq().into());
+            report.acked_seq = Some(sender.acked_seq().into());
+            report.delivered_packets = received.unique_packets;
+            report.retransmitted_packets = counters.retransmitted_packets;
+            report.rtt_mean_s = mean(counters.rtt_sum, counters.rtt_samples);
+            report.one_way_delay_mean_s = mean(received.delay_sum, received.unique_packets);
+            report.window_final = Some(sender.gauges().window);
+        }
+        if let Some(sink) = self.world.host::<traffic::Sink>(ends.sink) {
+            let cbr = self.world.host::<Cbr>(ends.source).map(Cbr::sent);
+            let on_off = self.world.host::<OnOff>(ends.source).map(OnOff::sent);
+            report.goodput_bps = bits_per_second(sink.bytes, active);
+            report.throughput_bps = report.goodput_bps;
+            report.sent_packets = cbr.or(on_off).unwrap_or(0);
+            report.delivered_packets = sink.packets;
+            report.one_way_delay_mean_s = mean(sink.delay, sink.packets);
+        }
+        report
+    }
+
+    fn link(&self, id: &str, link: LinkId) -> LinkReport {
+        let report = self.world.link(link);
+        LinkReport {
+            id: id.to_owned(),
+            forwarded_packets: report.delivered,
+            dropped_packets: report.counts.errors + report.counts.drops,
+            queue_packets_mean: self.world.queue_area(link).mean_since(QueueArea::START),
+        }
+    }
+}
+
+/// The phases of the agents' clocks, as ns-2 draws them from its default stream: each agent resets its clock when it is
+/// made, and all do once more when the simulation starts, in the order in which they were made.
+fn clock_phases(scenario: &Scenario) -> impl Iterator<Item = SimSpan> + use<> {
+    let agents: Vec<_> = scenario
+        .flows
+        .iter()
+        .filter_map(|flow| match &flow.transport {
+            Transport::Ns2 { sender, .. } => Some(sender.agent),
+            Transport::Cbr(_) | Transport::OnOff(_) => None,
+        })
+        .collect();
+    // ns-2's seeds have 31 bits; further bits of ours would be lost, so they are folded in.
+    let seed = (scenario.seed ^ scenario.seed >> 31) & 0x7fff_ffff;
+    let mut stream = Mrg32k3a::new(seed as u32);
+    for draw in agents.iter().map(|agent| agent.draws_at_creation()) {
+        for _ in 0..draw {
+            stream.uniform();
+        }
+    }
+    let phases: Vec<SimSpan> =
+        agents.iter().map(|_| SimSpan::from_secs_f64(stream.uniform() * TICK.as_secs_f64())).collect();
+    phases.into_iter()
+}
+
+fn bits_per_second(bytes: u64, span: SimSpan) -> f64 {
+    match span.is_zero() {
+        true => 0.0,
+        false => bytes as f64 * 8.0 / span.as_secs_f64(),
+    }
+}
+
+fn mean(sum: SimSpan, count: u64) -> Option<f64> {
+    (count > 0).then(|| sum.as_secs_f64() / count as f64)
+}
