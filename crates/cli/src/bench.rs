@@ -1,0 +1,134 @@
+//! `anabranch sim bench`: how fast the simulator is.
+
+use std::fs;
+use std::io::Write as _;
+use std::time::Instant;
+
+use anabranch_lab::run;
+use anabranch_lab::scenario::Scenario;
+use serde::Serialize;
+
+use crate::args::Bench;
+use crate::failure::{Failure, Outcome};
+use crate::files;
+use crate::terminal::{Align, BOLD, DIM, PLAIN, Table, number};
+
+/// Scenarios and how often each is run, one run after the other on one core.
+const SCENARIOS: [(&str, u32); 2] = [("highspeed.toml", 1), ("small.toml", 100)];
+
+/// The link whose packets count as forwarded.
+const BOTTLENECK: &str = "bottleneck";
+
+#[derive(Serialize)]
+struct Benchmark {
+    schema: &'static str,
+    /// The most memory that the process has held; `null` where the system does not tell.
+    peak_memory_bytes: Option<u64>,
+    scenarios: Vec<Measurement>,
+}
+
+#[derive(Serialize)]
+struct Measurement {
+    scenario: String,
+    question: String,
+    runs: u32,
+    wall_seconds: f64,
+    /// Of one run.
+    simulated_seconds: f64,
+    /// Of all runs.
+    bottleneck_packets: u64,
+    bottleneck_packets_per_second: f64,
+    /// Transmissions over any link.
+    hops: u64,
+    hops_per_second: f64,
+    /// Of the last run.
+    hash: String,
+}
+
+pub(crate) fn bench(args: &Bench) -> Outcome {
+    let folder = args.experiments.folder.join("bench");
+    let mut scenarios = Vec::new();
+    for (name, runs) in SCENARIOS {
+        let file = folder.join(name);
+        let document = files::read_plain(&file)?;
+        let scenario = Scenario::parse(&document)?;
+        let name = file.display().to_string();
+        scenarios.push(measure(name, document.comment().to_owned(), &scenario, runs)?);
+    }
+    let benchmark = Benchmark { schema: "anabranch-bench/1", peak_memory_bytes: peak_memory(), scenarios };
+    let mut out = anstream::stdout().lock();
+    match args.json {
+        true => writeln!(out, "{}", serde_json::to_string_pretty(&benchmark).map_err(std::io::Error::from)?)?,
+        false => write!(out, "{}", text(&benchmark))?,
+    }
+    Ok(())
+}
+
+fn measure(name: String, question: String, scenario: &Scenario, runs: u32) -> Result<Measurement, Failure> {
+    let begin = Instant::now();
+    let (mut bottleneck_packets, mut hops, mut last) = (0, 0, None);
+    for _ in 0..runs {
+        let report = run::run(scenario);
+        let bottleneck = report.links.iter().find(|link| link.id == BOTTLENECK);
+        let Some(bottleneck) = bottleneck else {
+            return Err(Failure::usage(format!(
+                "{name}: there is no link `{BOTTLENECK}`; the benchmark counts its packets"
+            )));
+        };
+        bottleneck_packets += bottleneck.forwarded_packets;
+        hops += report.links.iter().map(|link| link.forwarded_packets).sum::<u64>();
+        last = Some(report);
+    }
+    let wall_seconds = begin.elapsed().as_secs_f64();
+    let report = last.expect("each scenario is run at least once");
+    Ok(Measurement {
+        scenario: name,
+        question,
+        runs,
+        wall_seconds,
+        simulated_seconds: report.simulated_seconds,
+        bottleneck_packets,
+        bottleneck_packets_per_second: bottleneck_packets as f64 / wall_seconds,
+        hops,
+        hops_per_second: hops as f64 / wall_seconds,
+        hash: report.hash,
+    })
+}
+
+/// The high-water mark of this process's memory, from Linux' `/proc`.
+fn peak_memory() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+fn text(benchmark: &Benchmark) -> String {
+    let mut table = Table::new(&[
+        ("scenario", Align::Left),
+        ("runs", Align::Right),
+        ("wall s", Align::Right),
+        ("bottleneck packets", Align::Right),
+        ("per s", Align::Right),
+        ("hops per s", Align::Right),
+        ("hash", Align::Left),
+    ]);
+    for measured in &benchmark.scenarios {
+        table.row(vec![
+            (measured.scenario.clone(), BOLD),
+            (measured.runs.to_string(), PLAIN),
+            (number(measured.wall_seconds), PLAIN),
+            (measured.bottleneck_packets.to_string(), PLAIN),
+            (millions(measured.bottleneck_packets_per_second), BOLD),
+            (millions(measured.hops_per_second), PLAIN),
+            (measured.hash.clone(), DIM),
+        ]);
+    }
+    let memory =
+        benchmark.peak_memory_bytes.map_or("unknown".to_owned(), |bytes| format!("{:.1} MB", bytes as f64 / 1e6));
+    format!("{}\npeak memory {memory}, one core\n", table.render(""))
+}
+
+fn millions(per_second: f64) -> String {
+    format!("{:.2} M", per_second / 1e6)
+}

@@ -1,0 +1,83 @@
+//! `anabranch cc`: the registry of congestion laws.
+
+use std::io::Write as _;
+
+use anabranch_cc::registry::{self, Kind, Row};
+use serde_json::{Value, json};
+
+use crate::args::Cc;
+use crate::failure::{Failure, Outcome};
+use crate::terminal::{Align, BOLD, DIM, PLAIN, Table};
+
+pub(crate) fn cc(command: &Cc) -> Outcome {
+    let mut out = anstream::stdout().lock();
+    match command {
+        Cc::List { json: true } => {
+            let laws: Vec<Value> = registry::rows().iter().map(described).collect();
+            writeln!(out, "{:#}", json!({ "schema": "anabranch-cc/1", "laws": laws }))?;
+        }
+        Cc::List { json: false } => {
+            let mut table = Table::new(&[("name", Align::Left), ("law", Align::Left), ("source", Align::Left)]);
+            for row in registry::rows() {
+                let cells = [(row.name, BOLD), (row.summary, PLAIN), (row.citation, DIM)];
+                table.row(cells.map(|(text, style)| (text.to_owned(), style)).to_vec());
+            }
+            write!(out, "{}", table.render(""))?;
+        }
+        Cc::Show { name, json } => {
+            let row = registry::find(name).map_err(|error| Failure::usage(error.to_string()))?;
+            match json {
+                true => writeln!(out, "{:#}", described(row))?,
+                false => write!(out, "{}", shown(row))?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn described(row: &Row) -> Value {
+    let parameters: Vec<Value> = row
+        .parameters
+        .iter()
+        .map(|parameter| {
+            let mut described = json!({
+                "name": parameter.name,
+                "help": parameter.help,
+                "unit": parameter.unit,
+                "default": parameter.kind.default_value().to_string(),
+                "allowed": parameter.kind.to_string(),
+            });
+            if let Kind::Choice { options, .. } = parameter.kind {
+                described["options"] = json!(options);
+            }
+            described
+        })
+        .collect();
+    json!({ "name": row.name, "summary": row.summary, "citation": row.citation, "parameters": parameters })
+}
+
+fn shown(row: &Row) -> String {
+    let mut table = Table::new(&[
+        ("parameter", Align::Left),
+        ("default", Align::Right),
+        ("unit", Align::Left),
+        ("allowed", Align::Left),
+        ("meaning", Align::Left),
+    ]);
+    for parameter in row.parameters {
+        table.row(vec![
+            (parameter.name.to_owned(), BOLD),
+            (parameter.kind.default_value().to_string(), PLAIN),
+            (parameter.unit.to_owned(), PLAIN),
+            (parameter.kind.to_string(), DIM),
+            (parameter.help.to_owned(), PLAIN),
+        ]);
+    }
+    let name = row.name;
+    format!(
+        "{BOLD}{name}{BOLD:#}: {} {DIM}({}){DIM:#}\n\n{}\nIn a scenario: cc = {{ name = \"{name}\" }}\n",
+        row.summary,
+        row.citation,
+        table.render("")
+    )
+}

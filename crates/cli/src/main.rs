@@ -1,0 +1,42 @@
+//! The `anabranch` command: thin. It reads arguments, asks the library, and prints.
+
+mod args;
+mod bench;
+mod cc;
+mod failure;
+mod files;
+mod generate;
+mod reproduce;
+mod sim;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::args::{Anabranch, Command, Sim};
+use crate::failure::Outcome;
+
+fn main() -> ExitCode {
+    let outcome = run(Anabranch::parse());
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if !failure.message.is_empty() {
+                terminal::complain(&failure.message);
+            }
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+fn run(anabranch: Anabranch) -> Outcome {
+    match anabranch.command {
+        Command::Reproduce(args) => reproduce::reproduce(&args),
+        Command::Sim(Sim::Run(args)) => sim::run(&args),
+        Command::Sim(Sim::Sweep(args)) => sim::sweep(&args),
+        Command::Sim(Sim::Bench(args)) => bench::bench(&args),
+        Command::Cc(command) => cc::cc(&command),
+        Command::Generate(command) => generate::generate(&command),
+    }
+}

@@ -1,0 +1,218 @@
+//! `anabranch reproduce`: published tables beside ours.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anabranch_lab::diagnostic::suggestion;
+use anabranch_lab::experiment::Experiment;
+use anabranch_lab::reproduce::{self, JudgedClaim, Judgement, Measurement, Options, PublishedValue};
+use anabranch_lab::verdict::Verdict;
+
+use crate::args::{Experiments, Reproduce};
+use crate::failure::{Failure, Outcome};
+use crate::files;
+use crate::terminal::{Align, BAD, BOLD, DIM, GOOD, NOTABLE, PLAIN, Progress, Table, paragraph};
+
+pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
+    let experiments = load(&args.experiments, &args.keys)?;
+    let options = Options { jobs: args.jobs.count(), seeds: args.seeds };
+    let judgement = {
+        let progress = Progress::new();
+        reproduce::reproduce(&experiments, options, |done, total| progress.set(done, total))?
+    };
+    let mut out = anstream::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&judgement).map_err(std::io::Error::from)?)?;
+    } else {
+        write!(out, "{}", text(&judgement))?;
+    }
+    match judgement.missed() {
+        0 => Ok(()),
+        1 => Err(Failure::missed("1 claim deviates, and its experiment does not say why")),
+        missed => Err(Failure::missed(format!("{missed} claims deviate, and their experiments do not say why"))),
+    }
+}
+
+/// The experiments of some papers, or of all, in the order of their keys and of their files' names.
+fn load(Experiments { folder }: &Experiments, keys: &[String]) -> Result<Vec<Experiment>, Failure> {
+    let papers = entries(folder)?.into_iter().filter(|path| path.is_dir()).collect::<Vec<_>>();
+    let mut experiments = Vec::new();
+    for paper in &papers {
+        for file in
+            entries(paper)?.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        {
+            let experiment = Experiment::parse(files::read_plain(&file)?)?;
+            // A folder may hold scenarios that claim nothing, as those of the benchmark.
+            if !experiment.paper.is_empty() {
+                experiments.push(experiment);
+            }
+        }
+    }
+    let known: Vec<String> = experiments.iter().map(|experiment| experiment.paper.clone()).collect();
+    if let Some(unknown) = keys.iter().find(|key| !known.contains(key)) {
+        let mut papers: Vec<&str> = known.iter().map(String::as_str).collect();
+        papers.dedup();
+        let folder = folder.display();
+        return Err(Failure::usage(format!("no paper `{unknown}` in {folder}; {}", suggestion(unknown, papers))));
+    }
+    experiments.retain(|experiment| keys.is_empty() || keys.contains(&experiment.paper));
+    match experiments.is_empty() {
+        false => Ok(experiments),
+        true => Err(Failure::usage(format!(
+            "{}: there are no experiments; name their folder with --experiments",
+            folder.display()
+        ))),
+    }
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let refuse = |error| {
+        let folder = folder.display();
+        Failure::usage(format!(
+            "{folder}: cannot be read: {error}; name the folder of the experiments with --experiments"
+        ))
+    };
+    let listed =
+        fs::read_dir(folder).and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect());
+    let mut paths: Vec<PathBuf> = listed.map_err(refuse)?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn text(judgement: &Judgement) -> String {
+    let mut text = String::new();
+    for paper in groups(&judgement.claims, |claim| &claim.paper) {
+        text += &format!("{BOLD}{}{BOLD:#}\n", paper[0].paper);
+        // The claims of an item may stand in several files. Tables come first, then figures, then what the text says.
+        let mut items: Vec<&str> = Vec::new();
+        for claim in paper {
+            if !items.contains(&claim.item.as_str()) {
+                items.push(&claim.item);
+            }
+        }
+        items.sort_by_key(|item| (!item.starts_with("table"), !item.starts_with("fig"), *item));
+        for item in items {
+            let claims: Vec<&JudgedClaim> = paper.iter().filter(|claim| claim.item == item).collect();
+            let mut titles: Vec<&str> = claims.iter().map(|claim| claim.title.as_str()).collect();
+            titles.dedup();
+            for title in titles {
+                let group: Vec<&JudgedClaim> = claims.iter().copied().filter(|claim| claim.title == title).collect();
+                text += &table(title, &group);
+            }
+            let paper = &paper[0].paper;
+            for note in judgement.notes.iter().filter(|note| note.paper == *paper && note.item == item) {
+                text += &paragraph("  * ", &note.text);
+            }
+        }
+    }
+    text + &summary(judgement)
+}
+
+/// Runs of neighbours with an equal key.
+fn groups<T, K: PartialEq + ?Sized>(items: &[T], key: impl Fn(&T) -> &K) -> Vec<&[T]> {
+    items.chunk_by(|a, b| key(a) == key(b)).collect()
+}
+
+fn table(title: &str, claims: &[&JudgedClaim]) -> String {
+    let mut table = Table::new(&[
+        ("", Align::Left),
+        ("", Align::Left),
+        ("published", Align::Right),
+        ("ours", Align::Right),
+        ("± sd", Align::Right),
+        ("difference", Align::Right),
+        ("", Align::Left),
+        ("must lie", Align::Left),
+        ("verdict", Align::Left),
+    ]);
+    for claim in claims {
+        let measured = claim.measured.ns2.as_ref();
+        let decimals = decimals(claim);
+        let published = match &claim.published {
+            PublishedValue::Number(value) => value.to_string(),
+            PublishedValue::Words(words) => words.clone(),
+        };
+        let sd = measured.filter(|ours| ours.seeds > 1).map_or(String::new(), |ours| format!("{:.decimals$}", ours.sd));
+        let style = match claim.verdict {
+            Verdict::Reproduced => GOOD,
+            Verdict::Deviates if claim.is_missed => BAD,
+            Verdict::Deviates | Verdict::NotReproducible => NOTABLE,
+        };
+        table.row(vec![
+            (claim.row.clone(), PLAIN),
+            (claim.column.clone(), PLAIN),
+            (published, PLAIN),
+            (measured.map_or("–".to_owned(), |ours| format!("{:.decimals$}", ours.value)), PLAIN),
+            (sd, DIM),
+            (measured.and_then(|ours| difference(claim, ours, decimals)).unwrap_or_default(), PLAIN),
+            (claim.unit.clone(), DIM),
+            (band(claim, decimals), DIM),
+            (claim.verdict.to_string(), style),
+        ]);
+    }
+    let mut text = format!("\n  {BOLD}{title}{BOLD:#}\n{}", table.render("  "));
+    let mut reasons: Vec<&str> = claims.iter().filter_map(|claim| claim.because.as_deref()).collect();
+    reasons.dedup();
+    for because in reasons {
+        text += &paragraph("  because: ", because);
+    }
+    text
+}
+
+/// Decimals of our numbers: one more than the paper prints, unless it prints thousands.
+fn decimals(claim: &JudgedClaim) -> usize {
+    match &claim.published {
+        PublishedValue::Number(value) => {
+            let printed = value.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len());
+            printed + usize::from(value.abs() < 1000.0 && claim.band.kind != "exact")
+        }
+        PublishedValue::Words(_) => {
+            claim.measured.ns2.as_ref().map_or(0, |ours| usize::from(ours.value.abs() < 1000.0))
+        }
+    }
+}
+
+fn difference(claim: &JudgedClaim, ours: &Measurement, decimals: usize) -> Option<String> {
+    let PublishedValue::Number(published) = claim.published else { return None };
+    let difference = ours.value - published;
+    let shown = format!("{difference:+.decimals$}");
+    if shown.trim_start_matches(['+', '-', '0', '.']).is_empty() {
+        return Some("0".to_owned());
+    }
+    // Of a percentage, a percentage says nothing.
+    let has_share = claim.unit != "%" && published.abs() > f64::EPSILON;
+    Some(if has_share { format!("{shown} ({:+.1} %)", 100.0 * difference / published) } else { shown })
+}
+
+fn band(claim: &JudgedClaim, decimals: usize) -> String {
+    let show = |value: f64| format!("{value:.decimals$}");
+    let interval = match (claim.band.low, claim.band.high) {
+        (Some(low), Some(high)) => format!("in {}..{}", show(low), show(high)),
+        (Some(low), None) if claim.band.kind == "above" => format!("> {}", show(low)),
+        (Some(low), None) => format!(">= {}", show(low)),
+        (None, Some(high)) => format!("<= {}", show(high)),
+        (None, None) => return String::new(),
+    };
+    match claim.band.kind {
+        "exact" => String::new(),
+        "prediction" => format!("published {interval}"),
+        _ => format!("ours {interval}"),
+    }
+}
+
+fn summary(judgement: &Judgement) -> String {
+    let count = |verdict| judgement.count(verdict);
+    let Judgement { claims, runs, wall_seconds, hash, .. } = judgement;
+    let mut text = format!("\n{} claims: {GOOD}{} reproduced{GOOD:#}", claims.len(), count(Verdict::Reproduced));
+    let deviating = count(Verdict::Deviates);
+    if deviating > 0 {
+        let missed = judgement.missed();
+        let style = if missed > 0 { BAD } else { NOTABLE };
+        text += &format!(", {style}{deviating} deviate{style:#} ({} explained)", deviating - missed);
+    }
+    if count(Verdict::NotReproducible) > 0 {
+        text += &format!(", {NOTABLE}{} not reproducible{NOTABLE:#}", count(Verdict::NotReproducible));
+    }
+    text + &format!("\n{DIM}{runs} runs in {wall_seconds:.1} s, hash {hash}{DIM:#}\n")
+}

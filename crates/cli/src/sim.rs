@@ -1,0 +1,131 @@
+//! `anabranch sim run` and `sim sweep`.
+
+use std::io::Write as _;
+
+use anabranch_lab::experiment::Experiment;
+use anabranch_lab::expression::Assertion;
+use anabranch_lab::report::Report;
+use anabranch_lab::run;
+use anabranch_lab::scenario::Scenario;
+use anabranch_lab::sweep;
+
+use crate::args;
+use crate::failure::{Failure, Outcome};
+use crate::files::{self, Folder};
+use crate::terminal::{Align, BOLD, DIM, PLAIN, Progress, Table, number};
+
+pub(crate) fn run(args: &args::Run) -> Outcome {
+    let document = files::read_document(&args.file, &args.overrides)?;
+    let scenario = Scenario::parse(&document)?;
+    let assertions = assertions(&args.asserts, &scenario)?;
+    let folder = args.trace.as_deref().map(Folder::create).transpose()?;
+    let report = match folder {
+        None => run::run(&scenario),
+        Some(folder) => {
+            let (report, trace) = run::run_traced(&scenario);
+            for file in trace.files() {
+                folder.write(&file, |out| trace.write(&file, out))?;
+            }
+            report
+        }
+    };
+    let mut out = anstream::stdout().lock();
+    match args.json {
+        true => writeln!(out, "{}", serde_json::to_string_pretty(&report).map_err(std::io::Error::from)?)?,
+        false => write!(out, "{}", text(&report))?,
+    }
+    for (assertion, text) in assertions.iter().zip(&args.asserts) {
+        let value =
+            &mut |name: &str, _: &[String]| report.gauge(name).map_err(anabranch_lab::expression::ExpressionError::new);
+        let (left, right, holds) = assertion.evaluate(value).map_err(|error| Failure::failed(error.to_string()))?;
+        if !holds {
+            return Err(Failure::missed(format!(
+                "--assert \"{text}\" does not hold: {left} against {right} (seed {})",
+                report.seed
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Parsed before anything runs.
+fn assertions(texts: &[String], scenario: &Scenario) -> Result<Vec<Assertion>, Failure> {
+    let refuse = |text: &str, error: String| Failure::usage(format!("--assert \"{text}\": {error}"));
+    let parse = |text: &String| {
+        let assertion = Assertion::parse(text).map_err(|error| refuse(text, error.to_string()))?;
+        let known = &mut |name: &str, labels: &[String]| scenario.check_gauge(name, labels).map(|()| 1.0);
+        assertion.evaluate(known).map_err(|error| refuse(text, error.to_string()))?;
+        Ok(assertion)
+    };
+    texts.iter().map(parse).collect()
+}
+
+fn text(report: &Report) -> String {
+    let mut flows = Table::new(&[
+        ("flow", Align::Left),
+        ("transport", Align::Left),
+        ("goodput", Align::Right),
+        ("throughput", Align::Right),
+        ("sent", Align::Right),
+        ("delivered", Align::Right),
+        ("resent", Align::Right),
+        ("dropped", Align::Right),
+        ("rtt ms", Align::Right),
+        ("delay ms", Align::Right),
+        ("window", Align::Right),
+    ]);
+    let rate = |bps: f64| (format!("{} kbit/s", number(bps / 1000.0)), PLAIN);
+    let count = |count: u64| (count.to_string(), PLAIN);
+    let milliseconds =
+        |seconds: Option<f64>| (seconds.map_or("–".to_owned(), |seconds| number(seconds * 1000.0)), PLAIN);
+    for flow in &report.flows {
+        flows.row(vec![
+            (flow.id.clone(), BOLD),
+            (flow.transport.clone(), PLAIN),
+            rate(flow.goodput_bps),
+            rate(flow.throughput_bps),
+            count(flow.sent_packets),
+            count(flow.delivered_packets),
+            count(flow.retransmitted_packets),
+            count(flow.dropped_packets),
+            milliseconds(flow.rtt_mean_s),
+            milliseconds(flow.one_way_delay_mean_s),
+            (flow.window_final.map_or("–".to_owned(), number), PLAIN),
+        ]);
+    }
+    let mut links = Table::new(&[
+        ("link", Align::Left),
+        ("forwarded", Align::Right),
+        ("dropped", Align::Right),
+        ("mean queue", Align::Right),
+    ]);
+    for link in &report.links {
+        links.row(vec![
+            (link.id.clone(), BOLD),
+            count(link.forwarded_packets),
+            count(link.dropped_packets),
+            (number(link.queue_packets_mean), PLAIN),
+        ]);
+    }
+    let Report { seed, hash, wall_seconds, simulated_seconds, events, .. } = report;
+    format!(
+        "{DIM}seed {seed}, hash {hash}: {} s in {wall_seconds:.3} s, {events} events{DIM:#}\n\n{}\n{}",
+        number(*simulated_seconds),
+        flows.render(""),
+        links.render("")
+    )
+}
+
+pub(crate) fn sweep(args: &args::Sweep) -> Outcome {
+    let experiment = Experiment::parse(files::read_document(&args.file, &args.overrides)?)?;
+    let out = args.out.as_deref().map(Folder::of_file).transpose()?;
+    let options = sweep::Options { jobs: args.jobs.count(), seeds: args.seeds, shard: args.shard };
+    let table = {
+        let progress = Progress::new();
+        sweep::sweep(&experiment, options, |done, total| progress.set(done, total))?
+    };
+    match out {
+        Some((folder, name)) => folder.write(&name, |mut out| table.write_csv(&mut out)),
+        None => Ok(table.write_csv(&mut std::io::stdout().lock())?),
+    }
+}

@@ -1,0 +1,179 @@
+//! Text for people: tables, colours on a terminal only, progress.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use indicatif::{ProgressBar, ProgressStyle};
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const NOTABLE: Style = AnsiColor::Yellow.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const PLAIN: Style = Style::new();
+
+/// Says on stderr what is wrong.
+pub(crate) fn complain(message: &str) {
+    // If even stderr is gone, the exit code has to do.
+    let _ = writeln!(anstream::stderr(), "{BAD}error{BAD:#}: {message}");
+}
+
+/// Lines of a paragraph are at most this wide: what fits a page and a narrow terminal.
+const WIDTH: usize = 100;
+
+/// `text` in lines with an indent; the first begins with `bullet`.
+pub(crate) fn paragraph(bullet: &str, text: &str) -> String {
+    let indent = " ".repeat(bullet.chars().count());
+    let mut lines = String::new();
+    let mut line = bullet.to_owned();
+    let mut is_empty = true;
+    for word in text.split_whitespace() {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines.push_str(&line);
+            lines.push('\n');
+            line = indent.clone();
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    lines + &line + "\n"
+}
+
+/// How the cells of a column stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Align {
+    Left,
+    Right,
+}
+
+/// A table whose columns are as wide as their widest cell.
+pub(crate) struct Table {
+    columns: Vec<(String, Align)>,
+    rows: Vec<Vec<(String, Style)>>,
+}
+
+impl Table {
+    pub(crate) fn new(columns: &[(&str, Align)]) -> Self {
+        Self { columns: columns.iter().map(|&(head, align)| (head.to_owned(), align)).collect(), rows: Vec::new() }
+    }
+
+    pub(crate) fn row(&mut self, cells: Vec<(String, Style)>) {
+        assert_eq!(cells.len(), self.columns.len(), "a row has a cell for each column");
+        self.rows.push(cells);
+    }
+
+    /// Without columns that are empty from head to foot.
+    pub(crate) fn render(&self, indent: &str) -> String {
+        let cells = |column: usize| self.rows.iter().map(move |row| row[column].0.as_str());
+        let columns: Vec<(usize, usize)> = (0..self.columns.len())
+            .filter(|&column| cells(column).any(|cell| !cell.is_empty()))
+            .map(|column| {
+                let head = self.columns[column].0.as_str();
+                (column, cells(column).chain([head]).map(|cell| cell.chars().count()).max().unwrap_or(0))
+            })
+            .collect();
+        let mut text = String::new();
+        let mut line = |cell: &dyn Fn(usize) -> (String, Style)| {
+            text.push_str(indent);
+            for (position, &(column, width)) in columns.iter().enumerate() {
+                let (content, style) = cell(column);
+                let style = if content.is_empty() { PLAIN } else { style };
+                let padding = " ".repeat(width - content.chars().count());
+                let is_last = position + 1 == columns.len();
+                let _ = match self.columns[column].1 {
+                    Align::Left if is_last => write!(text, "{style}{content}{style:#}"),
+                    Align::Left => write!(text, "{style}{content}{style:#}{padding}"),
+                    Align::Right => write!(text, "{padding}{style}{content}{style:#}"),
+                };
+                if !is_last {
+                    text.push_str("  ");
+                }
+            }
+            text.truncate(text.trim_end_matches(' ').len());
+            text.push('\n');
+        };
+        line(&|column| (self.columns[column].0.clone(), DIM));
+        for row in &self.rows {
+            line(&|column| row[column].clone());
+        }
+        text
+    }
+}
+
+/// A bar on stderr that is drawn on a terminal only and leaves nothing behind.
+pub(crate) struct Progress(ProgressBar);
+
+impl Progress {
+    pub(crate) fn new() -> Self {
+        let bar = ProgressBar::new(0);
+        let style =
+            ProgressStyle::with_template("{elapsed:>4} {bar:40.green/black.bright} {pos}/{len} runs, {eta} to go");
+        bar.set_style(style.expect("the template is well-formed").progress_chars("━━─"));
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self(bar)
+    }
+
+    pub(crate) fn set(&self, done: usize, total: usize) {
+        self.0.set_length(total as u64);
+        self.0.set_position(done as u64);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// A number with as many decimals as it is worth: whole from 1000 on, four significant digits below.
+pub(crate) fn number(value: f64) -> String {
+    let size = value.abs();
+    let decimals = match size {
+        _ if !value.is_finite() || size >= 1000.0 || (value - value.round()).abs() < 1e-9 => 0,
+        _ if size >= 100.0 => 1,
+        _ if size >= 10.0 => 2,
+        _ if size >= 1.0 => 3,
+        _ => 4,
+    };
+    let text = format!("{value:.decimals$}");
+    // A rounded `-0` says nothing.
+    if text.trim_start_matches(['-', '0', '.']).is_empty() { "0".to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_aligned_and_drop_empty_columns() {
+        let mut table =
+            Table::new(&[("name", Align::Left), ("none", Align::Left), ("n", Align::Right), ("last", Align::Left)]);
+        for (name, number, last) in [("a", "1", "x"), ("µµµµµ", "10", "")] {
+            let cells = [name, "", number, last].map(|cell| (cell.to_owned(), PLAIN));
+            table.row(cells.to_vec());
+        }
+        let text = anstream::adapter::strip_str(&table.render("  ")).to_string();
+        assert_eq!(text, "  name    n  last\n  a       1  x\n  µµµµµ  10\n");
+    }
+
+    #[test]
+    fn paragraphs_are_wrapped_under_their_bullet() {
+        let text = paragraph("- ", &"word ".repeat(30));
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 2);
+        assert!(lines[0].starts_with("- word") && lines[1].starts_with("  word"));
+        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH));
+    }
+
+    #[test]
+    fn numbers_show_what_they_are_worth() {
+        let shown = [24762.0, 17974.24, 43.117, 1.0132, 0.25, -0.00001, 0.0, 146_302.0].map(number);
+        assert_eq!(shown, ["24762", "17974", "43.12", "1.013", "0.2500", "0", "0", "146302"]);
+    }
+}
