@@ -20,8 +20,9 @@ pub struct Order(u64);
 /// The tree. Slots are numbers from 0.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// `nodes[1]` is the root, `nodes[i]` the earlier of `nodes[2i]` and `nodes[2i + 1]`, the leaves stand from `leaves` on.
-    nodes: Vec<u128>,
+    /// Node 1 is the root, node i the earlier of nodes 2i and 2i + 1, and the leaves stand from `leaves` on. Two opponents
+    /// stand together: node i is `matches[i / 2][i % 2]`.
+    matches: Vec<[u128; 2]>,
     leaves: usize,
 }
 
@@ -62,13 +63,13 @@ impl EventQueue {
         assert!(slots <= Self::SLOTS_MAX, "{slots} sources of events, at most {} fit", Self::SLOTS_MAX);
         // Two leaves at least, so that the root is never a leaf.
         let leaves = slots.next_power_of_two().max(2);
-        Self { nodes: vec![u128::MAX; 2 * leaves], leaves }
+        Self { matches: vec![[Key::NONE.0; 2]; leaves], leaves }
     }
 
     /// The time and the slot of the next event; [`SimTime::NEVER`] if there is none.
     #[inline]
     pub fn next(&self) -> (SimTime, usize) {
-        let key = self.nodes[1];
+        let key = self.matches[0][1];
         (Key(key).time(), (key & SLOT_MASK) as usize)
     }
 
@@ -78,11 +79,14 @@ impl EventQueue {
         debug_assert!(key.0 & SLOT_MASK == 0, "an order is drawn from `Order`, the slot's bits are free");
         let mut winner = key.0 | slot as u128;
         let mut node = self.leaves + slot;
-        self.nodes[node] = winner;
-        while node > 1 {
-            winner = winner.min(self.nodes[node ^ 1]);
-            node >>= 1;
-            self.nodes[node] = winner;
+        loop {
+            let opponents = &mut self.matches[node / 2];
+            opponents[node % 2] = winner;
+            if node == 1 {
+                break;
+            }
+            winner = winner.min(opponents[1 - node % 2]);
+            node /= 2;
         }
     }
 

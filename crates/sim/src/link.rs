@@ -150,10 +150,10 @@ impl Link {
     /// A packet comes to the entrance.
     #[inline]
     pub(crate) fn offer(&mut self, now: SimTime, flight: Flight, order: &mut Order) -> Offered {
-        let counts = self.flows.of(flight.leg >> 1);
+        let counts = self.flows.of(flight.flow());
         counts.offered += 1;
-        counts.offered_bytes += u64::from(flight.size);
-        if !self.errors.is_empty() && self.errors.iter_mut().any(|model| model.strikes(flight.size)) {
+        counts.offered_bytes += u64::from(flight.size());
+        if !self.errors.is_empty() && self.errors.iter_mut().any(|model| model.strikes(flight.size())) {
             counts.errors += 1;
             return Offered::Dropped(DropReason::Error);
         }
@@ -182,11 +182,11 @@ impl Link {
             debug_assert!(packets > 0, "a busy transmitter sends a packet");
             Backlog { packets: packets - 1, bytes: bytes - u64::from(in_service), idle: None }
         };
-        if !admission.admits(flight.size, backlog) {
+        if !admission.admits(flight.size(), backlog) {
             counts.drops += 1;
             return Offered::Dropped(DropReason::Queue);
         }
-        let start = self.transmitter.send(now, flight.size);
+        let start = self.transmitter.send(now, flight.size());
         self.occupancy.will_wait(start.since(now));
         match self.launch(flight, order) {
             Some(key) => Offered::First(key),
@@ -198,7 +198,7 @@ impl Link {
     #[inline]
     pub(crate) fn arrive(&mut self) -> (Flight, Key) {
         let flight = self.pipe.pop();
-        self.delivered_bytes += u64::from(flight.size);
+        self.delivered_bytes += u64::from(flight.size());
         (flight, self.pipe.first().map_or(Key::NONE, |next| Key::new(next.arrives_at, next.order)))
     }
 
@@ -209,10 +209,10 @@ impl Link {
         let first = dropped.len();
         let next = queue.dequeue(now, dropped);
         for flight in &dropped[first..] {
-            self.flows.of(flight.leg >> 1).drops += 1;
+            self.flows.of(flight.flow()).drops += 1;
         }
         let Some(flight) = next else { return Served::default() };
-        self.transmitter.send(now, flight.size);
+        self.transmitter.send(now, flight.size());
         let arrival = self.launch(flight, order);
         Served { arrival, free: Some(Key::new(self.transmitter.free_at(), order.draw())) }
     }
