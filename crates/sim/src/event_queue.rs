@@ -4,18 +4,21 @@
 //! *slot*. A full binary tree stands over the slots, and every inner node holds the earlier of its two children; the root is
 //! the next event of the world. To change a slot is to replay its matches: log2(slots) compares, no allocation, no search.
 //!
-//! Equal times run in the order in which a simulator with an event for each packet would have inserted them: first what was
-//! inserted earlier, then what was handed to us earlier. The two differ because a link knows of an arrival before its
-//! transmission begins, which is when the event would be inserted. It matters more than it seems: through slow start a packet
-//! arrives at the bottleneck in the very instant in which another one leaves it, and this order decides whether it is dropped.
+//! Equal times run in the order in which a simulator with an event for each packet would have inserted them: first by when
+//! that would have been, then by who was handed over first. The two are not the same, because a link knows of an arrival
+//! before its transmission begins, which is when that simulator would insert it. It matters more than it seems: through slow
+//! start a packet arrives at the bottleneck in the very instant in which another one leaves it, and this order decides
+//! whether it is dropped.
+//!
+//! In the tree an event is one `u128`: the time in the upper half; below it how recently it was inserted, and the slot. So one
+//! integer compare decides nearly every match, and the root says whose event it is.
 
 use anabranch_units::SimTime;
 
 /// When a source's next event is due, and its place among those of the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    time: SimTime,
-    inserted: SimTime,
+    rank: u128,
     order: u64,
 }
 
@@ -26,43 +29,34 @@ pub struct Order(u64);
 /// The tree. Slots are numbers from 0.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// `nodes[1]` is the root, `nodes[i]` the earlier of `nodes[2i]` and `nodes[2i + 1]`, the leaves stand from `leaves` on.
-    nodes: Vec<Node>,
-    /// By slot: what decides between equal times. Kept out of the nodes, since it is seldom asked.
-    ties: Vec<Tie>,
+    /// Node 1 is the root, node i the earlier of nodes 2i and 2i + 1, and the leaves stand from `leaves` on. Two opponents
+    /// stand together: node i is `matches[i / 2][i % 2]`.
+    matches: Vec<[u128; 2]>,
+    /// By slot: its place in the order of handing over, which is seldom asked for.
+    orders: Vec<u64>,
     leaves: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Node {
-    time: SimTime,
-    slot: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Tie {
-    inserted: SimTime,
-    order: u64,
 }
 
 impl Key {
     /// The key of a slot without an event.
-    pub const NONE: Self = Self { time: SimTime::NEVER, inserted: SimTime::NEVER, order: u64::MAX };
+    pub const NONE: Self = Self { rank: (u64::MAX as u128) << 64, order: u64::MAX };
+
+    /// The longest age that a key tells from longer ones, in ticks: 17.6 s.
+    pub const AGE_MAX: u64 = (1 << (64 - SLOT_BITS)) - 1;
 
     /// The key of an event at `time` that a simulator with an event for each packet would insert at `inserted`, and that got
-    /// the place `order`.
+    /// the place `order`. Of what was inserted longer than [`Key::AGE_MAX`] ahead of its time, that much is remembered.
+    #[inline]
     pub const fn new(time: SimTime, inserted: SimTime, order: u64) -> Self {
-        Self { time, inserted, order }
+        let age = time.ticks().saturating_sub(inserted.ticks());
+        let youth = Self::AGE_MAX.saturating_sub(age);
+        Self { rank: (time.ticks() as u128) << 64 | (youth << SLOT_BITS) as u128, order }
     }
 
     /// When the event is due.
+    #[inline]
     pub const fn time(self) -> SimTime {
-        self.time
-    }
-
-    /// When it was inserted.
-    pub const fn inserted(self) -> SimTime {
-        self.inserted
+        time_of(self.rank)
     }
 }
 
@@ -75,9 +69,20 @@ impl Order {
     }
 }
 
+/// The next event of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Next {
+    /// When it is due; [`SimTime::NEVER`] if there is none.
+    pub time: SimTime,
+    /// When it was inserted.
+    pub inserted: SimTime,
+    /// Whose it is.
+    pub slot: usize,
+}
+
 impl EventQueue {
     /// Slots that a queue may have.
-    pub const SLOTS_MAX: usize = 1 << 20;
+    pub const SLOTS_MAX: usize = 1 << SLOT_BITS;
 
     /// A queue with `slots` empty slots.
     ///
@@ -87,48 +92,46 @@ impl EventQueue {
         assert!(slots <= Self::SLOTS_MAX, "{slots} sources of events, at most {} fit", Self::SLOTS_MAX);
         // Two leaves at least, so that the root is never a leaf.
         let leaves = slots.next_power_of_two().max(2);
-        let Key { time, inserted, order } = Key::NONE;
-        let mut nodes = vec![Node { time, slot: 0 }; 2 * leaves];
-        for (slot, leaf) in (0..).zip(&mut nodes[leaves..]) {
-            leaf.slot = slot;
-        }
-        let ties = vec![Tie { inserted, order }; leaves];
-        let mut queue = Self { nodes, ties, leaves };
-        for node in (1..leaves).rev() {
-            queue.nodes[node] = queue.nodes[2 * node];
-        }
-        queue
+        Self { matches: vec![[Key::NONE.rank; 2]; leaves], orders: vec![Key::NONE.order; leaves], leaves }
     }
 
-    /// The time and the slot of the next event; [`SimTime::NEVER`] if there is none.
+    /// The next event.
     #[inline]
-    pub fn next(&self) -> (SimTime, usize) {
-        let Node { time, slot } = self.nodes[1];
-        (time, slot as usize)
-    }
-
-    /// When the event of `slot` was inserted.
-    #[inline]
-    pub fn inserted(&self, slot: usize) -> SimTime {
-        self.ties[slot].inserted
+    pub fn next(&self) -> Next {
+        let root = self.matches[0][1];
+        let time = time_of(root);
+        let age = Key::AGE_MAX - (root as u64 >> SLOT_BITS);
+        let inserted = SimTime::from_ticks(time.ticks().saturating_sub(age));
+        Next { time, inserted, slot: (root & SLOT_MASK) as usize }
     }
 
     /// Sets the next event of `slot`, sooner or later than it was.
     #[inline]
     pub fn set(&mut self, slot: usize, key: Key) {
-        self.ties[slot] = Tie { inserted: key.inserted, order: key.order };
-        let mut winner = Node { time: key.time, slot: slot as u32 };
+        debug_assert!(key.rank & SLOT_MASK == 0, "a key leaves the bits of the slot free");
+        self.orders[slot] = key.order;
+        let mut winner = key.rank | slot as u128;
         let mut node = self.leaves + slot;
-        self.nodes[node] = winner;
-        while node > 1 {
-            let other = self.nodes[node ^ 1];
-            let is_tie = other.time == winner.time && winner.time != SimTime::NEVER;
-            if other.time < winner.time || (is_tie && self.is_earlier(other, winner)) {
-                winner = other;
+        loop {
+            let opponents = &mut self.matches[node / 2];
+            opponents[node % 2] = winner;
+            if node == 1 {
+                break;
             }
-            node >>= 1;
-            self.nodes[node] = winner;
+            let other = opponents[1 - node % 2];
+            winner = if (winner ^ other) & !SLOT_MASK == 0 {
+                self.first_handed_over(winner, other)
+            } else {
+                winner.min(other)
+            };
+            node /= 2;
         }
+    }
+
+    /// Decides a match of equal ranks, as between slots without events.
+    fn first_handed_over(&self, a: u128, b: u128) -> u128 {
+        let order = |rank: u128| self.orders[(rank & SLOT_MASK) as usize];
+        if order(b) < order(a) { b } else { a }
     }
 
     /// Takes the event of `slot` out.
@@ -136,51 +139,70 @@ impl EventQueue {
     pub fn clear(&mut self, slot: usize) {
         self.set(slot, Key::NONE);
     }
-
-    #[cold]
-    fn is_earlier(&self, a: Node, b: Node) -> bool {
-        self.ties[a.slot as usize] < self.ties[b.slot as usize]
-    }
 }
+
+const fn time_of(rank: u128) -> SimTime {
+    SimTime::from_ticks((rank >> 64) as u64)
+}
+
+/// A million sources; see [`Key::AGE_MAX`] for the other side of the bargain.
+const SLOT_BITS: u32 = 20;
+const SLOT_MASK: u128 = (1 << SLOT_BITS) - 1;
 
 #[cfg(test)]
 mod tests {
+    use anabranch_units::PICO;
     use proptest::prelude::*;
 
     use super::*;
 
+    /// Inserted at the start of the world.
     fn at(ticks: u64, order: &mut Order) -> Key {
         Key::new(SimTime::from_ticks(ticks), SimTime::ZERO, order.draw())
     }
 
-    #[test]
-    fn an_empty_queue_has_no_next_event() {
-        assert_eq!(EventQueue::new(0).next().0, SimTime::NEVER);
+    fn drain(mut queue: EventQueue) -> Vec<usize> {
+        let mut slots = Vec::new();
+        while queue.next().time != SimTime::NEVER {
+            let slot = queue.next().slot;
+            slots.push(slot);
+            queue.clear(slot);
+        }
+        slots
     }
 
     #[test]
-    fn the_earliest_comes_first_and_equal_times_in_insertion_order() {
+    fn an_empty_queue_has_no_next_event() {
+        assert_eq!(EventQueue::new(0).next().time, SimTime::NEVER);
+    }
+
+    #[test]
+    fn the_earliest_comes_first_and_equal_times_in_the_order_of_handing_over() {
         let (mut queue, mut order) = (EventQueue::new(5), Order::default());
         for (slot, ticks) in [(4, 20), (0, 10), (3, 10), (1, 10)] {
             queue.set(slot, at(ticks, &mut order));
         }
-        let mut slots = Vec::new();
-        while queue.next().0 != SimTime::NEVER {
-            let slot = queue.next().1;
-            slots.push(slot);
-            queue.clear(slot);
-        }
-        assert_eq!(slots, [0, 3, 1, 4]);
+        assert_eq!(drain(queue), [0, 3, 1, 4]);
     }
 
-    /// Slot 0 is handed over first, but its event would be inserted later.
     #[test]
     fn insertion_goes_before_handing_over() {
-        let (mut queue, mut order) = (EventQueue::new(2), Order::default());
-        let (time, early, late) = (SimTime::from_ticks(9), SimTime::from_ticks(1), SimTime::from_ticks(2));
-        queue.set(0, Key::new(time, late, order.draw()));
-        queue.set(1, Key::new(time, early, order.draw()));
-        assert_eq!(queue.next(), (time, 1));
+        let (mut queue, mut order) = (EventQueue::new(4), Order::default());
+        for (slot, inserted) in [(0, 7), (1, 5), (2, 9), (3, 6)] {
+            queue.set(slot, Key::new(SimTime::from_ticks(10), SimTime::from_ticks(inserted), order.draw()));
+        }
+        assert_eq!(queue.next().inserted, SimTime::from_ticks(5));
+        assert_eq!(drain(queue), [1, 3, 0, 2]);
+    }
+
+    #[test]
+    fn an_age_is_remembered_for_seventeen_seconds() {
+        let (time, inserted) = (SimTime::from_ticks(40 * PICO), SimTime::from_ticks(23 * PICO));
+        let mut queue = EventQueue::new(1);
+        queue.set(0, Key::new(time, inserted, 1));
+        assert_eq!(queue.next().inserted, inserted);
+        queue.set(0, Key::new(time, SimTime::ZERO, 1));
+        assert_eq!(queue.next().inserted, SimTime::from_ticks(40 * PICO - Key::AGE_MAX));
     }
 
     #[test]
@@ -189,30 +211,32 @@ mod tests {
         queue.set(0, at(50, &mut order));
         queue.set(1, at(40, &mut order));
         queue.set(1, at(60, &mut order));
-        assert_eq!(queue.next(), (SimTime::from_ticks(50), 0));
+        assert_eq!((queue.next().time, queue.next().slot), (SimTime::from_ticks(50), 0));
         queue.set(1, at(0, &mut order));
-        assert_eq!(queue.next(), (SimTime::from_ticks(0), 1));
+        assert_eq!((queue.next().time, queue.next().slot), (SimTime::from_ticks(0), 1));
     }
 
     proptest! {
         /// Against the obvious model: the least of a list.
         #[test]
-        fn the_root_is_the_least_of_all_slots(changes in prop::collection::vec((0..7_usize, 0..20_u64), 1..200)) {
+        fn the_root_is_the_least_of_all_slots(
+            changes in prop::collection::vec((0..7_usize, 0..20_u64, 0..3_u64), 1..200)
+        ) {
             let (mut queue, mut order, mut model) = (EventQueue::new(7), Order::default(), [None; 7]);
-            for (slot, ticks) in changes {
+            for (slot, ticks, inserted) in changes {
                 if ticks == 0 {
                     queue.clear(slot);
                     model[slot] = None;
                 } else {
-                    let key = at(ticks, &mut order);
+                    let key = Key::new(SimTime::from_ticks(ticks), SimTime::from_ticks(inserted), order.draw());
                     queue.set(slot, key);
                     model[slot] = Some(key);
                 }
                 let least = model.iter().enumerate().filter_map(|(slot, key)| key.map(|key| (key, slot))).min();
                 let expected = least.map_or(SimTime::NEVER, |(key, _)| key.time());
-                prop_assert_eq!(queue.next().0, expected);
+                prop_assert_eq!(queue.next().time, expected);
                 if let Some((_, slot)) = least {
-                    prop_assert_eq!(queue.next().1, slot);
+                    prop_assert_eq!(queue.next().slot, slot);
                 }
             }
         }

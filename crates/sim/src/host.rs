@@ -9,7 +9,8 @@ use std::any::Any;
 use anabranch_units::SimTime;
 
 use crate::id::{Address, FlowId, LinkId, Port};
-use crate::packet::{Body, Handle, Slab};
+use crate::network::{Attachment, Network};
+use crate::packet::{Body, Flight};
 
 /// Anything that sends and receives packets at a node.
 pub trait Host: Any + Send {
@@ -123,8 +124,8 @@ impl<H: Host + ?Sized> Host for Box<H> {
 
 /// The contract of the driver as one call, compiled once for each kind of host: one dynamic call per event and not four.
 pub(crate) trait Turn: Any + Send {
-    /// Tells the host what happened, takes what it sends, and returns its deadline.
-    fn turn(&mut self, now: SimTime, event: Event, outbox: &mut Outbox<'_>) -> SimTime;
+    /// Tells the host what happened, sends what it sends, and returns its deadline.
+    fn turn(&mut self, now: SimTime, event: Event, network: &mut Network, attachment: &Attachment) -> SimTime;
 }
 
 /// What may happen to a host.
@@ -135,45 +136,28 @@ pub(crate) enum Event {
 }
 
 /// An [`Arrival`] whose body still waits in its place.
+#[derive(Clone, Copy)]
 pub(crate) struct Landing {
-    pub(crate) handle: Handle,
-    pub(crate) size: u32,
-    pub(crate) port: Port,
-    pub(crate) flow: FlowId,
+    pub(crate) flight: Flight,
     pub(crate) link: LinkId,
-    pub(crate) address: Address,
-}
-
-/// Where the packets of one turn go: the bodies straight to their place, the rest to a list in the order of sending.
-pub(crate) struct Outbox<'a> {
-    pub(crate) slab: &'a mut Slab,
-    pub(crate) sent: &'a mut Vec<Sent>,
-}
-
-/// A [`Transmit`] whose body has found its place.
-pub(crate) struct Sent {
-    pub(crate) handle: Handle,
-    pub(crate) size: u32,
     pub(crate) port: Port,
-    pub(crate) via: Option<LinkId>,
-    pub(crate) to: Option<Address>,
 }
 
 impl<H: Host> Turn for H {
-    fn turn(&mut self, now: SimTime, event: Event, outbox: &mut Outbox<'_>) -> SimTime {
+    fn turn(&mut self, now: SimTime, event: Event, network: &mut Network, attachment: &Attachment) -> SimTime {
         match event {
-            Event::Arrival(Landing { handle, size, port, flow, link, address }) => {
-                let body = outbox.slab.body_mut(handle);
+            Event::Arrival(Landing { flight, link, port }) => {
+                let (size, flow, address) = (flight.size(), FlowId(flight.flow()), flight.to());
+                let body = network.body_mut(flight);
                 self.handle(now, Arrival { port, flow, size, link, address, body });
                 // Before the answer is made, so that it gets the place that is in the cache.
-                outbox.slab.release(handle);
+                network.release(flight);
             }
             Event::Timeout => self.handle_timeout(now),
             Event::Input(input) => self.handle_input(now, input),
         }
-        while let Some(Transmit { port, size, body, via, to }) = self.poll_transmit(now) {
-            let handle = outbox.slab.insert(body);
-            outbox.sent.push(Sent { handle, size, port, via, to });
+        while let Some(transmit) = self.poll_transmit(now) {
+            network.depart(attachment, transmit);
         }
         self.poll_timeout()
     }

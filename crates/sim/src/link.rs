@@ -150,10 +150,10 @@ impl Link {
     /// A packet comes to the entrance, in an event that was inserted at `inserted`.
     #[inline]
     pub(crate) fn offer(&mut self, now: SimTime, inserted: SimTime, flight: Flight, order: &mut Order) -> Offered {
-        let counts = self.flows.of(flight.leg >> 1);
+        let counts = self.flows.of(flight.flow());
         counts.offered += 1;
-        counts.offered_bytes += u64::from(flight.size);
-        if !self.errors.is_empty() && self.errors.iter_mut().any(|model| model.strikes(flight.size)) {
+        counts.offered_bytes += u64::from(flight.size());
+        if !self.errors.is_empty() && self.errors.iter_mut().any(|model| model.strikes(flight.size())) {
             counts.errors += 1;
             return Offered::Dropped(DropReason::Error);
         }
@@ -184,11 +184,11 @@ impl Link {
         } else {
             Backlog { packets: packets - 1, bytes: bytes - u64::from(in_service), idle: None }
         };
-        if !admission.admits(flight.size, backlog) {
+        if !admission.admits(flight.size(), backlog) {
             counts.drops += 1;
             return Offered::Dropped(DropReason::Queue);
         }
-        let start = self.transmitter.send(now, flight.size);
+        let start = self.transmitter.send(now, flight.size());
         self.occupancy.will_wait(start.since(now));
         match self.launch(flight, start, order) {
             Some(key) => Offered::First(key),
@@ -200,7 +200,7 @@ impl Link {
     #[inline]
     pub(crate) fn arrive(&mut self) -> (Flight, Key) {
         let flight = self.pipe.pop();
-        self.delivered_bytes += u64::from(flight.size);
+        self.delivered_bytes += u64::from(flight.size());
         (flight, self.pipe.first().map_or(Key::NONE, |next| Key::new(next.arrives_at, next.starts_at, next.order)))
     }
 
@@ -211,19 +211,19 @@ impl Link {
         let first = dropped.len();
         let next = queue.dequeue(now, dropped);
         for flight in &dropped[first..] {
-            self.flows.of(flight.leg >> 1).drops += 1;
+            self.flows.of(flight.flow()).drops += 1;
         }
         let Some(flight) = next else { return Served::default() };
-        let start = self.transmitter.send(now, flight.size);
+        let start = self.transmitter.send(now, flight.size());
         let arrival = self.launch(flight, start, order);
-        Served { arrival, free: Some(Key::new(self.transmitter.free_at(), now, order.draw())) }
+        Served { arrival, free: Some(Key::new(self.transmitter.free_at(), start, order.draw())) }
     }
 
     /// Puts the packet that the transmitter was given last into the pipe; returns the link's event if it has changed.
     #[inline]
     fn launch(&mut self, flight: Flight, starts_at: SimTime, order: &mut Order) -> Option<Key> {
-        let arrives_at = self.transmitter.free_at().saturating_add(self.delay);
         let order = order.draw();
+        let arrives_at = self.transmitter.free_at().saturating_add(self.delay);
         let is_first = self.pipe.is_empty();
         self.pipe.push(Passage { arrives_at, starts_at, order, flight });
         is_first.then(|| Key::new(arrives_at, starts_at, order))

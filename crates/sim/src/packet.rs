@@ -2,6 +2,8 @@
 
 use anabranch_units::SimTime;
 
+use crate::id::Address;
+
 /// What a packet says to the host that gets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
@@ -77,18 +79,63 @@ impl Slab {
     }
 }
 
-/// What a link carries instead of the body: small enough for two to share a line of the cache.
+/// What a link carries instead of the body. Two of them share a line of the cache, and the fields are packed into two words
+/// by hand: so they travel in registers, and a field that changes does not have to be put together with the others in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flight {
-    pub(crate) handle: Handle,
-    pub(crate) size: u32,
-    /// The flow and its direction: see [`Leg`].
-    pub(crate) leg: Leg,
-    /// Index of the address that it goes to.
-    pub(crate) to: u16,
-    /// Links that it has passed.
-    pub(crate) hops: u8,
+    /// The handle, and above it the size.
+    what: u64,
+    /// The leg, then 16 bits of address, then the hops.
+    whither: u64,
 }
 
 /// A flow's number doubled, plus one on the way from the sink to the source.
 pub(crate) type Leg = u32;
+
+impl Flight {
+    /// A packet that has passed no link yet.
+    #[inline]
+    pub(crate) const fn new(handle: Handle, size: u32, leg: Leg, to: Address) -> Self {
+        Self { what: handle as u64 | (size as u64) << 32, whither: leg as u64 | (to.0 as u64) << 32 }
+    }
+
+    #[inline]
+    pub(crate) const fn handle(self) -> Handle {
+        self.what as u32
+    }
+
+    /// Bytes on the wire.
+    #[inline]
+    pub(crate) const fn size(self) -> u32 {
+        (self.what >> 32) as u32
+    }
+
+    /// The flow and its direction.
+    #[inline]
+    pub(crate) const fn leg(self) -> Leg {
+        self.whither as u32
+    }
+
+    #[inline]
+    pub(crate) const fn flow(self) -> u32 {
+        self.leg() >> 1
+    }
+
+    #[inline]
+    pub(crate) const fn to(self) -> Address {
+        Address((self.whither >> 32) as u16)
+    }
+
+    /// Links that it has passed.
+    #[inline]
+    pub(crate) const fn hops(self) -> u16 {
+        (self.whither >> 48) as u16
+    }
+
+    /// The same, one link further.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn hop(self) -> Self {
+        Self { what: self.what, whither: self.whither + (1 << 48) }
+    }
+}

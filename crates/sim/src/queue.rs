@@ -1,6 +1,6 @@
 //! Queues in front of transmitters: which packets may wait.
 //!
-//! Two kinds. *Admission* ([`DropTail`], RED) decides when a packet arrives, so its departure is known at once and a hop
+//! Two kinds. *Admission* (drop-tail, RED) decides when a packet arrives, so its departure is known at once and a hop
 //! costs one event. *Management* (CoDel) decides when the transmitter takes the next packet, so its links have an event
 //! for that, too.
 
@@ -9,7 +9,6 @@ mod drop_tail;
 mod red;
 
 pub use codel::CoDelParameters;
-
 pub use red::{RedParameters, RedWeight, Unit};
 
 use anabranch_units::SimSpan;
@@ -23,9 +22,9 @@ pub(crate) use red::Red;
 pub enum QueueSpec {
     /// Everything waits; bounded only by [`crate::PACKETS_PER_LINK_MAX`].
     Unlimited,
-    /// At most this many packets, as ns-2 counts: see [`DropTail`].
+    /// At most this many packets, as ns-2 counts: n - 1 that wait and one in transmission. 1 loses everything.
     Packets(u32),
-    /// At most this many bytes.
+    /// At most this many bytes that wait.
     Bytes(u64),
     /// Random early detection.
     Red(RedParameters),

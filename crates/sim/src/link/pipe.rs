@@ -2,6 +2,7 @@
 
 use anabranch_units::SimTime;
 
+use crate::id::Address;
 use crate::packet::{Flight, Handle};
 
 /// A ring that grows by doubling and is never searched.
@@ -35,7 +36,7 @@ const PLACES_MIN: usize = 16;
 
 impl Pipe {
     pub(crate) fn new() -> Self {
-        let flight = Flight { handle: Handle::MAX, size: 0, leg: 0, to: 0, hops: 0 };
+        let flight = Flight::new(Handle::MAX, 0, 0, Address(0));
         let nothing = Passage { arrives_at: SimTime::NEVER, starts_at: SimTime::NEVER, order: 0, flight };
         Self { ring: vec![nothing; PLACES_MIN], head: 0, departed: 0, tail: 0, bytes: 0 }
     }
@@ -60,7 +61,7 @@ impl Pipe {
         if self.len() == self.ring.len() {
             self.grow();
         }
-        self.bytes += u64::from(passage.flight.size);
+        self.bytes += u64::from(passage.flight.size());
         let place = self.place(self.tail);
         self.ring[place] = passage;
         self.tail += 1;
@@ -73,7 +74,7 @@ impl Pipe {
         let flight = self.ring[self.place(self.head)].flight;
         if self.departed == self.head {
             self.departed += 1;
-            self.bytes -= u64::from(flight.size);
+            self.bytes -= u64::from(flight.size());
         }
         self.head += 1;
         flight
@@ -102,7 +103,7 @@ impl Pipe {
             if passage.arrives_at >= horizon && !is_due {
                 break;
             }
-            self.bytes -= u64::from(passage.flight.size);
+            self.bytes -= u64::from(passage.flight.size());
             self.departed += 1;
         }
     }
@@ -111,7 +112,7 @@ impl Pipe {
     #[inline]
     pub(crate) fn present(&self) -> (u64, u64, u32) {
         let packets = self.tail - self.departed;
-        let first = if packets == 0 { 0 } else { self.ring[self.place(self.departed)].flight.size };
+        let first = if packets == 0 { 0 } else { self.ring[self.place(self.departed)].flight.size() };
         (packets, self.bytes, first)
     }
 
@@ -154,7 +155,7 @@ mod tests {
 
     fn passage(number: u64) -> Passage {
         // Times start at 1, after the horizon of everything.
-        let flight = Flight { handle: number as Handle, size: 10, leg: 0, to: 0, hops: 0 };
+        let flight = Flight::new(number as Handle, 10, 0, Address(0));
         Passage { arrives_at: SimTime::from_ticks(number + 1), starts_at: SimTime::ZERO, order: number, flight }
     }
 
@@ -168,7 +169,7 @@ mod tests {
                 pushed += 1;
             }
             for _ in 0..(round % 5).min(pipe.len() as u64) {
-                assert_eq!(u64::from(pipe.pop().handle), popped);
+                assert_eq!(u64::from(pipe.pop().handle()), popped);
                 popped += 1;
             }
         }

@@ -88,7 +88,7 @@ impl CoDel {
         if self.waiting.len() >= self.parameters.packets_max as usize {
             return false;
         }
-        self.bytes += u64::from(flight.size);
+        self.bytes += u64::from(flight.size());
         self.waiting.push_back(Waiting { since: now, flight });
         true
     }
@@ -127,17 +127,77 @@ impl CoDel {
             self.above_until = None;
             return (None, false);
         };
-        self.bytes -= u64::from(flight.size);
+        self.bytes -= u64::from(flight.size());
         if now.since(since) < self.parameters.target || self.bytes <= self.parameters.bytes_min {
             self.above_until = None;
             return (Some(flight), false);
         }
         let until = *self.above_until.get_or_insert(now + self.parameters.interval);
-        // The first packet above target starts the interval and is never late itself, as an interval is not zero.
-        (Some(flight), now >= until && until != now + self.parameters.interval)
+        (Some(flight), now >= until)
     }
 
     fn control_law(&self, from: SimTime) -> SimTime {
         from + SimSpan::from_ticks((self.parameters.interval.ticks() as f64 / (self.count as f64).sqrt()).round() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::Address;
+
+    const fn millis(millis: u64) -> SimTime {
+        SimTime::ZERO.saturating_add(SimSpan::from_millis(millis))
+    }
+
+    /// A thousand packets come at once and leave one a millisecond.
+    fn drop_times(parameters: CoDelParameters) -> Vec<u64> {
+        let mut queue = CoDel::new(parameters);
+        for number in 0..1000 {
+            assert!(queue.enqueue(SimTime::ZERO, Flight::new(number, 1000, 0, Address(0))));
+        }
+        let mut times = Vec::new();
+        for now in 1..=430 {
+            let mut dropped = Vec::new();
+            queue.dequeue(millis(now), &mut dropped);
+            times.extend(dropped.iter().map(|_| now));
+        }
+        times
+    }
+
+    #[test]
+    fn the_drop_times_of_rfc_8289() {
+        // Above target from 5 ms, so the first drop at 105 ms, then 100 ms, 100/√2 = 70.7, 57.7, 50, 44.7 ms later: at 205,
+        // 275.7, 333.4, 383.4 and 428.2 ms, each with the next packet that leaves.
+        assert_eq!(drop_times(CoDelParameters::default()), [105, 205, 276, 334, 384, 429]);
+    }
+
+    #[test]
+    fn the_last_packet_is_never_dropped() {
+        let parameters = CoDelParameters { bytes_min: 1_000_000, ..CoDelParameters::default() };
+        assert_eq!(drop_times(parameters), []);
+    }
+
+    #[test]
+    fn a_queue_below_target_is_left_alone() {
+        let mut queue = CoDel::new(CoDelParameters::default());
+        let mut dropped = Vec::new();
+        for now in 0..1000 {
+            for number in 0..3 {
+                queue.enqueue(millis(now), Flight::new(number, 1000, 0, Address(0)));
+            }
+            // Three packets a millisecond come and go, and five milliseconds of them wait but for one.
+            for _ in 0..if now < 4 { 0 } else { 3 } {
+                queue.dequeue(millis(now), &mut dropped);
+            }
+        }
+        assert_eq!(dropped.len(), 0);
+    }
+
+    #[test]
+    fn a_full_queue_refuses() {
+        let mut queue = CoDel::new(CoDelParameters { packets_max: 2, ..CoDelParameters::default() });
+        let accepted = (0..3).map(|number| queue.enqueue(SimTime::ZERO, Flight::new(number, 1, 0, Address(0))));
+        assert_eq!(accepted.collect::<Vec<_>>(), [true, true, false]);
     }
 }

@@ -12,7 +12,8 @@
 //!
 //! Differs from the paper, as ns-2 does, in: a packet that finds at most one (packet or byte) waiting is always taken; the
 //! first packet after the average crossed `min` is never dropped. Differs from ns-2 in: ECN, adaptive and cautious variants
-//! are absent, and the dropped packet is always the arriving one (`drop_tail_ true`).
+//! are absent, the dropped packet is always the arriving one (`drop_tail_ true`), and above twice `max` everything is dropped
+//! (`use_mark_p_ false`).
 
 use crate::queue::Backlog;
 use crate::rng::Stream;
@@ -138,7 +139,8 @@ impl Red {
         }
     }
 
-    /// Whether a packet of `size` bytes may join.
+    /// Whether a packet of `size` bytes may join. Not inlined: drop-tail links pass by here.
+    #[inline(never)]
     pub(crate) fn admits(&mut self, size: u32, backlog: Backlog) -> bool {
         let waiting = match self.parameters.unit {
             Unit::Packets => backlog.packets,
@@ -215,4 +217,86 @@ fn decayed(average: f64, weight: f64, times: u64) -> f64 {
         left /= 2;
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Substreams;
+    use anabranch_units::SimSpan;
+
+    /// The average is what waits, in packets, at 1 packet of 1000 B a millisecond.
+    fn red(parameters: RedParameters) -> Red {
+        let parameters = RedParameters { unit: Unit::Packets, mean_size: 1000, ..parameters };
+        Red::new(parameters, 8_000_000, 0.001, Substreams::new(1).stream("test"))
+    }
+
+    fn immediate(wait: bool) -> Red {
+        red(RedParameters { weight: RedWeight::Given(1.0), wait, limit: 1000, ..RedParameters::default() })
+    }
+
+    fn waiting(packets: u64) -> Backlog {
+        Backlog { packets, bytes: packets * 1000, idle: None }
+    }
+
+    #[track_caller]
+    fn assert_probability(wait: bool, average: f64, count: u64, expected: f64) {
+        let law = Red { average, count, ..immediate(wait) };
+        let got = law.probability(1000);
+        assert!((got - expected).abs() < 1e-12, "average {average}, count {count}: {got}, expected {expected}");
+    }
+
+    #[test]
+    fn the_probability_rises_to_the_maximum_and_then_gently_to_one() {
+        assert_probability(false, 5.0, 0, 0.0);
+        assert_probability(false, 10.0, 0, 0.05);
+        assert_probability(false, 15.0, 0, 0.1);
+        assert_probability(false, 22.5, 0, 0.55);
+        assert_probability(false, 30.0, 0, 1.0);
+    }
+
+    #[test]
+    fn drops_are_spread_by_the_packets_since_the_last() {
+        // p = 0.05: 0.05/(1 - 0.5) after 10 packets, certain after 20.
+        assert_probability(false, 10.0, 10, 0.1);
+        assert_probability(false, 10.0, 20, 1.0);
+        // With `wait` nothing for 20 packets, 0.05/(2 - 1.5) after 30, certain after 40.
+        assert_probability(true, 10.0, 19, 0.0);
+        assert_probability(true, 10.0, 30, 0.1);
+        assert_probability(true, 10.0, 40, 1.0);
+    }
+
+    #[test]
+    fn with_wait_the_distance_between_drops_is_even() {
+        let mut law = immediate(true);
+        let drops: Vec<_> = (0..100_000).filter(|_| !law.admits(1000, waiting(10))).collect();
+        // Uniform on 20..=40: mean 30 with a deviation of 6/sqrt(3333) = 0.1.
+        let distances: Vec<_> = drops.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let mean = f64::from(distances.iter().sum::<i32>()) / distances.len() as f64;
+        assert!((mean - 30.0).abs() < 0.6, "mean distance {mean}");
+        assert!(distances.iter().all(|distance| (20..=40).contains(distance)));
+    }
+
+    #[test]
+    fn below_the_threshold_nothing_is_dropped_and_beyond_everything() {
+        let mut law = immediate(true);
+        assert!((0..1000).all(|_| law.admits(1000, waiting(4))));
+        assert!((0..1000).all(|_| !law.admits(1000, waiting(30))));
+    }
+
+    #[test]
+    fn an_idle_link_ages_the_average() {
+        // Two packets' time idle and one arrival: 8 · (1/2)^3 = 1.
+        let mut law =
+            Red { average: 8.0, ..red(RedParameters { weight: RedWeight::Given(0.5), ..RedParameters::default() }) };
+        law.admits(1000, Backlog { packets: 0, bytes: 0, idle: Some(SimSpan::from_millis(2)) });
+        assert!((law.average - 1.0).abs() < 1e-12, "{}", law.average);
+    }
+
+    #[test]
+    fn the_limit_holds_whatever_the_average() {
+        let mut law = red(RedParameters { weight: RedWeight::Given(1e-9), limit: 10, ..RedParameters::default() });
+        assert!(law.admits(1000, waiting(9)));
+        assert!(!law.admits(1000, waiting(10)));
+    }
 }

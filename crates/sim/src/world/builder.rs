@@ -6,14 +6,14 @@ use std::marker::PhantomData;
 
 use anabranch_units::{Rate, SimSpan, SimTime};
 
-use super::{End, Outlet, Slots, Station, World};
+use super::{End, Slots, Station, World};
 use crate::agenda::{Agenda, Control, Item};
 use crate::error_model::{ErrorModel, ErrorSpec};
 use crate::event_queue::{EventQueue, Key, Order};
 use crate::host::{Host, Input, Turn};
 use crate::id::{Address, FlowId, HostId, LinkId, NodeId, Port};
 use crate::link::{Link, Queue};
-use crate::packet::Slab;
+use crate::network::{Attachment, Network, Outlet, Parts};
 use crate::probe::{Observer, ObserverId, QueueSamples};
 use crate::queue::{Admission, CoDel, DropTail, QueueSpec, Red};
 use crate::rng::{Stream, Substreams};
@@ -273,13 +273,18 @@ impl Builder {
             return Err(BuildError::TooMany { what: "hosts", limit: HOSTS_MAX });
         }
         let host: Box<dyn Turn> = Box::new(host);
-        self.stations.push(Station { host, node, ports: Vec::new(), deadline: Key::NONE, wake: Key::NONE });
+        self.stations.push(Station {
+            host,
+            attachment: Attachment { node, ports: Vec::new() },
+            deadline: Key::NONE,
+            wake: Key::NONE,
+        });
         Ok(HostId(self.stations.len() as u32 - 1))
     }
 
     /// A flow between two hosts. Each of them calls it by its next free port: a host's only flow is [`Port::FIRST`].
     pub fn flow(&mut self, source: HostId, sink: HostId) -> Result<FlowId, BuildError> {
-        let (from, to) = (self.station(source)?.node, self.station(sink)?.node);
+        let (from, to) = (self.station(source)?.attachment.node, self.station(sink)?.attachment.node);
         if from == to {
             return Err(BuildError::SameNode { node: self.node_name(from)? });
         }
@@ -290,7 +295,7 @@ impl Builder {
         for (leg, here, there, address) in
             [(2 * flow, source, sink, self.address(to)?), (2 * flow + 1, sink, source, self.address(from)?)]
         {
-            let ports = &mut self.stations[here.index()].ports;
+            let ports = &mut self.stations[here.index()].attachment.ports;
             let port = u16::try_from(ports.len());
             let port = port.map_err(|_| BuildError::TooMany { what: "flows of one host", limit: 1 << 16 })?;
             ports.push(Outlet { leg, to: address });
@@ -326,7 +331,7 @@ impl Builder {
     pub fn workload(&mut self, time: SimTime, host: HostId, port: Port, workload: Workload) -> Result<(), BuildError> {
         let streams = self.streams;
         let station = self.station(host)?;
-        let outlet = station.ports.get(port.index()).ok_or_else(|| unknown(port))?;
+        let outlet = station.attachment.ports.get(port.index()).ok_or_else(|| unknown(port))?;
         if !workload.is_valid() {
             return Err(BuildError::BadWorkload { host });
         }
@@ -380,11 +385,12 @@ impl Builder {
             routes.set(node, to, via.0);
         }
         for station in &stations {
-            for outlet in &station.ports {
-                let hop = routes.next(routes.row(station.node), outlet.to);
+            let Attachment { node, ports } = &station.attachment;
+            for outlet in ports {
+                let hop = routes.next(routes.row(*node), outlet.to);
                 if hop == NO_WAY || hop == HERE {
                     let name = |node: NodeId| nodes[node.index()].0.clone();
-                    let (from, to) = (name(station.node), name(targets[outlet.to.index()].node));
+                    let (from, to) = (name(*node), name(targets[outlet.to.index()].node));
                     return Err(BuildError::NoRoute { flow: FlowId(outlet.leg / 2), from, to });
                 }
             }
@@ -399,29 +405,10 @@ impl Builder {
         let slots = Slots { transmitters, hosts, agenda: hosts + stations.len() };
         let mut queue = EventQueue::new(slots.agenda + 1);
         queue.set(slots.agenda, agenda.next());
-        Ok(World {
-            streams,
-            now: SimTime::ZERO,
-            inserted: SimTime::ZERO,
-            events: 0,
-            hash: RunHash::new(streams.seed()),
-            queue,
-            order,
-            slots,
-            links,
-            managed,
-            routes,
-            slab: Slab::default(),
-            stations,
-            ends,
-            agenda,
-            workloads,
-            samples: self.samples,
-            observers: self.observers,
-            strays: 0,
-            sent: Vec::new(),
-            dropped: Vec::new(),
-        })
+        let (hash, observers) = (RunHash::new(streams.seed()), self.observers);
+        let network = Network::new(Parts { hash, queue, order, links, managed, routes, observers });
+        let samples = self.samples;
+        Ok(World { streams, events: 0, network, slots, stations, ends, agenda, workloads, samples })
     }
 
     fn enter(&mut self, at: SimTime, item: Item) {

@@ -1,80 +1,50 @@
-//! Hosts and topologies for tests and benchmarks.
-
-use std::collections::VecDeque;
+//! Hosts and topologies for tests.
 
 use anabranch_sim::{
-    Arrival, Body, Builder, FlowId, Host, HostId, Input, LinkId, LinkSpec, QueueSpec, Raw, Transmit, World,
+    Address, Arrival, Body, Builder, FlowId, Host, HostId, Input, LinkId, LinkSpec, Port, Raw, Transmit, World,
 };
-use anabranch_units::{SimSpan, SimTime};
+use anabranch_units::SimTime;
 
-/// Keeps a fixed number of packets unacknowledged. Knows no loss.
-pub struct Window {
-    pub size: u32,
-    pub left: u64,
-    pub sent: u64,
-    pub acked: u64,
-    /// Stands for a retransmission timer: moves away with every acknowledgement and never fires.
-    pub deadline: SimTime,
+/// Sends so many packets of a size when it starts, and again at each start.
+pub(crate) struct Burst {
+    size: u32,
+    packets: u64,
+    via: Option<LinkId>,
+    to: Option<Address>,
+    left: u64,
+    sent: u64,
 }
 
-impl Window {
-    pub fn new(size: u32, packets: u64) -> Self {
-        Self { size, left: packets, sent: 0, acked: 0, deadline: SimTime::NEVER }
+impl Burst {
+    pub(crate) fn new(size: u32, packets: u64) -> Self {
+        Self { size, packets, via: None, to: None, left: 0, sent: 0 }
+    }
+
+    pub(crate) fn via(self, link: LinkId) -> Self {
+        Self { via: Some(link), ..self }
+    }
+
+    pub(crate) fn to(self, address: Address) -> Self {
+        Self { to: Some(address), ..self }
     }
 }
 
-impl Host for Window {
-    fn handle(&mut self, now: SimTime, _arrival: Arrival<'_>) {
-        self.acked += 1;
-        self.left += 1;
-        self.deadline = now + SimSpan::from_secs(1);
-    }
+impl Host for Burst {
+    fn handle(&mut self, _now: SimTime, _arrival: Arrival<'_>) {}
 
-    fn handle_timeout(&mut self, _now: SimTime) {
-        panic!("the timer of a window that moves does not fire");
-    }
+    fn handle_timeout(&mut self, _now: SimTime) {}
 
-    fn handle_input(&mut self, now: SimTime, input: Input) {
-        match input {
-            Input::Start => self.deadline = now + SimSpan::from_secs(1),
-            Input::Stop => self.deadline = SimTime::NEVER,
-            Input::Offer(_) => {}
+    fn handle_input(&mut self, _now: SimTime, input: Input) {
+        if input == Input::Start {
+            self.left = self.packets;
         }
     }
 
     fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit> {
-        if self.left == 0 || self.deadline == SimTime::NEVER {
-            return None;
-        }
-        self.left -= 1;
+        self.left = self.left.checked_sub(1)?;
         self.sent += 1;
-        Some(Transmit::new(self.size, Body::Raw(Raw { seq: self.sent - 1, sent_at: now })))
-    }
-
-    fn poll_timeout(&self) -> SimTime {
-        self.deadline
-    }
-}
-
-/// Acknowledges each packet at once.
-#[derive(Default)]
-pub struct Echo {
-    pub received: u64,
-    answers: VecDeque<Raw>,
-}
-
-impl Host for Echo {
-    fn handle(&mut self, _now: SimTime, arrival: Arrival<'_>) {
-        self.received += 1;
-        if let Body::Raw(raw) = arrival.body {
-            self.answers.push_back(*raw);
-        }
-    }
-
-    fn handle_timeout(&mut self, _now: SimTime) {}
-
-    fn poll_transmit(&mut self, _now: SimTime) -> Option<Transmit> {
-        self.answers.pop_front().map(|raw| Transmit::new(40, Body::Raw(raw)))
+        let body = Body::Raw(Raw { seq: self.sent - 1, sent_at: now });
+        Some(Transmit { port: Port::FIRST, size: self.size, body, via: self.via, to: self.to })
     }
 
     fn poll_timeout(&self) -> SimTime {
@@ -82,30 +52,68 @@ impl Host for Echo {
     }
 }
 
-/// Several senders, a bottleneck, as many receivers.
-pub struct Dumbbell {
-    pub world: World,
-    pub bottleneck: LinkId,
-    pub flows: Vec<(FlowId, HostId, HostId)>,
+/// Writes down what arrives.
+#[derive(Default)]
+pub(crate) struct Log {
+    /// When, which, and by which link.
+    pub(crate) arrivals: Vec<(SimTime, u64, LinkId)>,
 }
 
-/// The scenario that speed is measured by: four flows of 2200 packets over 800 Mbit/s, 100 ms.
-pub fn highspeed(seed: u64) -> Dumbbell {
-    let mut net = Builder::new(seed);
-    let (left, right) = (net.node("left"), net.node("right"));
-    let core = LinkSpec::new("800Mbit/s".parse().unwrap(), SimSpan::from_millis(48)).queue(QueueSpec::Packets(3000));
-    let (bottleneck, _) = net.duplex(left, right, core.named("bottleneck")).unwrap();
-    let access = LinkSpec::new("8Gbit/s".parse().unwrap(), SimSpan::from_millis(1));
-    let mut flows = Vec::new();
-    for index in 0..4 {
-        let (from, to) = (net.node(format!("s{index}")), net.node(format!("r{index}")));
-        net.duplex(from, left, access.clone()).unwrap();
-        net.duplex(right, to, access.clone()).unwrap();
-        let source = net.host(from, Window::new(1500, 2200)).unwrap();
-        let sink = net.host(to, Echo::default()).unwrap();
-        let flow = net.flow(source, sink).unwrap();
-        net.start(SimTime::ZERO + SimSpan::from_millis(100) * index, source).unwrap();
-        flows.push((flow, source, sink));
+impl Log {
+    pub(crate) fn times(&self) -> Vec<SimTime> {
+        self.arrivals.iter().map(|&(time, ..)| time).collect()
     }
-    Dumbbell { world: net.build().unwrap(), bottleneck, flows }
+}
+
+impl Host for Log {
+    fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
+        self.arrivals.push((now, arrival.body.seq() as u64, arrival.link));
+    }
+
+    fn handle_timeout(&mut self, _now: SimTime) {}
+
+    fn poll_transmit(&mut self, _now: SimTime) -> Option<Transmit> {
+        None
+    }
+
+    fn poll_timeout(&self) -> SimTime {
+        SimTime::NEVER
+    }
+}
+
+/// A source and a sink with links in a row between them, the first flow of its world.
+pub(crate) struct Pair {
+    pub(crate) net: Builder,
+    pub(crate) links: Vec<LinkId>,
+    pub(crate) back: Vec<LinkId>,
+    pub(crate) source: HostId,
+    pub(crate) sink: HostId,
+    pub(crate) flow: FlowId,
+}
+
+impl Pair {
+    pub(crate) fn new(source: impl Host, sink: impl Host, specs: impl IntoIterator<Item = LinkSpec>) -> Self {
+        let mut net = Builder::new(1);
+        let first = net.node("n0");
+        let (mut last, mut links, mut back) = (first, Vec::new(), Vec::new());
+        for (spec, number) in specs.into_iter().zip(1..) {
+            let next = net.node(format!("n{number}"));
+            let (there, here) = net.duplex(last, next, spec).unwrap();
+            links.push(there);
+            back.push(here);
+            last = next;
+        }
+        let (source, sink) = (net.host(first, source).unwrap(), net.host(last, sink).unwrap());
+        let flow = net.flow(source, sink).unwrap();
+        Self { net, links, back, source, sink, flow }
+    }
+
+    /// Starts the source at the beginning and runs to the end.
+    pub(crate) fn run(mut self) -> World {
+        self.net.start(SimTime::ZERO, self.source).unwrap();
+        let mut world = self.net.build().unwrap();
+        world.run_until(SimTime::NEVER);
+        world.assert_conserved();
+        world
+    }
 }

@@ -1,0 +1,233 @@
+//! The network: everything between hosts. Links, routes, the bodies of packets, and the queue of what happens next.
+
+use anabranch_units::SimTime;
+
+use crate::event_queue::{EventQueue, Key, Order};
+use crate::host::Transmit;
+use crate::id::{Address, FlowId, LinkId, NodeId};
+use crate::link::{DropReason, Link, LinkReport, Offered};
+use crate::packet::{Body, Flight, Leg, Slab};
+use crate::probe::{Direction, Happening, Observer, PacketEvent};
+use crate::route::{HERE, Hop, NO_WAY, Routes};
+use crate::run_hash::RunHash;
+
+/// Links that a packet may pass: IP's usual time to live. More is a loop in the routes.
+pub const HOPS_MAX: u16 = 64;
+
+pub(crate) struct Network {
+    pub(crate) now: SimTime,
+    /// When the present event was inserted.
+    pub(crate) inserted: SimTime,
+    pub(crate) hash: RunHash,
+    /// Slots: a link's next arrival each, then the managed transmitters; then those of the world.
+    pub(crate) queue: EventQueue,
+    pub(crate) order: Order,
+    pub(crate) links: Vec<Link>,
+    /// Links whose queue decides at the transmitter, in the order of their slots.
+    managed: Vec<LinkId>,
+    pub(crate) routes: Routes,
+    slab: Slab,
+    pub(crate) observers: Vec<Box<dyn Observer>>,
+    /// Packets lost between links, for want of a route or in a loop.
+    pub(crate) strays: u64,
+    /// A list that is empty between events, kept for its room.
+    dropped: Vec<Flight>,
+}
+
+/// How a host is attached to the network.
+#[derive(Clone, Debug)]
+pub(crate) struct Attachment {
+    pub(crate) node: NodeId,
+    /// Where each of its flows goes.
+    pub(crate) ports: Vec<Outlet>,
+}
+
+/// The way out of a port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outlet {
+    pub(crate) leg: Leg,
+    pub(crate) to: Address,
+}
+
+/// What a network is made of.
+pub(crate) struct Parts {
+    pub(crate) hash: RunHash,
+    pub(crate) queue: EventQueue,
+    pub(crate) order: Order,
+    pub(crate) links: Vec<Link>,
+    pub(crate) managed: Vec<LinkId>,
+    pub(crate) routes: Routes,
+    pub(crate) observers: Vec<Box<dyn Observer>>,
+}
+
+impl Network {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { hash, queue, order, links, managed, routes, observers } = parts;
+        Self {
+            now: SimTime::ZERO,
+            inserted: SimTime::ZERO,
+            hash,
+            queue,
+            order,
+            links,
+            managed,
+            routes,
+            slab: Slab::default(),
+            observers,
+            strays: 0,
+            dropped: Vec::new(),
+        }
+    }
+
+    /// A packet reaches the far end of a link. If it is where it was sent to, the caller has to release it.
+    #[inline]
+    pub(crate) fn arrive(&mut self, index: usize) -> Option<Flight> {
+        let link = &mut self.links[index];
+        let (flight, next) = link.arrive();
+        self.queue.set(index, next);
+        let hop = self.routes.next(link.row, flight.to());
+        if !link.observers.is_empty() {
+            self.observe(index, Happening::Received, flight);
+        }
+        if hop == HERE {
+            self.hash.fold(self.now.ticks());
+            self.hash.fold(u64::from(flight.leg()) << 32 | u64::from(flight.size()));
+            self.hash.fold(self.slab.body(flight.handle()).seq() as u64);
+            return Some(flight);
+        }
+        let flight = flight.hop();
+        if hop == NO_WAY || flight.hops() >= HOPS_MAX {
+            self.stray(index, hop, flight);
+        } else {
+            self.forward(hop as usize, flight);
+        }
+        None
+    }
+
+    /// The first hop of a packet.
+    #[inline]
+    pub(crate) fn depart(&mut self, attachment: &Attachment, transmit: Transmit) {
+        let Transmit { port, size, body, via, to } = transmit;
+        let Attachment { node, ports } = attachment;
+        let outlet = ports.get(port.index()).expect("a host sends to flows that it is an end of");
+        let to = to.unwrap_or(outlet.to);
+        let hop = match via {
+            Some(via) => {
+                assert!(self.links[via.index()].from == *node, "a host sends by links that start at its node");
+                via.0
+            }
+            None => self.routes.next(self.routes.row(*node), to),
+        };
+        if hop == NO_WAY || hop == HERE {
+            self.strays += 1;
+            return;
+        }
+        let flight = Flight::new(self.slab.insert(body), size, outlet.leg, to);
+        self.forward(hop as usize, flight);
+    }
+
+    /// A managed transmitter is free.
+    pub(crate) fn serve(&mut self, place: usize) {
+        let index = self.managed[place].index();
+        let slot = self.links.len() + place;
+        let mut dropped = std::mem::take(&mut self.dropped);
+        let served = self.links[index].serve(self.now, &mut self.order, &mut dropped);
+        if let Some(key) = served.arrival {
+            self.queue.set(index, key);
+        }
+        self.queue.set(slot, served.free.unwrap_or(Key::NONE));
+        for flight in dropped.drain(..) {
+            self.lose(index, DropReason::Queue, flight);
+        }
+        self.dropped = dropped;
+    }
+
+    #[inline]
+    pub(crate) fn body_mut(&mut self, flight: Flight) -> &mut Body {
+        self.slab.body_mut(flight.handle())
+    }
+
+    #[inline]
+    pub(crate) fn release(&mut self, flight: Flight) {
+        self.slab.release(flight.handle());
+    }
+
+    /// Packets that are somewhere.
+    pub(crate) fn packets(&self) -> usize {
+        self.slab.len()
+    }
+
+    pub(crate) fn assert_conserved(&self) {
+        let mut inside = 0;
+        for link in &self.links {
+            let LinkReport { counts, delivered, waiting, flying, .. } = link.report(self.now);
+            let gone = counts.errors + counts.drops + delivered;
+            assert_eq!(counts.offered, gone + waiting + flying, "{}: offered = lost + delivered + inside", link.name);
+            inside += waiting + flying;
+        }
+        assert_eq!(self.slab.len() as u64, inside, "bodies = packets on links");
+    }
+
+    /// A packet goes to the entrance of a link.
+    #[inline(never)]
+    fn forward(&mut self, index: usize, flight: Flight) {
+        let link = &mut self.links[index];
+        let offered = link.offer(self.now, self.inserted, flight, &mut self.order);
+        if !link.observers.is_empty() {
+            let happening = match offered {
+                Offered::Dropped(reason) => Happening::Dropped(reason),
+                _ => Happening::Enqueued,
+            };
+            self.observe(index, happening, flight);
+        }
+        match offered {
+            Offered::Behind | Offered::Stored { is_free: false } => {}
+            Offered::First(key) => self.queue.set(index, key),
+            Offered::Stored { is_free: true } => {
+                // Few links are managed, and few of their packets find the transmitter free.
+                let place = self.managed.binary_search(&LinkId(index as u32));
+                self.serve(place.expect("the builder lists managed links"));
+            }
+            Offered::Dropped(reason) => self.forget(index, reason, flight),
+        }
+    }
+
+    /// A packet is at a node that does not know where to send it.
+    #[cold]
+    fn stray(&mut self, index: usize, hop: Hop, flight: Flight) {
+        let reason = if hop == NO_WAY { DropReason::NoRoute } else { DropReason::HopLimit };
+        self.strays += 1;
+        self.lose(index, reason, flight);
+    }
+
+    /// A packet was lost, and whoever looks at the link must hear of it.
+    #[cold]
+    fn lose(&mut self, index: usize, reason: DropReason, flight: Flight) {
+        self.observe(index, Happening::Dropped(reason), flight);
+        self.forget(index, reason, flight);
+    }
+
+    /// A packet is no more.
+    fn forget(&mut self, index: usize, reason: DropReason, flight: Flight) {
+        self.hash.fold(self.now.ticks() ^ 1 << 63);
+        self.hash.fold(u64::from(flight.leg()) << 32 | (index as u64) << 2 | reason as u64);
+        self.hash.fold(self.slab.body(flight.handle()).seq() as u64);
+        self.slab.release(flight.handle());
+    }
+
+    #[cold]
+    fn observe(&mut self, index: usize, happening: Happening, flight: Flight) {
+        let event = PacketEvent {
+            time: self.now,
+            happening,
+            link: LinkId(index as u32),
+            flow: FlowId(flight.flow()),
+            direction: if flight.leg().is_multiple_of(2) { Direction::Forward } else { Direction::Backward },
+            size: flight.size(),
+            body: self.slab.body(flight.handle()),
+        };
+        for &observer in &self.links[index].observers {
+            self.observers[observer].on_packet(&event);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Links and queues: exact times, exact losses, exact averages.
+
+use anabranch_sim::{
+    CoDelParameters, DropReason, Drops, ErrorSpec, QueueArea, QueueSpec, RedParameters, RedWeight, Throughput, Unit,
+};
+use anabranch_units::{PICO, SimSpan, SimTime};
+
+use super::standard::{millis, spec};
+use super::support::{Burst, Log, Pair};
+
+#[test]
+fn a_chain_delivers_at_the_exact_picosecond() {
+    // 1000 B take 4 ms at 2 Mbit/s and 16/3 ms at 1.5 Mbit/s; delays are 10, 100 and 10 ms. The first packet is at the
+    // bottleneck at 14 ms, so packet k leaves it at 14 ms + (k + 1) 16/3 ms, rounded down, and has 124 - 10 ms to go.
+    let chain = [spec("2Mbit/s", "10ms"), spec("1.5Mbit/s", "100ms"), spec("2Mbit/s", "10ms")];
+    let pair = Pair::new(Burst::new(1000, 50), Log::default(), chain);
+    let sink = pair.sink;
+    let world = pair.run();
+    let expected: Vec<_> =
+        (1..=50).map(|k| SimTime::from_ticks(14 * PICO / 1000 + k * 16 * PICO / 3000 + 114 * PICO / 1000)).collect();
+    assert_eq!(world.host::<Log>(sink).unwrap().times(), expected);
+}
+
+#[test]
+fn of_a_burst_a_drop_tail_queue_keeps_its_limit() {
+    // ns-2's limit of 10: one in service, nine that wait.
+    for limit in [2, 10, 50] {
+        let link = spec("1Mbit/s", "1ms").queue(QueueSpec::Packets(limit));
+        let pair = Pair::new(Burst::new(1000, 100), Log::default(), [link]);
+        let (sink, link, flow) = (pair.sink, pair.links[0], pair.flow);
+        let world = pair.run();
+        assert_eq!(world.host::<Log>(sink).unwrap().arrivals.len(), limit as usize);
+        assert_eq!(world.link_flow(link, flow).drops, 100 - u64::from(limit));
+    }
+}
+
+#[test]
+fn a_limit_of_one_loses_everything() {
+    let pair = Pair::new(Burst::new(1000, 3), Log::default(), [spec("1Mbit/s", "1ms").queue(QueueSpec::Packets(1))]);
+    let link = pair.links[0];
+    assert_eq!(pair.run().link(link).counts.drops, 3);
+}
+
+#[test]
+fn a_limit_in_bytes_counts_what_waits() {
+    // One of 1000 B in service and 4 kB that wait.
+    let pair = Pair::new(Burst::new(1000, 9), Log::default(), [spec("1Mbit/s", "1ms").queue(QueueSpec::Bytes(4999))]);
+    let link = pair.links[0];
+    assert_eq!(pair.run().link(link).delivered, 5);
+}
+
+#[test]
+fn the_mean_queue_of_a_burst_by_hand() {
+    // Five packets of 8 ms each come at once: packet k waits 8 k ms, together 80 packet-ms. In the first 20 ms the second
+    // waits 8, the third 16, and two more 20 each: 64 packet-ms.
+    let mut pair = Pair::new(Burst::new(1000, 5), Log::default(), [spec("1Mbit/s", "5ms")]);
+    pair.net.start(SimTime::ZERO, pair.source).unwrap();
+    let mut world = pair.net.build().unwrap();
+    let link = pair.links[0];
+    world.run_until(millis(20));
+    let early = world.queue_area(link);
+    assert_eq!((early.mean_since(QueueArea::START), world.waiting(link)), (64.0 / 20.0, 2));
+    world.run_until(millis(100));
+    let late = world.queue_area(link);
+    assert_eq!((late.mean_since(QueueArea::START), late.mean_since(early)), (80.0 / 100.0, 16.0 / 80.0));
+}
+
+#[test]
+fn a_managed_queue_has_the_same_mean() {
+    let link = spec("1Mbit/s", "5ms").queue(QueueSpec::CoDel(CoDelParameters::default()));
+    let mut pair = Pair::new(Burst::new(1000, 5), Log::default(), [link]);
+    pair.net.start(SimTime::ZERO, pair.source).unwrap();
+    let mut world = pair.net.build().unwrap();
+    let (link, sink) = (pair.links[0], pair.sink);
+    world.run_until(millis(20));
+    assert_eq!((world.queue_area(link).mean_since(QueueArea::START), world.waiting(link)), (64.0 / 20.0, 2));
+    world.run_until(millis(100));
+    let mean = world.queue_area(link).mean_since(QueueArea::START);
+    assert!((mean - 0.8).abs() < 1e-12, "{mean}");
+    assert_eq!(world.host::<Log>(sink).unwrap().times(), [13, 21, 29, 37, 45].map(millis));
+}
+
+#[test]
+fn samples_show_a_queue_that_drains() {
+    let mut pair = Pair::new(Burst::new(1000, 5), Log::default(), [spec("1Mbit/s", "5ms")]);
+    // Just after each departure: 8, 16, 24, 32 ms. The source starts first, for it is declared first.
+    pair.net.start(SimTime::ZERO, pair.source).unwrap();
+    pair.net.sample_queue(pair.links[0], SimTime::ZERO, SimSpan::from_millis(8)).unwrap();
+    let mut world = pair.net.build().unwrap();
+    world.run_until(millis(40));
+    let samples: Vec<_> = world.queue_samples()[0].iter().collect();
+    assert_eq!(samples, [(0, 4), (8, 3), (16, 2), (24, 1), (32, 0), (40, 0)].map(|(time, len)| (millis(time), len)));
+}
+
+#[test]
+fn errors_strike_in_front_of_the_queue() {
+    let link = spec("1Mbit/s", "1ms").queue(QueueSpec::Packets(5)).error(ErrorSpec::List(vec![0, 2]));
+    let mut pair = Pair::new(Burst::new(1000, 8), Log::default(), [link]);
+    let drops = pair.net.observe(&pair.links, Drops::default()).unwrap();
+    let sink = pair.sink;
+    let world = pair.run();
+    let arrived: Vec<_> = world.host::<Log>(sink).unwrap().arrivals.iter().map(|&(_, seq, _)| seq).collect();
+    assert_eq!(arrived, [1, 3, 4, 5, 6]);
+    let lost: Vec<_> = world.observer(drops).records.iter().map(|drop| (drop.seq, drop.reason)).collect();
+    assert_eq!(lost, [(0, DropReason::Error), (2, DropReason::Error), (7, DropReason::Queue)]);
+}
+
+#[test]
+fn throughput_falls_into_bins() {
+    // Arrivals at 9, 17, 25, 33, 41 ms.
+    let mut pair = Pair::new(Burst::new(1000, 5), Log::default(), [spec("1Mbit/s", "1ms")]);
+    let bins = Throughput::new(millis(10), SimSpan::from_millis(10), Some(pair.flow));
+    let bins = pair.net.observe(&pair.links, bins).unwrap();
+    let world = pair.run();
+    assert_eq!(world.observer(bins).bytes(), [1000, 1000, 1000, 1000]);
+}
+
+#[test]
+fn red_keeps_its_average_between_the_thresholds() {
+    // Twice what the link can carry: the queue must stay near the thresholds and not at its limit.
+    let red = RedParameters {
+        limit: 1000,
+        threshold_min: 20.0,
+        threshold_max: 60.0,
+        weight: RedWeight::Given(0.01),
+        unit: Unit::Packets,
+        mean_size: 1000,
+        ..RedParameters::default()
+    };
+    let link = spec("1Mbit/s", "1ms").queue(QueueSpec::Red(red));
+    let cbr = anabranch_sim::traffic::Cbr::new("2Mbit/s".parse().unwrap(), 1000);
+    let mut pair = Pair::new(cbr, anabranch_sim::traffic::Sink::default(), [link]);
+    pair.net.start(SimTime::ZERO, pair.source).unwrap();
+    let mut world = pair.net.build().unwrap();
+    world.run_until(millis(20_000));
+    let early = world.queue_area(pair.links[0]);
+    world.run_until(millis(100_000));
+    let mean = world.queue_area(pair.links[0]).mean_since(early);
+    // Half of all packets must go, so the average settles where p lies between 0.1 (at 60) and 1 (at 120).
+    assert!((60.0..120.0).contains(&mean), "mean queue {mean}");
+    world.assert_conserved();
+}
+
+#[test]
+fn codel_brings_a_standing_queue_down() {
+    let link = spec("1Mbit/s", "1ms").queue(QueueSpec::CoDel(CoDelParameters::default()));
+    let cbr = anabranch_sim::traffic::Cbr::new("1.05Mbit/s".parse().unwrap(), 1000);
+    let mut pair = Pair::new(cbr, anabranch_sim::traffic::Sink::default(), [link]);
+    pair.net.start(SimTime::ZERO, pair.source).unwrap();
+    let mut world = pair.net.build().unwrap();
+    world.run_until(millis(100_000));
+    let early = world.queue_area(pair.links[0]);
+    world.run_until(millis(200_000));
+    // Unmanaged, 100 s of 5 % too much would leave 625 packets more.
+    let mean = world.queue_area(pair.links[0]).mean_since(early);
+    assert!(mean < 10.0, "mean queue {mean}");
+    world.assert_conserved();
+    let report = world.link(pair.links[0]);
+    // 5/105 of what is offered must go.
+    let lost = report.counts.drops as f64 / report.counts.offered as f64;
+    assert!((lost - 5.0 / 105.0).abs() < 0.005, "{lost}");
+}

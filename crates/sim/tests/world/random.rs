@@ -1,0 +1,132 @@
+//! Worlds that nobody would think of: whatever is built, no packet appears or vanishes.
+
+use anabranch_sim::traffic::{Cbr, Sink};
+use anabranch_sim::{
+    Arrival, Builder, CoDelParameters, Control, ErrorSpec, GilbertElliott, Host, Input, LinkSpec, QueueSpec,
+    RedParameters, Transmit,
+};
+use anabranch_units::{Rate, SimSpan, SimTime};
+use proptest::prelude::*;
+
+use super::standard::{Echo, Window, millis};
+
+#[derive(Clone, Debug)]
+enum Op {
+    /// One more node, linked in both ways to one that is there.
+    Link { to: usize, rate: u64, delay: u64, queue: QueueSpec, error: Option<ErrorSpec> },
+    /// A flow between two nodes.
+    Flow { from: usize, to: usize, window: Option<u64>, start: u64 },
+    /// A route that changes to any link of its node, or to none.
+    Route { at: u64, node: usize, to: usize, link: usize },
+}
+
+fn queue() -> impl Strategy<Value = QueueSpec> {
+    prop_oneof![
+        Just(QueueSpec::Unlimited),
+        (1..30_u32).prop_map(QueueSpec::Packets),
+        (1..30_000_u64).prop_map(QueueSpec::Bytes),
+        Just(QueueSpec::Red(RedParameters::default())),
+        (1..50_u32).prop_map(|packets_max| QueueSpec::CoDel(CoDelParameters { packets_max, ..Default::default() })),
+    ]
+}
+
+fn error() -> impl Strategy<Value = Option<ErrorSpec>> {
+    let channel = GilbertElliott { to_bad: 0.05, to_good: 0.3, loss_good: 0.0, loss_bad: 0.5 };
+    prop_oneof![
+        3 => Just(None),
+        1 => Just(Some(ErrorSpec::PerPacket(0.1))),
+        1 => Just(Some(ErrorSpec::PerByte(0.0001))),
+        1 => Just(Some(ErrorSpec::GilbertElliott(channel))),
+        1 => Just(Some(ErrorSpec::Periodic { period: 7, offset: 3, burst: 2 })),
+    ]
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        2 => (0..9_usize, 1..20_u64, 0..50_u64, queue(), error())
+            .prop_map(|(to, rate, delay, queue, error)| Op::Link { to, rate, delay, queue, error }),
+        2 => (0..9_usize, 0..9_usize, prop::option::of(1..60_u64), 0..1000_u64)
+            .prop_map(|(from, to, window, start)| Op::Flow { from, to, window, start }),
+        1 => (0..3000_u64, 0..9_usize, 0..9_usize, 0..30_usize)
+            .prop_map(|(at, node, to, link)| Op::Route { at, node, to, link }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn packets_are_conserved(ops in prop::collection::vec(op(), 3..25)) {
+        let mut net = Builder::new(1);
+        let mut nodes = vec![net.node("n0")];
+        let mut links = Vec::new();
+        for op in ops {
+            match op {
+                Op::Link { to, rate, delay, queue, error } => {
+                    let node = net.node(format!("n{}", nodes.len()));
+                    let spec = LinkSpec::new(Rate::from_bits_per_second(rate * 500_000), SimSpan::from_millis(delay));
+                    let spec = LinkSpec { errors: error.into_iter().collect(), ..spec.queue(queue) };
+                    let other = nodes[to % nodes.len()];
+                    let (there, back) = net.duplex(other, node, spec).unwrap();
+                    links.extend([(other, there), (node, back)]);
+                    nodes.push(node);
+                }
+                Op::Flow { from, to, window, start } => {
+                    let (from, to) = (nodes[from % nodes.len()], nodes[to % nodes.len()]);
+                    if from == to {
+                        continue;
+                    }
+                    let source = match window {
+                        Some(window) => {
+                            let source = net.host(from, Patient(Window::new(1000, window))).unwrap();
+                            let sink = net.host(to, Echo::default()).unwrap();
+                            net.flow(source, sink).unwrap();
+                            source
+                        }
+                        None => {
+                            let source = net.host(from, Cbr::new(Rate::from_bits_per_second(2_000_000), 500)).unwrap();
+                            let sink = net.host(to, Sink::default()).unwrap();
+                            net.flow(source, sink).unwrap();
+                            source
+                        }
+                    };
+                    net.start(millis(start), source).unwrap();
+                }
+                Op::Route { at, node, to, link } => {
+                    let node = nodes[node % nodes.len()];
+                    let to = net.address(nodes[to % nodes.len()]).unwrap();
+                    let via = links.iter().filter(|&&(from, _)| from == node).map(|&(_, link)| link).nth(link);
+                    net.at(millis(at), Control::Route { node, to, via }).unwrap();
+                }
+            }
+        }
+        let mut world = net.build().unwrap();
+        for step in 0..20 {
+            world.run_until(millis(step * 201));
+            world.assert_conserved();
+        }
+    }
+}
+
+/// A window whose timer may fire: losses stop it.
+struct Patient(Window);
+
+impl Host for Patient {
+    fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
+        self.0.handle(now, arrival);
+    }
+
+    fn handle_timeout(&mut self, _now: SimTime) {}
+
+    fn handle_input(&mut self, now: SimTime, input: Input) {
+        self.0.handle_input(now, input);
+    }
+
+    fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit> {
+        self.0.poll_transmit(now)
+    }
+
+    fn poll_timeout(&self) -> SimTime {
+        SimTime::NEVER
+    }
+}
