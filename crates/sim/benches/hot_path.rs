@@ -21,7 +21,7 @@ fn event_queue(c: &mut Criterion) {
         group.throughput(Throughput::Elements(1));
         group.bench_function(sources.to_string(), |b| {
             b.iter(|| {
-                let Next { time, slot, .. } = queue.next();
+                let Next { key: Key { time, .. }, slot } = queue.next();
                 let later = SimSpan::from_ticks(1000 + 37 * slot as u64);
                 queue.set(slot, Key::new(time + later, time, order.draw()));
             });

@@ -10,16 +10,22 @@
 //! start a packet arrives at the bottleneck in the very instant in which another one leaves it, and this order decides
 //! whether it is dropped.
 //!
-//! In the tree an event is one `u128`: the time in the upper half; below it how recently it was inserted, and the slot. So one
-//! integer compare decides nearly every match, and the root says whose event it is.
+//! The tree itself compares nothing but times. Where two are equal, which is rare, the matches are played again with all that
+//! a key says.
+
+use std::hint::select_unpredictable;
 
 use anabranch_units::SimTime;
 
 /// When a source's next event is due, and its place among those of the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    rank: u128,
-    order: u64,
+    /// When the event is due.
+    pub time: SimTime,
+    /// When a simulator with an event for each packet would insert it.
+    pub inserted: SimTime,
+    /// Its place in the order of handing over.
+    pub order: u64,
 }
 
 /// Hands out places in the order of handing over.
@@ -29,34 +35,33 @@ pub struct Order(u64);
 /// The tree. Slots are numbers from 0.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// Node 1 is the root, node i the earlier of nodes 2i and 2i + 1, and the leaves stand from `leaves` on. Two opponents
-    /// stand together: node i is `matches[i / 2][i % 2]`.
-    matches: Vec<[u128; 2]>,
-    /// By slot: its place in the order of handing over, which is seldom asked for.
-    orders: Vec<u64>,
-    leaves: usize,
+    /// By slot, in ticks; a power of two of them. Slots without an event have different times at the end of time, so that
+    /// they do not tie.
+    times: Vec<u64>,
+    /// By slot.
+    keys: Vec<Key>,
+    /// Node 1 is the root, node i has the earlier slot of those at nodes 2i and 2i + 1, and the leaves are the upper half.
+    winners: Vec<u32>,
+}
+
+/// The next event of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Next {
+    /// When it is due and when it was inserted; [`Key::NONE`] if there is none.
+    pub key: Key,
+    /// Whose it is.
+    pub slot: usize,
 }
 
 impl Key {
     /// The key of a slot without an event.
-    pub const NONE: Self = Self { rank: (u64::MAX as u128) << 64, order: u64::MAX };
-
-    /// The longest age that a key tells from longer ones, in ticks: 17.6 s.
-    pub const AGE_MAX: u64 = (1 << (64 - SLOT_BITS)) - 1;
+    pub const NONE: Self = Self { time: SimTime::NEVER, inserted: SimTime::NEVER, order: u64::MAX };
 
     /// The key of an event at `time` that a simulator with an event for each packet would insert at `inserted`, and that got
-    /// the place `order`. Of what was inserted longer than [`Key::AGE_MAX`] ahead of its time, that much is remembered.
+    /// the place `order`.
     #[inline]
     pub const fn new(time: SimTime, inserted: SimTime, order: u64) -> Self {
-        let age = time.ticks().saturating_sub(inserted.ticks());
-        let youth = Self::AGE_MAX.saturating_sub(age);
-        Self { rank: (time.ticks() as u128) << 64 | (youth << SLOT_BITS) as u128, order }
-    }
-
-    /// When the event is due.
-    #[inline]
-    pub const fn time(self) -> SimTime {
-        time_of(self.rank)
+        Self { time, inserted, order }
     }
 }
 
@@ -69,20 +74,9 @@ impl Order {
     }
 }
 
-/// The next event of all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Next {
-    /// When it is due; [`SimTime::NEVER`] if there is none.
-    pub time: SimTime,
-    /// When it was inserted.
-    pub inserted: SimTime,
-    /// Whose it is.
-    pub slot: usize,
-}
-
 impl EventQueue {
     /// Slots that a queue may have.
-    pub const SLOTS_MAX: usize = 1 << SLOT_BITS;
+    pub const SLOTS_MAX: usize = 1 << 20;
 
     /// A queue with `slots` empty slots.
     ///
@@ -92,46 +86,45 @@ impl EventQueue {
         assert!(slots <= Self::SLOTS_MAX, "{slots} sources of events, at most {} fit", Self::SLOTS_MAX);
         // Two leaves at least, so that the root is never a leaf.
         let leaves = slots.next_power_of_two().max(2);
-        Self { matches: vec![[Key::NONE.rank; 2]; leaves], orders: vec![Key::NONE.order; leaves], leaves }
+        let mut winners = vec![0; 2 * leaves];
+        for (slot, leaf) in (0..).zip(&mut winners[leaves..]) {
+            *leaf = slot;
+        }
+        for node in (1..leaves).rev() {
+            winners[node] = winners[2 * node];
+        }
+        let times = (0..leaves).map(|slot| u64::MAX - slot as u64).collect();
+        Self { times, keys: vec![Key::NONE; leaves], winners }
     }
 
     /// The next event.
     #[inline]
     pub fn next(&self) -> Next {
-        let root = self.matches[0][1];
-        let time = time_of(root);
-        let age = Key::AGE_MAX - (root as u64 >> SLOT_BITS);
-        let inserted = SimTime::from_ticks(time.ticks().saturating_sub(age));
-        Next { time, inserted, slot: (root & SLOT_MASK) as usize }
+        let slot = self.winners[1] as usize;
+        Next { key: self.keys[slot], slot }
     }
 
     /// Sets the next event of `slot`, sooner or later than it was.
     #[inline]
     pub fn set(&mut self, slot: usize, key: Key) {
-        debug_assert!(key.rank & SLOT_MASK == 0, "a key leaves the bits of the slot free");
-        self.orders[slot] = key.order;
-        let mut winner = key.rank | slot as u128;
-        let mut node = self.leaves + slot;
-        loop {
-            let opponents = &mut self.matches[node / 2];
-            opponents[node % 2] = winner;
-            if node == 1 {
-                break;
-            }
-            let other = opponents[1 - node % 2];
-            winner = if (winner ^ other) & !SLOT_MASK == 0 {
-                self.first_handed_over(winner, other)
-            } else {
-                winner.min(other)
-            };
+        let mut time = if key.time == SimTime::NEVER { u64::MAX - slot as u64 } else { key.time.ticks() };
+        self.keys[slot] = key;
+        self.times[slot] = time;
+        let (mut winner, mut node, mut is_tie) = (slot as u32, self.times.len() + slot, false);
+        while node > 1 {
+            let other = self.winners[node ^ 1];
+            let other_time = self.times[other as usize];
+            is_tie |= other_time == time;
+            // Who wins cannot be foretold, so this must not be a branch.
+            let other_wins = other_time < time;
+            winner = select_unpredictable(other_wins, other, winner);
+            time = select_unpredictable(other_wins, other_time, time);
             node /= 2;
+            self.winners[node] = winner;
         }
-    }
-
-    /// Decides a match of equal ranks, as between slots without events.
-    fn first_handed_over(&self, a: u128, b: u128) -> u128 {
-        let order = |rank: u128| self.orders[(rank & SLOT_MASK) as usize];
-        if order(b) < order(a) { b } else { a }
+        if is_tie {
+            self.replay(slot);
+        }
     }
 
     /// Takes the event of `slot` out.
@@ -139,19 +132,25 @@ impl EventQueue {
     pub fn clear(&mut self, slot: usize) {
         self.set(slot, Key::NONE);
     }
-}
 
-const fn time_of(rank: u128) -> SimTime {
-    SimTime::from_ticks((rank >> 64) as u64)
+    /// Plays the matches of a slot with all that its key says.
+    #[cold]
+    fn replay(&mut self, slot: usize) {
+        let (mut winner, mut node) = (slot as u32, self.times.len() + slot);
+        while node > 1 {
+            let other = self.winners[node ^ 1];
+            let rank = |slot: u32| (self.times[slot as usize], self.keys[slot as usize]);
+            if rank(other) < rank(winner) {
+                winner = other;
+            }
+            node /= 2;
+            self.winners[node] = winner;
+        }
+    }
 }
-
-/// A million sources; see [`Key::AGE_MAX`] for the other side of the bargain.
-const SLOT_BITS: u32 = 20;
-const SLOT_MASK: u128 = (1 << SLOT_BITS) - 1;
 
 #[cfg(test)]
 mod tests {
-    use anabranch_units::PICO;
     use proptest::prelude::*;
 
     use super::*;
@@ -163,7 +162,7 @@ mod tests {
 
     fn drain(mut queue: EventQueue) -> Vec<usize> {
         let mut slots = Vec::new();
-        while queue.next().time != SimTime::NEVER {
+        while queue.next().key.time != SimTime::NEVER {
             let slot = queue.next().slot;
             slots.push(slot);
             queue.clear(slot);
@@ -173,7 +172,7 @@ mod tests {
 
     #[test]
     fn an_empty_queue_has_no_next_event() {
-        assert_eq!(EventQueue::new(0).next().time, SimTime::NEVER);
+        assert_eq!(EventQueue::new(0).next().key.time, SimTime::NEVER);
     }
 
     #[test]
@@ -191,18 +190,25 @@ mod tests {
         for (slot, inserted) in [(0, 7), (1, 5), (2, 9), (3, 6)] {
             queue.set(slot, Key::new(SimTime::from_ticks(10), SimTime::from_ticks(inserted), order.draw()));
         }
-        assert_eq!(queue.next().inserted, SimTime::from_ticks(5));
+        assert_eq!(queue.next().key.inserted, SimTime::from_ticks(5));
         assert_eq!(drain(queue), [1, 3, 0, 2]);
     }
 
+    /// Slot 2 leaves, and the tie between 0 and 1 above it must be decided as before.
     #[test]
-    fn an_age_is_remembered_for_seventeen_seconds() {
-        let (time, inserted) = (SimTime::from_ticks(40 * PICO), SimTime::from_ticks(23 * PICO));
-        let mut queue = EventQueue::new(1);
-        queue.set(0, Key::new(time, inserted, 1));
-        assert_eq!(queue.next().inserted, inserted);
-        queue.set(0, Key::new(time, SimTime::ZERO, 1));
-        assert_eq!(queue.next().inserted, SimTime::from_ticks(40 * PICO - Key::AGE_MAX));
+    fn a_slot_that_is_cleared_leaves_the_ties_of_others_alone() {
+        let (mut queue, mut order) = (EventQueue::new(4), Order::default());
+        for slot in [1, 0, 2] {
+            queue.set(slot, at(if slot == 2 { 5 } else { 10 }, &mut order));
+        }
+        queue.clear(2);
+        assert_eq!(drain(queue), [1, 0]);
+        let (mut queue, mut order) = (EventQueue::new(4), Order::default());
+        for slot in [2, 0, 3] {
+            queue.set(slot, at(if slot == 3 { 5 } else { 10 }, &mut order));
+        }
+        queue.clear(3);
+        assert_eq!(drain(queue), [2, 0]);
     }
 
     #[test]
@@ -211,9 +217,9 @@ mod tests {
         queue.set(0, at(50, &mut order));
         queue.set(1, at(40, &mut order));
         queue.set(1, at(60, &mut order));
-        assert_eq!((queue.next().time, queue.next().slot), (SimTime::from_ticks(50), 0));
+        assert_eq!((queue.next().key.time, queue.next().slot), (SimTime::from_ticks(50), 0));
         queue.set(1, at(0, &mut order));
-        assert_eq!((queue.next().time, queue.next().slot), (SimTime::from_ticks(0), 1));
+        assert_eq!((queue.next().key.time, queue.next().slot), (SimTime::from_ticks(0), 1));
     }
 
     proptest! {
@@ -233,8 +239,8 @@ mod tests {
                     model[slot] = Some(key);
                 }
                 let least = model.iter().enumerate().filter_map(|(slot, key)| key.map(|key| (key, slot))).min();
-                let expected = least.map_or(SimTime::NEVER, |(key, _)| key.time());
-                prop_assert_eq!(queue.next().time, expected);
+                let expected = least.map_or(SimTime::NEVER, |(key, _)| key.time);
+                prop_assert_eq!(queue.next().key.time, expected);
                 if let Some((_, slot)) = least {
                     prop_assert_eq!(queue.next().slot, slot);
                 }

@@ -65,7 +65,7 @@ impl World {
     /// Does everything that happens until `until`, and what happens exactly then. Running in several steps changes nothing.
     pub fn run_until(&mut self, until: SimTime) {
         loop {
-            let Next { time, inserted, slot } = self.network.queue.next();
+            let Next { key: Key { time, inserted, .. }, slot } = self.network.queue.next();
             if time > until || time == SimTime::NEVER {
                 break;
             }
@@ -224,7 +224,7 @@ impl World {
         let Self { network, stations, slots, .. } = self;
         let Station { host, attachment, deadline, wake } = &mut stations[index];
         let asked = host.turn(network.now, event, network, attachment);
-        if asked != deadline.time() {
+        if asked != deadline.time {
             // A deadline is inserted when it is set, whenever the queue hears of it: laziness changes nothing.
             *deadline = Key::new(asked.max(network.now), network.now, network.order.draw());
             if *deadline < *wake {
