@@ -28,16 +28,20 @@ pub struct EventQueue {
 
 impl Key {
     /// The key of a slot without an event.
-    pub const NONE: Self = Self((u64::MAX as u128) << 64);
+    pub const NONE: Self = Self((NEVER as u128) << 64);
 
-    /// The key of an event at `time` that got the place `order`.
+    /// The key of an event at `time` that got the place `order`. What is later than 2^63 ps, 106 days, never happens.
+    #[inline]
     pub const fn new(time: SimTime, order: u64) -> Self {
-        Self(((time.ticks() as u128) << 64) | order as u128)
+        let ticks = if time.ticks() < NEVER { time.ticks() } else { NEVER };
+        Self(((ticks as u128) << 64) | order as u128)
     }
 
     /// When the event is due.
+    #[inline]
     pub const fn time(self) -> SimTime {
-        SimTime::from_ticks((self.0 >> 64) as u64)
+        let ticks = (self.0 >> 64) as u64;
+        if ticks < NEVER { SimTime::from_ticks(ticks) } else { SimTime::NEVER }
     }
 }
 
@@ -85,7 +89,7 @@ impl EventQueue {
             if node == 1 {
                 break;
             }
-            winner = winner.min(opponents[1 - node % 2]);
+            winner = earlier(winner, opponents[1 - node % 2]);
             node /= 2;
         }
     }
@@ -96,6 +100,22 @@ impl EventQueue {
         self.set(slot, Key::NONE);
     }
 }
+
+/// The lesser, without a branch: who wins a match is what a processor cannot predict, and a guess that fails costs more than
+/// the rest of the match. Both are below 2^127, so the sign of the difference tells. It is computed by halves because LLVM
+/// makes a branch of anything that it recognises as a choice between two pairs of words: `a.min(b)` takes twice as long.
+#[inline]
+const fn earlier(a: u128, b: u128) -> u128 {
+    let (a_low, a_high, b_low, b_high) = (a as u64, (a >> 64) as u64, b as u64, (b >> 64) as u64);
+    let difference = a_high.wrapping_sub(b_high).wrapping_sub((a_low < b_low) as u64);
+    // All ones if `a` is less.
+    let mask = (difference as i64 >> 63) as u64;
+    let (low, high) = (b_low ^ ((a_low ^ b_low) & mask), b_high ^ ((a_high ^ b_high) & mask));
+    (high as u128) << 64 | low as u128
+}
+
+/// The time of what never happens: the greatest whose sign bit is free, see [`earlier`].
+const NEVER: u64 = u64::MAX >> 1;
 
 /// A million sources; see [`Order::draw`] for the other side of the bargain.
 const SLOT_BITS: u32 = 20;
