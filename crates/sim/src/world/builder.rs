@@ -30,6 +30,7 @@ pub struct Builder {
     edges: Vec<Edge>,
     targets: Vec<Target>,
     links: Vec<Link>,
+    /// Names of links, and `workload.` names of workloads.
     names: BTreeSet<String>,
     routes: Vec<(NodeId, Address, LinkId)>,
     stations: Vec<Station>,
@@ -68,10 +69,10 @@ pub enum BuildError {
         /// Its name.
         link: String,
     },
-    /// Two links have this name.
+    /// Two links, or two workloads, have this name: random streams are named after them.
     NameTaken {
         /// The name.
-        link: String,
+        name: String,
     },
     /// A link goes from a node to itself.
     Loop {
@@ -204,8 +205,10 @@ impl Builder {
     pub fn link(&mut self, from: NodeId, to: NodeId, spec: LinkSpec) -> Result<LinkId, BuildError> {
         let ends = (self.node_name(from)?, self.node_name(to)?);
         let name = spec.name.unwrap_or_else(|| {
-            let (plain, count) = (format!("{}>{}", ends.0, ends.1), self.links.len());
-            if self.names.contains(&plain) { format!("{plain}#{count}") } else { plain }
+            // Parallel links are numbered among themselves: a link elsewhere must not change their names and so their draws.
+            let plain = format!("{}>{}", ends.0, ends.1);
+            let numbered = (2..).map(|number| format!("{plain}#{number}"));
+            std::iter::once(plain.clone()).chain(numbered).find(|name| !self.names.contains(name)).unwrap_or(plain)
         });
         if spec.rate.bits_per_second() == 0 {
             return Err(BuildError::NoRate { link: name });
@@ -231,7 +234,7 @@ impl Builder {
             return Err(BuildError::TooMany { what: "links", limit: LINKS_MAX });
         }
         if !self.names.insert(name.clone()) {
-            return Err(BuildError::NameTaken { link: name });
+            return Err(BuildError::NameTaken { name });
         }
         let id = LinkId(self.links.len() as u32);
         self.edges.push(Edge { from, to });
@@ -327,15 +330,26 @@ impl Builder {
         self.at(time, Control::Input { host, input: Input::Stop })
     }
 
-    /// Starts a host and offers it a workload for its flow `port` from `time` on.
-    pub fn workload(&mut self, time: SimTime, host: HostId, port: Port, workload: Workload) -> Result<(), BuildError> {
-        let streams = self.streams;
-        let station = self.station(host)?;
-        let outlet = station.attachment.ports.get(port.index()).ok_or_else(|| unknown(port))?;
+    /// Starts a host and offers it a workload for its flow `port` from `time` on. The name, unique among workloads, is that of
+    /// its random stream.
+    pub fn workload(
+        &mut self,
+        name: &str,
+        time: SimTime,
+        (host, port): (HostId, Port),
+        workload: Workload,
+    ) -> Result<(), BuildError> {
+        let name = format!("workload.{name}");
+        if self.station(host)?.attachment.ports.get(port.index()).is_none() {
+            return Err(unknown(port));
+        }
         if !workload.is_valid() {
             return Err(BuildError::BadWorkload { host });
         }
-        let stream = streams.stream(&format!("flow.{}.workload", outlet.leg / 2));
+        if !self.names.insert(name.clone()) {
+            return Err(BuildError::NameTaken { name });
+        }
+        let stream = self.streams.stream(&name);
         self.start(time, host)?;
         self.enter(time, Item::Workload(self.workloads.len()));
         self.workloads.push((host, Schedule::new(workload, port, stream)));
@@ -449,7 +463,7 @@ impl fmt::Display for BuildError {
         match self {
             Self::Unknown { what } => write!(f, "{what} is not part of this world: it comes from another builder"),
             Self::NoRate { link } => write!(f, "link {link} has rate zero: give it a rate"),
-            Self::NameTaken { link } => write!(f, "two links are called {link}: random streams need unique names"),
+            Self::NameTaken { name } => write!(f, "`{name}` is taken: random streams need unique names"),
             Self::Loop { link } => write!(f, "link {link} goes from a node to itself"),
             Self::BadQueue { link } => {
                 write!(f, "the queue of link {link} can hold nothing, or its thresholds are not in order")
@@ -468,6 +482,12 @@ impl fmt::Display for BuildError {
         }
     }
 }
+
+/// A world may be built here and run there.
+const _: () = {
+    const fn assert_send<T: Send>() {}
+    assert_send::<World>();
+};
 
 fn unknown(id: impl fmt::Display) -> BuildError {
     BuildError::Unknown { what: id.to_string() }

@@ -62,8 +62,8 @@ fn a_window_that_is_large_enough_fills_the_bottleneck() {
 }
 
 #[test]
-fn a_window_below_the_pipe_is_its_own_limit() {
-    // 22 packets each 100 ms, 16/3 ms and the 640/3 us of an ACK; the queue never fills.
+fn a_window_just_above_the_pipe_fills_it_without_loss() {
+    // A packet and its ACK take 100 ms and 16/3 + 16/75 ms, 19.8 packets' time.
     let mut world = super::standard::small(1);
     world.run_until(SimTime::ZERO + SimSpan::from_secs(100));
     let link = world.links().next().unwrap();
@@ -91,7 +91,7 @@ fn a_workload_starts_its_host_and_offers_on_time() {
     let mut pair = Pair::new(Timer::default(), Log::default(), [spec("1Mbit/s", "1ms")]);
     let messages =
         Messages { bytes: 100, count: Some(3), streams: 2, spacing: Spacing::Every(SimSpan::from_millis(20)) };
-    pair.net.workload(millis(5), pair.source, Port::FIRST, Workload::Messages(messages)).unwrap();
+    pair.net.workload("messages", millis(5), (pair.source, Port::FIRST), Workload::Messages(messages)).unwrap();
     let mut world = pair.net.build().unwrap();
     world.run_until(SimTime::NEVER);
     let offer = |stream, message| Input::Offer(Offer { port: Port::FIRST, stream, message, bytes: Some(100) });

@@ -6,6 +6,7 @@ mod capture;
 mod determinism;
 mod hosts;
 mod links;
+mod ns2;
 mod random;
 mod routes;
 mod standard;

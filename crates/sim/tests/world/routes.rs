@@ -109,11 +109,11 @@ fn mistakes_are_named() {
     assert_eq!(net.link(a, a, good()), Err(BuildError::Loop { link: "a>a".into() }));
     assert_eq!(net.link(a, b, good().queue(QueueSpec::Packets(0))), Err(BuildError::BadQueue { link: "a>b".into() }));
     let there = net.link(a, b, good().named("there")).unwrap();
-    assert_eq!(net.link(b, a, good().named("there")), Err(BuildError::NameTaken { link: "there".into() }));
+    assert_eq!(net.link(b, a, good().named("there")), Err(BuildError::NameTaken { name: "there".into() }));
     let (source, sink) = (net.host(a, Burst::new(1, 1)).unwrap(), net.host(b, Log::default()).unwrap());
     assert_eq!(net.flow(source, source), Err(BuildError::SameNode { node: "a".into() }));
     assert!(matches!(
-        net.workload(SimTime::ZERO, source, Port::FIRST, Workload::Bulk),
+        net.workload("bulk", SimTime::ZERO, (source, Port::FIRST), Workload::Bulk),
         Err(BuildError::Unknown { .. })
     ));
     let to = net.address(a).unwrap();

@@ -35,7 +35,7 @@ fn try_highspeed(seed: u64) -> Result<Dumbbell, BuildError> {
     Ok(Dumbbell { world: net.build()?, bottleneck })
 }
 
-/// One flow of 30 packets over 1.5 Mbit/s, 100 ms and a queue of 25.
+/// One flow over 1.5 Mbit/s, 100 ms and a queue of 25, with 22 packets: the pipe holds 19.8.
 pub(crate) fn small(seed: u64) -> World {
     try_small(seed).expect("nothing is wrong with it")
 }
