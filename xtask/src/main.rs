@@ -1,6 +1,7 @@
 //! `cargo xtask`: everything that checks, measures or generates.
 
 mod counts;
+mod generate;
 mod oracle;
 mod run;
 mod test;
@@ -24,6 +25,12 @@ enum Task {
     Test,
     /// The crate graph: who may depend on whom, and which crates stay pure.
     Tidy,
+    /// Writes the generated documents, or checks that they are up to date.
+    Generate {
+        /// Only compare, and fail if a document is stale.
+        #[arg(long)]
+        check: bool,
+    },
     /// Compares every packet of random small topologies with ns-2 (Debian's package `ns2`).
     Oracle(oracle::Options),
     /// Counts the instructions of the benchmark scenarios under callgrind and compares with CONTRIBUTING.md.
@@ -38,6 +45,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Test => test::run(),
         Task::Tidy => tidy::run(),
+        Task::Generate { check } => generate::run(check),
         Task::Oracle(options) => oracle::run(&options),
         Task::Counts { write } => counts::run(write),
     };

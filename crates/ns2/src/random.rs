@@ -1,7 +1,7 @@
 //! ns-2's default random stream: L'Ecuyer's combined multiple recursive generator MRG32k3a (Operations Research 47(1), 1999).
 //!
-//! ns-2 draws the phase of every sender's coarse clock from it (see [`crate::rtt`]), and an error model without a stream of
-//! its own draws from it too. A run that shall equal one of ns-2 needs the same numbers in the same order.
+//! ns-2 draws the phase of every sender's coarse clock from it, and an error model without a stream of its
+//! own draws from it too. A run that shall equal one of ns-2 needs the same numbers in the same order.
 
 /// The generator, at any point of its period of 2^191.
 #[derive(Clone, Debug)]

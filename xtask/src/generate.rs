@@ -1,0 +1,28 @@
+//! `cargo xtask generate`: documents made from the code, and the check that they are up to date.
+
+use std::fs;
+
+use anabranch_lab::reference::{reference_markdown, schema_json};
+
+use crate::run;
+
+pub(crate) fn run(check: bool) -> Result<(), String> {
+    let documents =
+        [("docs/reference/scenario.md", reference_markdown()), ("docs/reference/scenario.schema.json", schema_json())];
+    let mut stale = vec![];
+    for (name, text) in documents {
+        let path = run::root().join(name);
+        if check {
+            if fs::read_to_string(&path).ok().as_deref() != Some(&text) {
+                stale.push(name);
+            }
+        } else {
+            fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+    }
+    if stale.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("out of date: {}; run `cargo xtask generate`", stale.join(", ")))
+    }
+}
