@@ -5,6 +5,8 @@
 
 use crate::registry::{Row, laws};
 
+pub mod fast;
+
 laws! {
     composite,
     cubic,
