@@ -5,13 +5,15 @@
 
 use crate::registry::{Row, laws};
 
-pub mod fast;
-
 laws! {
+    anabranch,
     composite,
     cubic,
+    emfast,
+    fast,
     linux,
     reno,
+    rrfast,
     vegas,
     westwood,
 }
