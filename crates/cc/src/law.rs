@@ -6,10 +6,14 @@
 use crate::registry::{Row, laws};
 
 laws! {
+    anabranch,
     composite,
     cubic,
+    emfast,
+    fast,
     linux,
     reno,
+    rrfast,
     vegas,
     westwood,
 }

@@ -83,6 +83,12 @@ pub enum LossResponse {
         /// Key and section.
         citation: &'static str,
     },
+    /// All but those classified as random, which may leave it or shrink it: it depends on the settings or on how many there
+    /// are. The citation says who says that they may leave it.
+    MayHoldIfRandom {
+        /// Key and section.
+        citation: &'static str,
+    },
     /// A loss alone does not shrink it; the citation says who says so.
     Holds {
         /// Key and section.

@@ -1,0 +1,26 @@
+//! EMFast: FAST that refills the pipe by the ACK after fast recovery.
+//!
+//! ```text
+//! fast recovery ends:  w ← w + 1/w each ACK until the first gap between ACKs,
+//!                      then w ← min(2w, (1 − gamma) w + gamma (baseRTT/RTT · old + alpha)) each ACK
+//! ACKs come evenly:    [`super::fast`] again
+//! ```
+//!
+//! Citation: emfast-2019; fast-2006 for the law under it.
+//!
+//! Differs from the paper in: what [`super::fast::refill`] says. Streams are the transport's business.
+
+use crate::law::fast::parameters::{self, COUNT, Preset};
+use crate::law::fast::{CONDUCT, make};
+use crate::registry::{Parameter, Row};
+
+const PARAMETERS: [Parameter; COUNT] = parameters::table(&Preset { refill: "ccafr", ..Preset::FAST });
+
+pub(crate) const ROW: Row = Row {
+    name: "emfast",
+    summary: "EMFast TCP: FAST that refills the pipe after fast recovery by the ACK (CCaFR)",
+    citation: "emfast-2019, fast-2006",
+    parameters: &PARAMETERS,
+    conduct: CONDUCT,
+    make,
+};

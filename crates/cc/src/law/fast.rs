@@ -1,0 +1,242 @@
+//! FAST: keeps alpha segments in the queues of the path, read from its RTTs. One law with parts, one part a paper.
+//!
+//! ```text
+//! window:    every second round trip  w ← (1 − gamma) w + gamma (old · baseRTT/avgRTT + alpha)       window
+//! avgRTT:    avgRTT ← avgRTT + (rtt − avgRTT) · min(weight, 3/w)                                     estimator
+//! base_rtt:  the least RTT; under `reroute` until a decrease of the window does not bring RTT down   base_rtt
+//! refill:    after fast recovery the window law; under `ccafr` by the ACK until ACKs come evenly     refill
+//! loss:      halves the window; under `composite` not if it is random                                loss
+//! ```
+//!
+//! Citation: fast-2006; rrfast-2017 (`base_rtt`), emfast-2019 (`refill`), ctcp-2019 (`loss`). `fast` has none of the three,
+//! `rrfast` and `emfast` have theirs, `anabranch` has all, and every row can be set to any of them. Each part is arithmetic on
+//! floats in a module of its own, which the model of ns-2's agent calls too; each says how it differs from its paper.
+//!
+//! Differs from the paper in:
+//! * Growth below the threshold counts segments, not ACKs, and so does the handing out of increases (rfc-3465).
+//! * An increase is not cut to whole segments, so the window rests where exactly alpha segments are queued; `whole_steps` is
+//!   what ns-2's module does.
+//! * While the application, not the window, holds the sender back, the window does not grow, and shrinks only if what was
+//!   sent keeps more than alpha segments queued: what was not sent cannot queue.
+//! * Bounds, which are off but in `anabranch`: `probe_to_alpha`, `base_rise_most`, `reroute_interval`, `random_loss_most`.
+//!
+//! Limits. A late comer takes the standing queue for propagation and keeps more than its share, the golden ratio for two. What
+//! adds delay without a queue, such as jitter or a coarse clock, is taken for one. A rival that fills the queue gets it.
+
+pub mod base_rtt;
+pub mod estimator;
+pub mod loss;
+pub(crate) mod parameters;
+pub mod refill;
+pub mod window;
+
+use self::base_rtt::{Reroute, Route};
+use self::estimator::Estimator;
+use self::loss::Policy;
+use self::parameters::{COUNT, Preset, Rules};
+use self::refill::{Ccafr, Facts};
+use self::window::{Goal, Schedule, Steps};
+use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Signal};
+use crate::law::composite::Composite;
+use crate::registry::{Conduct, INITIAL_WINDOW, LossResponse, Parameter, Row, Settings};
+
+const PARAMETERS: [Parameter; COUNT] = parameters::table(&Preset::FAST);
+
+pub(crate) const ROW: Row = Row {
+    name: "fast",
+    summary: "FAST TCP: keeps alpha segments queued, by delay",
+    citation: "fast-2006",
+    parameters: &PARAMETERS,
+    conduct: CONDUCT,
+    make,
+};
+
+/// What every row of the family promises.
+pub(crate) const CONDUCT: Conduct = Conduct {
+    shrinks_above: window::WINDOW_MIN,
+    timeout_window_max: loss::WINDOW_AFTER_TIMEOUT,
+    // Under `halve`, and beyond `random_loss_most`, a random loss halves too.
+    loss: LossResponse::MayHoldIfRandom { citation: "ctcp-2019 sec. 3" },
+};
+
+/// A controller of the family.
+pub(crate) fn make(settings: &Settings) -> Box<dyn Controller> {
+    let rules = Rules::new(settings);
+    let fast = Box::new(Fast::new(settings.number(INITIAL_WINDOW.name), rules));
+    match rules.loss {
+        Policy::Halve => fast,
+        Policy::Composite => Box::new(Composite::believing(fast, rules.random_loss_most)),
+    }
+}
+
+/// The window of FAST for one path.
+#[derive(Clone, Debug)]
+pub struct Fast {
+    rules: Rules,
+    window_initial: f64,
+    /// Segments; finite, at least the lesser of [`window::WINDOW_MIN`] and the initial window.
+    window: f64,
+    estimator: Estimator,
+    /// `None` before the first ACK outside recovery.
+    schedule: Option<Schedule>,
+    steps: Steps,
+    reroute: Reroute,
+    /// When a reroute was last seen, in seconds; minus infinity if never.
+    rerouted: f64,
+    /// Reroutes so far, for the gauges.
+    reroutes: u64,
+    ccafr: Ccafr,
+    /// What was in flight when the last acknowledged segment left, for the gauges.
+    old: f64,
+}
+
+impl Fast {
+    pub(crate) fn new(window_initial: f64, rules: Rules) -> Self {
+        Self {
+            rules,
+            window_initial,
+            window: window_initial,
+            estimator: Estimator::new(),
+            schedule: None,
+            steps: Steps::new(),
+            reroute: Reroute::new(),
+            rerouted: f64::NEG_INFINITY,
+            reroutes: 0,
+            ccafr: Ccafr::new(),
+            old: 0.0,
+        }
+    }
+
+    /// An RTT sample of `rtt` seconds arrived at `now`.
+    fn measure(&mut self, path: &PathView, now: f64, rtt: f64) {
+        self.estimator.on_rtt(rtt, self.window, &self.rules.weights);
+        if let Some(rule) = &self.rules.reroute
+            && self.reroute.on_rtt(now, rtt, self.estimator.base(), rule) == Route::Longer
+            && now - self.rerouted >= self.rules.reroute_interval
+        {
+            (self.rerouted, self.reroutes) = (now, self.reroutes + 1);
+            match self.rules.reroute_keeps_average {
+                false => self.estimator.forget(),
+                true => self.estimator.forget_base(),
+            }
+            self.estimator.on_rtt(rtt, self.window, &self.rules.weights);
+        }
+        // Whatever looks like longer routes, baseRTT stays within reach of the least RTT that the path ever had.
+        if let Some(rtt_min) = path.rtt_min.filter(|rtt| !rtt.is_zero()) {
+            self.estimator.bound_base(rtt_min.as_secs_f64() * self.rules.base_rise_most);
+        }
+    }
+
+    /// The window after an ACK outside fast recovery, for a sender that fills it.
+    fn advance(&mut self, now: f64, rtt: f64, ack: &Ack) -> f64 {
+        let (base, average, old) = (self.estimator.base(), self.estimator.average(), ack.departure.flight);
+        let Rules { goal, rounds, growth, .. } = self.rules;
+        let schedule = self.schedule.get_or_insert(Schedule::new(now));
+        schedule.on_ack(now, rtt);
+        if let Some(rule) = &self.rules.ccafr {
+            let facts = Facts { window: self.window, old, acked: ack.newly_acked, rtt, base, average };
+            if let Some(window) = self.ccafr.on_ack(&facts, &goal, rule) {
+                self.steps.clear();
+                return window;
+            }
+        }
+        let has_room = !self.rules.probe_to_alpha || Goal::backlog(old, base, average) < goal.alpha;
+        if has_room && window::is_probing(base, average, self.rules.mi_threshold) {
+            self.steps.clear();
+            return self.window + ack.newly_acked;
+        }
+        let mut window = self.window;
+        if schedule.is_due(now, self.rules.update_period, rounds) && goal.is_missed(old, base, average) {
+            window = self.steps.turn_to(window, goal.target(window, old, base, average), growth);
+            schedule.on_update(now);
+            if let Some(rule) = &self.rules.reroute {
+                self.reroute.on_decrease(now, self.window, window, rtt, rule);
+            }
+        }
+        self.steps.on_ack(window, ack.newly_acked)
+    }
+}
+
+impl Controller for Fast {
+    fn on_ack(&mut self, path: &PathView, ack: &Ack) {
+        let now = ack.arrival.as_secs_f64();
+        if let Some(rule) = &self.rules.ccafr {
+            self.ccafr.on_arrival(now, rule);
+        }
+        // Neither the window nor what is known of the path moves in fast recovery.
+        if ack.phase == Phase::Recovery {
+            return;
+        }
+        let sample = ack.rtt.filter(|rtt| !rtt.is_zero()).map(|rtt| rtt.as_secs_f64());
+        if let Some(rtt) = sample {
+            self.measure(path, now, rtt);
+        }
+        if !self.estimator.is_known() {
+            return;
+        }
+        self.old = ack.departure.flight;
+        let (base, average) = (self.estimator.base(), self.estimator.average());
+        let is_limited = ack.limit == Limit::Application;
+        if is_limited && Goal::backlog(self.old, base, average) <= self.rules.goal.alpha {
+            self.steps.clear();
+            return;
+        }
+        let window = self.advance(now, sample.unwrap_or(average), ack);
+        self.window = if is_limited { window.min(self.window) } else { window };
+    }
+
+    fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
+        self.steps.clear();
+        self.ccafr.end();
+        self.window = match loss.signal {
+            Signal::Timeout => loss::time_out(self.window),
+            Signal::DupAcks | Signal::Ecn => loss::halve(self.window),
+        };
+    }
+
+    fn on_recovered(&mut self, _path: &PathView) {
+        if self.rules.ccafr.is_some() {
+            self.ccafr.begin();
+        }
+    }
+
+    fn on_restart(&mut self, _path: &PathView, restart: Restart) {
+        match restart {
+            Restart::Established | Restart::AfterTimeout => {}
+            // [rfc-5681] sec. 4.1.
+            Restart::Idle => {
+                self.steps.clear();
+                self.window = self.window.min(self.window_initial);
+            }
+            Restart::PathChanged => {
+                *self = Self { reroutes: self.reroutes, ..Self::new(self.window_initial, self.rules) };
+            }
+        }
+    }
+
+    fn window(&self) -> f64 {
+        self.window
+    }
+
+    fn gauges(&self, gauges: &mut Gauges) {
+        let (base, average) = (self.estimator.base(), self.estimator.average());
+        let is_known = self.estimator.is_known();
+        gauges.show("window", self.window);
+        gauges.show("backlog", if is_known { Goal::backlog(self.old, base, average) } else { 0.0 });
+        gauges.show("rtt_base_s", base);
+        gauges.show("rtt_average_s", average);
+        gauges.show("increase_pending", self.steps.pending());
+        if self.rules.reroute.is_some() {
+            gauges.show("reroutes", self.reroutes as f64);
+        }
+        if self.rules.ccafr.is_some() {
+            gauges.show("ipd_s", self.ccafr.ipd());
+            gauges.show("ipd_average_s", self.ccafr.ipd_average());
+            // 0 off, 1 the first series, 2 filling.
+            gauges.show("refill_mode", f64::from(self.ccafr.mode() as u8));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

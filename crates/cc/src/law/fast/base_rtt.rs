@@ -1,0 +1,135 @@
+//! When to forget baseRTT: RRFast recognises a longer route by a window decrease that does not bring the RTT down.
+//!
+//! ```text
+//! the law shrinks the window:        watch the RTT samples of the next two RTTs
+//! the least of them shows no relief: the decrease was futile
+//! enough futile ones in a row:       the route is longer; forget baseRTT and avgRTT
+//! ```
+//!
+//! Citation: rrfast-2017 sec. 4, of which the flow chart is lost.
+//!
+//! Differs from the paper in:
+//! * The paper does not say how large a decrease, how long a wait and how much relief. Taken word for word, any decrease and
+//!   any fall of the RTT, the rule fires all the time in equilibrium, where FAST shrinks by a hundredth of a segment at
+//!   a constant RTT. Three readings: [`Rule::NOT_NEAR`] ("never becomes close to the BaseRTT") is the default,
+//!   [`Rule::NO_FALL`] asks twice whether the RTT fell, [`Rule::LITERAL`] is the words.
+//! * avgRTT is forgotten with baseRTT. The paper resets baseRTT alone; avgRTT then stays below it, the law takes that for an
+//!   empty queue and fills the buffer.
+//!
+//! Limits. `NOT_NEAR` does not see a new route that is less than 1.5 times longer, and takes a queue longer than half of
+//! baseRTT for a route. A rival that fills the queue looks like a longer route to every one of them.
+
+/// When a decrease counts as futile and what follows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    /// What would have been relief.
+    pub relief: Relief,
+    /// The least decrease that is watched, as a share of the window.
+    pub decrease_least: f64,
+    /// How long to watch, in RTTs.
+    pub wait: f64,
+    /// Futile decreases in a row that make a reroute; at least one.
+    pub futile_needed: u32,
+}
+
+/// What the least RTT after a decrease must show for the decrease to have been of use.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Relief {
+    /// It is below this share of the RTT at the decrease.
+    Fall {
+        /// One or a little less.
+        below: f64,
+    },
+    /// It is at most this many times baseRTT. This must exceed 1 + (largest queueing delay)/baseRTT.
+    Near {
+        /// More than one.
+        most: f64,
+    },
+}
+
+impl Rule {
+    /// The RTT does not come near baseRTT.
+    pub const NOT_NEAR: Self =
+        Self { relief: Relief::Near { most: 1.5 }, decrease_least: 0.0, wait: 2.0, futile_needed: 1 };
+
+    /// Two decreases of a tenth, and the RTT does not fall by a fiftieth.
+    pub const NO_FALL: Self =
+        Self { relief: Relief::Fall { below: 0.98 }, decrease_least: 0.1, wait: 2.0, futile_needed: 2 };
+
+    /// Any decrease, and the RTT does not fall.
+    pub const LITERAL: Self =
+        Self { relief: Relief::Fall { below: 1.0 }, decrease_least: 0.0, wait: 2.0, futile_needed: 1 };
+}
+
+/// The watch over one path.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Reroute {
+    watch: Option<Watch>,
+    /// Futile decreases in a row.
+    futile: u32,
+}
+
+/// A decrease whose effect is awaited.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Watch {
+    /// When it ends, in seconds.
+    until: f64,
+    /// The RTT at the decrease, in seconds.
+    rtt: f64,
+    /// The least RTT since, in seconds; infinite before the first.
+    rtt_least: f64,
+}
+
+/// What an RTT sample tells about the route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// Nothing.
+    Same,
+    /// It is longer: baseRTT no longer holds.
+    Longer,
+}
+
+impl Reroute {
+    /// Nothing is watched.
+    pub const fn new() -> Self {
+        Self { watch: None, futile: 0 }
+    }
+
+    /// The law took the window from `from` to `to` segments at `now`, at an RTT of `rtt` seconds. Does nothing while another
+    /// decrease is watched: a series of them would never end.
+    pub fn on_decrease(&mut self, now: f64, from: f64, to: f64, rtt: f64, rule: &Rule) {
+        let decrease = from - to;
+        if self.watch.is_none() && decrease > 0.0 && decrease >= rule.decrease_least * from {
+            self.watch = Some(Watch { until: now + rule.wait * rtt, rtt, rtt_least: f64::INFINITY });
+        }
+    }
+
+    /// An RTT sample of `rtt` seconds arrived; `base` is baseRTT, this sample included. The first sample after the wait still
+    /// counts: it is the one that surely shows what the decrease did.
+    pub fn on_rtt(&mut self, now: f64, rtt: f64, base: f64, rule: &Rule) -> Route {
+        let Some(watch) = &mut self.watch else { return Route::Same };
+        watch.rtt_least = watch.rtt_least.min(rtt);
+        if now < watch.until {
+            return Route::Same;
+        }
+        let is_relieved = match rule.relief {
+            Relief::Fall { below } => watch.rtt_least < below * watch.rtt,
+            Relief::Near { most } => watch.rtt_least <= most * base,
+        };
+        self.watch = None;
+        self.futile = if is_relieved { 0 } else { self.futile + 1 };
+        if self.futile < rule.futile_needed {
+            return Route::Same;
+        }
+        self.futile = 0;
+        Route::Longer
+    }
+
+    /// Forgets what is watched.
+    pub fn clear(&mut self) {
+        *self = Self::new();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,289 @@
+//! What can be set of FAST and its parts, and the presets that differ in nothing but their defaults.
+
+use anabranch_units::Span;
+
+use super::base_rtt::{self, Relief};
+use super::estimator::Weights;
+use super::loss::Policy;
+use super::refill::{self, Flight, GapTest, Rtt};
+use super::window::{Goal, Growth, Rounds};
+use crate::registry::{INITIAL_WINDOW, Kind, Parameter, Settings};
+
+/// How many parameters there are.
+pub(crate) const COUNT: usize = 31;
+
+/// The defaults in which the rows of the family differ.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Preset {
+    pub(crate) base_rtt: &'static str,
+    pub(crate) refill: &'static str,
+    pub(crate) loss: &'static str,
+    pub(crate) average_weight: f64,
+    pub(crate) probe_to_alpha: bool,
+    pub(crate) base_rise_most: f64,
+    pub(crate) reroute_interval: Span,
+    pub(crate) random_loss_most: f64,
+}
+
+impl Preset {
+    /// The window law alone, without bounds that its papers do not have.
+    pub(crate) const FAST: Self = Self {
+        base_rtt: "min",
+        refill: "per_rtt",
+        loss: "halve",
+        average_weight: Weights::NS2.most,
+        probe_to_alpha: false,
+        base_rise_most: RISE_UNBOUNDED,
+        reroute_interval: Span::from_secs(0),
+        random_loss_most: 1.0,
+    };
+}
+
+/// So large a rise of baseRTT that it bounds nothing: a path of 1 ms would have come to 1000 s.
+const RISE_UNBOUNDED: f64 = 1e6;
+
+/// The table of one row.
+pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
+    [
+        INITIAL_WINDOW,
+        // FAST's value for 100 Mbit/s: 2.4 ms of queue there, 24 ms at 10 Mbit/s.
+        number("alpha", "segments to keep queued; has to fit the buffer", "segments", 20.0, 1.0, 100_000.0),
+        number(
+            "beta",
+            "more queued segments shrink the window; no dead band unless above alpha",
+            "segments",
+            20.0,
+            0.0,
+            100_000.0,
+        ),
+        number("gamma", "how much of the way to the target one update goes", "", 0.5, 0.001, 1.0),
+        span(
+            "mi_threshold",
+            "below this queueing delay the window grows by the ACK",
+            Span::from_micros(750),
+            Span::from_secs(1),
+        ),
+        switch("probe_to_alpha", "bound: growth by the ACK ends when alpha segments are queued", preset.probe_to_alpha),
+        span("update_period", "least time between two updates", Span::from_millis(10), Span::from_secs(10)),
+        switch("every_other_round", "update in every second round trip only", true),
+        switch("whole_steps", "cut increases to whole segments, as ns-2's module does", false),
+        number(
+            "average_weight",
+            "largest weight of a sample in avgRTT; 0.25 in fast-2006",
+            "",
+            preset.average_weight,
+            1e-6,
+            1.0,
+        ),
+        number(
+            "average_weight_window",
+            "largest weight of a sample in avgRTT, times the window",
+            "segments",
+            Weights::NS2.per_window,
+            0.001,
+            1000.0,
+        ),
+        choice(
+            "base_rtt",
+            "when baseRTT is forgotten: never, or when rrfast-2017 sees a longer route",
+            preset.base_rtt,
+            &["min", "reroute"],
+        ),
+        choice(
+            "reroute_rule",
+            "reroute: what makes a decrease futile; the last is the paper's words",
+            "not_near",
+            &["not_near", "no_fall", "literal"],
+        ),
+        number("reroute_near", "not_near: RTT up to this many baseRTT is near", "", 1.5, 1.001, 1000.0),
+        number(
+            "reroute_fall",
+            "no_fall: RTT below this share of that at the decrease has fallen",
+            "",
+            0.98,
+            0.001,
+            1.0,
+        ),
+        number(
+            "reroute_decrease",
+            "no_fall: least decrease that is watched, as a share of the window",
+            "",
+            0.1,
+            0.0,
+            1.0,
+        ),
+        number(
+            "reroute_count",
+            "no_fall: futile decreases in a row that make a reroute, a whole number",
+            "",
+            2.0,
+            1.0,
+            1000.0,
+        ),
+        number("reroute_wait", "reroute: how long a decrease is watched", "RTT", 2.0, 0.0, 1000.0),
+        choice("reroute_average", "reroute: what becomes of avgRTT", "restart", &["restart", "keep"]),
+        span(
+            "reroute_interval",
+            "bound: least time between two reroutes",
+            preset.reroute_interval,
+            Span::from_secs(3600),
+        ),
+        number(
+            "base_rise_most",
+            "bound: baseRTT in least RTTs of the path",
+            "",
+            preset.base_rise_most,
+            1.0,
+            RISE_UNBOUNDED,
+        ),
+        choice(
+            "refill",
+            "after fast recovery: the window law, or CCaFR of emfast-2019",
+            preset.refill,
+            &["per_rtt", "ccafr"],
+        ),
+        choice(
+            "ccafr_gapflag",
+            "ccafr: what sets gapflag, a gap (the prose) or an even IPD (the listing)",
+            "gap",
+            &["gap", "even"],
+        ),
+        number("ccafr_gap", "ccafr: an IPD of more than this many avgIPD is a gap", "", 3.0, 1.0, 1000.0),
+        number("ccafr_ipd_weight", "ccafr: weight of one IPD in avgIPD", "", 0.125, 1e-6, 1.0),
+        number(
+            "ccafr_ipd_tolerance",
+            "ccafr: how far IPD may be from avgIPD, as a share of it, to be equal",
+            "",
+            0.1,
+            0.0,
+            1.0,
+        ),
+        number(
+            "ccafr_rtt_tolerance",
+            "ccafr: how far RTT may be from avgRTT, as a share of it, to be equal",
+            "",
+            0.003,
+            0.0,
+            1.0,
+        ),
+        choice(
+            "ccafr_flight",
+            "ccafr: the window of one RTT ago, or the current one (unstable)",
+            "departure",
+            &["departure", "window"],
+        ),
+        choice("ccafr_rtt", "ccafr: the RTT of the formula", "sample", &["sample", "average"]),
+        choice(
+            "loss",
+            "what halves the window: every loss, or every loss but a random one (ctcp-2019)",
+            preset.loss,
+            &["halve", "composite"],
+        ),
+        number(
+            "random_loss_most",
+            "bound: composite believes in random losses up to this share",
+            "",
+            preset.random_loss_most,
+            0.0,
+            1.0,
+        ),
+    ]
+}
+
+/// What the parts of one controller are set to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    pub(crate) goal: Goal,
+    /// Seconds.
+    pub(crate) mi_threshold: f64,
+    pub(crate) probe_to_alpha: bool,
+    /// Seconds.
+    pub(crate) update_period: f64,
+    pub(crate) rounds: Rounds,
+    pub(crate) growth: Growth,
+    pub(crate) weights: Weights,
+    /// `None`: baseRTT is never forgotten.
+    pub(crate) reroute: Option<base_rtt::Rule>,
+    pub(crate) reroute_keeps_average: bool,
+    /// Seconds.
+    pub(crate) reroute_interval: f64,
+    pub(crate) base_rise_most: f64,
+    /// `None`: the window law refills.
+    pub(crate) ccafr: Option<refill::Rule>,
+    pub(crate) loss: Policy,
+    pub(crate) random_loss_most: f64,
+}
+
+impl Rules {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let number = |name| settings.number(name);
+        let seconds = |name| settings.span(name).as_secs_f64();
+        let rule = match settings.choice("reroute_rule") {
+            "not_near" => {
+                base_rtt::Rule { relief: Relief::Near { most: number("reroute_near") }, ..base_rtt::Rule::NOT_NEAR }
+            }
+            "no_fall" => base_rtt::Rule {
+                relief: Relief::Fall { below: number("reroute_fall") },
+                decrease_least: number("reroute_decrease"),
+                futile_needed: number("reroute_count") as u32,
+                ..base_rtt::Rule::NO_FALL
+            },
+            _ => base_rtt::Rule::LITERAL,
+        };
+        let ccafr = refill::Rule {
+            gap_test: if settings.choice("ccafr_gapflag") == "gap" { GapTest::Gap } else { GapTest::Even },
+            gap: number("ccafr_gap"),
+            ipd_weight: number("ccafr_ipd_weight"),
+            ipd_tolerance: number("ccafr_ipd_tolerance"),
+            rtt_tolerance: number("ccafr_rtt_tolerance"),
+            flight: if settings.choice("ccafr_flight") == "departure" { Flight::Departure } else { Flight::Window },
+            rtt: if settings.choice("ccafr_rtt") == "sample" { Rtt::Sample } else { Rtt::Average },
+        };
+        Self {
+            goal: Goal { alpha: number("alpha"), beta: number("beta"), gamma: number("gamma") },
+            mi_threshold: seconds("mi_threshold"),
+            probe_to_alpha: settings.switch("probe_to_alpha"),
+            update_period: seconds("update_period"),
+            rounds: if settings.switch("every_other_round") { Rounds::EverySecond } else { Rounds::All },
+            growth: if settings.switch("whole_steps") { Growth::Whole } else { Growth::Smooth },
+            weights: Weights { most: number("average_weight"), per_window: number("average_weight_window") },
+            reroute: (settings.choice("base_rtt") == "reroute")
+                .then_some(base_rtt::Rule { wait: number("reroute_wait"), ..rule }),
+            reroute_keeps_average: settings.choice("reroute_average") == "keep",
+            reroute_interval: seconds("reroute_interval"),
+            base_rise_most: number("base_rise_most"),
+            ccafr: (settings.choice("refill") == "ccafr").then_some(ccafr),
+            loss: if settings.choice("loss") == "halve" { Policy::Halve } else { Policy::Composite },
+            random_loss_most: number("random_loss_most"),
+        }
+    }
+}
+
+const fn number(
+    name: &'static str,
+    help: &'static str,
+    unit: &'static str,
+    default: f64,
+    least: f64,
+    most: f64,
+) -> Parameter {
+    Parameter { name, help, unit, kind: Kind::Number { default, least, most } }
+}
+
+/// From nothing to `most`.
+const fn span(name: &'static str, help: &'static str, default: Span, most: Span) -> Parameter {
+    Parameter { name, help, unit: "", kind: Kind::Span { default, least: Span::from_secs(0), most } }
+}
+
+const fn switch(name: &'static str, help: &'static str, default: bool) -> Parameter {
+    Parameter { name, help, unit: "", kind: Kind::Switch { default } }
+}
+
+const fn choice(
+    name: &'static str,
+    help: &'static str,
+    default: &'static str,
+    options: &'static [&'static str],
+) -> Parameter {
+    Parameter { name, help, unit: "", kind: Kind::Choice { default, options } }
+}

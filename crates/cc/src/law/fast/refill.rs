@@ -1,0 +1,247 @@
+//! CCaFR, congestion control after fast recovery: refills the pipe by the ACK until the ACKs come evenly again.
+//!
+//! ```text
+//! fast recovery ends:                  isAFRmode on, gapflag off
+//! IPD ≈ avgIPD and RTT ≈ avgRTT:       isAFRmode off
+//! gapflag off:                         w ← w + 1/w
+//! gapflag on:                          w ← min(2w, (1 − gamma) w + gamma (baseRTT/RTT · old + alpha))
+//! IPD > 3 avgIPD (a gap in the ACKs):  gapflag on, from the next ACK
+//! ```
+//!
+//! Citation: emfast-2019 sec. 3, Algorithm 1 and eq. 2.
+//!
+//! State: `Off` → `FirstSeries` (gapflag off) → `Filling` (gapflag on) → `Off`; a loss or a timeout leads to `Off`.
+//!
+//! Differs from the paper in:
+//! * gapflag is set by a gap, as the prose says ("true as the first gap between the series of acknowledgment is detected");
+//!   line 7 of the listing has IPD = avgIPD, which is the reading [`GapTest::Even`].
+//! * The equalities of line 2 are tolerances: neither ever holds exactly.
+//! * Which RTT and which window the formula uses are readings: the instantaneous RTT and the flight of one RTT ago
+//!   reproduce the paper's numbers. With the current window the loop has no delay to wait for and overshoots until packets
+//!   drop, 48 to 700 of them.
+//! * The ACK that ends the mode still adds 1/w, as the listing says when read line by line.
+
+use super::window::Goal;
+
+/// The readings of emfast-2019.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    /// What sets gapflag.
+    pub gap_test: GapTest,
+    /// How many times avgIPD a gap is longer than.
+    pub gap: f64,
+    /// The weight of one IPD in avgIPD.
+    pub ipd_weight: f64,
+    /// By how much IPD may differ from avgIPD when both are called equal, as a share of avgIPD.
+    pub ipd_tolerance: f64,
+    /// The same for RTT and avgRTT.
+    pub rtt_tolerance: f64,
+    /// Which window the formula starts from.
+    pub flight: Flight,
+    /// Which RTT the formula uses.
+    pub rtt: Rtt,
+}
+
+/// What sets gapflag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GapTest {
+    /// An IPD much longer than avgIPD: the prose.
+    Gap,
+    /// An IPD equal to avgIPD, within the tolerance: line 7 of the listing.
+    Even,
+}
+
+/// Which window the formula multiplies by baseRTT/RTT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flight {
+    /// What was in flight when the acknowledged segment left: `old_pif` of the listing.
+    Departure,
+    /// The current window: eq. 1 by its letters. Unstable.
+    Window,
+}
+
+/// Which RTT the formula divides by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rtt {
+    /// The sample: `rtt` of the listing.
+    Sample,
+    /// avgRTT.
+    Average,
+}
+
+impl Rule {
+    /// The reading that reproduces throughput, goodput and the nine round trips of emfast-2019.
+    pub const RECOMMENDED: Self = Self {
+        gap_test: GapTest::Gap,
+        gap: 3.0,
+        ipd_weight: 0.125,
+        ipd_tolerance: 0.1,
+        rtt_tolerance: 0.003,
+        flight: Flight::Departure,
+        rtt: Rtt::Sample,
+    };
+}
+
+/// What an ACK outside fast recovery tells CCaFR.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Facts {
+    /// The window before this ACK, in segments.
+    pub window: f64,
+    /// What was in flight when the acknowledged segment left, in segments.
+    pub old: f64,
+    /// Segments that it acknowledges.
+    pub acked: f64,
+    /// Its RTT in seconds; avgRTT where there is no sample.
+    pub rtt: f64,
+    /// baseRTT in seconds, this sample included.
+    pub base: f64,
+    /// avgRTT in seconds, this sample included.
+    pub average: f64,
+}
+
+/// CCaFR of one path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ccafr {
+    mode: Mode,
+    ipd: Ipd,
+}
+
+/// Where CCaFR stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// isAFRmode is off.
+    Off,
+    /// isAFRmode is on, gapflag is off: the ACKs of what was sent before the recovery.
+    FirstSeries,
+    /// Both are on.
+    Filling,
+}
+
+impl Ccafr {
+    /// Off, and no ACK seen.
+    pub const fn new() -> Self {
+        Self { mode: Mode::Off, ipd: Ipd::new() }
+    }
+
+    /// An ACK arrived at `now` seconds; all of them, also duplicates and those in fast recovery.
+    pub fn on_arrival(&mut self, now: f64, rule: &Rule) {
+        self.ipd.on_arrival(now, rule.ipd_weight);
+    }
+
+    /// Fast recovery is over. To be called after [`Self::on_arrival`] of the ACK that ended it.
+    pub fn begin(&mut self) {
+        self.mode = Mode::FirstSeries;
+    }
+
+    /// A loss or a timeout.
+    pub fn end(&mut self) {
+        self.mode = Mode::Off;
+    }
+
+    /// The window after an ACK, to be called after [`Self::on_arrival`]; `None` if the window is the law's own business.
+    pub fn on_ack(&mut self, facts: &Facts, goal: &Goal, rule: &Rule) -> Option<f64> {
+        if self.mode == Mode::Off {
+            return None;
+        }
+        // [emfast-2019] Algorithm 1, by its lines.
+        let is_even = self.ipd.is_even(rule.ipd_tolerance);
+        // 2 to 4
+        if is_even && is_close(facts.rtt, facts.average, rule.rtt_tolerance) {
+            self.mode = Mode::Off;
+        }
+        let window = match self.mode {
+            // 5
+            Mode::Filling => fill(facts, goal, rule),
+            // 6
+            Mode::Off | Mode::FirstSeries => facts.window + facts.acked / facts.window,
+        };
+        // 7
+        let is_gap = match rule.gap_test {
+            GapTest::Gap => self.ipd.is_gap(rule.gap),
+            GapTest::Even => is_even,
+        };
+        if is_gap && self.mode == Mode::FirstSeries {
+            self.mode = Mode::Filling;
+        }
+        Some(window)
+    }
+
+    /// Where it stands.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The time between the last two ACKs in seconds; infinite before the second.
+    pub fn ipd(&self) -> f64 {
+        self.ipd.latest
+    }
+
+    /// avgIPD in seconds; infinite before the second ACK.
+    pub fn ipd_average(&self) -> f64 {
+        self.ipd.average
+    }
+}
+
+impl Default for Ccafr {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The window while the pipe is filled (emfast-2019 eq. 1).
+fn fill(facts: &Facts, goal: &Goal, rule: &Rule) -> f64 {
+    let flight = match rule.flight {
+        Flight::Departure => facts.old,
+        Flight::Window => facts.window,
+    };
+    let rtt = match rule.rtt {
+        Rtt::Sample => facts.rtt,
+        Rtt::Average => facts.average,
+    };
+    goal.target(facts.window, flight, facts.base, rtt).min(2.0 * facts.window)
+}
+
+/// The delay between ACKs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Ipd {
+    /// When the last ACK arrived, in seconds; infinite before the first.
+    arrival: f64,
+    /// Seconds; infinite before the second ACK.
+    latest: f64,
+    /// Seconds; infinite before the second ACK.
+    average: f64,
+}
+
+impl Ipd {
+    const fn new() -> Self {
+        Self { arrival: f64::INFINITY, latest: f64::INFINITY, average: f64::INFINITY }
+    }
+
+    fn on_arrival(&mut self, now: f64, weight: f64) {
+        if self.arrival.is_finite() {
+            self.latest = (now - self.arrival).max(0.0);
+            self.average = if self.average.is_finite() {
+                self.average + (self.latest - self.average) * weight
+            } else {
+                self.latest
+            };
+        }
+        self.arrival = now;
+    }
+
+    fn is_even(&self, tolerance: f64) -> bool {
+        self.latest.is_finite() && is_close(self.latest, self.average, tolerance)
+    }
+
+    fn is_gap(&self, times: f64) -> bool {
+        self.latest.is_finite() && self.latest > times * self.average
+    }
+}
+
+/// Whether `value` is within a share `tolerance` of `average`.
+fn is_close(value: f64, average: f64, tolerance: f64) -> bool {
+    (value - average).abs() <= tolerance * average
+}
+
+#[cfg(test)]
+mod tests;

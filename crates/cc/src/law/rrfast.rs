@@ -1,0 +1,26 @@
+//! RRFast: FAST that recognises a longer route and forgets baseRTT then.
+//!
+//! ```text
+//! the law shrinks the window:             watch the RTT
+//! it never comes close to baseRTT again:  the route is longer, forget baseRTT and avgRTT
+//! all else:                               [`super::fast`]
+//! ```
+//!
+//! Citation: rrfast-2017; fast-2006 for the law under it.
+//!
+//! Differs from the paper in: what [`super::fast::base_rtt`] says.
+
+use crate::law::fast::parameters::{self, COUNT, Preset};
+use crate::law::fast::{CONDUCT, make};
+use crate::registry::{Parameter, Row};
+
+const PARAMETERS: [Parameter; COUNT] = parameters::table(&Preset { base_rtt: "reroute", ..Preset::FAST });
+
+pub(crate) const ROW: Row = Row {
+    name: "rrfast",
+    summary: "RRFast: FAST that recognises a longer route",
+    citation: "rrfast-2017, fast-2006",
+    parameters: &PARAMETERS,
+    conduct: CONDUCT,
+    make,
+};
