@@ -1,5 +1,6 @@
 //! What an ns-2 script sets on a sender and its sink before it starts.
 
+use anabranch_cc::law::fast::{base_rtt, refill};
 use anabranch_units::SimSpan;
 
 /// The senders of ns-2.35 that the papers used, and Composite TCP on top of SACK.
@@ -20,6 +21,71 @@ pub enum Agent {
     /// `Agent/TCP/Linux` without `select_ca`.
     Linux,
     /// `Agent/TCP/Sack1` with the loss policy of ctcp-2019.
+    Composite(CompositeOptions),
+    /// `Agent/TCP/Fast`, the CUBIN module v1.1.3, with the parts that the papers add.
+    Fast(FastOptions),
+}
+
+/// The module's variables, and the papers' parts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FastOptions {
+    /// Packets to keep queued; below that many the window is updated (`alpha_`).
+    pub alpha: f64,
+    /// So is it from that many on (`beta_`): with `beta` at or below `alpha`, always.
+    pub beta: f64,
+    /// Share of the way to the target that an update goes (`gamma_`).
+    pub gamma: f64,
+    /// Queueing delay in seconds below which the window grows by the ACK (`mi_threshold_`).
+    pub mi_threshold: f64,
+    /// Least time in seconds between two updates (`cwnd_update_period_`).
+    pub period: f64,
+    /// When baseRTT is forgotten.
+    pub base: BaseRtt,
+    /// How the window grows after a recovery.
+    pub refill: Refill,
+    /// What a loss does to the window.
+    pub loss: LossPolicy,
+}
+
+impl Default for FastOptions {
+    fn default() -> Self {
+        Self {
+            alpha: 100.0,
+            beta: 100.0,
+            gamma: 0.5,
+            mi_threshold: 0.00075,
+            period: 0.01,
+            base: BaseRtt::Min,
+            refill: Refill::PerRtt,
+            loss: LossPolicy::Halve,
+        }
+    }
+}
+
+/// When baseRTT is forgotten.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum BaseRtt {
+    /// Never.
+    Min,
+    /// When the route has become longer (rrfast-2017).
+    Reroute(base_rtt::Rule),
+}
+
+/// How the window grows after a recovery.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Refill {
+    /// As always, once in two RTTs.
+    PerRtt,
+    /// By the ACK until the path is full again (emfast-2019).
+    Ccafr(refill::Rule),
+}
+
+/// What a loss does to the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LossPolicy {
+    /// Halves it.
+    Halve,
+    /// Nothing if it is random (ctcp-2019).
     Composite(CompositeOptions),
 }
 
@@ -121,6 +187,8 @@ pub struct SenderConfig {
     pub burst_max: u32,
     /// Whether halving keeps fractions of a packet (`precisionReduce_`). On in 2.35, off in old ns.
     pub precise_halving: bool,
+    /// Whether the first packet is a bare SYN (`syn_`). If not, it carries data like the others.
+    pub syn: bool,
     /// Phase of the coarse clock, below one tick (`boot_time_`).
     pub clock_phase: SimSpan,
 }
@@ -136,6 +204,7 @@ impl SenderConfig {
             rto_min: SimSpan::from_millis(200),
             burst_max: 0,
             precise_halving: true,
+            syn: true,
             clock_phase: SimSpan::ZERO,
         }
     }
@@ -151,14 +220,14 @@ impl SenderConfig {
 
 impl Agent {
     /// How many numbers the creation of such an agent takes from ns-2's default stream: each resets its clock's phase once,
-    /// Vegas twice. The start of the simulation resets every agent once more.
+    /// Vegas and FAST twice. The start of the simulation resets every agent once more.
     pub fn draws_at_creation(&self) -> usize {
-        if matches!(self, Self::Vegas(_)) { 2 } else { 1 }
+        if matches!(self, Self::Vegas(_) | Self::Fast(_)) { 2 } else { 1 }
     }
 
     /// Whether the papers' scripts give it a sink that reports SACK blocks.
     pub fn wants_sack(&self) -> bool {
-        matches!(self, Self::Sack | Self::Fack | Self::Linux | Self::Composite(_))
+        matches!(self, Self::Sack | Self::Fack | Self::Linux | Self::Composite(_) | Self::Fast(_))
     }
 }
 

@@ -106,7 +106,7 @@ impl Core {
             recover: 0,
             duplicates: 0,
             // `syn_` and `delay_growth_`: one packet until the SYN is acknowledged. The Linux agent starts at once.
-            window: if linux { config.window_initial } else { 1.0 },
+            window: if linux || !config.syn { config.window_initial } else { 1.0 },
             inflation: 0,
             ssthresh: config.window as i32,
             last_action: LastAction::None,
@@ -129,6 +129,22 @@ impl Core {
             Some(packets) => self.produced.saturating_add(packets).min(ENDLESS),
             None => ENDLESS,
         };
+    }
+
+    /// The SYN, if there is one, takes a number of its own before the application's data.
+    pub(crate) fn produce_syn(&mut self) {
+        if self.config.syn {
+            self.produced = self.produced.saturating_add(1).min(ENDLESS);
+        }
+    }
+
+    /// Bytes on the wire of packet `seq`: a SYN is a bare header, and without one ns-2 forgets the header of packet 0.
+    pub(crate) fn size_of(&self, seq: i32) -> u32 {
+        match seq {
+            0 if self.config.syn => HEADER,
+            0 => self.config.payload,
+            _ => self.config.packet_size(),
+        }
     }
 
     /// The application stops: what was never sent is not sent any more (`advance 0`).
@@ -185,10 +201,9 @@ impl Core {
 
     /// Sends packet `seq`, new or again (`output`).
     pub(crate) fn output(&mut self, seq: i32) {
-        // A SYN is a bare header, and it precedes the application's data.
-        let size = if seq == 0 { HEADER } else { self.config.packet_size() };
+        let size = self.size_of(seq);
         if seq == 0 && self.max_seq == -1 {
-            self.produced = self.produced.saturating_add(1).min(ENDLESS);
+            self.produce_syn();
         }
         let nothing_outstanding = self.highest_ack == self.max_seq;
         self.emit(seq, size);
@@ -246,11 +261,14 @@ impl Core {
     }
 
     /// Limited transmit (RFC 3042): one new packet on the first and second duplicate ACK (`send_one`).
-    pub(crate) fn send_one(&mut self) {
-        if self.next <= self.highest_ack + self.receiver_window()
+    pub(crate) fn may_send_one(&self) -> bool {
+        self.next <= self.highest_ack + self.receiver_window()
             && self.next < self.produced
             && f64::from(self.next) <= f64::from(self.highest_ack) + self.window + f64::from(self.duplicates)
-        {
+    }
+
+    pub(crate) fn send_one(&mut self) {
+        if self.may_send_one() {
             self.output(self.next);
             self.next += 1;
         }

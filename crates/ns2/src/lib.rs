@@ -9,21 +9,23 @@
 //!
 //! * [`Sender`] and [`Sink`] are what a simulator drives: `handle`, `handle_timeout`, `poll_transmit`, `poll_timeout`.
 //! * [`config`] is what a script can set.
-//! * `reno`, `newreno`, `sack`, `fack`, `vegas`, `fast_start`, `linux` hold one agent each, `composite` the loss policy that
+//! * `reno`, `newreno`, `sack`, `fack`, `vegas`, `fast_start`, `linux`, `fast` hold one agent each, `composite` the loss policy that
 //!   ctcp-2019 puts on `sack`. The textbook laws they follow are those of `anabranch_cc`.
-//! * `core` is what they share, `rtt` its clock, `sacked` and `linux_scoreboard` the scoreboards.
+//! * `core` is what they share, `recovery` what those with SACK do, `rtt` the clock, `sacked` and `linux_scoreboard` the scoreboards.
 //! * [`random`] is ns-2's default random stream.
 
 mod composite;
 pub mod config;
 mod core;
 mod fack;
+mod fast;
 mod fast_start;
 mod linux;
 mod linux_scoreboard;
 mod newreno;
 mod packet;
 pub mod random;
+mod recovery;
 mod reno;
 mod rtt;
 mod sack;

@@ -66,6 +66,13 @@ impl Sacked {
         self.resend_from = self.resend_from.max(seq + 1);
     }
 
+    /// `from` if nothing at or before it is sacked, else the first packet after what is sacked from there on; `None` if
+    /// nothing is sacked at all (`GetNextUnacked`).
+    pub(crate) fn first_missing_from(&self, from: i32) -> Option<i32> {
+        let &(left, right) = self.blocks.iter().find(|block| block.1 >= from)?;
+        Some(if left > from { from } else { right })
+    }
+
     /// How many packets are missing between the cumulative ACK and the highest sacked packet.
     pub(crate) fn missing(&self) -> usize {
         let mut edge = self.base;

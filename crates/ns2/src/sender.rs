@@ -5,6 +5,7 @@ use anabranch_units::{SimSpan, SimTime};
 use crate::config::{Agent, SenderConfig};
 use crate::core::Core;
 use crate::fack::Fack;
+use crate::fast::Fast;
 use crate::fast_start::FastStart;
 use crate::linux::Linux;
 use crate::newreno::NewReno;
@@ -30,6 +31,7 @@ enum Variant {
     Vegas(Vegas),
     FastStart(FastStart),
     Linux(Linux),
+    Fast(Fast),
 }
 
 /// What a sender has done so far.
@@ -60,9 +62,9 @@ pub struct Gauges {
     pub window: f64,
     /// Slow start threshold in packets.
     pub ssthresh: f64,
-    /// Last RTT in whole ticks of the coarse clock.
+    /// Last RTT, of FAST as it is, of the others in whole ticks of the coarse clock.
     pub rtt: SimSpan,
-    /// Smoothed RTT in whole ticks of the coarse clock.
+    /// Smoothed RTT, of FAST its avgRTT, of the others in whole ticks of the coarse clock.
     pub rtt_smoothed: SimSpan,
     /// Least RTT, of the agents that keep one.
     pub rtt_base: Option<SimSpan>,
@@ -82,6 +84,7 @@ impl Sender {
             Agent::Vegas(options) => Variant::Vegas(Vegas::new(options, config.window)),
             Agent::FastStart => Variant::FastStart(FastStart::default()),
             Agent::Linux => Variant::Linux(Linux::new(&config)),
+            Agent::Fast(options) => Variant::Fast(Fast::new(options, config.window)),
         };
         Self { core: Core::new(config), variant }
     }
@@ -114,6 +117,7 @@ impl Sender {
             Variant::Vegas(vegas) => vegas.on_ack(core, ack),
             Variant::FastStart(fast_start) => fast_start.on_ack(core, ack),
             Variant::Linux(linux) => linux.on_ack(core, ack),
+            Variant::Fast(fast) => fast.on_ack(core, ack),
         }
     }
 
@@ -134,6 +138,7 @@ impl Sender {
             Variant::Vegas(vegas) => vegas.on_timeout(core),
             Variant::FastStart(fast_start) => fast_start.on_timeout(core),
             Variant::Linux(linux) => linux.on_timeout(core),
+            Variant::Fast(fast) => fast.on_timeout(core),
         }
     }
 
@@ -167,19 +172,32 @@ impl Sender {
         self.core.counters
     }
 
+    /// How often FAST with the rule of rrfast-2017 has recognised a longer route.
+    pub fn reroutes(&self) -> u64 {
+        match &self.variant {
+            Variant::Fast(fast) => fast.resets(),
+            _ => 0,
+        }
+    }
+
     /// Its variables now.
     pub fn gauges(&self) -> Gauges {
         let core = &self.core;
         let ticks = |ticks: i32| TICK * u64::from(ticks.max(0).unsigned_abs());
-        let rtt_base = match &self.variant {
-            Variant::Vegas(vegas) => vegas.rtt_base(),
-            _ => None,
+        let (rtt, rtt_smoothed) = (ticks(core.rtt.rtt_ticks()), ticks(core.rtt.srtt_ticks()));
+        let (rtt, rtt_smoothed, rtt_base) = match &self.variant {
+            Variant::Vegas(vegas) => (rtt, rtt_smoothed, vegas.rtt_base()),
+            Variant::Fast(fast) => {
+                let (base, average) = fast.rtts().unzip();
+                (fast.rtt().unwrap_or(rtt), average.unwrap_or(rtt_smoothed), base)
+            }
+            _ => (rtt, rtt_smoothed, None),
         };
         Gauges {
             window: core.window,
             ssthresh: f64::from(core.ssthresh),
-            rtt: ticks(core.rtt.rtt_ticks()),
-            rtt_smoothed: ticks(core.rtt.srtt_ticks()),
+            rtt,
+            rtt_smoothed,
             rtt_base,
             in_flight: core.in_flight(),
         }
@@ -194,6 +212,7 @@ impl Sender {
             Variant::Vegas(vegas) => vegas.send_much(core, burst),
             Variant::FastStart(fast_start) => fast_start.send_much(core, burst),
             Variant::Linux(linux) => linux.send_much(core, burst),
+            Variant::Fast(fast) => fast.send_much(core, burst),
         }
     }
 }

@@ -1,0 +1,416 @@
+//! `Agent/TCP/Fast`: FAST TCP as the CUBIN module v1.1.3 for ns-2 has it, and the parts that the papers add.
+//!
+//! ```text
+//! each ACK of new data:   baseRTT ← min(baseRTT, rtt);  avgRTT ← avgRTT + (rtt − avgRTT)/256
+//! avgRTT − baseRTT small: w ← w + 1
+//! every second RTT:       w ← (1 − gamma) w + gamma (old · baseRTT/avgRTT + alpha)        old: in flight when the packet left
+//! third duplicate ACK:    w ← w/2, then recovery as SACK's, in which the law rests
+//! timeout:                w ← 2
+//! ```
+//!
+//! The law is `anabranch_cc::law::fast`; here is what the module makes of it. It differs from fast-2006 in:
+//! * The SYN is a sample: it weighs 40 bytes, so baseRTT is less than any data packet can reach, and some packets count as
+//!   queued for ever. That is why a small alpha stalls below capacity.
+//! * An increase is cut to whole packets and handed out by the ACK, a decrease is applied at once: the resting window is a
+//!   band that is left two packets short of alpha when it is reached from below.
+//! * The RTT of a packet that was sent twice is avgRTT itself.
+//! * In recovery the oldest packet is resent first once it is older than two RTTs. By a slip of one it looks at the packet
+//!   *before* the hole, which was acknowledged and therefore looks very old: every recovery resends one packet that the
+//!   receiver has.
+//! * A timeout does not back off the timer, and there is no slow start.
+
+use anabranch_cc::law::fast::base_rtt::{Reroute, Route};
+use anabranch_cc::law::fast::refill::{Ccafr, Facts};
+use anabranch_cc::law::fast::window::{self, Goal};
+use anabranch_units::{SimSpan, SimTime};
+
+use crate::composite::{Composite, Verdict};
+use crate::config::{BaseRtt, FastOptions, LossPolicy, Refill};
+use crate::core::{BackOff, Core, DUPLICATES, LastAction, Reduction};
+use crate::packet::Packet;
+use crate::recovery::{Outlet, PipeRecovery, Progress};
+use crate::sacked::Sacked;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Fast {
+    options: FastOptions,
+    recovery: PipeRecovery,
+    composite: Option<Composite>,
+    sent: Flights,
+    /// Seconds; the module's times count from the first packet. `None` before the first ACK.
+    rtts: Option<Rtts>,
+    /// When the window was last updated or not to be (`cwnd_update_time`).
+    updated: f64,
+    round: Round,
+    steps: Steps,
+    ccafr: Ccafr,
+    reroute: Reroute,
+    /// Highest ACK of new data outside recovery (`last_natural_ack_number_`).
+    natural_ack: i32,
+    resets: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Rtts {
+    base: f64,
+    average: f64,
+    latest: f64,
+}
+
+/// Every second round trip, by the clock.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    began: f64,
+    is_open: bool,
+    acks: u32,
+    acks_before: u32,
+}
+
+/// The way up to a target: whole packets, spread over the ACKs of an update period (`fast_pace`).
+#[derive(Clone, Copy, Debug, Default)]
+struct Steps {
+    pending: f64,
+    /// ACKs from one step to the next, and since the last one.
+    spacing: u16,
+    since: u16,
+}
+
+/// What is remembered of each packet, by its number modulo the receiver's window.
+#[derive(Clone, Debug)]
+struct Flights {
+    places: Vec<Flight>,
+    /// Packets in flight at the last ACK (`avg_cwnd_last_RTT_`).
+    in_flight: f64,
+    average: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Flight {
+    sent: f64,
+    in_flight: f64,
+    transmissions: i32,
+}
+
+impl Flight {
+    const NONE: Self = Self { sent: -1.0, in_flight: -1.0, transmissions: 0 };
+}
+
+/// Below this baseRTT an increase is not spread over ACKs.
+const BASE_TO_SPREAD: f64 = 0.004;
+
+/// The window after a timeout (`slowstart_`).
+const WINDOW_AFTER_TIMEOUT: f64 = 2.0;
+
+impl Fast {
+    pub(crate) fn new(options: FastOptions, window: f64) -> Self {
+        let composite = match options.loss {
+            LossPolicy::Halve => None,
+            LossPolicy::Composite(options) => Some(Composite::new(options)),
+        };
+        Self {
+            options,
+            recovery: PipeRecovery::new(),
+            composite,
+            sent: Flights { places: vec![Flight::NONE; (window as usize).max(1)], in_flight: 0.0, average: 0.0 },
+            rtts: None,
+            updated: 0.0,
+            round: Round { began: 0.0, is_open: true, acks: 0, acks_before: 0 },
+            steps: Steps::default(),
+            ccafr: Ccafr::new(),
+            reroute: Reroute::new(),
+            natural_ack: -1,
+            resets: 0,
+        }
+    }
+
+    /// baseRTT and avgRTT.
+    pub(crate) fn rtts(&self) -> Option<(SimSpan, SimSpan)> {
+        self.rtts.map(|rtts| (SimSpan::from_secs_f64(rtts.base), SimSpan::from_secs_f64(rtts.average)))
+    }
+
+    /// The last RTT sample.
+    pub(crate) fn rtt(&self) -> Option<SimSpan> {
+        self.rtts.map(|rtts| SimSpan::from_secs_f64(rtts.latest))
+    }
+
+    /// How often a longer route was recognised.
+    pub(crate) fn resets(&self) -> u64 {
+        self.resets
+    }
+
+    pub(crate) fn on_ack(&mut self, core: &mut Core, ack: &Packet) {
+        let now = clock(core);
+        if self.rtts.is_none() {
+            self.rtts = Some(Rtts { base: now, average: now, latest: now });
+            self.sent.average = now;
+        }
+        if let Refill::Ccafr(rule) = &self.options.refill {
+            self.ccafr.on_arrival(now, rule);
+        }
+        if self.recovery.is_recovering() {
+            self.updated = now;
+            if self.recovery.on_ack(core, ack) == Progress::Recovered {
+                self.end_filling();
+                if matches!(self.options.refill, Refill::Ccafr(_)) {
+                    self.ccafr.begin();
+                }
+            }
+            self.send_much(core, core.config.burst_max);
+            return;
+        }
+        if ack.seq > core.last_ack {
+            self.on_new_ack(core, ack, now);
+        } else if ack.seq == core.last_ack && self.recovery.on_duplicate(core, ack) {
+            core.duplicates += 1;
+            self.on_duplicate(core);
+        }
+        if core.duplicates == 0 {
+            self.send_much(core, core.config.burst_max);
+        }
+    }
+
+    fn on_new_ack(&mut self, core: &mut Core, ack: &Packet, now: f64) {
+        if core.last_ack == 0 {
+            core.window = core.initial_window();
+        }
+        let flight = self.sent.take(self.natural_ack, ack.seq);
+        let average = self.rtts.map_or(now, |rtts| rtts.average);
+        let is_sample = core.next > ack.seq && flight.transmissions == 1 && now - flight.sent > 0.0;
+        let rtt = if is_sample { now - flight.sent } else { average };
+        if let Some(composite) = &mut self.composite {
+            composite.on_new_ack(core, ack);
+        }
+        core.new_ack(ack);
+        self.recovery.clear();
+        self.end_filling();
+        self.estimate(core, ack, rtt, now);
+        self.control(core, rtt, flight.in_flight, now);
+        self.natural_ack = ack.seq;
+    }
+
+    /// baseRTT, avgRTT and what is in flight (`fast_est`).
+    fn estimate(&mut self, core: &Core, ack: &Packet, rtt: f64, now: f64) {
+        let Some(rtts) = &mut self.rtts else { return };
+        rtts.base = rtts.base.min(rtt);
+        self.sent.in_flight = f64::from(core.next - ack.seq - core.duplicates);
+        // Written as the module writes it: in equilibrium the last bits of avgRTT count.
+        let scale = self.sent.in_flight / 3.0;
+        rtts.average = if scale > 256.0 {
+            ((scale - 1.0) * rtts.average + rtt) / scale
+        } else {
+            (rtts.average * 255.0 + rtt) / 256.0
+        };
+        rtts.latest = rtt;
+        if let BaseRtt::Reroute(rule) = &self.options.base
+            && self.reroute.on_rtt(now, rtt, rtts.base, rule) == Route::Longer
+        {
+            // avgRTT starts anew with baseRTT: below it, it would look like an empty queue for 256 samples.
+            *rtts = Rtts { base: rtt, average: rtt, latest: rtt };
+            self.resets += 1;
+        }
+        self.sent.average = rtts.average;
+    }
+
+    /// The law (`fast_cc`).
+    fn control(&mut self, core: &mut Core, rtt: f64, old: f64, now: f64) {
+        let Some(rtts) = self.rtts else { return };
+        self.round.on_ack(now, rtt);
+        let FastOptions { alpha, beta, gamma, mi_threshold, period, .. } = self.options;
+        let goal = Goal { alpha, beta, gamma };
+        if let Refill::Ccafr(rule) = &self.options.refill {
+            let facts = Facts { window: core.window, old, acked: 1.0, rtt, base: rtts.base, average: rtts.average };
+            if let Some(window) = self.ccafr.on_ack(&facts, &goal, rule) {
+                core.window = window;
+                self.updated = now;
+                return;
+            }
+        }
+        if window::is_probing(rtts.base, rtts.average, mi_threshold) {
+            core.window += 1.0;
+            self.updated = now;
+            return;
+        }
+        if now >= self.updated + period && self.round.is_open {
+            let before = core.window;
+            let target =
+                if goal.is_missed(old, rtts.base, rtts.average) { target(before, old, rtts, &goal) } else { before };
+            self.steps.pending = 0.0;
+            if target >= before && rtts.base >= BASE_TO_SPREAD {
+                self.step(core, (target - before) as i32, rtts.average);
+            } else {
+                core.window = target;
+            }
+            if let BaseRtt::Reroute(rule) = &self.options.base {
+                self.reroute.on_decrease(now, before, core.window, rtt, rule);
+            }
+            self.updated = now;
+        } else if rtts.base >= BASE_TO_SPREAD {
+            self.step(core, 0, rtts.average);
+        }
+    }
+
+    fn step(&mut self, core: &mut Core, increase: i32, average: f64) {
+        let acks_per_period = f64::from(self.round.acks_before) * self.options.period / average;
+        core.window = self.steps.on_ack(core.window, increase, acks_per_period);
+    }
+
+    fn on_duplicate(&mut self, core: &mut Core) {
+        let composite = self.composite.as_mut().filter(|_| core.duplicates >= DUPLICATES);
+        match composite.map(|composite| composite.on_duplicate(core, &self.recovery.scoreboard)) {
+            Some(Verdict::Random) => {
+                core.restart_timer_after_loss(BackOff::Keep);
+                self.resend_first(core);
+            }
+            Some(Verdict::StillRandom) => {}
+            Some(Verdict::Congestion) if core.duplicates > DUPLICATES => {
+                self.ccafr.end();
+                self.recovery.begin(core);
+                self.send_much(core, core.config.burst_max);
+            }
+            Some(Verdict::Congestion) | None => {
+                if core.duplicates == DUPLICATES {
+                    if core.highest_ack > core.recover {
+                        self.ccafr.end();
+                        self.recovery.begin(core);
+                        self.resend_first(core);
+                    }
+                } else if core.duplicates < DUPLICATES {
+                    self.send_one(core);
+                }
+            }
+        }
+    }
+
+    fn resend_first(&mut self, core: &mut Core) {
+        self.recovery.scoreboard.mark_resent(core.highest_ack + 1);
+        self.sent.output(core, core.last_ack + 1);
+    }
+
+    fn send_one(&mut self, core: &mut Core) {
+        if core.may_send_one() {
+            self.sent.output(core, core.next);
+            core.next += 1;
+        }
+    }
+
+    fn end_filling(&mut self) {
+        if let Some(composite) = &mut self.composite {
+            composite.on_recovered();
+        }
+    }
+
+    pub(crate) fn on_timeout(&mut self, core: &mut Core) {
+        self.recovery.on_timeout(core);
+        self.end_filling();
+        self.ccafr.end();
+        core.recover = core.max_seq;
+        core.last_action = LastAction::Timeout;
+        core.restart_timer_after_loss(BackOff::Keep);
+        core.go_back();
+        core.counters.timeouts += 1;
+        core.reduce(Reduction::HalveAndRestart);
+        core.window = WINDOW_AFTER_TIMEOUT;
+        self.send_much(core, core.config.burst_max);
+    }
+
+    pub(crate) fn send_much(&mut self, core: &mut Core, burst: u32) {
+        self.recovery.send_much(core, burst, &mut self.sent);
+    }
+}
+
+impl Round {
+    fn on_ack(&mut self, now: f64, rtt: f64) {
+        if self.began + rtt < now {
+            self.began = now;
+            self.acks_before = self.acks;
+            self.acks = 0;
+            self.is_open = !self.is_open;
+        }
+        self.acks += 1;
+    }
+}
+
+impl Steps {
+    /// Takes an increase of whole packets, and hands out what this ACK allows.
+    fn on_ack(&mut self, window: f64, increase: i32, acks_per_period: f64) -> f64 {
+        if increase >= 1 {
+            self.pending += f64::from(increase);
+            // The module counts in unsigned 16-bit numbers.
+            self.spacing = (acks_per_period / self.pending) as u32 as u16;
+            self.since = 1;
+        } else {
+            self.since = self.since.wrapping_add(1);
+        }
+        if self.pending <= 0.0 {
+            return window;
+        }
+        if window <= window::WINDOW_SMALL {
+            // At most a doubling.
+            let step = if window < self.pending { window } else { self.pending };
+            self.pending -= if window < self.pending { window.trunc() } else { self.pending };
+            if self.pending <= 0.0 {
+                self.spacing = 0;
+            }
+            self.since = 0;
+            return window + step;
+        }
+        if self.since >= self.spacing {
+            self.pending -= 1.0;
+            self.since = 0;
+            return window + 1.0;
+        }
+        window
+    }
+}
+
+impl Flights {
+    fn index(&self, seq: i32) -> usize {
+        seq.rem_euclid(self.places.len() as i32) as usize
+    }
+
+    /// What was remembered of `acked`; everything after `natural_ack` up to it is forgotten.
+    fn take(&mut self, natural_ack: i32, acked: i32) -> Flight {
+        let flight = self.places[self.index(acked)];
+        for seq in natural_ack + 1..=acked {
+            let index = self.index(seq);
+            self.places[index] = Flight::NONE;
+        }
+        flight
+    }
+}
+
+impl Outlet for Flights {
+    fn has_data(&self, core: &Core) -> bool {
+        core.next < core.produced
+    }
+
+    fn overdue(&self, core: &Core, scoreboard: &Sacked) -> Option<i32> {
+        let oldest = scoreboard.first_missing_from(core.last_ack)?;
+        let age = clock(core) - self.places[self.index(oldest)].sent;
+        (age > 2.0 * self.average).then_some(oldest)
+    }
+
+    fn output(&mut self, core: &mut Core, seq: i32) {
+        if seq == 0 {
+            self.places.fill(Flight::NONE);
+            core.produce_syn();
+        }
+        let index = self.index(seq);
+        let transmissions = self.places[index].transmissions + 1;
+        self.places[index] = Flight { sent: clock(core), in_flight: self.in_flight, transmissions };
+        core.emit(seq, core.size_of(seq));
+        if core.rto_deadline == SimTime::NEVER {
+            core.set_timer();
+        }
+    }
+}
+
+/// The window law in the order of the module's operations: the equilibrium is a band whose ends hang on the last bit.
+fn target(window: f64, old: f64, rtts: Rtts, goal: &Goal) -> f64 {
+    let full = old * (rtts.base / rtts.average) + goal.alpha;
+    ((1.0 - goal.gamma) * window + full * goal.gamma).max(window::WINDOW_MIN)
+}
+
+fn clock(core: &Core) -> f64 {
+    core.now.since(core.first_sent).as_secs_f64()
+}

@@ -1,0 +1,236 @@
+//! Golden runs of FAST in ns-2.35 (CUBIN module v1.1.3): ten dumbbells with one to four flows. Each change of the window must
+//! happen at the same time (the file has five decimals) with the same value (three), and the counters must be equal.
+
+#![expect(clippy::unwrap_used, reason = "in tests an error is a failure, helpers included")]
+
+use std::io::Read;
+
+use anabranch_ns2::config::{Agent, FastOptions, SenderConfig, SinkConfig};
+use anabranch_ns2::random::Mrg32k3a;
+use anabranch_ns2::{Sender, Sink, TICK};
+use anabranch_sim::traffic::{self, Cbr};
+use anabranch_sim::{Builder, ErrorSpec, LinkSpec, Ns2Sink, Ns2Source, QueueSpec};
+use anabranch_units::{Rate, SimSpan, SimTime};
+
+/// A run of the golden script, with its defaults.
+struct Dumbbell {
+    name: &'static str,
+    rate: &'static str,
+    delay: &'static str,
+    limit: u32,
+    access: &'static str,
+    /// Start in s, alpha, beta, delay of the access links in ms.
+    flows: &'static [(f64, f64, f64, u64)],
+    stop: u64,
+    payload: u32,
+    window: f64,
+    syn: bool,
+    drop: &'static [u64],
+    /// Start and stop in s, and rate, of a constant-rate flow through the bottleneck.
+    cbr: Option<(u64, u64, &'static str)>,
+    /// Highest packet sent and packets resent, of each flow; packets that the queue dropped.
+    expected: (&'static [(i32, u64)], u64),
+}
+
+const DEFAULT: Dumbbell = Dumbbell {
+    name: "",
+    rate: "10Mbit/s",
+    delay: "20ms",
+    limit: 100,
+    access: "100Mbit/s",
+    flows: &[(0.0, 20.0, 20.0, 1)],
+    stop: 60,
+    payload: 960,
+    window: 5000.0,
+    syn: true,
+    drop: &[],
+    cbr: None,
+    expected: (&[], 0),
+};
+
+#[track_caller]
+fn check(dumbbell: &Dumbbell) {
+    let mut builder = Builder::new(1);
+    let rate = |text: &str| text.parse::<Rate>().unwrap();
+    let (left, right) = (builder.node("r1"), builder.node("r2"));
+    let spec = LinkSpec::new(rate(dumbbell.rate), dumbbell.delay.parse().unwrap());
+    let spec = spec.queue(QueueSpec::Packets(dumbbell.limit));
+    let bottleneck = builder.link(left, right, spec.clone().error(ErrorSpec::List(dumbbell.drop.to_vec()))).unwrap();
+    builder.link(right, left, spec).unwrap();
+    let agents: Vec<_> = dumbbell
+        .flows
+        .iter()
+        .map(|&(_, alpha, beta, _)| Agent::Fast(FastOptions { alpha, beta, ..FastOptions::default() }))
+        .collect();
+    let mut stream = Mrg32k3a::new(Mrg32k3a::DEFAULT_SEED);
+    for agent in &agents {
+        (0..agent.draws_at_creation()).for_each(|_| _ = stream.uniform());
+    }
+    let mut sources = vec![];
+    for (index, (&(start, _, _, delay), agent)) in dumbbell.flows.iter().zip(agents).enumerate() {
+        let (source, sink) = (builder.node(format!("s{index}")), builder.node(format!("d{index}")));
+        let access =
+            LinkSpec::new(rate(dumbbell.access), SimSpan::from_millis(delay)).queue(QueueSpec::Packets(10_000));
+        builder.duplex(source, left, access.clone()).unwrap();
+        builder.duplex(right, sink, access).unwrap();
+        let clock_phase = SimSpan::from_secs_f64(stream.uniform() * TICK.as_secs_f64());
+        let config = SenderConfig {
+            payload: dumbbell.payload,
+            window: dumbbell.window,
+            syn: dumbbell.syn,
+            clock_phase,
+            ..SenderConfig::new(agent)
+        };
+        let source = builder.host(source, Ns2Source::new(Sender::new(config)).traced()).unwrap();
+        let sink = builder.host(sink, Ns2Sink::new(Sink::new(SinkConfig::for_agent(&agent)))).unwrap();
+        builder.flow(source, sink).unwrap();
+        builder.start(SimTime::ZERO + SimSpan::from_secs_f64(start), source).unwrap();
+        sources.push(source);
+    }
+    if let Some((start, stop, cbr)) = dumbbell.cbr {
+        let source = builder.host(left, Cbr::new(rate(cbr), 1000)).unwrap();
+        let sink = builder.host(right, traffic::Sink::default()).unwrap();
+        builder.flow(source, sink).unwrap();
+        builder.start(SimTime::ZERO + SimSpan::from_secs(start), source).unwrap();
+        builder.stop(SimTime::ZERO + SimSpan::from_secs(stop), source).unwrap();
+    }
+    let mut world = builder.build().unwrap();
+    // ns-2 counted the drops for the last time a tenth of a second before the end.
+    world.run_until(SimTime::ZERO + SimSpan::from_secs(dumbbell.stop) - SimSpan::from_millis(100));
+    let counts = world.link(bottleneck).counts;
+    world.run_until(SimTime::ZERO + SimSpan::from_secs(dumbbell.stop));
+    world.assert_conserved();
+
+    for (flow, golden) in windows(dumbbell.name, sources.len()).iter().enumerate() {
+        let source: &Ns2Source = world.host(sources[flow]).unwrap();
+        let mut before = f64::NAN;
+        let changes = source.rows().unwrap().iter().filter(|row| {
+            let changed = (row.gauges.window - before).abs() > 0.0 || before.is_nan();
+            before = row.gauges.window;
+            changed
+        });
+        let ours: Vec<_> = changes.map(|row| (row.time.as_secs_f64(), row.gauges.window)).collect();
+        compare(dumbbell.name, flow, golden, &ours);
+    }
+    let counters: Vec<_> = sources
+        .iter()
+        .map(|&source| {
+            let sender = world.host::<Ns2Source>(source).unwrap().sender();
+            (sender.max_seq(), sender.counters().retransmitted_packets)
+        })
+        .collect();
+    let drops = counts.drops + counts.errors;
+    assert_eq!((counters.as_slice(), drops), dumbbell.expected, "{}", dumbbell.name);
+}
+
+/// By flow: the time and the value of each change.
+fn windows(name: &str, flows: usize) -> Vec<Vec<(f64, f64)>> {
+    let path = format!("{}/tests/data/fast/{name}.window.csv.gz", env!("CARGO_MANIFEST_DIR"));
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_string(&mut text).unwrap();
+    let mut windows = vec![vec![]; flows];
+    for line in text.lines().skip(1) {
+        let fields: Vec<f64> = line.split(',').map(|field| field.parse().unwrap()).collect();
+        windows[fields[0] as usize].push((fields[1], fields[2]));
+    }
+    windows
+}
+
+/// ns-2 prints every assignment, several at one time too; we compare the value that a time ends with.
+#[track_caller]
+fn compare(name: &str, flow: usize, golden: &[(f64, f64)], ours: &[(f64, f64)]) {
+    let mut theirs: Vec<(f64, f64)> = vec![];
+    for &(time, window) in golden {
+        match theirs.last_mut() {
+            Some(last) if (last.0 - time).abs() < 5e-6 => last.1 = window,
+            _ => theirs.push((time, window)),
+        }
+    }
+    let mut kept: Vec<(f64, f64)> = vec![];
+    for (time, window) in theirs {
+        if kept.last().is_none_or(|last| (last.1 - window).abs() > 1e-9) {
+            kept.push((time, window));
+        }
+    }
+    // The first value is set when ns-2 makes the agent, here when the flow starts.
+    for (index, (their, our)) in kept.iter().zip(ours).enumerate().skip(1) {
+        let equal = (their.0 - our.0).abs() <= 1.1e-5 && (their.1 - our.1).abs() <= 1e-3;
+        assert!(equal, "{name}, flow {flow}, change {index}: ns-2 has {their:?}, we have {our:?}");
+    }
+    assert_eq!(kept.len(), ours.len(), "{name}, flow {flow}: changes of the window");
+}
+
+#[test]
+fn single() {
+    check(&Dumbbell { name: "fast_single", expected: (&[(74737, 0)], 0), ..DEFAULT });
+}
+
+#[test]
+fn single_without_syn() {
+    check(&Dumbbell { name: "fast_single_nosyn", syn: false, expected: (&[(74775, 0)], 0), ..DEFAULT });
+}
+
+#[test]
+fn late_joiner() {
+    let flows = &[(0.0, 20.0, 20.0, 1), (20.0, 20.0, 20.0, 1)];
+    let expected = (&[(54939, 0), (44828, 0)][..], 0);
+    check(&Dumbbell { name: "fast_late_joiner", flows, stop: 80, expected, ..DEFAULT });
+}
+
+#[test]
+fn three_rtts() {
+    let flows = &[(0.0, 20.0, 20.0, 1), (5.0, 20.0, 20.0, 10), (10.0, 20.0, 20.0, 40)];
+    let expected = (&[(31035, 0), (31974, 0), (36814, 0)][..], 0);
+    check(&Dumbbell { name: "fast_three_rtts", flows, stop: 80, limit: 200, expected, ..DEFAULT });
+}
+
+#[test]
+fn drops() {
+    let drop = &[3000, 3001, 9000, 20000, 20002, 20004, 20006];
+    check(&Dumbbell { name: "fast_drops", drop, expected: (&[(74487, 10)], 7), ..DEFAULT });
+}
+
+#[test]
+fn shallow_buffer() {
+    let flows = &[(0.0, 30.0, 30.0, 1)];
+    let expected = (&[(38471, 1593)][..], 1357);
+    check(&Dumbbell { name: "fast_shallow_buffer", limit: 20, flows, stop: 40, expected, ..DEFAULT });
+}
+
+#[test]
+fn dead_band() {
+    let flows = &[(0.0, 10.0, 30.0, 5), (15.0, 10.0, 30.0, 5)];
+    let expected = (&[(54612, 0), (19916, 0)][..], 0);
+    check(&Dumbbell { name: "fast_deadband", flows, expected, ..DEFAULT });
+}
+
+#[test]
+fn beside_a_constant_rate() {
+    let (flows, cbr) = (&[(0.0, 20.0, 20.0, 5)], Some((20, 40, "4Mbit/s")));
+    check(&Dumbbell { name: "fast_cbr", flows, cbr, expected: (&[(64522, 0)], 0), ..DEFAULT });
+}
+
+#[test]
+fn high_speed() {
+    let flows = &[(0.0, 200.0, 200.0, 1), (0.5, 200.0, 200.0, 1), (1.0, 200.0, 200.0, 1), (1.5, 200.0, 200.0, 1)];
+    check(&Dumbbell {
+        name: "fast_highspeed",
+        rate: "800Mbit/s",
+        delay: "48ms",
+        access: "1Gbit/s",
+        limit: 3000,
+        payload: 1460,
+        window: 20_000.0,
+        flows,
+        stop: 20,
+        expected: (&[(327_971, 0), (301_812, 0), (285_812, 0), (275_330, 0)], 0),
+        ..DEFAULT
+    });
+}
+
+#[test]
+fn tiny_alpha() {
+    let flows = &[(0.0, 3.0, 3.0, 2)];
+    let expected = (&[(12724, 0)][..], 0);
+    check(&Dumbbell { name: "fast_tiny_alpha", rate: "2Mbit/s", delay: "80ms", limit: 30, flows, expected, ..DEFAULT });
+}
