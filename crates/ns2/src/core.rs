@@ -52,6 +52,8 @@ pub(crate) enum Reduction {
 pub(crate) struct Core {
     pub(crate) config: SenderConfig,
     pub(crate) now: SimTime,
+    /// The same in seconds by ns-2's clock, if that is known: see [`Core::clock`].
+    pub(crate) float_now: Option<f64>,
     /// Next packet to send (`t_seqno_`); a timeout pulls it back.
     pub(crate) next: i32,
     /// First packet that the application has not produced (`curseq_`).
@@ -79,8 +81,8 @@ pub(crate) struct Core {
     /// Highest packet that was ever timed: none is timed twice (Karn).
     timed_max: i32,
     pub(crate) rto_deadline: SimTime,
-    /// When the first packet was sent (`firstsent_`), or the last attempt of it.
-    pub(crate) first_sent: SimTime,
+    /// When the first packet was sent (`firstsent_`), or the last attempt of it, in seconds.
+    first_sent: f64,
     window_initial: f64,
     /// First transmissions of `highest_ack + 1 ..= max_seq`.
     first_sent_at: VecDeque<SimTime>,
@@ -97,6 +99,7 @@ impl Core {
         Self {
             config,
             now: SimTime::ZERO,
+            float_now: None,
             next: 0,
             produced: 0,
             highest_ack: -1,
@@ -114,7 +117,7 @@ impl Core {
             timed: None,
             timed_max: -1,
             rto_deadline: SimTime::NEVER,
-            first_sent: SimTime::ZERO,
+            first_sent: 0.0,
             window_initial: config.window_initial,
             first_sent_at: VecDeque::new(),
             first_sent_base: 0,
@@ -246,9 +249,7 @@ impl Core {
 
     /// Sends what the window allows (`send_much` of the agents without SACK), at most `burst` packets if that is not 0.
     pub(crate) fn send_much(&mut self, burst: u32) {
-        if self.next == 0 {
-            self.first_sent = self.now;
-        }
+        self.note_first();
         let mut sent = 0;
         while self.next <= self.highest_ack + self.usable_window() && self.next < self.produced {
             self.output(self.next);
@@ -272,6 +273,23 @@ impl Core {
             self.output(self.next);
             self.next += 1;
         }
+    }
+
+    /// Before anything is sent: remembers when the first packet is.
+    pub(crate) fn note_first(&mut self) {
+        if self.next == 0 {
+            self.first_sent = self.seconds();
+        }
+    }
+
+    /// Seconds since the first packet was sent (`vegastime()`, `fasttime()`). The laws that read it compare times that are
+    /// equal on paper, so that it is computed from ns-2's own float where that is known.
+    pub(crate) fn clock(&self) -> f64 {
+        self.seconds() - self.first_sent
+    }
+
+    fn seconds(&self) -> f64 {
+        self.float_now.unwrap_or_else(|| self.now.as_secs_f64())
     }
 
     pub(crate) fn set_timer(&mut self) {

@@ -139,7 +139,7 @@ impl Fast {
     }
 
     pub(crate) fn on_ack(&mut self, core: &mut Core, ack: &Packet) {
-        let now = clock(core);
+        let now = core.clock();
         if self.rtts.is_none() {
             self.rtts = Some(Rtts { base: now, average: now, latest: now });
             self.sent.average = now;
@@ -386,7 +386,7 @@ impl Outlet for Flights {
 
     fn overdue(&self, core: &Core, scoreboard: &Sacked) -> Option<i32> {
         let oldest = scoreboard.first_missing_from(core.last_ack)?;
-        let age = clock(core) - self.places[self.index(oldest)].sent;
+        let age = core.clock() - self.places[self.index(oldest)].sent;
         (age > 2.0 * self.average).then_some(oldest)
     }
 
@@ -397,7 +397,7 @@ impl Outlet for Flights {
         }
         let index = self.index(seq);
         let transmissions = self.places[index].transmissions + 1;
-        self.places[index] = Flight { sent: clock(core), in_flight: self.in_flight, transmissions };
+        self.places[index] = Flight { sent: core.clock(), in_flight: self.in_flight, transmissions };
         core.emit(seq, core.size_of(seq));
         if core.rto_deadline == SimTime::NEVER {
             core.set_timer();
@@ -409,8 +409,4 @@ impl Outlet for Flights {
 fn target(window: f64, old: f64, rtts: Rtts, goal: &Goal) -> f64 {
     let full = old * (rtts.base / rtts.average) + goal.alpha;
     ((1.0 - goal.gamma) * window + full * goal.gamma).max(window::WINDOW_MIN)
-}
-
-fn clock(core: &Core) -> f64 {
-    core.now.since(core.first_sent).as_secs_f64()
 }

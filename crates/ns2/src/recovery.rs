@@ -104,9 +104,7 @@ impl PipeRecovery {
 
     /// Sends what window and pipe allow, at most `burst` packets if that is not 0.
     pub(crate) fn send_much(&mut self, core: &mut Core, burst: u32, outlet: &mut impl Outlet) {
-        if core.next == 0 {
-            core.first_sent = core.now;
-        }
+        core.note_first();
         let mut sent = 0;
         loop {
             let room = if self.recovering {

@@ -105,6 +105,11 @@ impl Sender {
         self.send_much(burst);
     }
 
+    /// The present in seconds by ns-2's own clock, a float; to be told before everything else, or never.
+    pub fn handle_clock(&mut self, seconds: f64) {
+        self.core.float_now = Some(seconds);
+    }
+
     /// An ACK arrived.
     pub fn handle(&mut self, now: SimTime, ack: &Packet) {
         let core = &mut self.core;

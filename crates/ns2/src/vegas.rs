@@ -84,7 +84,7 @@ impl Vegas {
     }
 
     pub(crate) fn on_ack(&mut self, core: &mut Core, ack: &Packet) {
-        let now = clock(core);
+        let now = core.clock();
         if !self.first_ack_seen {
             self.first_ack_seen = true;
             self.rtt_base = now;
@@ -256,14 +256,12 @@ impl Vegas {
         core.reduce(Reduction::HalveAndRestart);
         core.window = WINDOW_AFTER_TIMEOUT;
         self.window_deflated = 0.0;
-        self.window_changed = clock(core);
+        self.window_changed = core.clock();
         self.send_much(core, 0);
     }
 
     pub(crate) fn send_much(&mut self, core: &mut Core, burst: u32) {
-        if core.next == 0 {
-            core.first_sent = core.now;
-        }
+        core.note_first();
         let mut sent = 0;
         while core.next <= core.highest_ack + core.usable_window() && core.next < core.produced {
             self.output(core, core.next);
@@ -281,7 +279,7 @@ impl Vegas {
         }
         let index = self.index(seq);
         let (_, transmissions) = self.sent[index];
-        self.sent[index] = (clock(core), transmissions + 1);
+        self.sent[index] = (core.clock(), transmissions + 1);
         core.emit(seq, core.config.packet_size());
         if core.rto_deadline == SimTime::NEVER {
             core.set_timer();
@@ -291,8 +289,4 @@ impl Vegas {
     fn index(&self, seq: i32) -> usize {
         seq.rem_euclid(self.sent.len() as i32) as usize
     }
-}
-
-fn clock(core: &Core) -> f64 {
-    core.now.since(core.first_sent).as_secs_f64()
 }

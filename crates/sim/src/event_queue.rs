@@ -22,6 +22,8 @@ use anabranch_units::SimTime;
 pub struct Key {
     /// When the event is due.
     pub time: SimTime,
+    /// The bits of the same in seconds, in a world with ns-2's clock; 0 otherwise.
+    pub seconds: u64,
     /// When a simulator with an event for each packet would insert it.
     pub inserted: SimTime,
     /// Its place in the order of handing over.
@@ -55,13 +57,20 @@ pub struct Next {
 
 impl Key {
     /// The key of a slot without an event.
-    pub const NONE: Self = Self { time: SimTime::NEVER, inserted: SimTime::NEVER, order: u64::MAX };
+    pub const NONE: Self = Self { time: SimTime::NEVER, seconds: u64::MAX, inserted: SimTime::NEVER, order: u64::MAX };
 
     /// The key of an event at `time` that a simulator with an event for each packet would insert at `inserted`, and that got
     /// the place `order`.
     #[inline]
     pub const fn new(time: SimTime, inserted: SimTime, order: u64) -> Self {
-        Self { time, inserted, order }
+        Self { time, seconds: 0, inserted, order }
+    }
+
+    /// The same at `seconds`, by ns-2's clock. Times are not negative, so that their bits are ordered as they are.
+    #[inline]
+    #[must_use]
+    pub const fn at_seconds(self, seconds: f64) -> Self {
+        Self { seconds: seconds.to_bits(), ..self }
     }
 }
 

@@ -14,6 +14,9 @@ use crate::packet::{Body, Flight};
 
 /// Anything that sends and receives packets at a node.
 pub trait Host: Any + Send {
+    /// In a world with ns-2's clock: the present in seconds, before everything else that is told. `now` is this, rounded.
+    fn handle_clock(&mut self, _seconds: f64) {}
+
     /// A packet arrived.
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>);
 
@@ -101,6 +104,10 @@ impl From<anabranch_ns2::Packet> for Transmit {
 
 /// A host that was chosen at run time.
 impl<H: Host + ?Sized> Host for Box<H> {
+    fn handle_clock(&mut self, seconds: f64) {
+        (**self).handle_clock(seconds);
+    }
+
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
         (**self).handle(now, arrival);
     }
@@ -145,6 +152,9 @@ pub(crate) struct Landing {
 
 impl<H: Host> Turn for H {
     fn turn(&mut self, now: SimTime, event: Event, network: &mut Network, attachment: &Attachment) -> SimTime {
+        if network.has_float_clock {
+            self.handle_clock(network.moment.seconds);
+        }
         match event {
             Event::Arrival(Landing { flight, link, port }) => {
                 let (size, flow, address) = (flight.size(), FlowId(flight.flow()), flight.to());

@@ -33,6 +33,7 @@
 //! * `network` moves packets between hosts: `route` says where to, `link` how. A link is `error_model`s in front of a `queue`,
 //!   a `link::transmitter`, and a `link::pipe` in which packets fly.
 //! * `probe` looks on: it counts; `trace` and `pcap` write down.
+//! * `float_clock` keeps time as ns-2 does, where a world is to agree with it to the last bit.
 //! * `packet`, `event_queue`, `rng`, `run_hash`, `id` know nothing of the rest.
 //!
 //! # What it promises
@@ -56,6 +57,7 @@
 mod agenda;
 mod error_model;
 mod event_queue;
+mod float_clock;
 mod host;
 mod id;
 mod link;

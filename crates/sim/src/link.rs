@@ -18,6 +18,8 @@ use anabranch_units::{Rate, SimSpan, SimTime};
 
 use crate::error_model::ErrorModel;
 use crate::event_queue::{Key, Order};
+use crate::float_clock::{self, FloatLink, FloatPassage};
+use crate::network::Moment;
 use crate::id::{FlowId, NodeId};
 use crate::packet::Flight;
 use crate::queue::{Admission, Backlog, CoDel};
@@ -106,6 +108,8 @@ pub(crate) struct Link {
     flows: FlowCounts,
     delivered_bytes: u64,
     occupancy: Occupancy,
+    /// In a world with ns-2's clock.
+    float: Option<Box<FloatLink>>,
 }
 
 /// The two kinds of [`crate::queue`].
@@ -130,6 +134,14 @@ impl Link {
             flows: FlowCounts::default(),
             delivered_bytes: 0,
             occupancy: Occupancy::default(),
+            float: None,
+        }
+    }
+
+    /// Keeps time as ns-2 does, unless the queue is managed.
+    pub(crate) fn use_float_clock(&mut self) {
+        if !self.is_managed() {
+            self.float = Some(Box::new(FloatLink::new(self.transmitter.rate(), self.delay)));
         }
     }
 
@@ -147,9 +159,10 @@ impl Link {
         matches!(self.queue, Queue::Managed(_))
     }
 
-    /// A packet comes to the entrance, in an event that was inserted at `inserted`.
+    /// A packet comes to the entrance.
     #[inline]
-    pub(crate) fn offer(&mut self, now: SimTime, inserted: SimTime, flight: Flight, order: &mut Order) -> Offered {
+    pub(crate) fn offer(&mut self, moment: &Moment, flight: Flight, order: &mut Order) -> Offered {
+        let now = moment.now;
         let counts = self.flows.of(flight.flow());
         counts.offered += 1;
         counts.offered_bytes += u64::from(flight.size());
@@ -173,10 +186,12 @@ impl Link {
                 return Offered::Stored { is_free: queue.len() == 1 && free_at <= now };
             }
         };
-        if free_at < now {
+        if let Some(float) = &mut self.float {
+            self.pipe.depart_first(float.departed(moment.seconds, moment.inserted.as_secs_f64()));
+        } else if free_at < now {
             self.pipe.depart_all();
         } else {
-            self.pipe.depart_until(now.saturating_add(self.delay), inserted);
+            self.pipe.depart_until(now.saturating_add(self.delay), moment.inserted);
         }
         let (packets, bytes, in_service) = self.pipe.present();
         let backlog = if packets == 0 {
@@ -188,6 +203,10 @@ impl Link {
             counts.drops += 1;
             return Offered::Dropped(DropReason::Queue);
         }
+        if let Some(float) = &mut self.float {
+            let passage = float.send(moment.seconds, flight.size());
+            return self.launch_float(moment, flight, passage, order);
+        }
         let start = self.transmitter.send(now, flight.size());
         self.occupancy.will_wait(start.since(now));
         match self.launch(flight, start, order) {
@@ -196,12 +215,30 @@ impl Link {
         }
     }
 
+    /// The same as [`Link::launch`] by ns-2's clock.
+    fn launch_float(&mut self, moment: &Moment, flight: Flight, passage: FloatPassage, order: &mut Order) -> Offered {
+        let (starts_at, arrives_at) = (float_clock::ticks(passage.starts_at), float_clock::ticks(passage.arrives_at));
+        self.occupancy.will_wait(starts_at.since(moment.now));
+        let order = order.draw();
+        let is_first = self.pipe.is_empty();
+        self.pipe.push(Passage { arrives_at, starts_at, order, flight });
+        if is_first {
+            Offered::First(Key::new(arrives_at, starts_at, order).at_seconds(passage.arrives_at))
+        } else {
+            Offered::Behind
+        }
+    }
+
     /// The packet whose arrival was the link's event, and the link's next event.
     #[inline]
     pub(crate) fn arrive(&mut self) -> (Flight, Key) {
         let flight = self.pipe.pop();
         self.delivered_bytes += u64::from(flight.size());
-        (flight, self.pipe.first().map_or(Key::NONE, |next| Key::new(next.arrives_at, next.starts_at, next.order)))
+        let next = self.pipe.first().map_or(Key::NONE, |next| Key::new(next.arrives_at, next.starts_at, next.order));
+        match self.float.as_mut().and_then(|float| float.arrive()) {
+            Some(passage) => (flight, next.at_seconds(passage.arrives_at)),
+            None => (flight, next),
+        }
     }
 
     /// The transmitter of a managed queue is free. What the queue throws away goes to `dropped`.

@@ -15,9 +15,7 @@ use crate::run_hash::RunHash;
 pub const HOPS_MAX: u16 = 64;
 
 pub(crate) struct Network {
-    pub(crate) now: SimTime,
-    /// When the present event was inserted.
-    pub(crate) inserted: SimTime,
+    pub(crate) moment: Moment,
     pub(crate) hash: RunHash,
     /// Slots: a link's next arrival each, then the managed transmitters; then those of the world.
     pub(crate) queue: EventQueue,
@@ -30,8 +28,20 @@ pub(crate) struct Network {
     pub(crate) observers: Vec<Box<dyn Observer>>,
     /// Packets lost between links, for want of a route or in a loop.
     pub(crate) strays: u64,
+    /// Whether time is kept as ns-2 does.
+    pub(crate) has_float_clock: bool,
     /// A list that is empty between events, kept for its room.
     dropped: Vec<Flight>,
+}
+
+/// The present event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub(crate) now: SimTime,
+    /// The same in seconds, in a world with ns-2's clock.
+    pub(crate) seconds: f64,
+    /// When it was inserted.
+    pub(crate) inserted: SimTime,
 }
 
 /// How a host is attached to the network.
@@ -58,14 +68,14 @@ pub(crate) struct Parts {
     pub(crate) managed: Vec<LinkId>,
     pub(crate) routes: Routes,
     pub(crate) observers: Vec<Box<dyn Observer>>,
+    pub(crate) has_float_clock: bool,
 }
 
 impl Network {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { hash, queue, order, links, managed, routes, observers } = parts;
+        let Parts { hash, queue, order, links, managed, routes, observers, has_float_clock } = parts;
         Self {
-            now: SimTime::ZERO,
-            inserted: SimTime::ZERO,
+            moment: Moment { now: SimTime::ZERO, seconds: 0.0, inserted: SimTime::ZERO },
             hash,
             queue,
             order,
@@ -75,6 +85,7 @@ impl Network {
             slab: Slab::default(),
             observers,
             strays: 0,
+            has_float_clock,
             dropped: Vec::new(),
         }
     }
@@ -90,7 +101,7 @@ impl Network {
             self.observe(index, Happening::Received, flight);
         }
         if hop == HERE {
-            self.hash.fold(self.now.ticks());
+            self.hash.fold(self.moment.now.ticks());
             self.hash.fold(u64::from(flight.leg()) << 32 | u64::from(flight.size()));
             self.hash.fold(self.slab.body(flight.handle()).seq() as u64);
             return Some(flight);
@@ -131,7 +142,7 @@ impl Network {
         let index = self.managed[place].index();
         let slot = self.links.len() + place;
         let mut dropped = std::mem::take(&mut self.dropped);
-        let served = self.links[index].serve(self.now, &mut self.order, &mut dropped);
+        let served = self.links[index].serve(self.moment.now, &mut self.order, &mut dropped);
         if let Some(key) = served.arrival {
             self.queue.set(index, key);
         }
@@ -160,7 +171,7 @@ impl Network {
     pub(crate) fn assert_conserved(&self) {
         let mut inside = 0;
         for link in &self.links {
-            let LinkReport { counts, delivered, waiting, flying, .. } = link.report(self.now);
+            let LinkReport { counts, delivered, waiting, flying, .. } = link.report(self.moment.now);
             let gone = counts.errors + counts.drops + delivered;
             assert_eq!(counts.offered, gone + waiting + flying, "{}: offered = lost + delivered + inside", link.name);
             inside += waiting + flying;
@@ -172,7 +183,7 @@ impl Network {
     #[inline(never)]
     fn forward(&mut self, index: usize, flight: Flight) {
         let link = &mut self.links[index];
-        let offered = link.offer(self.now, self.inserted, flight, &mut self.order);
+        let offered = link.offer(&self.moment, flight, &mut self.order);
         if !link.observers.is_empty() {
             let happening = match offered {
                 Offered::Dropped(reason) => Happening::Dropped(reason),
@@ -209,7 +220,7 @@ impl Network {
 
     /// A packet is no more.
     fn forget(&mut self, index: usize, reason: DropReason, flight: Flight) {
-        self.hash.fold(self.now.ticks() ^ 1 << 63);
+        self.hash.fold(self.moment.now.ticks() ^ 1 << 63);
         self.hash.fold(u64::from(flight.leg()) << 32 | (index as u64) << 2 | reason as u64);
         self.hash.fold(self.slab.body(flight.handle()).seq() as u64);
         self.slab.release(flight.handle());
@@ -218,7 +229,7 @@ impl Network {
     #[cold]
     fn observe(&mut self, index: usize, happening: Happening, flight: Flight) {
         let event = PacketEvent {
-            time: self.now,
+            time: self.moment.now,
             happening,
             link: LinkId(index as u32),
             flow: FlowId(flight.flow()),

@@ -66,6 +66,10 @@ impl Ns2Sink {
 }
 
 impl Host for Ns2Source {
+    fn handle_clock(&mut self, seconds: f64) {
+        self.sender.handle_clock(seconds);
+    }
+
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
         if let Body::Ns2(packet) = arrival.body {
             self.sender.handle(now, packet);

@@ -13,7 +13,7 @@ use crate::event_queue::{Key, Next};
 use crate::host::{Event, Host, Input, Landing, Turn};
 use crate::id::{FlowId, HostId, LinkId, Port};
 use crate::link::{Counts, LinkReport};
-use crate::network::{Attachment, Network};
+use crate::network::{Attachment, Moment, Network};
 use crate::probe::{Observer, ObserverId, QueueArea, QueueSamples};
 use crate::rng::Substreams;
 use crate::route::NO_WAY;
@@ -65,13 +65,12 @@ impl World {
     /// Does everything that happens until `until`, and what happens exactly then. Running in several steps changes nothing.
     pub fn run_until(&mut self, until: SimTime) {
         loop {
-            let Next { key: Key { time, inserted, .. }, slot } = self.network.queue.next();
+            let Next { key: Key { time, seconds, inserted, .. }, slot } = self.network.queue.next();
             if time > until || time == SimTime::NEVER {
                 break;
             }
-            debug_assert!(time >= self.network.now, "time does not go back");
-            self.network.now = time;
-            self.network.inserted = inserted;
+            debug_assert!(time >= self.network.moment.now, "time does not go back");
+            self.network.moment = Moment { now: time, seconds: f64::from_bits(seconds), inserted };
             self.events += 1;
             if slot < self.slots.transmitters {
                 self.arrive(slot);
@@ -84,7 +83,7 @@ impl World {
             }
         }
         if until != SimTime::NEVER {
-            self.network.now = self.network.now.max(until);
+            self.network.moment.now = self.network.moment.now.max(until);
         }
     }
 
@@ -106,7 +105,7 @@ impl World {
 
     /// The present.
     pub fn now(&self) -> SimTime {
-        self.network.now
+        self.network.moment.now
     }
 
     /// The seed of all randomness.
@@ -146,7 +145,7 @@ impl World {
 
     /// What happened on a link.
     pub fn link(&self, link: LinkId) -> LinkReport {
-        self.network.links[link.index()].report(self.network.now)
+        self.network.links[link.index()].report(self.network.moment.now)
     }
 
     /// What happened on a link to one flow.
@@ -156,12 +155,12 @@ impl World {
 
     /// Packets that wait for a link's transmitter now.
     pub fn waiting(&self, link: LinkId) -> u64 {
-        self.network.links[link.index()].waiting(self.network.now)
+        self.network.links[link.index()].waiting(self.network.moment.now)
     }
 
     /// How much waiting a link's queue has seen until now.
     pub fn queue_area(&self, link: LinkId) -> QueueArea {
-        QueueArea { time: self.network.now, area: self.network.links[link.index()].occupancy(self.network.now) }
+        QueueArea { time: self.network.moment.now, area: self.network.links[link.index()].occupancy(self.network.moment.now) }
     }
 
     /// The samples of a queue that [`Builder::sample_queue`] asked for, in the order of asking.
@@ -223,10 +222,15 @@ impl World {
     fn turn(&mut self, index: usize, event: Event) {
         let Self { network, stations, slots, .. } = self;
         let Station { host, attachment, deadline, wake } = &mut stations[index];
-        let asked = host.turn(network.now, event, network, attachment);
+        let asked = host.turn(network.moment.now, event, network, attachment);
         if asked != deadline.time {
             // A deadline is inserted when it is set, whenever the queue hears of it: laziness changes nothing.
-            *deadline = Key::new(asked.max(network.now), network.now, network.order.draw());
+            let now = network.moment.now;
+            *deadline = Key::new(asked.max(now), now, network.order.draw());
+            if network.has_float_clock && asked != SimTime::NEVER {
+                // ns-2 adds the span to its clock.
+                *deadline = deadline.at_seconds(network.moment.seconds + asked.since(now).as_secs_f64());
+            }
             if *deadline < *wake {
                 *wake = *deadline;
                 network.queue.set(slots.hosts + index, *deadline);
@@ -248,7 +252,7 @@ impl World {
                 let (host, schedule) = &mut self.workloads[index];
                 let (host, (offer, next)) = (*host, schedule.next());
                 if let Some(span) = next {
-                    self.enter(self.network.now.saturating_add(span), Item::Workload(index));
+                    self.enter(self.network.moment.now.saturating_add(span), Item::Workload(index));
                 }
                 if let Some(offer) = offer {
                     self.turn(host.index(), Event::Input(Input::Offer(offer)));
@@ -256,10 +260,10 @@ impl World {
             }
             Some(Item::Sample(index)) => {
                 let samples = &mut self.samples[index];
-                let waiting = self.network.links[samples.link.index()].waiting(self.network.now);
+                let waiting = self.network.links[samples.link.index()].waiting(self.network.moment.now);
                 samples.lengths.push(waiting as u32);
                 if samples.lengths.len() < QueueSamples::SAMPLES_MAX {
-                    let next = self.network.now.saturating_add(samples.every);
+                    let next = self.network.moment.now.saturating_add(samples.every);
                     self.enter(next, Item::Sample(index));
                 }
             }
@@ -267,8 +271,9 @@ impl World {
     }
 
     fn enter(&mut self, at: SimTime, item: Item) {
-        let Network { now, order, .. } = &mut self.network;
-        self.agenda.insert(Key::new(at.max(*now), *now, order.draw()), item);
+        let Network { moment: Moment { now, .. }, order, .. } = &mut self.network;
+        let at = at.max(*now);
+        self.agenda.insert(Key::new(at, *now, order.draw()).at_seconds(at.as_secs_f64()), item);
         self.network.queue.set(self.slots.agenda, self.agenda.next());
     }
 }

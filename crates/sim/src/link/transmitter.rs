@@ -34,6 +34,11 @@ impl Transmitter {
         Self { rate, free_at: SimTime::ZERO, rest: 0, last: [none; 2] }
     }
 
+    /// How fast it sends.
+    pub(crate) fn rate(&self) -> Rate {
+        Rate::from_bits_per_second(self.rate)
+    }
+
     /// When it has sent what it was given.
     #[inline]
     pub(crate) fn free_at(&self) -> SimTime {

@@ -39,6 +39,7 @@ pub struct Builder {
     workloads: Vec<(HostId, Schedule)>,
     samples: Vec<QueueSamples>,
     observers: Vec<Box<dyn Observer>>,
+    has_float_clock: bool,
 }
 
 /// What a link is like, in one direction.
@@ -173,7 +174,13 @@ impl Builder {
             workloads: Vec::new(),
             samples: Vec::new(),
             observers: Vec::new(),
+            has_float_clock: false,
         }
+    }
+
+    /// Keeps time as ns-2 does, in doubles: for comparisons with it to the last bit. It costs some speed.
+    pub fn ns2_clock(&mut self) {
+        self.has_float_clock = true;
     }
 
     /// The random stream called `name`, for a host that draws.
@@ -412,6 +419,9 @@ impl Builder {
         for link in &mut links {
             link.row = routes.row(link.to);
         }
+        if self.has_float_clock {
+            links.iter_mut().for_each(Link::use_float_clock);
+        }
         let managed: Vec<_> =
             (0..).map(LinkId).zip(&links).filter(|(_, link)| link.is_managed()).map(|(id, _)| id).collect();
         let transmitters = links.len();
@@ -420,13 +430,14 @@ impl Builder {
         let mut queue = EventQueue::new(slots.agenda + 1);
         queue.set(slots.agenda, agenda.next());
         let (hash, observers) = (RunHash::new(streams.seed()), self.observers);
-        let network = Network::new(Parts { hash, queue, order, links, managed, routes, observers });
+        let has_float_clock = self.has_float_clock;
+        let network = Network::new(Parts { hash, queue, order, links, managed, routes, observers, has_float_clock });
         let samples = self.samples;
         Ok(World { streams, events: 0, network, slots, stations, ends, agenda, workloads, samples })
     }
 
     fn enter(&mut self, at: SimTime, item: Item) {
-        self.agenda.insert(Key::new(at, SimTime::ZERO, self.order.draw()), item);
+        self.agenda.insert(Key::new(at, SimTime::ZERO, self.order.draw()).at_seconds(at.as_secs_f64()), item);
     }
 
     fn target(&mut self, node: NodeId, through: Option<LinkId>) -> Address {
