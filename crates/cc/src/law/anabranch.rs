@@ -27,12 +27,15 @@ use crate::registry::{Parameter, Row};
 
 const PARAMETERS: [Parameter; COUNT] = parameters::table(&Preset {
     base_rtt: "reroute",
+    reroute_rule: "both",
+    reroute_count: 1.0,
     refill: "ccafr",
     loss: "composite",
     average_weight: crate::law::fast::estimator::Weights::PAPER.most,
-    probe_to_alpha: true,
-    base_rise_most: 4.0,
+    probe_queued_most: 0.5,
+    base_rise_most: 10.0,
     reroute_interval: Span::from_secs(10),
+    probe_in_refill: true,
     random_loss_most: 0.05,
 });
 
