@@ -13,6 +13,7 @@
 //! * It works on any law, not on SACK TCP alone; the parameter `base` says which.
 //! * A second loss while a random one is being repaired goes to the base law as soon as the driver reports it: the paper's
 //!   "second gap in the same window". Whether a driver looks again is its reading.
+//! * [`Composite::believing`] puts an end to it where too many losses seem random. The row `composite` has no such bound.
 
 use anabranch_units::Rate;
 
@@ -96,7 +97,7 @@ struct Belief {
 
 impl Belief {
     /// The weight of one interval. At 1 % random loss the smoothed interval then stays far from the 19 that are 5 %, and a
-    /// policer that begins to take a tenth is recognised within twenty drops.
+    /// policer that begins to take a tenth is recognised within thirty episodes.
     const WEIGHT: f64 = 0.125;
 
     /// No interval counts for more than this many of the least one, so that a long clean time does not outweigh the present.

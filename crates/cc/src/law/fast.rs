@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Citation: fast-2006; rrfast-2017 (`base_rtt`), emfast-2019 (`refill`), ctcp-2019 (`loss`). `fast` has none of the three,
-//! `rrfast` and `emfast` have theirs, `anabranch` has all, and every row can be set to any of them. Each part is arithmetic on
+//! `rrfast` and `emfast` have theirs, [`super::anabranch`] has all, and every row can be set to any of them. Each part is arithmetic on
 //! floats in a module of its own, which the model of ns-2's agent calls too; each says how it differs from its paper.
 //!
 //! Differs from the paper in:

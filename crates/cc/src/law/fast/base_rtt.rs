@@ -11,13 +11,15 @@
 //! Differs from the paper in:
 //! * The paper does not say how large a decrease, how long a wait and how much relief. Taken word for word, any decrease and
 //!   any fall of the RTT, the rule fires all the time in equilibrium, where FAST shrinks by a hundredth of a segment at
-//!   a constant RTT. Three readings: [`Rule::NOT_NEAR`] ("never becomes close to the BaseRTT") is the default,
-//!   [`Rule::NO_FALL`] asks twice whether the RTT fell, [`Rule::LITERAL`] is the words.
+//!   a constant RTT. The readings: [`Rule::NOT_NEAR`] ("never becomes close to the BaseRTT") is the default and the best in the
+//!   paper's setting, [`Rule::NO_FALL`] asks twice whether the RTT fell, [`Rule::LITERAL`] is the words. [`Rule::BOTH`] is
+//!   ours, for paths that are not the paper's.
 //! * avgRTT is forgotten with baseRTT. The paper resets baseRTT alone; avgRTT then stays below it, the law takes that for an
 //!   empty queue and fills the buffer.
 //!
 //! Limits. `NOT_NEAR` does not see a new route that is less than 1.5 times longer, and takes a queue longer than half of
-//! baseRTT for a route. A rival that fills the queue looks like a longer route to every one of them.
+//! baseRTT for a route. `BOTH` misses a route whose added delay comes while the flow's own queue drains. A rival that fills the
+//! queue looks like a longer route to every one of them.
 
 /// When a decrease counts as futile and what follows.
 #[derive(Clone, Copy, Debug, PartialEq)]

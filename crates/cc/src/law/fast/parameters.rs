@@ -71,7 +71,7 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
         ),
         number(
             "probe_queued_most",
-            "bound: growth by the ACK ends when this share of alpha is queued",
+            "bound: growth by the ACK ends when so many alpha are queued; 1000000 is none",
             "",
             preset.probe_queued_most,
             0.0,
@@ -141,7 +141,14 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
             preset.reroute_interval,
             Span::from_secs(3600),
         ),
-        number("base_rise_most", "bound: baseRTT in least RTTs of the path", "", preset.base_rise_most, 1.0, UNBOUNDED),
+        number(
+            "base_rise_most",
+            "bound: baseRTT in least RTTs of the path; 1000000 is none",
+            "",
+            preset.base_rise_most,
+            1.0,
+            UNBOUNDED,
+        ),
         choice(
             "refill",
             "after fast recovery: the window law, or CCaFR of emfast-2019",
