@@ -1,5 +1,7 @@
 //! A flow for tests: a controller, a clock and the bookkeeping that a transport would do, so that a test reads as a dialogue.
 
+pub(crate) mod bottleneck;
+
 use anabranch_units::{Bytes, Span, Time};
 
 use crate::controller::{

@@ -2,22 +2,27 @@
 //!
 //! ```text
 //! window:    FAST, with the averaging of fast-2006
-//! base_rtt:  reroute; baseRTT at most 4 times the least RTT of the path, 10 s between two reroutes
-//! refill:    CCaFR
+//! base_rtt:  reroute when RTT neither falls nor comes near; baseRTT at most 10 least RTTs of the path, 10 s between two
+//! refill:    CCaFR, but growth by the ACK as soon as the queue is empty
 //! loss:      composite, as long as no more than 5 % of the segments are lost at random
-//! probing:   ends when alpha segments are queued, however little delay they are
+//! probing:   growth by the ACK ends when half of alpha is queued, however little delay that is
 //! ```
 //!
 //! Citation: fast-2006, rrfast-2017, emfast-2019, ctcp-2019.
 //!
 //! Differs from the papers in:
-//! * They were never put together. The parts do not meet: a random loss is no fast recovery and so no refill; a refill is no
-//!   decrease that the reroute rule would watch.
-//! * avgRTT has the weight of fast-2006, a round trip's, not that of ns-2's module: a queue is seen when it is there.
-//! * The bounds. A rival that fills the queue looks like a longer route: four times the least RTT is as far as it can drive
-//!   baseRTT, and 10 s slow that down. Where alpha segments are less than `mi_threshold`, beyond 320 Mbit/s for the defaults,
-//!   FAST would probe until the threshold is queued. A policer drops singly without delay, which the classifier calls random:
-//!   no link worth using loses 5 %.
+//! * They were never put together. The parts hardly meet: a random loss is no fast recovery and so no refill; what a loss or
+//!   a refill takes from the window is no decrease that the reroute rule watches.
+//! * avgRTT has the weight of fast-2006, a round trip's, not that of ns-2's module: a queue is seen when it is there. CCaFR
+//!   then ends sooner, as avgRTT equals the RTT of an empty path at once; growth by the ACK does the rest.
+//! * Probing. Where alpha segments are less than `mi_threshold`, beyond 320 Mbit/s for the defaults, FAST doubles whenever the
+//!   queue gets short, at rest too: on 50,000 segments/s and 20 ms the queue goes back and forth between 0 and 1300 segments.
+//!   With the bound it stands at alpha.
+//! * Reroutes. Where alpha segments take longer than half of baseRTT, the RTT is never near baseRTT; so the window must have
+//!   fallen by a tenth, and the RTT not by a fiftieth. A rival that fills the queue still looks like a longer route: ten
+//!   times the least RTT is as far as it can drive baseRTT, and 10 s slow that down. The price: a route that is more than ten
+//!   times longer is not filled, nor is one whose added delay hides behind the flow's own queue.
+//! * Random loss. A policer drops singly and without delay, which the classifier calls random: no link worth using loses 5 %.
 
 use anabranch_units::Span;
 
@@ -27,12 +32,15 @@ use crate::registry::{Parameter, Row};
 
 const PARAMETERS: [Parameter; COUNT] = parameters::table(&Preset {
     base_rtt: "reroute",
+    reroute_rule: "both",
+    reroute_count: 1.0,
     refill: "ccafr",
     loss: "composite",
     average_weight: crate::law::fast::estimator::Weights::PAPER.most,
-    probe_to_alpha: true,
-    base_rise_most: 4.0,
+    probe_queued_most: 0.5,
+    base_rise_most: 10.0,
     reroute_interval: Span::from_secs(10),
+    probe_in_refill: true,
     random_loss_most: 0.05,
 });
 

@@ -3,7 +3,7 @@
 //! ```text
 //! fast recovery ends:  w ← w + 1/w each ACK until the first gap between ACKs,
 //!                      then w ← min(2w, (1 − gamma) w + gamma (baseRTT/RTT · old + alpha)) each ACK
-//! ACKs come evenly:    [`super::fast`] again
+//! ACKs come evenly:    the law of fast again
 //! ```
 //!
 //! Citation: emfast-2019; fast-2006 for the law under it.

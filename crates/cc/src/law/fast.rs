@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Citation: fast-2006; rrfast-2017 (`base_rtt`), emfast-2019 (`refill`), ctcp-2019 (`loss`). `fast` has none of the three,
-//! `rrfast` and `emfast` have theirs, `anabranch` has all, and every row can be set to any of them. Each part is arithmetic on
+//! `rrfast` and `emfast` have theirs, [`super::anabranch`] has all, and every row can be set to any of them. Each part is arithmetic on
 //! floats in a module of its own, which the model of ns-2's agent calls too; each says how it differs from its paper.
 //!
 //! Differs from the paper in:
@@ -18,7 +18,8 @@
 //!   what ns-2's module does.
 //! * While the application, not the window, holds the sender back, the window does not grow, and shrinks only if what was
 //!   sent keeps more than alpha segments queued: what was not sent cannot queue.
-//! * Bounds, which are off but in `anabranch`: `probe_to_alpha`, `base_rise_most`, `reroute_interval`, `random_loss_most`.
+//! * Bounds, which are off but in `anabranch`: `probe_queued_most`, `probe_in_refill`, `base_rise_most`, `reroute_interval`,
+//!   `random_loss_most`.
 //!
 //! Limits. A late comer takes the standing queue for propagation and keeps more than its share, the golden ratio for two. What
 //! adds delay without a queue, such as jitter or a coarse clock, is taken for one. A rival that fills the queue gets it.
@@ -133,15 +134,18 @@ impl Fast {
         let Rules { goal, rounds, growth, .. } = self.rules;
         let schedule = self.schedule.get_or_insert(Schedule::new(now));
         schedule.on_ack(now, rtt);
-        if let Some(rule) = &self.rules.ccafr {
+        let has_room = Goal::backlog(old, base, rtt) < self.rules.probe_queued_most * goal.alpha;
+        let is_probing = has_room && window::is_probing(base, average, self.rules.mi_threshold);
+        if let Some(rule) = &self.rules.ccafr
+            && !(is_probing && self.rules.probe_in_refill)
+        {
             let facts = Facts { window: self.window, old, acked: ack.newly_acked, rtt, base, average };
             if let Some(window) = self.ccafr.on_ack(&facts, &goal, rule) {
                 self.steps.clear();
                 return window;
             }
         }
-        let has_room = !self.rules.probe_to_alpha || Goal::backlog(old, base, average) < goal.alpha;
-        if has_room && window::is_probing(base, average, self.rules.mi_threshold) {
+        if is_probing {
             self.steps.clear();
             return self.window + ack.newly_acked;
         }

@@ -3,7 +3,7 @@
 //! ```text
 //! the law shrinks the window:             watch the RTT
 //! it never comes close to baseRTT again:  the route is longer, forget baseRTT and avgRTT
-//! all else:                               [`super::fast`]
+//! all else:                               the law of fast
 //! ```
 //!
 //! Citation: rrfast-2017; fast-2006 for the law under it.

@@ -11,25 +11,42 @@
 //! Differs from the paper in:
 //! * The paper does not say how large a decrease, how long a wait and how much relief. Taken word for word, any decrease and
 //!   any fall of the RTT, the rule fires all the time in equilibrium, where FAST shrinks by a hundredth of a segment at
-//!   a constant RTT. Three readings: [`Rule::NOT_NEAR`] ("never becomes close to the BaseRTT") is the default,
-//!   [`Rule::NO_FALL`] asks twice whether the RTT fell, [`Rule::LITERAL`] is the words.
+//!   a constant RTT. The readings: [`Rule::NOT_NEAR`] ("never becomes close to the BaseRTT") is the default and the best in the
+//!   paper's setting, [`Rule::NO_FALL`] asks twice whether the RTT fell, [`Rule::LITERAL`] is the words. [`Rule::BOTH`] is
+//!   ours, for paths that are not the paper's.
 //! * avgRTT is forgotten with baseRTT. The paper resets baseRTT alone; avgRTT then stays below it, the law takes that for an
 //!   empty queue and fills the buffer.
 //!
 //! Limits. `NOT_NEAR` does not see a new route that is less than 1.5 times longer, and takes a queue longer than half of
-//! baseRTT for a route. A rival that fills the queue looks like a longer route to every one of them.
+//! baseRTT for a route. `BOTH` misses a route whose added delay comes while the flow's own queue drains. A rival that fills the
+//! queue looks like a longer route to every one of them.
 
 /// When a decrease counts as futile and what follows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
     /// What would have been relief.
     pub relief: Relief,
-    /// The least decrease that is watched, as a share of the window.
-    pub decrease_least: f64,
+    /// Which decreases are watched.
+    pub decrease: Decrease,
     /// How long to watch, in RTTs.
     pub wait: f64,
     /// Futile decreases in a row that make a reroute; at least one.
     pub futile_needed: u32,
+}
+
+/// Which decreases count, by their least size as a share of the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Decrease {
+    /// One step of the law. Smaller ones are not watched.
+    Step {
+        /// Zero for any.
+        least: f64,
+    },
+    /// All steps from the first one to the end of the watch. If they come to less, the watch says nothing.
+    Total {
+        /// More than zero.
+        least: f64,
+    },
 }
 
 /// What the least RTT after a decrease must show for the decrease to have been of use.
@@ -45,20 +62,49 @@ pub enum Relief {
         /// More than one.
         most: f64,
     },
+    /// One of the two.
+    Either {
+        /// As [`Self::Fall`].
+        below: f64,
+        /// As [`Self::Near`].
+        most: f64,
+    },
 }
 
 impl Rule {
     /// The RTT does not come near baseRTT.
-    pub const NOT_NEAR: Self =
-        Self { relief: Relief::Near { most: 1.5 }, decrease_least: 0.0, wait: 2.0, futile_needed: 1 };
+    pub const NOT_NEAR: Self = Self {
+        relief: Relief::Near { most: 1.5 },
+        decrease: Decrease::Step { least: 0.0 },
+        wait: 2.0,
+        futile_needed: 1,
+    };
 
     /// Two decreases of a tenth, and the RTT does not fall by a fiftieth.
-    pub const NO_FALL: Self =
-        Self { relief: Relief::Fall { below: 0.98 }, decrease_least: 0.1, wait: 2.0, futile_needed: 2 };
+    pub const NO_FALL: Self = Self {
+        relief: Relief::Fall { below: 0.98 },
+        decrease: Decrease::Step { least: 0.1 },
+        wait: 2.0,
+        futile_needed: 2,
+    };
+
+    /// The window falls by a tenth in all, and the RTT neither falls by a fiftieth nor comes near baseRTT. For paths on which
+    /// alpha segments take longer than half of baseRTT: there the RTT is never near, and [`Self::NOT_NEAR`] would see reroutes at
+    /// rest.
+    pub const BOTH: Self = Self {
+        relief: Relief::Either { below: 0.98, most: 1.5 },
+        decrease: Decrease::Total { least: 0.1 },
+        wait: 2.0,
+        futile_needed: 1,
+    };
 
     /// Any decrease, and the RTT does not fall.
-    pub const LITERAL: Self =
-        Self { relief: Relief::Fall { below: 1.0 }, decrease_least: 0.0, wait: 2.0, futile_needed: 1 };
+    pub const LITERAL: Self = Self {
+        relief: Relief::Fall { below: 1.0 },
+        decrease: Decrease::Step { least: 0.0 },
+        wait: 2.0,
+        futile_needed: 1,
+    };
 }
 
 /// The watch over one path.
@@ -74,6 +120,10 @@ pub struct Reroute {
 struct Watch {
     /// When it ends, in seconds.
     until: f64,
+    /// The window before it, in segments.
+    from: f64,
+    /// The least window since, in segments.
+    to: f64,
     /// The RTT at the decrease, in seconds.
     rtt: f64,
     /// The least RTT since, in seconds; infinite before the first.
@@ -95,12 +145,19 @@ impl Reroute {
         Self { watch: None, futile: 0 }
     }
 
-    /// The law took the window from `from` to `to` segments at `now`, at an RTT of `rtt` seconds. Does nothing while another
-    /// decrease is watched: a series of them would never end.
+    /// The law took the window from `from` to `to` segments at `now`, at an RTT of `rtt` seconds. While a
+    /// decrease is watched others do not begin a new watch: a series of them would never end.
     pub fn on_decrease(&mut self, now: f64, from: f64, to: f64, rtt: f64, rule: &Rule) {
-        let decrease = from - to;
-        if self.watch.is_none() && decrease > 0.0 && decrease >= rule.decrease_least * from {
-            self.watch = Some(Watch { until: now + rule.wait * rtt, rtt, rtt_least: f64::INFINITY });
+        if let Some(watch) = &mut self.watch {
+            watch.to = watch.to.min(to);
+            return;
+        }
+        let is_watched = match rule.decrease {
+            Decrease::Step { least } => from - to >= least * from,
+            Decrease::Total { .. } => true,
+        };
+        if is_watched && to < from {
+            self.watch = Some(Watch { until: now + rule.wait * rtt, from, to, rtt, rtt_least: f64::INFINITY });
         }
     }
 
@@ -112,11 +169,20 @@ impl Reroute {
         if now < watch.until {
             return Route::Same;
         }
-        let is_relieved = match rule.relief {
-            Relief::Fall { below } => watch.rtt_least < below * watch.rtt,
-            Relief::Near { most } => watch.rtt_least <= most * base,
-        };
+        let watch = *watch;
         self.watch = None;
+        if let Decrease::Total { least } = rule.decrease
+            && watch.from - watch.to < least * watch.from
+        {
+            return Route::Same;
+        }
+        let falls = |below| watch.rtt_least < below * watch.rtt;
+        let is_near = |most| watch.rtt_least <= most * base;
+        let is_relieved = match rule.relief {
+            Relief::Fall { below } => falls(below),
+            Relief::Near { most } => is_near(most),
+            Relief::Either { below, most } => falls(below) || is_near(most),
+        };
         self.futile = if is_relieved { 0 } else { self.futile + 1 };
         if self.futile < rule.futile_needed {
             return Route::Same;

@@ -2,7 +2,7 @@
 
 use anabranch_units::Span;
 
-use super::base_rtt::{self, Relief};
+use super::base_rtt::{self, Decrease, Relief};
 use super::estimator::Weights;
 use super::loss::Policy;
 use super::refill::{self, Flight, GapTest, Rtt};
@@ -10,18 +10,21 @@ use super::window::{Goal, Growth, Rounds};
 use crate::registry::{INITIAL_WINDOW, Kind, Parameter, Settings};
 
 /// How many parameters there are.
-pub(crate) const COUNT: usize = 31;
+pub(crate) const COUNT: usize = 32;
 
 /// The defaults in which the rows of the family differ.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Preset {
     pub(crate) base_rtt: &'static str,
+    pub(crate) reroute_rule: &'static str,
+    pub(crate) reroute_count: f64,
     pub(crate) refill: &'static str,
     pub(crate) loss: &'static str,
     pub(crate) average_weight: f64,
-    pub(crate) probe_to_alpha: bool,
+    pub(crate) probe_queued_most: f64,
     pub(crate) base_rise_most: f64,
     pub(crate) reroute_interval: Span,
+    pub(crate) probe_in_refill: bool,
     pub(crate) random_loss_most: f64,
 }
 
@@ -29,18 +32,21 @@ impl Preset {
     /// The window law alone, without bounds that its papers do not have.
     pub(crate) const FAST: Self = Self {
         base_rtt: "min",
+        reroute_rule: "not_near",
+        reroute_count: 2.0,
         refill: "per_rtt",
         loss: "halve",
         average_weight: Weights::NS2.most,
-        probe_to_alpha: false,
-        base_rise_most: RISE_UNBOUNDED,
+        probe_queued_most: UNBOUNDED,
+        base_rise_most: UNBOUNDED,
         reroute_interval: Span::from_secs(0),
+        probe_in_refill: false,
         random_loss_most: 1.0,
     };
 }
 
-/// So large a rise of baseRTT that it bounds nothing: a path of 1 ms would have come to 1000 s.
-const RISE_UNBOUNDED: f64 = 1e6;
+/// So many times that it bounds nothing.
+const UNBOUNDED: f64 = 1e6;
 
 /// The table of one row.
 pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
@@ -52,7 +58,7 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
             "beta",
             "more queued segments shrink the window; no dead band unless above alpha",
             "segments",
-            20.0,
+            0.0,
             0.0,
             100_000.0,
         ),
@@ -63,7 +69,14 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
             Span::from_micros(750),
             Span::from_secs(1),
         ),
-        switch("probe_to_alpha", "bound: growth by the ACK ends when alpha segments are queued", preset.probe_to_alpha),
+        number(
+            "probe_queued_most",
+            "bound: growth by the ACK ends when so many alpha are queued; 1000000 is none",
+            "",
+            preset.probe_queued_most,
+            0.0,
+            UNBOUNDED,
+        ),
         span("update_period", "least time between two updates", Span::from_millis(10), Span::from_secs(10)),
         switch("every_other_round", "update in every second round trip only", true),
         switch("whole_steps", "cut increases to whole segments, as ns-2's module does", false),
@@ -92,13 +105,13 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
         choice(
             "reroute_rule",
             "reroute: what makes a decrease futile; the last is the paper's words",
-            "not_near",
-            &["not_near", "no_fall", "literal"],
+            preset.reroute_rule,
+            &["not_near", "no_fall", "both", "literal"],
         ),
-        number("reroute_near", "not_near: RTT up to this many baseRTT is near", "", 1.5, 1.001, 1000.0),
+        number("reroute_near", "not_near, both: RTT up to this many baseRTT is near", "", 1.5, 1.001, 1000.0),
         number(
             "reroute_fall",
-            "no_fall: RTT below this share of that at the decrease has fallen",
+            "no_fall, both: RTT below this share of that at the decrease has fallen",
             "",
             0.98,
             0.001,
@@ -106,7 +119,7 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
         ),
         number(
             "reroute_decrease",
-            "no_fall: least decrease that is watched, as a share of the window",
+            "no_fall, both: least decrease that is watched, as a share of the window",
             "",
             0.1,
             0.0,
@@ -114,9 +127,9 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
         ),
         number(
             "reroute_count",
-            "no_fall: futile decreases in a row that make a reroute, a whole number",
+            "no_fall, both: futile decreases in a row that make a reroute, a whole number",
             "",
-            2.0,
+            preset.reroute_count,
             1.0,
             1000.0,
         ),
@@ -130,11 +143,11 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
         ),
         number(
             "base_rise_most",
-            "bound: baseRTT in least RTTs of the path",
+            "bound: baseRTT in least RTTs of the path; 1000000 is none",
             "",
             preset.base_rise_most,
             1.0,
-            RISE_UNBOUNDED,
+            UNBOUNDED,
         ),
         choice(
             "refill",
@@ -173,6 +186,11 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
             &["departure", "window"],
         ),
         choice("ccafr_rtt", "ccafr: the RTT of the formula", "sample", &["sample", "average"]),
+        switch(
+            "probe_in_refill",
+            "bound: where the queue is empty the window grows by the ACK in ccafr too",
+            preset.probe_in_refill,
+        ),
         choice(
             "loss",
             "what halves the window: every loss, or every loss but a random one (ctcp-2019)",
@@ -184,7 +202,7 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
             "bound: composite believes in random losses up to this share",
             "",
             preset.random_loss_most,
-            0.0,
+            0.001,
             1.0,
         ),
     ]
@@ -196,7 +214,7 @@ pub(crate) struct Rules {
     pub(crate) goal: Goal,
     /// Seconds.
     pub(crate) mi_threshold: f64,
-    pub(crate) probe_to_alpha: bool,
+    pub(crate) probe_queued_most: f64,
     /// Seconds.
     pub(crate) update_period: f64,
     pub(crate) rounds: Rounds,
@@ -210,6 +228,7 @@ pub(crate) struct Rules {
     pub(crate) base_rise_most: f64,
     /// `None`: the window law refills.
     pub(crate) ccafr: Option<refill::Rule>,
+    pub(crate) probe_in_refill: bool,
     pub(crate) loss: Policy,
     pub(crate) random_loss_most: f64,
 }
@@ -218,15 +237,21 @@ impl Rules {
     pub(crate) fn new(settings: &Settings) -> Self {
         let number = |name| settings.number(name);
         let seconds = |name| settings.span(name).as_secs_f64();
+        let (most, below, least) = (number("reroute_near"), number("reroute_fall"), number("reroute_decrease"));
+        let futile_needed = number("reroute_count") as u32;
         let rule = match settings.choice("reroute_rule") {
-            "not_near" => {
-                base_rtt::Rule { relief: Relief::Near { most: number("reroute_near") }, ..base_rtt::Rule::NOT_NEAR }
-            }
+            "not_near" => base_rtt::Rule { relief: Relief::Near { most }, ..base_rtt::Rule::NOT_NEAR },
             "no_fall" => base_rtt::Rule {
-                relief: Relief::Fall { below: number("reroute_fall") },
-                decrease_least: number("reroute_decrease"),
-                futile_needed: number("reroute_count") as u32,
+                relief: Relief::Fall { below },
+                decrease: Decrease::Step { least },
+                futile_needed,
                 ..base_rtt::Rule::NO_FALL
+            },
+            "both" => base_rtt::Rule {
+                relief: Relief::Either { below, most },
+                decrease: Decrease::Total { least },
+                futile_needed,
+                ..base_rtt::Rule::BOTH
             },
             _ => base_rtt::Rule::LITERAL,
         };
@@ -242,7 +267,7 @@ impl Rules {
         Self {
             goal: Goal { alpha: number("alpha"), beta: number("beta"), gamma: number("gamma") },
             mi_threshold: seconds("mi_threshold"),
-            probe_to_alpha: settings.switch("probe_to_alpha"),
+            probe_queued_most: number("probe_queued_most"),
             update_period: seconds("update_period"),
             rounds: if settings.switch("every_other_round") { Rounds::EverySecond } else { Rounds::All },
             growth: if settings.switch("whole_steps") { Growth::Whole } else { Growth::Smooth },
@@ -253,6 +278,7 @@ impl Rules {
             reroute_interval: seconds("reroute_interval"),
             base_rise_most: number("base_rise_most"),
             ccafr: (settings.choice("refill") == "ccafr").then_some(ccafr),
+            probe_in_refill: settings.switch("probe_in_refill"),
             loss: if settings.choice("loss") == "halve" { Policy::Halve } else { Policy::Composite },
             random_loss_most: number("random_loss_most"),
         }

@@ -1,0 +1,325 @@
+//! A bottleneck for tests: one FIFO link that several flows share, each under its controller, packet by packet.
+//!
+//! The link serves `rate` segments a second; behind it each flow has a round-trip propagation time of its own. A flow sends
+//! whenever less than its window is in flight. A lost segment shows when the third of a flow's segments behind it is
+//! acknowledged, and is sent again at once.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use anabranch_units::{Bytes, Span, Time};
+
+use crate::controller::{
+    Ack, Cause, Controller, Departure, Gauges, Limit, Loss, PathView, Phase, Restart, Round, Sent, Signal, Transmission,
+};
+use crate::registry::{self, Settings};
+
+pub(crate) struct Bottleneck {
+    pub(crate) now: Time,
+    /// Segments on the link and waiting for it, at most.
+    pub(crate) buffer: f64,
+    /// The share of segments that is damaged behind the link.
+    pub(crate) damage: f64,
+    service: Span,
+    /// When the link has served all that it holds.
+    idle_from: Time,
+    flows: Vec<Flow>,
+    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    scheduled: u64,
+    random: u64,
+}
+
+/// How long a flow waits when everything it sent was lost.
+const TIMEOUT: Span = Span::from_secs(1);
+
+struct Flow {
+    controller: Box<dyn Controller>,
+    propagation: Span,
+    /// Sent and neither acknowledged nor known to be lost, by the number of the transmission.
+    outstanding: BTreeMap<u64, Segment>,
+    transmissions: u64,
+    /// Lost segments that are to be sent again.
+    lost: u64,
+    repair: Option<Repair>,
+    /// A loss for which the episode that is under repair does not stand.
+    next_loss: Option<Loss>,
+    rtt_min: Option<Span>,
+    round_began: Time,
+    rounds: u64,
+    round_acked: f64,
+    delivered: u64,
+    losses: u64,
+    /// The fate of the next transmission, if a test decided it.
+    doom: Option<Cause>,
+}
+
+/// A fast recovery.
+#[derive(Clone, Copy)]
+struct Repair {
+    cause: Cause,
+    /// What had been sent before it began: its losses.
+    before: u64,
+    /// The transmission whose acknowledgement ends it.
+    end: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Segment {
+    departure: Departure,
+    transmission: Transmission,
+    lost: Option<Cause>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Start { flow: usize },
+    Ack { flow: usize, transmission: u64 },
+    Timeout { flow: usize },
+}
+
+impl Bottleneck {
+    /// A link of `rate` segments a second with room for everything.
+    pub(crate) fn new(rate: f64) -> Self {
+        Self {
+            now: Time::from_ticks(1_000_000_000),
+            buffer: f64::INFINITY,
+            damage: 0.0,
+            service: Span::from_secs_f64(1.0 / rate),
+            idle_from: Time::ZERO,
+            flows: Vec::new(),
+            events: BinaryHeap::new(),
+            scheduled: 0,
+            random: 0x9e37_79b9_7f4a_7c15,
+        }
+    }
+
+    /// A flow under the law `name`, set by `pairs`, that starts now.
+    #[track_caller]
+    pub(crate) fn flow(&mut self, name: &str, pairs: &[(&str, &str)], propagation_millis: u64) -> usize {
+        let row = registry::find(name).unwrap();
+        let controller = row.build(&Settings::parse(row, pairs.iter().copied()).unwrap());
+        self.flows.push(Flow {
+            controller,
+            propagation: Span::from_millis(propagation_millis),
+            outstanding: BTreeMap::new(),
+            transmissions: 0,
+            lost: 0,
+            repair: None,
+            next_loss: None,
+            rtt_min: None,
+            round_began: self.now,
+            rounds: 0,
+            round_acked: 0.0,
+            delivered: 0,
+            losses: 0,
+            doom: None,
+        });
+        let flow = self.flows.len() - 1;
+        self.schedule(self.now, Event::Start { flow });
+        flow
+    }
+
+    /// Lets `seconds` pass.
+    pub(crate) fn run(&mut self, seconds: f64) {
+        let end = self.now + Span::from_secs_f64(seconds);
+        while let Some(&Reverse((time, _, event))) = self.events.peek().filter(|Reverse((time, ..))| *time <= end) {
+            self.events.pop();
+            self.now = time;
+            match event {
+                Event::Start { flow } => {
+                    let view = self.flows[flow].view(self.now);
+                    self.flows[flow].controller.on_restart(&view, Restart::Established);
+                    self.fill(flow);
+                }
+                Event::Ack { flow, transmission } => {
+                    self.flows[flow].acknowledge(transmission, self.now);
+                    self.fill(flow);
+                }
+                Event::Timeout { flow } => {
+                    self.flows[flow].time_out(self.now);
+                    self.fill(flow);
+                }
+            }
+        }
+        self.now = end;
+    }
+
+    /// The route of `flow` changes for what is sent from now on.
+    pub(crate) fn reroute(&mut self, flow: usize, propagation_millis: u64) {
+        self.flows[flow].propagation = Span::from_millis(propagation_millis);
+    }
+
+    /// The next segment of `flow` is lost.
+    pub(crate) fn doom(&mut self, flow: usize, cause: Cause) {
+        self.flows[flow].doom = Some(cause);
+    }
+
+    pub(crate) fn window(&self, flow: usize) -> f64 {
+        self.flows[flow].controller.window()
+    }
+
+    #[track_caller]
+    pub(crate) fn gauge(&self, flow: usize, name: &str) -> f64 {
+        let mut gauges = Gauges::default();
+        self.flows[flow].controller.gauges(&mut gauges);
+        gauges.value(name).unwrap_or_else(|| panic!("there is a gauge `{name}`"))
+    }
+
+    /// Segments of `flow` that arrived for the first time.
+    pub(crate) fn delivered(&self, flow: usize) -> f64 {
+        self.flows[flow].delivered as f64
+    }
+
+    /// Segments of `flow` known to be lost.
+    pub(crate) fn losses(&self, flow: usize) -> u64 {
+        self.flows[flow].losses
+    }
+
+    /// Segments on the link and waiting for it.
+    pub(crate) fn queue(&self) -> f64 {
+        let busy = self.idle_from.ticks().saturating_sub(self.now.ticks());
+        busy as f64 / self.service.ticks() as f64
+    }
+
+    /// Means over `seconds` from now: segments queued, then each flow's rate in segments a second.
+    pub(crate) fn means(&mut self, seconds: f64) -> (f64, Vec<f64>) {
+        let began: Vec<_> = self.flows.iter().map(|flow| flow.delivered).collect();
+        let samples = 2000;
+        let mut queued = 0.0;
+        for _ in 0..samples {
+            self.run(seconds / f64::from(samples));
+            queued += self.queue();
+        }
+        let rates = self.flows.iter().zip(began).map(|(flow, began)| (flow.delivered - began) as f64 / seconds);
+        (queued / f64::from(samples), rates.collect())
+    }
+
+    fn schedule(&mut self, time: Time, event: Event) {
+        self.events.push(Reverse((time, self.scheduled, event)));
+        self.scheduled += 1;
+    }
+
+    /// Sends what the window of `flow` allows.
+    fn fill(&mut self, flow: usize) {
+        while (self.flows[flow].outstanding.len() + 1) as f64 <= self.flows[flow].controller.window() {
+            let lost = if self.queue() + 1.0 > self.buffer {
+                Some(Cause::Congestion)
+            } else {
+                let is_damaged = self.draw() < self.damage;
+                self.flows[flow].doom.take().or(is_damaged.then_some(Cause::Random))
+            };
+            let transmission = self.flows[flow].send(self.now, lost);
+            if lost != Some(Cause::Congestion) {
+                self.idle_from = self.idle_from.max(self.now) + self.service;
+            }
+            if lost.is_none() {
+                let arrival = self.idle_from + self.flows[flow].propagation;
+                self.schedule(arrival, Event::Ack { flow, transmission });
+            }
+        }
+        if self.flows[flow].outstanding.values().all(|segment| segment.lost.is_some()) {
+            self.schedule(self.now + TIMEOUT, Event::Timeout { flow });
+        }
+    }
+
+    /// A number from 0 to 1, by xorshift.
+    fn draw(&mut self) -> f64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+impl Flow {
+    fn view(&self, now: Time) -> PathView {
+        PathView {
+            now,
+            flight: self.outstanding.len() as f64,
+            mss: Bytes::new(1000),
+            rtt_smoothed: self.rtt_min,
+            rtt_min: self.rtt_min,
+        }
+    }
+
+    fn send(&mut self, now: Time, lost: Option<Cause>) -> u64 {
+        let transmission = if self.lost > 0 { Transmission::Again } else { Transmission::First };
+        self.lost = self.lost.saturating_sub(1);
+        let flight = (self.outstanding.len() + 1) as f64;
+        let departure = Departure { time: now, window: self.controller.window(), flight };
+        self.transmissions += 1;
+        self.outstanding.insert(self.transmissions, Segment { departure, transmission, lost });
+        self.controller.on_sent(&self.view(now), &Sent { segments: 1.0, transmission });
+        self.transmissions
+    }
+
+    fn acknowledge(&mut self, transmission: u64, now: Time) {
+        let segment = self.outstanding.remove(&transmission).expect("what is acknowledged is outstanding");
+        let rtt = (segment.transmission == Transmission::First).then(|| now.since(segment.departure.time));
+        self.rtt_min = self.rtt_min.into_iter().chain(rtt).min();
+        self.detect(transmission, now);
+        let phase = if self.repair.is_some() { Phase::Recovery } else { Phase::Open };
+        let ack =
+            Ack { newly_acked: 1.0, rtt, arrival: now, departure: segment.departure, limit: Limit::Window, phase };
+        self.delivered += 1;
+        self.round_acked += 1.0;
+        self.controller.on_ack(&self.view(now), &ack);
+        if self.repair.is_some_and(|repair| transmission >= repair.end) {
+            self.repair = None;
+            self.controller.on_recovered(&self.view(now));
+            if let Some(loss) = self.next_loss.take() {
+                self.begin_repair(&loss, now);
+            }
+        }
+        if segment.departure.time >= self.round_began {
+            let elapsed = now.since(self.round_began);
+            let round = Round { count: self.rounds, elapsed, acked: self.round_acked, rtt_min: rtt, rtt_mean: rtt };
+            (self.rounds, self.round_began, self.round_acked) = (self.rounds + 1, now, 0.0);
+            self.controller.on_round(&self.view(now), &round);
+        }
+    }
+
+    /// Everything in flight is lost.
+    fn time_out(&mut self, now: Time) {
+        let departure = self.outstanding.first_key_value().expect("a window holds a segment").1.departure;
+        let lost = self.outstanding.len() as u64;
+        self.outstanding.clear();
+        (self.lost, self.losses) = (self.lost + lost, self.losses + lost);
+        (self.repair, self.next_loss) = (None, None);
+        let loss = Loss { signal: Signal::Timeout, cause: Cause::Unknown, lost: lost as f64, departure };
+        self.controller.on_loss(&self.view(now), &loss);
+    }
+
+    /// What the acknowledgement of `transmission` shows to be lost.
+    fn detect(&mut self, transmission: u64, now: Time) {
+        while let Some((&first, &segment)) = self.outstanding.first_key_value() {
+            if first + 3 > transmission {
+                break;
+            }
+            self.outstanding.remove(&first);
+            self.lost += 1;
+            self.losses += 1;
+            let cause = segment.lost.expect("the link keeps the order");
+            let loss = Loss { signal: Signal::DupAcks, cause, lost: 1.0, departure: segment.departure };
+            match &mut self.repair {
+                None => self.begin_repair(&loss, now),
+                Some(repair) if first > repair.before && segment.transmission == Transmission::First => {
+                    self.next_loss.get_or_insert(loss);
+                }
+                Some(repair) => {
+                    // What is sent again now is the next transmission.
+                    repair.end = self.transmissions + 1;
+                    if repair.cause == Cause::Random && cause != Cause::Random {
+                        repair.cause = cause;
+                        self.controller.on_loss(&self.view(now), &loss);
+                    }
+                }
+            }
+        }
+    }
+
+    fn begin_repair(&mut self, loss: &Loss, now: Time) {
+        self.repair = Some(Repair { cause: loss.cause, before: self.transmissions, end: self.transmissions + 1 });
+        self.controller.on_loss(&self.view(now), loss);
+    }
+}
