@@ -13,7 +13,7 @@ use anabranch_sim::Substreams;
 use clap::Args;
 
 use crate::run;
-use case::{AGENTS, Case};
+use case::{AGENTS, Case, Clock};
 
 /// What to compare.
 #[derive(Args)]
@@ -56,7 +56,8 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     for (agent, _) in AGENTS.iter().filter(|(name, _)| options.agent.as_deref().is_none_or(|agent| agent == *name)) {
         let (mut exact, mut events) = (0, 0);
         for seed in first..first + options.cases {
-            let case = Case::draw(agent, &mut Substreams::new(seed).stream(&format!("oracle.{agent}")));
+            let clock = if seed % 2 == 0 { Clock::Lattice } else { Clock::Floats };
+            let case = Case::draw(agent, clock, &mut Substreams::new(seed).stream(&format!("oracle.{agent}")));
             match compare(&case, seed, &folder, options.sabotage)? {
                 Ok(count) => {
                     exact += 1;
@@ -85,9 +86,9 @@ fn compare(case: &Case, seed: u64, folder: &Path, sabotage: bool) -> Result<Resu
         return Err(format!("ns-2 failed on {}: {}", script.display(), String::from_utf8_lossy(&ns.stderr)));
     }
     let text = fs::read_to_string(&output).map_err(|error| fail(&output, error))?;
-    let theirs = trace::parse(&text).map_err(|problem| format!("{}: {problem}", output.display()))?;
+    let theirs = trace::parse(&text, case.clock).map_err(|problem| format!("{}: {problem}", output.display()))?;
     let ours = world::run(case, sabotage).map_err(|error| format!("{stem}: {error}"))?;
-    if let Some(difference) = trace::first_difference(&theirs, &ours) {
+    if let Some(difference) = trace::first_difference(&theirs, &ours, case.clock) {
         return Ok(Err(difference));
     }
     for path in [&script, &output] {
@@ -104,12 +105,12 @@ mod tests {
     #[test]
     fn a_changed_packet_is_found() {
         let line = "+ 1.5 0 1 tcp 1040 ------- 0 0.0 2.0 7 9\n";
-        let parse = |text: &str| trace::parse(text).expect("the line is of ns-2's form");
+        let parse = |text: &str| trace::parse(text, Clock::Lattice).expect("the line is of ns-2's form");
         let theirs = parse(line);
-        assert_eq!(trace::first_difference(&theirs, &parse(line)), None);
+        assert_eq!(trace::first_difference(&theirs, &parse(line), Clock::Lattice), None);
         for changed in [line.replace("1.5", "1.50002"), line.replace(" 7 ", " 8 "), line.replace("tcp", "ack")] {
-            assert!(trace::first_difference(&theirs, &parse(&changed)).is_some(), "{changed}");
+            assert!(trace::first_difference(&theirs, &parse(&changed), Clock::Lattice).is_some(), "{changed}");
         }
-        assert!(trace::first_difference(&theirs, &trace::Trace::new()).is_some());
+        assert!(trace::first_difference(&theirs, &trace::Trace::new(), Clock::Lattice).is_some());
     }
 }

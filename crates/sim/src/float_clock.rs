@@ -3,85 +3,85 @@
 //! ns-2 keeps time as a double and adds it up as packets go. Where two times are equal on paper, as a packet's arrival and the
 //! departure of another one are all through slow start, the last bit of the sums decides who is first, and with it who is
 //! dropped; FAST asks whether a round trip is over at the very moment at which it is. A world with this clock does the same
-//! sums in the same order, in doubles, and everything else follows from them: the picoseconds that hosts and reports see
-//! are these doubles rounded. Doubles add, subtract, multiply and divide alike on every machine, so such a world is as
-//! deterministic as any other.
+//! sums in the same order, in doubles, and has ns-2's events: one when a transmitter is free again, and an arrival that is
+//! inserted when its transmission starts. Everything else follows: the picoseconds that hosts and reports see are these
+//! doubles rounded. Doubles add, subtract, multiply and divide alike on every machine, so such a world is as
+//! deterministic as any other; it is half as fast.
 //!
 //! ```text
 //! transmission = 8 · size / bandwidth       arrival = start + (transmission + delay)      free again = start + transmission
 //! ```
 //!
-//! Links with a managed queue have no ns-2 to agree with and keep integer time.
+//! Links with CoDel have no ns-2 to agree with and keep integer time.
 
 use std::collections::VecDeque;
 
 use anabranch_units::{Rate, SimSpan, SimTime};
 
-/// A link's transmitter and pipe in doubles, beside their integer twins.
+use crate::packet::Flight;
+
+/// A link's queue, transmitter and pipe by that clock.
 #[derive(Clone, Debug)]
 pub(crate) struct FloatLink {
     bandwidth: f64,
     delay: f64,
-    free_at: f64,
-    /// The packets in the pipe.
-    passages: VecDeque<FloatPassage>,
-    /// How many of them, from the front, have departed.
-    departed: usize,
+    is_busy: bool,
+    waiting: VecDeque<Flight>,
+    waiting_bytes: u64,
+    /// When the packets in the pipe arrive.
+    arrivals: VecDeque<f64>,
 }
 
-/// When a packet's transmission starts and ends and when it arrives, in seconds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FloatPassage {
-    pub(crate) starts_at: f64,
-    departs_at: f64,
+/// A packet whose transmission starts.
+pub(crate) struct Launch {
+    pub(crate) flight: Flight,
+    pub(crate) free_at: f64,
     pub(crate) arrives_at: f64,
 }
 
 impl FloatLink {
     pub(crate) fn new(rate: Rate, delay: SimSpan) -> Self {
-        // Scripts say milliseconds, which ns-2 multiplies by a thousandth.
-        let delay = delay.ticks() as f64 / 1e9 * 1e-3;
         Self {
             bandwidth: rate.bits_per_second() as f64,
-            delay,
-            free_at: 0.0,
-            passages: VecDeque::new(),
-            departed: 0,
+            // Scripts say milliseconds, which ns-2 multiplies by a thousandth.
+            delay: delay.ticks() as f64 / 1e9 * 1e-3,
+            is_busy: false,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            arrivals: VecDeque::new(),
         }
     }
 
-    /// How many packets have departed at `now`, in an event that was inserted at `inserted`. A departure at the same time comes
-    /// first if its event is older: it was inserted when the transmission started.
-    pub(crate) fn departed(&mut self, now: f64, inserted: f64) -> usize {
-        while let Some(passage) = self.passages.get(self.departed) {
-            let is_due = passage.departs_at < now || (passage.departs_at <= now && passage.starts_at < inserted);
-            if !is_due {
-                break;
-            }
-            self.departed += 1;
-        }
-        self.departed
+    pub(crate) fn is_busy(&self) -> bool {
+        self.is_busy
     }
 
-    /// Sends `size` bytes at `now`, or when the packets before it have left.
-    pub(crate) fn send(&mut self, now: f64, size: u32) -> FloatPassage {
-        let starts_at = if self.departed == self.passages.len() { now } else { self.free_at };
-        let transmission = 8.0 * f64::from(size) / self.bandwidth;
-        self.free_at = starts_at + transmission;
-        let passage = FloatPassage {
-            starts_at,
-            departs_at: self.free_at,
-            arrives_at: starts_at + (transmission + self.delay),
-        };
-        self.passages.push_back(passage);
-        passage
+    /// Packets that wait for the transmitter, and their bytes.
+    pub(crate) fn waiting(&self) -> (usize, u64) {
+        (self.waiting.len(), self.waiting_bytes)
     }
 
-    /// The first packet has arrived; returns the next one.
-    pub(crate) fn arrive(&mut self) -> Option<FloatPassage> {
-        self.passages.pop_front();
-        self.departed = self.departed.saturating_sub(1);
-        self.passages.front().copied()
+    pub(crate) fn store(&mut self, flight: Flight) {
+        self.waiting_bytes += u64::from(flight.size());
+        self.waiting.push_back(flight);
+    }
+
+    /// The transmitter is free at `now`: starts the next packet, if there is one.
+    pub(crate) fn launch(&mut self, now: f64) -> Option<Launch> {
+        let flight = self.waiting.pop_front();
+        self.is_busy = flight.is_some();
+        let flight = flight?;
+        self.waiting_bytes -= u64::from(flight.size());
+        let transmission = 8.0 * f64::from(flight.size()) / self.bandwidth;
+        let arrives_at = now + (transmission + self.delay);
+        self.arrivals.push_back(arrives_at);
+        Some(Launch { flight, free_at: now + transmission, arrives_at })
+    }
+
+    /// The first packet has arrived; returns when the next one does.
+    pub(crate) fn arrive(&mut self) -> Option<f64> {
+        self.arrivals.pop_front();
+        self.arrivals.front().copied()
     }
 }
 
@@ -93,24 +93,23 @@ pub(crate) fn ticks(seconds: f64) -> SimTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::Address;
 
     /// 0.1 + 0.2 is not 0.3, and here it must not be.
     #[test]
     fn sums_round_as_doubles_do() {
         let mut link = FloatLink::new(Rate::from_bits_per_second(80), SimSpan::from_millis(200));
-        let passage = link.send(0.0, 1);
-        assert_eq!(passage.arrives_at.to_bits(), (0.1_f64 + 0.2).to_bits());
-        assert_ne!(passage.arrives_at.to_bits(), 0.3_f64.to_bits());
+        link.store(Flight::new(0, 1, 0, Address(0)));
+        let launch = link.launch(0.0).expect("a packet waits");
+        assert_eq!(launch.arrives_at.to_bits(), (0.1_f64 + 0.2).to_bits());
+        assert_ne!(launch.arrives_at.to_bits(), 0.3_f64.to_bits());
     }
 
     #[test]
-    fn a_busy_transmitter_makes_packets_wait() {
+    fn a_transmitter_without_packets_is_idle() {
         let mut link = FloatLink::new(Rate::from_bits_per_second(8), SimSpan::from_secs(5));
-        link.send(0.0, 1);
-        assert_eq!(link.departed(0.5, 0.0), 0);
-        assert!((link.send(0.5, 1).starts_at - 1.0).abs() < 1e-12);
-        // At 1 s the first departs; whoever was inserted before its transmission started still sees it.
-        assert_eq!(link.departed(1.0, 0.0), 0);
-        assert_eq!(link.departed(1.0, 0.25), 1);
+        link.store(Flight::new(0, 1, 0, Address(0)));
+        assert!(link.launch(0.5).is_some() && link.is_busy());
+        assert!(link.launch(1.5).is_none() && !link.is_busy());
     }
 }

@@ -18,9 +18,9 @@ use anabranch_units::{Rate, SimSpan, SimTime};
 
 use crate::error_model::ErrorModel;
 use crate::event_queue::{Key, Order};
-use crate::float_clock::{self, FloatLink, FloatPassage};
-use crate::network::Moment;
+use crate::float_clock::{self, FloatLink, Launch};
 use crate::id::{FlowId, NodeId};
+use crate::network::Moment;
 use crate::packet::Flight;
 use crate::queue::{Admission, Backlog, CoDel};
 use pipe::{Passage, Pipe};
@@ -155,8 +155,9 @@ impl Link {
         self.errors.len()
     }
 
+    /// Whether the link has an event when its transmitter is free.
     pub(crate) fn is_managed(&self) -> bool {
-        matches!(self.queue, Queue::Managed(_))
+        matches!(self.queue, Queue::Managed(_)) || self.float.is_some()
     }
 
     /// A packet comes to the entrance.
@@ -187,8 +188,18 @@ impl Link {
             }
         };
         if let Some(float) = &mut self.float {
-            self.pipe.depart_first(float.departed(moment.seconds, moment.inserted.as_secs_f64()));
-        } else if free_at < now {
+            let (packets, bytes) = float.waiting();
+            let is_busy = float.is_busy();
+            let idle = (!is_busy).then(|| now.since(free_at));
+            if !admission.admits(flight.size(), Backlog { packets: packets as u64, bytes, idle }) {
+                counts.drops += 1;
+                return Offered::Dropped(DropReason::Queue);
+            }
+            self.occupancy.advance(now, packets);
+            float.store(flight);
+            return Offered::Stored { is_free: !is_busy };
+        }
+        if free_at < now {
             self.pipe.depart_all();
         } else {
             self.pipe.depart_until(now.saturating_add(self.delay), moment.inserted);
@@ -203,29 +214,11 @@ impl Link {
             counts.drops += 1;
             return Offered::Dropped(DropReason::Queue);
         }
-        if let Some(float) = &mut self.float {
-            let passage = float.send(moment.seconds, flight.size());
-            return self.launch_float(moment, flight, passage, order);
-        }
         let start = self.transmitter.send(now, flight.size());
         self.occupancy.will_wait(start.since(now));
         match self.launch(flight, start, order) {
             Some(key) => Offered::First(key),
             None => Offered::Behind,
-        }
-    }
-
-    /// The same as [`Link::launch`] by ns-2's clock.
-    fn launch_float(&mut self, moment: &Moment, flight: Flight, passage: FloatPassage, order: &mut Order) -> Offered {
-        let (starts_at, arrives_at) = (float_clock::ticks(passage.starts_at), float_clock::ticks(passage.arrives_at));
-        self.occupancy.will_wait(starts_at.since(moment.now));
-        let order = order.draw();
-        let is_first = self.pipe.is_empty();
-        self.pipe.push(Passage { arrives_at, starts_at, order, flight });
-        if is_first {
-            Offered::First(Key::new(arrives_at, starts_at, order).at_seconds(passage.arrives_at))
-        } else {
-            Offered::Behind
         }
     }
 
@@ -236,13 +229,26 @@ impl Link {
         self.delivered_bytes += u64::from(flight.size());
         let next = self.pipe.first().map_or(Key::NONE, |next| Key::new(next.arrives_at, next.starts_at, next.order));
         match self.float.as_mut().and_then(|float| float.arrive()) {
-            Some(passage) => (flight, next.at_seconds(passage.arrives_at)),
+            Some(seconds) => (flight, next.at_seconds(seconds)),
             None => (flight, next),
         }
     }
 
     /// The transmitter of a managed queue is free. What the queue throws away goes to `dropped`.
-    pub(crate) fn serve(&mut self, now: SimTime, order: &mut Order, dropped: &mut Vec<Flight>) -> Served {
+    pub(crate) fn serve(&mut self, moment: &Moment, order: &mut Order, dropped: &mut Vec<Flight>) -> Served {
+        let now = moment.now;
+        if let Some(float) = &mut self.float {
+            self.occupancy.advance(now, float.waiting().0);
+            let Some(Launch { flight, free_at, arrives_at }) = float.launch(moment.seconds) else {
+                return Served::default();
+            };
+            let is_first = self.pipe.is_empty();
+            let arrival = Key::new(float_clock::ticks(arrives_at), now, order.draw()).at_seconds(arrives_at);
+            self.pipe.push(Passage { arrives_at: arrival.time, starts_at: now, order: arrival.order, flight });
+            let free = Key::new(float_clock::ticks(free_at), now, order.draw()).at_seconds(free_at);
+            self.transmitter.occupy_until(free.time);
+            return Served { arrival: is_first.then_some(arrival), free: Some(free) };
+        }
         let Queue::Managed(queue) = &mut self.queue else { return Served::default() };
         self.occupancy.advance(now, queue.len());
         let first = dropped.len();
@@ -268,30 +274,26 @@ impl Link {
 
     /// Packets that wait at `now`, which is not before the link's last event.
     pub(crate) fn waiting(&self, now: SimTime) -> u64 {
-        match &self.queue {
-            Queue::Managed(queue) => queue.len() as u64,
-            Queue::Admission(_) => self.pipe.present_at(now.saturating_add(self.delay)).saturating_sub(1),
+        match (&self.queue, &self.float) {
+            (Queue::Managed(queue), _) => queue.len() as u64,
+            (Queue::Admission(_), Some(float)) => float.waiting().0 as u64,
+            (Queue::Admission(_), None) => self.pipe.present_at(now.saturating_add(self.delay)).saturating_sub(1),
         }
     }
 
     /// Packet-picoseconds of waiting from the start until `now`.
     pub(crate) fn occupancy(&self, now: SimTime) -> u128 {
-        match &self.queue {
-            Queue::Managed(queue) => {
-                let mut occupancy = self.occupancy;
-                occupancy.advance(now, queue.len());
-                occupancy.integral
-            }
-            // Each packet's whole wait was added when it came; what lies ahead of `now` has not been waited yet. A packet
-            // starts when the one before it departs, so the last departure is nobody's start.
-            Queue::Admission(_) => {
-                let horizon = now.saturating_add(self.delay);
-                let waiting = self.waiting(now) as usize;
-                let starts = self.pipe.iter_present(horizon).take(waiting);
-                let ahead: u128 = starts.map(|passage| u128::from(passage.arrives_at.since(horizon).ticks())).sum();
-                self.occupancy.integral - ahead
-            }
+        if self.is_managed() {
+            let mut occupancy = self.occupancy;
+            occupancy.advance(now, self.waiting(now) as usize);
+            return occupancy.integral;
         }
+        // Each packet's whole wait was added when it came; what lies ahead of `now` has not been waited yet. A packet
+        // starts when the one before it departs, so the last departure is nobody's start.
+        let horizon = now.saturating_add(self.delay);
+        let starts = self.pipe.iter_present(horizon).take(self.waiting(now) as usize);
+        let ahead: u128 = starts.map(|passage| u128::from(passage.arrives_at.since(horizon).ticks())).sum();
+        self.occupancy.integral - ahead
     }
 
     pub(crate) fn report(&self, now: SimTime) -> LinkReport {

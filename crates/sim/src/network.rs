@@ -142,7 +142,7 @@ impl Network {
         let index = self.managed[place].index();
         let slot = self.links.len() + place;
         let mut dropped = std::mem::take(&mut self.dropped);
-        let served = self.links[index].serve(self.moment.now, &mut self.order, &mut dropped);
+        let served = self.links[index].serve(&self.moment, &mut self.order, &mut dropped);
         if let Some(key) = served.arrival {
             self.queue.set(index, key);
         }

@@ -160,7 +160,10 @@ impl World {
 
     /// How much waiting a link's queue has seen until now.
     pub fn queue_area(&self, link: LinkId) -> QueueArea {
-        QueueArea { time: self.network.moment.now, area: self.network.links[link.index()].occupancy(self.network.moment.now) }
+        QueueArea {
+            time: self.network.moment.now,
+            area: self.network.links[link.index()].occupancy(self.network.moment.now),
+        }
     }
 
     /// The samples of a queue that [`Builder::sample_queue`] asked for, in the order of asking.

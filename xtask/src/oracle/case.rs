@@ -1,22 +1,27 @@
 //! A random small topology with flows, and the ns-2 script that runs it.
 //!
 //! ns-2's clock is a float. Where two sums of delays are equal on paper, as a packet's arrival and the departure of the one
-//! in service are all through slow start, it is the last bit that decides which comes first, and with it who is dropped. So
-//! the cases live on a lattice on which ns-2's floats are exact: every time is a whole number of *steps* of 625 ps, every
-//! rate is [`RATE_LEAST`] times a power of two (a byte then takes 2^n steps), and ns-2's second is 2^16 steps. What is equal
-//! on paper is then equal in ns-2, and the order of insertion decides, as it does here.
+//! in service are all through slow start, it is the last bit that decides which comes first, and with it who is dropped.
+//! There are two ways to compare all the same, and the cases take turns:
 //!
-//! ns-2's traces round to a microsecond, which is less than a step of the world slowed down in this way.
+//! * On a *lattice* ns-2's floats are exact: every time is a whole number of *steps* of 625 ps, every rate is [`RATE_LEAST`]
+//!   times a power of two (a byte then takes 2^n steps), and ns-2's second is 2^16 steps. What is equal on paper is then
+//!   equal in ns-2, and the order of insertion decides, as it does here. ns-2's traces round to a microsecond, which is less
+//!   than a step of the world slowed down in this way.
+//! * With *floats*, our world keeps time as ns-2 does, sum by sum. Rates, delays and starts are then any numbers, round ones
+//!   too, and times agree to the microsecond that ns-2's traces print.
 
 use std::fmt::Write as _;
 
 use anabranch_sim::Stream;
-use anabranch_units::{PICO, Rate, SimSpan};
+use anabranch_units::{Rate, SimSpan};
 
 /// A dumbbell: each source on a link of its own, one bottleneck, one sink node or a node for each sink.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) agent: &'static str,
+    pub(crate) clock: Clock,
+    /// How long it runs, in steps of the clock.
     pub(crate) steps: u64,
     access: Vec<Link>,
     bottleneck: Link,
@@ -25,6 +30,15 @@ pub(crate) struct Case {
     /// Packets that the error model in front of the bottleneck drops, counted from 0.
     pub(crate) losses: Vec<u64>,
     pub(crate) flows: Vec<Flow>,
+}
+
+/// How ns-2's clock is met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clock {
+    /// Steps of 625 ps in a world slowed down.
+    Lattice,
+    /// Steps of a microsecond, which scripts write as milliseconds, and ns-2's own time.
+    Floats,
 }
 
 /// A duplex link. The way back has ns-2's default queue.
@@ -54,48 +68,117 @@ pub(crate) const AGENTS: &[(&str, &str)] = &[
     ("linux", "TCP/Linux"),
 ];
 
-/// The step of the lattice.
-pub(crate) const STEP: SimSpan = SimSpan::from_ticks(625);
-
-/// Steps in a second of ns-2's slowed-down world.
-pub(crate) const STEPS_PER_SECOND: f64 = 65_536.0;
-
-/// The least rate in bit/s: a byte takes 2^15 steps.
+/// The least rate of the lattice in bit/s: a byte takes 2^15 steps.
 const RATE_LEAST: u64 = 390_625;
+
+impl Clock {
+    /// The step in which the case's times are written.
+    pub(crate) const fn step(self) -> SimSpan {
+        match self {
+            Self::Lattice => SimSpan::from_ticks(625),
+            Self::Floats => SimSpan::from_micros(1),
+        }
+    }
+
+    /// Steps in a second of ns-2.
+    pub(crate) const fn steps_per_second(self) -> f64 {
+        match self {
+            Self::Lattice => 65_536.0,
+            Self::Floats => 1e6,
+        }
+    }
+
+    /// By how many steps two times may differ: the trace of floats is rounded, on both sides.
+    pub(crate) const fn tolerance(self) -> u64 {
+        match self {
+            Self::Lattice => 0,
+            Self::Floats => 1,
+        }
+    }
+
+    fn milliseconds(self, ms: u64) -> u64 {
+        SimSpan::from_millis(ms).ticks() / self.step().ticks()
+    }
+
+    /// Steps as the seconds of ns-2; 16 decimals say a 65536th exactly.
+    fn seconds(self, steps: u64) -> String {
+        match self {
+            Self::Lattice => format!("{:.16}", steps as f64 / self.steps_per_second()),
+            Self::Floats => format!("{}", steps as f64 / self.steps_per_second()),
+        }
+    }
+
+    /// A delay as scripts write it.
+    fn delay(self, steps: u64) -> String {
+        match self {
+            Self::Lattice => self.seconds(steps),
+            Self::Floats => format!("{}ms", steps as f64 / 1000.0),
+        }
+    }
+
+    /// A rate in bits per second of ns-2. Without the "b" ns-2 would read bytes.
+    fn rate(self, rate: Rate) -> String {
+        let slowdown = self.steps_per_second() * self.step().as_secs_f64();
+        match self {
+            Self::Lattice => format!("{}b", rate.bits_per_second() as f64 * slowdown),
+            Self::Floats => format!("{}b", rate.bits_per_second()),
+        }
+    }
+}
 
 impl Case {
     /// Draws a case.
-    pub(crate) fn draw(agent: &'static str, random: &mut Stream) -> Self {
-        let milliseconds = |ms: u64| SimSpan::from_millis(ms).ticks() / STEP.ticks();
+    pub(crate) fn draw(agent: &'static str, clock: Clock, random: &mut Stream) -> Self {
         let count = 1 + below(random, 3);
-        let rate = RATE_LEAST << below(random, 5);
-        let link = |rate: u64, delay_max: u64, limit: u64, random: &mut Stream| Link {
+        // Of the floats every other case has round numbers, in which ties abound.
+        let is_round = clock == Clock::Floats && below(random, 2) == 0;
+        let rate = match clock {
+            Clock::Lattice => RATE_LEAST << below(random, 5),
+            Clock::Floats if is_round => 500_000 * (1 + below(random, 8)),
+            Clock::Floats => 200_000 + below(random, 4_000_000),
+        };
+        let faster = |factor: u64, random: &mut Stream| match clock {
+            Clock::Lattice => rate << below(random, factor),
+            Clock::Floats if is_round => rate * (1 + below(random, 2 * factor)),
+            Clock::Floats => rate + 1 + below(random, 2 * factor * rate),
+        };
+        let link = |rate: u64, delay_max_ms: u64, limit: u64, random: &mut Stream| Link {
             rate: Rate::from_bits_per_second(rate),
-            delay_steps: milliseconds(1) / 10 + below(random, delay_max),
+            delay_steps: if is_round {
+                clock.milliseconds(1 + below(random, delay_max_ms))
+            } else {
+                clock.milliseconds(1) / 10 + below(random, clock.milliseconds(delay_max_ms))
+            },
             limit: limit as u32,
         };
         let mut access = vec![];
         for _ in 0..count {
-            let (faster, limit) = (below(random, 4), 50 + below(random, 100));
-            access.push(link(rate << faster, milliseconds(20), limit, random));
+            let (rate, limit) = (faster(4, random), 50 + below(random, 100));
+            access.push(link(rate, 20, limit, random));
         }
         let limit = 2 + below(random, 40);
-        let bottleneck = link(rate, milliseconds(120), limit, random);
+        let bottleneck = link(rate, 120, limit, random);
         let mut exits = vec![];
         if below(random, 2) == 0 {
             for _ in 0..count {
-                let faster = below(random, 3);
-                exits.push(link(rate << faster, milliseconds(20), 50, random));
+                let rate = faster(3, random);
+                exits.push(link(rate, 20, 50, random));
             }
         }
+        let payload = 200 + below(random, 1300) as u32;
         let flow = |random: &mut Stream| Flow {
-            start_steps: below(random, milliseconds(2000)),
+            start_steps: if is_round {
+                clock.milliseconds(500 * below(random, 5))
+            } else {
+                below(random, clock.milliseconds(2000))
+            },
             window: 2 + below(random, 80) as u32,
-            payload: 200 + below(random, 1300) as u32,
+            payload: if is_round { payload } else { 200 + below(random, 1300) as u32 },
             delayed: below(random, 5) == 0,
         };
         let flows = (0..count).map(|_| flow(random)).collect();
-        Self { agent, steps: milliseconds(20_000), access, bottleneck, exits, losses: draw_losses(random), flows }
+        let steps = clock.milliseconds(20_000);
+        Self { agent, clock, steps, access, bottleneck, exits, losses: draw_losses(random), flows }
     }
 
     /// Names of the nodes in the order of ns-2's numbers.
@@ -125,16 +208,20 @@ impl Case {
             text.write_fmt(args).expect("a String takes any text");
             text.push('\n');
         };
-        line(format_args!("Agent/TCP set tcpTick_ {}", milliseconds(10)));
-        line(format_args!("Agent/TCP set minrto_ {}", milliseconds(200)));
-        line(format_args!("Agent/TCP set maxrto_ {}", milliseconds(60_000)));
-        line(format_args!("Agent/TCP set rtxcur_init_ {}", milliseconds(3000)));
-        line(format_args!("Agent/TCP set rttvar_init_ {}", milliseconds(12_000)));
-        line(format_args!("Agent/TCP/Linux set minrto_ {}", milliseconds(200)));
-        line(format_args!("Agent/TCP/Linux set maxrto_ {}", milliseconds(120_000)));
-        line(format_args!("Agent/TCP/Linux set rtxcur_init_ {}", milliseconds(3000)));
-        line(format_args!("Agent/TCPSink/DelAck set interval_ {}", milliseconds(100)));
-        line(format_args!("Agent/TCPSink/Sack1/DelAck set interval_ {}", milliseconds(100)));
+        let milliseconds = |ms: u64| self.clock.seconds(self.clock.milliseconds(ms));
+        if self.clock == Clock::Lattice {
+            // Clocks and timers are slowed down, too.
+            line(format_args!("Agent/TCP set tcpTick_ {}", milliseconds(10)));
+            line(format_args!("Agent/TCP set minrto_ {}", milliseconds(200)));
+            line(format_args!("Agent/TCP set maxrto_ {}", milliseconds(60_000)));
+            line(format_args!("Agent/TCP set rtxcur_init_ {}", milliseconds(3000)));
+            line(format_args!("Agent/TCP set rttvar_init_ {}", milliseconds(12_000)));
+            line(format_args!("Agent/TCP/Linux set minrto_ {}", milliseconds(200)));
+            line(format_args!("Agent/TCP/Linux set maxrto_ {}", milliseconds(120_000)));
+            line(format_args!("Agent/TCP/Linux set rtxcur_init_ {}", milliseconds(3000)));
+            line(format_args!("Agent/TCPSink/DelAck set interval_ {}", milliseconds(100)));
+            line(format_args!("Agent/TCPSink/Sack1/DelAck set interval_ {}", milliseconds(100)));
+        }
         line(format_args!("set ns [new Simulator]"));
         line(format_args!("set out [open {trace} w]"));
         line(format_args!("$ns trace-all $out"));
@@ -142,10 +229,8 @@ impl Case {
             line(format_args!("set {node} [$ns node]"));
         }
         for (from, to, link) in self.links() {
-            // Bits in a second of the slowed-down world, a power of two; without the "b" ns-2 would read bytes.
-            let steps_per_bit = PICO as f64 / link.rate.bits_per_second() as f64 / STEP.ticks() as f64;
-            let (rate, delay) = (STEPS_PER_SECOND / steps_per_bit, seconds(link.delay_steps));
-            line(format_args!("$ns duplex-link ${from} ${to} {rate}b {delay} DropTail"));
+            let (rate, delay) = (self.clock.rate(link.rate), self.clock.delay(link.delay_steps));
+            line(format_args!("$ns duplex-link ${from} ${to} {rate} {delay} DropTail"));
             line(format_args!("$ns queue-limit ${from} ${to} {}", link.limit));
         }
         if !self.losses.is_empty() {
@@ -168,9 +253,9 @@ impl Case {
             line(format_args!("$ns connect $tcp{index} $sink{index}"));
             line(format_args!("set ftp{index} [new Application/FTP]"));
             line(format_args!("$ftp{index} attach-agent $tcp{index}"));
-            line(format_args!("$ns at {} \"$ftp{index} start\"", seconds(flow.start_steps)));
+            line(format_args!("$ns at {} \"$ftp{index} start\"", self.clock.seconds(flow.start_steps)));
         }
-        line(format_args!("$ns at {} \"$ns flush-trace; close $out; exit 0\"", seconds(self.steps)));
+        line(format_args!("$ns at {} \"$ns flush-trace; close $out; exit 0\"", self.clock.seconds(self.steps)));
         line(format_args!("$ns run"));
         text
     }
@@ -194,13 +279,4 @@ fn draw_losses(random: &mut Stream) -> Vec<u64> {
     losses.sort_unstable();
     losses.dedup();
     losses
-}
-
-/// Steps as the seconds of the slowed-down world; 16 decimals say a 65536th exactly.
-fn seconds(steps: u64) -> String {
-    format!("{:.16}", steps as f64 / STEPS_PER_SECOND)
-}
-
-fn milliseconds(ms: u64) -> String {
-    seconds(SimSpan::from_millis(ms).ticks() / STEP.ticks())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::case::STEPS_PER_SECOND;
+use super::case::Clock;
 
 /// What happened to a packet at a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,7 +12,7 @@ pub(crate) enum Kind {
     Received,
 }
 
-/// One packet's fate, at a time in steps of the lattice.
+/// One packet's fate, at a time in steps of the case's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) at_steps: u64,
@@ -25,8 +25,8 @@ pub(crate) struct Event {
 /// Events by link (the numbers of its ends) and kind, each in order.
 pub(crate) type Trace = BTreeMap<(u32, u32, Kind), Vec<Event>>;
 
-/// Reads a trace of ns-2, whose second has [`STEPS_PER_SECOND`] steps.
-pub(crate) fn parse(text: &str) -> Result<Trace, String> {
+/// Reads a trace of ns-2.
+pub(crate) fn parse(text: &str, clock: Clock) -> Result<Trace, String> {
     let mut trace = Trace::new();
     for (number, line) in text.lines().enumerate() {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
@@ -38,7 +38,7 @@ pub(crate) fn parse(text: &str) -> Result<Trace, String> {
         };
         let parsed = (|| {
             let [_, at, from, to, what, size, _, flow, _, _, seq, _] = fields[..] else { return None };
-            let at_steps = (at.parse::<f64>().ok()? * STEPS_PER_SECOND).round() as u64;
+            let at_steps = (at.parse::<f64>().ok()? * clock.steps_per_second()).round() as u64;
             let event = Event {
                 at_steps,
                 ack: what == "ack",
@@ -55,7 +55,7 @@ pub(crate) fn parse(text: &str) -> Result<Trace, String> {
 }
 
 /// The earliest event in which the two differ, told for a person; `None` if there is none.
-pub(crate) fn first_difference(theirs: &Trace, ours: &Trace) -> Option<String> {
+pub(crate) fn first_difference(theirs: &Trace, ours: &Trace, clock: Clock) -> Option<String> {
     let mut found: Option<(u64, String)> = None;
     let mut keys: Vec<_> = theirs.keys().chain(ours.keys()).collect();
     keys.sort_unstable();
@@ -63,7 +63,14 @@ pub(crate) fn first_difference(theirs: &Trace, ours: &Trace) -> Option<String> {
     for key in keys {
         let (a, b) = (theirs.get(key).map_or(&[][..], Vec::as_slice), ours.get(key).map_or(&[][..], Vec::as_slice));
         let length = a.len().max(b.len());
-        let Some(index) = (0..length).find(|&index| a.get(index) != b.get(index)) else {
+        let same = |a: &Event, b: &Event| {
+            a.at_steps.abs_diff(b.at_steps) <= clock.tolerance() && Event { at_steps: a.at_steps, ..*b } == *a
+        };
+        let differs = |index: &usize| match (a.get(*index), b.get(*index)) {
+            (Some(a), Some(b)) => !same(a, b),
+            _ => true,
+        };
+        let Some(index) = (0..length).find(differs) else {
             continue;
         };
         let at = a.get(index).into_iter().chain(b.get(index)).map(|event| event.at_steps).min().unwrap_or(0);

@@ -9,7 +9,7 @@ use anabranch_sim::{
 };
 use anabranch_units::{SimSpan, SimTime};
 
-use super::case::{Case, STEP};
+use super::case::{Case, Clock};
 use super::trace::{Event, Kind, Trace};
 
 /// ns-2's default queue limit.
@@ -18,6 +18,10 @@ const LIMIT_DEFAULT: u32 = 50;
 /// Runs the case and records what happens to packets at links.
 pub(crate) fn run(case: &Case, sabotage: bool) -> Result<Trace, BuildError> {
     let mut builder = Builder::new(1);
+    if case.clock == Clock::Floats {
+        builder.ns2_clock();
+    }
+    let span = |steps: u64| case.clock.step() * steps;
     let names = case.nodes();
     let nodes: Vec<_> = names.iter().map(|name| builder.node(name)).collect();
     let number = |name: &str| names.iter().position(|node| node == name).expect("a case names its nodes");
@@ -53,7 +57,7 @@ pub(crate) fn run(case: &Case, sabotage: bool) -> Result<Trace, BuildError> {
         builder.flow(source, sink)?;
         builder.start(SimTime::ZERO + span(flow.start_steps), source)?;
     }
-    let recorder = builder.observe(&links, Recorder { ends, trace: Trace::new() })?;
+    let recorder = builder.observe(&links, Recorder { ends, step: case.clock.step(), trace: Trace::new() })?;
     let mut world = builder.build()?;
     // ns-2's script was told of its end before anything else, so it ends before what happens just then.
     world.run_until(SimTime::ZERO + span(case.steps) - SimSpan::from_ticks(1));
@@ -74,13 +78,10 @@ fn agent(name: &str) -> Agent {
     }
 }
 
-fn span(steps: u64) -> SimSpan {
-    STEP * steps
-}
-
 struct Recorder {
     /// By link: the numbers of its nodes.
     ends: Vec<(u32, u32)>,
+    step: SimSpan,
     trace: Trace,
 }
 
@@ -89,7 +90,8 @@ impl Observer for Recorder {
         let Body::Ns2(packet) = event.body else { return };
         let (from, to) = self.ends[event.link.index()];
         let record = Event {
-            at_steps: event.time.ticks() / STEP.ticks(),
+            // To the nearest, as ns-2 rounds.
+            at_steps: (event.time.ticks() + self.step.ticks() / 2) / self.step.ticks(),
             ack: packet.kind == PacketKind::Ack,
             flow: event.flow.index() as u32,
             seq: packet.seq.into(),

@@ -93,14 +93,6 @@ impl Pipe {
         self.bytes = 0;
     }
 
-    /// The first `count` packets inside have departed.
-    pub(crate) fn depart_first(&mut self, count: usize) {
-        while self.departed < self.head + count as u64 {
-            self.bytes -= u64::from(self.ring[self.place(self.departed)].flight.size());
-            self.departed += 1;
-        }
-    }
-
     /// What will arrive before `horizon` has departed. Of a packet that will arrive just then, the departure is inserted when
     /// its transmission starts: it has departed if that was before `inserted`.
     #[inline]

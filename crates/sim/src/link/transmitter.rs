@@ -45,6 +45,11 @@ impl Transmitter {
         self.free_at
     }
 
+    /// It is busy until then, by another clock than its own.
+    pub(crate) fn occupy_until(&mut self, free_at: SimTime) {
+        self.free_at = free_at;
+    }
+
     /// Sends `size` bytes as soon as it can; returns when it starts. Then [`Transmitter::free_at`] says when they have left.
     #[inline]
     pub(crate) fn send(&mut self, now: SimTime, size: u32) -> SimTime {
