@@ -31,7 +31,7 @@ enum Variant {
     Vegas(Vegas),
     FastStart(FastStart),
     Linux(Linux),
-    Fast(Fast),
+    Fast(Box<Fast>),
 }
 
 /// What a sender has done so far.
@@ -84,7 +84,7 @@ impl Sender {
             Agent::Vegas(options) => Variant::Vegas(Vegas::new(options, config.window)),
             Agent::FastStart => Variant::FastStart(FastStart::default()),
             Agent::Linux => Variant::Linux(Linux::new(&config)),
-            Agent::Fast(options) => Variant::Fast(Fast::new(options, config.window)),
+            Agent::Fast(options) => Variant::Fast(Box::new(Fast::new(options, config.window))),
         };
         Self { core: Core::new(config), variant }
     }
