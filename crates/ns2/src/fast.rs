@@ -20,7 +20,7 @@
 //! * A timeout does not back off the timer, and there is no slow start.
 
 use anabranch_cc::law::fast::base_rtt::{Reroute, Route};
-use anabranch_cc::law::fast::refill::{Ccafr, Facts};
+use anabranch_cc::law::fast::refill::{Ccafr, Facts, Mode};
 use anabranch_cc::law::fast::window::{self, Goal};
 use anabranch_units::{SimSpan, SimTime};
 
@@ -214,14 +214,16 @@ impl Fast {
     /// The law (`fast_cc`).
     fn control(&mut self, core: &mut Core, rtt: f64, old: f64, now: f64) {
         let Some(rtts) = self.rtts else { return };
-        self.round.on_ack(now, rtt);
+        // The golden prototype of CCaFR leaves the module's rounds alone until the first gap.
+        if self.ccafr.mode() != Mode::FirstSeries {
+            self.round.on_ack(now, rtt);
+        }
         let FastOptions { alpha, beta, gamma, mi_threshold, period, .. } = self.options;
         let goal = Goal { alpha, beta, gamma };
         if let Refill::Ccafr(rule) = &self.options.refill {
             let facts = Facts { window: core.window, old, acked: 1.0, rtt, base: rtts.base, average: rtts.average };
             if let Some(window) = self.ccafr.on_ack(&facts, &goal, rule) {
                 core.window = window;
-                self.updated = now;
                 return;
             }
         }

@@ -1,8 +1,6 @@
 //! Golden runs of ns-2.35 for ctcp-2019, seed by seed. ns-2 was run with `ns-random SEED`; since its random stream is
 //! modelled, the very packets that it lost are lost here, and every count must be equal.
 
-#![expect(clippy::unwrap_used, reason = "in tests an error is a failure, helpers included")]
-
 use anabranch_ns2::config::{
     Agent, CompositeOptions, HoleTest, RttTest, SendRule, SenderConfig, SinkConfig, VegasOptions,
 };

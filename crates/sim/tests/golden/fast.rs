@@ -1,16 +1,14 @@
 //! Golden runs of FAST in ns-2.35 (CUBIN module v1.1.3): ten dumbbells with one to four flows. Each change of the window must
 //! happen at the same time (the file has five decimals) with the same value (three), and the counters must be equal.
 
-#![expect(clippy::unwrap_used, reason = "in tests an error is a failure, helpers included")]
-
-use std::io::Read;
-
 use anabranch_ns2::config::{Agent, FastOptions, SenderConfig, SinkConfig};
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_ns2::{Sender, Sink, TICK};
 use anabranch_sim::traffic::{self, Cbr};
 use anabranch_sim::{Builder, ErrorSpec, LinkSpec, Ns2Sink, Ns2Source, QueueSpec};
 use anabranch_units::{Rate, SimSpan, SimTime};
+
+use crate::series::{compare_windows, read, window_changes};
 
 /// A run of the golden script, with its defaults.
 struct Dumbbell {
@@ -103,15 +101,8 @@ fn check(dumbbell: &Dumbbell) {
     world.assert_conserved();
 
     for (flow, golden) in windows(dumbbell.name, sources.len()).iter().enumerate() {
-        let source: &Ns2Source = world.host(sources[flow]).unwrap();
-        let mut before = f64::NAN;
-        let changes = source.rows().unwrap().iter().filter(|row| {
-            let changed = (row.gauges.window - before).abs() > 0.0 || before.is_nan();
-            before = row.gauges.window;
-            changed
-        });
-        let ours: Vec<_> = changes.map(|row| (row.time.as_secs_f64(), row.gauges.window)).collect();
-        compare(dumbbell.name, flow, golden, &ours);
+        let ours = window_changes(world.host(sources[flow]).unwrap());
+        compare_windows(&format!("{}, flow {flow}", dumbbell.name), golden, &ours);
     }
     let counters: Vec<_> = sources
         .iter()
@@ -126,39 +117,11 @@ fn check(dumbbell: &Dumbbell) {
 
 /// By flow: the time and the value of each change.
 fn windows(name: &str, flows: usize) -> Vec<Vec<(f64, f64)>> {
-    let path = format!("{}/tests/data/fast/{name}.window.csv.gz", env!("CARGO_MANIFEST_DIR"));
-    let mut text = String::new();
-    flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_string(&mut text).unwrap();
     let mut windows = vec![vec![]; flows];
-    for line in text.lines().skip(1) {
-        let fields: Vec<f64> = line.split(',').map(|field| field.parse().unwrap()).collect();
-        windows[fields[0] as usize].push((fields[1], fields[2]));
+    for row in read(&format!("fast/{name}.window")) {
+        windows[row[0] as usize].push((row[1], row[2]));
     }
     windows
-}
-
-/// ns-2 prints every assignment, several at one time too; we compare the value that a time ends with.
-#[track_caller]
-fn compare(name: &str, flow: usize, golden: &[(f64, f64)], ours: &[(f64, f64)]) {
-    let mut theirs: Vec<(f64, f64)> = vec![];
-    for rows in golden.chunk_by(|a, b| (a.0 - b.0).abs() < 5e-6) {
-        let last = rows[rows.len() - 1];
-        // Several assignments at one time may end where they began.
-        let is_news = rows.len() == 1 || theirs.last().is_none_or(|before| (before.1 - last.1).abs() > 1e-9);
-        theirs.extend(is_news.then_some(last));
-    }
-    // The first value is set when ns-2 makes the agent, here when the flow starts.
-    for (index, (their, our)) in theirs.iter().zip(ours).enumerate().skip(1) {
-        let equal = (their.0 - our.0).abs() <= 1.1e-5 && (their.1 - our.1).abs() <= 1e-3;
-        let near = |rows: &[(f64, f64)]| rows[index.saturating_sub(3)..rows.len().min(index + 4)].to_vec();
-        assert!(
-            equal,
-            "{name}, flow {flow}, change {index}: ns-2 has {their:?}, we have {our:?}\nns-2 {:?}\nwe   {:?}",
-            near(&theirs),
-            near(ours)
-        );
-    }
-    assert_eq!(theirs.len(), ours.len(), "{name}, flow {flow}: changes of the window");
 }
 
 #[test]

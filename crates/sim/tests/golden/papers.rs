@@ -1,0 +1,179 @@
+//! Golden runs of mfast-2019 and emfast-2019: one flow over three links, with and without competitors.
+
+use anabranch_cc::law::fast::refill;
+use anabranch_ns2::config::{Agent, FastOptions, NewRenoOptions, Refill, SenderConfig, SinkConfig};
+use anabranch_ns2::random::Mrg32k3a;
+use anabranch_ns2::{Sender, Sink, TICK};
+use anabranch_sim::{Builder, ErrorSpec, HostId, LinkId, LinkSpec, Ns2Sink, Ns2Source, QueueSpec, World};
+use anabranch_units::{Rate, SimSpan, SimTime};
+
+use crate::series::{compare_windows, read, window_changes};
+
+/// What the golden script varied.
+struct Paper {
+    /// The golden file, without its ending.
+    name: &'static str,
+    agent: Agent,
+    /// Packet that is lost, and whether on the access link (emfast-2019) or in front of the bottleneck (mfast-2019).
+    drop: Option<(u64, Place)>,
+    /// Whether halving keeps fractions: old ns did not.
+    precise_halving: bool,
+    /// How many New Reno flows compete, and the window and the queue at their entrance.
+    competitors: Option<Competitors>,
+    /// Packets received, with the SYN and again; losses and resent packets.
+    received: u64,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Access,
+    Bottleneck,
+}
+
+#[derive(Clone, Copy)]
+struct Competitors {
+    window: f64,
+    entrance: u32,
+    /// Delay of the link from R2 to the sink of the flow under study, in ms.
+    exit_delay: u64,
+}
+
+const fn fast(alpha: f64, beta: f64, refill: Refill) -> Agent {
+    Agent::Fast(FastOptions {
+        alpha,
+        beta,
+        gamma: 0.5,
+        mi_threshold: 0.00075,
+        period: 0.01,
+        base: anabranch_ns2::config::BaseRtt::Min,
+        refill,
+        loss: anabranch_ns2::config::LossPolicy::Halve,
+    })
+}
+
+const OLD_NEWRENO: Agent = Agent::NewReno(NewRenoOptions { impatient: false });
+
+fn run(paper: &Paper) -> (World, HostId, HostId, LinkId) {
+    let mut builder = Builder::new(1);
+    builder.ns2_clock();
+    let nodes: Vec<_> = (0..6).map(|node| builder.node(format!("{node}"))).collect();
+    let spec = |rate: u64, delay: u64, limit: u32| {
+        LinkSpec::new(Rate::from_bits_per_second(rate), SimSpan::from_millis(delay)).queue(QueueSpec::Packets(limit))
+    };
+    let lossy = |spec: LinkSpec, place: Place| match paper.drop {
+        Some((packet, at)) if at == place => spec.error(ErrorSpec::List(vec![packet])),
+        _ => spec,
+    };
+    let competitors = paper.competitors.unwrap_or(Competitors { window: 0.0, entrance: 10, exit_delay: 10 });
+    // 0 and 1 are the ends of the flow under study, 2 and 3 of its competitors, 4 and 5 the routers.
+    let mut duplex = |from: usize, to: usize, forward: LinkSpec, back: LinkSpec| {
+        let link = builder.link(nodes[from], nodes[to], forward).unwrap();
+        builder.link(nodes[to], nodes[from], back).unwrap();
+        link
+    };
+    duplex(0, 4, lossy(spec(2_000_000, 10, 10), Place::Access), spec(2_000_000, 10, 10));
+    duplex(2, 4, spec(1_000_000, 10, competitors.entrance), spec(1_000_000, 10, 10));
+    let bottleneck = duplex(4, 5, lossy(spec(1_500_000, 100, 10), Place::Bottleneck), spec(1_500_000, 100, 10));
+    duplex(5, 3, spec(1_000_000, 10, 10), spec(1_000_000, 10, 10));
+    let exit = competitors.exit_delay;
+    duplex(5, 1, spec(2_000_000, exit, 10), spec(2_000_000, exit, 10));
+
+    let count = if paper.competitors.is_some() { 4 } else { 0 };
+    let agents: Vec<Agent> = std::iter::once(paper.agent).chain(std::iter::repeat_n(OLD_NEWRENO, count)).collect();
+    let mut stream = Mrg32k3a::new(1);
+    for agent in &agents {
+        (0..agent.draws_at_creation()).for_each(|_| _ = stream.uniform());
+    }
+    let mut ends = None;
+    for (index, &agent) in agents.iter().enumerate() {
+        let clock_phase = SimSpan::from_secs_f64(stream.uniform() * TICK.as_secs_f64());
+        let (from, to, window) = if index == 0 { (0, 1, 1000.0) } else { (2, 3, competitors.window) };
+        let precise_halving = index == 0 && paper.precise_halving;
+        let config = SenderConfig { payload: 960, window, clock_phase, precise_halving, ..SenderConfig::new(agent) };
+        let source = builder.host(nodes[from], Ns2Source::new(Sender::new(config)).traced()).unwrap();
+        let sink = Ns2Sink::new(Sink::new(SinkConfig::for_agent(&agent)));
+        let sink = builder.host(nodes[to], sink).unwrap();
+        builder.flow(source, sink).unwrap();
+        builder.start(SimTime::ZERO + SimSpan::from_secs(1), source).unwrap();
+        ends = ends.or(Some((source, sink)));
+    }
+    let (source, sink) = ends.unwrap();
+    let mut world = builder.build().unwrap();
+    world.run_until(SimTime::ZERO + SimSpan::from_secs(100) - SimSpan::from_ticks(1));
+    world.assert_conserved();
+    (world, source, sink, bottleneck)
+}
+
+#[track_caller]
+fn check(paper: &Paper) -> (World, HostId) {
+    let (world, source, sink, _) = run(paper);
+    let golden: Vec<_> = read(&format!("papers/{}.window", paper.name)).iter().map(|row| (row[0], row[1])).collect();
+    compare_windows(paper.name, &golden, &window_changes(world.host(source).unwrap()));
+    let received = world.host::<Ns2Sink>(sink).unwrap().sink().received();
+    assert_eq!(received.packets, paper.received, "{}: packets received", paper.name);
+    (world, source)
+}
+
+const SINGLE: Paper = Paper {
+    name: "",
+    agent: fast(8.0, 2.0, Refill::PerRtt),
+    drop: None,
+    precise_halving: true,
+    competitors: None,
+    received: 0,
+};
+
+#[test]
+fn mfast_alpha_5() {
+    check(&Paper { name: "mfast_fast_a5b5", agent: fast(5.0, 5.0, Refill::PerRtt), received: 17619, ..SINGLE });
+}
+
+#[test]
+fn mfast_alpha_8() {
+    check(&Paper { name: "mfast_fast_a8b2", received: 18106, ..SINGLE });
+}
+
+#[test]
+fn mfast_with_a_drop() {
+    let drop = Some((6682, Place::Bottleneck));
+    let (world, source) = check(&Paper { name: "mfast_fast_a8b2_drop6682", drop, received: 17906, ..SINGLE });
+    compare_acks("mfast_fast_a8b2_drop6682", world.host(source).unwrap());
+}
+
+#[test]
+fn emfast_with_a_drop() {
+    let (drop, agent) = (Some((6682, Place::Access)), fast(8.0, 2.0, Refill::Ccafr(refill::Rule::RECOMMENDED)));
+    let name = "emfast_em_best_drop6682";
+    let (world, source) = check(&Paper { name, agent, drop, received: 17998, ..SINGLE });
+    compare_acks(name, world.host(source).unwrap());
+}
+
+#[test]
+fn emfast_newreno_of_old_ns() {
+    let name = "emfast_newreno_oldopts";
+    check(&Paper { name, agent: OLD_NEWRENO, precise_halving: false, received: 15303, ..SINGLE });
+}
+
+#[test]
+fn emfast_newreno_of_today() {
+    let agent = Agent::NewReno(NewRenoOptions::default());
+    check(&Paper { name: "emfast_newreno_defaults", agent, received: 14436, ..SINGLE });
+}
+
+/// baseRTT, avgRTT and the RTT after each ACK of new data outside recovery, at the time of the ACK.
+#[track_caller]
+fn compare_acks(name: &str, source: &Ns2Source) {
+    let rows = source.rows().unwrap();
+    let mut index = 0;
+    for golden in read(&format!("papers/{name}.acks")) {
+        let [time, _, rtt, base, average, ..] = golden[..] else { panic!("{name}: a row has twelve fields") };
+        while index + 1 < rows.len() && rows[index + 1].time.as_secs_f64() <= time + 1e-6 {
+            index += 1;
+        }
+        let gauges = rows[index].gauges;
+        let ours = [gauges.rtt, gauges.rtt_base.unwrap(), gauges.rtt_smoothed].map(SimSpan::as_secs_f64);
+        for (ours, theirs) in ours.into_iter().zip([rtt, base, average]) {
+            assert!((ours - theirs).abs() <= 1.5e-6, "{name} at {time} s: {ours} instead of {theirs}");
+        }
+    }
+}
