@@ -7,14 +7,12 @@
 //!
 //! * [`reproduce`] runs experiments over all cores and judges their claims; [`sweep`] runs a grid; [`run`] runs one scenario.
 //! * [`experiment`] holds claims, [`verdict`] judges them by [`statistics`]; [`expression`] is the arithmetic in between.
-//! * [`scenario`] is what runs; `transport` builds what drives a flow, `endpoint` makes it a host, `world` puts it all into the
-//!   simulator.
+//! * [`scenario`] is what runs; `transport` builds what drives a flow, `world` puts it all into the simulator.
 //! * [`report`] is what a run measured, `trace` what happened in it.
 //! * [`document`] reads TOML, [`diagnostic`] says what is wrong with it, [`mod@reference`] describes its keys.
 
 pub mod diagnostic;
 pub mod document;
-mod endpoint;
 pub mod experiment;
 pub mod expression;
 pub mod parallel;

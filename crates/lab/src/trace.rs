@@ -2,10 +2,8 @@
 
 use std::io::{self, Write};
 
-use anabranch_sim::{Happening, Observer, PacketEvent};
+use anabranch_sim::{GaugeRow, Happening, Observer, PacketEvent};
 use anabranch_units::{Bytes, Rate, SimTime};
-
-use crate::endpoint::FlowRow;
 
 /// What changes on a link.
 pub(crate) struct LinkTrace {
@@ -70,9 +68,9 @@ impl Observer for LinkTrace {
 }
 
 /// Writes `time_s,window,ssthresh,rtt_s,base_rtt_s,avg_rtt_s,in_flight`; what an agent does not keep is empty.
-pub(crate) fn write_flow_csv(rows: &[FlowRow], out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write_flow_csv(rows: &[GaugeRow], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "time_s,window,ssthresh,rtt_s,base_rtt_s,avg_rtt_s,in_flight")?;
-    for FlowRow { time, gauges } in rows {
+    for GaugeRow { time, gauges } in rows {
         let base = gauges.rtt_base.map_or(String::new(), |base| base.as_secs_f64().to_string());
         writeln!(
             out,

@@ -1,14 +1,14 @@
 //! From a scenario to the simulator, and from the simulator to a report.
 
 use anabranch_ns2::random::Mrg32k3a;
-use anabranch_ns2::{SenderConfig, Sink, TICK};
+use anabranch_ns2::{Sender, SenderConfig, Sink, TICK};
 use anabranch_sim::traffic::{self, Cbr, OnOff};
 use anabranch_sim::{
-    BuildError, Builder, Control, FlowId, HostId, LinkId, LinkSpec, NodeId, ObserverId, QueueArea, World,
+    BuildError, Builder, Control, FlowId, GaugeRow, HostId, LinkId, LinkSpec, NodeId, Ns2Sink, Ns2Source, ObserverId,
+    QueueArea, World,
 };
 use anabranch_units::{SimSpan, SimTime};
 
-use crate::endpoint::{FlowRow, Ns2Sink, Ns2Source};
 use crate::report::{FlowReport, LinkReport, Report};
 use crate::scenario::{Flow, Scenario};
 use crate::trace::LinkTrace;
@@ -60,9 +60,9 @@ impl<'a> Simulation<'a> {
             let (source, sink) = match &flow.transport {
                 Transport::Ns2 { sender, sink } => {
                     let clock_phase = phases.next().expect("there is a phase for each agent");
-                    let sender = anabranch_ns2::Sender::new(SenderConfig { clock_phase, ..*sender });
-                    let rows = (recording == Recording::Trace).then(Vec::new);
-                    (builder.host(from, Ns2Source { sender, rows })?, builder.host(to, Ns2Sink(Sink::new(*sink)))?)
+                    let source = Ns2Source::new(Sender::new(SenderConfig { clock_phase, ..*sender }));
+                    let source = if recording == Recording::Trace { source.traced() } else { source };
+                    (builder.host(from, source)?, builder.host(to, Ns2Sink::new(Sink::new(*sink)))?)
                 }
                 Transport::Cbr(cbr) => (builder.host(from, cbr.clone())?, builder.host(to, traffic::Sink::default())?),
                 Transport::OnOff(parameters) => {
@@ -115,10 +115,10 @@ impl<'a> Simulation<'a> {
     }
 
     /// The rows of each flow that has any, by position.
-    pub(crate) fn flow_rows(&self) -> impl Iterator<Item = (&str, &[FlowRow])> {
+    pub(crate) fn flow_rows(&self) -> impl Iterator<Item = (&str, &[GaugeRow])> {
         self.scenario.flows.iter().zip(&self.flows).filter_map(|(flow, ends)| {
             let source = self.world.host::<Ns2Source>(ends.source)?;
-            Some((flow.id.as_str(), source.rows.as_deref()?))
+            Some((flow.id.as_str(), source.rows()?))
         })
     }
 
@@ -151,10 +151,10 @@ impl<'a> Simulation<'a> {
             one_way_delay_mean_s: None,
             window_final: None,
         };
-        if let (Some(source), Some(Ns2Sink(sink))) =
-            (self.world.host::<Ns2Source>(ends.source), self.world.host(ends.sink))
+        if let (Some(source), Some(sink)) =
+            (self.world.host::<Ns2Source>(ends.source), self.world.host::<Ns2Sink>(ends.sink))
         {
-            let (sender, received) = (&source.sender, sink.received());
+            let (sender, received) = (source.sender(), sink.sink().received());
             let counters = sender.counters();
             // The SYN is packet 0 and has no payload.
             let payload = match &flow.transport {
