@@ -264,7 +264,7 @@ fn a_wrong_number_deviates_and_is_missed_unless_explained() {
     };
     let verdict = |output: &Output| {
         let judgement: Value = serde_json::from_slice(&output.stdout).unwrap();
-        judgement["claims"][0]["verdict"].as_str().unwrap().to_owned()
+        judgement["papers"][0]["experiments"][0]["claims"][0]["verdict"].as_str().unwrap().to_owned()
     };
     let right = reproduce(1, "");
     assert_exit(&right, 0);
@@ -286,18 +286,28 @@ fn a_judgement_has_the_promised_shape() {
     fs::create_dir_all(folder.join("experiments/test-2000")).unwrap();
     fs::write(folder.join("experiments/test-2000/table1.toml"), experiment(1, "")).unwrap();
     let judgement = document(&anabranch(&folder, &["reproduce", "test-2000", "--json"]));
-    assert_eq!(judgement["schema"], "anabranch-reproduce/1");
+    assert_eq!(judgement["schema"], "anabranch-reproduce/2");
     assert_eq!(judgement["version"], env!("CARGO_PKG_VERSION"));
     assert!(judgement["wall_seconds"].is_f64() && judgement["hash"].is_string());
-    let claim = &judgement["claims"][0];
+    let claim = &judgement["papers"][0]["experiments"][0]["claims"][0];
     let expected = serde_json::json!({
-        "paper": "test-2000", "item": "table1", "title": "Table 1", "source": "paper", "cite": "Table 1",
+        "item": "table1", "title": "Table 1", "source": "paper", "cite": "Table 1",
         "row": "SACK", "column": "lost", "kind": "number", "unit": "packets", "published": 1.0,
         "measured": { "ns2": { "value": 1.0, "seeds": 1, "sd": 0.0, "low": 1.0, "high": 1.0 }, "anabranch": null },
         "band": { "kind": "exact", "low": 1.0, "high": 1.0 },
-        "verdict": "reproduced", "because": null, "scenario": "experiments/test-2000/table1.toml",
+        "verdict": "reproduced", "because": null, "is_missed": false,
     });
     assert_eq!(*claim, expected);
+    let experiment = &judgement["papers"][0]["experiments"][0];
+    assert_eq!(experiment["item"], "table1");
+    assert_eq!(experiment["file"], "experiments/test-2000/table1.toml");
+    assert_eq!(experiment["command"], "anabranch reproduce test-2000");
+    assert!(experiment["source"].as_str().unwrap().contains("[experiment]"));
+    let link = serde_json::json!({
+        "id": "a", "from": "n0", "to": "n1", "rate": "1.5Mbit/s", "delay": "20ms", "queue": "drop-tail, 10 packets",
+        "error": "packets 100", "is_duplex": true,
+    });
+    assert_eq!(experiment["topology"]["links"], serde_json::json!([link]));
     let text = anabranch(&folder, &["reproduce"]);
     assert_exit(&text, 0);
     assert!(!stdout(&text).contains('\u{1b}'), "colours are for terminals");
@@ -349,10 +359,12 @@ fn every_command_has_a_man_page() {
 #[test]
 fn ctcp_2019_is_reproduced() {
     let judgement = document(&anabranch(repository(), &["reproduce", "ctcp-2019", "--json"]));
-    let claims = judgement["claims"].as_array().unwrap();
+    let experiments = judgement["papers"][0]["experiments"].as_array().unwrap();
+    let claims: Vec<&Value> =
+        experiments.iter().flat_map(|experiment| experiment["claims"].as_array().unwrap()).collect();
     let select = |item: &str, source: &str, kind: &str| {
         let is = |claim: &&Value| claim["item"] == item && claim["source"] == source && claim["band"]["kind"] == kind;
-        claims.iter().filter(is).collect::<Vec<_>>()
+        claims.iter().copied().filter(is).collect::<Vec<_>>()
     };
     // Table 2 without errors: six agents and CTCP. Table 3: six agents and CTCP, two senders and their total.
     assert_eq!((select("table2", "paper", "exact").len(), select("table3", "paper", "exact").len()), (7, 21));

@@ -144,6 +144,16 @@ impl Experiment {
         self.document.file()
     }
 
+    /// The file's name without its folder and ending: `table2`, `fig5`.
+    pub fn name(&self) -> &str {
+        std::path::Path::new(self.file()).file_stem().and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
+    /// The file's text.
+    pub fn source(&self) -> &str {
+        self.document.text()
+    }
+
     /// The scenario of a variant.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ pub mod diagnostic;
 pub mod document;
 pub mod experiment;
 pub mod expression;
+mod papers;
 pub mod parallel;
 pub mod reference;
 pub mod report;
