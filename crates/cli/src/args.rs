@@ -100,6 +100,9 @@ pub(crate) struct Run {
     /// Write a table of each flow (flow.ID.csv) and link (link.ID.csv) into this folder, a row at each change.
     #[arg(long, value_name = "DIR")]
     pub(crate) trace: Option<PathBuf>,
+    /// Write every packet that enters a link into this file (pcap-ng, headers only), for Wireshark or tcpdump.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
     /// Exit with code 3 unless this holds: "flow.f0.dropped_packets == 0".
     #[arg(long = "assert", value_name = "EXPRESSION")]
     pub(crate) asserts: Vec<String>,

@@ -11,7 +11,7 @@ use anabranch_lab::sweep;
 
 use crate::args;
 use crate::failure::{Failure, Outcome};
-use crate::files::{self, Folder};
+use crate::files::{self, Folder, Part};
 use crate::terminal::{Align, BOLD, DIM, PLAIN, Progress, Table, number};
 
 pub(crate) fn run(args: &args::Run) -> Outcome {
@@ -19,12 +19,19 @@ pub(crate) fn run(args: &args::Run) -> Outcome {
     let scenario = Scenario::parse(&document)?;
     let assertions = assertions(&args.asserts, &scenario)?;
     let folder = args.trace.as_deref().map(Folder::create).transpose()?;
-    let report = match folder {
-        None => run::run(&scenario),
-        Some(folder) => {
-            let (report, trace) = run::run_traced(&scenario);
-            for file in trace.files() {
-                folder.write(&file, |out| trace.write(&file, out))?;
+    let capture = args.pcap.as_deref().map(Part::create).transpose()?;
+    let report = match (&folder, capture) {
+        (None, None) => run::run(&scenario),
+        (folder, capture) => {
+            let (report, trace) = match capture {
+                None => run::run_traced(&scenario),
+                Some(part) => {
+                    let traced = part.writer().and_then(|out| run::run_captured(&scenario, out));
+                    part.finish(traced)?
+                }
+            };
+            for file in folder.iter().flat_map(|_| trace.files()) {
+                folder.as_ref().map_or(Ok(()), |folder| folder.write(&file, |out| trace.write(&file, out)))?;
             }
             report
         }

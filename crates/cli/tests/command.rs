@@ -388,3 +388,24 @@ fn a_judgement_does_not_depend_on_the_number_of_threads() {
     };
     assert_eq!(hash("1"), hash("3"));
 }
+
+#[test]
+fn a_capture_has_every_packet_that_enters_a_link() {
+    let folder = folder("pcap");
+    fs::write(folder.join("s.toml"), CHAIN).unwrap();
+    let report = document(&anabranch(&folder, &["sim", "run", "s.toml", "--pcap", "out/s.pcapng", "--json"]));
+    let sent = report["flows"][0]["sent_packets"].as_u64().unwrap();
+    let capture = fs::read(folder.join("out/s.pcapng")).unwrap();
+    let (mut at, mut packets) = (0, 0);
+    while at < capture.len() {
+        let word = |at: usize| u32::from_le_bytes(capture[at..at + 4].try_into().unwrap());
+        // The first interface is the link of the data.
+        packets += u64::from(word(at) == 6 && word(at + 8) == 0);
+        at += word(at + 4) as usize;
+    }
+    // One of them was lost in front of the queue.
+    assert_eq!((at, packets), (capture.len(), sent - 1));
+    let output = anabranch(&folder, &["sim", "run", "s.toml", "--pcap", "out"]);
+    assert_exit(&output, 2);
+    assert_eq!(stderr(&output), "error: out: cannot be written; name a file\n");
+}

@@ -8,22 +8,35 @@ use anabranch_units::SimTime;
 use crate::report::Report;
 use crate::scenario::Scenario;
 use crate::trace;
-use crate::world::{Recording, Simulation};
+use crate::world::{CHECKED, Recording, Simulation};
 
 /// Runs a scenario to its end.
 pub fn run(scenario: &Scenario) -> Report {
-    timed(scenario, Recording::Counters).0
+    timed(build(scenario, Recording::Counters)).0
 }
 
 /// Runs a scenario to its end and records what happens on the way.
 pub fn run_traced(scenario: &Scenario) -> (Report, Trace<'_>) {
-    let (report, simulation) = timed(scenario, Recording::Trace);
-    (report, Trace { simulation, end: SimTime::ZERO.saturating_add(scenario.duration) })
+    let (report, simulation) = timed(build(scenario, Recording::Trace));
+    (report, Trace { simulation, scenario })
 }
 
-fn timed(scenario: &Scenario, recording: Recording) -> (Report, Simulation<'_>) {
+/// [`run_traced`], and writes every packet that enters a link to `out` as pcap-ng.
+///
+/// # Errors
+/// If `out` cannot be written. The run goes on to its end all the same.
+pub fn run_captured(scenario: &Scenario, out: Box<dyn Write + Send>) -> io::Result<(Report, Trace<'_>)> {
+    let (report, mut simulation) = timed(Simulation::build_captured(scenario, Recording::Trace, out)?);
+    simulation.finish_capture()?;
+    Ok((report, Trace { simulation, scenario }))
+}
+
+fn build(scenario: &Scenario, recording: Recording) -> Simulation<'_> {
+    Simulation::build(scenario, recording).expect(CHECKED)
+}
+
+fn timed(mut simulation: Simulation<'_>) -> (Report, Simulation<'_>) {
     let begin = Instant::now();
-    let mut simulation = Simulation::build(scenario, recording).expect("a scenario is built once when it is read");
     simulation.run();
     let wall_seconds = begin.elapsed().as_secs_f64();
     (Report { wall_seconds, ..simulation.report() }, simulation)
@@ -32,10 +45,14 @@ fn timed(scenario: &Scenario, recording: Recording) -> (Report, Simulation<'_>) 
 /// What happened in a run.
 pub struct Trace<'a> {
     simulation: Simulation<'a>,
-    end: SimTime,
+    scenario: &'a Scenario,
 }
 
 impl Trace<'_> {
+    fn end(&self) -> SimTime {
+        SimTime::ZERO.saturating_add(self.scenario.duration)
+    }
+
     /// Names of the files that [`Trace::write`] writes.
     pub fn files(&self) -> Vec<String> {
         let flows = self.simulation.flow_rows().map(|(id, _)| format!("flow.{id}.csv"));
@@ -52,7 +69,7 @@ impl Trace<'_> {
             return trace::write_flow_csv(rows, out);
         }
         match self.simulation.link_traces().find(|(id, _)| is("link.", id)) {
-            Some((_, link)) => link.write_csv(self.end, out),
+            Some((_, link)) => link.write_csv(self.end(), out),
             None => Err(io::Error::new(io::ErrorKind::NotFound, format!("no trace is called {file}"))),
         }
     }

@@ -109,7 +109,7 @@ impl Scenario {
             ErrorSpec::GilbertElliott(_) => true,
         };
         self.links.iter().any(|link| link.error.as_ref().is_some_and(loses) || matches!(link.queue, QueueSpec::Red(_)))
-            || self.flows.iter().any(|flow| matches!(flow.transport, Transport::OnOff(_)))
+            || self.flows.iter().any(|flow| flow.transport.is_random())
     }
 }
 

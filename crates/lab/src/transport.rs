@@ -6,16 +6,18 @@ use anabranch_ns2::config::{
     Agent, CompositeOptions, HoleTest, NewRenoOptions, RttTest, SendRule, SenderConfig, SinkConfig, VegasOptions,
 };
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
+use anabranch_sim::{Messages, Spacing, Workload};
+use anabranch_units::Bytes;
 
 use crate::diagnostic::{Fault, suggestion};
 use crate::document::Path;
-use crate::scenario::keys::{Count, FlowKeys, LawKeys, Setting, SinkKeys};
+use crate::scenario::keys::{Count, FlowKeys, LawKeys, Setting, SinkKeys, WorkloadKeys};
 
 /// What drives a flow.
 #[derive(Clone, Debug)]
 pub(crate) enum Transport {
-    /// A one-way agent of ns-2 that always has data, and its sink.
-    Ns2 { sender: SenderConfig, sink: SinkConfig },
+    /// A one-way agent of ns-2, its sink, and what it is to send.
+    Ns2 { sender: SenderConfig, sink: SinkConfig, workload: Workload },
     /// Packets at a constant rate, which nothing acknowledges.
     Cbr(Cbr),
     /// Bursts between silences, which nothing acknowledges.
@@ -80,9 +82,56 @@ impl Transport {
             Some(SinkKeys::Plain) => SinkConfig { sack: false, delay: None },
             Some(SinkKeys::Delayed) => SinkConfig { sack: false, delay: Some(SinkConfig::DELAY) },
             Some(SinkKeys::Sack1) => SinkConfig { sack: true, delay: None },
+            Some(SinkKeys::Sack1Delayed) => SinkConfig { sack: true, delay: Some(SinkConfig::DELAY) },
         };
-        Ok((Self::Ns2 { sender, sink }, Some(law_name.to_owned())))
+        let workload = workload(keys.workload.as_ref(), &path.key("workload"))?;
+        Ok((Self::Ns2 { sender, sink, workload }, Some(law_name.to_owned())))
     }
+}
+
+impl Transport {
+    /// Whether it sends by chance.
+    pub(crate) fn is_random(&self) -> bool {
+        match self {
+            Self::Ns2 { workload, .. } => {
+                matches!(workload, Workload::Messages(Messages { spacing: Spacing::Exponential(_), .. }))
+            }
+            Self::Cbr(_) => false,
+            Self::OnOff(_) => true,
+        }
+    }
+}
+
+fn workload(keys: Option<&WorkloadKeys>, path: &Path) -> Checked<Workload> {
+    let amount = |bytes: Bytes| match bytes.count() {
+        0 => Err((path.key("bytes"), Fault::new("there is nothing to send in 0B").remedy("use 1B or more"))),
+        bytes => Ok(bytes),
+    };
+    let (bytes, count, every, every_mean) = match keys {
+        None | Some(WorkloadKeys::Bulk) => return Ok(Workload::Bulk),
+        Some(WorkloadKeys::Fixed { bytes }) => return Ok(Workload::Fixed { bytes: amount(bytes.0)? }),
+        Some(&WorkloadKeys::Messages { bytes, count, every, every_mean }) => (bytes, count, every, every_mean),
+    };
+    let spacing = match (every.map(|every| every.0), every_mean.map(|mean| mean.0)) {
+        (None, None) => Spacing::Together,
+        (Some(every), None) => Spacing::Every(every),
+        (None, Some(mean)) => Spacing::Exponential(mean),
+        (Some(_), Some(_)) => {
+            let fault = Fault::new("`every` and `every_mean` say two things");
+            return Err((path.key("every_mean"), fault.remedy("keep one")));
+        }
+    };
+    let is_endless_at_once = match spacing {
+        Spacing::Together => count.is_none(),
+        Spacing::Every(span) | Spacing::Exponential(span) => span.is_zero(),
+    };
+    if is_endless_at_once {
+        let fault = Fault::new("nothing says when these messages end or come");
+        return Err((path.clone(), fault.remedy("add count = 100, or every = \"20ms\"")));
+    }
+    let count = count.map(|count| u64::from(count.0));
+    // An agent of ns-2 has one stream.
+    Ok(Workload::Messages(Messages { bytes: amount(bytes.0)?, count, streams: 1, spacing }))
 }
 
 /// `cbr` and `on_off`: packets that only fill links.
@@ -97,6 +146,7 @@ fn traffic(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
             ("initial_window", keys.initial_window.is_some()),
             ("min_rto", keys.min_rto.is_some()),
             ("sink", keys.sink.is_some()),
+            ("workload", keys.workload.is_some()),
             ("options", keys.options.is_some()),
         ],
     )?;

@@ -1,11 +1,13 @@
 //! From a scenario to the simulator, and from the simulator to a report.
 
+use std::io;
+
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_ns2::{Sender, SenderConfig, Sink, TICK};
 use anabranch_sim::traffic::{self, Cbr, OnOff};
 use anabranch_sim::{
-    BuildError, Builder, Control, FlowId, GaugeRow, HostId, LinkId, LinkSpec, NodeId, Ns2Sink, Ns2Source, ObserverId,
-    QueueArea, World,
+    BuildError, Builder, Capture, Control, Direction, FlowId, GaugeRow, HostId, LinkId, LinkSpec, NodeId, Ns2Sink,
+    Ns2Source, ObserverId, Port, QueueArea, Workload, World,
 };
 use anabranch_units::{SimSpan, SimTime};
 
@@ -30,7 +32,31 @@ pub(crate) struct Simulation<'a> {
     links: Vec<LinkId>,
     flows: Vec<Ends>,
     traces: Vec<ObserverId<LinkTrace>>,
+    capture: Option<ObserverId<Capture<Output>>>,
 }
+
+/// Where a capture is written.
+pub(crate) type Output = Box<dyn io::Write + Send>;
+
+/// What a [`Simulation`] is made of.
+struct Parts<'a> {
+    scenario: &'a Scenario,
+    builder: Builder,
+    links: Vec<LinkId>,
+    flows: Vec<Ends>,
+    traces: Vec<ObserverId<LinkTrace>>,
+    capture: Option<ObserverId<Capture<Output>>>,
+}
+
+impl<'a> Parts<'a> {
+    fn build(self) -> Result<Simulation<'a>, BuildError> {
+        let Self { scenario, builder, links, flows, traces, capture } = self;
+        Ok(Simulation { scenario, world: builder.build()?, links, flows, traces, capture })
+    }
+}
+
+/// Why a scenario can be built.
+pub(crate) const CHECKED: &str = "a scenario is built once when it is read";
 
 #[derive(Clone, Copy)]
 struct Ends {
@@ -45,6 +71,22 @@ impl<'a> Simulation<'a> {
     /// # Errors
     /// If the simulator has a limit that the scenario breaks.
     pub(crate) fn build(scenario: &'a Scenario, recording: Recording) -> Result<Self, BuildError> {
+        Self::assemble(scenario, recording)?.build()
+    }
+
+    /// The same, writing what enters links to `out`.
+    ///
+    /// # Errors
+    /// If `out` cannot be written.
+    pub(crate) fn build_captured(scenario: &'a Scenario, recording: Recording, out: Output) -> io::Result<Self> {
+        let mut parts = Self::assemble(scenario, recording).expect(CHECKED);
+        let names = parts.links.iter().copied().zip(scenario.links.iter().map(|link| link.id.as_str()));
+        let capture = Capture::new(out, names)?;
+        parts.capture = Some(parts.builder.observe(&parts.links, capture).expect(CHECKED));
+        Ok(parts.build().expect(CHECKED))
+    }
+
+    fn assemble(scenario: &'a Scenario, recording: Recording) -> Result<Parts<'a>, BuildError> {
         let mut builder = Builder::new(scenario.seed);
         let nodes: Vec<NodeId> = scenario.nodes.iter().map(|name| builder.node(name)).collect();
         let mut links = Vec::with_capacity(scenario.links.len());
@@ -58,9 +100,10 @@ impl<'a> Simulation<'a> {
         for flow in &scenario.flows {
             let (from, to) = (nodes[flow.from], nodes[flow.to]);
             let (source, sink) = match &flow.transport {
-                Transport::Ns2 { sender, sink } => {
+                Transport::Ns2 { sender, sink, workload } => {
                     let clock_phase = phases.next().expect("there is a phase for each agent");
                     let source = Ns2Source::new(Sender::new(SenderConfig { clock_phase, ..*sender }));
+                    let source = if *workload == Workload::Bulk { source } else { source.fed() };
                     let source = if recording == Recording::Trace { source.traced() } else { source };
                     (builder.host(from, source)?, builder.host(to, Ns2Sink::new(Sink::new(*sink)))?)
                 }
@@ -74,7 +117,14 @@ impl<'a> Simulation<'a> {
             flows.push(Ends { source, sink, flow: builder.flow(source, sink)? });
         }
         for (flow, ends) in scenario.flows.iter().zip(&flows) {
-            builder.start(flow.start, ends.source)?;
+            match flow.transport {
+                Transport::Ns2 { workload: Workload::Bulk, .. } | Transport::Cbr(_) | Transport::OnOff(_) => {
+                    builder.start(flow.start, ends.source)?;
+                }
+                Transport::Ns2 { workload, .. } => {
+                    builder.workload(&flow.id, flow.start, (ends.source, Port::FIRST), workload)?;
+                }
+            }
             if let Some(stop) = flow.stop {
                 builder.stop(stop, ends.source)?;
             }
@@ -82,14 +132,25 @@ impl<'a> Simulation<'a> {
         let mut traces = Vec::new();
         if recording == Recording::Trace {
             for (link, &id) in scenario.links.iter().zip(&links) {
-                traces.push(builder.observe(&[id], LinkTrace::new(link.rate))?);
+                traces.push(builder.observe(&[id], LinkTrace::new(link.rate, link.delay))?);
             }
         }
         for route in &scenario.routes {
             let to = builder.address(nodes[route.to])?;
             builder.at(route.at, Control::Route { node: nodes[route.node], to, via: Some(links[route.via]) })?;
         }
-        Ok(Self { scenario, world: builder.build()?, links, flows, traces })
+        Ok(Parts { scenario, builder, links, flows, traces, capture: None })
+    }
+
+    /// Writes out what is left of a capture.
+    ///
+    /// # Errors
+    /// If its output could not be written, now or before.
+    pub(crate) fn finish_capture(&mut self) -> io::Result<()> {
+        match self.capture {
+            Some(capture) => self.world.observer_mut(capture).finish(),
+            None => Ok(()),
+        }
     }
 
     /// Runs to the end of the scenario.
@@ -132,7 +193,7 @@ impl<'a> Simulation<'a> {
         let until = flow.stop.unwrap_or(SimTime::NEVER).min(self.end());
         let active = until.since(flow.start);
         let dropped = |&link: &LinkId| {
-            let counts = self.world.link_flow(link, ends.flow);
+            let counts = self.world.link_leg(link, ends.flow, Direction::Forward);
             counts.errors + counts.drops
         };
         let mut report = FlowReport {
@@ -229,3 +290,6 @@ fn bits_per_second(bytes: u64, span: SimSpan) -> f64 {
 fn mean(sum: SimSpan, count: u64) -> Option<f64> {
     (count > 0).then(|| sum.as_secs_f64() / count as f64)
 }
+
+#[cfg(test)]
+mod tests;
