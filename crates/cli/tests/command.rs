@@ -409,3 +409,47 @@ fn a_capture_has_every_packet_that_enters_a_link() {
     assert_exit(&output, 2);
     assert_eq!(stderr(&output), "error: out: cannot be written; name a file\n");
 }
+
+/// The packet that is lost is number 100; the window grows to 8 and no further.
+#[test]
+fn assertions_may_ask_what_happened_when() {
+    let folder = folder("series");
+    fs::write(folder.join("s.toml"), CHAIN).unwrap();
+    let run = |assertion: &str| anabranch(&folder, &["sim", "run", "s.toml", "--assert", assertion]);
+    assert_exit(&run("count(link.a.drops, 0, 5) == 1"), 0);
+    assert_exit(&run("first_time(flow.f0.window >= 8, 0) < first_time(link.a.drops, 0)"), 0);
+    assert_exit(&run("value_at(flow.f0.window, 5) == flow.f0.window_final"), 0);
+    assert_exit(&run("max(bins(flow.f0.goodput, 0.5), 0, 4.9) > 1000000"), 0);
+    assert_exit(&run("first_time(link.a.drops, 0) > 4"), 3);
+    let never = run("first_time(link.a.drops, 4) > 4");
+    assert_exit(&never, 1);
+    assert_eq!(stderr(&never), "error: `link.a.drops`: it never happens from 4 s on\n");
+    let unknown = run("count(link.b.drops, 0, 5) == 1");
+    assert_exit(&unknown, 2);
+    assert!(stderr(&unknown).ends_with("no link is called `b`; there are a, a.reverse\n"), "{}", stderr(&unknown));
+}
+
+/// A claim about a time is a number in seconds that some measure finds in a series.
+#[test]
+fn claims_are_made_of_series() {
+    let folder = folder("time");
+    fs::create_dir_all(folder.join("experiments/test-2000")).unwrap();
+    let claim = |expression: &str| {
+        format!(
+            "{CHAIN}[experiment]\npaper = \"test-2000\"\n[measure]\nwhen = \"{expression}\"\n[[claim]]\nitem = \"fig1\"\n\
+             title = \"Figure 1\"\ncite = \"nobody\"\nrow = \"the loss\"\nkind = \"time\"\nunit = \"s\"\nmeasure = \"when\"\n\
+             published = 0.7\nband = \"±0.2\"\n"
+        )
+    };
+    let judge = |expression: &str| {
+        fs::write(folder.join("experiments/test-2000/fig1.toml"), claim(expression)).unwrap();
+        let output = anabranch(&folder, &["reproduce", "--json"]);
+        let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
+        outcome["papers"][0]["experiments"][0]["claims"][0].clone()
+    };
+    let lost = judge("first_time(link.a.drops, 0)");
+    assert_eq!(lost["verdict"], "reproduced", "{lost:#}");
+    let never = judge("first_time(link.a.drops, 4)");
+    assert_eq!(never["verdict"], "deviates");
+    assert_eq!(never["because"], "`link.a.drops`: it never happens from 4 s on");
+}

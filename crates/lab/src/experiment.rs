@@ -49,8 +49,8 @@ pub struct AxisValue {
 /// One value of each axis, by position.
 pub type Variant = Vec<usize>;
 
-/// What a gauge, such as `flow.f0.max_seq`, was in a variant.
-pub(crate) type GaugeLookup<'a> = dyn FnMut(&Variant, &str) -> Result<f64, ExpressionError> + 'a;
+/// What a measure, or a gauge such as `flow.f0.max_seq`, was in a variant.
+pub(crate) type VariantLookup<'a> = dyn FnMut(&Variant, &str) -> Result<f64, ExpressionError> + 'a;
 
 /// What somebody claims.
 #[derive(Clone, Debug)]
@@ -183,31 +183,21 @@ impl Experiment {
         &self.measures
     }
 
-    /// Evaluates an expression of measures; `gauge` knows the gauges.
+    /// Evaluates an expression of measures; `value` knows what a measure or a gauge was in a variant.
     pub(crate) fn evaluate(
         &self,
         expression: &Expression,
-        gauge: &mut GaugeLookup<'_>,
+        value: &mut VariantLookup<'_>,
     ) -> Result<f64, ExpressionError> {
         expression.evaluate(&mut |name, labels| {
             let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
-            let variant = self.variant(&labels)?;
-            self.measure(name, &variant, gauge)
+            value(&self.variant(&labels)?, name)
         })
     }
 
-    /// The value of the measure or gauge `name` at a variant.
-    pub(crate) fn measure(
-        &self,
-        name: &str,
-        variant: &Variant,
-        gauge: &mut GaugeLookup<'_>,
-    ) -> Result<f64, ExpressionError> {
-        match self.measures.iter().find(|(known, _)| known == name) {
-            // A measure is made of gauges alone: it has no labels, and cannot name itself.
-            Some((_, expression)) => expression.evaluate(&mut |name, _| gauge(variant, name)),
-            None => gauge(variant, name),
-        }
+    /// Whether the measure `name` asks for series.
+    pub(crate) fn asks_series(&self, name: &str) -> bool {
+        self.measures.iter().any(|(known, expression)| known == name && expression.asks_series())
     }
 
     /// The variant that some labels name, one of each axis in any order.

@@ -17,8 +17,7 @@ use crate::experiment::{Claim, Experiment, Piece, Published, Statistic, Variant}
 use crate::expression::{Expression, ExpressionError};
 use crate::papers;
 use crate::parallel;
-use crate::report::Report;
-use crate::run;
+use crate::run::{self, Run};
 use crate::scenario::Scenario;
 use crate::statistics::{Interval, Sample};
 use crate::verdict::Verdict;
@@ -49,19 +48,22 @@ pub fn reproduce(
     let total = plan.jobs.len();
     let mut done = 0;
     on_run(done, total);
-    let reports = parallel::map(
+    let runs = parallel::map(
         total,
         options.jobs,
-        |job| run::run(&plan.jobs[job]),
+        |job| {
+            let Job { experiment, scenario, wants_series } = &plan.jobs[job];
+            run::run_measured(scenario, &experiments[*experiment], *wants_series)
+        },
         || {
             done += 1;
             on_run(done, total);
         },
     );
-    let hash = run::combined_hash(reports.iter().map(|report| report.hash.as_str()));
+    let hash = run::combined_hash(runs.iter().map(|run| run.report.hash.as_str()));
     let mut papers: Vec<Paper> = Vec::new();
     for (index, experiment) in experiments.iter().enumerate() {
-        let results = Results { experiment, index, plan: &plan, reports: &reports };
+        let results = Results { experiment, index, plan: &plan, runs: &runs };
         if papers.last().is_none_or(|paper| paper.key != experiment.paper) {
             let (key, title) = (experiment.paper.clone(), papers::title(&experiment.paper).to_owned());
             papers.push(Paper { key, title, experiments: Vec::new() });
@@ -87,15 +89,24 @@ const SEEDS_OF_A_VARIANT: u64 = 10_000;
 /// Which runs are needed, each once.
 #[derive(Default)]
 struct Plan {
-    jobs: Vec<Scenario>,
+    jobs: Vec<Job>,
     /// Position of the first run of a variant of an experiment, and how many there are: one a seed.
     variants: BTreeMap<(usize, Variant), (usize, usize)>,
+}
+
+/// One run.
+struct Job {
+    /// Position of its experiment.
+    experiment: usize,
+    scenario: Scenario,
+    /// Whether a measure asks for its series.
+    wants_series: bool,
 }
 
 impl Plan {
     fn add(&mut self, index: usize, experiment: &Experiment, seeds: Option<u32>) -> Result<(), Diagnostic> {
         let numbers: BTreeMap<Variant, u64> = experiment.variants().into_iter().zip(0..).collect();
-        for variant in needed_variants(experiment) {
+        for (variant, wants_series) in needed_variants(experiment) {
             let scenario = experiment.scenario(&variant)?;
             let (first, count) = match scenario.is_random() {
                 true => (
@@ -105,25 +116,31 @@ impl Plan {
                 false => (scenario.seed, 1),
             };
             self.variants.insert((index, variant), (self.jobs.len(), count as usize));
-            let seeded = |offset| Scenario { seed: first.wrapping_add(offset), ..scenario.clone() };
+            let seeded = |offset| {
+                let scenario = Scenario { seed: first.wrapping_add(offset), ..scenario.clone() };
+                Job { experiment: index, scenario, wants_series }
+            };
             self.jobs.extend((0..u64::from(count)).map(seeded));
         }
         Ok(())
     }
 }
 
-/// The variants that claims and notes ask for, found by evaluating them with a stand-in for every gauge.
-fn needed_variants(experiment: &Experiment) -> Vec<Variant> {
-    let mut needed = Vec::new();
+/// The variants that claims and notes ask for, and whether of their series, found by evaluating them with a stand-in for every
+/// value.
+fn needed_variants(experiment: &Experiment) -> Vec<(Variant, bool)> {
+    let mut needed: Vec<(Variant, bool)> = Vec::new();
     for expression in experiment.claims.iter().flat_map(|claim| claim.statistic.expressions()).chain(
         experiment.notes.iter().flat_map(|note| &note.pieces).filter_map(|piece| match piece {
             Piece::Value(expression, _) => Some(expression),
             Piece::Text(_) => None,
         }),
     ) {
-        let mut gauge = |variant: &Variant, _: &str| {
-            if !needed.contains(variant) {
-                needed.push(variant.clone());
+        let mut gauge = |variant: &Variant, name: &str| {
+            let asks_series = experiment.asks_series(name);
+            match needed.iter_mut().find(|(known, _)| known == variant) {
+                Some((_, wants_series)) => *wants_series |= asks_series,
+                None => needed.push((variant.clone(), asks_series)),
             }
             Ok(1.0)
         };
@@ -136,7 +153,7 @@ struct Results<'a> {
     experiment: &'a Experiment,
     index: usize,
     plan: &'a Plan,
-    reports: &'a [Report],
+    runs: &'a [Run],
 }
 
 impl Results<'_> {
@@ -216,7 +233,7 @@ impl Results<'_> {
         let mut value = |seed: usize| {
             let gauge = &mut |variant: &Variant, name: &str| {
                 let runs = self.runs(variant);
-                runs[seed % runs.len()].gauge(name).map_err(ExpressionError)
+                runs[seed % runs.len()].value(self.experiment, name)
             };
             self.experiment.evaluate(expression, gauge)
         };
@@ -235,9 +252,9 @@ impl Results<'_> {
         Ok(least.expect("an order is of two things at least"))
     }
 
-    fn runs(&self, variant: &Variant) -> &[Report] {
+    fn runs(&self, variant: &Variant) -> &[Run] {
         let (first, count) = self.plan.variants[&(self.index, variant.clone())];
-        &self.reports[first..first + count]
+        &self.runs[first..first + count]
     }
 
     fn text(&self, pieces: &[Piece]) -> String {

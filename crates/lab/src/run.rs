@@ -1,12 +1,16 @@
 //! Runs one scenario.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Instant;
 
 use anabranch_units::SimTime;
 
+use crate::experiment::Experiment;
+use crate::expression::{Expression, ExpressionError};
 use crate::report::Report;
 use crate::scenario::Scenario;
+use crate::series::Series;
 use crate::trace;
 use crate::world::{CHECKED, Recording, Simulation};
 
@@ -31,6 +35,43 @@ pub fn run_captured(scenario: &Scenario, out: Box<dyn Write + Send>) -> io::Resu
     Ok((report, Trace { simulation, scenario }))
 }
 
+/// A run, and what some measures of it are.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) report: Report,
+    /// Those that ask for series; the others follow from the report.
+    measures: BTreeMap<String, Result<f64, ExpressionError>>,
+}
+
+/// Runs a scenario and answers what the measures of `experiment` ask of its series, if they are wanted.
+pub(crate) fn run_measured(scenario: &Scenario, experiment: &Experiment, wants_series: bool) -> Run {
+    if !wants_series {
+        return Run { report: run(scenario), measures: BTreeMap::new() };
+    }
+    let (report, trace) = run_traced(scenario);
+    let asking = experiment.measures().iter().filter(|(_, expression)| expression.asks_series());
+    let answer = |(name, expression): &(String, Expression)| {
+        let value = &mut |name: &str, _: &[String]| report.gauge(name).map_err(ExpressionError);
+        (name.clone(), expression.evaluate_run(value, &mut |name| trace.lookup(name)))
+    };
+    Run { measures: asking.map(answer).collect(), report }
+}
+
+impl Run {
+    /// The value of a measure or a gauge.
+    pub(crate) fn value(&self, experiment: &Experiment, name: &str) -> Result<f64, ExpressionError> {
+        if let Some(answer) = self.measures.get(name) {
+            return answer.clone();
+        }
+        let gauge = |name: &str| self.report.gauge(name).map_err(ExpressionError);
+        match experiment.measures().iter().find(|(known, _)| known == name) {
+            // A measure is made of gauges alone: it has no labels, and cannot name itself.
+            Some((_, expression)) => expression.evaluate(&mut |name, _| gauge(name)),
+            None => gauge(name),
+        }
+    }
+}
+
 fn build(scenario: &Scenario, recording: Recording) -> Simulation<'_> {
     Simulation::build(scenario, recording).expect(CHECKED)
 }
@@ -51,6 +92,15 @@ pub struct Trace<'a> {
 impl Trace<'_> {
     fn end(&self) -> SimTime {
         SimTime::ZERO.saturating_add(self.scenario.duration)
+    }
+
+    /// A series by its name, and when the run ended, as expressions look them up.
+    ///
+    /// # Errors
+    /// If there is none of this name.
+    pub fn lookup(&self, name: &str) -> Result<Option<(Series, f64)>, ExpressionError> {
+        let series = self.simulation.series(name).map_err(ExpressionError)?;
+        Ok(Some((series, self.scenario.duration.as_secs_f64())))
     }
 
     /// Names of the files that [`Trace::write`] writes.

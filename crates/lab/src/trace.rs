@@ -1,9 +1,9 @@
 //! What happened in a run, as CSV: `flow.<id>.csv` and `link.<id>.csv`, a row at each change.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Write};
 
-use anabranch_sim::{GaugeRow, Happening, Observer, PacketEvent};
+use anabranch_sim::{Body, Direction, FlowId, GaugeRow, Happening, Observer, PacketEvent};
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
 /// What changes on a link.
@@ -113,6 +113,59 @@ impl Observer for LinkTrace {
             Happening::Dropped(_) => Change::Dropped,
         };
         self.changes.push((event.time, change));
+    }
+}
+
+/// What comes to the destination of a flow.
+pub(crate) struct DeliveryTrace {
+    flow: FlowId,
+    /// Bytes of payload of an ns-2 packet.
+    payload: u32,
+    /// First packet that has not come.
+    next: i32,
+    /// What has come above it.
+    above: BTreeSet<i32>,
+    /// Bits on the wire, and when they came.
+    pub(crate) wire: Vec<(SimTime, u64)>,
+    /// Bits of payload, and when they could be handed to the application: in order.
+    pub(crate) in_order: Vec<(SimTime, u64)>,
+}
+
+impl DeliveryTrace {
+    pub(crate) fn new(flow: FlowId, payload: u32) -> Self {
+        Self { flow, payload, next: 0, above: BTreeSet::new(), wire: Vec::new(), in_order: Vec::new() }
+    }
+
+    /// Bits that an arrival lets the application have.
+    fn released(&mut self, event: &PacketEvent<'_>) -> u64 {
+        let packet = match event.body {
+            Body::Raw(_) => return 8 * u64::from(event.size),
+            Body::Ns2(packet) => packet,
+        };
+        if packet.seq >= self.next {
+            self.above.insert(packet.seq);
+        }
+        let mut packets = 0;
+        while self.above.remove(&self.next) {
+            // The SYN is packet 0 and has no payload.
+            packets += u64::from(self.next > 0);
+            self.next += 1;
+        }
+        8 * packets * u64::from(self.payload)
+    }
+}
+
+impl Observer for DeliveryTrace {
+    fn on_packet(&mut self, event: &PacketEvent<'_>) {
+        let is_ours = event.flow == self.flow && event.direction == Direction::Forward;
+        if event.happening != Happening::Received || !is_ours {
+            return;
+        }
+        self.wire.push((event.time, 8 * u64::from(event.size)));
+        match self.released(event) {
+            0 => {}
+            bits => self.in_order.push((event.time, bits)),
+        }
     }
 }
 

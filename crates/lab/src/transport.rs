@@ -90,6 +90,14 @@ impl Transport {
 }
 
 impl Transport {
+    /// Bytes of payload in a packet of an agent; of what only fills links, none.
+    pub(crate) fn payload(&self) -> u32 {
+        match self {
+            Self::Ns2 { sender, .. } => sender.payload,
+            Self::Cbr(_) | Self::OnOff(_) => 0,
+        }
+    }
+
     /// Whether it sends by chance.
     pub(crate) fn is_random(&self) -> bool {
         match self {

@@ -12,8 +12,9 @@ use anabranch_sim::{
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::report::{FlowReport, LinkReport, Report};
-use crate::scenario::{Flow, Scenario};
-use crate::trace::LinkTrace;
+use crate::scenario::{Flow, Scenario, SeriesPlace};
+use crate::series::Series;
+use crate::trace::{DeliveryTrace, LinkRow, LinkTrace};
 use crate::transport::Transport;
 
 /// What to record beside the counters.
@@ -32,6 +33,7 @@ pub(crate) struct Simulation<'a> {
     links: Vec<LinkId>,
     flows: Vec<Ends>,
     traces: Vec<ObserverId<LinkTrace>>,
+    deliveries: Vec<ObserverId<DeliveryTrace>>,
     capture: Option<ObserverId<Capture<Output>>>,
 }
 
@@ -45,13 +47,14 @@ struct Parts<'a> {
     links: Vec<LinkId>,
     flows: Vec<Ends>,
     traces: Vec<ObserverId<LinkTrace>>,
+    deliveries: Vec<ObserverId<DeliveryTrace>>,
     capture: Option<ObserverId<Capture<Output>>>,
 }
 
 impl<'a> Parts<'a> {
     fn build(self) -> Result<Simulation<'a>, BuildError> {
-        let Self { scenario, builder, links, flows, traces, capture } = self;
-        Ok(Simulation { scenario, world: builder.build()?, links, flows, traces, capture })
+        let Self { scenario, builder, links, flows, traces, deliveries, capture } = self;
+        Ok(Simulation { scenario, world: builder.build()?, links, flows, traces, deliveries, capture })
     }
 }
 
@@ -135,11 +138,19 @@ impl<'a> Simulation<'a> {
                 traces.push(builder.observe(&[id], LinkTrace::new(link.rate, link.delay))?);
             }
         }
+        let mut deliveries = Vec::new();
+        if recording == Recording::Trace {
+            for (flow, ends) in scenario.flows.iter().zip(&flows) {
+                let last = scenario.links.iter().zip(&links).filter(|(link, _)| link.to == flow.to);
+                let last: Vec<LinkId> = last.map(|(_, &id)| id).collect();
+                deliveries.push(builder.observe(&last, DeliveryTrace::new(ends.flow, flow.transport.payload()))?);
+            }
+        }
         for route in &scenario.routes {
             let to = builder.address(nodes[route.to])?;
             builder.at(route.at, Control::Route { node: nodes[route.node], to, via: Some(links[route.via]) })?;
         }
-        Ok(Parts { scenario, builder, links, flows, traces, capture: None })
+        Ok(Parts { scenario, builder, links, flows, traces, deliveries, capture: None })
     }
 
     /// Writes out what is left of a capture.
@@ -189,6 +200,55 @@ impl<'a> Simulation<'a> {
         self.scenario.links.iter().map(|link| link.id.as_str()).zip(traces)
     }
 
+    /// The series called `flow.<id>.<series>` or `link.<id>.<series>` of a traced run.
+    ///
+    /// # Errors
+    /// If the flow's transport does not know it.
+    pub(crate) fn series(&self, name: &str) -> Result<Series, String> {
+        let (place, index) = self.scenario.series_place(name)?;
+        let variable = name.rsplit_once('.').map_or(name, |(_, variable)| variable);
+        let bits = |points: &[(SimTime, u64)]| {
+            Series::events(points.iter().map(|&(time, bits)| (time.as_secs_f64(), bits as f64)))
+        };
+        match (place, variable) {
+            (SeriesPlace::Flow, "goodput") => Ok(bits(&self.world.observer(self.deliveries[index]).in_order)),
+            (SeriesPlace::Flow, "throughput") => Ok(bits(&self.world.observer(self.deliveries[index]).wire)),
+            (SeriesPlace::Flow, _) => {
+                let unknown = || format!("`{name}` was not measured: the transport does not know it");
+                let source = self.world.host::<Ns2Source>(self.flows[index].source);
+                let rows = source.and_then(Ns2Source::rows).ok_or_else(unknown)?;
+                let points = rows.iter().filter_map(|row| {
+                    let gauges = &row.gauges;
+                    let value = match variable {
+                        "window" => gauges.window,
+                        "ssthresh" => gauges.ssthresh,
+                        "rtt" => gauges.rtt.as_secs_f64(),
+                        "base_rtt" => gauges.rtt_base?.as_secs_f64(),
+                        "avg_rtt" => gauges.rtt_smoothed.as_secs_f64(),
+                        _ => f64::from(gauges.in_flight),
+                    };
+                    Some((row.time.as_secs_f64(), value))
+                });
+                let series = Series::variable(points);
+                if series.points.is_empty() { Err(unknown()) } else { Ok(series) }
+            }
+            (SeriesPlace::Link, _) => {
+                let rows = self.world.observer(self.traces[index]).rows(self.end());
+                if variable == "queue" {
+                    let points = rows.iter().map(|row| (row.time.as_secs_f64(), row.queue as f64));
+                    return Ok(Series::variable([(0.0, 0.0)].into_iter().chain(points)));
+                }
+                let count = |row: &LinkRow| if variable == "drops" { row.dropped } else { row.forwarded };
+                let before = [0].into_iter().chain(rows.iter().map(count));
+                let events = rows
+                    .iter()
+                    .zip(before)
+                    .flat_map(|(row, before)| (before..count(row)).map(|_| (row.time.as_secs_f64(), 1.0)));
+                Ok(Series::events(events))
+            }
+        }
+    }
+
     fn flow(&self, flow: &Flow, ends: &Ends) -> FlowReport {
         let until = flow.stop.unwrap_or(SimTime::NEVER).min(self.end());
         let active = until.since(flow.start);
@@ -218,10 +278,7 @@ impl<'a> Simulation<'a> {
             let (sender, received) = (source.sender(), sink.sink().received());
             let counters = sender.counters();
             // The SYN is packet 0 and has no payload.
-            let payload = match &flow.transport {
-                Transport::Ns2 { sender, .. } => u64::from(sender.payload),
-                Transport::Cbr(_) | Transport::OnOff(_) => 0,
-            };
+            let payload = u64::from(flow.transport.payload());
             report.goodput_bps = bits_per_second(received.unique_packets.saturating_sub(1) * payload, active);
             report.throughput_bps = bits_per_second(received.bytes, active);
             report.sent_packets = counters.sent_packets;

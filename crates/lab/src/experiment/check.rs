@@ -130,7 +130,8 @@ fn measures(
         }
         let expression = Expression::parse(text).map_err(fail)?;
         let mut gauge = |name: &str, labels: &[String]| base.check_gauge(name, labels).map(|()| 1.0);
-        expression.evaluate(&mut gauge).map_err(fail)?;
+        let mut series = |name: &str| base.check_series(name).map(|()| None);
+        expression.evaluate_run(&mut gauge, &mut series).map_err(fail)?;
         measures.push((name.clone(), expression));
     }
     Ok(measures)
@@ -270,7 +271,11 @@ impl Checker<'_> {
     }
 
     fn check_expression(&self, expression: &Expression, path: &Path) -> Result<(), Diagnostic> {
-        let mut gauge = |_: &Variant, name: &str| self.base.check_gauge(name, &[]).map(|()| 1.0);
+        let is_measure = |name: &str| self.experiment.measures.iter().any(|(known, _)| known == name);
+        let mut gauge = |_: &Variant, name: &str| match is_measure(name) {
+            true => Ok(1.0),
+            false => self.base.check_gauge(name, &[]).map(|()| 1.0),
+        };
         let checked = self.experiment.evaluate(expression, &mut gauge);
         checked.map(|_| ()).map_err(|error| self.fail(path, Fault::new(error.0)))
     }

@@ -96,3 +96,32 @@ fn traces_of_queues_agree_with_the_simulator() {
     assert_traced("link.a.queue={ kind = \"codel\" }");
     assert_traced("link.a.queue={ kind = \"codel\", packets = 8, target = \"20ms\" }");
 }
+
+/// What is delivered in order is what was delivered, and a hole holds back what lies above it: what
+/// had come in the meantime is released at once when a lost packet comes again.
+#[test]
+fn goodput_is_in_order() {
+    let scenario = scenario(&["link.a.error={ kind = \"list\", packets = [30] }"]).unwrap();
+    let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
+    simulation.run();
+    let (goodput, throughput) =
+        (simulation.series("flow.f.goodput").unwrap(), simulation.series("flow.f.throughput").unwrap());
+    let report = simulation.report();
+    let seconds = scenario.duration.as_secs_f64();
+    assert!((goodput.sum(0.0, seconds) / seconds - report.flows[0].goodput_bps).abs() < 1.0);
+    assert!((throughput.sum(0.0, seconds) / seconds - report.flows[0].throughput_bps).abs() < 1.0);
+    let most = goodput.points.iter().map(|&(_, bits)| bits).fold(0.0, f64::max);
+    assert!(most > 5.0 * 8000.0, "{most} bits at once");
+    assert_eq!(simulation.series("link.a.drops").unwrap().points.len(), 1);
+    let forwarded = simulation.series("link.a.forwarded").unwrap();
+    assert_eq!(forwarded.points.len() as u64, report.links[0].forwarded_packets);
+}
+
+#[test]
+fn series_of_nothing_are_refused() {
+    let scenario = scenario(&[]).unwrap();
+    let message = |name: &str| scenario.check_series(name).unwrap_err().to_string();
+    assert_eq!(message("flow.g.window"), "no flow is called `g`; there are f");
+    assert_eq!(message("link.b.reverse.queue"), "no link is called `b.reverse`; did you mean `a.reverse`?");
+    assert!(scenario.check_series("link.a.reverse.queue").is_ok());
+}
