@@ -453,3 +453,53 @@ fn claims_are_made_of_series() {
     assert_eq!(never["verdict"], "deviates");
     assert_eq!(never["because"], "`link.a.drops`: it never happens from 4 s on");
 }
+
+/// Two variants, and of each the window and the goodput in bins: five seconds are ten bins of 0.5 s.
+#[test]
+fn figures_have_their_points() {
+    let folder = folder("figure");
+    fs::create_dir_all(folder.join("experiments/test-2000")).unwrap();
+    let figure = r#"
+[experiment]
+paper = "test-2000"
+[[axis]]
+name = "window"
+[axis.values]
+four = { "flow.f0.window" = 4 }
+eight = {}
+[[figure]]
+item = "fig1"
+title = "Windows"
+from = "0s"
+variants = [["four"], ["eight"]]
+[[figure.panel]]
+title = "Window"
+unit = "packets"
+series = [{ of = "flow.f0.window" }]
+[[figure.panel]]
+title = "Goodput"
+unit = "kbit/s"
+series = [{ name = "goodput", of = "flow.f0.goodput", bin = "500ms", scale = 0.001 }, { of = "link.a.drops" }]
+"#;
+    let file = folder.join("experiments/test-2000/fig1.toml");
+    fs::write(&file, format!("{CHAIN}{figure}")).unwrap();
+    let outcome = document(&anabranch(&folder, &["reproduce", "--json"]));
+    let figure_of = &outcome["papers"][0]["experiments"][0]["figures"][0];
+    assert_eq!((&figure_of["title"], &figure_of["to"]), (&"Windows".into(), &5.0.into()));
+    let windows = figure_of["panels"][0]["series"].as_array().unwrap();
+    assert_eq!((&windows[0]["name"], &windows[1]["name"]), (&"four".into(), &"eight".into()));
+    let goodput = &figure_of["panels"][1]["series"][2];
+    assert_eq!((&goodput["name"], &goodput["style"]), (&"eight: goodput".into(), &"steps".into()));
+    assert_eq!(goodput["t"].as_array().unwrap().len(), 10);
+    assert!((1000.0..1500.0).contains(&goodput["v"][4].as_f64().unwrap()), "{goodput:#}");
+    let drops = &figure_of["panels"][1]["series"][3];
+    assert_eq!((&drops["style"], drops["v"].as_array().unwrap().len()), (&"points".into(), 1));
+    fs::write(&file, format!("{CHAIN}{}", figure.replace("f0.window\" }", "f0.widnow\" }"))).unwrap();
+    let wrong = anabranch(&folder, &["reproduce"]);
+    assert_exit(&wrong, 2);
+    assert!(
+        stderr(&wrong).contains("fig1.toml:35:18: `flow.f0.widnow` is no series; write one of"),
+        "{}",
+        stderr(&wrong)
+    );
+}

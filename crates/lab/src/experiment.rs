@@ -26,6 +26,7 @@ pub struct Experiment {
     pub claims: Vec<Claim>,
     /// Remarks.
     pub notes: Vec<Note>,
+    pub(crate) figures: Vec<FigurePlan>,
 }
 
 /// What is varied.
@@ -123,6 +124,37 @@ pub(crate) enum Piece {
     Text(String),
     /// A value and how many decimals of it are shown.
     Value(Expression, usize),
+}
+
+/// What a figure shows.
+#[derive(Clone, Debug)]
+pub(crate) struct FigurePlan {
+    pub(crate) item: String,
+    pub(crate) title: String,
+    pub(crate) caption: String,
+    /// In seconds.
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    /// With what each is called in the legend: nothing where there is one.
+    pub(crate) variants: Vec<(Variant, String)>,
+    pub(crate) panels: Vec<PanelPlan>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct PanelPlan {
+    pub(crate) title: String,
+    pub(crate) unit: String,
+    pub(crate) curves: Vec<Curve>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Curve {
+    pub(crate) name: String,
+    /// A series of a run.
+    pub(crate) of: String,
+    /// In seconds.
+    pub(crate) bin: Option<f64>,
+    pub(crate) scale: f64,
 }
 
 impl Experiment {

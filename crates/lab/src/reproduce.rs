@@ -1,5 +1,6 @@
 //! Runs experiments and judges their claims.
 
+mod figures;
 mod outcome;
 mod topology;
 
@@ -45,25 +46,43 @@ pub fn reproduce(
     for (index, experiment) in experiments.iter().enumerate() {
         plan.add(index, experiment, options.seeds)?;
     }
-    let total = plan.jobs.len();
+    let mut drawn = Vec::new();
+    for (index, experiment) in experiments.iter().enumerate() {
+        for variant in figures::variants(experiment) {
+            let scenario = experiment.scenario(&variant)?;
+            let seed = if scenario.is_random() { first_seed(experiment, &variant, &scenario) } else { scenario.seed };
+            drawn.push((index, variant, Scenario { seed, ..scenario }));
+        }
+    }
+    let total = plan.jobs.len() + drawn.len();
     let mut done = 0;
     on_run(done, total);
-    let runs = parallel::map(
+    let finished = parallel::map(
         total,
         options.jobs,
         |job| {
+            if let Some((index, variant, scenario)) = job.checked_sub(plan.jobs.len()).map(|job| &drawn[job]) {
+                return Done::Drawn(*index, figures::draw(&experiments[*index], variant, scenario));
+            }
             let Job { experiment, scenario, wants_series } = &plan.jobs[job];
-            run::run_measured(scenario, &experiments[*experiment], *wants_series)
+            Done::Judged(run::run_measured(scenario, &experiments[*experiment], *wants_series))
         },
         || {
             done += 1;
             on_run(done, total);
         },
     );
+    let (mut runs, mut drawings) = (Vec::new(), vec![Vec::new(); experiments.len()]);
+    for done in finished {
+        match done {
+            Done::Judged(run) => runs.push(run),
+            Done::Drawn(index, drawing) => drawings[index].push(drawing),
+        }
+    }
     let hash = run::combined_hash(runs.iter().map(|run| run.report.hash.as_str()));
     let mut papers: Vec<Paper> = Vec::new();
     for (index, experiment) in experiments.iter().enumerate() {
-        let results = Results { experiment, index, plan: &plan, runs: &runs };
+        let results = Results { experiment, index, plan: &plan, runs: &runs, drawings: &drawings[index] };
         if papers.last().is_none_or(|paper| paper.key != experiment.paper) {
             let (key, title) = (experiment.paper.clone(), papers::title(&experiment.paper).to_owned());
             papers.push(Paper { key, title, experiments: Vec::new() });
@@ -75,7 +94,7 @@ pub fn reproduce(
         version: env!("CARGO_PKG_VERSION"),
         wall_seconds: begin.elapsed().as_secs_f64(),
         hash,
-        runs: total,
+        runs: runs.len(),
         seeds: options.seeds,
         papers,
     })
@@ -85,6 +104,18 @@ pub fn reproduce(
 /// share their random numbers, so a ratio of two must spread as a ratio of independent draws does. Variant v is run with the
 /// seeds from `seed + v · 10000` on, counted over all combinations of the axes, whatever the number of seeds is.
 const SEEDS_OF_A_VARIANT: u64 = 10_000;
+
+fn first_seed(experiment: &Experiment, variant: &Variant, scenario: &Scenario) -> u64 {
+    let number = experiment.variants().iter().position(|other| other == variant).unwrap_or(0) as u64;
+    scenario.seed.wrapping_add(number * SEEDS_OF_A_VARIANT)
+}
+
+/// What a job gave.
+enum Done {
+    Judged(Run),
+    /// Of which experiment.
+    Drawn(usize, figures::Drawings),
+}
 
 /// Which runs are needed, each once.
 #[derive(Default)]
@@ -105,14 +136,10 @@ struct Job {
 
 impl Plan {
     fn add(&mut self, index: usize, experiment: &Experiment, seeds: Option<u32>) -> Result<(), Diagnostic> {
-        let numbers: BTreeMap<Variant, u64> = experiment.variants().into_iter().zip(0..).collect();
         for (variant, wants_series) in needed_variants(experiment) {
             let scenario = experiment.scenario(&variant)?;
             let (first, count) = match scenario.is_random() {
-                true => (
-                    scenario.seed.wrapping_add(numbers[&variant] * SEEDS_OF_A_VARIANT),
-                    seeds.unwrap_or(experiment.seeds),
-                ),
+                true => (first_seed(experiment, &variant, &scenario), seeds.unwrap_or(experiment.seeds)),
                 false => (scenario.seed, 1),
             };
             self.variants.insert((index, variant), (self.jobs.len(), count as usize));
@@ -154,6 +181,7 @@ struct Results<'a> {
     index: usize,
     plan: &'a Plan,
     runs: &'a [Run],
+    drawings: &'a [figures::Drawings],
 }
 
 impl Results<'_> {
@@ -173,7 +201,7 @@ impl Results<'_> {
                 .iter()
                 .map(|note| JudgedNote { item: note.item.clone(), text: self.text(&note.pieces) })
                 .collect(),
-            figures: Vec::new(),
+            figures: figures::figures(experiment, self.drawings),
             source: experiment.source().to_owned(),
             command: format!("anabranch reproduce {}{asked}", experiment.paper),
         })

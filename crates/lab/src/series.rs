@@ -149,6 +149,35 @@ impl Series {
         // It holds until the next value.
         last.map(|last| if last + 1 == until { to } else { self.points[last + 1].0 }).ok_or_else(never)
     }
+
+    /// The points from `from` to `to` for a drawing, at most about [`DRAWN_MAX`]: where there are more, the first, the least,
+    /// the largest and the last of each of many equal parts, so that no spike is lost.
+    pub(crate) fn drawn(&self, from: f64, to: f64) -> Vec<(f64, f64)> {
+        let first = match self.kind {
+            Kind::Variable => self.value_at(from).ok().map(|value| (from, value)),
+            Kind::Events => None,
+        };
+        let inside = self.points.iter().copied().filter(|&(at, _)| {
+            let is_later = if first.is_some() { from < at } else { from <= at };
+            is_later && at <= to
+        });
+        let points: Vec<(f64, f64)> = first.into_iter().chain(inside).collect();
+        if points.len() <= DRAWN_MAX {
+            return points;
+        }
+        let parts = DRAWN_MAX / 4;
+        let part = |at: f64| (((at - from) / (to - from) * parts as f64) as usize).min(parts - 1);
+        let mut drawn = Vec::with_capacity(DRAWN_MAX);
+        for bucket in points.chunk_by(|a, b| part(a.0) == part(b.0)) {
+            let least = (0..bucket.len()).reduce(|a, b| if bucket[b].1 < bucket[a].1 { b } else { a });
+            let most = (0..bucket.len()).reduce(|a, b| if bucket[b].1 > bucket[a].1 { b } else { a });
+            let mut kept: Vec<usize> = [Some(0), least, most, Some(bucket.len() - 1)].into_iter().flatten().collect();
+            kept.sort_unstable();
+            kept.dedup();
+            drawn.extend(kept.into_iter().map(|index| bucket[index]));
+        }
+        drawn
+    }
 }
 
 /// Which end of some values.
@@ -157,6 +186,9 @@ pub(crate) enum Extreme {
     Least,
     Most,
 }
+
+/// Points of one curve: more than a screen has columns.
+const DRAWN_MAX: usize = 2000;
 
 /// More bins than this are a mistake in the width.
 const BINS_MAX: f64 = 1e6;
@@ -226,5 +258,15 @@ mod tests {
         assert!(last(Comparison::Above, 5.0, 9.0).is_err());
         assert_eq!((arrivals().first_time(None, 0.6), arrivals().last_time(None, 3.0)), (Ok(1.0), Ok(1.5)));
         assert!(arrivals().first_time(None, 5.0).is_err() && arrivals().last_time(None, 0.0).is_err());
+    }
+
+    /// Of 100,000 points, the one that is a spike is drawn.
+    #[test]
+    fn a_drawing_keeps_spikes() {
+        let points = (0..100_000).map(|index| (f64::from(index), if index == 76_543 { 9.0 } else { 1.0 }));
+        let drawn = Series::variable(points).drawn(0.0, 1e5);
+        assert!(drawn.len() <= DRAWN_MAX && drawn.contains(&(76_543.0, 9.0)), "{} points", drawn.len());
+        assert!(drawn.is_sorted_by_key(|&(at, _)| at));
+        assert_eq!(stairs().drawn(3.0, 3.5), [(3.0, 5.0)]);
     }
 }
