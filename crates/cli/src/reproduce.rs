@@ -1,7 +1,7 @@
 //! `anabranch reproduce`: published tables beside ours.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anabranch_lab::diagnostic::suggestion;
@@ -9,29 +9,41 @@ use anabranch_lab::experiment::Experiment;
 use anabranch_lab::reproduce::{self, JudgedClaim, Measurement, Options, Paper, PublishedValue};
 use anabranch_lab::verdict::Verdict;
 
-use crate::args::{Experiments, Reproduce};
+use crate::args::{Experiments, Format, Reproduce};
 use crate::failure::{Failure, Outcome};
-use crate::files;
+use crate::files::{self, Folder};
 use crate::terminal::{Align, BAD, BOLD, DIM, GOOD, NOTABLE, PLAIN, Progress, Table, paragraph};
 
 pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
     let experiments = load(&args.experiments, &args.keys)?;
+    let folder = args.out.as_deref().map(Folder::create).transpose()?;
     let options = Options { jobs: args.jobs.count(), seeds: args.seeds };
     let outcome = {
         let progress = Progress::new();
         reproduce::reproduce(&experiments, options, |done, total| progress.set(done, total))?
     };
     let mut out = anstream::stdout().lock();
-    if args.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&outcome).map_err(std::io::Error::from)?)?;
-    } else {
-        write!(out, "{}", text(&outcome))?;
+    if let Some(folder) = folder {
+        folder.write("outcome.json", |out| write_json(&outcome, out))?;
+        folder.write("outcome.csv", |out| outcome.write_csv(out))?;
+        folder.write("outcome.md", |out| outcome.write_markdown(out))?;
+    }
+    match args.format() {
+        Format::Text => write!(out, "{}", text(&outcome))?,
+        Format::Markdown => outcome.write_markdown(&mut out)?,
+        Format::Json => write_json(&outcome, &mut out)?,
+        Format::Csv => outcome.write_csv(&mut out)?,
     }
     match outcome.missed() {
         0 => Ok(()),
         1 => Err(Failure::missed("1 claim deviates, and its experiment does not say why")),
         missed => Err(Failure::missed(format!("{missed} claims deviate, and their experiments do not say why"))),
     }
+}
+
+fn write_json(outcome: &reproduce::Outcome, out: &mut dyn Write) -> std::io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, outcome)?;
+    writeln!(out)
 }
 
 /// The experiments of some papers, or of all, in the order of their keys and of their files' names.

@@ -503,3 +503,20 @@ series = [{ name = "goodput", of = "flow.f0.goodput", bin = "500ms", scale = 0.0
         stderr(&wrong)
     );
 }
+
+#[test]
+fn outcomes_are_written_in_every_format() {
+    let folder = folder("formats");
+    fs::create_dir_all(folder.join("experiments/test-2000")).unwrap();
+    fs::write(folder.join("experiments/test-2000/table1.toml"), experiment(1, "")).unwrap();
+    let csv = anabranch(&folder, &["reproduce", "--format", "csv", "--out", "report"]);
+    assert_exit(&csv, 0);
+    let row = "test-2000,table1,table1,Table 1,paper,SACK,lost,number,packets,1,1,1,0,exact,1,1,reproduced,";
+    assert_eq!(stdout(&csv).lines().nth(1), Some(row));
+    assert_eq!(fs::read_to_string(folder.join("report/outcome.csv")).unwrap(), stdout(&csv));
+    let page = fs::read_to_string(folder.join("report/outcome.md")).unwrap();
+    assert!(page.contains("| SACK | lost | 1 | 1 |  | packets | reproduced |"), "{page}");
+    let json: Value = serde_json::from_slice(&fs::read(folder.join("report/outcome.json")).unwrap()).unwrap();
+    assert_eq!(json["papers"][0]["key"], "test-2000");
+    assert_exit(&anabranch(&folder, &["reproduce", "--format", "html"]), 2);
+}

@@ -2,6 +2,7 @@
 
 mod figures;
 mod outcome;
+mod table;
 mod topology;
 
 use std::collections::BTreeMap;
