@@ -7,7 +7,7 @@ use anabranch_ns2::config::{
 };
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
 use anabranch_sim::{Messages, Spacing, Workload};
-use anabranch_units::Bytes;
+use anabranch_units::{Bytes, SimSpan};
 
 use crate::diagnostic::{Fault, suggestion};
 use crate::document::Path;
@@ -259,6 +259,40 @@ fn composite(law: &mut Settings) -> Checked<CompositeOptions> {
     })
 }
 
+/// What a parameter of a law or an option of an agent can be: to add an agent, add its arm in [`Transport::from_keys`], a
+/// function that takes its parameters, as `vegas` below, and its name in [`NAMES`].
+trait Parameter: std::str::FromStr {
+    const EXPECTED: &'static str;
+
+    fn is_possible(&self) -> bool {
+        true
+    }
+}
+
+impl Parameter for bool {
+    const EXPECTED: &'static str = "true or false";
+}
+
+impl Parameter for i32 {
+    const EXPECTED: &'static str = "a whole number";
+}
+
+impl Parameter for u32 {
+    const EXPECTED: &'static str = "a whole number, zero or more";
+}
+
+impl Parameter for f64 {
+    const EXPECTED: &'static str = "a number, zero or more";
+
+    fn is_possible(&self) -> bool {
+        self.is_finite() && *self >= 0.0
+    }
+}
+
+impl Parameter for SimSpan {
+    const EXPECTED: &'static str = "a length of time, such as \"0.75ms\"";
+}
+
 /// Settings that an agent takes one by one; what is left is unknown.
 struct Settings {
     rest: BTreeMap<String, Setting>,
@@ -282,17 +316,12 @@ impl Settings {
         Ok(settings)
     }
 
-    fn take<T: std::str::FromStr>(&mut self, key: &'static str, default: T) -> Checked<T> {
+    fn take<T: Parameter>(&mut self, key: &'static str, default: T) -> Checked<T> {
         self.known.push(key);
         let Some(setting) = self.rest.remove(key) else { return Ok(default) };
-        setting.0.parse().map_err(|_| {
-            let expected = match std::any::type_name::<T>() {
-                "bool" => "true or false",
-                "u32" => "a whole number, zero or more",
-                _ => "a whole number",
-            };
+        setting.0.parse().ok().filter(T::is_possible).ok_or_else(|| {
             let fault = Fault::new(format!("`{key}` cannot be `{}`", setting.0));
-            (self.path.key(key), fault.remedy(format!("it is {expected}")))
+            (self.path.key(key), fault.remedy(format!("it is {}", T::EXPECTED)))
         })
     }
 
@@ -321,5 +350,24 @@ impl Settings {
                 Err((self.path.key(key), fault.remedy(suggestion(key, self.known.iter().copied()))))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What FAST's parameters will be: numbers and a threshold of time.
+    #[test]
+    fn settings_are_numbers_times_and_switches() {
+        let setting = |text: &str| Setting(text.to_owned());
+        let given = [("alpha", "8"), ("gamma", "-1"), ("threshold", "0.75ms"), ("refill", "maybe")];
+        let given = given.map(|(key, text)| (key.to_owned(), setting(text)));
+        let mut settings = Settings::new(BTreeMap::from(given), Path::default(), "a parameter");
+        let number = |taken: Checked<f64>| taken.map(|number| number.to_string()).map_err(|(_, fault)| fault);
+        assert_eq!(settings.take("threshold", SimSpan::ZERO).unwrap(), SimSpan::from_micros(750));
+        assert_eq!(number(settings.take("alpha", 200.0)).unwrap(), "8");
+        assert_eq!(number(settings.take("beta", 2.5)).unwrap(), "2.5");
+        assert!(number(settings.take("gamma", 0.5)).is_err() && settings.take("refill", false).is_err());
     }
 }
