@@ -35,9 +35,15 @@ pub(crate) struct Reproduce {
     /// Keys of papers, such as ctcp-2019; all if there is none.
     #[arg(value_name = "KEY")]
     pub(crate) keys: Vec<String>,
-    /// Print one JSON document.
-    #[arg(long)]
-    pub(crate) json: bool,
+    /// How to print the outcome.
+    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT")]
+    format: Format,
+    /// Print one JSON document: --format json.
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// Write the outcome as outcome.json, outcome.csv and outcome.md into this folder, too.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     /// Seeds of each variant with chance in it, instead of the experiments' own number.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub(crate) seeds: Option<u32>,
@@ -45,6 +51,25 @@ pub(crate) struct Reproduce {
     pub(crate) jobs: Jobs,
     #[command(flatten)]
     pub(crate) experiments: Experiments,
+}
+
+/// How an outcome is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// Tables for a terminal.
+    Text,
+    /// Tables for a page.
+    Markdown,
+    /// One document with everything in it.
+    Json,
+    /// One row a claim.
+    Csv,
+}
+
+impl Reproduce {
+    pub(crate) fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -100,6 +125,9 @@ pub(crate) struct Run {
     /// Write a table of each flow (flow.ID.csv) and link (link.ID.csv) into this folder, a row at each change.
     #[arg(long, value_name = "DIR")]
     pub(crate) trace: Option<PathBuf>,
+    /// Write every packet that enters a link into this file (pcap-ng, headers only), for Wireshark or tcpdump.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
     /// Exit with code 3 unless this holds: "flow.f0.dropped_packets == 0".
     #[arg(long = "assert", value_name = "EXPRESSION")]
     pub(crate) asserts: Vec<String>,

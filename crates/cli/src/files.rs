@@ -68,17 +68,45 @@ impl Folder {
         name: &str,
         write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
-        let path = self.0.join(name);
-        let part = self.0.join(format!(".{name}.part"));
-        let written = fs::File::create(&part).and_then(|file| {
-            let mut out = io::BufWriter::new(file);
+        let part = Part::of(self, name);
+        let written = part.writer().and_then(|mut out| {
             write(&mut out)?;
             out.flush()
         });
-        written.and_then(|()| fs::rename(&part, &path)).map_err(|error| {
+        part.finish(written)
+    }
+}
+
+/// A file that is being written, under a temporary name until it is whole.
+pub(crate) struct Part {
+    path: PathBuf,
+    part: PathBuf,
+}
+
+impl Part {
+    fn of(Folder(folder): &Folder, name: &str) -> Self {
+        Self { path: folder.join(name), part: folder.join(format!(".{name}.part")) }
+    }
+
+    /// A file in a folder that was seen to be writable.
+    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+        let (folder, name) = Folder::of_file(path)?;
+        Ok(Self::of(&folder, &name))
+    }
+
+    /// Where to write it.
+    pub(crate) fn writer(&self) -> io::Result<Box<dyn io::Write + Send>> {
+        Ok(Box::new(io::BufWriter::new(fs::File::create(&self.part)?)))
+    }
+
+    /// Gives it its name if it was written well.
+    pub(crate) fn finish<T>(self, written: io::Result<T>) -> Result<T, Failure> {
+        let named = written.and_then(|result| fs::rename(&self.part, &self.path).map(|()| result));
+        named.map_err(|error| {
             // What is left behind is no result; that it cannot be removed either changes nothing.
-            let _ = fs::remove_file(&part);
-            Failure::failed(format!("{}: cannot be written: {error}", path.display()))
+            let _ = fs::remove_file(&self.part);
+            let path = self.path.display();
+            Failure::failed(format!("{path}: cannot be written: {error}; free space, or name another place"))
         })
     }
 }

@@ -1,37 +1,49 @@
 //! `anabranch reproduce`: published tables beside ours.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anabranch_lab::diagnostic::suggestion;
 use anabranch_lab::experiment::Experiment;
-use anabranch_lab::reproduce::{self, JudgedClaim, Judgement, Measurement, Options, PublishedValue};
+use anabranch_lab::reproduce::{self, JudgedClaim, Measurement, Options, Paper, PublishedValue};
 use anabranch_lab::verdict::Verdict;
 
-use crate::args::{Experiments, Reproduce};
+use crate::args::{Experiments, Format, Reproduce};
 use crate::failure::{Failure, Outcome};
-use crate::files;
+use crate::files::{self, Folder};
 use crate::terminal::{Align, BAD, BOLD, DIM, GOOD, NOTABLE, PLAIN, Progress, Table, paragraph};
 
 pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
     let experiments = load(&args.experiments, &args.keys)?;
+    let folder = args.out.as_deref().map(Folder::create).transpose()?;
     let options = Options { jobs: args.jobs.count(), seeds: args.seeds };
-    let judgement = {
+    let outcome = {
         let progress = Progress::new();
         reproduce::reproduce(&experiments, options, |done, total| progress.set(done, total))?
     };
     let mut out = anstream::stdout().lock();
-    if args.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&judgement).map_err(std::io::Error::from)?)?;
-    } else {
-        write!(out, "{}", text(&judgement))?;
+    if let Some(folder) = folder {
+        folder.write("outcome.json", |out| write_json(&outcome, out))?;
+        folder.write("outcome.csv", |out| outcome.write_csv(out))?;
+        folder.write("outcome.md", |out| outcome.write_markdown(out))?;
     }
-    match judgement.missed() {
+    match args.format() {
+        Format::Text => write!(out, "{}", text(&outcome))?,
+        Format::Markdown => outcome.write_markdown(&mut out)?,
+        Format::Json => write_json(&outcome, &mut out)?,
+        Format::Csv => outcome.write_csv(&mut out)?,
+    }
+    match outcome.missed() {
         0 => Ok(()),
         1 => Err(Failure::missed("1 claim deviates, and its experiment does not say why")),
         missed => Err(Failure::missed(format!("{missed} claims deviate, and their experiments do not say why"))),
     }
+}
+
+fn write_json(outcome: &reproduce::Outcome, out: &mut dyn Write) -> std::io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, outcome)?;
+    writeln!(out)
 }
 
 /// The experiments of some papers, or of all, in the order of their keys and of their files' names.
@@ -80,38 +92,33 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-fn text(judgement: &Judgement) -> String {
+fn text(outcome: &reproduce::Outcome) -> String {
     let mut text = String::new();
-    for paper in groups(&judgement.claims, |claim| &claim.paper) {
-        text += &format!("{BOLD}{}{BOLD:#}\n", paper[0].paper);
+    for Paper { key, experiments, .. } in &outcome.papers {
+        text += &format!("{BOLD}{key}{BOLD:#}\n");
+        let claims: Vec<&JudgedClaim> = experiments.iter().flat_map(|experiment| &experiment.claims).collect();
         // The claims of an item may stand in several files. Tables come first, then figures, then what the text says.
         let mut items: Vec<&str> = Vec::new();
-        for claim in paper {
+        for claim in &claims {
             if !items.contains(&claim.item.as_str()) {
                 items.push(&claim.item);
             }
         }
         items.sort_by_key(|item| (!item.starts_with("table"), !item.starts_with("fig"), *item));
         for item in items {
-            let claims: Vec<&JudgedClaim> = paper.iter().filter(|claim| claim.item == item).collect();
+            let claims: Vec<&JudgedClaim> = claims.iter().copied().filter(|claim| claim.item == item).collect();
             let mut titles: Vec<&str> = claims.iter().map(|claim| claim.title.as_str()).collect();
             titles.dedup();
             for title in titles {
                 let group: Vec<&JudgedClaim> = claims.iter().copied().filter(|claim| claim.title == title).collect();
                 text += &table(title, &group);
             }
-            let paper = &paper[0].paper;
-            for note in judgement.notes.iter().filter(|note| note.paper == *paper && note.item == item) {
+            for note in experiments.iter().flat_map(|experiment| &experiment.notes).filter(|note| note.item == item) {
                 text += &paragraph("  * ", &note.text);
             }
         }
     }
-    text + &summary(judgement)
-}
-
-/// Runs of neighbours with an equal key.
-fn groups<T, K: PartialEq + ?Sized>(items: &[T], key: impl Fn(&T) -> &K) -> Vec<&[T]> {
-    items.chunk_by(|a, b| key(a) == key(b)).collect()
+    text + &summary(outcome)
 }
 
 fn table(title: &str, claims: &[&JudgedClaim]) -> String {
@@ -201,13 +208,14 @@ fn band(claim: &JudgedClaim, decimals: usize) -> String {
     }
 }
 
-fn summary(judgement: &Judgement) -> String {
-    let count = |verdict| judgement.count(verdict);
-    let Judgement { claims, runs, wall_seconds, hash, .. } = judgement;
-    let mut text = format!("\n{} claims: {GOOD}{} reproduced{GOOD:#}", claims.len(), count(Verdict::Reproduced));
+fn summary(outcome: &reproduce::Outcome) -> String {
+    let count = |verdict| outcome.count(verdict);
+    let reproduce::Outcome { runs, wall_seconds, hash, .. } = outcome;
+    let claims = outcome.claims().count();
+    let mut text = format!("\n{claims} claims: {GOOD}{} reproduced{GOOD:#}", count(Verdict::Reproduced));
     let deviating = count(Verdict::Deviates);
     if deviating > 0 {
-        let missed = judgement.missed();
+        let missed = outcome.missed();
         let style = if missed > 0 { BAD } else { NOTABLE };
         text += &format!(", {style}{deviating} deviate{style:#} ({} explained)", deviating - missed);
     }

@@ -11,7 +11,7 @@ use anabranch_lab::sweep;
 
 use crate::args;
 use crate::failure::{Failure, Outcome};
-use crate::files::{self, Folder};
+use crate::files::{self, Folder, Part};
 use crate::terminal::{Align, BOLD, DIM, PLAIN, Progress, Table, number};
 
 pub(crate) fn run(args: &args::Run) -> Outcome {
@@ -19,14 +19,22 @@ pub(crate) fn run(args: &args::Run) -> Outcome {
     let scenario = Scenario::parse(&document)?;
     let assertions = assertions(&args.asserts, &scenario)?;
     let folder = args.trace.as_deref().map(Folder::create).transpose()?;
-    let report = match folder {
-        None => run::run(&scenario),
-        Some(folder) => {
-            let (report, trace) = run::run_traced(&scenario);
-            for file in trace.files() {
-                folder.write(&file, |out| trace.write(&file, out))?;
+    let capture = args.pcap.as_deref().map(Part::create).transpose()?;
+    let asks_series = assertions.iter().any(Assertion::asks_series);
+    let (report, trace) = match (&folder, capture) {
+        (None, None) if !asks_series => (run::run(&scenario), None),
+        (folder, capture) => {
+            let (report, trace) = match capture {
+                None => run::run_traced(&scenario),
+                Some(part) => {
+                    let traced = part.writer().and_then(|out| run::run_captured(&scenario, out));
+                    part.finish(traced)?
+                }
+            };
+            for file in folder.iter().flat_map(|_| trace.files()) {
+                folder.as_ref().map_or(Ok(()), |folder| folder.write(&file, |out| trace.write(&file, out)))?;
             }
-            report
+            (report, Some(trace))
         }
     };
     let mut out = anstream::stdout().lock();
@@ -37,7 +45,9 @@ pub(crate) fn run(args: &args::Run) -> Outcome {
     for (assertion, text) in assertions.iter().zip(&args.asserts) {
         let value =
             &mut |name: &str, _: &[String]| report.gauge(name).map_err(anabranch_lab::expression::ExpressionError::new);
-        let (left, right, holds) = assertion.evaluate(value).map_err(|error| Failure::failed(error.to_string()))?;
+        let series = &mut |name: &str| trace.as_ref().map_or(Ok(None), |trace| trace.lookup(name));
+        let (left, right, holds) =
+            assertion.evaluate(value, series).map_err(|error| Failure::failed(error.to_string()))?;
         if !holds {
             return Err(Failure::missed(format!(
                 "--assert \"{text}\" does not hold: {left} against {right} (seed {})",
@@ -54,7 +64,8 @@ fn assertions(texts: &[String], scenario: &Scenario) -> Result<Vec<Assertion>, F
     let parse = |text: &String| {
         let assertion = Assertion::parse(text).map_err(|error| refuse(text, error.to_string()))?;
         let known = &mut |name: &str, labels: &[String]| scenario.check_gauge(name, labels).map(|()| 1.0);
-        assertion.evaluate(known).map_err(|error| refuse(text, error.to_string()))?;
+        let series = &mut |name: &str| scenario.check_series(name).map(|()| None);
+        assertion.evaluate(known, series).map_err(|error| refuse(text, error.to_string()))?;
         Ok(assertion)
     };
     texts.iter().map(parse).collect()

@@ -264,7 +264,7 @@ fn a_wrong_number_deviates_and_is_missed_unless_explained() {
     };
     let verdict = |output: &Output| {
         let judgement: Value = serde_json::from_slice(&output.stdout).unwrap();
-        judgement["claims"][0]["verdict"].as_str().unwrap().to_owned()
+        judgement["papers"][0]["experiments"][0]["claims"][0]["verdict"].as_str().unwrap().to_owned()
     };
     let right = reproduce(1, "");
     assert_exit(&right, 0);
@@ -286,18 +286,28 @@ fn a_judgement_has_the_promised_shape() {
     fs::create_dir_all(folder.join("experiments/test-2000")).unwrap();
     fs::write(folder.join("experiments/test-2000/table1.toml"), experiment(1, "")).unwrap();
     let judgement = document(&anabranch(&folder, &["reproduce", "test-2000", "--json"]));
-    assert_eq!(judgement["schema"], "anabranch-reproduce/1");
+    assert_eq!(judgement["schema"], "anabranch-reproduce/2");
     assert_eq!(judgement["version"], env!("CARGO_PKG_VERSION"));
     assert!(judgement["wall_seconds"].is_f64() && judgement["hash"].is_string());
-    let claim = &judgement["claims"][0];
+    let claim = &judgement["papers"][0]["experiments"][0]["claims"][0];
     let expected = serde_json::json!({
-        "paper": "test-2000", "item": "table1", "title": "Table 1", "source": "paper", "cite": "Table 1",
+        "item": "table1", "title": "Table 1", "source": "paper", "cite": "Table 1",
         "row": "SACK", "column": "lost", "kind": "number", "unit": "packets", "published": 1.0,
         "measured": { "ns2": { "value": 1.0, "seeds": 1, "sd": 0.0, "low": 1.0, "high": 1.0 }, "anabranch": null },
         "band": { "kind": "exact", "low": 1.0, "high": 1.0 },
-        "verdict": "reproduced", "because": null, "scenario": "experiments/test-2000/table1.toml",
+        "verdict": "reproduced", "because": null, "is_missed": false,
     });
     assert_eq!(*claim, expected);
+    let experiment = &judgement["papers"][0]["experiments"][0];
+    assert_eq!(experiment["item"], "table1");
+    assert_eq!(experiment["file"], "experiments/test-2000/table1.toml");
+    assert_eq!(experiment["command"], "anabranch reproduce test-2000");
+    assert!(experiment["source"].as_str().unwrap().contains("[experiment]"));
+    let link = serde_json::json!({
+        "id": "a", "from": "n0", "to": "n1", "rate": "1.5Mbit/s", "delay": "20ms", "queue": "drop-tail, 10 packets",
+        "error": "packets 100", "is_duplex": true,
+    });
+    assert_eq!(experiment["topology"]["links"], serde_json::json!([link]));
     let text = anabranch(&folder, &["reproduce"]);
     assert_exit(&text, 0);
     assert!(!stdout(&text).contains('\u{1b}'), "colours are for terminals");
@@ -349,10 +359,12 @@ fn every_command_has_a_man_page() {
 #[test]
 fn ctcp_2019_is_reproduced() {
     let judgement = document(&anabranch(repository(), &["reproduce", "ctcp-2019", "--json"]));
-    let claims = judgement["claims"].as_array().unwrap();
+    let experiments = judgement["papers"][0]["experiments"].as_array().unwrap();
+    let claims: Vec<&Value> =
+        experiments.iter().flat_map(|experiment| experiment["claims"].as_array().unwrap()).collect();
     let select = |item: &str, source: &str, kind: &str| {
         let is = |claim: &&Value| claim["item"] == item && claim["source"] == source && claim["band"]["kind"] == kind;
-        claims.iter().filter(is).collect::<Vec<_>>()
+        claims.iter().copied().filter(is).collect::<Vec<_>>()
     };
     // Table 2 without errors: six agents and CTCP. Table 3: six agents and CTCP, two senders and their total.
     assert_eq!((select("table2", "paper", "exact").len(), select("table3", "paper", "exact").len()), (7, 21));
@@ -375,4 +387,136 @@ fn a_judgement_does_not_depend_on_the_number_of_threads() {
         judgement["hash"].as_str().unwrap().to_owned()
     };
     assert_eq!(hash("1"), hash("3"));
+}
+
+#[test]
+fn a_capture_has_every_packet_that_enters_a_link() {
+    let folder = folder("pcap");
+    fs::write(folder.join("s.toml"), CHAIN).unwrap();
+    let report = document(&anabranch(&folder, &["sim", "run", "s.toml", "--pcap", "out/s.pcapng", "--json"]));
+    let sent = report["flows"][0]["sent_packets"].as_u64().unwrap();
+    let capture = fs::read(folder.join("out/s.pcapng")).unwrap();
+    let (mut at, mut packets) = (0, 0);
+    while at < capture.len() {
+        let word = |at: usize| u32::from_le_bytes(capture[at..at + 4].try_into().unwrap());
+        // The first interface is the link of the data.
+        packets += u64::from(word(at) == 6 && word(at + 8) == 0);
+        at += word(at + 4) as usize;
+    }
+    // One of them was lost in front of the queue.
+    assert_eq!((at, packets), (capture.len(), sent - 1));
+    let output = anabranch(&folder, &["sim", "run", "s.toml", "--pcap", "out"]);
+    assert_exit(&output, 2);
+    assert_eq!(stderr(&output), "error: out: cannot be written; name a file\n");
+}
+
+/// The packet that is lost is number 100; the window grows to 8 and no further.
+#[test]
+fn assertions_may_ask_what_happened_when() {
+    let folder = folder("series");
+    fs::write(folder.join("s.toml"), CHAIN).unwrap();
+    let run = |assertion: &str| anabranch(&folder, &["sim", "run", "s.toml", "--assert", assertion]);
+    assert_exit(&run("count(link.a.drops, 0, 5) == 1"), 0);
+    assert_exit(&run("first_time(flow.f0.window >= 8, 0) < first_time(link.a.drops, 0)"), 0);
+    assert_exit(&run("value_at(flow.f0.window, 5) == flow.f0.window_final"), 0);
+    assert_exit(&run("max(bins(flow.f0.goodput, 0.5), 0, 4.9) > 1000000"), 0);
+    assert_exit(&run("first_time(link.a.drops, 0) > 4"), 3);
+    let never = run("first_time(link.a.drops, 4) > 4");
+    assert_exit(&never, 1);
+    assert_eq!(stderr(&never), "error: `link.a.drops`: it never happens from 4 s on\n");
+    let unknown = run("count(link.b.drops, 0, 5) == 1");
+    assert_exit(&unknown, 2);
+    assert!(stderr(&unknown).ends_with("no link is called `b`; there are a, a.reverse\n"), "{}", stderr(&unknown));
+}
+
+/// A claim about a time is a number in seconds that some measure finds in a series.
+#[test]
+fn claims_are_made_of_series() {
+    let folder = folder("time");
+    fs::create_dir_all(folder.join("experiments/test-2000")).unwrap();
+    let claim = |expression: &str| {
+        format!(
+            "{CHAIN}[experiment]\npaper = \"test-2000\"\n[measure]\nwhen = \"{expression}\"\n[[claim]]\nitem = \"fig1\"\n\
+             title = \"Figure 1\"\ncite = \"nobody\"\nrow = \"the loss\"\nkind = \"time\"\nunit = \"s\"\nmeasure = \"when\"\n\
+             published = 0.7\nband = \"±0.2\"\n"
+        )
+    };
+    let judge = |expression: &str| {
+        fs::write(folder.join("experiments/test-2000/fig1.toml"), claim(expression)).unwrap();
+        let output = anabranch(&folder, &["reproduce", "--json"]);
+        let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
+        outcome["papers"][0]["experiments"][0]["claims"][0].clone()
+    };
+    let lost = judge("first_time(link.a.drops, 0)");
+    assert_eq!(lost["verdict"], "reproduced", "{lost:#}");
+    let never = judge("first_time(link.a.drops, 4)");
+    assert_eq!(never["verdict"], "deviates");
+    assert_eq!(never["because"], "`link.a.drops`: it never happens from 4 s on");
+}
+
+/// Two variants, and of each the window and the goodput in bins: five seconds are ten bins of 0.5 s.
+#[test]
+fn figures_have_their_points() {
+    let folder = folder("figure");
+    fs::create_dir_all(folder.join("experiments/test-2000")).unwrap();
+    let figure = r#"
+[experiment]
+paper = "test-2000"
+[[axis]]
+name = "window"
+[axis.values]
+four = { "flow.f0.window" = 4 }
+eight = {}
+[[figure]]
+item = "fig1"
+title = "Windows"
+from = "0s"
+variants = [["four"], ["eight"]]
+[[figure.panel]]
+title = "Window"
+unit = "packets"
+series = [{ of = "flow.f0.window" }]
+[[figure.panel]]
+title = "Goodput"
+unit = "kbit/s"
+series = [{ name = "goodput", of = "flow.f0.goodput", bin = "500ms", scale = 0.001 }, { of = "link.a.drops" }]
+"#;
+    let file = folder.join("experiments/test-2000/fig1.toml");
+    fs::write(&file, format!("{CHAIN}{figure}")).unwrap();
+    let outcome = document(&anabranch(&folder, &["reproduce", "--json"]));
+    let figure_of = &outcome["papers"][0]["experiments"][0]["figures"][0];
+    assert_eq!((&figure_of["title"], &figure_of["to"]), (&"Windows".into(), &5.0.into()));
+    let windows = figure_of["panels"][0]["series"].as_array().unwrap();
+    assert_eq!((&windows[0]["name"], &windows[1]["name"]), (&"four".into(), &"eight".into()));
+    let goodput = &figure_of["panels"][1]["series"][2];
+    assert_eq!((&goodput["name"], &goodput["style"]), (&"eight: goodput".into(), &"steps".into()));
+    assert_eq!(goodput["t"].as_array().unwrap().len(), 10);
+    assert!((1000.0..1500.0).contains(&goodput["v"][4].as_f64().unwrap()), "{goodput:#}");
+    let drops = &figure_of["panels"][1]["series"][3];
+    assert_eq!((&drops["style"], drops["v"].as_array().unwrap().len()), (&"points".into(), 1));
+    fs::write(&file, format!("{CHAIN}{}", figure.replace("f0.window\" }", "f0.widnow\" }"))).unwrap();
+    let wrong = anabranch(&folder, &["reproduce"]);
+    assert_exit(&wrong, 2);
+    assert!(
+        stderr(&wrong).contains("fig1.toml:35:18: `flow.f0.widnow` is no series; write one of"),
+        "{}",
+        stderr(&wrong)
+    );
+}
+
+#[test]
+fn outcomes_are_written_in_every_format() {
+    let folder = folder("formats");
+    fs::create_dir_all(folder.join("experiments/test-2000")).unwrap();
+    fs::write(folder.join("experiments/test-2000/table1.toml"), experiment(1, "")).unwrap();
+    let csv = anabranch(&folder, &["reproduce", "--format", "csv", "--out", "report"]);
+    assert_exit(&csv, 0);
+    let row = "test-2000,table1,table1,Table 1,paper,SACK,lost,number,packets,1,1,1,0,exact,1,1,reproduced,";
+    assert_eq!(stdout(&csv).lines().nth(1), Some(row));
+    assert_eq!(fs::read_to_string(folder.join("report/outcome.csv")).unwrap(), stdout(&csv));
+    let page = fs::read_to_string(folder.join("report/outcome.md")).unwrap();
+    assert!(page.contains("| SACK | lost | 1 | 1 |  | packets | reproduced |"), "{page}");
+    let json: Value = serde_json::from_slice(&fs::read(folder.join("report/outcome.json")).unwrap()).unwrap();
+    assert_eq!(json["papers"][0]["key"], "test-2000");
+    assert_exit(&anabranch(&folder, &["reproduce", "--format", "html"]), 2);
 }

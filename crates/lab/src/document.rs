@@ -17,6 +17,7 @@ use crate::diagnostic::{Diagnostic, Fault, Place, suggestion};
 #[derive(Clone, Debug)]
 pub struct Document {
     file: Arc<str>,
+    text: Arc<str>,
     comment: String,
     root: Node,
 }
@@ -83,7 +84,7 @@ impl Document {
             fault.at(&error.span().map_or(Place::File, |span| place(&span))).in_file(&file)
         })?;
         let root = Node { place: Place::Line { line: 1, column: 1 }, value: convert_table(table.get_ref(), &lines) };
-        Ok(Self { file, comment: first_comment(text), root })
+        Ok(Self { file, text: text.into(), comment: first_comment(text), root })
     }
 
     /// The comment that the file opens with: the question that a scenario or an experiment asks.
@@ -94,6 +95,11 @@ impl Document {
     /// What the file is called in messages.
     pub fn file(&self) -> &str {
         &self.file
+    }
+
+    /// The file as it was read; overrides are not in it.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// Applies `key=value`, as `--set` has it: `flow.f0.cc.alpha=5`. Elements of a list are named by their `id` or counted from

@@ -26,6 +26,7 @@ pub struct Experiment {
     pub claims: Vec<Claim>,
     /// Remarks.
     pub notes: Vec<Note>,
+    pub(crate) figures: Vec<FigurePlan>,
 }
 
 /// What is varied.
@@ -49,8 +50,8 @@ pub struct AxisValue {
 /// One value of each axis, by position.
 pub type Variant = Vec<usize>;
 
-/// What a gauge, such as `flow.f0.max_seq`, was in a variant.
-pub(crate) type GaugeLookup<'a> = dyn FnMut(&Variant, &str) -> Result<f64, ExpressionError> + 'a;
+/// What a measure, or a gauge such as `flow.f0.max_seq`, was in a variant.
+pub(crate) type VariantLookup<'a> = dyn FnMut(&Variant, &str) -> Result<f64, ExpressionError> + 'a;
 
 /// What somebody claims.
 #[derive(Clone, Debug)]
@@ -125,6 +126,37 @@ pub(crate) enum Piece {
     Value(Expression, usize),
 }
 
+/// What a figure shows.
+#[derive(Clone, Debug)]
+pub(crate) struct FigurePlan {
+    pub(crate) item: String,
+    pub(crate) title: String,
+    pub(crate) caption: String,
+    /// In seconds.
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    /// With what each is called in the legend: nothing where there is one.
+    pub(crate) variants: Vec<(Variant, String)>,
+    pub(crate) panels: Vec<PanelPlan>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct PanelPlan {
+    pub(crate) title: String,
+    pub(crate) unit: String,
+    pub(crate) curves: Vec<Curve>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Curve {
+    pub(crate) name: String,
+    /// A series of a run.
+    pub(crate) of: String,
+    /// In seconds.
+    pub(crate) bin: Option<f64>,
+    pub(crate) scale: f64,
+}
+
 impl Experiment {
     /// Reads a document with everything in it, and checks every variant.
     ///
@@ -142,6 +174,16 @@ impl Experiment {
     /// The file.
     pub fn file(&self) -> &str {
         self.document.file()
+    }
+
+    /// The file's name without its folder and ending: `table2`, `fig5`.
+    pub fn name(&self) -> &str {
+        std::path::Path::new(self.file()).file_stem().and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
+    /// The file's text.
+    pub fn source(&self) -> &str {
+        self.document.text()
     }
 
     /// The scenario of a variant.
@@ -173,31 +215,21 @@ impl Experiment {
         &self.measures
     }
 
-    /// Evaluates an expression of measures; `gauge` knows the gauges.
+    /// Evaluates an expression of measures; `value` knows what a measure or a gauge was in a variant.
     pub(crate) fn evaluate(
         &self,
         expression: &Expression,
-        gauge: &mut GaugeLookup<'_>,
+        value: &mut VariantLookup<'_>,
     ) -> Result<f64, ExpressionError> {
         expression.evaluate(&mut |name, labels| {
             let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
-            let variant = self.variant(&labels)?;
-            self.measure(name, &variant, gauge)
+            value(&self.variant(&labels)?, name)
         })
     }
 
-    /// The value of the measure or gauge `name` at a variant.
-    pub(crate) fn measure(
-        &self,
-        name: &str,
-        variant: &Variant,
-        gauge: &mut GaugeLookup<'_>,
-    ) -> Result<f64, ExpressionError> {
-        match self.measures.iter().find(|(known, _)| known == name) {
-            // A measure is made of gauges alone: it has no labels, and cannot name itself.
-            Some((_, expression)) => expression.evaluate(&mut |name, _| gauge(variant, name)),
-            None => gauge(variant, name),
-        }
+    /// Whether the measure `name` asks for series.
+    pub(crate) fn asks_series(&self, name: &str) -> bool {
+        self.measures.iter().any(|(known, expression)| known == name && expression.asks_series())
     }
 
     /// The variant that some labels name, one of each axis in any order.

@@ -8,12 +8,19 @@
 //! sum       = product {("+" | "-") product}
 //! product   = factor {("*" | "/") factor}
 //! factor    = "-" factor | number | "(" sum ")" | ("min" | "max") "(" sum {"," sum} ")" | name [ "(" label {"," label} ")" ]
+//!           | function "(" series [comparison sum] {"," sum} ")"
+//! series    = name | "bins" "(" name "," sum ")"
 //! label     = "'" text "'"
 //! ```
+//!
+//! What functions there are of series, see [`FUNCTIONS`].
 //!
 //! A name has letters, digits, `_`, `.` and, between two of them, `-`: a minus sign has a space before or behind it.
 
 use std::fmt;
+
+pub use crate::series::Series;
+use crate::series::{Extreme, Kind};
 
 /// A parsed expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +43,121 @@ enum Tree {
     Binary(Operator, Box<Tree>, Box<Tree>),
     Least(Vec<Tree>),
     Most(Vec<Tree>),
+    /// A question to a series of a run.
+    Asked(Box<Question>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Question {
+    function: Function,
+    series: String,
+    /// Width of the bins, if it is asked in bins.
+    bins: Option<Tree>,
+    condition: Option<(Comparison, Tree)>,
+    times: Vec<Tree>,
+}
+
+/// What can be asked of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Function {
+    ValueAt,
+    Least,
+    Most,
+    Mean,
+    TimeOfLeast,
+    TimeOfMost,
+    Sum,
+    Count,
+    FirstTime,
+    LastTime,
+}
+
+/// Functions of series, for the reference: how they are written, and what they are.
+pub(crate) const FUNCTIONS: [(&str, &str); 11] = [
+    ("value_at(S, t)", "what it was at t"),
+    ("min(S, t0, t1)", "its least value from t0 to t1"),
+    ("max(S, t0, t1)", "its largest value from t0 to t1"),
+    ("mean(S, t0, t1)", "its mean over that time; of events, their size per second"),
+    ("time_of_min(S, t0, t1)", "when it was first at its least value"),
+    ("time_of_max(S, t0, t1)", "when it was first at its largest value"),
+    ("first_time(S >= x, t0)", "the first time from t0 on; also with `> <= < == !=`; of events, `first_time(E, t0)`"),
+    ("last_time(S >= x, t1)", "the last time up to t1; of events, `last_time(E, t1)`"),
+    ("count(E, t0, t1)", "how many events there were from t0 on and before t1"),
+    ("sum(E, t0, t1)", "their size"),
+    ("bins(E, w)", "a variable in place of an S: the size of the events per second, in bins of w seconds from 0 on"),
+];
+
+impl Function {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "value_at" => Self::ValueAt,
+            "min" => Self::Least,
+            "max" => Self::Most,
+            "mean" => Self::Mean,
+            "time_of_min" => Self::TimeOfLeast,
+            "time_of_max" => Self::TimeOfMost,
+            "sum" => Self::Sum,
+            "count" => Self::Count,
+            "first_time" => Self::FirstTime,
+            "last_time" => Self::LastTime,
+            _ => return None,
+        })
+    }
+
+    /// How many times it is told.
+    fn times(self) -> usize {
+        match self {
+            Self::ValueAt | Self::FirstTime | Self::LastTime => 1,
+            _ => 2,
+        }
+    }
+
+    /// Whether it can be asked of variables, and of events.
+    fn suits(self, kind: Kind) -> bool {
+        match self {
+            Self::Mean | Self::FirstTime | Self::LastTime => true,
+            Self::Sum | Self::Count => kind == Kind::Events,
+            _ => kind == Kind::Variable,
+        }
+    }
+
+    fn compares(self, kind: Kind) -> bool {
+        matches!(self, Self::FirstTime | Self::LastTime) && kind == Kind::Variable
+    }
+}
+
+impl Question {
+    fn answer(&self, lookups: &mut Lookups<'_, '_>) -> Result<f64, ExpressionError> {
+        let mut value = |tree: &Tree| tree.evaluate(lookups);
+        let bins = self.bins.as_ref().map(&mut value).transpose()?;
+        let condition = match &self.condition {
+            Some((comparison, right)) => Some((*comparison, value(right)?)),
+            None => None,
+        };
+        let times = self.times.iter().map(value).collect::<Result<Vec<f64>, _>>()?;
+        let Some((series, end)) = (lookups.series)(&self.series)? else { return Ok(1.0) };
+        let asked = || {
+            let series = match bins {
+                Some(width) => series.bins(width, end)?,
+                None => series,
+            };
+            let first = times[0];
+            let second = times.get(1).copied().unwrap_or(first);
+            match self.function {
+                Function::ValueAt => series.value_at(first),
+                Function::Least => series.extreme(Extreme::Least, first, second).map(|(_, value)| value),
+                Function::Most => series.extreme(Extreme::Most, first, second).map(|(_, value)| value),
+                Function::TimeOfLeast => series.extreme(Extreme::Least, first, second).map(|(time, _)| time),
+                Function::TimeOfMost => series.extreme(Extreme::Most, first, second).map(|(time, _)| time),
+                Function::Mean => series.mean(first, second),
+                Function::Sum => Ok(series.sum(first, second)),
+                Function::Count => Ok(series.count(first, second)),
+                Function::FirstTime => series.first_time(condition, first),
+                Function::LastTime => series.last_time(condition, first),
+            }
+        };
+        asked().map_err(|error| ExpressionError(format!("`{}`: {error}", self.series)))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,14 +168,39 @@ enum Operator {
     Divide,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Comparison {
+/// How two numbers compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comparison {
     Equal,
     Unequal,
     AtMost,
     AtLeast,
     Below,
     Above,
+}
+
+impl Comparison {
+    /// Longer signs first: `<=` begins with `<`.
+    const SIGNS: [(&str, Self); 6] = [
+        ("==", Self::Equal),
+        ("!=", Self::Unequal),
+        ("<=", Self::AtMost),
+        (">=", Self::AtLeast),
+        ("<", Self::Below),
+        (">", Self::Above),
+    ];
+
+    pub(crate) fn holds(self, left: f64, right: f64) -> bool {
+        let order = left.partial_cmp(&right);
+        match self {
+            Self::Equal => order == Some(std::cmp::Ordering::Equal),
+            Self::Unequal => order.is_some_and(std::cmp::Ordering::is_ne),
+            Self::AtMost => order.is_some_and(std::cmp::Ordering::is_le),
+            Self::AtLeast => order.is_some_and(std::cmp::Ordering::is_ge),
+            Self::Below => order.is_some_and(std::cmp::Ordering::is_lt),
+            Self::Above => order.is_some_and(std::cmp::Ordering::is_gt),
+        }
+    }
 }
 
 /// Why a text is not an expression, or has no value.
@@ -103,13 +250,39 @@ impl Expression {
         Self(Tree::Binary(Operator::Subtract, Box::new(self.0.clone()), Box::new(other.0.clone())))
     }
 
-    /// Computes it; `value` knows what a name at some labels is.
+    /// Computes it; `value` knows what a name at some labels is. There are no series.
     ///
     /// # Errors
     /// What `value` says.
     pub fn evaluate(&self, value: &mut Lookup<'_>) -> Result<f64, ExpressionError> {
-        self.0.evaluate(value)
+        self.evaluate_run(value, &mut |name| {
+            Err(ExpressionError(format!(
+                "`{name}` is a series of one run; give what you ask of it a name in [measure]"
+            )))
+        })
     }
+
+    /// The same for one run, whose series `series` knows.
+    ///
+    /// # Errors
+    /// What `value` and `series` say, and what has no answer.
+    pub fn evaluate_run(&self, value: &mut Lookup<'_>, series: &mut SeriesLookup<'_>) -> Result<f64, ExpressionError> {
+        self.0.evaluate(&mut Lookups { value, series })
+    }
+
+    /// Whether it asks for series.
+    pub(crate) fn asks_series(&self) -> bool {
+        self.0.asks_series()
+    }
+}
+
+/// A series by its name and the time at which its run ended; `None` where only the name is checked: what is asked of it is then
+/// 1.
+pub type SeriesLookup<'a> = dyn FnMut(&str) -> Result<Option<(Series, f64)>, ExpressionError> + 'a;
+
+struct Lookups<'a, 'b> {
+    value: &'a mut Lookup<'b>,
+    series: &'a mut SeriesLookup<'b>,
 }
 
 /// What a name with some labels is worth.
@@ -123,18 +296,7 @@ impl Assertion {
     pub fn parse(text: &str) -> Result<Self, ExpressionError> {
         let mut parser = Parser::new(text)?;
         let left = Expression(parser.sum(0)?);
-        // Longer signs first: `<=` begins with `<`.
-        const SIGNS: [(&str, Comparison); 6] = [
-            ("==", Comparison::Equal),
-            ("!=", Comparison::Unequal),
-            ("<=", Comparison::AtMost),
-            (">=", Comparison::AtLeast),
-            ("<", Comparison::Below),
-            (">", Comparison::Above),
-        ];
-        let Some(&(_, comparison)) = SIGNS.iter().find(|(sign, _)| parser.take(sign)) else {
-            return Err(parser.fault("one of == != <= >= < >"));
-        };
+        let comparison = parser.comparison()?;
         let right = Expression(parser.sum(0)?);
         parser.end()?;
         Ok(Self { left, comparison, right })
@@ -143,39 +305,50 @@ impl Assertion {
     /// The two sides and whether they compare as asserted.
     ///
     /// # Errors
-    /// What `value` says.
-    pub fn evaluate(&self, value: &mut Lookup<'_>) -> Result<(f64, f64, bool), ExpressionError> {
-        let (left, right) = (self.left.evaluate(value)?, self.right.evaluate(value)?);
-        let order = left.partial_cmp(&right);
-        let holds = match self.comparison {
-            Comparison::Equal => order == Some(std::cmp::Ordering::Equal),
-            Comparison::Unequal => order.is_some_and(std::cmp::Ordering::is_ne),
-            Comparison::AtMost => order.is_some_and(std::cmp::Ordering::is_le),
-            Comparison::AtLeast => order.is_some_and(std::cmp::Ordering::is_ge),
-            Comparison::Below => order.is_some_and(std::cmp::Ordering::is_lt),
-            Comparison::Above => order.is_some_and(std::cmp::Ordering::is_gt),
-        };
-        Ok((left, right, holds))
+    /// What `value` and `series` say, and what has no answer.
+    pub fn evaluate(
+        &self,
+        value: &mut Lookup<'_>,
+        series: &mut SeriesLookup<'_>,
+    ) -> Result<(f64, f64, bool), ExpressionError> {
+        let (left, right) = (self.left.evaluate_run(value, series)?, self.right.evaluate_run(value, series)?);
+        Ok((left, right, self.comparison.holds(left, right)))
+    }
+
+    /// Whether it asks for series.
+    pub fn asks_series(&self) -> bool {
+        self.left.asks_series() || self.right.asks_series()
     }
 }
 
 impl Tree {
-    fn evaluate(&self, value: &mut Lookup<'_>) -> Result<f64, ExpressionError> {
+    fn asks_series(&self) -> bool {
+        match self {
+            Self::Number(_) | Self::Name(..) => false,
+            Self::Negative(term) => term.asks_series(),
+            Self::Binary(_, left, right) => left.asks_series() || right.asks_series(),
+            Self::Least(terms) | Self::Most(terms) => terms.iter().any(Self::asks_series),
+            Self::Asked(_) => true,
+        }
+    }
+
+    fn evaluate(&self, lookups: &mut Lookups<'_, '_>) -> Result<f64, ExpressionError> {
         let mut extreme = |terms: &[Self], better: fn(f64, f64) -> f64| {
             let mut values = Vec::with_capacity(terms.len());
             for term in terms {
-                values.push(term.evaluate(value)?);
+                values.push(term.evaluate(lookups)?);
             }
             Ok(values.into_iter().reduce(better).expect("the parser wants at least one"))
         };
         Ok(match self {
             Self::Number(number) => *number,
-            Self::Name(name, labels) => value(name, labels)?,
-            Self::Negative(term) => -term.evaluate(value)?,
+            Self::Name(name, labels) => (lookups.value)(name, labels)?,
+            Self::Negative(term) => -term.evaluate(lookups)?,
+            Self::Asked(question) => question.answer(lookups)?,
             Self::Least(terms) => extreme(terms, f64::min)?,
             Self::Most(terms) => extreme(terms, f64::max)?,
             Self::Binary(operator, left, right) => {
-                let (left, right) = (left.evaluate(value)?, right.evaluate(value)?);
+                let (left, right) = (left.evaluate(lookups)?, right.evaluate(lookups)?);
                 match operator {
                     Operator::Add => left + right,
                     Operator::Subtract => left - right,
@@ -185,6 +358,14 @@ impl Tree {
             }
         })
     }
+}
+
+/// The series that a question is about.
+struct Subject<'a> {
+    name: &'a str,
+    /// In bins, events are a variable.
+    kind: Kind,
+    bins: Option<Tree>,
 }
 
 struct Parser<'a> {
@@ -245,8 +426,19 @@ impl<'a> Parser<'a> {
             return Ok(Tree::Number(number));
         }
         let name = self.name().ok_or_else(|| self.fault("a number, a name or a bracket"))?;
+        if crate::series::kind(name).is_some() {
+            return Err(ExpressionError(format!(
+                "`{name}` is a series: ask for one of its values, as value_at({name}, 5)"
+            )));
+        }
         if !self.take("(") {
             return Ok(Tree::Name(name.to_owned(), Vec::new()));
+        }
+        if let Some(function) = Function::named(name)
+            && let Some(subject) = self.series(depth)?
+        {
+            let tree = self.question(name, function, subject, depth)?;
+            return self.expect(")").map(|()| tree);
         }
         let tree = match name {
             "min" => Tree::Least(self.list(|parser| parser.sum(depth + 1))?),
@@ -254,6 +446,59 @@ impl<'a> Parser<'a> {
             _ => Tree::Name(name.to_owned(), self.list(Self::label)?),
         };
         self.expect(")").map(|()| tree)
+    }
+
+    /// A series in brackets behind a function, and the width of its bins; nothing if something else stands there.
+    fn series(&mut self, depth: usize) -> Result<Option<Subject<'a>>, ExpressionError> {
+        let before = self.rest;
+        self.rest = self.rest.trim_start();
+        let name = self.name().unwrap_or_default();
+        if name == "bins" && self.take("(") {
+            self.rest = self.rest.trim_start();
+            let name = self.name().filter(|name| crate::series::kind(name) == Some(Kind::Events));
+            let name = name.ok_or_else(|| self.fault("a series of events, such as flow.f0.goodput"))?;
+            self.expect(",")?;
+            let width = self.sum(depth + 1)?;
+            self.expect(")")?;
+            return Ok(Some(Subject { name, kind: Kind::Variable, bins: Some(width) }));
+        }
+        match crate::series::kind(name) {
+            Some(kind) => Ok(Some(Subject { name, kind, bins: None })),
+            None => {
+                self.rest = before;
+                Ok(None)
+            }
+        }
+    }
+
+    fn question(
+        &mut self,
+        name: &str,
+        function: Function,
+        Subject { name: series, kind, bins }: Subject<'_>,
+        depth: usize,
+    ) -> Result<Tree, ExpressionError> {
+        if !function.suits(kind) {
+            return Err(ExpressionError(match kind {
+                Kind::Events => format!("`{series}` has events, and no {name}: write {name}(bins({series}, 0.1), ...)"),
+                Kind::Variable => format!("`{series}` is a variable, and has no {name}: use mean, min or max"),
+            }));
+        }
+        let condition = match function.compares(kind) {
+            true => Some((self.comparison()?, self.sum(depth + 1)?)),
+            false => None,
+        };
+        let mut times = Vec::new();
+        for _ in 0..function.times() {
+            self.expect(",")?;
+            times.push(self.sum(depth + 1)?);
+        }
+        Ok(Tree::Asked(Box::new(Question { function, series: series.to_owned(), bins, condition, times })))
+    }
+
+    fn comparison(&mut self) -> Result<Comparison, ExpressionError> {
+        let found = Comparison::SIGNS.iter().find(|(sign, _)| self.take(sign));
+        found.map(|&(_, comparison)| comparison).ok_or_else(|| self.fault("one of == != <= >= < >"))
     }
 
     fn list<T>(
@@ -329,6 +574,73 @@ mod tests {
         }
     }
 
+    /// A window of 1, 5 from 2 s and 3 from 4 s on; drops at 1 s and 3 s. The run ends at 10 s.
+    fn series(name: &str) -> Result<Option<(Series, f64)>, ExpressionError> {
+        let series = match name {
+            "flow.f.window" => Series::variable([(0.0, 1.0), (2.0, 5.0), (4.0, 3.0)]),
+            "link.a.drops" => Series::events([(1.0, 1.0), (3.0, 1.0)]),
+            _ => return Err(ExpressionError(format!("unknown {name}"))),
+        };
+        Ok(Some((series, 10.0)))
+    }
+
+    #[track_caller]
+    fn assert_asked(text: &str, expected: f64) {
+        let expression = Expression::parse(text).unwrap();
+        assert!(expression.asks_series());
+        let got = expression.evaluate_run(&mut value, &mut series).unwrap();
+        assert!((got - expected).abs() < 1e-9, "{text}: expected {expected}, got {got}");
+    }
+
+    #[test]
+    fn functions_ask_series() {
+        assert_asked("value_at(flow.f.window, 3)", 5.0);
+        assert_asked("max(flow.f.window, 0, 9) - min(flow.f.window, 3, 9)", 2.0);
+        assert_asked("mean(flow.f.window, 2, 6)", 4.0);
+        assert_asked("time_of_max(flow.f.window, 0, 9) + time_of_min(flow.f.window, 3, 9)", 6.0);
+        assert_asked("first_time(flow.f.window >= 2 + 1, 0)", 2.0);
+        assert_asked("last_time(flow.f.window > 4, 9)", 4.0);
+        assert_asked("first_time(link.a.drops, 2) - first_time(link.a.drops, 0)", 2.0);
+        assert_asked("last_time(link.a.drops, 9)", 3.0);
+        assert_asked("count(link.a.drops, 0, 3)", 1.0);
+        assert_asked("sum(link.a.drops, 0, 3.5)", 2.0);
+        assert_asked("mean(link.a.drops, 0, 4)", 0.5);
+        assert_asked("max(bins(link.a.drops, 0.5), 0, 10)", 2.0);
+        assert_asked("value_at(flow.f.window, first_time(link.a.drops, 2))", 5.0);
+        assert_asked("max(1, value_at(flow.f.window, 3))", 5.0);
+    }
+
+    #[test]
+    fn questions_that_have_no_answer_say_why() {
+        let parse = |text: &str| Expression::parse(text).unwrap_err().to_string();
+        assert_eq!(
+            parse("flow.f.window + 1"),
+            "`flow.f.window` is a series: ask for one of its values, as value_at(flow.f.window, 5)"
+        );
+        assert_eq!(
+            parse("max(link.a.drops, 0, 1)"),
+            "`link.a.drops` has events, and no max: write max(bins(link.a.drops, 0.1), ...)"
+        );
+        assert_eq!(
+            parse("count(flow.f.window, 0, 1)"),
+            "`flow.f.window` is a variable, and has no count: use mean, min or max"
+        );
+        assert_eq!(parse("max(flow.f.window, 0)"), "in `max(flow.f.window, 0)`: expected `,`, found `)`");
+        assert_eq!(
+            parse("first_time(flow.f.window, 0)"),
+            "in `first_time(flow.f.window, 0)`: expected one of == != <= >= < >, found `, 0)`"
+        );
+        let never = Expression::parse("first_time(flow.f.window > 9, 0)").unwrap();
+        assert_eq!(
+            never.evaluate_run(&mut value, &mut series).unwrap_err().to_string(),
+            "`flow.f.window`: it never happens from 0 s on"
+        );
+        assert_eq!(
+            never.evaluate(&mut value).unwrap_err().to_string(),
+            "`flow.f.window` is a series of one run; give what you ask of it a name in [measure]"
+        );
+    }
+
     #[track_caller]
     fn assert_value(text: &str, expected: f64) {
         let got = Expression::parse(text).and_then(|expression| expression.evaluate(&mut value)).unwrap();
@@ -360,7 +672,7 @@ mod tests {
 
     #[test]
     fn assertions_compare() {
-        let holds = |text: &str| Assertion::parse(text).unwrap().evaluate(&mut value).unwrap().2;
+        let holds = |text: &str| Assertion::parse(text).unwrap().evaluate(&mut value, &mut series).unwrap().2;
         assert!(holds("flow.my-flow.max_seq == 7"));
         assert!(holds("1 <= 1") && holds("1 >= 1") && holds("1 != 2"));
         assert!(!holds("1 < 1") && !holds("1 > 1") && !holds("0 / 0 == 0 / 0"));

@@ -7,22 +7,22 @@
 //!
 //! * [`reproduce`] runs experiments over all cores and judges their claims; [`sweep`] runs a grid; [`run`] runs one scenario.
 //! * [`experiment`] holds claims, [`verdict`] judges them by [`statistics`]; [`expression`] is the arithmetic in between.
-//! * [`scenario`] is what runs; `transport` builds what drives a flow, `endpoint` makes it a host, `world` puts it all into the
-//!   simulator.
-//! * [`report`] is what a run measured, `trace` what happened in it.
+//! * [`scenario`] is what runs; `transport` builds what drives a flow, `world` puts it all into the simulator.
+//! * [`report`] is what a run measured, `trace` what happened in it, `series` what can be asked about that.
 //! * [`document`] reads TOML, [`diagnostic`] says what is wrong with it, [`mod@reference`] describes its keys.
 
 pub mod diagnostic;
 pub mod document;
-mod endpoint;
 pub mod experiment;
 pub mod expression;
+mod papers;
 pub mod parallel;
 pub mod reference;
 pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod scenario;
+mod series;
 pub mod statistics;
 pub mod sweep;
 mod trace;

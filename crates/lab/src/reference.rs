@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use crate::experiment::keys::FileKeys;
+use crate::expression::FUNCTIONS;
+use crate::series::{FLOW_SERIES, Kind, LINK_SERIES};
 
 /// `docs/reference/scenario.schema.json`.
 pub fn schema_json() -> String {
@@ -19,6 +21,7 @@ pub fn reference_markdown() -> String {
     let schema = schema();
     let mut page = Page { definitions: schema["$defs"].as_object().cloned().unwrap_or_default(), text: String::new() };
     page.text.push_str(HEAD);
+    page.text.push_str(&series());
     page.section("The file", &schema);
     let mut next = 0;
     let mut order = Vec::new();
@@ -44,6 +47,34 @@ their `id`, or counted from 0.
 In expressions, `flow.<id>.<gauge>` and `link.<id>.<gauge>` are what `anabranch sim run --json` prints; there are `+ - * /`,
 brackets, `min(...)` and `max(...)`. In a claim, `measure('label', ...)` is a measure at the variant that the labels name, one
 label of each axis.
+";
+
+/// The series and what can be asked of them.
+fn series() -> String {
+    let names = |known: &[(&str, Kind)], wanted: Kind| {
+        let names = known.iter().filter(|(_, kind)| *kind == wanted).map(|(name, _)| format!("`{name}`"));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let mut text = format!(
+        "{SERIES}\n| | variables | events |\n| --- | --- | --- |\n| `flow.<id>.` | {} | {} |\n| `link.<id>.` | {} | {} |\n\n\
+         | function | what it is |\n| --- | --- |\n",
+        names(&FLOW_SERIES, Kind::Variable),
+        names(&FLOW_SERIES, Kind::Events),
+        names(&LINK_SERIES, Kind::Variable),
+        names(&LINK_SERIES, Kind::Events),
+    );
+    for (function, meaning) in FUNCTIONS {
+        let _ = writeln!(text, "| `{function}` | {meaning} |");
+    }
+    text
+}
+
+const SERIES: &str = "
+In `[measure]` and in `--assert` there are series as well, of one run: what happened over time. A *variable* has a value from
+its first point on, which holds until the next. *Events* happen at a time and have a size: of `goodput` the bits of payload that
+the application can have, in order, of `throughput` all bits that arrive, of `drops` and `forwarded` one packet. Times are in
+seconds, windows and queues in packets; the packet in service is in the queue. What never happens makes a claim deviate.
+Below, S is a variable, E are events, t is a time.
 ";
 
 fn schema() -> Value {

@@ -47,7 +47,7 @@ pub struct FlowReport {
     pub delivered_packets: u64,
     /// Data packets sent again.
     pub retransmitted_packets: u64,
-    /// Packets of it that the network lost, acknowledgements included.
+    /// Packets from the source to the sink that the network lost; acknowledgements are not among them.
     pub dropped_packets: u64,
     /// Mean of the RTTs that the sender measured.
     pub rtt_mean_s: Option<f64>,

@@ -1,137 +1,28 @@
 //! Runs experiments and judges their claims.
 
+mod figures;
+mod outcome;
+mod table;
+mod topology;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::time::Instant;
 
-use serde::Serialize;
+pub use outcome::{
+    ExperimentOutcome, Figure, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement, Outcome, Panel, Paper,
+    PublishedValue, SCHEMA, Series, Style, Topology, TopologyFlow, TopologyLink,
+};
 
 use crate::diagnostic::Diagnostic;
-use crate::experiment::{Claim, ClaimKind, Experiment, Piece, Published, Source, Statistic, Variant};
+use crate::experiment::{Claim, Experiment, Piece, Published, Statistic, Variant};
 use crate::expression::{Expression, ExpressionError};
+use crate::papers;
 use crate::parallel;
-use crate::report::Report;
-use crate::run;
+use crate::run::{self, Run};
 use crate::scenario::Scenario;
 use crate::statistics::{Interval, Sample};
 use crate::verdict::Verdict;
-
-/// What `reproduce --json` prints.
-#[derive(Clone, Debug, Serialize)]
-pub struct Judgement {
-    /// Name of this document's schema.
-    pub schema: &'static str,
-    /// Version of the laboratory.
-    pub version: &'static str,
-    /// Time it took.
-    pub wall_seconds: f64,
-    /// Of the hashes of all runs, in 16 hexadecimal digits.
-    pub hash: String,
-    /// How many runs there were.
-    pub runs: usize,
-    /// In the order of the experiments and their files.
-    pub claims: Vec<JudgedClaim>,
-    /// Remarks, in the same order.
-    pub notes: Vec<JudgedNote>,
-}
-
-/// The schema of [`Judgement`]; its number rises when a field changes its meaning or goes.
-pub const SCHEMA: &str = "anabranch-reproduce/1";
-
-/// One claim with its verdict.
-#[derive(Clone, Debug, Serialize)]
-pub struct JudgedClaim {
-    /// Key of the paper.
-    pub paper: String,
-    /// `table2`, `fig5`, `text`.
-    pub item: String,
-    /// What the table is called.
-    pub title: String,
-    /// Who says so.
-    pub source: Source,
-    /// Where they say so.
-    pub cite: String,
-    /// As printed.
-    pub row: String,
-    /// As printed.
-    pub column: String,
-    /// What is claimed.
-    pub kind: ClaimKind,
-    /// Of the numbers.
-    pub unit: String,
-    /// A number or a statement.
-    pub published: PublishedValue,
-    /// Ours.
-    pub measured: Measured,
-    /// What decides.
-    pub band: JudgedBand,
-    /// What became of it.
-    pub verdict: Verdict,
-    /// Why it is not reproduced.
-    pub because: Option<String>,
-    /// The experiment.
-    pub scenario: String,
-    /// Whether it deviates and the experiment does not say why.
-    #[serde(skip)]
-    pub is_missed: bool,
-}
-
-/// A number or a statement.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum PublishedValue {
-    /// A number.
-    Number(f64),
-    /// A statement.
-    Words(String),
-}
-
-/// What each implementation gave.
-#[derive(Clone, Debug, Serialize)]
-pub struct Measured {
-    /// The agents of ns-2.
-    pub ns2: Option<Measurement>,
-    /// Our transport.
-    pub anabranch: Option<Measurement>,
-}
-
-/// What one implementation gave.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Measurement {
-    /// Mean over the seeds.
-    pub value: f64,
-    /// How many there were; 1 where no chance is involved.
-    pub seeds: usize,
-    /// Standard deviation over them.
-    pub sd: f64,
-    /// 95 % prediction interval of one run, lower end.
-    pub low: f64,
-    /// Its upper end.
-    pub high: f64,
-}
-
-/// What decides. In a `prediction`, `low` and `high` are the interval in which the published number must lie; else the one in
-/// which our mean must lie. An end that is not bounded is `null`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct JudgedBand {
-    /// `exact`, `prediction`, `mean` or `above`.
-    pub kind: &'static str,
-    /// Lower end.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-}
-
-/// A remark with its numbers.
-#[derive(Clone, Debug, Serialize)]
-pub struct JudgedNote {
-    /// Key of the paper.
-    pub paper: String,
-    /// Under which item.
-    pub item: String,
-    /// What it says.
-    pub text: String,
-}
 
 /// How experiments are run.
 #[derive(Clone, Copy, Debug)]
@@ -142,18 +33,6 @@ pub struct Options {
     pub seeds: Option<u32>,
 }
 
-impl Judgement {
-    /// How many claims have this verdict.
-    pub fn count(&self, verdict: Verdict) -> usize {
-        self.claims.iter().filter(|claim| claim.verdict == verdict).count()
-    }
-
-    /// How many claims deviate and their experiment does not say why.
-    pub fn missed(&self) -> usize {
-        self.claims.iter().filter(|claim| claim.is_missed).count()
-    }
-}
-
 /// Runs what the claims of some experiments ask for, and judges them. `on_run` is told how many runs are done, of how many.
 ///
 /// # Errors
@@ -162,38 +41,64 @@ pub fn reproduce(
     experiments: &[Experiment],
     options: Options,
     mut on_run: impl FnMut(usize, usize),
-) -> Result<Judgement, Diagnostic> {
+) -> Result<Outcome, Diagnostic> {
     let begin = Instant::now();
     let mut plan = Plan::default();
     for (index, experiment) in experiments.iter().enumerate() {
         plan.add(index, experiment, options.seeds)?;
     }
-    let total = plan.jobs.len();
+    let mut drawn = Vec::new();
+    for (index, experiment) in experiments.iter().enumerate() {
+        for variant in figures::variants(experiment) {
+            let scenario = experiment.scenario(&variant)?;
+            let seed = if scenario.is_random() { first_seed(experiment, &variant, &scenario) } else { scenario.seed };
+            drawn.push((index, variant, Scenario { seed, ..scenario }));
+        }
+    }
+    let total = plan.jobs.len() + drawn.len();
     let mut done = 0;
     on_run(done, total);
-    let reports = parallel::map(
+    let finished = parallel::map(
         total,
         options.jobs,
-        |job| run::run(&plan.jobs[job]),
+        |job| {
+            if let Some((index, variant, scenario)) = job.checked_sub(plan.jobs.len()).map(|job| &drawn[job]) {
+                return Done::Drawn(*index, figures::draw(&experiments[*index], variant, scenario));
+            }
+            let Job { experiment, scenario, wants_series } = &plan.jobs[job];
+            Done::Judged(run::run_measured(scenario, &experiments[*experiment], *wants_series))
+        },
         || {
             done += 1;
             on_run(done, total);
         },
     );
-    let hash = run::combined_hash(reports.iter().map(|report| report.hash.as_str()));
-    let mut claims = Vec::new();
-    let mut notes = Vec::new();
-    for (index, experiment) in experiments.iter().enumerate() {
-        let results = Results { experiment, index, plan: &plan, reports: &reports };
-        claims.extend(experiment.claims.iter().map(|claim| results.judge(claim)));
-        notes.extend(experiment.notes.iter().map(|note| JudgedNote {
-            paper: experiment.paper.clone(),
-            item: note.item.clone(),
-            text: results.text(&note.pieces),
-        }));
+    let (mut runs, mut drawings) = (Vec::new(), vec![Vec::new(); experiments.len()]);
+    for done in finished {
+        match done {
+            Done::Judged(run) => runs.push(run),
+            Done::Drawn(index, drawing) => drawings[index].push(drawing),
+        }
     }
-    let wall_seconds = begin.elapsed().as_secs_f64();
-    Ok(Judgement { schema: SCHEMA, version: env!("CARGO_PKG_VERSION"), wall_seconds, hash, runs: total, claims, notes })
+    let hash = run::combined_hash(runs.iter().map(|run| run.report.hash.as_str()));
+    let mut papers: Vec<Paper> = Vec::new();
+    for (index, experiment) in experiments.iter().enumerate() {
+        let results = Results { experiment, index, plan: &plan, runs: &runs, drawings: &drawings[index] };
+        if papers.last().is_none_or(|paper| paper.key != experiment.paper) {
+            let (key, title) = (experiment.paper.clone(), papers::title(&experiment.paper).to_owned());
+            papers.push(Paper { key, title, experiments: Vec::new() });
+        }
+        papers.last_mut().expect("one was pushed").experiments.push(results.outcome(options.seeds)?);
+    }
+    Ok(Outcome {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION"),
+        wall_seconds: begin.elapsed().as_secs_f64(),
+        hash,
+        runs: runs.len(),
+        seeds: options.seeds,
+        papers,
+    })
 }
 
 /// Each variant with chance in it has seeds of its own: a paper's cells are single runs, and nothing says that two of them
@@ -201,46 +106,69 @@ pub fn reproduce(
 /// seeds from `seed + v · 10000` on, counted over all combinations of the axes, whatever the number of seeds is.
 const SEEDS_OF_A_VARIANT: u64 = 10_000;
 
+fn first_seed(experiment: &Experiment, variant: &Variant, scenario: &Scenario) -> u64 {
+    let number = experiment.variants().iter().position(|other| other == variant).unwrap_or(0) as u64;
+    scenario.seed.wrapping_add(number * SEEDS_OF_A_VARIANT)
+}
+
+/// What a job gave.
+enum Done {
+    Judged(Run),
+    /// Of which experiment.
+    Drawn(usize, figures::Drawings),
+}
+
 /// Which runs are needed, each once.
 #[derive(Default)]
 struct Plan {
-    jobs: Vec<Scenario>,
+    jobs: Vec<Job>,
     /// Position of the first run of a variant of an experiment, and how many there are: one a seed.
     variants: BTreeMap<(usize, Variant), (usize, usize)>,
 }
 
+/// One run.
+struct Job {
+    /// Position of its experiment.
+    experiment: usize,
+    scenario: Scenario,
+    /// Whether a measure asks for its series.
+    wants_series: bool,
+}
+
 impl Plan {
     fn add(&mut self, index: usize, experiment: &Experiment, seeds: Option<u32>) -> Result<(), Diagnostic> {
-        let numbers: BTreeMap<Variant, u64> = experiment.variants().into_iter().zip(0..).collect();
-        for variant in needed_variants(experiment) {
+        for (variant, wants_series) in needed_variants(experiment) {
             let scenario = experiment.scenario(&variant)?;
             let (first, count) = match scenario.is_random() {
-                true => (
-                    scenario.seed.wrapping_add(numbers[&variant] * SEEDS_OF_A_VARIANT),
-                    seeds.unwrap_or(experiment.seeds),
-                ),
+                true => (first_seed(experiment, &variant, &scenario), seeds.unwrap_or(experiment.seeds)),
                 false => (scenario.seed, 1),
             };
             self.variants.insert((index, variant), (self.jobs.len(), count as usize));
-            let seeded = |offset| Scenario { seed: first.wrapping_add(offset), ..scenario.clone() };
+            let seeded = |offset| {
+                let scenario = Scenario { seed: first.wrapping_add(offset), ..scenario.clone() };
+                Job { experiment: index, scenario, wants_series }
+            };
             self.jobs.extend((0..u64::from(count)).map(seeded));
         }
         Ok(())
     }
 }
 
-/// The variants that claims and notes ask for, found by evaluating them with a stand-in for every gauge.
-fn needed_variants(experiment: &Experiment) -> Vec<Variant> {
-    let mut needed = Vec::new();
+/// The variants that claims and notes ask for, and whether of their series, found by evaluating them with a stand-in for every
+/// value.
+fn needed_variants(experiment: &Experiment) -> Vec<(Variant, bool)> {
+    let mut needed: Vec<(Variant, bool)> = Vec::new();
     for expression in experiment.claims.iter().flat_map(|claim| claim.statistic.expressions()).chain(
         experiment.notes.iter().flat_map(|note| &note.pieces).filter_map(|piece| match piece {
             Piece::Value(expression, _) => Some(expression),
             Piece::Text(_) => None,
         }),
     ) {
-        let mut gauge = |variant: &Variant, _: &str| {
-            if !needed.contains(variant) {
-                needed.push(variant.clone());
+        let mut gauge = |variant: &Variant, name: &str| {
+            let asks_series = experiment.asks_series(name);
+            match needed.iter_mut().find(|(known, _)| known == variant) {
+                Some((_, wants_series)) => *wants_series |= asks_series,
+                None => needed.push((variant.clone(), asks_series)),
             }
             Ok(1.0)
         };
@@ -253,10 +181,33 @@ struct Results<'a> {
     experiment: &'a Experiment,
     index: usize,
     plan: &'a Plan,
-    reports: &'a [Report],
+    runs: &'a [Run],
+    drawings: &'a [figures::Drawings],
 }
 
 impl Results<'_> {
+    fn outcome(&self, seeds: Option<u32>) -> Result<ExperimentOutcome, Diagnostic> {
+        let experiment = self.experiment;
+        let base = experiment.scenario(&vec![0; experiment.axes.len()])?;
+        let asked = seeds.map_or(String::new(), |seeds| format!(" --seeds {seeds}"));
+        Ok(ExperimentOutcome {
+            item: experiment.name().to_owned(),
+            question: experiment.question().to_owned(),
+            file: experiment.file().to_owned(),
+            seeds: seeds.unwrap_or(experiment.seeds),
+            topology: Topology::of(&base),
+            claims: experiment.claims.iter().map(|claim| self.judge(claim)).collect(),
+            notes: experiment
+                .notes
+                .iter()
+                .map(|note| JudgedNote { item: note.item.clone(), text: self.text(&note.pieces) })
+                .collect(),
+            figures: figures::figures(experiment, self.drawings),
+            source: experiment.source().to_owned(),
+            command: format!("anabranch reproduce {}{asked}", experiment.paper),
+        })
+    }
+
     fn judge(&self, claim: &Claim) -> JudgedClaim {
         let sample = match &claim.statistic {
             Statistic::Value(expression) => self.sample(expression),
@@ -280,7 +231,6 @@ impl Results<'_> {
             .map_or(Interval { low: f64::NAN, high: f64::NAN }, |sample| claim.band.interval(published, sample));
         let finite = |value: f64| Some(value).filter(|value| value.is_finite());
         JudgedClaim {
-            paper: self.experiment.paper.clone(),
             item: claim.item.clone(),
             title: claim.title.clone(),
             source: claim.source,
@@ -297,7 +247,6 @@ impl Results<'_> {
             band: JudgedBand { kind: claim.band.kind(), low: finite(band.low), high: finite(band.high) },
             verdict,
             because,
-            scenario: self.experiment.file().to_owned(),
             is_missed: verdict == Verdict::Deviates && (claim.because.is_none() || sample.is_err()),
         }
     }
@@ -313,7 +262,7 @@ impl Results<'_> {
         let mut value = |seed: usize| {
             let gauge = &mut |variant: &Variant, name: &str| {
                 let runs = self.runs(variant);
-                runs[seed % runs.len()].gauge(name).map_err(ExpressionError)
+                runs[seed % runs.len()].value(self.experiment, name)
             };
             self.experiment.evaluate(expression, gauge)
         };
@@ -332,9 +281,9 @@ impl Results<'_> {
         Ok(least.expect("an order is of two things at least"))
     }
 
-    fn runs(&self, variant: &Variant) -> &[Report] {
+    fn runs(&self, variant: &Variant) -> &[Run] {
         let (first, count) = self.plan.variants[&(self.index, variant.clone())];
-        &self.reports[first..first + count]
+        &self.runs[first..first + count]
     }
 
     fn text(&self, pieces: &[Piece]) -> String {

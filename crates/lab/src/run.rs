@@ -1,29 +1,83 @@
 //! Runs one scenario.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Instant;
 
 use anabranch_units::SimTime;
 
+use crate::experiment::Experiment;
+use crate::expression::{Expression, ExpressionError};
 use crate::report::Report;
 use crate::scenario::Scenario;
+use crate::series::Series;
 use crate::trace;
-use crate::world::{Recording, Simulation};
+use crate::world::{CHECKED, Recording, Simulation};
 
 /// Runs a scenario to its end.
 pub fn run(scenario: &Scenario) -> Report {
-    timed(scenario, Recording::Counters).0
+    timed(build(scenario, Recording::Counters)).0
 }
 
 /// Runs a scenario to its end and records what happens on the way.
 pub fn run_traced(scenario: &Scenario) -> (Report, Trace<'_>) {
-    let (report, simulation) = timed(scenario, Recording::Trace);
-    (report, Trace { simulation, end: SimTime::ZERO.saturating_add(scenario.duration) })
+    let (report, simulation) = timed(build(scenario, Recording::Trace));
+    (report, Trace { simulation, scenario })
 }
 
-fn timed(scenario: &Scenario, recording: Recording) -> (Report, Simulation<'_>) {
+/// [`run_traced`], and writes every packet that enters a link to `out` as pcap-ng.
+///
+/// # Errors
+/// If `out` cannot be written. The run goes on to its end all the same.
+pub fn run_captured(scenario: &Scenario, out: Box<dyn Write + Send>) -> io::Result<(Report, Trace<'_>)> {
+    let (report, mut simulation) = timed(Simulation::build_captured(scenario, Recording::Trace, out)?);
+    simulation.finish_capture()?;
+    Ok((report, Trace { simulation, scenario }))
+}
+
+/// A run, and what some measures of it are.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) report: Report,
+    /// Those that ask for series; the others follow from the report.
+    measures: BTreeMap<String, Result<f64, ExpressionError>>,
+}
+
+/// Runs a scenario and answers what the measures of `experiment` ask of its series, if they are wanted.
+pub(crate) fn run_measured(scenario: &Scenario, experiment: &Experiment, wants_series: bool) -> Run {
+    if !wants_series {
+        return Run { report: run(scenario), measures: BTreeMap::new() };
+    }
+    let (report, trace) = run_traced(scenario);
+    let asking = experiment.measures().iter().filter(|(_, expression)| expression.asks_series());
+    let answer = |(name, expression): &(String, Expression)| {
+        let value = &mut |name: &str, _: &[String]| report.gauge(name).map_err(ExpressionError);
+        (name.clone(), expression.evaluate_run(value, &mut |name| trace.lookup(name)))
+    };
+    Run { measures: asking.map(answer).collect(), report }
+}
+
+impl Run {
+    /// The value of a measure or a gauge.
+    pub(crate) fn value(&self, experiment: &Experiment, name: &str) -> Result<f64, ExpressionError> {
+        if let Some(answer) = self.measures.get(name) {
+            return answer.clone();
+        }
+        let gauge = |name: &str| self.report.gauge(name).map_err(ExpressionError);
+        match experiment.measures().iter().find(|(known, _)| known == name) {
+            // A measure is made of gauges alone: it has no labels, and cannot name itself.
+            Some((_, expression)) => expression.evaluate(&mut |name, _| gauge(name)),
+            None => gauge(name),
+        }
+    }
+}
+
+fn build(scenario: &Scenario, recording: Recording) -> Simulation<'_> {
+    Simulation::build(scenario, recording).expect(CHECKED)
+}
+
+fn timed(mut simulation: Simulation<'_>) -> (Report, Simulation<'_>) {
     let begin = Instant::now();
-    let mut simulation = Simulation::build(scenario, recording).expect("a scenario is built once when it is read");
     simulation.run();
     let wall_seconds = begin.elapsed().as_secs_f64();
     (Report { wall_seconds, ..simulation.report() }, simulation)
@@ -32,10 +86,23 @@ fn timed(scenario: &Scenario, recording: Recording) -> (Report, Simulation<'_>) 
 /// What happened in a run.
 pub struct Trace<'a> {
     simulation: Simulation<'a>,
-    end: SimTime,
+    scenario: &'a Scenario,
 }
 
 impl Trace<'_> {
+    fn end(&self) -> SimTime {
+        SimTime::ZERO.saturating_add(self.scenario.duration)
+    }
+
+    /// A series by its name, and when the run ended, as expressions look them up.
+    ///
+    /// # Errors
+    /// If there is none of this name.
+    pub fn lookup(&self, name: &str) -> Result<Option<(Series, f64)>, ExpressionError> {
+        let series = self.simulation.series(name).map_err(ExpressionError)?;
+        Ok(Some((series, self.scenario.duration.as_secs_f64())))
+    }
+
     /// Names of the files that [`Trace::write`] writes.
     pub fn files(&self) -> Vec<String> {
         let flows = self.simulation.flow_rows().map(|(id, _)| format!("flow.{id}.csv"));
@@ -52,7 +119,7 @@ impl Trace<'_> {
             return trace::write_flow_csv(rows, out);
         }
         match self.simulation.link_traces().find(|(id, _)| is("link.", id)) {
-            Some((_, link)) => link.write_csv(self.end, out),
+            Some((_, link)) => link.write_csv(self.end(), out),
             None => Err(io::Error::new(io::ErrorKind::NotFound, format!("no trace is called {file}"))),
         }
     }

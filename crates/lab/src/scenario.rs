@@ -9,7 +9,7 @@ pub(crate) mod keys;
 use anabranch_sim::{ErrorSpec, QueueSpec};
 use anabranch_units::{Rate, SimSpan, SimTime};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, suggestion};
 use crate::document::Document;
 use crate::experiment::keys::FileKeys;
 use crate::expression::ExpressionError;
@@ -75,6 +75,13 @@ pub(crate) struct RouteChange {
     pub(crate) via: LinkIndex,
 }
 
+/// Whose series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SeriesPlace {
+    Flow,
+    Link,
+}
+
 impl Scenario {
     /// Reads the scenario of a document.
     ///
@@ -99,6 +106,29 @@ impl Scenario {
         }
     }
 
+    /// Whether runs have a series of this name.
+    ///
+    /// # Errors
+    /// If not, with the nearest name.
+    pub fn check_series(&self, name: &str) -> Result<(), ExpressionError> {
+        self.series_place(name).map(|_| ()).map_err(ExpressionError::new)
+    }
+
+    /// Whose series this is, by position. That there is such a series is known: the name was parsed as one.
+    pub(crate) fn series_place(&self, name: &str) -> Result<(SeriesPlace, usize), String> {
+        let find = |what: &str, id: &str, known: Vec<&str>| {
+            let missing = || format!("no {what} is called `{id}`; {}", suggestion(id, known.iter().copied()));
+            known.iter().position(|other| *other == id).ok_or_else(missing)
+        };
+        let flows = || self.flows.iter().map(|flow| flow.id.as_str()).collect();
+        let links = || self.links.iter().map(|link| link.id.as_str()).collect();
+        match name.split_once('.').and_then(|(kind, rest)| Some((kind, rest.rsplit_once('.')?.0))) {
+            Some(("flow", id)) => find("flow", id, flows()).map(|index| (SeriesPlace::Flow, index)),
+            Some(("link", id)) => find("link", id, links()).map(|index| (SeriesPlace::Link, index)),
+            _ => Err(format!("`{name}` is no series; write flow.<id>.<series> or link.<id>.<series>")),
+        }
+    }
+
     /// Whether another seed gives another run: some packets are lost or sent by chance. What the seed does besides, the phases
     /// of ns-2's clocks, every paper leaves at ns-2's default.
     pub fn is_random(&self) -> bool {
@@ -109,7 +139,7 @@ impl Scenario {
             ErrorSpec::GilbertElliott(_) => true,
         };
         self.links.iter().any(|link| link.error.as_ref().is_some_and(loses) || matches!(link.queue, QueueSpec::Red(_)))
-            || self.flows.iter().any(|flow| matches!(flow.transport, Transport::OnOff(_)))
+            || self.flows.iter().any(|flow| flow.transport.is_random())
     }
 }
 

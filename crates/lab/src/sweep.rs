@@ -6,8 +6,7 @@ use std::num::NonZeroUsize;
 use crate::diagnostic::Diagnostic;
 use crate::experiment::{Experiment, Variant};
 use crate::parallel;
-use crate::report::Report;
-use crate::run;
+use crate::run::{self, Run};
 use crate::scenario::Scenario;
 use crate::statistics::{Interval, Sample};
 
@@ -80,13 +79,15 @@ pub fn sweep(
     let total = points.len() * seeds;
     let mut done = 0;
     on_run(done, total);
+    let wants_series = experiment.measures().iter().any(|(_, expression)| expression.asks_series());
     let reports = parallel::map(
         total,
         options.jobs,
         |job| {
             let scenario = &scenarios[job / seeds];
             let offset = (job % seeds) as u64;
-            run::run(&Scenario { seed: scenario.seed.wrapping_add(offset), ..scenario.clone() })
+            let scenario = Scenario { seed: scenario.seed.wrapping_add(offset), ..scenario.clone() };
+            run::run_measured(&scenario, experiment, wants_series)
         },
         || {
             done += 1;
@@ -98,20 +99,16 @@ pub fn sweep(
     Ok(Table { axes, rows: rows.collect() })
 }
 
-fn rows(experiment: &Experiment, point: &Variant, runs: &[Report]) -> Vec<Row> {
+fn rows(experiment: &Experiment, point: &Variant, runs: &[Run]) -> Vec<Row> {
     let labels: Vec<String> = experiment.labels(point).into_iter().map(str::to_owned).collect();
     let row = |gauge: String, values: Vec<f64>| Row { labels: labels.clone(), gauge, sample: Sample::new(values) };
     let measures = experiment.measures().iter().map(|(name, _)| name.clone()).filter_map(|name| {
-        let value = |run: &Report| {
-            let gauge = &mut |_: &Variant, gauge: &str| run.gauge(gauge).map_err(crate::expression::ExpressionError);
-            experiment.measure(&name, point, gauge).ok()
-        };
-        let values: Option<Vec<f64>> = runs.iter().map(value).collect();
+        let values: Option<Vec<f64>> = runs.iter().map(|run| run.value(experiment, &name).ok()).collect();
         values.map(|values| row(name.clone(), values))
     });
-    let names = runs[0].gauges().into_iter().map(|(name, _)| name);
+    let names = runs[0].report.gauges().into_iter().map(|(name, _)| name);
     let gauges = names.filter_map(|name| {
-        let values: Result<Vec<f64>, _> = runs.iter().map(|run| run.gauge(&name)).collect();
+        let values: Result<Vec<f64>, _> = runs.iter().map(|run| run.report.gauge(&name)).collect();
         values.ok().map(|values| row(name.clone(), values))
     });
     measures.chain(gauges).collect()
@@ -144,7 +141,7 @@ impl Table {
 }
 
 /// A field of CSV (RFC 4180).
-fn quoted(field: &str) -> String {
+pub(crate) fn quoted(field: &str) -> String {
     match field.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", field.replace('"', "\"\"")),
         false => field.to_owned(),

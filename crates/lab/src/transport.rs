@@ -6,16 +6,18 @@ use anabranch_ns2::config::{
     Agent, CompositeOptions, HoleTest, NewRenoOptions, RttTest, SendRule, SenderConfig, SinkConfig, VegasOptions,
 };
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
+use anabranch_sim::{Messages, Spacing, Workload};
+use anabranch_units::{Bytes, SimSpan};
 
 use crate::diagnostic::{Fault, suggestion};
 use crate::document::Path;
-use crate::scenario::keys::{Count, FlowKeys, LawKeys, Setting, SinkKeys};
+use crate::scenario::keys::{Count, FlowKeys, LawKeys, Setting, SinkKeys, WorkloadKeys};
 
 /// What drives a flow.
 #[derive(Clone, Debug)]
 pub(crate) enum Transport {
-    /// A one-way agent of ns-2 that always has data, and its sink.
-    Ns2 { sender: SenderConfig, sink: SinkConfig },
+    /// A one-way agent of ns-2, its sink, and what it is to send.
+    Ns2 { sender: Box<SenderConfig>, sink: SinkConfig, workload: Workload },
     /// Packets at a constant rate, which nothing acknowledges.
     Cbr(Cbr),
     /// Bursts between silences, which nothing acknowledges.
@@ -80,9 +82,64 @@ impl Transport {
             Some(SinkKeys::Plain) => SinkConfig { sack: false, delay: None },
             Some(SinkKeys::Delayed) => SinkConfig { sack: false, delay: Some(SinkConfig::DELAY) },
             Some(SinkKeys::Sack1) => SinkConfig { sack: true, delay: None },
+            Some(SinkKeys::Sack1Delayed) => SinkConfig { sack: true, delay: Some(SinkConfig::DELAY) },
         };
-        Ok((Self::Ns2 { sender, sink }, Some(law_name.to_owned())))
+        let workload = workload(keys.workload.as_ref(), &path.key("workload"))?;
+        Ok((Self::Ns2 { sender: Box::new(sender), sink, workload }, Some(law_name.to_owned())))
     }
+}
+
+impl Transport {
+    /// Bytes of payload in a packet of an agent; of what only fills links, none.
+    pub(crate) fn payload(&self) -> u32 {
+        match self {
+            Self::Ns2 { sender, .. } => sender.payload,
+            Self::Cbr(_) | Self::OnOff(_) => 0,
+        }
+    }
+
+    /// Whether it sends by chance.
+    pub(crate) fn is_random(&self) -> bool {
+        match self {
+            Self::Ns2 { workload, .. } => {
+                matches!(workload, Workload::Messages(Messages { spacing: Spacing::Exponential(_), .. }))
+            }
+            Self::Cbr(_) => false,
+            Self::OnOff(_) => true,
+        }
+    }
+}
+
+fn workload(keys: Option<&WorkloadKeys>, path: &Path) -> Checked<Workload> {
+    let amount = |bytes: Bytes| match bytes.count() {
+        0 => Err((path.key("bytes"), Fault::new("there is nothing to send in 0B").remedy("use 1B or more"))),
+        bytes => Ok(bytes),
+    };
+    let (bytes, count, every, every_mean) = match keys {
+        None | Some(WorkloadKeys::Bulk) => return Ok(Workload::Bulk),
+        Some(WorkloadKeys::Fixed { bytes }) => return Ok(Workload::Fixed { bytes: amount(bytes.0)? }),
+        Some(&WorkloadKeys::Messages { bytes, count, every, every_mean }) => (bytes, count, every, every_mean),
+    };
+    let spacing = match (every.map(|every| every.0), every_mean.map(|mean| mean.0)) {
+        (None, None) => Spacing::Together,
+        (Some(every), None) => Spacing::Every(every),
+        (None, Some(mean)) => Spacing::Exponential(mean),
+        (Some(_), Some(_)) => {
+            let fault = Fault::new("`every` and `every_mean` say two things");
+            return Err((path.key("every_mean"), fault.remedy("keep one")));
+        }
+    };
+    let is_endless_at_once = match spacing {
+        Spacing::Together => count.is_none(),
+        Spacing::Every(span) | Spacing::Exponential(span) => span.is_zero(),
+    };
+    if is_endless_at_once {
+        let fault = Fault::new("nothing says when these messages end or come");
+        return Err((path.clone(), fault.remedy("add count = 100, or every = \"20ms\"")));
+    }
+    let count = count.map(|count| u64::from(count.0));
+    // An agent of ns-2 has one stream.
+    Ok(Workload::Messages(Messages { bytes: amount(bytes.0)?, count, streams: 1, spacing }))
 }
 
 /// `cbr` and `on_off`: packets that only fill links.
@@ -97,6 +154,7 @@ fn traffic(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
             ("initial_window", keys.initial_window.is_some()),
             ("min_rto", keys.min_rto.is_some()),
             ("sink", keys.sink.is_some()),
+            ("workload", keys.workload.is_some()),
             ("options", keys.options.is_some()),
         ],
     )?;
@@ -201,6 +259,40 @@ fn composite(law: &mut Settings) -> Checked<CompositeOptions> {
     })
 }
 
+/// What a parameter of a law or an option of an agent can be: to add an agent, add its arm in [`Transport::from_keys`], a
+/// function that takes its parameters, as `vegas` below, and its name in [`NAMES`].
+trait Parameter: std::str::FromStr {
+    const EXPECTED: &'static str;
+
+    fn is_possible(&self) -> bool {
+        true
+    }
+}
+
+impl Parameter for bool {
+    const EXPECTED: &'static str = "true or false";
+}
+
+impl Parameter for i32 {
+    const EXPECTED: &'static str = "a whole number";
+}
+
+impl Parameter for u32 {
+    const EXPECTED: &'static str = "a whole number, zero or more";
+}
+
+impl Parameter for f64 {
+    const EXPECTED: &'static str = "a number, zero or more";
+
+    fn is_possible(&self) -> bool {
+        self.is_finite() && *self >= 0.0
+    }
+}
+
+impl Parameter for SimSpan {
+    const EXPECTED: &'static str = "a length of time, such as \"0.75ms\"";
+}
+
 /// Settings that an agent takes one by one; what is left is unknown.
 struct Settings {
     rest: BTreeMap<String, Setting>,
@@ -224,17 +316,12 @@ impl Settings {
         Ok(settings)
     }
 
-    fn take<T: std::str::FromStr>(&mut self, key: &'static str, default: T) -> Checked<T> {
+    fn take<T: Parameter>(&mut self, key: &'static str, default: T) -> Checked<T> {
         self.known.push(key);
         let Some(setting) = self.rest.remove(key) else { return Ok(default) };
-        setting.0.parse().map_err(|_| {
-            let expected = match std::any::type_name::<T>() {
-                "bool" => "true or false",
-                "u32" => "a whole number, zero or more",
-                _ => "a whole number",
-            };
+        setting.0.parse().ok().filter(T::is_possible).ok_or_else(|| {
             let fault = Fault::new(format!("`{key}` cannot be `{}`", setting.0));
-            (self.path.key(key), fault.remedy(format!("it is {expected}")))
+            (self.path.key(key), fault.remedy(format!("it is {}", T::EXPECTED)))
         })
     }
 
@@ -263,5 +350,24 @@ impl Settings {
                 Err((self.path.key(key), fault.remedy(suggestion(key, self.known.iter().copied()))))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What FAST's parameters will be: numbers and a threshold of time.
+    #[test]
+    fn settings_are_numbers_times_and_switches() {
+        let setting = |text: &str| Setting(text.to_owned());
+        let given = [("alpha", "8"), ("gamma", "-1"), ("threshold", "0.75ms"), ("refill", "maybe")];
+        let given = given.map(|(key, text)| (key.to_owned(), setting(text)));
+        let mut settings = Settings::new(BTreeMap::from(given), Path::default(), "a parameter");
+        let number = |taken: Checked<f64>| taken.map(|number| number.to_string()).map_err(|(_, fault)| fault);
+        assert_eq!(settings.take("threshold", SimSpan::ZERO).unwrap(), SimSpan::from_micros(750));
+        assert_eq!(number(settings.take("alpha", 200.0)).unwrap(), "8");
+        assert_eq!(number(settings.take("beta", 2.5)).unwrap(), "2.5");
+        assert!(number(settings.take("gamma", 0.5)).is_err() && settings.take("refill", false).is_err());
     }
 }

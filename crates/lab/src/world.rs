@@ -1,17 +1,20 @@
 //! From a scenario to the simulator, and from the simulator to a report.
 
+use std::io;
+
 use anabranch_ns2::random::Mrg32k3a;
-use anabranch_ns2::{SenderConfig, Sink, TICK};
+use anabranch_ns2::{Sender, SenderConfig, Sink, TICK};
 use anabranch_sim::traffic::{self, Cbr, OnOff};
 use anabranch_sim::{
-    BuildError, Builder, Control, FlowId, HostId, LinkId, LinkSpec, NodeId, ObserverId, QueueArea, World,
+    BuildError, Builder, Capture, Control, Direction, FlowId, GaugeRow, HostId, LinkId, LinkSpec, NodeId, Ns2Sink,
+    Ns2Source, ObserverId, Port, QueueArea, Workload, World,
 };
 use anabranch_units::{SimSpan, SimTime};
 
-use crate::endpoint::{FlowRow, Ns2Sink, Ns2Source};
 use crate::report::{FlowReport, LinkReport, Report};
-use crate::scenario::{Flow, Scenario};
-use crate::trace::LinkTrace;
+use crate::scenario::{Flow, Scenario, SeriesPlace};
+use crate::series::Series;
+use crate::trace::{DeliveryTrace, LinkRow, LinkTrace};
 use crate::transport::Transport;
 
 /// What to record beside the counters.
@@ -30,7 +33,33 @@ pub(crate) struct Simulation<'a> {
     links: Vec<LinkId>,
     flows: Vec<Ends>,
     traces: Vec<ObserverId<LinkTrace>>,
+    deliveries: Vec<ObserverId<DeliveryTrace>>,
+    capture: Option<ObserverId<Capture<Output>>>,
 }
+
+/// Where a capture is written.
+pub(crate) type Output = Box<dyn io::Write + Send>;
+
+/// What a [`Simulation`] is made of.
+struct Parts<'a> {
+    scenario: &'a Scenario,
+    builder: Builder,
+    links: Vec<LinkId>,
+    flows: Vec<Ends>,
+    traces: Vec<ObserverId<LinkTrace>>,
+    deliveries: Vec<ObserverId<DeliveryTrace>>,
+    capture: Option<ObserverId<Capture<Output>>>,
+}
+
+impl<'a> Parts<'a> {
+    fn build(self) -> Result<Simulation<'a>, BuildError> {
+        let Self { scenario, builder, links, flows, traces, deliveries, capture } = self;
+        Ok(Simulation { scenario, world: builder.build()?, links, flows, traces, deliveries, capture })
+    }
+}
+
+/// Why a scenario can be built.
+pub(crate) const CHECKED: &str = "a scenario is built once when it is read";
 
 #[derive(Clone, Copy)]
 struct Ends {
@@ -45,6 +74,22 @@ impl<'a> Simulation<'a> {
     /// # Errors
     /// If the simulator has a limit that the scenario breaks.
     pub(crate) fn build(scenario: &'a Scenario, recording: Recording) -> Result<Self, BuildError> {
+        Self::assemble(scenario, recording)?.build()
+    }
+
+    /// The same, writing what enters links to `out`.
+    ///
+    /// # Errors
+    /// If `out` cannot be written.
+    pub(crate) fn build_captured(scenario: &'a Scenario, recording: Recording, out: Output) -> io::Result<Self> {
+        let mut parts = Self::assemble(scenario, recording).expect(CHECKED);
+        let names = parts.links.iter().copied().zip(scenario.links.iter().map(|link| link.id.as_str()));
+        let capture = Capture::new(out, names)?;
+        parts.capture = Some(parts.builder.observe(&parts.links, capture).expect(CHECKED));
+        Ok(parts.build().expect(CHECKED))
+    }
+
+    fn assemble(scenario: &'a Scenario, recording: Recording) -> Result<Parts<'a>, BuildError> {
         let mut builder = Builder::new(scenario.seed);
         let nodes: Vec<NodeId> = scenario.nodes.iter().map(|name| builder.node(name)).collect();
         let mut links = Vec::with_capacity(scenario.links.len());
@@ -58,11 +103,12 @@ impl<'a> Simulation<'a> {
         for flow in &scenario.flows {
             let (from, to) = (nodes[flow.from], nodes[flow.to]);
             let (source, sink) = match &flow.transport {
-                Transport::Ns2 { sender, sink } => {
+                Transport::Ns2 { sender, sink, workload } => {
                     let clock_phase = phases.next().expect("there is a phase for each agent");
-                    let sender = anabranch_ns2::Sender::new(SenderConfig { clock_phase, ..*sender });
-                    let rows = (recording == Recording::Trace).then(Vec::new);
-                    (builder.host(from, Ns2Source { sender, rows })?, builder.host(to, Ns2Sink(Sink::new(*sink)))?)
+                    let source = Ns2Source::new(Sender::new(SenderConfig { clock_phase, ..**sender }));
+                    let source = if *workload == Workload::Bulk { source } else { source.fed() };
+                    let source = if recording == Recording::Trace { source.traced() } else { source };
+                    (builder.host(from, source)?, builder.host(to, Ns2Sink::new(Sink::new(*sink)))?)
                 }
                 Transport::Cbr(cbr) => (builder.host(from, cbr.clone())?, builder.host(to, traffic::Sink::default())?),
                 Transport::OnOff(parameters) => {
@@ -74,7 +120,14 @@ impl<'a> Simulation<'a> {
             flows.push(Ends { source, sink, flow: builder.flow(source, sink)? });
         }
         for (flow, ends) in scenario.flows.iter().zip(&flows) {
-            builder.start(flow.start, ends.source)?;
+            match flow.transport {
+                Transport::Ns2 { workload: Workload::Bulk, .. } | Transport::Cbr(_) | Transport::OnOff(_) => {
+                    builder.start(flow.start, ends.source)?;
+                }
+                Transport::Ns2 { workload, .. } => {
+                    builder.workload(&flow.id, flow.start, (ends.source, Port::FIRST), workload)?;
+                }
+            }
             if let Some(stop) = flow.stop {
                 builder.stop(stop, ends.source)?;
             }
@@ -82,14 +135,33 @@ impl<'a> Simulation<'a> {
         let mut traces = Vec::new();
         if recording == Recording::Trace {
             for (link, &id) in scenario.links.iter().zip(&links) {
-                traces.push(builder.observe(&[id], LinkTrace::new(link.rate))?);
+                traces.push(builder.observe(&[id], LinkTrace::new(link.rate, link.delay))?);
+            }
+        }
+        let mut deliveries = Vec::new();
+        if recording == Recording::Trace {
+            for (flow, ends) in scenario.flows.iter().zip(&flows) {
+                let last = scenario.links.iter().zip(&links).filter(|(link, _)| link.to == flow.to);
+                let last: Vec<LinkId> = last.map(|(_, &id)| id).collect();
+                deliveries.push(builder.observe(&last, DeliveryTrace::new(ends.flow, flow.transport.payload()))?);
             }
         }
         for route in &scenario.routes {
             let to = builder.address(nodes[route.to])?;
             builder.at(route.at, Control::Route { node: nodes[route.node], to, via: Some(links[route.via]) })?;
         }
-        Ok(Self { scenario, world: builder.build()?, links, flows, traces })
+        Ok(Parts { scenario, builder, links, flows, traces, deliveries, capture: None })
+    }
+
+    /// Writes out what is left of a capture.
+    ///
+    /// # Errors
+    /// If its output could not be written, now or before.
+    pub(crate) fn finish_capture(&mut self) -> io::Result<()> {
+        match self.capture {
+            Some(capture) => self.world.observer_mut(capture).finish(),
+            None => Ok(()),
+        }
     }
 
     /// Runs to the end of the scenario.
@@ -115,10 +187,10 @@ impl<'a> Simulation<'a> {
     }
 
     /// The rows of each flow that has any, by position.
-    pub(crate) fn flow_rows(&self) -> impl Iterator<Item = (&str, &[FlowRow])> {
+    pub(crate) fn flow_rows(&self) -> impl Iterator<Item = (&str, &[GaugeRow])> {
         self.scenario.flows.iter().zip(&self.flows).filter_map(|(flow, ends)| {
             let source = self.world.host::<Ns2Source>(ends.source)?;
-            Some((flow.id.as_str(), source.rows.as_deref()?))
+            Some((flow.id.as_str(), source.rows()?))
         })
     }
 
@@ -128,11 +200,60 @@ impl<'a> Simulation<'a> {
         self.scenario.links.iter().map(|link| link.id.as_str()).zip(traces)
     }
 
+    /// The series called `flow.<id>.<series>` or `link.<id>.<series>` of a traced run.
+    ///
+    /// # Errors
+    /// If the flow's transport does not know it.
+    pub(crate) fn series(&self, name: &str) -> Result<Series, String> {
+        let (place, index) = self.scenario.series_place(name)?;
+        let variable = name.rsplit_once('.').map_or(name, |(_, variable)| variable);
+        let bits = |points: &[(SimTime, u64)]| {
+            Series::events(points.iter().map(|&(time, bits)| (time.as_secs_f64(), bits as f64)))
+        };
+        match (place, variable) {
+            (SeriesPlace::Flow, "goodput") => Ok(bits(&self.world.observer(self.deliveries[index]).in_order)),
+            (SeriesPlace::Flow, "throughput") => Ok(bits(&self.world.observer(self.deliveries[index]).wire)),
+            (SeriesPlace::Flow, _) => {
+                let unknown = || format!("`{name}` was not measured: the transport does not know it");
+                let source = self.world.host::<Ns2Source>(self.flows[index].source);
+                let rows = source.and_then(Ns2Source::rows).ok_or_else(unknown)?;
+                let points = rows.iter().filter_map(|row| {
+                    let gauges = &row.gauges;
+                    let value = match variable {
+                        "window" => gauges.window,
+                        "ssthresh" => gauges.ssthresh,
+                        "rtt" => gauges.rtt.as_secs_f64(),
+                        "base_rtt" => gauges.rtt_base?.as_secs_f64(),
+                        "avg_rtt" => gauges.rtt_smoothed.as_secs_f64(),
+                        _ => f64::from(gauges.in_flight),
+                    };
+                    Some((row.time.as_secs_f64(), value))
+                });
+                let series = Series::variable(points);
+                if series.points.is_empty() { Err(unknown()) } else { Ok(series) }
+            }
+            (SeriesPlace::Link, _) => {
+                let rows = self.world.observer(self.traces[index]).rows(self.end());
+                if variable == "queue" {
+                    let points = rows.iter().map(|row| (row.time.as_secs_f64(), row.queue as f64));
+                    return Ok(Series::variable([(0.0, 0.0)].into_iter().chain(points)));
+                }
+                let count = |row: &LinkRow| if variable == "drops" { row.dropped } else { row.forwarded };
+                let before = [0].into_iter().chain(rows.iter().map(count));
+                let events = rows
+                    .iter()
+                    .zip(before)
+                    .flat_map(|(row, before)| (before..count(row)).map(|_| (row.time.as_secs_f64(), 1.0)));
+                Ok(Series::events(events))
+            }
+        }
+    }
+
     fn flow(&self, flow: &Flow, ends: &Ends) -> FlowReport {
         let until = flow.stop.unwrap_or(SimTime::NEVER).min(self.end());
         let active = until.since(flow.start);
         let dropped = |&link: &LinkId| {
-            let counts = self.world.link_flow(link, ends.flow);
+            let counts = self.world.link_leg(link, ends.flow, Direction::Forward);
             counts.errors + counts.drops
         };
         let mut report = FlowReport {
@@ -151,16 +272,13 @@ impl<'a> Simulation<'a> {
             one_way_delay_mean_s: None,
             window_final: None,
         };
-        if let (Some(source), Some(Ns2Sink(sink))) =
-            (self.world.host::<Ns2Source>(ends.source), self.world.host(ends.sink))
+        if let (Some(source), Some(sink)) =
+            (self.world.host::<Ns2Source>(ends.source), self.world.host::<Ns2Sink>(ends.sink))
         {
-            let (sender, received) = (&source.sender, sink.received());
+            let (sender, received) = (source.sender(), sink.sink().received());
             let counters = sender.counters();
             // The SYN is packet 0 and has no payload.
-            let payload = match &flow.transport {
-                Transport::Ns2 { sender, .. } => u64::from(sender.payload),
-                Transport::Cbr(_) | Transport::OnOff(_) => 0,
-            };
+            let payload = u64::from(flow.transport.payload());
             report.goodput_bps = bits_per_second(received.unique_packets.saturating_sub(1) * payload, active);
             report.throughput_bps = bits_per_second(received.bytes, active);
             report.sent_packets = counters.sent_packets;
@@ -229,3 +347,6 @@ fn bits_per_second(bytes: u64, span: SimSpan) -> f64 {
 fn mean(sum: SimSpan, count: u64) -> Option<f64> {
     (count > 0).then(|| sum.as_secs_f64() / count as f64)
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,9 +19,9 @@ use anabranch_units::{Rate, SimSpan, SimTime};
 use crate::error_model::ErrorModel;
 use crate::event_queue::{Key, Order};
 use crate::float_clock::{self, FloatLink, Launch};
-use crate::id::{FlowId, NodeId};
+use crate::id::NodeId;
 use crate::network::Moment;
-use crate::packet::Flight;
+use crate::packet::{Flight, Leg};
 use crate::queue::{Admission, Backlog, CoDel};
 use pipe::{Passage, Pipe};
 use transmitter::Transmitter;
@@ -54,6 +54,19 @@ pub struct Counts {
     pub errors: u64,
     /// Packets that the queue refused, or threw away later.
     pub drops: u64,
+}
+
+impl Counts {
+    /// Both together.
+    #[must_use]
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            offered: self.offered + other.offered,
+            offered_bytes: self.offered_bytes + other.offered_bytes,
+            errors: self.errors + other.errors,
+            drops: self.drops + other.drops,
+        }
+    }
 }
 
 /// What a link did since the start, and what is on it.
@@ -105,7 +118,7 @@ pub(crate) struct Link {
     delay: SimSpan,
     queue: Queue,
     errors: Vec<ErrorModel>,
-    flows: FlowCounts,
+    legs: LegCounts,
     delivered_bytes: u64,
     occupancy: Occupancy,
     /// In a world with ns-2's clock.
@@ -131,7 +144,7 @@ impl Link {
             delay,
             queue,
             errors: Vec::new(),
-            flows: FlowCounts::default(),
+            legs: LegCounts::default(),
             delivered_bytes: 0,
             occupancy: Occupancy::default(),
             float: None,
@@ -164,7 +177,7 @@ impl Link {
     #[inline]
     pub(crate) fn offer(&mut self, moment: &Moment, flight: Flight, order: &mut Order) -> Offered {
         let now = moment.now;
-        let counts = self.flows.of(flight.flow());
+        let counts = self.legs.of(flight.leg());
         counts.offered += 1;
         counts.offered_bytes += u64::from(flight.size());
         if !self.errors.is_empty() && self.errors.iter_mut().any(|model| model.strikes(flight.size())) {
@@ -254,7 +267,7 @@ impl Link {
         let first = dropped.len();
         let next = queue.dequeue(now, dropped);
         for flight in &dropped[first..] {
-            self.flows.of(flight.flow()).drops += 1;
+            self.legs.of(flight.leg()).drops += 1;
         }
         let Some(flight) = next else { return Served::default() };
         let start = self.transmitter.send(now, flight.size());
@@ -301,11 +314,11 @@ impl Link {
         // Without management what waits is in the pipe, too.
         let flying = self.pipe.len() as u64 - if self.is_managed() { 0 } else { waiting };
         let (delivered, delivered_bytes) = (self.pipe.arrived(), self.delivered_bytes);
-        LinkReport { counts: self.flows.total(), delivered, delivered_bytes, waiting, flying }
+        LinkReport { counts: self.legs.total(), delivered, delivered_bytes, waiting, flying }
     }
 
-    pub(crate) fn flow(&self, flow: FlowId) -> Counts {
-        self.flows.get(flow.0)
+    pub(crate) fn leg(&self, leg: Leg) -> Counts {
+        self.legs.get(leg)
     }
 }
 
@@ -331,47 +344,43 @@ impl Occupancy {
     }
 }
 
-/// Counts by flow. A link sees few flows of a large world, often neighbours, so this is a window over their numbers.
+/// Counts by flow and direction. A link sees few flows of a large world, often neighbours, so this is a window over the
+/// numbers of their legs.
 #[derive(Clone, Debug, Default)]
-struct FlowCounts {
-    first: u32,
+struct LegCounts {
+    first: Leg,
     counts: Vec<Counts>,
 }
 
-impl FlowCounts {
+impl LegCounts {
     #[inline]
-    fn of(&mut self, flow: u32) -> &mut Counts {
-        let index = flow.wrapping_sub(self.first) as usize;
+    fn of(&mut self, leg: Leg) -> &mut Counts {
+        let index = leg.wrapping_sub(self.first) as usize;
         if index >= self.counts.len() {
-            self.widen(flow);
+            self.widen(leg);
         }
-        &mut self.counts[(flow - self.first) as usize]
+        &mut self.counts[(leg - self.first) as usize]
     }
 
     #[cold]
-    fn widen(&mut self, flow: u32) {
+    fn widen(&mut self, leg: Leg) {
         if self.counts.is_empty() {
-            self.first = flow;
+            self.first = leg;
         }
-        if flow < self.first {
-            let missing = (self.first - flow) as usize;
+        if leg < self.first {
+            let missing = (self.first - leg) as usize;
             self.counts.splice(0..0, std::iter::repeat_n(Counts::default(), missing));
-            self.first = flow;
+            self.first = leg;
         }
-        let len = (flow - self.first) as usize + 1;
+        let len = (leg - self.first) as usize + 1;
         self.counts.resize(len.max(self.counts.len()), Counts::default());
     }
 
-    fn get(&self, flow: u32) -> Counts {
-        flow.checked_sub(self.first).and_then(|index| self.counts.get(index as usize)).copied().unwrap_or_default()
+    fn get(&self, leg: Leg) -> Counts {
+        leg.checked_sub(self.first).and_then(|index| self.counts.get(index as usize)).copied().unwrap_or_default()
     }
 
     fn total(&self) -> Counts {
-        self.counts.iter().fold(Counts::default(), |sum, counts| Counts {
-            offered: sum.offered + counts.offered,
-            offered_bytes: sum.offered_bytes + counts.offered_bytes,
-            errors: sum.errors + counts.errors,
-            drops: sum.drops + counts.drops,
-        })
+        self.counts.iter().copied().fold(Counts::default(), Counts::plus)
     }
 }

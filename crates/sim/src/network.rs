@@ -148,7 +148,8 @@ impl Network {
         }
         self.queue.set(slot, served.free.unwrap_or(Key::NONE));
         for flight in dropped.drain(..) {
-            self.lose(index, DropReason::Queue, flight);
+            self.observe(index, Happening::Discarded, flight);
+            self.forget(index, DropReason::Queue, flight);
         }
         self.dropped = dropped;
     }

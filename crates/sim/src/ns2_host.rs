@@ -6,12 +6,22 @@ use anabranch_units::SimTime;
 use crate::host::{Arrival, Host, Input, Transmit};
 use crate::packet::Body;
 
-/// A sender of ns-2. Told to start it has data for ever; an offer gives it that many bytes.
+/// A sender of ns-2. Told to start it has data for ever, unless it is fed by offers.
 #[derive(Clone, Debug)]
 pub struct Ns2Source {
     sender: Sender,
     payload: u32,
+    supply: Supply,
     rows: Option<Vec<GaugeRow>>,
+}
+
+/// Where a source has its data from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Supply {
+    /// It has data for ever once it is told to start.
+    Endless,
+    /// It has what it is offered.
+    Offers,
 }
 
 /// A sender's variables from some time on.
@@ -33,7 +43,13 @@ impl Ns2Source {
     /// A source that has not started.
     pub fn new(sender: Sender) -> Self {
         let payload = sender.config().payload;
-        Self { sender, payload, rows: None }
+        Self { sender, payload, supply: Supply::Endless, rows: None }
+    }
+
+    /// The same, with no data but what it is offered.
+    #[must_use]
+    pub fn fed(self) -> Self {
+        Self { supply: Supply::Offers, ..self }
     }
 
     /// The same, remembering its variables at each change.
@@ -82,7 +98,8 @@ impl Host for Ns2Source {
 
     fn handle_input(&mut self, now: SimTime, input: Input) {
         match input {
-            Input::Start => self.sender.produce(now, None),
+            Input::Start if self.supply == Supply::Endless => self.sender.produce(now, None),
+            Input::Start => {}
             Input::Stop => self.sender.stop(now),
             Input::Offer(offer) => {
                 // ns-2 counts packets: the last one of an offer may be padded.

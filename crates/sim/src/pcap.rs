@@ -58,6 +58,14 @@ impl<W: Write + Send + 'static> Capture<W> {
         self.error.as_ref()
     }
 
+    /// Writes out what waits in buffers; tells why the capture ends early, if it does.
+    pub fn finish(&mut self) -> io::Result<()> {
+        match self.error.take() {
+            Some(error) => Err(error),
+            None => self.out.flush(),
+        }
+    }
+
     /// What was written to.
     pub fn writer(&self) -> &W {
         &self.out

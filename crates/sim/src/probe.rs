@@ -43,8 +43,10 @@ pub struct PacketEvent<'a> {
 pub enum Happening {
     /// The queue took it.
     Enqueued,
-    /// It was lost.
+    /// It was lost before it was in the queue, or behind the link.
     Dropped(DropReason),
+    /// The queue had taken it and threw it away later.
+    Discarded,
     /// It came out at the far end.
     Received,
 }
@@ -104,7 +106,12 @@ impl Drops {
 
 impl Observer for Drops {
     fn on_packet(&mut self, event: &PacketEvent<'_>) {
-        let &PacketEvent { time, happening: Happening::Dropped(reason), link, flow, body, .. } = event else { return };
+        let &PacketEvent { time, happening, link, flow, body, .. } = event;
+        let reason = match happening {
+            Happening::Dropped(reason) => reason,
+            Happening::Discarded => DropReason::Queue,
+            Happening::Enqueued | Happening::Received => return,
+        };
         self.count += 1;
         if self.records.len() < Self::RECORDS_MAX {
             self.records.push(DropRecord { time, link, flow, seq: body.seq(), reason });

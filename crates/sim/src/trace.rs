@@ -56,7 +56,7 @@ impl fmt::Display for TraceRecord {
         let Self { time, happening, link, flow, direction, seq, size } = self;
         let happening = match happening {
             Happening::Enqueued => '+',
-            Happening::Dropped(_) => 'd',
+            Happening::Dropped(_) | Happening::Discarded => 'd',
             Happening::Received => 'r',
         };
         let direction = match direction {

@@ -14,7 +14,8 @@ use crate::host::{Event, Host, Input, Landing, Turn};
 use crate::id::{FlowId, HostId, LinkId, Port};
 use crate::link::{Counts, LinkReport};
 use crate::network::{Attachment, Moment, Network};
-use crate::probe::{Observer, ObserverId, QueueArea, QueueSamples};
+use crate::packet::Leg;
+use crate::probe::{Direction, Observer, ObserverId, QueueArea, QueueSamples};
 use crate::rng::Substreams;
 use crate::route::NO_WAY;
 use crate::run_hash::RunHash;
@@ -148,9 +149,15 @@ impl World {
         self.network.links[link.index()].report(self.network.moment.now)
     }
 
-    /// What happened on a link to one flow.
+    /// What happened on a link to one flow, in both of its directions.
     pub fn link_flow(&self, link: LinkId, flow: FlowId) -> Counts {
-        self.network.links[link.index()].flow(flow)
+        self.link_leg(link, flow, Direction::Forward).plus(self.link_leg(link, flow, Direction::Backward))
+    }
+
+    /// What happened on a link to one direction of a flow.
+    pub fn link_leg(&self, link: LinkId, flow: FlowId, direction: Direction) -> Counts {
+        let backward = Leg::from(direction == Direction::Backward);
+        self.network.links[link.index()].leg(2 * flow.0 + backward)
     }
 
     /// Packets that wait for a link's transmitter now.
@@ -187,6 +194,15 @@ impl World {
     pub fn observer<T: Observer>(&self, id: ObserverId<T>) -> &T {
         let observer: &dyn Any = self.network.observers[id.index].as_ref();
         observer.downcast_ref().expect("an id comes from the world that it is used with")
+    }
+
+    /// The same to change, as to end a capture.
+    ///
+    /// # Panics
+    /// If it is another world's.
+    pub fn observer_mut<T: Observer>(&mut self, id: ObserverId<T>) -> &mut T {
+        let observer: &mut dyn Any = self.network.observers[id.index].as_mut();
+        observer.downcast_mut().expect("an id comes from the world that it is used with")
     }
 
     /// Checks that on every link packets in = out + dropped + waiting + flying, and that each of them has a body.

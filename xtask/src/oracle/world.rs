@@ -102,7 +102,7 @@ impl Observer for Recorder {
             Happening::Enqueued => add(Kind::Enqueued),
             Happening::Received => add(Kind::Received),
             // ns-2 traces what a full queue drops as enqueued first, what an error model takes only as dropped.
-            Happening::Dropped(DropReason::Queue) => {
+            Happening::Dropped(DropReason::Queue) | Happening::Discarded => {
                 add(Kind::Enqueued);
                 add(Kind::Dropped);
             }

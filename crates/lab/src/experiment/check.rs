@@ -1,11 +1,16 @@
 //! From keys to an experiment: that every label, measure and band means something.
 
-use super::keys::{CellKeys, ClaimKeys, ExperimentKeys, FileKeys, KindKeys, NoteKeys, TableKeys};
-use super::{Axis, AxisValue, Claim, Experiment, Note, Piece, Published, Statistic, Variant};
+use super::keys::{
+    CellKeys, ClaimKeys, CurveKeys, ExperimentKeys, FigureKeys, FileKeys, KindKeys, NoteKeys, TableKeys,
+};
+use super::{
+    Axis, AxisValue, Claim, Curve, Experiment, FigurePlan, Note, PanelPlan, Piece, Published, Statistic, Variant,
+};
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
 use crate::document::{Document, Path};
 use crate::expression::{Expression, ExpressionError};
 use crate::scenario::Scenario;
+use crate::series::{self, Kind};
 use crate::verdict::Band;
 
 pub(super) fn check(document: Document) -> Result<Experiment, Diagnostic> {
@@ -19,7 +24,12 @@ pub(super) fn check(document: Document) -> Result<Experiment, Diagnostic> {
             return Err(document.diagnose(&root.key("experiment").key("seeds"), fault));
         }
         None => {
-            let claiming = [("table", keys.table.len()), ("claim", keys.claim.len()), ("note", keys.note.len())];
+            let claiming = [
+                ("table", keys.table.len()),
+                ("claim", keys.claim.len()),
+                ("note", keys.note.len()),
+                ("figure", keys.figure.len()),
+            ];
             if let Some((name, _)) = claiming.iter().find(|(_, count)| *count > 0) {
                 let fault =
                     Fault::new(format!("a {name} needs an experiment")).remedy("add [experiment] with its paper");
@@ -30,7 +40,16 @@ pub(super) fn check(document: Document) -> Result<Experiment, Diagnostic> {
     };
     let axes = axes(&document, &keys)?;
     let measures = measures(&document, &keys, &base, &axes)?;
-    let mut experiment = Experiment { document, paper, seeds, axes, measures, claims: Vec::new(), notes: Vec::new() };
+    let mut experiment = Experiment {
+        document,
+        paper,
+        seeds,
+        axes,
+        measures,
+        claims: Vec::new(),
+        notes: Vec::new(),
+        figures: Vec::new(),
+    };
     // Each value alone; a combination is checked when its scenario is asked for, before anything runs.
     for (axis, values) in experiment.axes.iter().enumerate() {
         for value in 0..values.values.len() {
@@ -51,7 +70,11 @@ pub(super) fn check(document: Document) -> Result<Experiment, Diagnostic> {
     for (index, note) in keys.note.iter().enumerate() {
         notes.push(checker.note(note, &root.key("note").index(index).key("text"))?);
     }
-    (experiment.claims, experiment.notes) = (claims, notes);
+    let mut figures = Vec::new();
+    for (index, figure) in keys.figure.iter().enumerate() {
+        figures.push(checker.figure(figure, &root.key("figure").index(index))?);
+    }
+    (experiment.claims, experiment.notes, experiment.figures) = (claims, notes, figures);
     Ok(experiment)
 }
 
@@ -130,7 +153,8 @@ fn measures(
         }
         let expression = Expression::parse(text).map_err(fail)?;
         let mut gauge = |name: &str, labels: &[String]| base.check_gauge(name, labels).map(|()| 1.0);
-        expression.evaluate(&mut gauge).map_err(fail)?;
+        let mut series = |name: &str| base.check_series(name).map(|()| None);
+        expression.evaluate_run(&mut gauge, &mut series).map_err(fail)?;
         measures.push((name.clone(), expression));
     }
     Ok(measures)
@@ -269,8 +293,69 @@ impl Checker<'_> {
         Ok(Note { item: keys.item.clone(), pieces })
     }
 
+    fn figure(&self, keys: &FigureKeys, path: &Path) -> Result<FigurePlan, Diagnostic> {
+        let end = self.base.duration;
+        let (from, to) = (keys.from.0, keys.to.map_or(end, |to| to.0.min(end)));
+        if from >= to {
+            let fault = Fault::new(format!("the figure `{}` ends before it begins", keys.title));
+            return Err(self.fail(&path.key("from"), fault.remedy("make `to`, and the duration, later than `from`")));
+        }
+        let all = vec![Vec::new()];
+        let shown = if keys.variants.is_empty() { &all } else { &keys.variants };
+        let mut variants = Vec::new();
+        for (index, labels) in shown.iter().enumerate() {
+            let names: Vec<&str> = labels.iter().map(String::as_str).collect();
+            let variant = self.experiment.variant(&names).map_err(|error| {
+                let fault =
+                    Fault::new(error.0).remedy("write variants = [[\"label\", ...], ...], one label of each axis");
+                self.fail(&path.key("variants").index(index), fault)
+            })?;
+            let label = if shown.len() > 1 { labels.join(", ") } else { String::new() };
+            variants.push((variant, label));
+        }
+        let mut panels = Vec::new();
+        for (index, panel) in keys.panel.iter().enumerate() {
+            let path = path.key("panel").index(index).key("series");
+            let curves = panel.series.iter().enumerate().map(|(index, curve)| self.curve(curve, &path.index(index)));
+            let curves = curves.collect::<Result<_, _>>()?;
+            panels.push(PanelPlan { title: panel.title.clone(), unit: panel.unit.clone(), curves });
+        }
+        Ok(FigurePlan {
+            item: keys.item.clone(),
+            title: keys.title.clone(),
+            caption: keys.caption.clone(),
+            from: from.as_secs_f64(),
+            to: to.as_secs_f64(),
+            variants,
+            panels,
+        })
+    }
+
+    fn curve(&self, keys: &CurveKeys, path: &Path) -> Result<Curve, Diagnostic> {
+        let of = &keys.of;
+        let kind = series::kind(of).ok_or_else(|| {
+            let fault = Fault::new(format!("`{of}` is no series"));
+            self.fail(&path.key("of"), fault.remedy("write one of the reference's, such as flow.f0.window"))
+        })?;
+        self.base.check_series(of).map_err(|error| self.fail(&path.key("of"), Fault::new(error.0)))?;
+        if keys.bin.is_some() && kind == Kind::Variable {
+            let fault = Fault::new(format!("`{of}` is a variable, which has a value at any time"));
+            return Err(self.fail(&path.key("bin"), fault.remedy("remove `bin`: it is for events")));
+        }
+        if keys.bin.is_some_and(|bin| bin.0.is_zero()) {
+            let fault = Fault::new("a bin has a length").remedy("use a bin above 0s, such as \"100ms\"");
+            return Err(self.fail(&path.key("bin"), fault));
+        }
+        let bin = keys.bin.map(|bin| bin.0.as_secs_f64());
+        Ok(Curve { name: keys.name.clone(), of: of.clone(), bin, scale: keys.scale.unwrap_or(1.0) })
+    }
+
     fn check_expression(&self, expression: &Expression, path: &Path) -> Result<(), Diagnostic> {
-        let mut gauge = |_: &Variant, name: &str| self.base.check_gauge(name, &[]).map(|()| 1.0);
+        let is_measure = |name: &str| self.experiment.measures.iter().any(|(known, _)| known == name);
+        let mut gauge = |_: &Variant, name: &str| match is_measure(name) {
+            true => Ok(1.0),
+            false => self.base.check_gauge(name, &[]).map(|()| 1.0),
+        };
         let checked = self.experiment.evaluate(expression, &mut gauge);
         checked.map(|_| ()).map_err(|error| self.fail(path, Fault::new(error.0)))
     }

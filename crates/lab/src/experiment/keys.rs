@@ -48,6 +48,9 @@ pub(crate) struct FileKeys {
     /// Remarks that are printed under a table.
     #[serde(default)]
     pub(crate) note: Vec<NoteKeys>,
+    /// Figures of a report.
+    #[serde(default)]
+    pub(crate) figure: Vec<FigureKeys>,
 }
 
 fn one() -> u64 {
@@ -177,6 +180,62 @@ pub(crate) struct NoteKeys {
     pub(crate) item: String,
     /// The remark; `{expression}` is replaced by the mean of its value, `{expression:2}` with two decimals.
     pub(crate) text: String,
+}
+
+/// A figure of a report: panels above each other with one axis of time. It shows the first run of each variant.
+#[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "figure")]
+pub(crate) struct FigureKeys {
+    /// The item to which it belongs.
+    pub(crate) item: String,
+    /// What it is called.
+    pub(crate) title: String,
+    /// What to see in it.
+    #[serde(default)]
+    pub(crate) caption: String,
+    /// Where its axis of time begins.
+    #[serde(default)]
+    pub(crate) from: Text<SimSpan>,
+    /// Where it ends; with the run if absent.
+    #[serde(default)]
+    pub(crate) to: Option<Text<SimSpan>>,
+    /// The variants that it shows, each by one label of each axis: `[["FAST"], ["MFast"]]`. Needed if there are axes.
+    #[serde(default)]
+    pub(crate) variants: Vec<Vec<String>>,
+    /// From the top.
+    pub(crate) panel: Vec<PanelKeys>,
+}
+
+/// One panel of a figure.
+#[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "panel")]
+pub(crate) struct PanelKeys {
+    /// What is shown.
+    pub(crate) title: String,
+    /// Unit of its values.
+    pub(crate) unit: String,
+    /// Its curves, of each variant.
+    pub(crate) series: Vec<CurveKeys>,
+}
+
+/// One curve of a panel.
+#[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "curve")]
+pub(crate) struct CurveKeys {
+    /// What it is called, behind the labels of its variant where there are several.
+    #[serde(default)]
+    pub(crate) name: String,
+    /// The series: `flow.f0.window`.
+    pub(crate) of: String,
+    /// Shows events as their size per second in bins of this length.
+    #[serde(default)]
+    pub(crate) bin: Option<Text<SimSpan>>,
+    /// What values are multiplied by: 0.001 shows bit/s in kbit/s.
+    #[serde(default)]
+    pub(crate) scale: Option<f64>,
 }
 
 /// Who says so.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use anabranch_sim::{ErrorSpec, GilbertElliott, QueueSpec, RedParameters, Unit};
+use anabranch_sim::{CoDelParameters, ErrorSpec, GilbertElliott, QueueSpec, RedParameters, Unit};
 use anabranch_units::{Rate, SimTime};
 
 use super::keys::{Count, ErrorKeys, FlowKeys, LinkKeys, QueueKeys, RouteKeys};
@@ -225,6 +225,20 @@ fn queue(keys: &QueueKeys, path: &Path) -> Checked<QueueSpec> {
                 return Err((path.clone(), fault.remedy("use 0 < threshold_min < threshold_max")));
             }
             Ok(QueueSpec::Red(parameters))
+        }
+        QueueKeys::CoDel { packets, target, interval } => {
+            let default = CoDelParameters::default();
+            let parameters = CoDelParameters {
+                target: target.map_or(default.target, |target| target.0),
+                interval: interval.map_or(default.interval, |interval| interval.0),
+                packets_max: packets.map_or(default.packets_max, |packets| packets.0),
+                ..default
+            };
+            if parameters.interval.is_zero() {
+                let fault = Fault::new("a codel queue cannot look again after no time");
+                return Err((path.key("interval"), fault.remedy("use an interval above 0s, such as \"100ms\"")));
+            }
+            Ok(QueueSpec::CoDel(parameters))
         }
     }
 }

@@ -87,6 +87,19 @@ pub(crate) enum QueueKeys {
         #[serde(default)]
         probability_max: Option<Probability>,
     },
+    /// Controlled delay (RFC 8289): it drops at its head what has waited for too long.
+    #[serde(rename = "codel")]
+    CoDel {
+        /// How many packets may wait; 1000 if absent.
+        #[serde(default)]
+        packets: Option<Count>,
+        /// The standing delay that is acceptable; 5 ms if absent.
+        #[serde(default)]
+        target: Option<Text<SimSpan>>,
+        /// About the longest round trip; 100 ms if absent.
+        #[serde(default)]
+        interval: Option<Text<SimSpan>>,
+    },
 }
 
 /// ns-2's `DropTail` of 50 packets.
@@ -183,6 +196,9 @@ pub(crate) struct FlowKeys {
     /// The receiver. Only `ns2/*`; `sack1` if absent and the agent reads selective acknowledgements, else `plain`.
     #[serde(default)]
     pub(crate) sink: Option<SinkKeys>,
+    /// What the application wants to have sent. Only `ns2/*`; `bulk` if absent.
+    #[serde(default)]
+    pub(crate) workload: Option<WorkloadKeys>,
     /// Quirks of an agent of ns-2: `burst_max` (`maxburst_`, 0 is no limit), `precise_halving` (`precisionReduce_`) and, of
     /// `ns2/newreno`, `impatient` (`newreno_changes1_`). Only `ns2/*`.
     #[serde(default)]
@@ -209,6 +225,37 @@ pub(crate) enum SinkKeys {
     Delayed,
     /// Each packet at once, with selective acknowledgements.
     Sack1,
+    /// Every other packet, or after 100 ms, with selective acknowledgements.
+    Sack1Delayed,
+}
+
+/// What an application wants to have sent, from the start of its flow on. Agents of ns-2 send whole packets: the last one of a
+/// message is padded.
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(rename = "workload", tag = "kind")]
+pub(crate) enum WorkloadKeys {
+    /// As much as can be sent.
+    Bulk,
+    /// So many bytes, at once.
+    Fixed {
+        /// How many.
+        bytes: Text<Bytes>,
+    },
+    /// Messages, one after the other.
+    Messages {
+        /// Bytes of each.
+        bytes: Text<Bytes>,
+        /// How many; endless if absent.
+        #[serde(default)]
+        count: Option<Count>,
+        /// The time from one to the next; none if absent: all at once.
+        #[serde(default)]
+        every: Option<Text<SimSpan>>,
+        /// The mean of that time if it is random: a Poisson process.
+        #[serde(default)]
+        every_mean: Option<Text<SimSpan>>,
+    },
 }
 
 /// From some time on, packets for a node leave another node by a given link.

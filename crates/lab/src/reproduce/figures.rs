@@ -1,0 +1,80 @@
+//! The points of figures, from runs of their own: those that are judged are not traced for a picture.
+
+use super::{Figure, Panel, Series, Style};
+use crate::experiment::{Curve, Experiment, FigurePlan, Variant};
+use crate::run;
+use crate::scenario::Scenario;
+use crate::series::Kind;
+
+/// The variants that the figures of an experiment show, each once.
+pub(super) fn variants(experiment: &Experiment) -> Vec<Variant> {
+    let mut variants: Vec<Variant> = Vec::new();
+    for (variant, _) in experiment.figures.iter().flat_map(|figure| &figure.variants) {
+        if !variants.contains(variant) {
+            variants.push(variant.clone());
+        }
+    }
+    variants
+}
+
+/// What one variant adds to each panel of each figure.
+pub(super) type Drawings = Vec<Vec<Vec<Series>>>;
+
+/// Runs a variant and draws its curves.
+pub(super) fn draw(experiment: &Experiment, variant: &Variant, scenario: &Scenario) -> Drawings {
+    let (_, trace) = run::run_traced(scenario);
+    let curve = |figure: &FigurePlan, label: &str, curve: &Curve| {
+        let name = match (curve.name.as_str(), label) {
+            (name, "") => name.to_owned(),
+            ("", label) => label.to_owned(),
+            (name, label) => format!("{label}: {name}"),
+        };
+        let series = trace.lookup(&curve.of).map_err(|error| error.to_string()).and_then(|found| {
+            let (series, end) = found.expect("a run has its series");
+            match curve.bin {
+                Some(width) => series.bins(width, end),
+                None => Ok(series),
+            }
+        });
+        match series {
+            Ok(series) => {
+                let style = if series.kind == Kind::Variable { Style::Steps } else { Style::Points };
+                let points = series.drawn(figure.from, figure.to);
+                let (t, v) = points.into_iter().map(|(time, value)| (time, value * curve.scale)).unzip();
+                Series { name, style, t, v }
+            }
+            // Not every transport has every variable; that is no reason to have no figure.
+            Err(_) => Series { name: format!("{name} (not measured)"), style: Style::Steps, t: vec![], v: vec![] },
+        }
+    };
+    let figure = |figure: &FigurePlan| {
+        let label = figure.variants.iter().find(|(shown, _)| shown == variant).map(|(_, label)| label.as_str());
+        let curves = |curves: &[Curve]| match label {
+            Some(label) => curves.iter().map(|one| curve(figure, label, one)).collect(),
+            None => Vec::new(),
+        };
+        figure.panels.iter().map(|panel| curves(&panel.curves)).collect()
+    };
+    experiment.figures.iter().map(figure).collect()
+}
+
+/// The figures of an experiment from the drawings of its variants.
+pub(super) fn figures(experiment: &Experiment, drawings: &[Drawings]) -> Vec<Figure> {
+    let panels = |index: usize, figure: &FigurePlan| {
+        let panel = |(place, panel): (usize, &crate::experiment::PanelPlan)| Panel {
+            title: panel.title.clone(),
+            unit: panel.unit.clone(),
+            series: drawings.iter().flat_map(|drawing| drawing[index][place].iter().cloned()).collect(),
+        };
+        figure.panels.iter().enumerate().map(panel).collect()
+    };
+    let figure = |(index, figure): (usize, &FigurePlan)| Figure {
+        item: figure.item.clone(),
+        title: figure.title.clone(),
+        caption: figure.caption.clone(),
+        from: figure.from,
+        to: figure.to,
+        panels: panels(index, figure),
+    };
+    experiment.figures.iter().enumerate().map(figure).collect()
+}

@@ -1,0 +1,114 @@
+//! An outcome as a table: CSV for programs, Markdown for pages.
+
+use std::io::{self, Write};
+
+use super::{JudgedClaim, Outcome, PublishedValue};
+use crate::sweep::quoted;
+
+impl Outcome {
+    /// Writes one row a claim as CSV (RFC 4180). Numbers are in the claim's unit; an end that is not bounded is empty.
+    ///
+    /// # Errors
+    /// If `out` cannot be written.
+    pub fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(
+            out,
+            "paper,experiment,item,title,source,row,column,kind,unit,published,value,seeds,sd,band,band_low,band_high,verdict,\
+             because"
+        )?;
+        for paper in &self.papers {
+            for experiment in &paper.experiments {
+                for claim in &experiment.claims {
+                    writeln!(out, "{}", csv_row(&paper.key, &experiment.item, claim)?)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a table for each group of claims as Markdown, with what deviates and why.
+    ///
+    /// # Errors
+    /// If `out` cannot be written.
+    pub fn write_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Self { version, hash, runs, .. } = self;
+        writeln!(out, "# Published and ours\n\nanabranch {version}, {runs} runs, hash {hash}.")?;
+        for paper in &self.papers {
+            writeln!(out, "\n## {}: {}", paper.key, paper.title)?;
+            for experiment in &paper.experiments {
+                writeln!(out, "\n### {}\n\n{}\n\n`{}`", experiment.item, experiment.question, experiment.command)?;
+                for group in experiment.claims.chunk_by(|a, b| a.title == b.title) {
+                    writeln!(out, "\n**{}**\n\n{MARKDOWN_HEAD}", escaped(&group[0].title))?;
+                    for claim in group {
+                        writeln!(out, "{}", markdown_row(claim))?;
+                    }
+                    let mut reasons: Vec<&str> = group.iter().filter_map(|claim| claim.because.as_deref()).collect();
+                    reasons.dedup();
+                    reasons.iter().try_for_each(|because| writeln!(out, "\nBecause: {because}"))?;
+                }
+                experiment.notes.iter().try_for_each(|note| writeln!(out, "\n{}", note.text))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+const MARKDOWN_HEAD: &str =
+    "| | | published | ours | ± sd | unit | verdict |\n| --- | --- | ---: | ---: | ---: | --- | --- |";
+
+fn csv_row(paper: &str, experiment: &str, claim: &JudgedClaim) -> io::Result<String> {
+    let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+    let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let ours = claim.measured.ns2.as_ref();
+    let fields = [
+        paper.to_owned(),
+        experiment.to_owned(),
+        claim.item.clone(),
+        claim.title.clone(),
+        word(serde_json::to_value(claim.source)?),
+        claim.row.clone(),
+        claim.column.clone(),
+        word(serde_json::to_value(claim.kind)?),
+        claim.unit.clone(),
+        published(claim),
+        number(ours.map(|ours| ours.value)),
+        ours.map_or(String::new(), |ours| ours.seeds.to_string()),
+        number(ours.map(|ours| ours.sd)),
+        claim.band.kind.to_owned(),
+        number(claim.band.low),
+        number(claim.band.high),
+        claim.verdict.to_string(),
+        claim.because.clone().unwrap_or_default(),
+    ];
+    Ok(fields.iter().map(|field| quoted(field)).collect::<Vec<_>>().join(","))
+}
+
+fn markdown_row(claim: &JudgedClaim) -> String {
+    let show = |value: f64| {
+        let text = format!("{value:.3}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    };
+    let ours = claim.measured.ns2.as_ref();
+    let cells = [
+        claim.row.clone(),
+        claim.column.clone(),
+        published(claim),
+        ours.map_or("–".to_owned(), |ours| show(ours.value)),
+        ours.filter(|ours| ours.seeds > 1).map_or(String::new(), |ours| show(ours.sd)),
+        claim.unit.clone(),
+        claim.verdict.to_string(),
+    ];
+    format!("| {} |", cells.iter().map(|cell| escaped(cell)).collect::<Vec<_>>().join(" | "))
+}
+
+fn published(claim: &JudgedClaim) -> String {
+    match &claim.published {
+        PublishedValue::Number(value) => value.to_string(),
+        PublishedValue::Words(words) => words.clone(),
+    }
+}
+
+/// A bar would end the cell.
+fn escaped(cell: &str) -> String {
+    cell.replace('|', "\\|")
+}

@@ -1,0 +1,79 @@
+//! The network of a scenario in words.
+
+use anabranch_sim::{ErrorSpec, GilbertElliott, QueueSpec, Unit};
+
+use super::{Topology, TopologyFlow, TopologyLink};
+use crate::scenario::{Link, Scenario};
+
+impl Topology {
+    /// The network of `scenario`.
+    pub(crate) fn of(scenario: &Scenario) -> Self {
+        let node = |index: usize| scenario.nodes[index].clone();
+        let way_back = |link: &Link| {
+            let id = format!("{}.reverse", link.id);
+            scenario.links.iter().find(move |other| other.id == id)
+        };
+        let mut links = Vec::new();
+        for link in scenario.links.iter().filter(|link| !link.id.ends_with(".reverse")) {
+            let back = way_back(link);
+            let show = |shown: &Link, is_duplex| TopologyLink {
+                id: shown.id.clone(),
+                from: node(shown.from),
+                to: node(shown.to),
+                rate: shown.rate.to_string(),
+                delay: shown.delay.to_string(),
+                queue: queue(&shown.queue),
+                error: shown.error.as_ref().map(error),
+                is_duplex,
+            };
+            // What `[[link]]` makes by itself.
+            let is_plain = |back: &Link| {
+                let plain = Link { queue: QueueSpec::Packets(50), error: None, ..link.clone() };
+                *back == Link { id: back.id.clone(), from: link.to, to: link.from, ..plain }
+            };
+            match back {
+                Some(back) if !is_plain(back) => links.extend([show(link, false), show(back, false)]),
+                back => links.push(show(link, back.is_some())),
+            }
+        }
+        let flows = scenario.flows.iter().map(|flow| TopologyFlow {
+            id: flow.id.clone(),
+            from: node(flow.from),
+            to: node(flow.to),
+            transport: flow.transport_name.clone(),
+        });
+        Self { nodes: scenario.nodes.clone(), links, flows: flows.collect() }
+    }
+}
+
+fn queue(spec: &QueueSpec) -> String {
+    match spec {
+        QueueSpec::Unlimited => "unlimited".to_owned(),
+        QueueSpec::Packets(limit) => format!("drop-tail, {limit} packets"),
+        QueueSpec::Bytes(limit) => format!("drop-tail, {limit} bytes"),
+        QueueSpec::Red(red) => {
+            let unit = if red.unit == Unit::Packets { "packets" } else { "bytes" };
+            format!("RED, {} {unit}, from {} to {}", red.limit, red.threshold_min, red.threshold_max)
+        }
+        QueueSpec::CoDel(codel) => format!("CoDel, {} packets, target {}", codel.packets_max, codel.target),
+    }
+}
+
+fn error(spec: &ErrorSpec) -> String {
+    match spec {
+        ErrorSpec::List(packets) => {
+            let shown: Vec<String> = packets.iter().take(LISTED_MAX).map(u64::to_string).collect();
+            let more = if packets.len() > LISTED_MAX { ", …" } else { "" };
+            format!("packets {}{more}", shown.join(", "))
+        }
+        ErrorSpec::PerPacket(p) => format!("each packet with probability {p}"),
+        ErrorSpec::PerByte(p) => format!("each byte with probability {p}"),
+        ErrorSpec::GilbertElliott(GilbertElliott { to_bad, to_good, .. }) => {
+            format!("bursts: Gilbert-Elliott, {to_bad} to bad, {to_good} to good")
+        }
+        ErrorSpec::Periodic { period, burst, .. } => format!("{burst} of every {period} packets"),
+    }
+}
+
+/// More numbers than this are no description.
+const LISTED_MAX: usize = 8;

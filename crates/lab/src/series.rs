@@ -1,0 +1,272 @@
+//! What happened over time: series and the questions that expressions ask of them.
+//!
+//! A series is of one of two kinds. A **variable** has a value from its first point on, which holds until the next: a window, a
+//! queue. **Events** happen at a time and have a size: a drop, the arrival of some bits. In bins of equal length, events become
+//! a variable: their size per second.
+
+use crate::expression::Comparison;
+
+/// The series of a flow, in the order of the reference.
+pub(crate) const FLOW_SERIES: [(&str, Kind); 8] = [
+    ("window", Kind::Variable),
+    ("ssthresh", Kind::Variable),
+    ("rtt", Kind::Variable),
+    ("base_rtt", Kind::Variable),
+    ("avg_rtt", Kind::Variable),
+    ("in_flight", Kind::Variable),
+    ("goodput", Kind::Events),
+    ("throughput", Kind::Events),
+];
+
+/// The series of a link.
+pub(crate) const LINK_SERIES: [(&str, Kind); 3] =
+    [("queue", Kind::Variable), ("drops", Kind::Events), ("forwarded", Kind::Events)];
+
+/// What kind of series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Variable,
+    Events,
+}
+
+/// The kind of the series called `flow.<id>.<series>` or `link.<id>.<series>`, if the name ends like one.
+pub(crate) fn kind(name: &str) -> Option<Kind> {
+    let (place, series) = name.rsplit_once('.')?;
+    let known = match place.split_once('.')?.0 {
+        "flow" => &FLOW_SERIES[..],
+        "link" => &LINK_SERIES[..],
+        _ => return None,
+    };
+    known.iter().find(|(known, _)| *known == series).map(|&(_, kind)| kind)
+}
+
+/// Points in the order of their times, in seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    pub(crate) kind: Kind,
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+impl Series {
+    pub(crate) fn variable(points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        Self { kind: Kind::Variable, points: points.into_iter().collect() }
+    }
+
+    pub(crate) fn events(points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        Self { kind: Kind::Events, points: points.into_iter().collect() }
+    }
+
+    /// Events in bins of `width` seconds, counted from time 0 to that of the bin that holds `end`: their size per second.
+    pub(crate) fn bins(&self, width: f64, end: f64) -> Result<Self, String> {
+        let count = (end / width).ceil();
+        if !(width > 0.0 && (1.0..=BINS_MAX).contains(&count)) {
+            return Err(format!("{end} s cannot be cut into bins of {width} s"));
+        }
+        let mut sums = vec![0.0; count as usize];
+        for &(time, size) in &self.points {
+            // An event at the very end is not lost.
+            let bin = ((time / width) as usize).min(sums.len() - 1);
+            sums[bin] += size;
+        }
+        Ok(Self::variable(sums.into_iter().enumerate().map(|(bin, sum)| (bin as f64 * width, sum / width))))
+    }
+
+    /// What a variable was at `time`.
+    pub(crate) fn value_at(&self, time: f64) -> Result<f64, String> {
+        match self.points.partition_point(|&(at, _)| at <= time) {
+            0 => Err(format!("it has no value at {time} s")),
+            after => Ok(self.points[after - 1].1),
+        }
+    }
+
+    /// The values of a variable from `from` to `to`, each with the time since when it held, at least `from`.
+    fn between(&self, from: f64, to: f64) -> Result<Vec<(f64, f64)>, String> {
+        if from > to {
+            return Err(format!("{from} s is later than {to} s"));
+        }
+        let first = self.value_at(from).ok().map(|value| (from, value));
+        let later = self.points.iter().copied().filter(|&(at, _)| from < at && at <= to);
+        let held: Vec<(f64, f64)> = first.into_iter().chain(later).collect();
+        if held.is_empty() { Err(format!("it has no value from {from} s to {to} s")) } else { Ok(held) }
+    }
+
+    /// The first of the least or largest values from `from` to `to`, and since when it held.
+    pub(crate) fn extreme(&self, extreme: Extreme, from: f64, to: f64) -> Result<(f64, f64), String> {
+        let held = self.between(from, to)?;
+        let is_better = |value: f64, best: f64| match extreme {
+            Extreme::Least => value < best,
+            Extreme::Most => value > best,
+        };
+        let best = |best: (f64, f64), next: (f64, f64)| if is_better(next.1, best.1) { next } else { best };
+        Ok(held.into_iter().reduce(best).expect("there is one value"))
+    }
+
+    /// Of a variable, its mean over the time from `from` to `to`; of events, their size per second.
+    pub(crate) fn mean(&self, from: f64, to: f64) -> Result<f64, String> {
+        if from >= to {
+            return Err(format!("there is no time from {from} s to {to} s"));
+        }
+        if self.kind == Kind::Events {
+            return Ok(self.sum(from, to) / (to - from));
+        }
+        let held = self.between(from, to)?;
+        let ends = held.iter().skip(1).map(|&(at, _)| at).chain([to]);
+        let area: f64 = held.iter().zip(ends).map(|(&(at, value), end)| value * (end - at)).sum();
+        Ok(area / (to - held[0].0))
+    }
+
+    /// The size of all events from `from` on and before `to`.
+    pub(crate) fn sum(&self, from: f64, to: f64) -> f64 {
+        self.points.iter().filter(|&&(at, _)| from <= at && at < to).map(|&(_, size)| size).sum()
+    }
+
+    /// How many events there were from `from` on and before `to`.
+    pub(crate) fn count(&self, from: f64, to: f64) -> f64 {
+        self.points.iter().filter(|&&(at, _)| from <= at && at < to).count() as f64
+    }
+
+    /// The first time from `from` on at which a variable compares so, or an event happens.
+    pub(crate) fn first_time(&self, condition: Option<(Comparison, f64)>, from: f64) -> Result<f64, String> {
+        let later = || self.points.iter().copied().filter(|&(at, _)| at >= from);
+        let found = match condition {
+            None => later().next(),
+            Some((comparison, right)) => {
+                let now = self.value_at(from).ok().map(|value| (from, value));
+                now.into_iter().chain(later()).find(|&(_, value)| comparison.holds(value, right))
+            }
+        };
+        found.map(|(at, _)| at).ok_or_else(|| format!("it never happens from {from} s on"))
+    }
+
+    /// The last time up to `to` at which a variable compares so, or an event happens.
+    pub(crate) fn last_time(&self, condition: Option<(Comparison, f64)>, to: f64) -> Result<f64, String> {
+        let until = self.points.partition_point(|&(at, _)| at <= to);
+        let never = || format!("it never happens up to {to} s");
+        let Some((comparison, right)) = condition else {
+            return self.points[..until].last().map(|&(at, _)| at).ok_or_else(never);
+        };
+        let last = self.points[..until].iter().rposition(|&(_, value)| comparison.holds(value, right));
+        // It holds until the next value.
+        last.map(|last| if last + 1 == until { to } else { self.points[last + 1].0 }).ok_or_else(never)
+    }
+
+    /// The points from `from` to `to` for a drawing, at most about [`DRAWN_MAX`]: where there are more, the first, the least,
+    /// the largest and the last of each of many equal parts, so that no spike is lost.
+    pub(crate) fn drawn(&self, from: f64, to: f64) -> Vec<(f64, f64)> {
+        let first = match self.kind {
+            Kind::Variable => self.value_at(from).ok().map(|value| (from, value)),
+            Kind::Events => None,
+        };
+        let inside = self.points.iter().copied().filter(|&(at, _)| {
+            let is_later = if first.is_some() { from < at } else { from <= at };
+            is_later && at <= to
+        });
+        let points: Vec<(f64, f64)> = first.into_iter().chain(inside).collect();
+        if points.len() <= DRAWN_MAX {
+            return points;
+        }
+        let parts = DRAWN_MAX / 4;
+        let part = |at: f64| (((at - from) / (to - from) * parts as f64) as usize).min(parts - 1);
+        let mut drawn = Vec::with_capacity(DRAWN_MAX);
+        for bucket in points.chunk_by(|a, b| part(a.0) == part(b.0)) {
+            let least = (0..bucket.len()).reduce(|a, b| if bucket[b].1 < bucket[a].1 { b } else { a });
+            let most = (0..bucket.len()).reduce(|a, b| if bucket[b].1 > bucket[a].1 { b } else { a });
+            let mut kept: Vec<usize> = [Some(0), least, most, Some(bucket.len() - 1)].into_iter().flatten().collect();
+            kept.sort_unstable();
+            kept.dedup();
+            drawn.extend(kept.into_iter().map(|index| bucket[index]));
+        }
+        drawn
+    }
+}
+
+/// Which end of some values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extreme {
+    Least,
+    Most,
+}
+
+/// Points of one curve: more than a screen has columns.
+const DRAWN_MAX: usize = 2000;
+
+/// More bins than this are a mistake in the width.
+const BINS_MAX: f64 = 1e6;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1 from 1 s on, 5 from 2 s on, 3 from 4 s on.
+    fn stairs() -> Series {
+        Series::variable([(1.0, 1.0), (2.0, 5.0), (4.0, 3.0)])
+    }
+
+    /// Sizes 10, 20, 30 and 40 at 0.5, 1.0, 1.5 and 4.0 s.
+    fn arrivals() -> Series {
+        Series::events([(0.5, 10.0), (1.0, 20.0), (1.5, 30.0), (4.0, 40.0)])
+    }
+
+    #[test]
+    fn a_variable_holds_until_the_next_point() {
+        assert_eq!(stairs().value_at(1.0), Ok(1.0));
+        assert_eq!(stairs().value_at(3.9), Ok(5.0));
+        assert_eq!(stairs().value_at(100.0), Ok(3.0));
+        assert_eq!(stairs().value_at(0.9), Err("it has no value at 0.9 s".to_owned()));
+    }
+
+    #[test]
+    fn extremes_hold_from_the_start_of_the_interval() {
+        assert_eq!(stairs().extreme(Extreme::Most, 1.0, 1.5), Ok((1.0, 1.0)));
+        assert_eq!(stairs().extreme(Extreme::Most, 1.0, 9.0), Ok((2.0, 5.0)));
+        assert_eq!(stairs().extreme(Extreme::Least, 3.0, 9.0), Ok((4.0, 3.0)));
+        assert_eq!(stairs().extreme(Extreme::Most, 3.0, 3.5), Ok((3.0, 5.0)));
+        assert!(
+            stairs().extreme(Extreme::Most, 0.0, 0.5).is_err() && stairs().extreme(Extreme::Most, 2.0, 1.0).is_err()
+        );
+    }
+
+    /// 1 for 1 s, 5 for 2 s, 3 for 1 s: 14 in 4 s.
+    #[test]
+    fn the_mean_of_a_variable_is_over_time() {
+        assert_eq!(stairs().mean(1.0, 5.0), Ok(3.5));
+        assert_eq!(stairs().mean(3.0, 5.0), Ok(4.0));
+        assert!(stairs().mean(2.0, 2.0).is_err());
+    }
+
+    /// An interval has its first instant and not its last: 20 + 30 in the second from 1 to 2.
+    #[test]
+    fn events_add_up() {
+        assert_eq!((arrivals().sum(1.0, 2.0), arrivals().count(1.0, 2.0)), (50.0, 2.0));
+        assert_eq!((arrivals().sum(1.0, 1.5), arrivals().count(1.6, 4.0)), (20.0, 0.0));
+        assert_eq!(arrivals().mean(0.0, 5.0), Ok(20.0));
+        let bins = arrivals().bins(0.5, 2.0).unwrap();
+        assert_eq!(bins, Series::variable([(0.0, 0.0), (0.5, 20.0), (1.0, 40.0), (1.5, 140.0)]));
+        assert!(arrivals().bins(0.0, 2.0).is_err() && arrivals().bins(1e-9, 2.0).is_err());
+    }
+
+    #[test]
+    fn times_of_conditions() {
+        let first = |comparison, right, from| stairs().first_time(Some((comparison, right)), from);
+        assert_eq!(first(Comparison::AtLeast, 2.0, 0.0), Ok(2.0));
+        assert_eq!(first(Comparison::AtLeast, 2.0, 3.0), Ok(3.0));
+        assert_eq!(first(Comparison::Below, 5.0, 2.5), Ok(4.0));
+        assert_eq!(first(Comparison::Above, 5.0, 0.0), Err("it never happens from 0 s on".to_owned()));
+        let last = |comparison, right, to| stairs().last_time(Some((comparison, right)), to);
+        assert_eq!(last(Comparison::AtLeast, 4.0, 9.0), Ok(4.0));
+        assert_eq!(last(Comparison::AtLeast, 4.0, 3.0), Ok(3.0));
+        assert!(last(Comparison::Above, 5.0, 9.0).is_err());
+        assert_eq!((arrivals().first_time(None, 0.6), arrivals().last_time(None, 3.0)), (Ok(1.0), Ok(1.5)));
+        assert!(arrivals().first_time(None, 5.0).is_err() && arrivals().last_time(None, 0.0).is_err());
+    }
+
+    /// Of 100,000 points, the one that is a spike is drawn.
+    #[test]
+    fn a_drawing_keeps_spikes() {
+        let points = (0..100_000).map(|index| (f64::from(index), if index == 76_543 { 9.0 } else { 1.0 }));
+        let drawn = Series::variable(points).drawn(0.0, 1e5);
+        assert!(drawn.len() <= DRAWN_MAX && drawn.contains(&(76_543.0, 9.0)), "{} points", drawn.len());
+        assert!(drawn.is_sorted_by_key(|&(at, _)| at));
+        assert_eq!(stairs().drawn(3.0, 3.5), [(3.0, 5.0)]);
+    }
+}

@@ -1,0 +1,127 @@
+use super::*;
+use crate::diagnostic::Diagnostic;
+use crate::document::Document;
+use crate::run;
+
+/// 1000 B in 8 ms over a link that two packets fill.
+const CHAIN: &str = r#"
+duration = "20s"
+
+[[link]]
+id = "a"
+from = "n0"
+to = "n1"
+rate = "1Mbit/s"
+delay = "10ms"
+
+[[flow]]
+id = "f"
+from = "n0"
+to = "n1"
+transport = "ns2/sack"
+packet = "1040B"
+window = 40
+"#;
+
+fn scenario(overrides: &[&str]) -> Result<Scenario, Diagnostic> {
+    let mut document = Document::parse("chain.toml", CHAIN)?;
+    overrides.iter().try_for_each(|argument| document.set(argument))?;
+    Scenario::parse(&document)
+}
+
+#[track_caller]
+fn flow(overrides: &[&str]) -> FlowReport {
+    run::run(&scenario(overrides).unwrap()).flows.remove(0)
+}
+
+/// The SYN carries nothing, and 9,001 bytes are ten packets of 1000, the last one padded.
+#[test]
+fn a_fixed_workload_is_sent_and_no_more() {
+    let flow = flow(&["flow.f.workload={ kind = \"fixed\", bytes = \"9001B\" }"]);
+    assert_eq!((flow.delivered_packets, flow.max_seq), (11, Some(10)));
+}
+
+/// Three messages of two packets, one a second: the last is offered at 2 s.
+#[test]
+fn messages_come_one_after_the_other() {
+    let messages = "flow.f.workload={ kind = \"messages\", bytes = \"2kB\", count = 3, every = \"1s\" }";
+    assert_eq!(flow(&[messages]).delivered_packets, 7);
+    assert_eq!(flow(&[messages, "duration=1.5s"]).delivered_packets, 5);
+}
+
+/// Every other packet is acknowledged, so about half as many acknowledgements pass the link back.
+#[test]
+fn a_delaying_sink_with_sack_sends_half_of_the_acknowledgements() {
+    let backward = |sink: &str| run::run(&scenario(&[sink]).unwrap()).links[1].forwarded_packets;
+    let (each, delayed) = (backward("flow.f.sink=sack1"), backward("flow.f.sink=sack1_delayed"));
+    assert!((0.45..0.6).contains(&(delayed as f64 / each as f64)), "{delayed} of {each}");
+}
+
+#[test]
+fn lost_acknowledgements_are_no_dropped_packets() {
+    let lossy = "link.a.reverse={ error = { kind = \"list\", packets = [3, 5] } }";
+    let report = run::run(&scenario(&[lossy]).unwrap());
+    assert_eq!((report.flows[0].dropped_packets, report.links[1].dropped_packets), (0, 2));
+    let report = run::run(&scenario(&["link.a.error={ kind = \"list\", packets = [3, 5] }"]).unwrap());
+    assert_eq!((report.flows[0].dropped_packets, report.links[1].dropped_packets), (2, 0));
+}
+
+/// A trace's last row is what the simulator itself says at the end, and the mean of its queue is the simulator's, with the
+/// packet in service added: the link is busy for as long as its packets take to send.
+#[track_caller]
+fn assert_traced(queue: &str) {
+    let scenario = scenario(&[queue]).unwrap();
+    let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
+    simulation.run();
+    let (end, link) = (simulation.end(), simulation.links[0]);
+    let (_, trace) = simulation.link_traces().next().unwrap();
+    let rows = trace.rows(end);
+    let report = simulation.world.link(link);
+    let last = rows.last().unwrap();
+    assert_eq!((last.forwarded, last.dropped), (report.delivered, report.counts.drops), "{queue}");
+    assert!(last.dropped > 0 && last.queue.abs_diff(report.waiting) <= 1, "{queue}: {last:?} {report:?}");
+    let ends = rows.iter().skip(1).map(|row| row.time).chain([end]);
+    let area: f64 =
+        rows.iter().zip(ends).map(|(row, next)| row.queue as f64 * next.since(row.time).as_secs_f64()).sum();
+    let sent = report.delivered_bytes as f64 * 8.0 / 1e6;
+    let expected = simulation.world.queue_area(link).mean_since(QueueArea::START) * end.as_secs_f64() + sent;
+    // What is on the wire at the end has been in service and has not been delivered: at most 12 ms of it.
+    assert!((0.0..0.02).contains(&(area - expected)), "{queue}: {area} packet seconds, expected {expected}");
+}
+
+#[test]
+fn traces_of_queues_agree_with_the_simulator() {
+    assert_traced("link.a.queue={ kind = \"drop_tail\", packets = 10 }");
+    assert_traced("link.a.queue={ kind = \"red\", packets = 20 }");
+    assert_traced("link.a.queue={ kind = \"codel\" }");
+    assert_traced("link.a.queue={ kind = \"codel\", packets = 8, target = \"20ms\" }");
+}
+
+/// What is delivered in order is what was delivered, and a hole holds back what lies above it: what
+/// had come in the meantime is released at once when a lost packet comes again.
+#[test]
+fn goodput_is_in_order() {
+    let scenario = scenario(&["link.a.error={ kind = \"list\", packets = [30] }"]).unwrap();
+    let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
+    simulation.run();
+    let (goodput, throughput) =
+        (simulation.series("flow.f.goodput").unwrap(), simulation.series("flow.f.throughput").unwrap());
+    let report = simulation.report();
+    let seconds = scenario.duration.as_secs_f64();
+    assert!((goodput.sum(0.0, seconds) / seconds - report.flows[0].goodput_bps).abs() < 1.0);
+    assert!((throughput.sum(0.0, seconds) / seconds - report.flows[0].throughput_bps).abs() < 1.0);
+    let most = goodput.points.iter().map(|&(_, bits)| bits).fold(0.0, f64::max);
+    assert!(most > 5.0 * 8000.0, "{most} bits at once");
+    assert_eq!(simulation.series("link.a.drops").unwrap().points.len(), 1);
+    let forwarded = simulation.series("link.a.forwarded").unwrap();
+    assert_eq!(forwarded.points.len() as u64, report.links[0].forwarded_packets);
+}
+
+#[test]
+fn series_of_nothing_are_refused() {
+    let scenario = scenario(&[]).unwrap();
+    let message = |name: &str| scenario.check_series(name).unwrap_err().to_string();
+    assert_eq!(message("flow.g.window"), "no flow is called `g`; there are f");
+    assert_eq!(message("link.b.reverse.queue"), "no link is called `b.reverse`; did you mean `a.reverse`?");
+    assert!(scenario.check_series("link.a.reverse.queue").is_ok());
+}
