@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use anabranch_ns2::config::{
-    Agent, CompositeOptions, HoleTest, NewRenoOptions, RttTest, SendRule, SenderConfig, SinkConfig, VegasOptions,
+    Agent, CompositeOptions, FastOptions, HoleTest, NewRenoOptions, RttTest, SendRule, SenderConfig, SinkConfig,
+    VegasOptions,
 };
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
 use anabranch_sim::{Messages, Spacing, Workload};
@@ -25,7 +26,7 @@ pub(crate) enum Transport {
 }
 
 /// Names of transports, for messages.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "ns2/reno",
     "ns2/newreno",
     "ns2/sack",
@@ -34,6 +35,7 @@ const NAMES: [&str; 10] = [
     "ns2/fs",
     "ns2/linux",
     "ns2/composite",
+    "ns2/fast",
     "cbr",
     "on_off",
 ];
@@ -61,6 +63,7 @@ impl Transport {
             "ns2/fs" => (Agent::FastStart, "reno"),
             "ns2/linux" => (Agent::Linux, "linux"),
             "ns2/composite" => (Agent::Composite(composite(&mut law)?), "composite"),
+            "ns2/fast" => (Agent::Fast(fast(&mut law)?), "fast"),
             unknown => {
                 let fault = Fault::new(format!("there is no transport `{unknown}`"));
                 return Err((path.key("transport"), fault.remedy(suggestion(unknown, NAMES))));
@@ -226,6 +229,27 @@ fn vegas(law: &mut Settings) -> Checked<VegasOptions> {
     if !(0 <= options.alpha && options.alpha <= options.beta && options.gamma >= 0) {
         let fault = Fault::new(format!("Vegas cannot hold between {} and {} packets", options.alpha, options.beta));
         return Err((law.path.clone(), fault.remedy("use 0 <= alpha <= beta and gamma >= 0")));
+    }
+    Ok(options)
+}
+
+fn fast(law: &mut Settings) -> Checked<FastOptions> {
+    let default = FastOptions::default();
+    let options = FastOptions {
+        alpha: law.take("alpha", default.alpha)?,
+        beta: law.take("beta", default.beta)?,
+        gamma: law.take("gamma", default.gamma)?,
+        mi_threshold: law.take("mi_threshold", SimSpan::from_secs_f64(default.mi_threshold))?.as_secs_f64(),
+        period: law.take("period", SimSpan::from_secs_f64(default.period))?.as_secs_f64(),
+        ..default
+    };
+    let is_sound = options.alpha > 0.0 && options.alpha.is_finite() && options.beta >= 0.0 && options.beta.is_finite();
+    if !(is_sound && options.gamma > 0.0 && options.gamma <= 1.0) {
+        let fault = Fault::new(format!(
+            "FAST cannot keep {} to {} packets queued by steps of {}",
+            options.alpha, options.beta, options.gamma
+        ));
+        return Err((law.path.clone(), fault.remedy("use alpha > 0, beta >= 0 and 0 < gamma <= 1")));
     }
     Ok(options)
 }

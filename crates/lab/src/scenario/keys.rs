@@ -176,7 +176,7 @@ pub(crate) struct FlowKeys {
     #[serde(default)]
     pub(crate) stop: Option<Text<SimSpan>>,
     /// `ns2/<agent>`: a one-way TCP of ns-2.35 that always has data; agents are reno, newreno, sack, fack, vegas, fs, linux,
-    /// composite. `cbr`: packets at a constant rate. `on_off`: exponential bursts between exponential silences.
+    /// composite, and fast (the CUBIN module for ns-2). `cbr`: packets at a constant rate. `on_off`: exponential bursts between exponential silences.
     pub(crate) transport: String,
     /// The congestion law of a transport that lets one choose, with its parameters: `anabranch cc list`.
     #[serde(default)]

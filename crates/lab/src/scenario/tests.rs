@@ -255,6 +255,12 @@ fn laws_and_options_belong_to_their_agents() {
     assert_text_refused(&fractional, "chain.toml:17:32: `alpha` cannot be `1.5`; it is a whole number");
     let composite = with("cc = { name = \"composite\", rtt = \"corse\" }").replace("ns2/sack", "ns2/composite");
     assert_text_refused(&composite, "chain.toml:17:34: `rtt` cannot be `corse`; did you mean `coarse`?");
+    let fast = with("cc = { name = \"fast\", alpha = 20, gamma = 3 }").replace("ns2/sack", "ns2/fast");
+    assert_text_refused(
+        &fast,
+        "chain.toml:17:6: FAST cannot keep 20 to 100 packets queued by steps of 3; use alpha > 0, beta >= 0 and 0 < gamma <= 1",
+    );
+    assert!(parse(&fast.replace("gamma = 3", "gamma = 0.5, mi_threshold = \"1ms\"")).is_ok());
     assert_text_refused(
         &with("options = { impatient = false }"),
         "chain.toml:17:25: `impatient` is not an option of this agent; there are burst_max, precise_halving",
