@@ -13,7 +13,7 @@
 //! label     = "'" text "'"
 //! ```
 //!
-//! What functions there are of series, see [`FUNCTIONS`].
+//! Series have the functions of `FUNCTIONS`, below.
 //!
 //! A name has letters, digits, `_`, `.` and, between two of them, `-`: a minus sign has a space before or behind it.
 
