@@ -8,6 +8,7 @@ use anabranch_lab::diagnostic::suggestion;
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::reproduce::{self, JudgedClaim, Measurement, Options, Paper, PublishedValue};
 use anabranch_lab::verdict::Verdict;
+use serde::Serialize;
 
 use crate::args::{Experiments, Format, Reproduce};
 use crate::failure::{Failure, Outcome};
@@ -41,8 +42,31 @@ pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
     }
 }
 
+/// What is written as JSON: the outcome, and all its claims in one list for those who look for a number.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    outcome: &'a reproduce::Outcome,
+    claims: Vec<ListedClaim<'a>>,
+}
+
+#[derive(Serialize)]
+struct ListedClaim<'a> {
+    paper: &'a str,
+    scenario: &'a str,
+    #[serde(flatten)]
+    claim: &'a JudgedClaim,
+}
+
 fn write_json(outcome: &reproduce::Outcome, out: &mut dyn Write) -> std::io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, outcome)?;
+    let mut claims = Vec::new();
+    for Paper { key, experiments, .. } in &outcome.papers {
+        for experiment in experiments {
+            let listed = |claim| ListedClaim { paper: key, scenario: &experiment.file, claim };
+            claims.extend(experiment.claims.iter().map(listed));
+        }
+    }
+    serde_json::to_writer_pretty(&mut *out, &Document { outcome, claims })?;
     writeln!(out)
 }
 

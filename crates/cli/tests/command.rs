@@ -290,6 +290,11 @@ fn a_judgement_has_the_promised_shape() {
     assert_eq!(judgement["version"], env!("CARGO_PKG_VERSION"));
     assert!(judgement["wall_seconds"].is_f64() && judgement["hash"].is_string());
     let claim = &judgement["papers"][0]["experiments"][0]["claims"][0];
+    let listed = &judgement["claims"][0];
+    assert!(listed["paper"].is_string() && listed["scenario"].is_string());
+    for (key, value) in claim.as_object().unwrap() {
+        assert_eq!(&listed[key], value, "{key} in the list of all claims");
+    }
     let expected = serde_json::json!({
         "item": "table1", "title": "Table 1", "source": "paper", "cite": "Table 1",
         "row": "SACK", "column": "lost", "kind": "number", "unit": "packets", "published": 1.0,
