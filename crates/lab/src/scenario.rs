@@ -9,6 +9,7 @@ pub(crate) mod keys;
 use anabranch_sim::{ErrorSpec, QueueSpec};
 use anabranch_units::{Rate, SimSpan, SimTime};
 
+use self::keys::ClockKeys;
 use crate::diagnostic::{Diagnostic, suggestion};
 use crate::document::Document;
 use crate::experiment::keys::FileKeys;
@@ -23,6 +24,7 @@ pub struct Scenario {
     pub seed: u64,
     /// How long it runs.
     pub duration: SimSpan,
+    pub(crate) clock: ClockKeys,
     /// Names of the nodes; [`NodeIndex`] counts in them.
     pub(crate) nodes: Vec<String>,
     /// Directions of links; a duplex link is two.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use anabranch_cc::law::fast::Parts;
+use anabranch_cc::registry;
 use anabranch_ns2::config::{
     Agent, CompositeOptions, FastOptions, HoleTest, NewRenoOptions, RttTest, SendRule, SenderConfig, SinkConfig,
     VegasOptions,
@@ -63,7 +65,10 @@ impl Transport {
             "ns2/fs" => (Agent::FastStart, "reno"),
             "ns2/linux" => (Agent::Linux, "linux"),
             "ns2/composite" => (Agent::Composite(composite(&mut law)?), "composite"),
-            "ns2/fast" => (Agent::Fast(fast(&mut law)?), "fast"),
+            "ns2/fast" => {
+                let (options, law_name) = fast(&mut law)?;
+                (Agent::Fast(options), law_name)
+            }
             unknown => {
                 let fault = Fault::new(format!("there is no transport `{unknown}`"));
                 return Err((path.key("transport"), fault.remedy(suggestion(unknown, NAMES))));
@@ -233,26 +238,26 @@ fn vegas(law: &mut Settings) -> Checked<VegasOptions> {
     Ok(options)
 }
 
-fn fast(law: &mut Settings) -> Checked<FastOptions> {
-    let default = FastOptions::default();
-    let options = FastOptions {
-        alpha: law.take("alpha", default.alpha)?,
-        beta: law.take("beta", default.beta)?,
-        gamma: law.take("gamma", default.gamma)?,
-        mi_threshold: law.take("mi_threshold", SimSpan::from_secs_f64(default.mi_threshold))?.as_secs_f64(),
-        period: law.take("period", SimSpan::from_secs_f64(default.period))?.as_secs_f64(),
-        ..default
+/// What FAST's agent is set to, and which law of the family its defaults are from.
+fn fast(law: &mut Settings) -> Checked<(FastOptions, &'static str)> {
+    let name = law.rest.get("name").map_or("fast", |name| name.0.as_str());
+    let row = FAST_LAWS.iter().find(|known| **known == name).and_then(|known| registry::find(known).ok());
+    let Some(row) = row else {
+        let fault = Fault::new(format!("this transport has no law `{name}`")).remedy(suggestion(name, FAST_LAWS));
+        return Err((law.path.key("name"), fault));
     };
-    let is_sound = options.alpha > 0.0 && options.alpha.is_finite() && options.beta >= 0.0 && options.beta.is_finite();
-    if !(is_sound && options.gamma > 0.0 && options.gamma <= 1.0) {
-        let fault = Fault::new(format!(
-            "FAST cannot keep {} to {} packets queued by steps of {}",
-            options.alpha, options.beta, options.gamma
-        ));
-        return Err((law.path.clone(), fault.remedy("use alpha > 0, beta >= 0 and 0 < gamma <= 1")));
+    let mut settings = registry::Settings::default_for(row);
+    for key in Parts::PARAMETERS {
+        law.known.push(key);
+        if let Some(value) = law.rest.remove(key) {
+            settings.set(key, &value.0).map_err(|error| (law.path.key(key), Fault::new(error.to_string())))?;
+        }
     }
-    Ok(options)
+    Ok((FastOptions::from_settings(&settings), row.name))
 }
+
+/// FAST, and what differs from it in parts that ns-2's agent can have.
+const FAST_LAWS: [&str; 3] = ["fast", "emfast", "rrfast"];
 
 fn composite(law: &mut Settings) -> Checked<CompositeOptions> {
     let default = CompositeOptions::default();

@@ -12,6 +12,7 @@ use anabranch_sim::{
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::report::{FlowReport, LinkReport, Report};
+use crate::scenario::keys::ClockKeys;
 use crate::scenario::{Flow, Scenario, SeriesPlace};
 use crate::series::Series;
 use crate::trace::{DeliveryTrace, LinkRow, LinkTrace};
@@ -91,6 +92,9 @@ impl<'a> Simulation<'a> {
 
     fn assemble(scenario: &'a Scenario, recording: Recording) -> Result<Parts<'a>, BuildError> {
         let mut builder = Builder::new(scenario.seed);
+        if scenario.clock == ClockKeys::Ns2 {
+            builder.ns2_clock();
+        }
         let nodes: Vec<NodeId> = scenario.nodes.iter().map(|name| builder.node(name)).collect();
         let mut links = Vec::with_capacity(scenario.links.len());
         for link in &scenario.links {

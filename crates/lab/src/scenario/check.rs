@@ -45,7 +45,8 @@ pub(super) fn check(document: &Document, keys: &FileKeys) -> Result<Scenario, Di
     }
     routes.sort_by_key(|route| route.at);
     let Network { nodes, links } = network;
-    let scenario = Scenario { seed: keys.seed, duration: keys.duration.0, nodes, links, flows, routes };
+    let scenario =
+        Scenario { seed: keys.seed, duration: keys.duration.0, clock: keys.clock, nodes, links, flows, routes };
     match Simulation::build(&scenario, Recording::Counters) {
         Ok(_) => Ok(scenario),
         // Everything else was checked above: what is left are the simulator's limits.

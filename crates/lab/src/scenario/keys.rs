@@ -61,6 +61,19 @@ pub(crate) struct ReverseKeys {
     pub(crate) error: ErrorKeys,
 }
 
+/// How times are added up. It matters where two of them are equal on paper: in networks of round numbers, which is why the
+/// experiments that are compared with ns-2 to the packet say `ns2`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "clock")]
+pub(crate) enum ClockKeys {
+    /// In whole picoseconds.
+    #[default]
+    Exact,
+    /// As ns-2 does, in floating-point seconds, whose last bits decide which of two packets comes first.
+    Ns2,
+}
+
 /// Where packets wait for a link.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

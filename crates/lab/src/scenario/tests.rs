@@ -1,3 +1,6 @@
+use anabranch_cc::law::fast::{base_rtt, refill};
+use anabranch_ns2::config::{Agent, Average, BaseRtt, LossPolicy, Refill};
+
 use super::*;
 
 /// The smallest chain: what each test below spoils in one place.
@@ -256,10 +259,7 @@ fn laws_and_options_belong_to_their_agents() {
     let composite = with("cc = { name = \"composite\", rtt = \"corse\" }").replace("ns2/sack", "ns2/composite");
     assert_text_refused(&composite, "chain.toml:17:34: `rtt` cannot be `corse`; did you mean `coarse`?");
     let fast = with("cc = { name = \"fast\", alpha = 20, gamma = 3 }").replace("ns2/sack", "ns2/fast");
-    assert_text_refused(
-        &fast,
-        "chain.toml:17:6: FAST cannot keep 20 to 100 packets queued by steps of 3; use alpha > 0, beta >= 0 and 0 < gamma <= 1",
-    );
+    assert_text_refused(&fast, "chain.toml:17:43: `gamma` of fast cannot be `3`: it is a number from 0.001 to 1");
     assert!(parse(&fast.replace("gamma = 3", "gamma = 0.5, mi_threshold = \"1ms\"")).is_ok());
     assert_text_refused(
         &with("options = { impatient = false }"),
@@ -268,6 +268,49 @@ fn laws_and_options_belong_to_their_agents() {
     assert_text_refused(
         &with("packet = \"40B\""),
         "chain.toml:17:10: a packet of 40B is impossible; use 41B to 65535B; headers take 40",
+    );
+}
+
+/// The issue's own example: FAST's family is chosen by the name of a law, and set by its parameters.
+#[test]
+fn fast_is_set_as_its_law_is() {
+    let flow = |law: &str| {
+        let text = CHAIN.replacen("window = 50", law, 1).replace("ns2/sack", "ns2/fast");
+        let scenario = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        scenario.flows[0].clone()
+    };
+    let options = |law: &str| match flow(law).transport {
+        Transport::Ns2 { sender, .. } => match sender.agent {
+            Agent::Fast(options) => options,
+            other => panic!("{other:?} is not FAST"),
+        },
+        other => panic!("{other:?} is not of ns-2"),
+    };
+    let plain = options("cc = { name = \"fast\", alpha = 8, beta = 2 }");
+    assert_eq!((plain.alpha, plain.beta), (8.0, 2.0));
+    assert_eq!((plain.base, plain.refill), (BaseRtt::Min, Refill::PerRtt));
+    assert!((options("").alpha - 20.0).abs() < f64::EPSILON);
+    assert_eq!(flow("cc = { name = \"emfast\" }").law_name.as_deref(), Some("emfast"));
+    assert_eq!(options("cc = { name = \"emfast\" }").refill, Refill::Ccafr(refill::Rule::RECOMMENDED));
+    let rule = base_rtt::Rule { wait: 3.0, ..base_rtt::Rule::NOT_NEAR };
+    let rerouted = options("cc = { name = \"rrfast\", reroute_wait = 3, reroute_average = \"keep\" }");
+    assert_eq!(rerouted.base, BaseRtt::Reroute(rule, Average::Kept));
+    assert!(matches!(options("cc = { name = \"fast\", loss = \"composite\" }").loss, LossPolicy::Composite(_)));
+}
+
+#[test]
+fn what_the_agent_does_not_have_is_refused() {
+    let with = |law: &str| CHAIN.replacen("window = 50", law, 1).replace("ns2/sack", "ns2/fast");
+    assert_text_refused(
+        &with("cc = { name = \"anabranch\" }"),
+        "chain.toml:17:15: this transport has no law `anabranch`; there are fast, emfast, rrfast",
+    );
+    assert_text_refused(
+        &with("cc = { name = \"fast\", whole_step = true }"),
+        "chain.toml:17:36: `whole_step` is not a parameter of this law; there are alpha, beta, gamma, mi_threshold, \
+         update_period, base_rtt, reroute_rule, reroute_near, reroute_fall, reroute_decrease, reroute_count, \
+         reroute_wait, reroute_average, refill, ccafr_gapflag, ccafr_gap, ccafr_ipd_weight, ccafr_ipd_tolerance, \
+         ccafr_rtt_tolerance, ccafr_flight, ccafr_rtt, loss",
     );
 }
 
