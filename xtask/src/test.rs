@@ -24,7 +24,7 @@ pub(crate) fn run() -> Result<(), String> {
     run::run("cargo", &["build", "--release", "--locked", "--quiet"], &[])?;
     oracle::run(&oracle::Options::quick())?;
     counts::run(false)?;
-    run::run("target/release/anabranch", &["reproduce"], &[])?;
+    run::run(&run::anabranch()?, &["reproduce"], &[])?;
     run::say("all checks passed");
     Ok(())
 }
@@ -46,12 +46,13 @@ fn files_below(folder: &str) -> Result<Vec<String>, String> {
     Ok(files)
 }
 
-/// Licences and advisories. The checker is installed into `target/tools` the first time.
+/// Licences and advisories. The checker is installed beside what is built the first time.
 fn deny() -> Result<(), String> {
-    let program = run::root().join("target/tools/bin/cargo-deny");
+    let tools = run::target()?.join("tools");
+    let program = tools.join("bin/cargo-deny");
     if !program.exists() {
         let version = format!("cargo-deny@{DENY_VERSION}");
-        run::run("cargo", &["install", "--quiet", "--locked", "--root", "target/tools", &version], &[])?;
+        run::run("cargo", &["install", "--quiet", "--locked", "--root", &tools.to_string_lossy(), &version], &[])?;
     }
     run::run(&program.to_string_lossy(), &["check", "--hide-inclusion-graph", "bans", "licenses", "sources"], &[])
 }
