@@ -156,7 +156,7 @@ impl Default for VegasOptions {
     }
 }
 
-/// The readings of ctcp-2019: its text leaves three choices open. The default, (1, 1, 2) in our notes, fits its tables best.
+/// The readings of ctcp-2019: its text leaves three choices open. What each gives is in `experiments/ctcp-2019/readings.toml`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompositeOptions {
     /// Which SACK pattern says "random".
