@@ -8,7 +8,6 @@ use anabranch_lab::diagnostic::suggestion;
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::reproduce::{self, JudgedClaim, Measurement, Options, Paper, PublishedValue};
 use anabranch_lab::verdict::Verdict;
-use serde::Serialize;
 
 use crate::args::{Experiments, Format, Reproduce};
 use crate::failure::{Failure, Outcome};
@@ -25,14 +24,14 @@ pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
     };
     let mut out = anstream::stdout().lock();
     if let Some(folder) = folder {
-        folder.write("outcome.json", |out| write_json(&outcome, out))?;
+        folder.write("outcome.json", |out| outcome.write_json(out))?;
         folder.write("outcome.csv", |out| outcome.write_csv(out))?;
         folder.write("outcome.md", |out| outcome.write_markdown(out))?;
     }
     match args.format() {
         Format::Text => write!(out, "{}", text(&outcome))?,
         Format::Markdown => outcome.write_markdown(&mut out)?,
-        Format::Json => write_json(&outcome, &mut out)?,
+        Format::Json => outcome.write_json(&mut out)?,
         Format::Csv => outcome.write_csv(&mut out)?,
     }
     match outcome.missed() {
@@ -42,36 +41,8 @@ pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
     }
 }
 
-/// What is written as JSON: the outcome, and all its claims in one list for those who look for a number.
-#[derive(Serialize)]
-struct Document<'a> {
-    #[serde(flatten)]
-    outcome: &'a reproduce::Outcome,
-    claims: Vec<ListedClaim<'a>>,
-}
-
-#[derive(Serialize)]
-struct ListedClaim<'a> {
-    paper: &'a str,
-    scenario: &'a str,
-    #[serde(flatten)]
-    claim: &'a JudgedClaim,
-}
-
-fn write_json(outcome: &reproduce::Outcome, out: &mut dyn Write) -> std::io::Result<()> {
-    let mut claims = Vec::new();
-    for Paper { key, experiments, .. } in &outcome.papers {
-        for experiment in experiments {
-            let listed = |claim| ListedClaim { paper: key, scenario: &experiment.file, claim };
-            claims.extend(experiment.claims.iter().map(listed));
-        }
-    }
-    serde_json::to_writer_pretty(&mut *out, &Document { outcome, claims })?;
-    writeln!(out)
-}
-
 /// The experiments of some papers, or of all, in the order of their keys and of their files' names.
-fn load(Experiments { folder }: &Experiments, keys: &[String]) -> Result<Vec<Experiment>, Failure> {
+pub(crate) fn load(Experiments { folder }: &Experiments, keys: &[String]) -> Result<Vec<Experiment>, Failure> {
     let papers = entries(folder)?.into_iter().filter(|path| path.is_dir()).collect::<Vec<_>>();
     let mut experiments = Vec::new();
     for paper in &papers {

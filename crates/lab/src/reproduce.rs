@@ -1,6 +1,7 @@
 //! Runs experiments and judges their claims.
 
 mod figures;
+mod json;
 mod outcome;
 mod table;
 mod topology;
