@@ -136,7 +136,7 @@ impl Scenario {
     pub fn is_random(&self) -> bool {
         let is_open = |p: f64| 0.0 < p && p < 1.0;
         let loses = |error: &ErrorSpec| match error {
-            ErrorSpec::List(_) | ErrorSpec::Periodic { .. } => false,
+            ErrorSpec::List(_) | ErrorSpec::Periodic { .. } | ErrorSpec::Policer { .. } => false,
             &ErrorSpec::PerPacket(p) | &ErrorSpec::PerByte(p) => is_open(p),
             ErrorSpec::GilbertElliott(_) => true,
         };

@@ -180,7 +180,7 @@ impl Link {
         let counts = self.legs.of(flight.leg());
         counts.offered += 1;
         counts.offered_bytes += u64::from(flight.size());
-        if !self.errors.is_empty() && self.errors.iter_mut().any(|model| model.strikes(flight.size())) {
+        if !self.errors.is_empty() && self.errors.iter_mut().any(|model| model.strikes(now, flight.size())) {
             counts.errors += 1;
             return Offered::Dropped(DropReason::Error);
         }

@@ -205,11 +205,18 @@ fn positive(rate: Rate, path: &Path) -> Checked<Rate> {
 
 fn queue(keys: &QueueKeys, path: &Path) -> Checked<QueueSpec> {
     match keys {
-        QueueKeys::DropTail { packets: Count(1) } => {
+        QueueKeys::DropTail { packets: Some(Count(1)), .. } => {
             let fault = Fault::new("a queue of 1 packet drops everything: ns-2 counts the one in service");
             Err((path.key("packets"), fault.remedy("use 2 packets or more")))
         }
-        QueueKeys::DropTail { packets } => Ok(QueueSpec::Packets(packets.0)),
+        QueueKeys::DropTail { packets: Some(packets), bytes: None } => Ok(QueueSpec::Packets(packets.0)),
+        QueueKeys::DropTail { packets: None, bytes: Some(bytes) } if bytes.0.count() > 0 => {
+            Ok(QueueSpec::Bytes(bytes.0.count()))
+        }
+        QueueKeys::DropTail { .. } => {
+            let fault = Fault::new("a drop_tail queue needs one limit, above nothing");
+            Err((path.clone(), fault.remedy("write packets = 50 or bytes = \"75kB\"")))
+        }
         QueueKeys::Unlimited => Ok(QueueSpec::Unlimited),
         QueueKeys::Red { packets, threshold_min, threshold_max, probability_max } => {
             let default = RedParameters::default();
@@ -270,6 +277,9 @@ fn error(keys: &ErrorKeys, path: &Path) -> Checked<Option<ErrorSpec>> {
                 return Err((path.key("burst"), fault.remedy("make `burst` at most `period`")));
             }
             ErrorSpec::Periodic { period, offset: *offset, burst }
+        }
+        ErrorKeys::Policer { rate, burst } => {
+            ErrorSpec::Policer { rate: positive(rate.0, &path.key("rate"))?, burst: burst.0 }
         }
     };
     Ok(Some(spec))

@@ -79,10 +79,14 @@ pub(crate) enum ClockKeys {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(rename = "queue", tag = "kind")]
 pub(crate) enum QueueKeys {
-    /// First in, first out; what finds it full is dropped.
+    /// First in, first out; what finds it full is dropped. One of the two limits.
     DropTail {
         /// How many packets it holds, the one in service included: ns-2's `queue-limit`. At least 2.
-        packets: Count,
+        #[serde(default)]
+        packets: Option<Count>,
+        /// How many bytes may wait; the packet in service does not.
+        #[serde(default)]
+        bytes: Option<Text<Bytes>>,
     },
     /// First in, first out, without a limit.
     Unlimited,
@@ -118,7 +122,7 @@ pub(crate) enum QueueKeys {
 /// ns-2's `DropTail` of 50 packets.
 impl Default for QueueKeys {
     fn default() -> Self {
-        Self::DropTail { packets: Count(50) }
+        Self::DropTail { packets: Some(Count(50)), bytes: None }
     }
 }
 
@@ -168,6 +172,13 @@ pub(crate) enum ErrorKeys {
         /// Packets lost in a row; 1 if absent.
         #[serde(default)]
         burst: Option<Count>,
+    },
+    /// What exceeds a rate, at once and without a queue: a token bucket.
+    Policer {
+        /// What passes in the long run.
+        rate: Text<Rate>,
+        /// What may pass above that at once: the depth of the bucket. Packets that are larger never pass.
+        burst: Text<Bytes>,
     },
 }
 

@@ -383,3 +383,27 @@ fn queues_and_errors_that_lose_everything_or_nothing_are_refused() {
         "chain.toml:10:50: 4 losses do not fit a period of 3 packets; make `burst` at most `period`",
     );
 }
+
+#[test]
+fn a_queue_counts_packets_or_bytes() {
+    let with = |keys: &str| CHAIN.replacen("packets = 10", keys, 1);
+    let queue = |keys: &str| parse(&with(keys)).unwrap().links[0].queue.clone();
+    assert_eq!(queue("packets = 10"), QueueSpec::Packets(10));
+    assert_eq!(queue("bytes = \"15kB\""), QueueSpec::Bytes(15_000));
+    for keys in ["packets = 10, bytes = \"15kB\"", "bytes = \"0B\""] {
+        assert_text_refused(
+            &with(keys),
+            "chain.toml:10:9: a drop_tail queue needs one limit, above nothing; write packets = 50 or bytes = \"75kB\"",
+        );
+    }
+}
+
+#[test]
+fn a_policer_has_a_rate() {
+    let with = |rate: &str| {
+        let error = format!("error = {{ kind = \"policer\", rate = \"{rate}\", burst = \"15kB\" }}\nqueue =");
+        CHAIN.replacen("queue =", &error, 1)
+    };
+    assert!(matches!(parse(&with("1Mbit/s")).unwrap().links[0].error, Some(ErrorSpec::Policer { .. })));
+    assert_text_refused(&with("0bit/s"), "chain.toml:10:36: nothing passes a link of 0 bit/s; use a rate above 0bit/s");
+}
