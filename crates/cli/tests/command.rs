@@ -549,3 +549,21 @@ fn what_is_no_artifact_is_refused() {
         assert!(stderr(&output).contains(message), "{}", stderr(&output));
     }
 }
+
+#[test]
+#[cfg(unix)]
+fn a_link_is_followed_and_a_device_left_alone() {
+    let folder = folder("a_link_is_followed_and_a_device_left_alone");
+    fs::write(folder.join("target.csv"), "old").unwrap();
+    std::os::unix::fs::symlink("target.csv", folder.join("link.csv")).unwrap();
+    let sweep = |out: &str| {
+        let file = repository().join("experiments/bench/small.toml");
+        anabranch(&folder, &["sim", "sweep", file.to_str().unwrap(), "--seeds", "1", "--out", out])
+    };
+    assert_eq!(sweep("link.csv").status.code(), Some(0));
+    assert!(fs::symlink_metadata(folder.join("link.csv")).unwrap().is_symlink());
+    assert_ne!(fs::read_to_string(folder.join("target.csv")).unwrap(), "old");
+    let full = sweep("/dev/full");
+    assert_eq!(full.status.code(), Some(1), "{}", stderr(&full));
+    assert!(!fs::metadata("/dev/full").unwrap().is_file());
+}

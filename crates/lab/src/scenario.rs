@@ -9,6 +9,7 @@ pub(crate) mod keys;
 use anabranch_sim::{ErrorSpec, QueueSpec};
 use anabranch_units::{Rate, SimSpan, SimTime};
 
+pub(crate) use self::check::RATE_MAX;
 use self::keys::ClockKeys;
 use crate::diagnostic::{Diagnostic, suggestion};
 use crate::document::Document;

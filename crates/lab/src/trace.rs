@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Write};
 
-use anabranch_sim::{Body, Direction, FlowId, GaugeRow, Happening, Observer, PacketEvent};
+use anabranch_sim::{Body, Direction, DropReason, FlowId, GaugeRow, Happening, Observer, PacketEvent};
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
 /// What changes on a link.
@@ -110,7 +110,9 @@ impl Observer for LinkTrace {
                 self.inside.remove(place.expect("a queue discards what it has taken"));
                 Change::Discarded
             }
-            Happening::Dropped(_) => Change::Dropped,
+            Happening::Dropped(DropReason::Error | DropReason::Queue) => Change::Dropped,
+            // The node at the far end had no way for it: no matter of the link's.
+            Happening::Dropped(DropReason::NoRoute | DropReason::HopLimit) => return,
         };
         self.changes.push((event.time, change));
     }

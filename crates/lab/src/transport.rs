@@ -14,6 +14,7 @@ use anabranch_units::{Bytes, SimSpan};
 
 use crate::diagnostic::{Fault, suggestion};
 use crate::document::Path;
+use crate::scenario::RATE_MAX;
 use crate::scenario::keys::{Count, FlowKeys, LawKeys, Setting, SinkKeys, WorkloadKeys};
 
 /// What drives a flow.
@@ -217,9 +218,6 @@ fn payload(keys: &FlowKeys, sender: &SenderConfig, path: &Path) -> Checked<u32> 
         (path.key("packet"), fault.remedy(format!("use {}B to {PACKET_MAX}B; headers take {header}", header + 1)))
     })
 }
-
-/// At 1 Tbit/s a byte takes 8 ticks of the simulator's clock.
-const RATE_MAX: u64 = 1_000_000_000_000;
 
 /// The longest IPv4 packet.
 const PACKET_MAX: u32 = 65_535;

@@ -271,7 +271,8 @@ impl<'a> Simulation<'a> {
             acked_seq: None,
             delivered_packets: 0,
             retransmitted_packets: 0,
-            dropped_packets: self.links.iter().map(dropped).sum(),
+            dropped_packets: self.links.iter().map(dropped).sum::<u64>()
+                + self.world.flow_strays(ends.flow, Direction::Forward),
             rtt_mean_s: None,
             one_way_delay_mean_s: None,
             window_final: None,

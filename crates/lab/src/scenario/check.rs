@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use anabranch_sim::{CoDelParameters, ErrorSpec, GilbertElliott, QueueSpec, RedParameters, Unit};
 use anabranch_units::{Rate, SimTime};
 
-use super::keys::{Count, ErrorKeys, FlowKeys, LinkKeys, QueueKeys, RouteKeys};
+use super::keys::{ClockKeys, Count, ErrorKeys, FlowKeys, LinkKeys, QueueKeys, RouteKeys};
 use super::{Flow, Link, LinkIndex, NodeIndex, RouteChange, Scenario};
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
 use crate::document::{Document, Path};
@@ -27,6 +27,10 @@ pub(super) fn check(document: &Document, keys: &FileKeys) -> Result<Scenario, Di
     }
     let mut network = Network::default();
     for (index, link) in keys.link.iter().enumerate() {
+        if let (ClockKeys::Ns2, QueueKeys::CoDel { .. }) = (keys.clock, &link.queue) {
+            let fault = Fault::new("a codel queue keeps exact time and not ns-2's");
+            return Err(fail(&root.key("link").index(index).key("queue"), fault.remedy("remove clock = \"ns2\"")));
+        }
         network.add_link(link, &root.key("link").index(index)).map_err(|(path, fault)| fail(&path, fault))?;
     }
     let mut flows: Vec<Flow> = Vec::with_capacity(keys.flow.len());
@@ -199,9 +203,13 @@ impl Network {
 fn positive(rate: Rate, path: &Path) -> Checked<Rate> {
     match rate.bits_per_second() {
         0 => Err((path.clone(), Fault::new("nothing passes a link of 0 bit/s").remedy("use a rate above 0bit/s"))),
-        _ => Ok(rate),
+        1..=RATE_MAX => Ok(rate),
+        _ => Err((path.clone(), Fault::new(format!("no link sends {rate}")).remedy("use a rate up to 1Tbit/s"))),
     }
 }
+
+/// At 1 Tbit/s a byte takes 8 ticks of the simulator's clock.
+pub(crate) const RATE_MAX: u64 = 1_000_000_000_000;
 
 fn queue(keys: &QueueKeys, path: &Path) -> Checked<QueueSpec> {
     match keys {

@@ -407,3 +407,21 @@ fn a_policer_has_a_rate() {
     assert!(matches!(parse(&with("1Mbit/s")).unwrap().links[0].error, Some(ErrorSpec::Policer { .. })));
     assert_text_refused(&with("0bit/s"), "chain.toml:10:36: nothing passes a link of 0 bit/s; use a rate above 0bit/s");
 }
+
+#[test]
+fn a_codel_queue_has_no_place_under_the_clock_of_ns2() {
+    let codel = CHAIN.replacen("{ kind = \"drop_tail\", packets = 10 }", "{ kind = \"codel\" }", 1);
+    assert!(parse(&codel).is_ok());
+    assert_text_refused(
+        &codel.replacen("duration", "clock = \"ns2\"\nduration", 1),
+        "chain.toml:11:9: a codel queue keeps exact time and not ns-2's; remove clock = \"ns2\"",
+    );
+}
+
+#[test]
+fn no_link_is_faster_than_the_clock_can_tell() {
+    assert_text_refused(
+        &CHAIN.replacen("1.5Mbit/s", "2Tbit/s", 1),
+        "chain.toml:8:8: no link sends 2000Gbit/s; use a rate up to 1Tbit/s",
+    );
+}
