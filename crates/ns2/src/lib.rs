@@ -11,9 +11,11 @@
 //! * [`config`] is what a script can set.
 //! * `reno`, `newreno`, `sack`, `fack`, `vegas`, `fast_start`, `linux`, `fast` hold one agent each, `composite` the loss policy that
 //!   ctcp-2019 puts on `sack`. The textbook laws they follow are those of `anabranch_cc`.
-//! * `core` is what they share, `recovery` what those with SACK do, `rtt` the clock, `sacked` and `linux_scoreboard` the scoreboards.
+//! * `core` is what they share, `recovery` what those with SACK do, `rtt` the clock, `sacked` and `linux_scoreboard` the scoreboards,
+//!   `arrivals` what a sink knows.
 //! * [`random`] is ns-2's default random stream.
 
+mod arrivals;
 mod composite;
 pub mod config;
 mod core;
