@@ -25,7 +25,7 @@ pub(crate) enum Arrival {
 impl Arrivals {
     pub(crate) fn take(&mut self, seq: i32) -> Arrival {
         let index = self.above.partition_point(|block| block.1 <= seq);
-        if seq < self.next || self.above.get(index).is_some_and(|block| block.0 <= seq) {
+        if self.has_at(index, seq) {
             return Arrival::Again;
         }
         if seq == self.next {
@@ -44,6 +44,11 @@ impl Arrivals {
         Arrival::Above
     }
 
+    /// Whether the packet has arrived.
+    pub(crate) fn has(&self, seq: i32) -> bool {
+        self.has_at(self.above.partition_point(|block| block.1 <= seq), seq)
+    }
+
     /// First packet that has not arrived.
     pub(crate) fn next(&self) -> i32 {
         self.next
@@ -57,6 +62,11 @@ impl Arrivals {
     /// How many packets they hold.
     pub(crate) fn held(&self) -> u32 {
         self.held
+    }
+
+    /// `index` is that of the first block that ends after `seq`.
+    fn has_at(&self, index: usize, seq: i32) -> bool {
+        seq < self.next || self.above.get(index).is_some_and(|block| block.0 <= seq)
     }
 
     /// `index` is that of the first block that ends after `seq`, which lies in none.
