@@ -130,7 +130,8 @@ impl Series {
 
     /// The size of all events from `from` on and before `to`.
     pub(crate) fn sum(&self, from: f64, to: f64) -> f64 {
-        self.points.iter().filter(|&&(at, _)| from <= at && at < to).map(|&(_, size)| size).sum()
+        // From 0 on: the sum of no floats is -0.
+        self.points.iter().filter(|&&(at, _)| from <= at && at < to).fold(0.0, |sum, &(_, size)| sum + size)
     }
 
     /// How many events there were, or how often a variable came to compare so, from `from` on and before `to`.
@@ -262,6 +263,7 @@ mod tests {
         assert_eq!((arrivals().sum(1.0, 2.0), arrivals().count(None, 1.0, 2.0)), (50.0, 2.0));
         assert_eq!((arrivals().sum(1.0, 1.5), arrivals().count(None, 1.6, 4.0)), (20.0, 0.0));
         assert_eq!(arrivals().mean(0.0, 5.0), Ok(20.0));
+        assert!(arrivals().sum(5.0, 9.0).is_sign_positive(), "nothing is not less than nothing");
         let bins = arrivals().bins(0.5, 2.0).unwrap();
         assert_eq!(bins, Series::variable([(0.0, 0.0), (0.5, 20.0), (1.0, 40.0), (1.5, 140.0)]));
         assert!(arrivals().bins(0.0, 2.0).is_err() && arrivals().bins(1e-9, 2.0).is_err());
