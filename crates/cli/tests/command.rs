@@ -159,6 +159,7 @@ fn a_run_is_one_document() {
             "delivered_packets",
             "dropped_packets",
             "goodput_bps",
+            "held_packets_max",
             "id",
             "max_seq",
             "one_way_delay_mean_s",

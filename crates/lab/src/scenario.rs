@@ -16,6 +16,7 @@ use crate::document::Document;
 use crate::experiment::keys::FileKeys;
 use crate::expression::ExpressionError;
 use crate::report;
+use crate::series;
 use crate::transport::Transport;
 
 /// A network and what happens in it.
@@ -82,6 +83,8 @@ pub(crate) struct RouteChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SeriesPlace {
     Flow,
+    /// A stream of a flow, by its number.
+    Stream(u8),
     Link,
 }
 
@@ -126,6 +129,9 @@ impl Scenario {
         let flows = || self.flows.iter().map(|flow| flow.id.as_str()).collect();
         let links = || self.links.iter().map(|link| link.id.as_str()).collect();
         match name.split_once('.').and_then(|(kind, rest)| Some((kind, rest.rsplit_once('.')?.0))) {
+            Some(("flow", place)) if let Some((id, number)) = series::stream(place) => {
+                find("flow", id, flows()).map(|index| (SeriesPlace::Stream(number), index))
+            }
             Some(("flow", id)) => find("flow", id, flows()).map(|index| (SeriesPlace::Flow, index)),
             Some(("link", id)) => find("link", id, links()).map(|index| (SeriesPlace::Link, index)),
             _ => Err(format!("`{name}` is no series; write flow.<id>.<series> or link.<id>.<series>")),

@@ -1,9 +1,11 @@
 //! From the keys of a flow to what drives it: the one place that knows which transports there are and what each can be set to.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU8;
 
 use anabranch_cc::law::fast::Parts;
 use anabranch_cc::registry;
+use anabranch_ns2::STREAM_HEADER;
 use anabranch_ns2::config::{
     Agent, CompositeOptions, FastOptions, HoleTest, NewRenoOptions, RttTest, SendRule, SenderConfig, SinkConfig,
     VegasOptions,
@@ -20,8 +22,8 @@ use crate::scenario::keys::{Count, FlowKeys, LawKeys, Setting, SinkKeys, Workloa
 /// What drives a flow.
 #[derive(Clone, Debug)]
 pub(crate) enum Transport {
-    /// A one-way agent of ns-2, its sink, and what it is to send.
-    Ns2 { sender: Box<SenderConfig>, sink: SinkConfig, workload: Workload },
+    /// A one-way agent of ns-2, its sink, the streams of MFast's receiver, and what it is to send.
+    Ns2 { sender: Box<SenderConfig>, sink: SinkConfig, streams: Option<NonZeroU8>, workload: Workload },
     /// Packets at a constant rate, which nothing acknowledges.
     Cbr(Cbr),
     /// Bursts between silences, which nothing acknowledges.
@@ -29,7 +31,7 @@ pub(crate) enum Transport {
 }
 
 /// Names of transports, for messages.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "ns2/reno",
     "ns2/newreno",
     "ns2/sack",
@@ -39,6 +41,7 @@ const NAMES: [&str; 11] = [
     "ns2/linux",
     "ns2/composite",
     "ns2/fast",
+    "ns2/mfast",
     "cbr",
     "on_off",
 ];
@@ -54,6 +57,7 @@ impl Transport {
         let mut law = Settings::of_law(keys.cc.as_ref(), path.key("cc"))?;
         let mut options =
             Settings::new(keys.options.clone().unwrap_or_default(), path.key("options"), "an option of this agent");
+        let mut streams = None;
         let (agent, law_name) = match keys.transport.as_str() {
             "ns2/reno" => (Agent::Reno, "reno"),
             "ns2/newreno" => {
@@ -66,7 +70,10 @@ impl Transport {
             "ns2/fs" => (Agent::FastStart, "reno"),
             "ns2/linux" => (Agent::Linux, "linux"),
             "ns2/composite" => (Agent::Composite(composite(&mut law)?), "composite"),
-            "ns2/fast" => {
+            name @ ("ns2/fast" | "ns2/mfast") => {
+                if name == "ns2/mfast" {
+                    streams = Some(options.take("streams", STREAMS)?);
+                }
                 let (options, law_name) = fast(&mut law)?;
                 (Agent::Fast(options), law_name)
             }
@@ -79,7 +86,8 @@ impl Transport {
         let present = [("rate", keys.rate.is_some()), ("on", keys.on.is_some()), ("off", keys.off.is_some())];
         refuse_keys(keys, path, &present)?;
         let mut sender = SenderConfig::new(agent);
-        sender.payload = payload(keys, &sender, path)?;
+        let stream_header = if streams.is_some() { STREAM_HEADER } else { 0 };
+        sender.payload = payload(keys, &sender, stream_header, path)?;
         sender.window = keys.window.map_or(sender.window, packets);
         sender.window_initial = keys.initial_window.map_or(sender.window_initial, packets);
         sender.rto_min = keys.min_rto.map_or(sender.rto_min, |text| text.0);
@@ -94,7 +102,7 @@ impl Transport {
             Some(SinkKeys::Sack1Delayed) => SinkConfig { sack: true, delay: Some(SinkConfig::DELAY) },
         };
         let workload = workload(keys.workload.as_ref(), &path.key("workload"))?;
-        Ok((Self::Ns2 { sender: Box::new(sender), sink, workload }, Some(law_name.to_owned())))
+        Ok((Self::Ns2 { sender: Box::new(sender), sink, streams, workload }, Some(law_name.to_owned())))
     }
 }
 
@@ -102,9 +110,15 @@ impl Transport {
     /// Bytes of payload in a packet of an agent; of what only fills links, none.
     pub(crate) fn payload(&self) -> u32 {
         match self {
-            Self::Ns2 { sender, .. } => sender.payload,
+            Self::Ns2 { sender, streams: None, .. } => sender.payload,
+            Self::Ns2 { sender, streams: Some(_), .. } => sender.payload - STREAM_HEADER,
             Self::Cbr(_) | Self::OnOff(_) => 0,
         }
+    }
+
+    /// Whether it has a stream of this number.
+    pub(crate) fn has_stream(&self, stream: u8) -> bool {
+        matches!(self, Self::Ns2 { streams: Some(streams), .. } if (1..=streams.get()).contains(&stream))
     }
 
     /// Whether it sends by chance.
@@ -209,15 +223,19 @@ fn packets(count: Count) -> f64 {
     f64::from(count.0)
 }
 
-/// Bytes of payload such that a packet has its size on the wire; what each agent adds is its own knowledge.
-fn payload(keys: &FlowKeys, sender: &SenderConfig, path: &Path) -> Checked<u32> {
-    let header = sender.packet_size() - sender.payload;
+/// Bytes of TCP's payload, a stream header among them, such that a packet has its size on the wire; what each agent adds is its
+/// own knowledge.
+fn payload(keys: &FlowKeys, sender: &SenderConfig, stream_header: u32, path: &Path) -> Checked<u32> {
+    let header = sender.packet_size() - sender.payload + stream_header;
     let size = u32::try_from(keys.packet.0.count()).ok().filter(|&size| size <= PACKET_MAX);
-    size.and_then(|size| size.checked_sub(header)).filter(|&payload| payload > 0).ok_or_else(|| {
+    size.filter(|&size| size > header).map(|size| size - header + stream_header).ok_or_else(|| {
         let fault = Fault::new(format!("a packet of {} is impossible", keys.packet.0));
         (path.key("packet"), fault.remedy(format!("use {}B to {PACKET_MAX}B; headers take {header}", header + 1)))
     })
 }
+
+/// As many streams as mfast-2019 runs with (its Table 1).
+const STREAMS: NonZeroU8 = NonZeroU8::new(5).expect("five is not zero");
 
 /// The longest IPv4 packet.
 const PACKET_MAX: u32 = 65_535;
@@ -306,6 +324,10 @@ impl Parameter for i32 {
 
 impl Parameter for u32 {
     const EXPECTED: &'static str = "a whole number, zero or more";
+}
+
+impl Parameter for NonZeroU8 {
+    const EXPECTED: &'static str = "a whole number from 1 to 255";
 }
 
 impl Parameter for f64 {

@@ -114,8 +114,9 @@ pub(crate) struct TableKeys {
     /// Labels of axes that neither a row nor a column says.
     #[serde(default)]
     pub(crate) variant: Vec<String>,
-    /// How near ours must be: `"exact"`; `"prediction"` (what is published is one draw: it lies in the 95 % prediction
-    /// interval of ours); `"±5"`, `"±1%"`; `"2..3"`; `">= 2"`, `"<= 3"`. Numbers that are printed with their `±` need none.
+    /// How near ours must be: `"exact"`; `"truncated to 0.01"` (equal if what is behind the second decimal is cut off);
+    /// `"prediction"` (what is published is one draw: it lies in the 95 % prediction interval of ours); `"±5"`, `"±1%"`;
+    /// `"2..3"`; `">= 2"`, `"<= 3"`. Numbers that are printed with their `±` need none.
     #[serde(default)]
     pub(crate) band: Option<String>,
     /// Labels of its columns: of an axis, or names of measures.

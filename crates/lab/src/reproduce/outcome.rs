@@ -179,7 +179,7 @@ pub struct Measurement {
 /// which our mean must lie. An end that is not bounded is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JudgedBand {
-    /// `exact`, `prediction`, `mean` or `above`.
+    /// `exact`, `truncated`, `prediction`, `mean` or `above`.
     pub kind: &'static str,
     /// Lower end.
     pub low: Option<f64>,

@@ -200,7 +200,9 @@ pub(crate) struct FlowKeys {
     #[serde(default)]
     pub(crate) stop: Option<Text<SimSpan>>,
     /// `ns2/<agent>`: a one-way TCP of ns-2.35 that always has data; agents are reno, newreno, sack, fack, vegas, fs, linux,
-    /// composite, and fast (the CUBIN module for ns-2). `cbr`: packets at a constant rate. `on_off`: exponential bursts between exponential silences.
+    /// composite, fast (the CUBIN module for ns-2), and mfast (fast with MFast's receiver: streams that are sent in turn, and 4
+    /// bytes of stream header in each packet). `cbr`: packets at a constant rate. `on_off`: exponential bursts between
+    /// exponential silences.
     pub(crate) transport: String,
     /// The congestion law of a transport that lets one choose, with its parameters: `anabranch cc list`.
     #[serde(default)]
@@ -223,8 +225,8 @@ pub(crate) struct FlowKeys {
     /// What the application wants to have sent. Only `ns2/*`; `bulk` if absent.
     #[serde(default)]
     pub(crate) workload: Option<WorkloadKeys>,
-    /// Quirks of an agent of ns-2: `burst_max` (`maxburst_`, 0 is no limit), `precise_halving` (`precisionReduce_`) and, of
-    /// `ns2/newreno`, `impatient` (`newreno_changes1_`). Only `ns2/*`.
+    /// Quirks of an agent of ns-2: `burst_max` (`maxburst_`, 0 is no limit), `precise_halving` (`precisionReduce_`), of
+    /// `ns2/newreno` `impatient` (`newreno_changes1_`) and of `ns2/mfast` `streams` (1 to 255; 5 if absent). Only `ns2/*`.
     #[serde(default)]
     pub(crate) options: Option<BTreeMap<String, Setting>>,
     /// Bits per second of a `cbr`, or of the bursts of an `on_off`.

@@ -1,3 +1,5 @@
+use std::num::NonZeroU8;
+
 use anabranch_cc::law::fast::{base_rtt, refill};
 use anabranch_ns2::config::{Agent, Average, BaseRtt, LossPolicy, Refill};
 
@@ -268,6 +270,36 @@ fn laws_and_options_belong_to_their_agents() {
     assert_text_refused(
         &with("packet = \"40B\""),
         "chain.toml:17:10: a packet of 40B is impossible; use 41B to 65535B; headers take 40",
+    );
+}
+
+/// Of 1000 bytes on the wire MFast has 40 of headers and 4 of the stream header.
+#[test]
+fn mfast_has_1_to_255_streams() {
+    let with = |line: &str| CHAIN.replacen("window = 50", line, 1).replace("ns2/sack", "ns2/mfast");
+    let streams = |line: &str| match parse(&with(line)).unwrap_or_else(|error| panic!("{error}")).flows[0].transport {
+        Transport::Ns2 { streams, .. } => streams.map(NonZeroU8::get),
+        _ => panic!("an agent of ns-2"),
+    };
+    assert_eq!([streams(""), streams("options = { streams = 1 }")], [Some(5), Some(1)]);
+    assert_eq!(streams("options = { streams = 255 }\ncc = { name = \"emfast\" }"), Some(255));
+    for number in ["0", "256", "2.5"] {
+        assert_text_refused(
+            &with(&format!("options = {{ streams = {number} }}")),
+            &format!("chain.toml:17:23: `streams` cannot be `{number}`; it is a whole number from 1 to 255"),
+        );
+    }
+    let fast = with("options = { streams = 5 }").replace("mfast", "fast");
+    assert_text_refused(
+        &fast,
+        "chain.toml:17:23: `streams` is not an option of this agent; there are burst_max, precise_halving",
+    );
+    let transport = &parse(&with("packet = \"1000B\"")).unwrap().flows[0].transport;
+    let Transport::Ns2 { sender, .. } = transport else { panic!("an agent of ns-2") };
+    assert_eq!((sender.packet_size(), transport.payload()), (1000, 956));
+    assert_text_refused(
+        &with("packet = \"44B\""),
+        "chain.toml:17:10: a packet of 44B is impossible; use 45B to 65535B; headers take 44",
     );
 }
 
