@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anabranch_lab::diagnostic::suggestion;
 use anabranch_lab::experiment::Experiment;
-use anabranch_lab::reproduce::{self, JudgedClaim, Measurement, Options, Paper, PublishedValue};
+use anabranch_lab::reproduce::{self, JudgedClaim, Options, Paper};
 use anabranch_lab::verdict::Verdict;
 use serde::Serialize;
 
@@ -158,13 +158,6 @@ fn table(title: &str, claims: &[&JudgedClaim]) -> String {
         ("verdict", Align::Left),
     ]);
     for claim in claims {
-        let measured = claim.measured.ns2.as_ref();
-        let decimals = decimals(claim);
-        let published = match &claim.published {
-            PublishedValue::Number(value) => value.to_string(),
-            PublishedValue::Words(words) => words.clone(),
-        };
-        let sd = measured.filter(|ours| ours.seeds > 1).map_or(String::new(), |ours| format!("{:.decimals$}", ours.sd));
         let style = match claim.verdict {
             Verdict::Reproduced => GOOD,
             Verdict::Deviates if claim.is_missed => BAD,
@@ -173,12 +166,12 @@ fn table(title: &str, claims: &[&JudgedClaim]) -> String {
         table.row(vec![
             (claim.row.clone(), PLAIN),
             (claim.column.clone(), PLAIN),
-            (published, PLAIN),
-            (measured.map_or("–".to_owned(), |ours| format!("{:.decimals$}", ours.value)), PLAIN),
-            (sd, DIM),
-            (measured.and_then(|ours| difference(claim, ours, decimals)).unwrap_or_default(), PLAIN),
+            (claim.published.to_string(), PLAIN),
+            (claim.ours_shown().unwrap_or_else(|| "–".to_owned()), PLAIN),
+            (claim.sd_shown().unwrap_or_default(), DIM),
+            (claim.difference_shown().unwrap_or_default(), PLAIN),
             (claim.unit.clone(), DIM),
-            (band(claim, decimals), DIM),
+            (claim.band_shown().unwrap_or_default(), DIM),
             (claim.verdict.to_string(), style),
         ]);
     }
@@ -189,47 +182,6 @@ fn table(title: &str, claims: &[&JudgedClaim]) -> String {
         text += &paragraph("  because: ", because);
     }
     text
-}
-
-/// Decimals of our numbers: one more than the paper prints, unless it prints thousands.
-fn decimals(claim: &JudgedClaim) -> usize {
-    match &claim.published {
-        PublishedValue::Number(value) => {
-            let printed = value.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len());
-            printed + usize::from(value.abs() < 1000.0 && claim.band.kind != "exact")
-        }
-        PublishedValue::Words(_) => {
-            claim.measured.ns2.as_ref().map_or(0, |ours| usize::from(ours.value.abs() < 1000.0))
-        }
-    }
-}
-
-fn difference(claim: &JudgedClaim, ours: &Measurement, decimals: usize) -> Option<String> {
-    let PublishedValue::Number(published) = claim.published else { return None };
-    let difference = ours.value - published;
-    let shown = format!("{difference:+.decimals$}");
-    if shown.trim_start_matches(['+', '-', '0', '.']).is_empty() {
-        return Some("0".to_owned());
-    }
-    // Of a percentage, a percentage says nothing.
-    let has_share = claim.unit != "%" && published.abs() > f64::EPSILON;
-    Some(if has_share { format!("{shown} ({:+.1} %)", 100.0 * difference / published) } else { shown })
-}
-
-fn band(claim: &JudgedClaim, decimals: usize) -> String {
-    let show = |value: f64| format!("{value:.decimals$}");
-    let interval = match (claim.band.low, claim.band.high) {
-        (Some(low), Some(high)) => format!("in {}..{}", show(low), show(high)),
-        (Some(low), None) if claim.band.kind == "above" => format!("> {}", show(low)),
-        (Some(low), None) => format!(">= {}", show(low)),
-        (None, Some(high)) => format!("<= {}", show(high)),
-        (None, None) => return String::new(),
-    };
-    match claim.band.kind {
-        "exact" => String::new(),
-        "prediction" => format!("published {interval}"),
-        _ => format!("ours {interval}"),
-    }
 }
 
 fn summary(outcome: &reproduce::Outcome) -> String {

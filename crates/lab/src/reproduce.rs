@@ -2,6 +2,7 @@
 
 mod figures;
 mod outcome;
+mod shown;
 mod table;
 mod topology;
 
