@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anabranch_lab::diagnostic::suggestion;
 use anabranch_lab::experiment::Experiment;
+use anabranch_lab::html;
 use anabranch_lab::reproduce::{self, JudgedClaim, Options, Paper};
 use anabranch_lab::verdict::Verdict;
 use serde::Serialize;
@@ -17,17 +18,23 @@ use crate::terminal::{Align, BAD, BOLD, DIM, GOOD, NOTABLE, PLAIN, Progress, Tab
 
 pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
     let experiments = load(&args.experiments, &args.keys)?;
-    let folder = args.out.as_deref().map(Folder::create).transpose()?;
+    let is_for_people = args.format() == Format::Text;
+    // Who reads the text shall find the report; a program asks for what it wants to have.
+    let path = args.out.as_deref().or(is_for_people.then_some(Path::new(REPORT_FOLDER)));
+    let folder = path.map(|path| Folder::create(path).map(|folder| (folder, path))).transpose()?;
     let options = Options { jobs: args.jobs.count(), seeds: args.seeds };
     let outcome = {
         let progress = Progress::new();
         reproduce::reproduce(&experiments, options, |done, total| progress.set(done, total))?
     };
     let mut out = anstream::stdout().lock();
-    if let Some(folder) = folder {
-        folder.write("outcome.json", |out| write_json(&outcome, out))?;
-        folder.write("outcome.csv", |out| outcome.write_csv(out))?;
-        folder.write("outcome.md", |out| outcome.write_markdown(out))?;
+    if let Some((folder, _)) = &folder {
+        folder.write(REPORT, |out| out.write_all(html::page(&outcome).as_bytes()))?;
+        if args.out.is_some() {
+            folder.write("outcome.json", |out| write_json(&outcome, out))?;
+            folder.write("outcome.csv", |out| outcome.write_csv(out))?;
+            folder.write("outcome.md", |out| outcome.write_markdown(out))?;
+        }
     }
     match args.format() {
         Format::Text => write!(out, "{}", text(&outcome))?,
@@ -35,12 +42,19 @@ pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
         Format::Json => write_json(&outcome, &mut out)?,
         Format::Csv => outcome.write_csv(&mut out)?,
     }
+    if let (true, Some((_, path))) = (is_for_people, folder) {
+        writeln!(out, "report: {}", path.join(REPORT).display())?;
+    }
     match outcome.missed() {
         0 => Ok(()),
         1 => Err(Failure::missed("1 claim deviates, and its experiment does not say why")),
         missed => Err(Failure::missed(format!("{missed} claims deviate, and their experiments do not say why"))),
     }
 }
+
+/// Where the report goes unless somebody says otherwise.
+const REPORT_FOLDER: &str = "reproduction";
+const REPORT: &str = "report.html";
 
 /// What is written as JSON: the outcome, and all its claims in one list for those who look for a number.
 #[derive(Serialize)]

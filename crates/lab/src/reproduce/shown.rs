@@ -13,6 +13,13 @@ impl fmt::Display for PublishedValue {
     }
 }
 
+impl PublishedValue {
+    /// Whether it is a number.
+    pub fn is_number(&self) -> bool {
+        matches!(self, Self::Number(_))
+    }
+}
+
 impl JudgedClaim {
     /// Decimals of our numbers: one more than the paper prints, unless it prints thousands.
     pub fn decimals(&self) -> usize {

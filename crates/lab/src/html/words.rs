@@ -1,0 +1,91 @@
+//! What things are called in a report.
+
+use crate::experiment::{ClaimKind, Source};
+use crate::reproduce::{ExperimentOutcome, JudgedClaim, Paper};
+use crate::verdict::Verdict;
+
+/// How a verdict looks. The sign is for those who do not see its colour.
+pub(super) struct Look {
+    /// Class in style.css.
+    pub(super) class: &'static str,
+    pub(super) sign: &'static str,
+    pub(super) word: &'static str,
+}
+
+pub(super) const REPRODUCED: Look = Look { class: "reproduced", sign: "✓", word: "reproduced" };
+pub(super) const DEVIATES: Look = Look { class: "deviates", sign: "≠", word: "deviates" };
+pub(super) const MISSED: Look = Look { class: "missed", sign: "≠", word: "deviates, unexplained" };
+pub(super) const NOT_REPRODUCIBLE: Look = Look { class: "impossible", sign: "∅", word: "not reproducible" };
+
+pub(super) fn look(claim: &JudgedClaim) -> Look {
+    match claim.verdict {
+        Verdict::Reproduced => REPRODUCED,
+        Verdict::Deviates if claim.is_missed => MISSED,
+        Verdict::Deviates => DEVIATES,
+        Verdict::NotReproducible => NOT_REPRODUCIBLE,
+    }
+}
+
+/// Whether a claim is a statement for the checklist rather than a number of a table.
+pub(super) fn is_statement(claim: &JudgedClaim) -> bool {
+    claim.item == "text" || claim.kind != ClaimKind::Number
+}
+
+/// `Table 2` of `table2`, `Figure 5` of `fig5`; anything else is its own name.
+pub(super) fn item(item: &str) -> String {
+    let numbered = |prefix: &str, word: &str| {
+        let number = item.strip_prefix(prefix)?;
+        number.starts_with(|first: char| first.is_ascii_digit()).then(|| format!("{word} {number}"))
+    };
+    numbered("table", "Table").or_else(|| numbered("fig", "Figure")).unwrap_or_else(|| match item {
+        "text" => "Text".to_owned(),
+        other => other.to_owned(),
+    })
+}
+
+/// Who says so, if it is not the paper.
+pub(super) fn source(source: Source) -> Option<&'static str> {
+    match source {
+        Source::Paper => None,
+        Source::Analytic => Some("derivation"),
+        Source::Oracle => Some("other implementation"),
+    }
+}
+
+/// Row and column of a claim.
+pub(super) fn place(claim: &JudgedClaim) -> String {
+    match (claim.row.as_str(), claim.column.as_str()) {
+        (row, "") => row.to_owned(),
+        ("", column) => column.to_owned(),
+        (row, column) => format!("{row}, {column}"),
+    }
+}
+
+/// A number with the sign that typographers use.
+pub(super) fn number(text: &str) -> String {
+    text.replace('-', "−")
+}
+
+/// The anchor of a paper.
+pub(super) fn paper_anchor(paper: &Paper) -> String {
+    slug(&paper.key)
+}
+
+/// The anchor of an experiment.
+pub(super) fn experiment_anchor(paper: &Paper, experiment: &ExperimentOutcome) -> String {
+    slug(&format!("{}-{}", paper.key, experiment.item))
+}
+
+/// The anchor of the claim that stands at `index` in its experiment.
+pub(super) fn claim_anchor(paper: &Paper, experiment: &ExperimentOutcome, index: usize) -> String {
+    format!("{}-{}", experiment_anchor(paper, experiment), index + 1)
+}
+
+fn slug(text: &str) -> String {
+    text.chars().map(|sign| if sign.is_ascii_alphanumeric() { sign.to_ascii_lowercase() } else { '-' }).collect()
+}
+
+/// `1 claim`, `2 claims`.
+pub(super) fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
