@@ -211,6 +211,7 @@ impl Results<'_> {
                 .map(|axis| VariedAxis {
                     name: axis.name.clone(),
                     values: axis.values.iter().map(|value| value.label.clone()).collect(),
+                    keys: axis.keys(),
                 })
                 .collect(),
             topology: Topology::of(&base),

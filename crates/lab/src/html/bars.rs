@@ -5,6 +5,8 @@ use maud::{Markup, html};
 
 use crate::reproduce::{JudgedClaim, PublishedValue};
 
+use super::words;
+
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 220.0;
 const LEFT: f64 = 52.0;
@@ -20,16 +22,9 @@ const COLUMNS_MAX: usize = 8;
 
 /// The picture of a table, if it is one that a picture helps.
 pub(super) fn bars(claims: &[&JudgedClaim]) -> Option<Markup> {
-    let unique = |name: fn(&JudgedClaim) -> &str| {
-        let mut names: Vec<&str> = Vec::new();
-        for claim in claims {
-            if !names.contains(&name(claim)) {
-                names.push(name(claim));
-            }
-        }
-        names
-    };
-    let (rows, columns) = (unique(|claim| &claim.row), unique(|claim| &claim.column));
+    let rows = words::unique(claims.iter().map(|claim| claim.row.as_str()));
+    let columns = words::unique(claims.iter().map(|claim| claim.column.as_str()));
+    let theirs = words::theirs(claims.first()?.source);
     let fits = (3..=ROWS_MAX).contains(&rows.len())
         && (2..=COLUMNS_MAX).contains(&columns.len())
         && rows.iter().all(|row| row.chars().count() <= NAME_MAX);
@@ -55,7 +50,7 @@ pub(super) fn bars(claims: &[&JudgedClaim]) -> Option<Markup> {
     let unit = &claims[0].unit;
     Some(html! {
         figure.bars {
-            div.scroll tabindex="0" role="region" aria-label="Published and ours as bars" {
+            div.scroll tabindex="0" role="region" aria-label="The table as bars" {
                 svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label={ "Bars: " (claims[0].title) } {
                     @for tick in ticks {
                         line.grid x1=(LEFT) x2=(WIDTH) y1=(shown(y(tick))) y2=(shown(y(tick))) {}
@@ -65,7 +60,7 @@ pub(super) fn bars(claims: &[&JudgedClaim]) -> Option<Markup> {
                         @let middle = x(bar) + width / 2.0;
                         rect class={ "bar s" (colour(bar)) } x=(shown(x(bar) + 1.5)) width=(shown(width - 3.0))
                             y=(shown(y(bar.ours))) height=(shown(bottom - y(bar.ours))) rx="1.5" {
-                            title { (bar.row) ", " (bar.column) ": ours " (bar.ours) ", published " (bar.published) }
+                            title { (bar.row) ", " (bar.column) ": ours " (bar.ours) ", " (theirs) " " (bar.published) }
                         }
                         path.whisker d={
                             "M" (shown(middle)) " " (shown(y(bar.low))) "V" (shown(y(bar.high)))
@@ -84,7 +79,7 @@ pub(super) fn bars(claims: &[&JudgedClaim]) -> Option<Markup> {
                 @for (index, column) in columns.iter().enumerate() {
                     span.entry { span class={ "swatch s" (index) } {} (column) }
                 }
-                span.entry { span.diamond {} "published" }
+                span.entry { span.diamond {} (theirs) }
                 span.entry { span.stroke {} "95 % of our runs" }
                 @if !unit.is_empty() { span.entry.quiet { (unit) } }
             }

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use crate::reproduce::{ExperimentOutcome, JudgedClaim, Paper, Topology};
+use crate::reproduce::{ExperimentOutcome, Figure, JudgedClaim, Paper, TopologyFlow, TopologyLink, VariedAxis};
+use crate::verdict::Verdict;
 
 use super::{charts, network, table, words};
 
@@ -18,7 +19,7 @@ impl Charts {
         Self { drawn: 0, points_max }
     }
 
-    fn draw(&mut self, figure: &crate::reproduce::Figure) -> Markup {
+    fn draw(&mut self, figure: &Figure) -> Markup {
         self.drawn += 1;
         charts::figure(figure, self.drawn, self.points_max)
     }
@@ -33,7 +34,7 @@ pub(super) fn experiment(paper: &Paper, experiment: &ExperimentOutcome, charts: 
             p.question { (question) }
             @for paragraph in paragraphs { p { (paragraph) } }
             (setup(experiment))
-            @for group in table::groups(paper, experiment) { (table::table(&group)) }
+            @for group in table::groups(paper, experiment) { (table::table(paper, &group)) }
             @for figure in &experiment.figures { (charts.draw(figure)) }
             (anomalies(paper, experiment))
             details.source {
@@ -61,16 +62,28 @@ fn setup(experiment: &ExperimentOutcome) -> Markup {
                 div { dt { "seeds" } dd {
                     @if is_random { (experiment.seeds) " a variant, from " (experiment.seed) " on" } @else { "one run a variant, seed " (experiment.seed) }
                 } }
-                div { dt { "flows" } dd { (flows(topology)) } }
+                div { dt { "flows" } dd { (flows(experiment)) } }
             }
-            (links(topology))
+            (links(experiment))
         }
     }
 }
 
-fn flows(topology: &Topology) -> String {
-    let flow =
-        |flow: &crate::reproduce::TopologyFlow| format!("{} {} → {} ({})", flow.id, flow.from, flow.to, flow.transport);
+/// The axis that varies a key of the scenario, if one does.
+fn axis_of<'a>(experiment: &'a ExperimentOutcome, key: &str) -> Option<&'a str> {
+    let varies = |axis: &&VariedAxis| axis.keys.iter().any(|varied| varied.starts_with(key));
+    experiment.axes.iter().find(varies).map(|axis| axis.name.as_str())
+}
+
+fn flows(experiment: &ExperimentOutcome) -> String {
+    let topology = &experiment.topology;
+    let flow = |flow: &TopologyFlow| {
+        let TopologyFlow { id, from, to, transport } = flow;
+        match axis_of(experiment, &format!("flow.{id}.transport")) {
+            Some(axis) => format!("{id}: {from} → {to} (by {axis})"),
+            None => format!("{id}: {from} → {to} ({transport})"),
+        }
+    };
     let shown: Vec<String> = topology.flows.iter().take(FLOWS_MAX).map(flow).collect();
     let more = topology.flows.len().saturating_sub(FLOWS_MAX);
     shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
@@ -79,7 +92,14 @@ fn flows(topology: &Topology) -> String {
 /// What follows is in the file.
 const FLOWS_MAX: usize = 8;
 
-fn links(topology: &Topology) -> Markup {
+/// A property of a link, and the axis that varies it.
+fn property(experiment: &ExperimentOutcome, link: &TopologyLink, key: &str, value: &str) -> Markup {
+    let axis = axis_of(experiment, &format!("link.{}.{key}", link.id));
+    html! { @if let Some(axis) = axis { "by " em { (axis) } } @else { (value) } }
+}
+
+fn links(experiment: &ExperimentOutcome) -> Markup {
+    let topology = &experiment.topology;
     let has_errors = topology.links.iter().any(|link| link.error.is_some());
     html! {
         div.scroll tabindex="0" role="region" aria-label="Links" {
@@ -93,10 +113,10 @@ fn links(topology: &Topology) -> Markup {
                     tr {
                         th.row scope="row" { (link.id) }
                         td { (link.from) @if link.is_duplex { " ↔ " } @else { " → " } (link.to) }
-                        td.number { (link.rate) }
-                        td.number { (link.delay) }
-                        td { (link.queue) }
-                        @if has_errors { td { @if let Some(error) = &link.error { (error) } } }
+                        td.number { (property(experiment, link, "rate", &link.rate)) }
+                        td.number { (property(experiment, link, "delay", &link.delay)) }
+                        td { (property(experiment, link, "queue", &link.queue)) }
+                        @if has_errors { td { (property(experiment, link, "error", link.error.as_deref().unwrap_or_default())) } }
                     }
                 } }
             }
@@ -110,7 +130,7 @@ fn anomalies(paper: &Paper, experiment: &ExperimentOutcome) -> Markup {
         .claims
         .iter()
         .enumerate()
-        .filter(|(_, claim)| claim.verdict != crate::verdict::Verdict::Reproduced)
+        .filter(|(_, claim)| claim.verdict != Verdict::Reproduced)
         .map(|(index, claim)| (words::claim_anchor(paper, experiment, index), claim))
         .collect();
     if odd.is_empty() && experiment.notes.is_empty() {

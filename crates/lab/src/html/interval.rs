@@ -12,17 +12,30 @@ const HEIGHT: f64 = 18.0;
 /// Free on either side, so that a dot at an end is whole.
 const MARGIN: f64 = 7.0;
 
+/// Half the width of the picture of a number that must be equal: five per cent of it, so that what is off by 0.01 % looks so.
+const EXACT_SHARE: f64 = 0.05;
+
 /// The picture of a claim, if something was measured.
 pub(super) fn interval(claim: &JudgedClaim) -> Option<Markup> {
     let ours = claim.measured.ns2.as_ref().filter(|ours| ours.value.is_finite())?;
+    let is_band = claim.band.kind != "exact";
     let published = match claim.published {
         PublishedValue::Number(value) => Some(value),
         PublishedValue::Words(_) => None,
     };
-    let has_whisker = ours.seeds > 1 && ours.sd > 0.0 && ours.low.is_finite() && ours.high.is_finite();
+    // The band of a prediction is that whisker.
+    let has_whisker = claim.band.kind != "prediction"
+        && ours.seeds > 1
+        && ours.sd > 0.0
+        && ours.low.is_finite()
+        && ours.high.is_finite();
     let whisker = has_whisker.then_some((ours.low, ours.high));
     let ends = whisker.map(|(low, high)| [Some(low), Some(high)]).unwrap_or_default();
-    let marks = [published, Some(ours.value), claim.band.low, claim.band.high].into_iter().chain(ends).flatten();
+    // What must be equal has no interval to compare with; the width of the picture is a share of the number itself.
+    let scale = published.filter(|_| !is_band).map(|value| value.abs() * EXACT_SHARE);
+    let around = published.zip(scale).map(|(value, half)| [Some(value - half), Some(value + half)]).unwrap_or_default();
+    let marks =
+        [published, Some(ours.value), claim.band.low, claim.band.high].into_iter().chain(ends).chain(around).flatten();
     let (low, high) =
         marks.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), mark| (low.min(mark), high.max(mark)));
     // Equal to the bit: everything stands in the middle.
@@ -32,7 +45,6 @@ pub(super) fn interval(claim: &JudgedClaim) -> Option<Markup> {
         false => MARGIN + (value - low) / (high - low) * (WIDTH - 2.0 * MARGIN),
     };
     let middle = HEIGHT / 2.0;
-    let is_band = claim.band.kind != "exact";
     let from = claim.band.low.map_or(0.0, x);
     let to = claim.band.high.map_or(WIDTH, x);
     let whisker = whisker.map(|(low, high)| (x(low), x(high)));

@@ -11,7 +11,7 @@ use crate::reproduce::{Topology, TopologyLink};
 
 use super::words;
 
-const COLUMN: f64 = 132.0;
+const COLUMN: f64 = 146.0;
 const ROW: f64 = 62.0;
 const MARGIN_X: f64 = 42.0;
 const MARGIN_TOP: f64 = 30.0;
@@ -44,8 +44,15 @@ pub(super) fn network(topology: &Topology) -> Option<Markup> {
                 @if edge.link.error.is_some() {
                     path.loss d={ "M" (shown(x - 4.0)) " " (shown(y - 4.0)) "l8 8m0 -8l-8 8" } {}
                 }
-                text.rate x=(shown(x)) y=(shown(y - 7.0)) { (edge.link.rate) }
-                text.delay x=(shown(x)) y=(shown(y + 15.0)) { (edge.link.delay) }
+                @if layout.is_level(edge) {
+                    text.rate x=(shown(x)) y=(shown(y - 7.0)) { (edge.link.rate) }
+                    text.delay x=(shown(x)) y=(shown(y + 15.0)) { (edge.link.delay) }
+                } @else {
+                    // Slanted lines stand closer above each other than two lines of text do.
+                    text x=(shown(x)) y=(shown(y + if edge.link.error.is_some() { -8.0 } else { 4.0 })) {
+                        tspan.rate { (edge.link.rate) } ", " (edge.link.delay)
+                    }
+                }
             }
             @for (index, name) in topology.nodes.iter().enumerate() {
                 @let (x, y) = layout.place(index);
@@ -158,6 +165,13 @@ impl<'a> Layout<'a> {
             };
         }
         path
+    }
+
+    /// Whether its label stands on a level line.
+    fn is_level(&self, edge: &Edge<'_>) -> bool {
+        let segment = (edge.points.len() - 2) / 2;
+        let (left, right) = (edge.points[segment], edge.points[segment + 1]);
+        (self.rows[left] - self.rows[right]).abs() < 0.1
     }
 
     /// Where its label stands.

@@ -47,7 +47,7 @@ fn tally(title: &str, claims: &[&JudgedClaim]) -> Markup {
             div.bar aria-hidden="true" {
                 @for (look, count) in &counts { span class=(look.class) style={ "flex-grow:" (count) } {} }
             }
-            p.parts { @for (look, count) in &counts { span class={ "verdict " (look.class) } { (count) " " (look.word) } " " } }
+            p.parts { @for (look, count) in &counts { span class={ "verdict " (look.class) } { (count) " " @if *count == 1 { (look.word) } @else { (look.plural) } } " " } }
         }
     }
 }

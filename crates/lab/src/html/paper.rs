@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use crate::experiment::Source;
-use crate::reproduce::Paper;
+use crate::experiment::{ClaimKind, Source};
+use crate::reproduce::{JudgedClaim, Paper};
 use crate::verdict::Verdict;
 
 use super::table::Anchored;
@@ -64,22 +64,22 @@ fn statements(paper: &Paper) -> Markup {
     }
 }
 
-fn statement(paper: &Paper, anchor: &str, claim: &crate::reproduce::JudgedClaim) -> Markup {
+fn statement(paper: &Paper, anchor: &str, claim: &JudgedClaim) -> Markup {
     let look = words::look(claim);
-    // The section is that of the paper already.
-    let cite = claim.cite.strip_prefix(&format!("{}, ", paper.key)).unwrap_or(&claim.cite);
     html! {
         tr id=(anchor) {
             td.check { span class={ "mark " (look.class) } title=(look.word) { (look.sign) span.visually-hidden { " " (look.word) } } }
             td.statement {
                 span.what { (words::place(claim)) }
                 @if claim.source != Source::Paper { @if let Some(source) = words::source(claim.source) { " " span.badge { (source) } } }
-                span.cite { (cite) }
+                span.cite { (words::cite(paper, claim)) }
             }
             td.number { (words::number(&claim.published.to_string())) @if claim.published.is_number() { (unit(&claim.unit)) } }
             td.number.strong {
-                (words::number(&claim.ours_shown().unwrap_or_else(|| "–".to_owned()))) (unit(&claim.unit))
+                @if claim.kind == ClaimKind::Order { span.unit { "ahead by " } }
+                (words::number(&claim.ours_shown().unwrap_or_else(|| "–".to_owned())))
                 @if let Some(sd) = claim.sd_shown() { " " span.sd { "± " (sd) } }
+                (unit(&claim.unit))
             }
             td.number.quiet { (table::ends(claim)) }
             td.picture { @if let Some(picture) = interval::interval(claim) { (picture) } }

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use crate::experiment::Source;
 use crate::reproduce::{ExperimentOutcome, JudgedClaim, Paper};
 
 use super::words::{self, Look};
@@ -24,7 +25,7 @@ pub(super) fn groups<'a>(paper: &Paper, experiment: &'a ExperimentOutcome) -> Ve
 }
 
 /// One table.
-pub(super) fn table(group: &[Anchored<'_>]) -> Markup {
+pub(super) fn table(paper: &Paper, group: &[Anchored<'_>]) -> Markup {
     let claims: Vec<&JudgedClaim> = group.iter().map(|(_, claim)| *claim).collect();
     let first = claims[0];
     let unit = Some(first.unit.as_str()).filter(|unit| claims.iter().all(|claim| claim.unit == *unit));
@@ -32,19 +33,19 @@ pub(super) fn table(group: &[Anchored<'_>]) -> Markup {
     let has_sd = claims.iter().any(|claim| claim.sd_shown().is_some());
     let has_interval = claims.iter().any(|claim| claim.band_shown().is_some());
     html! {
-        div class={ "group " @if first.source != crate::experiment::Source::Paper { "foreign" } } {
-            (heading(first, &claims, unit))
+        div class={ "group " @if first.source != Source::Paper { "foreign" } } {
+            (heading(paper, first, &claims, unit))
             div.scroll tabindex="0" role="region" aria-label=(first.title) {
                 table.claims {
                     thead { tr {
                         th scope="col" { }
                         @if has_columns { th scope="col" { } }
-                        th.number scope="col" { "published" }
+                        th.number scope="col" { (words::theirs(first.source)) }
                         th.number scope="col" { "ours" }
                         @if has_sd { th.sd scope="col" { "± sd" } }
                         th.number scope="col" { "difference" }
                         @if has_interval { th.number scope="col" { "interval" } }
-                        th.picture scope="col" { (key()) }
+                        th.picture scope="col" { (key(first.source)) }
                         th scope="col" { "verdict" }
                     } }
                     @for rows in group.chunk_by(|a, b| has_columns && a.1.row == b.1.row) {
@@ -75,23 +76,21 @@ pub(super) fn verdict(look: &Look) -> Markup {
 }
 
 /// What the interval's picture shows.
-fn key() -> Markup {
+fn key(source: Source) -> Markup {
+    let theirs = words::theirs(source);
     html! {
-        svg.interval width="128" height="18" viewBox="0 0 128 18" role="img" aria-label="band: interval; tick: published; dot: ours" {
+        svg.interval width="128" height="18" viewBox="0 0 128 18" role="img" aria-label={ "band: interval; tick: " (theirs) "; dot: ours" } {
             line.published x1="6" x2="6" y1="3" y2="15" {}
-            text x="11" y="13" { "published" }
+            text x="11" y="13" { (theirs) }
             circle.ours.plain cx="80" cy="9" r="3.4" {}
             text x="88" y="13" { "ours" }
         }
     }
 }
 
-fn heading(first: &JudgedClaim, claims: &[&JudgedClaim], unit: Option<&str>) -> Markup {
-    let mut cites: Vec<&str> = claims.iter().map(|claim| claim.cite.as_str()).collect();
-    cites.dedup();
-    let mut rules: Vec<&str> = claims.iter().map(|claim| rule(claim)).collect();
-    rules.sort_unstable();
-    rules.dedup();
+fn heading(paper: &Paper, first: &JudgedClaim, claims: &[&JudgedClaim], unit: Option<&str>) -> Markup {
+    let cites = words::unique(claims.iter().map(|claim| words::cite(paper, claim)));
+    let rules = words::unique(claims.iter().map(|claim| rule(claim)));
     let seeds = claims.iter().filter_map(|claim| claim.measured.ns2.as_ref()).map(|ours| ours.seeds).max().unwrap_or(1);
     html! {
         h4 {
@@ -99,11 +98,20 @@ fn heading(first: &JudgedClaim, claims: &[&JudgedClaim], unit: Option<&str>) -> 
             @if let Some(source) = words::source(first.source) { " " span.badge { (source) } }
         }
         p.about {
-            @for cite in cites { (cite) ". " }
+            @for (index, cite) in cites.iter().enumerate() { @if index > 0 { "; " } (sentence(cite, index)) } ". "
             @if let Some(unit) = unit.filter(|unit| !unit.is_empty()) { "In " (unit) ". " }
             @for rule in rules { (rule) " " }
             @if seeds > 1 { (seeds) " seeds." }
         }
+    }
+}
+
+/// The beginning of a sentence is large.
+fn sentence(text: &str, index: usize) -> String {
+    let mut signs = text.chars();
+    match signs.next() {
+        Some(first) if index == 0 && !text.starts_with("ns-2") => first.to_uppercase().chain(signs).collect(),
+        _ => text.to_owned(),
     }
 }
 

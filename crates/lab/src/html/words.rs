@@ -10,12 +10,16 @@ pub(super) struct Look {
     pub(super) class: &'static str,
     pub(super) sign: &'static str,
     pub(super) word: &'static str,
+    /// Of several.
+    pub(super) plural: &'static str,
 }
 
-pub(super) const REPRODUCED: Look = Look { class: "reproduced", sign: "✓", word: "reproduced" };
-pub(super) const DEVIATES: Look = Look { class: "deviates", sign: "≠", word: "deviates" };
-pub(super) const MISSED: Look = Look { class: "missed", sign: "≠", word: "deviates, unexplained" };
-pub(super) const NOT_REPRODUCIBLE: Look = Look { class: "impossible", sign: "∅", word: "not reproducible" };
+pub(super) const REPRODUCED: Look = Look { class: "reproduced", sign: "✓", word: "reproduced", plural: "reproduced" };
+pub(super) const DEVIATES: Look = Look { class: "deviates", sign: "≠", word: "deviates", plural: "deviate" };
+pub(super) const MISSED: Look =
+    Look { class: "missed", sign: "≠", word: "deviates, unexplained", plural: "deviate, unexplained" };
+pub(super) const NOT_REPRODUCIBLE: Look =
+    Look { class: "impossible", sign: "∅", word: "not reproducible", plural: "not reproducible" };
 
 pub(super) fn look(claim: &JudgedClaim) -> Look {
     match claim.verdict {
@@ -41,6 +45,31 @@ pub(super) fn item(item: &str) -> String {
         "text" => "Text".to_owned(),
         other => other.to_owned(),
     })
+}
+
+/// How the numbers are called that ours are held against.
+pub(super) fn theirs(source: Source) -> &'static str {
+    match source {
+        Source::Paper => "published",
+        Source::Analytic => "derived",
+        Source::Oracle => "theirs",
+    }
+}
+
+/// Each of several texts once, in their order.
+pub(super) fn unique<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut unique: Vec<&str> = Vec::new();
+    for text in texts {
+        if !unique.contains(&text) {
+            unique.push(text);
+        }
+    }
+    unique
+}
+
+/// Where a claim stands, without the key of its paper: the section is that of the paper already.
+pub(super) fn cite<'a>(paper: &Paper, claim: &'a JudgedClaim) -> &'a str {
+    claim.cite.strip_prefix(&paper.key).and_then(|cite| cite.strip_prefix(", ")).unwrap_or(&claim.cite)
 }
 
 /// Who says so, if it is not the paper.

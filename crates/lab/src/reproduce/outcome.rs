@@ -80,6 +80,8 @@ pub struct VariedAxis {
     pub name: String,
     /// What its values are called.
     pub values: Vec<String>,
+    /// The keys of the scenario that one value or another sets: `link.lossy.error.rate`.
+    pub keys: Vec<String>,
 }
 
 /// The network of an experiment and who uses it.
