@@ -203,6 +203,7 @@ impl Results<'_> {
             question: experiment.question().to_owned(),
             file: experiment.file().to_owned(),
             seeds: seeds.unwrap_or(experiment.seeds),
+            is_random: self.plan.variants.iter().any(|((index, _), (_, count))| *index == self.index && *count > 1),
             seed: base.seed,
             duration: base.duration.to_string(),
             axes: experiment

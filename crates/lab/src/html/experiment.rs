@@ -48,7 +48,6 @@ pub(super) fn experiment(paper: &Paper, experiment: &ExperimentOutcome, charts: 
 /// The network and what is varied on it.
 fn setup(experiment: &ExperimentOutcome) -> Markup {
     let topology = &experiment.topology;
-    let is_random = experiment.claims.iter().filter_map(|claim| claim.measured.ns2.as_ref()).any(|ours| ours.seeds > 1);
     html! {
         div.setup {
             @if let Some(drawing) = network::network(topology) {
@@ -60,7 +59,7 @@ fn setup(experiment: &ExperimentOutcome) -> Markup {
                 }
                 div { dt { "duration" } dd { (experiment.duration) } }
                 div { dt { "seeds" } dd {
-                    @if is_random { (experiment.seeds) " a variant, from " (experiment.seed) " on" } @else { "one run a variant, seed " (experiment.seed) }
+                    @if experiment.is_random { (experiment.seeds) " a variant, from " (experiment.seed) " on" } @else { "one run a variant, seed " (experiment.seed) }
                 } }
                 div { dt { "flows" } dd { (flows(experiment)) } }
             }

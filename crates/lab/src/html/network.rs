@@ -122,8 +122,12 @@ impl<'a> Layout<'a> {
             .filter(|link| !link.id.ends_with(".reverse"))
             .filter_map(|link| ends(link).map(|(from, to)| (link, from, to)))
             .collect();
-        let directed = directed(topology, &links);
-        let mut layers = layers(topology.nodes.len(), &directed);
+        let count = topology.nodes.len();
+        let mut directed = directed(topology, &links, Tie::ByLink);
+        if has_circle(count, &directed) {
+            directed = self::directed(topology, &links, Tie::ByNode);
+        }
+        let mut layers = layers(count, &directed);
         let mut edges: Vec<Edge<'a>> = Vec::new();
         for (&(link, ..), &(left, right)) in links.iter().zip(&directed) {
             let mut points = vec![left];
@@ -190,9 +194,28 @@ fn bent(edge: &Edge<'_>, (x0, y0): (f64, f64), (x1, y1): (f64, f64)) -> ((f64, f
     ((x + 2.0 * aside_x, y + 2.0 * aside_y), (x + aside_x, y + aside_y))
 }
 
-/// Each link from left to right: away from the first sender, from what only sends, to what only receives. There is no circle in
-/// it, as all but the last links of leaves follow one order of the nodes.
-fn directed(topology: &Topology, links: &[(&TopologyLink, usize, usize)]) -> Vec<(usize, usize)> {
+/// Which way a link goes between nodes that are equally far from the first sender.
+#[derive(Clone, Copy)]
+enum Tie {
+    /// As the file says.
+    ByLink,
+    /// From the node that the file names first. Then there is no circle, as all but the links of leaves follow one order.
+    ByNode,
+}
+
+/// Whether following the links one comes back; a path of so many links as there are nodes does.
+fn has_circle(count: usize, directed: &[(usize, usize)]) -> bool {
+    let mut steps = vec![0; count];
+    for _ in 0..count {
+        for &(left, right) in directed.iter().filter(|(left, right)| left != right) {
+            steps[right] = steps[right].max(steps[left] + 1);
+        }
+    }
+    steps.iter().any(|&steps| steps >= count)
+}
+
+/// Each link from left to right: away from the first sender, and away from what only sends.
+fn directed(topology: &Topology, links: &[(&TopologyLink, usize, usize)], tie: Tie) -> Vec<(usize, usize)> {
     let count = topology.nodes.len();
     let neighbours = |node: usize| {
         links.iter().filter_map(move |&(_, from, to)| match node {
@@ -225,7 +248,11 @@ fn directed(topology: &Topology, links: &[(&TopologyLink, usize, usize)]) -> Vec
     let receives = |node: usize| topology.flows.iter().any(|flow| flow.to == topology.nodes[node]);
     let begins = |node: usize| is_leaf(node) && sends(node) && !receives(node);
     let direct = |&(_, from, to): &(&TopologyLink, usize, usize)| {
-        let ordered = if (distances[from], from) <= (distances[to], to) { (from, to) } else { (to, from) };
+        let rank = |node: usize| match tie {
+            Tie::ByLink => (distances[node], 0),
+            Tie::ByNode => (distances[node], node),
+        };
+        let ordered = if rank(from) <= rank(to) { (from, to) } else { (to, from) };
         match (begins(from), begins(to)) {
             (true, false) => (from, to),
             (false, true) => (to, from),
@@ -375,7 +402,15 @@ mod tests {
         let layout = Layout::of(&detour);
         assert_eq!(layout.edges[1].points.len(), 3, "the direct link bends around e");
         let (bend, e) = (layout.edges[1].points[1], 3);
+        assert_eq!(layout.layers[..5], [0, 1, 3, 2, 4]);
         assert!((layout.rows[bend] - layout.rows[e]).abs() > 0.9);
+    }
+
+    #[test]
+    fn a_circle_has_layers_too() {
+        let circle = topology(&[("a", "b"), ("a", "c"), ("a", "d"), ("b", "c"), ("c", "d"), ("d", "b")], &[("a", "d")]);
+        let layout = Layout::of(&circle);
+        assert!(layout.layers.iter().all(|&layer| layer < 4), "{:?}", layout.layers);
     }
 
     #[test]

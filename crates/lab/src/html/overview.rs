@@ -57,7 +57,7 @@ fn row(paper: &Paper) -> Markup {
         div.paper {
             div.name {
                 a href={ "#" (words::paper_anchor(paper)) } { (paper.key) }
-                p { (paper.title) }
+                @if paper.title != paper.key { p { (paper.title) } }
             }
             div.items { @for (item, claims) in items(paper) {
                 div.item {
@@ -84,8 +84,7 @@ fn items(paper: &Paper) -> Vec<(&str, Vec<(String, &JudgedClaim)>)> {
     for (_, claims) in &mut items {
         claims.sort_by_key(|(_, claim)| claim.source != Source::Paper);
     }
-    // Table 10 comes after Table 9: the shorter name first.
-    items.sort_by_key(|(item, _)| (!item.starts_with("table"), !item.starts_with("fig"), item.len(), *item));
+    items.sort_by_key(|(item, _)| words::rank(item));
     items
 }
 

@@ -88,7 +88,7 @@ fn contents(outcome: &Outcome) -> Markup {
                 @for paper in &outcome.papers {
                     li {
                         a href={ "#" (words::paper_anchor(paper)) } { (paper.key) }
-                        ol { @for experiment in &paper.experiments {
+                        ol { @for experiment in words::ordered(paper) {
                             li { a href={ "#" (words::experiment_anchor(paper, experiment)) } { (words::item(&experiment.item)) } }
                         } }
                     }

@@ -16,14 +16,14 @@ pub(super) fn paper(paper: &Paper, charts: &mut experiment::Charts) -> Markup {
     html! {
         section.paper id=(words::paper_anchor(paper)) {
             header {
-                p.key { (paper.key) }
+                @if paper.title != paper.key { p.key { (paper.key) } }
                 h2 { (paper.title) }
                 @if !paper.question.is_empty() { p.question { (paper.question) } }
                 p.about { (reproduced) " of " (words::count(claims.len(), "claim")) " reproduced. To run it again:" }
                 (command(&paper.command))
             }
             (statements(paper))
-            @for one in &paper.experiments { (experiment::experiment(paper, one, charts)) }
+            @for one in words::ordered(paper) { (experiment::experiment(paper, one, charts)) }
         }
     }
 }
@@ -36,7 +36,7 @@ fn command(command: &str) -> Markup {
 /// What the paper says in words, and numbers of its text, as a checklist.
 fn statements(paper: &Paper) -> Markup {
     let mut statements: Vec<Anchored<'_>> = Vec::new();
-    for experiment in &paper.experiments {
+    for experiment in words::ordered(paper) {
         for (index, claim) in experiment.claims.iter().enumerate().filter(|(_, claim)| words::is_statement(claim)) {
             statements.push((words::claim_anchor(paper, experiment, index), claim));
         }

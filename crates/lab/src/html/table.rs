@@ -142,7 +142,7 @@ pub(super) fn ends(claim: &JudgedClaim) -> String {
     match (claim.band.low, claim.band.high) {
         _ if claim.band.kind == "exact" => "exact".to_owned(),
         (Some(low), Some(high)) => format!("{} … {}", show(low), show(high)),
-        (Some(low), None) if claim.band.kind == "above" => format!("> {}", show(low)),
+        _ if claim.band.kind == "above" => "> 0".to_owned(),
         (Some(low), None) => format!("≥ {}", show(low)),
         (None, Some(high)) => format!("≤ {}", show(high)),
         (None, None) => String::new(),

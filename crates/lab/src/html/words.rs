@@ -95,6 +95,18 @@ pub(super) fn number(text: &str) -> String {
     text.replace('-', "−")
 }
 
+/// Experiments as a reader looks for them, as the terminal has them: tables, then figures, then the rest.
+pub(super) fn ordered(paper: &Paper) -> Vec<&ExperimentOutcome> {
+    let mut experiments: Vec<&ExperimentOutcome> = paper.experiments.iter().collect();
+    experiments.sort_by_key(|experiment| rank(&experiment.item));
+    experiments
+}
+
+/// Where an item stands among others. Table 10 comes after Table 9: the shorter name first.
+pub(super) fn rank(item: &str) -> (bool, bool, usize, &str) {
+    (!item.starts_with("table"), !item.starts_with("fig"), item.len(), item)
+}
+
 /// The anchor of a paper.
 pub(super) fn paper_anchor(paper: &Paper) -> String {
     slug(&paper.key)

@@ -53,6 +53,8 @@ pub struct ExperimentOutcome {
     pub file: String,
     /// How many seeds a variant with chance in it was run with.
     pub seeds: u32,
+    /// Whether there is chance in a variant that was run.
+    pub is_random: bool,
     /// The scenario's seed. Variant v is run with the seeds from `seed + v · 10000` on; without chance in it, with this one.
     pub seed: u64,
     /// How long a run lasts: `100s`.

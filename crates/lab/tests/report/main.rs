@@ -64,7 +64,9 @@ fn draw_all(browser: &mut Browser) {
 /// How many colours each chart has, one of them the bare canvas.
 const COLOURS: &str = "new Promise((done) => requestAnimationFrame(() => done(anabranchCharts.flatMap((chart) => chart.plots.map((plot) => {
     const { width, height } = plot.ctx.canvas;
-    return new Set(new Uint32Array(plot.ctx.getImageData(0, 0, width, height).data.buffer)).size;
+    const copy = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true });
+    copy.drawImage(plot.ctx.canvas, 0, 0);
+    return new Set(new Uint32Array(copy.getImageData(0, 0, width, height).data.buffer)).size;
 })))))";
 
 #[track_caller]

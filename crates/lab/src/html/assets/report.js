@@ -135,11 +135,11 @@
         const common = { label: name || panel.title, stroke, value: (u, value) => shown(value) };
         return style === "steps"
           ? { ...common, width: 1.4, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } }
-          : { ...common, class: "points", width: 0, paths: () => null, points: { show: true, size: 4.5, fill: stroke, stroke, width: 0, filter: null } };
+          : { ...common, class: "points", width: 0, paths: () => null, points: { show: true, size: 6, fill: stroke, stroke, width: 0, filter: null } };
       });
       const options = {
         width: this.width(),
-        height: isLast ? 178 : 150,
+        height: isLast ? 180 : 150,
         padding: [8, 10, isLast ? 0 : 6, 0],
         legend: { live: true, mount: (u, table) => title.append(table), markers: { width: 0, fill: (u, place) => (place > 0 ? series[place - 1].stroke : null) } },
         cursor: {
@@ -152,8 +152,8 @@
         scales: { x: { time: false } },
         axes: [
           {
-            stroke: quiet, grid, ticks: { ...grid, size: 4, show: isLast }, font, size: isLast ? 38 : 6, gap: 3,
-            label: isLast ? "time (s)" : undefined, labelFont: font, labelSize: 14, labelGap: 0,
+            stroke: quiet, grid, ticks: { ...grid, size: 4, show: isLast }, font, size: isLast ? 20 : 6, gap: 3,
+            label: isLast ? "time (s)" : undefined, labelFont: font, labelSize: 16, labelGap: 0,
             values: isLast ? (u, splits) => splits.map((split) => String(+split.toFixed(decimals)).replace("-", "−")) : () => [],
           },
           { stroke: quiet, grid, ticks: { ...grid, size: 4 }, font, size: 56, gap: 3, space: 26, values: (u, splits) => splits.map((split) => axisNumber(split)) },
