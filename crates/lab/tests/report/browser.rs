@@ -27,6 +27,7 @@ pub(crate) struct Browser {
 
 impl Browser {
     /// Starts the browser that is installed. Nothing if there is none, which is said, unless `ANABRANCH_REQUIRE_BROWSER` is 1.
+    #[expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
     pub(crate) fn start(name: &str) -> Option<Self> {
         let is_there = |program: &&str| {
             Command::new("sh")

@@ -132,7 +132,7 @@
       const decimals = seconds(this.data.tick);
       const series = panel.series.map(({ name, style, colour: number }) => {
         const stroke = colour(`s${number}`);
-        const common = { label: name || panel.title, stroke, value: (u, value) => shown(value) };
+        const common = { label: name || panel.title, stroke, value: (u, value) => (u.cursor.left >= 0 ? shown(value) : "") };
         return style === "steps"
           ? { ...common, width: 1.4, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } }
           : { ...common, class: "points", width: 0, paths: () => null, points: { show: true, size: 6, fill: stroke, stroke, width: 0, filter: null } };
@@ -158,7 +158,7 @@
           },
           { stroke: quiet, grid, ticks: { ...grid, size: 4 }, font, size: 56, gap: 3, space: 26, values: (u, splits) => splits.map((split) => axisNumber(split)) },
         ],
-        series: [{ label: "t", value: (u) => (u.cursor.left >= 0 ? `${u.posToVal(u.cursor.left, "x").toFixed(decimals)} s` : "–") }, ...series],
+        series: [{ label: " ", value: (u) => (u.cursor.left >= 0 ? `${u.posToVal(u.cursor.left, "x").toFixed(decimals)} s` : "") }, ...series],
         hooks: { setScale: [(u, scale) => scale === "x" && this.follow(u)] },
       };
       const plot = new uPlot(options, table(this.data, panel), box);
@@ -233,7 +233,9 @@
 
   const charts = [...document.querySelectorAll("figure.chart")].map((element, number) => new Chart(element, number));
 
-  // Charts are drawn when they come near: a report may hold two hundred.
+  // Charts that come near are drawn first, then the others one by one, so that a report of two hundred is there at once. Beyond
+  // some number they wait until they come near: each canvas holds megabytes.
+  const UNSEEN_MAX = 48;
   const near = new IntersectionObserver((entries) => {
     for (const entry of entries) {
       const chart = charts.find((one) => one.element === entry.target);
@@ -247,10 +249,19 @@
       if (chart.isDrawn && chart.plots.some((plot) => plot.width !== chart.width())) chart.resize(chart.width());
     }
   });
-  document.fonts.ready.then(() => charts.forEach((chart) => {
-    near.observe(chart.element);
-    size.observe(chart.element);
-  }));
+  const drawNext = () => {
+    const next = charts.slice(0, UNSEEN_MAX).find((chart) => !chart.isDrawn);
+    if (!next) return;
+    next.draw();
+    setTimeout(drawNext);
+  };
+  document.fonts.ready.then(() => {
+    charts.forEach((chart) => {
+      near.observe(chart.element);
+      size.observe(chart.element);
+    });
+    setTimeout(drawNext, 50);
+  });
 
   const redraw = () => charts.filter((chart) => chart.isDrawn).forEach((chart) => chart.draw());
 
