@@ -46,7 +46,7 @@ pub(super) fn table(paper: &Paper, group: &[Anchored<'_>]) -> Markup {
                         th.number scope="col" { "difference" }
                         @if has_interval { th.number scope="col" { "interval" } }
                         th.picture scope="col" { (key(first.source)) }
-                        th scope="col" { "verdict" }
+                        th scope="col" { span.word { "verdict" } }
                     } }
                     @for rows in group.chunk_by(|a, b| has_columns && a.1.row == b.1.row) {
                         tbody { @for (index, (anchor, claim)) in rows.iter().enumerate() {
@@ -72,7 +72,7 @@ pub(super) fn table(paper: &Paper, group: &[Anchored<'_>]) -> Markup {
 
 /// A verdict as a sign and a word.
 pub(super) fn verdict(look: &Look) -> Markup {
-    html! { span class={ "verdict " (look.class) } { span.sign aria-hidden="true" { (look.sign) } " " (look.word) } }
+    html! { span class={ "verdict " (look.class) } { span.sign aria-hidden="true" { (look.sign) } " " span.word { (look.word) } } }
 }
 
 /// What the interval's picture shows.
