@@ -20,7 +20,9 @@ pub(crate) fn run() -> Result<(), String> {
     tidy::run()?;
     generate::run(true)?;
     deny()?;
-    run::run("cargo", &["test", "--workspace", "--locked", "--quiet"], &[])?;
+    // Elsewhere the tests of the report are skipped without a browser.
+    let required = [("ANABRANCH_REQUIRE_BROWSER", "1")];
+    run::run("cargo", &["test", "--workspace", "--locked", "--quiet"], &required)?;
     run::run("cargo", &["build", "--release", "--locked", "--quiet"], &[])?;
     oracle::run(&oracle::Options::quick())?;
     counts::run(false)?;

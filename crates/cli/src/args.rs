@@ -44,7 +44,8 @@ pub(crate) struct Reproduce {
     /// Print one JSON document: --format json.
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Write the outcome as outcome.json, outcome.csv and outcome.md into this folder, too.
+    /// Write the report (report.html) and the outcome (outcome.json, outcome.csv, outcome.md) into this folder. Without it,
+    /// the text format writes reproduction/report.html, and the others write nothing.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Seeds of each variant with chance in it, instead of the experiments' own number.

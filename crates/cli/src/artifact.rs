@@ -7,6 +7,7 @@ use anabranch_lab::artifact::{self, Artifact};
 use anabranch_lab::diagnostic::Diagnostic;
 use anabranch_lab::document::Document;
 use anabranch_lab::experiment::Experiment;
+use anabranch_lab::html;
 use anabranch_lab::reproduce::{self, Options};
 
 use crate::args::{Jobs, Pack, Verify};
@@ -26,9 +27,12 @@ pub(crate) fn pack(args: &Pack) -> Outcome {
         .collect::<Result<_, Diagnostic>>()?;
     let (folder, name) = Folder::of_file(&args.file)?;
     let outcome = run(&documents, &args.jobs, args.seeds)?;
-    let mut reports = vec![("outcome.csv".to_owned(), Vec::new()), ("outcome.md".to_owned(), Vec::new())];
-    outcome.write_csv(&mut reports[0].1)?;
-    outcome.write_markdown(&mut reports[1].1)?;
+    let (mut csv, mut markdown) = (Vec::new(), Vec::new());
+    outcome.write_csv(&mut csv)?;
+    outcome.write_markdown(&mut markdown)?;
+    let report = html::page(&outcome).into_bytes();
+    let reports = [("outcome.csv", csv), ("outcome.md", markdown), ("report.html", report)];
+    let reports = reports.map(|(name, bytes)| (name.to_owned(), bytes)).into();
     let mut archive = Cursor::new(Vec::new());
     artifact::pack(&documents, &outcome, reports, &mut archive)
         .map_err(|error| Failure::failed(format!("{}: cannot be packed: {error}", args.file.display())))?;

@@ -568,3 +568,44 @@ fn a_link_is_followed_and_a_device_left_alone() {
     assert_eq!(full.status.code(), Some(1), "{}", stderr(&full));
     assert!(!fs::metadata("/dev/full").unwrap().is_file());
 }
+
+/// The text is for people, who get the report as well; a program gets what it asks for.
+#[test]
+fn reports_are_written_for_people() {
+    let folder = folder("report");
+    fs::create_dir_all(folder.join("experiments/test-2000")).unwrap();
+    fs::write(folder.join("experiments/test-2000/table1.toml"), experiment(1, "")).unwrap();
+    for format in [["--json"].as_slice(), &["--format", "csv"], &["--format", "markdown"]] {
+        assert_exit(&anabranch(&folder, &[&["reproduce"], format].concat()), 0);
+        assert!(!folder.join("reproduction").exists(), "{format:?} writes nothing");
+    }
+    let text = anabranch(&folder, &["reproduce"]);
+    assert_exit(&text, 0);
+    assert_eq!(stdout(&text).lines().last(), Some("report: reproduction/report.html"));
+    let page = fs::read_to_string(folder.join("reproduction/report.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
+    assert!(page.contains("test-2000") && page.contains("anabranch reproduce test-2000"));
+    assert_exit(&anabranch(&folder, &["reproduce", "--json", "--out", "both"]), 0);
+    let mut written: Vec<_> =
+        fs::read_dir(folder.join("both")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    written.sort();
+    assert_eq!(written, ["outcome.csv", "outcome.json", "outcome.md", "report.html"], "and nothing half written");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_usage_before_anything_runs() {
+    let folder = folder("unwritable");
+    fs::create_dir_all(folder.join("experiments/test-2000")).unwrap();
+    fs::write(folder.join("experiments/test-2000/table1.toml"), experiment(1, "")).unwrap();
+    fs::write(folder.join("reproduction"), "a file").unwrap();
+    for args in [["reproduce"].as_slice(), &["reproduce", "--json", "--out", "reproduction/below"]] {
+        let output = anabranch(&folder, args);
+        assert_exit(&output, 2);
+        assert_eq!(stdout(&output), "");
+        assert!(
+            stderr(&output).contains("cannot write here") && stderr(&output).contains("reproduction"),
+            "{}",
+            stderr(&output)
+        );
+    }
+}

@@ -6,6 +6,7 @@
 //! From the top:
 //!
 //! * [`artifact`] bundles what was run and what came out, for others to check.
+//! * [`html`] makes a report of what [`reproduce`] found out.
 //! * [`reproduce`] runs experiments over all cores and judges their claims; [`sweep`] runs a grid; [`run`] runs one scenario.
 //! * [`experiment`] holds claims, [`verdict`] judges them by [`statistics`]; [`expression`] is the arithmetic in between.
 //! * [`scenario`] is what runs; `transport` builds what drives a flow, `world` puts it all into the simulator.
@@ -17,6 +18,7 @@ pub mod diagnostic;
 pub mod document;
 pub mod experiment;
 pub mod expression;
+pub mod html;
 mod papers;
 pub mod parallel;
 pub mod reference;
