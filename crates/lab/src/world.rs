@@ -2,6 +2,7 @@
 
 use std::io;
 
+use anabranch_ns2::config::Agent;
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_ns2::{Sender, SenderConfig, Sink, TICK};
 use anabranch_sim::traffic::{self, Cbr, OnOff};
@@ -19,12 +20,42 @@ use crate::trace::{DeliveryTrace, LinkRow, LinkTrace};
 use crate::transport::Transport;
 
 /// What to record beside the counters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Recording {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Recording<'a> {
     /// Nothing.
     Counters,
-    /// A row at each change of a flow's or a link's variables.
+    /// Every flow's and link's variables.
     Trace,
+    /// What these series are made of, by their names.
+    Series(&'a [String]),
+}
+
+/// Which flows' variables and arrivals and which links' variables are recorded, by position.
+struct Wanted {
+    flows: Vec<bool>,
+    deliveries: Vec<bool>,
+    links: Vec<bool>,
+}
+
+impl Wanted {
+    fn new(scenario: &Scenario, recording: Recording<'_>) -> Self {
+        let is_all = matches!(recording, Recording::Trace);
+        let (flows, links) = (vec![is_all; scenario.flows.len()], vec![is_all; scenario.links.len()]);
+        let mut wanted = Self { deliveries: flows.clone(), flows, links };
+        let Recording::Series(names) = recording else { return wanted };
+        for name in names {
+            // A name that is none is refused where it is looked up.
+            for (place, index) in scenario.series_places(name).unwrap_or_default() {
+                let is_arrivals = name.ends_with(".goodput") || name.ends_with(".throughput");
+                match place {
+                    SeriesPlace::Flow if is_arrivals => wanted.deliveries[index] = true,
+                    SeriesPlace::Flow => wanted.flows[index] = true,
+                    SeriesPlace::Link => wanted.links[index] = true,
+                }
+            }
+        }
+        wanted
+    }
 }
 
 /// A scenario in the simulator.
@@ -33,8 +64,9 @@ pub(crate) struct Simulation<'a> {
     pub(crate) world: World,
     links: Vec<LinkId>,
     flows: Vec<Ends>,
-    traces: Vec<ObserverId<LinkTrace>>,
-    deliveries: Vec<ObserverId<DeliveryTrace>>,
+    /// By position, of those that are recorded.
+    traces: Vec<Option<ObserverId<LinkTrace>>>,
+    deliveries: Vec<Option<ObserverId<DeliveryTrace>>>,
     capture: Option<ObserverId<Capture<Output>>>,
 }
 
@@ -47,8 +79,9 @@ struct Parts<'a> {
     builder: Builder,
     links: Vec<LinkId>,
     flows: Vec<Ends>,
-    traces: Vec<ObserverId<LinkTrace>>,
-    deliveries: Vec<ObserverId<DeliveryTrace>>,
+    /// By position, of those that are recorded.
+    traces: Vec<Option<ObserverId<LinkTrace>>>,
+    deliveries: Vec<Option<ObserverId<DeliveryTrace>>>,
     capture: Option<ObserverId<Capture<Output>>>,
 }
 
@@ -67,6 +100,7 @@ struct Ends {
     source: HostId,
     sink: HostId,
     flow: FlowId,
+    start: SimTime,
 }
 
 impl<'a> Simulation<'a> {
@@ -74,7 +108,7 @@ impl<'a> Simulation<'a> {
     ///
     /// # Errors
     /// If the simulator has a limit that the scenario breaks.
-    pub(crate) fn build(scenario: &'a Scenario, recording: Recording) -> Result<Self, BuildError> {
+    pub(crate) fn build(scenario: &'a Scenario, recording: Recording<'_>) -> Result<Self, BuildError> {
         Self::assemble(scenario, recording)?.build()
     }
 
@@ -82,7 +116,7 @@ impl<'a> Simulation<'a> {
     ///
     /// # Errors
     /// If `out` cannot be written.
-    pub(crate) fn build_captured(scenario: &'a Scenario, recording: Recording, out: Output) -> io::Result<Self> {
+    pub(crate) fn build_captured(scenario: &'a Scenario, recording: Recording<'_>, out: Output) -> io::Result<Self> {
         let mut parts = Self::assemble(scenario, recording).expect(CHECKED);
         let names = parts.links.iter().copied().zip(scenario.links.iter().map(|link| link.id.as_str()));
         let capture = Capture::new(out, names)?;
@@ -90,7 +124,7 @@ impl<'a> Simulation<'a> {
         Ok(parts.build().expect(CHECKED))
     }
 
-    fn assemble(scenario: &'a Scenario, recording: Recording) -> Result<Parts<'a>, BuildError> {
+    fn assemble(scenario: &'a Scenario, recording: Recording<'_>) -> Result<Parts<'a>, BuildError> {
         let mut builder = Builder::new(scenario.seed);
         if scenario.clock == ClockKeys::Ns2 {
             builder.ns2_clock();
@@ -102,6 +136,7 @@ impl<'a> Simulation<'a> {
             let spec = link.error.iter().cloned().fold(spec, LinkSpec::error);
             links.push(builder.link(nodes[link.from], nodes[link.to], spec)?);
         }
+        let wanted = Wanted::new(scenario, recording);
         let mut phases = clock_phases(scenario);
         let mut flows = Vec::with_capacity(scenario.flows.len());
         for flow in &scenario.flows {
@@ -111,7 +146,8 @@ impl<'a> Simulation<'a> {
                     let clock_phase = phases.next().expect("there is a phase for each agent");
                     let source = Ns2Source::new(Sender::new(SenderConfig { clock_phase, ..**sender }));
                     let source = if *workload == Workload::Bulk { source } else { source.fed() };
-                    let source = if recording == Recording::Trace { source.traced() } else { source };
+                    let is_wanted = wanted.flows[flows.len()];
+                    let source = if is_wanted { source.traced_every(scenario.resolution) } else { source };
                     (builder.host(from, source)?, builder.host(to, Ns2Sink::new(Sink::new(*sink)))?)
                 }
                 Transport::Cbr(cbr) => (builder.host(from, cbr.clone())?, builder.host(to, traffic::Sink::default())?),
@@ -121,34 +157,33 @@ impl<'a> Simulation<'a> {
                     (builder.host(from, source)?, builder.host(to, traffic::Sink::default())?)
                 }
             };
-            flows.push(Ends { source, sink, flow: builder.flow(source, sink)? });
+            let start = start(flow, &builder);
+            flows.push(Ends { source, sink, flow: builder.flow(source, sink)?, start });
         }
         for (flow, ends) in scenario.flows.iter().zip(&flows) {
             match flow.transport {
                 Transport::Ns2 { workload: Workload::Bulk, .. } | Transport::Cbr(_) | Transport::OnOff(_) => {
-                    builder.start(flow.start, ends.source)?;
+                    builder.start(ends.start, ends.source)?;
                 }
                 Transport::Ns2 { workload, .. } => {
-                    builder.workload(&flow.id, flow.start, (ends.source, Port::FIRST), workload)?;
+                    builder.workload(&flow.id, ends.start, (ends.source, Port::FIRST), workload)?;
                 }
             }
             if let Some(stop) = flow.stop {
                 builder.stop(stop, ends.source)?;
             }
         }
-        let mut traces = Vec::new();
-        if recording == Recording::Trace {
-            for (link, &id) in scenario.links.iter().zip(&links) {
-                traces.push(builder.observe(&[id], LinkTrace::new(link.rate, link.delay))?);
-            }
+        let mut traces = Vec::with_capacity(links.len());
+        for ((link, &id), is_wanted) in scenario.links.iter().zip(&links).zip(wanted.links) {
+            let trace = is_wanted.then(|| LinkTrace::new(link.rate, link.delay, scenario.resolution));
+            traces.push(trace.map(|trace| builder.observe(&[id], trace)).transpose()?);
         }
-        let mut deliveries = Vec::new();
-        if recording == Recording::Trace {
-            for (flow, ends) in scenario.flows.iter().zip(&flows) {
-                let last = scenario.links.iter().zip(&links).filter(|(link, _)| link.to == flow.to);
-                let last: Vec<LinkId> = last.map(|(_, &id)| id).collect();
-                deliveries.push(builder.observe(&last, DeliveryTrace::new(ends.flow, flow.transport.payload()))?);
-            }
+        let mut deliveries = Vec::with_capacity(flows.len());
+        for ((flow, ends), is_wanted) in scenario.flows.iter().zip(&flows).zip(wanted.deliveries) {
+            let last = scenario.links.iter().zip(&links).filter(|(link, _)| link.to == flow.to);
+            let last: Vec<LinkId> = last.map(|(_, &id)| id).collect();
+            let trace = is_wanted.then(|| DeliveryTrace::new(ends.flow, flow.transport.payload(), scenario.resolution));
+            deliveries.push(trace.map(|trace| builder.observe(&last, trace)).transpose()?);
         }
         for route in &scenario.routes {
             let to = builder.address(nodes[route.to])?;
@@ -200,8 +235,8 @@ impl<'a> Simulation<'a> {
 
     /// The trace of each link.
     pub(crate) fn link_traces(&self) -> impl Iterator<Item = (&str, &LinkTrace)> {
-        let traces = self.traces.iter().map(|&id| self.world.observer(id));
-        self.scenario.links.iter().map(|link| link.id.as_str()).zip(traces)
+        let traces = self.traces.iter().map(|&id| id.map(|id| self.world.observer(id)));
+        self.scenario.links.iter().zip(traces).filter_map(|(link, trace)| Some((link.id.as_str(), trace?)))
     }
 
     /// The series called `flow.<id>.<series>` or `link.<id>.<series>` of a traced run.
@@ -209,18 +244,32 @@ impl<'a> Simulation<'a> {
     /// # Errors
     /// If the flow's transport does not know it.
     pub(crate) fn series(&self, name: &str) -> Result<Series, String> {
-        let (place, index) = self.scenario.series_place(name)?;
         let variable = name.rsplit_once('.').map_or(name, |(_, variable)| variable);
+        match self.scenario.series_places(name)?[..] {
+            [(place, index)] => self.series_of(name, place, index, variable),
+            // Who does not know it has none of these events.
+            ref all => Ok(Series::merged(
+                all.iter().filter_map(|&(place, index)| self.series_of(name, place, index, variable).ok()),
+            )),
+        }
+    }
+
+    fn series_of(&self, name: &str, place: SeriesPlace, index: usize, variable: &str) -> Result<Series, String> {
         let bits = |points: &[(SimTime, u64)]| {
             Series::events(points.iter().map(|&(time, bits)| (time.as_secs_f64(), bits as f64)))
         };
+        let unknown = || format!("`{name}` was not measured: the transport does not know it");
+        let delivery = |index: usize| self.deliveries[index].map(|id| self.world.observer(id)).ok_or_else(unknown);
         match (place, variable) {
-            (SeriesPlace::Flow, "goodput") => Ok(bits(&self.world.observer(self.deliveries[index]).in_order)),
-            (SeriesPlace::Flow, "throughput") => Ok(bits(&self.world.observer(self.deliveries[index]).wire)),
+            (SeriesPlace::Flow, "goodput") => Ok(bits(&delivery(index)?.in_order)),
+            (SeriesPlace::Flow, "throughput") => Ok(bits(&delivery(index)?.wire)),
             (SeriesPlace::Flow, _) => {
-                let unknown = || format!("`{name}` was not measured: the transport does not know it");
                 let source = self.world.host::<Ns2Source>(self.flows[index].source);
                 let rows = source.and_then(Ns2Source::rows).ok_or_else(unknown)?;
+                if variable == "resets" {
+                    let counts = rows.iter().map(|row| (row.time, row.gauges.reroutes));
+                    return Ok(Series::events(increments(counts)));
+                }
                 let points = rows.iter().filter_map(|row| {
                     let gauges = &row.gauges;
                     let value = match variable {
@@ -237,25 +286,20 @@ impl<'a> Simulation<'a> {
                 if series.points.is_empty() { Err(unknown()) } else { Ok(series) }
             }
             (SeriesPlace::Link, _) => {
-                let rows = self.world.observer(self.traces[index]).rows(self.end());
+                let rows = self.world.observer(self.traces[index].ok_or_else(unknown)?).rows(self.end());
                 if variable == "queue" {
                     let points = rows.iter().map(|row| (row.time.as_secs_f64(), row.queue as f64));
                     return Ok(Series::variable([(0.0, 0.0)].into_iter().chain(points)));
                 }
                 let count = |row: &LinkRow| if variable == "drops" { row.dropped } else { row.forwarded };
-                let before = [0].into_iter().chain(rows.iter().map(count));
-                let events = rows
-                    .iter()
-                    .zip(before)
-                    .flat_map(|(row, before)| (before..count(row)).map(|_| (row.time.as_secs_f64(), 1.0)));
-                Ok(Series::events(events))
+                Ok(Series::events(increments(rows.iter().map(|row| (row.time, count(row))))))
             }
         }
     }
 
     fn flow(&self, flow: &Flow, ends: &Ends) -> FlowReport {
         let until = flow.stop.unwrap_or(SimTime::NEVER).min(self.end());
-        let active = until.since(flow.start);
+        let active = until.since(ends.start);
         let dropped = |&link: &LinkId| {
             let counts = self.world.link_leg(link, ends.flow, Direction::Forward);
             counts.errors + counts.drops
@@ -275,6 +319,7 @@ impl<'a> Simulation<'a> {
             rtt_mean_s: None,
             one_way_delay_mean_s: None,
             window_final: None,
+            resets: None,
         };
         if let (Some(source), Some(sink)) =
             (self.world.host::<Ns2Source>(ends.source), self.world.host::<Ns2Sink>(ends.sink))
@@ -293,6 +338,7 @@ impl<'a> Simulation<'a> {
             report.rtt_mean_s = mean(counters.rtt_sum, counters.rtt_samples);
             report.one_way_delay_mean_s = mean(received.delay_sum, received.unique_packets);
             report.window_final = Some(sender.gauges().window);
+            report.resets = matches!(sender.config().agent, Agent::Fast(_)).then(|| sender.reroutes());
         }
         if let Some(sink) = self.world.host::<traffic::Sink>(ends.sink) {
             let cbr = self.world.host::<Cbr>(ends.source).map(Cbr::sent);
@@ -313,6 +359,27 @@ impl<'a> Simulation<'a> {
             forwarded_packets: report.delivered,
             dropped_packets: report.counts.errors + report.counts.drops,
             queue_packets_mean: self.world.queue_area(link).mean_since(QueueArea::START),
+        }
+    }
+}
+
+/// An event of size 1 for each step of a count from 0 on.
+fn increments(counts: impl Iterator<Item = (SimTime, u64)>) -> impl Iterator<Item = (f64, f64)> {
+    let mut before = 0;
+    counts.flat_map(move |(time, count)| {
+        let steps = before..count;
+        before = count;
+        steps.map(move |_| (time.as_secs_f64(), 1.0))
+    })
+}
+
+/// When a flow starts. One that has no choice draws nothing.
+fn start(flow: &Flow, builder: &Builder) -> SimTime {
+    match flow.start_jitter.is_zero() {
+        true => flow.start,
+        false => {
+            let share = builder.stream(&format!("flow.{}.start", flow.id)).uniform();
+            flow.start.saturating_add(SimSpan::from_secs_f64(share * flow.start_jitter.as_secs_f64()))
         }
     }
 }
