@@ -4,6 +4,7 @@
 //! it was made.
 
 mod decode;
+mod repeat;
 
 use std::sync::Arc;
 
@@ -12,6 +13,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Diagnostic, Fault, Place, suggestion};
+
+pub(crate) use repeat::COUNT_MAX;
 
 /// A parsed file with its overrides.
 #[derive(Clone, Debug)]
@@ -83,7 +86,9 @@ impl Document {
             let fault = fault.remedy("a scenario has lines `key = value` under [[link]] and [[flow]]");
             fault.at(&error.span().map_or(Place::File, |span| place(&span))).in_file(&file)
         })?;
-        let root = Node { place: Place::Line { line: 1, column: 1 }, value: convert_table(table.get_ref(), &lines) };
+        let mut root =
+            Node { place: Place::Line { line: 1, column: 1 }, value: convert_table(table.get_ref(), &lines) };
+        repeat::write_out(&mut root, &file)?;
         Ok(Self { file, text: text.into(), comment: first_comment(text), root })
     }
 
@@ -104,7 +109,7 @@ impl Document {
     }
 
     /// Applies `key=value`, as `--set` has it: `flow.f0.cc.alpha=5`. Elements of a list are named by their `id` or counted from
-    /// 0; the value is TOML, and a string needs no quotes.
+    /// 0, and `*` is all of them; the value is TOML, and a string needs no quotes.
     ///
     /// # Errors
     /// If it is not of this form or names an element that there is not. Whether the key is known is found when the document
@@ -116,13 +121,13 @@ impl Document {
             return Err(fail(Fault::new("there is no `=`").remedy("write key=value, such as flow.f0.window=50")));
         };
         let node = scalar_or_text(value.trim(), &place);
-        assign(&mut self.root, path.trim(), node, &place).map_err(fail)
+        assign(&mut self.root, path.trim(), &node, &place).map_err(fail)
     }
 
     /// [`Document::set`] with a value that is already parsed, as the values of an axis are.
     pub(crate) fn assign(&mut self, path: &str, value: &Node) -> Result<(), Diagnostic> {
         let place = value.place.clone();
-        assign(&mut self.root, path, value.clone(), &place).map_err(|fault| fault.at(&place).in_file(&self.file))
+        assign(&mut self.root, path, value, &place).map_err(|fault| fault.at(&place).in_file(&self.file))
     }
 
     /// Reads the document into a type.
@@ -166,42 +171,58 @@ impl Node {
 }
 
 /// Puts `value` at `path`, making the tables that are missing on the way.
-fn assign(root: &mut Node, path: &str, value: Node, place: &Place) -> Result<(), Fault> {
-    let mut node = root;
-    for name in path.split('.') {
-        if name.is_empty() {
-            return Err(
-                Fault::new(format!("`{path}` has an empty part")).remedy("write names between dots: flow.f0.window")
-            );
-        }
-        node = match &mut node.value {
-            Value::Table(entries) => {
-                let position = entries.iter().position(|(key, _)| key.name == name).unwrap_or_else(|| {
-                    let key = Key { place: place.clone(), name: name.to_owned() };
-                    entries.push((key, Node { place: place.clone(), value: Value::Table(Vec::new()) }));
-                    entries.len() - 1
-                });
-                &mut entries[position].1
-            }
-            Value::Array(elements) => {
-                let ids: Vec<String> = elements.iter().filter_map(|node| node.id().map(str::to_owned)).collect();
-                let by_id = elements.iter().position(|node| node.id() == Some(name));
-                let index = by_id.or_else(|| name.parse().ok()).filter(|&index| index < elements.len());
-                let unknown = || {
-                    let fault = Fault::new(format!("nothing is called `{name}` in `{path}`"));
-                    fault.remedy(suggestion(name, ids.iter().map(String::as_str)))
-                };
-                &mut elements[index.ok_or_else(unknown)?]
-            }
-            _ => {
-                let fault = Fault::new(format!("`{name}` in `{path}` cannot be set"));
-                return Err(fault.remedy("what stands before it is a value, not a table"));
-            }
-        };
+fn assign(root: &mut Node, path: &str, value: &Node, place: &Place) -> Result<(), Fault> {
+    if path.split('.').any(str::is_empty) {
+        let fault = Fault::new(format!("`{path}` has an empty part"));
+        return Err(fault.remedy("write names between dots: flow.f0.window"));
     }
-    *node = value;
-    Ok(())
+    if path.split('.').count() > DEPTH_MAX {
+        return Err(Fault::new(format!("a path of more than {DEPTH_MAX} names leads nowhere")).remedy("shorten it"));
+    }
+    descend(root, path, path, value, place)
 }
+
+/// [`assign`] below a node, where `rest` of the path is left.
+fn descend(node: &mut Node, rest: &str, path: &str, value: &Node, place: &Place) -> Result<(), Fault> {
+    let (name, rest) = rest.split_once('.').unwrap_or((rest, ""));
+    if name.is_empty() {
+        *node = value.clone();
+        return Ok(());
+    }
+    match &mut node.value {
+        Value::Table(entries) => {
+            let position = entries.iter().position(|(key, _)| key.name == name).unwrap_or_else(|| {
+                let key = Key { place: place.clone(), name: name.to_owned() };
+                entries.push((key, Node { place: place.clone(), value: Value::Table(Vec::new()) }));
+                entries.len() - 1
+            });
+            descend(&mut entries[position].1, rest, path, value, place)
+        }
+        Value::Array(elements) if name == ALL && !elements.is_empty() => {
+            elements.iter_mut().try_for_each(|element| descend(element, rest, path, value, place))
+        }
+        Value::Array(elements) => {
+            let ids: Vec<String> = elements.iter().filter_map(|node| node.id().map(str::to_owned)).collect();
+            let by_id = elements.iter().position(|node| node.id() == Some(name));
+            let index = by_id.or_else(|| name.parse().ok()).filter(|&index| index < elements.len());
+            let unknown = || {
+                let fault = Fault::new(format!("nothing is called `{name}` in `{path}`"));
+                fault.remedy(suggestion(name, ids.iter().map(String::as_str)))
+            };
+            descend(&mut elements[index.ok_or_else(unknown)?], rest, path, value, place)
+        }
+        _ => {
+            let fault = Fault::new(format!("`{name}` in `{path}` cannot be set"));
+            Err(fault.remedy("what stands before it is a value, not a table"))
+        }
+    }
+}
+
+/// In a path, all elements of a list.
+const ALL: &str = "*";
+
+/// Nothing stands so deep; paths are walked on the stack.
+const DEPTH_MAX: usize = 16;
 
 /// A TOML value, or the text itself: people write `rate=2Mbit/s` without quotes that their shell would take away.
 fn scalar_or_text(text: &str, place: &Place) -> Node {

@@ -15,7 +15,8 @@
 //!
 //! Series have the functions of `FUNCTIONS`, below.
 //!
-//! A name has letters, digits, `_`, `.` and, between two of them, `-`: a minus sign has a space before or behind it.
+//! A name has letters, digits, `_`, `.` and, between two of them, `-`: a minus sign has a space before or behind it. In the place
+//! of an id it may have a `*`: the sum over all.
 
 use std::fmt;
 
@@ -275,6 +276,13 @@ impl Expression {
     pub(crate) fn asks_series(&self) -> bool {
         self.0.asks_series()
     }
+
+    /// The names of the series that it asks for.
+    pub(crate) fn series(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        self.0.series(&mut names);
+        names
+    }
 }
 
 /// A series by its name and the time at which its run ended; `None` where only the name is checked: what is asked of it is then
@@ -330,6 +338,21 @@ impl Tree {
             Self::Binary(_, left, right) => left.asks_series() || right.asks_series(),
             Self::Least(terms) | Self::Most(terms) => terms.iter().any(Self::asks_series),
             Self::Asked(_) => true,
+        }
+    }
+
+    fn series(&self, names: &mut Vec<String>) {
+        match self {
+            Self::Number(_) | Self::Name(..) => {}
+            Self::Negative(term) => term.series(names),
+            Self::Binary(_, left, right) => [left, right].into_iter().for_each(|side| side.series(names)),
+            Self::Least(terms) | Self::Most(terms) => terms.iter().for_each(|term| term.series(names)),
+            Self::Asked(question) => {
+                names.push(question.series.clone());
+                let Question { bins, condition, times, .. } = question.as_ref();
+                let right = condition.as_ref().map(|(_, right)| right);
+                bins.iter().chain(right).chain(times).for_each(|term| term.series(names));
+            }
         }
     }
 
@@ -527,7 +550,9 @@ impl<'a> Parser<'a> {
         let mut length = 0;
         while let Some(&byte) = bytes.get(length) {
             let joins = byte == b'-' && length > 0 && bytes.get(length + 1).is_some_and(|&next| is_inner(next.into()));
-            if !is_inner(byte.into()) && !joins {
+            // `flow.*.goodput`: all flows.
+            let is_all = byte == b'*' && self.rest[..length].ends_with('.') && bytes.get(length + 1) == Some(&b'.');
+            if !is_inner(byte.into()) && !joins && !is_all {
                 break;
             }
             length += 1;

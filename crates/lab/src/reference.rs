@@ -42,10 +42,13 @@ const HEAD: &str = "# Scenario files
 A scenario is a [TOML](https://toml.io) file. Quantities are strings with a unit: times `\"100ms\"` (`h`, `min`, `s`, `ms`, `us`,
 `ns`, `ps`), rates `\"1.5Mbit/s\"` (`bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s`, `Tbit/s`), amounts `\"1500B\"` (`B`, `kB`, `MB`, `GB`,
 `KiB`, `MiB`, `GiB`). An unknown key is an error. `--set flow.f0.window=50` overrides any key: elements of a list are named by
-their `id`, or counted from 0.
+their `id`, or counted from 0, and `*` is all of them.
+
+A link, a flow or a route with a `count` stands for so many: `count = 10` and `id = \"f#\"` are `f0` to `f9`, and each `#` in its
+strings is the same number.
 
 In expressions, `flow.<id>.<gauge>` and `link.<id>.<gauge>` are what `anabranch sim run --json` prints; there are `+ - * /`,
-brackets, `min(...)` and `max(...)`. In a claim, `measure('label', ...)` is a measure at the variant that the labels name, one
+brackets, `min(...)` and `max(...)`. `flow.*.<gauge>` is the sum over all flows. In a claim, `measure('label', ...)` is a measure at the variant that the labels name, one
 label of each axis.
 ";
 
@@ -75,10 +78,11 @@ fn series() -> String {
 const SERIES: &str = "
 In `[measure]` and in `--assert` there are series as well, of one run: what happened over time. A *variable* has a value from
 its first point on, which holds until the next. *Events* happen at a time and have a size: of `goodput` the bits of payload that
-the application can have, in order, of `throughput` all bits that arrive, of `drops` and `forwarded` one packet. Times are in
-seconds, windows and queues in packets; the packet in service is in the queue. `held` are the packets that the receiver holds
-because one before them is missing; `ipd` is the inter-packet delay, from the acknowledgement before to the last one that came
-back to the source. Streams count from 1. What never happens makes a claim deviate.
+the application can have, in order, of `throughput` all bits that arrive, of `drops` and `forwarded` one packet, of `resets` one
+baseRTT that FAST forgot. `flow.*.<events>` are the events of all flows. Times are in seconds, windows and queues in packets;
+the packet in service is in the queue. `held` are the packets that the receiver holds because one before them is missing; `ipd`
+is the inter-packet delay, from the acknowledgement before to the last one that came back to the source. Streams count from 1.
+What never happens makes a claim deviate.
 Below, S is a variable, E are events, t is a time.
 ";
 

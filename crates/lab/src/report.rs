@@ -58,6 +58,8 @@ pub struct FlowReport {
     pub one_way_delay_mean_s: Option<f64>,
     /// Congestion window at the end, in packets.
     pub window_final: Option<f64>,
+    /// How often FAST with the rule of rrfast-2017 forgot its baseRTT.
+    pub resets: Option<u64>,
 }
 
 /// One direction of a link.
@@ -72,6 +74,9 @@ pub struct LinkReport {
     /// Time average of the packets that wait, the one in service not among them.
     pub queue_packets_mean: f64,
 }
+
+/// In the place of an id: the sum over all.
+pub(crate) const ALL: &str = "*";
 
 type Gauge<T> = (&'static str, fn(&T) -> Option<f64>);
 
@@ -91,6 +96,7 @@ const FLOW_GAUGES: &[Gauge<FlowReport>] = &[
     ("rtt_mean_s", |flow| flow.rtt_mean_s),
     ("one_way_delay_mean_s", |flow| flow.one_way_delay_mean_s),
     ("window_final", |flow| flow.window_final),
+    ("resets", |flow| flow.resets.map(|resets| resets as f64)),
 ];
 
 const LINK_GAUGES: &[Gauge<LinkReport>] = &[
@@ -100,17 +106,24 @@ const LINK_GAUGES: &[Gauge<LinkReport>] = &[
 ];
 
 impl Report {
-    /// The value of `flow.<id>.<gauge>`, `link.<id>.<gauge>`, `events` or `simulated_seconds`.
+    /// The value of `flow.<id>.<gauge>`, `link.<id>.<gauge>`, `events` or `simulated_seconds`. With `*` for an id, the sum over
+    /// all that measure it.
     ///
     /// # Errors
     /// If there is no such gauge, or the transport does not measure it.
     pub fn gauge(&self, name: &str) -> Result<f64, String> {
         let flows: Vec<&str> = self.flows.iter().map(|flow| flow.id.as_str()).collect();
         let links: Vec<&str> = self.links.iter().map(|link| link.id.as_str()).collect();
+        fn value<T>(places: &[T], which: Which, gauge: fn(&T) -> Option<f64>) -> Option<f64> {
+            match which {
+                Which::One(index) => gauge(&places[index]),
+                Which::All => places.iter().filter_map(gauge).reduce(|sum, value| sum + value),
+            }
+        }
         let value = match Place::find(name, &flows, &links)? {
             Place::Run(gauge) => RUN_GAUGES[gauge].1(self),
-            Place::Flow(flow, gauge) => FLOW_GAUGES[gauge].1(&self.flows[flow]),
-            Place::Link(link, gauge) => LINK_GAUGES[gauge].1(&self.links[link]),
+            Place::Flow(flow, gauge) => value(&self.flows, flow, FLOW_GAUGES[gauge].1),
+            Place::Link(link, gauge) => value(&self.links, link, LINK_GAUGES[gauge].1),
         };
         value.ok_or_else(|| format!("`{name}` was not measured: the transport does not know it"))
     }
@@ -140,8 +153,14 @@ pub(crate) fn check_gauge(scenario: &Scenario, name: &str) -> Result<(), String>
 /// Where a gauge is found, by position.
 enum Place {
     Run(usize),
-    Flow(usize, usize),
-    Link(usize, usize),
+    Flow(Which, usize),
+    Link(Which, usize),
+}
+
+/// Of which flow or link.
+enum Which {
+    One(usize),
+    All,
 }
 
 impl Place {
@@ -153,13 +172,17 @@ impl Place {
             let missing = || format!("no {what} is called `{name}`; {}", suggestion(name, known.iter().copied()));
             known.iter().position(|other| *other == name).ok_or_else(missing)
         };
+        let which = |what: &str, id: &str, known: &[&str]| match id {
+            ALL => Ok(Which::All),
+            _ => position(what, id, known).map(Which::One),
+        };
         let parts = name.split_once('.').and_then(|(kind, rest)| Some((kind, rest.rsplit_once('.')?)));
         match parts {
             Some(("flow", (id, gauge))) => {
-                Ok(Self::Flow(position("flow", id, flows)?, position("gauge of a flow", gauge, &names(FLOW_GAUGES))?))
+                Ok(Self::Flow(which("flow", id, flows)?, position("gauge of a flow", gauge, &names(FLOW_GAUGES))?))
             }
             Some(("link", (id, gauge))) => {
-                Ok(Self::Link(position("link", id, links)?, position("gauge of a link", gauge, &names(LINK_GAUGES))?))
+                Ok(Self::Link(which("link", id, links)?, position("gauge of a link", gauge, &names(LINK_GAUGES))?))
             }
             Some(_) => Err(format!("`{name}` is no gauge; write flow.<id>.<gauge> or link.<id>.<gauge>")),
             None => position("measure or gauge of a run", name, &names(RUN_GAUGES)).map(Self::Run),

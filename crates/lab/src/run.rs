@@ -25,6 +25,12 @@ pub fn run_traced(scenario: &Scenario) -> (Report, Trace<'_>) {
     (report, Trace { simulation, scenario })
 }
 
+/// The same for what these series are made of.
+pub(crate) fn run_recorded<'a>(scenario: &'a Scenario, series: &[String]) -> (Report, Trace<'a>) {
+    let (report, simulation) = timed(build(scenario, Recording::Series(series)));
+    (report, Trace { simulation, scenario })
+}
+
 /// [`run_traced`], and writes every packet that enters a link to `out` as pcap-ng.
 ///
 /// # Errors
@@ -48,13 +54,14 @@ pub(crate) fn run_measured(scenario: &Scenario, experiment: &Experiment, wants_s
     if !wants_series {
         return Run { report: run(scenario), measures: BTreeMap::new() };
     }
-    let (report, trace) = run_traced(scenario);
-    let asking = experiment.measures().iter().filter(|(_, expression)| expression.asks_series());
+    let asking = || experiment.measures().iter().filter(|(_, expression)| expression.asks_series());
+    let series: Vec<String> = asking().flat_map(|(_, expression)| expression.series()).collect();
+    let (report, trace) = run_recorded(scenario, &series);
     let answer = |(name, expression): &(String, Expression)| {
         let value = &mut |name: &str, _: &[String]| report.gauge(name).map_err(ExpressionError);
         (name.clone(), expression.evaluate_run(value, &mut |name| trace.lookup(name)))
     };
-    Run { measures: asking.map(answer).collect(), report }
+    Run { measures: asking().map(answer).collect(), report }
 }
 
 impl Run {
@@ -72,7 +79,7 @@ impl Run {
     }
 }
 
-fn build(scenario: &Scenario, recording: Recording) -> Simulation<'_> {
+fn build<'a>(scenario: &'a Scenario, recording: Recording<'_>) -> Simulation<'a> {
     Simulation::build(scenario, recording).expect(CHECKED)
 }
 

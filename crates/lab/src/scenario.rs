@@ -16,7 +16,7 @@ use crate::document::Document;
 use crate::experiment::keys::FileKeys;
 use crate::expression::ExpressionError;
 use crate::report;
-use crate::series;
+use crate::series::{self, Kind};
 use crate::transport::Transport;
 
 /// A network and what happens in it.
@@ -27,6 +27,8 @@ pub struct Scenario {
     /// How long it runs.
     pub duration: SimSpan,
     pub(crate) clock: ClockKeys,
+    /// What happens within it is one point of a series.
+    pub(crate) resolution: SimSpan,
     /// Names of the nodes; [`NodeIndex`] counts in them.
     pub(crate) nodes: Vec<String>,
     /// Directions of links; a duplex link is two.
@@ -62,6 +64,8 @@ pub(crate) struct Flow {
     pub(crate) from: NodeIndex,
     pub(crate) to: NodeIndex,
     pub(crate) start: SimTime,
+    /// It starts up to so much later, by chance.
+    pub(crate) start_jitter: SimSpan,
     pub(crate) stop: Option<SimTime>,
     /// As it was written, for reports.
     pub(crate) transport_name: String,
@@ -117,11 +121,26 @@ impl Scenario {
     /// # Errors
     /// If not, with the nearest name.
     pub fn check_series(&self, name: &str) -> Result<(), ExpressionError> {
-        self.series_place(name).map(|_| ()).map_err(ExpressionError::new)
+        self.series_places(name).map(|_| ()).map_err(ExpressionError::new)
+    }
+
+    /// Whose series this is, by position: of `*`, of all, whose events are added up.
+    pub(crate) fn series_places(&self, name: &str) -> Result<Vec<(SeriesPlace, usize)>, String> {
+        let Some((place, variable)) = name.split_once(".*.") else {
+            return self.series_place(name).map(|one| vec![one]);
+        };
+        if series::kind(name) != Some(Kind::Events) {
+            return Err(format!("`{name}` would add up variables: `*` is for events, such as {place}.*.throughput"));
+        }
+        match place {
+            "flow" => Ok((0..self.flows.len()).map(|index| (SeriesPlace::Flow, index)).collect()),
+            "link" => Ok((0..self.links.len()).map(|index| (SeriesPlace::Link, index)).collect()),
+            _ => Err(format!("`{name}` is no series; write flow.*.{variable} or link.*.{variable}")),
+        }
     }
 
     /// Whose series this is, by position. That there is such a series is known: the name was parsed as one.
-    pub(crate) fn series_place(&self, name: &str) -> Result<(SeriesPlace, usize), String> {
+    fn series_place(&self, name: &str) -> Result<(SeriesPlace, usize), String> {
         let find = |what: &str, id: &str, known: Vec<&str>| {
             let missing = || format!("no {what} is called `{id}`; {}", suggestion(id, known.iter().copied()));
             known.iter().position(|other| *other == id).ok_or_else(missing)
@@ -138,7 +157,7 @@ impl Scenario {
         }
     }
 
-    /// Whether another seed gives another run: some packets are lost or sent by chance. What the seed does besides, the phases
+    /// Whether another seed gives another run: some packets are lost or sent, or flows start, by chance. What the seed does besides, the phases
     /// of ns-2's clocks, every paper leaves at ns-2's default.
     pub fn is_random(&self) -> bool {
         let is_open = |p: f64| 0.0 < p && p < 1.0;
@@ -148,7 +167,7 @@ impl Scenario {
             ErrorSpec::GilbertElliott(_) => true,
         };
         self.links.iter().any(|link| link.error.as_ref().is_some_and(loses) || matches!(link.queue, QueueSpec::Red(_)))
-            || self.flows.iter().any(|flow| flow.transport.is_random())
+            || self.flows.iter().any(|flow| flow.transport.is_random() || !flow.start_jitter.is_zero())
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::expression::Comparison;
 
 /// The series of a flow, in the order of the reference.
-pub(crate) const FLOW_SERIES: [(&str, Kind); 10] = [
+pub(crate) const FLOW_SERIES: [(&str, Kind); 11] = [
     ("window", Kind::Variable),
     ("ssthresh", Kind::Variable),
     ("rtt", Kind::Variable),
@@ -18,6 +18,7 @@ pub(crate) const FLOW_SERIES: [(&str, Kind); 10] = [
     ("held", Kind::Variable),
     ("goodput", Kind::Events),
     ("throughput", Kind::Events),
+    ("resets", Kind::Events),
 ];
 
 /// The series of a stream of a flow.
@@ -67,6 +68,13 @@ impl Series {
 
     pub(crate) fn events(points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self { kind: Kind::Events, points: points.into_iter().collect() }
+    }
+
+    /// The events of all of these, in the order of their times.
+    pub(crate) fn merged(all: impl IntoIterator<Item = Self>) -> Self {
+        let mut points: Vec<(f64, f64)> = all.into_iter().flat_map(|series| series.points).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Self { kind: Kind::Events, points }
     }
 
     /// Events in bins of `width` seconds, counted from time 0 to that of the bin that holds `end`: their size per second.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
-use anabranch_sim::{Direction, DropReason, FlowId, GaugeRow, Happening, Observer, PacketEvent};
+use anabranch_sim::{Direction, DropReason, FlowId, GaugeRow, Happening, Observer, PacketEvent, is_same_bin};
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
 /// What changes on a link.
@@ -14,7 +14,47 @@ pub(crate) struct LinkTrace {
     free_at: SimTime,
     /// What the queue has taken and has not come out: when it came, and its number and size.
     inside: VecDeque<(SimTime, i64, u32)>,
+    /// What nothing can be added to any more.
+    settled: Rows,
+    /// What comes after that, not in order.
     changes: Vec<(SimTime, Change)>,
+}
+
+/// Changes that wait to be settled: more would only take memory.
+const CHANGES_MAX: usize = 1 << 16;
+
+/// Rows in the order of their times.
+#[derive(Clone, Default)]
+struct Rows {
+    rows: Vec<LinkRow>,
+    /// Of several rows within one of these only the last is kept; zero keeps all.
+    resolution: SimSpan,
+}
+
+impl Rows {
+    /// Adds changes that all come after those before.
+    fn add(&mut self, mut changes: Vec<(SimTime, Change)>) {
+        changes.sort_by_key(|&(time, change)| (time, change));
+        for (time, change) in changes {
+            // What happens at one time is one row.
+            match self.rows.last_mut() {
+                Some(last) if last.time == time => {}
+                Some(last) if is_same_bin(last.time, time, self.resolution) => last.time = time,
+                last => {
+                    let row = LinkRow { time, ..last.copied().unwrap_or_default() };
+                    self.rows.push(row);
+                }
+            }
+            let row = self.rows.last_mut().expect("there is one");
+            match change {
+                Change::Departed => row.queue -= 1,
+                Change::Received => row.forwarded += 1,
+                Change::Enqueued => row.queue += 1,
+                Change::Discarded => (row.queue, row.dropped) = (row.queue - 1, row.dropped + 1),
+                Change::Dropped => row.dropped += 1,
+            }
+        }
+    }
 }
 
 /// At equal times, in this order: what comes before what goes, so that a queue is never shorter than nothing.
@@ -45,8 +85,18 @@ pub(crate) struct LinkRow {
 }
 
 impl LinkTrace {
-    pub(crate) fn new(rate: Rate, delay: SimSpan) -> Self {
-        Self { rate, delay, free_at: SimTime::ZERO, inside: VecDeque::new(), changes: Vec::new() }
+    /// A trace that keeps, of several changes within one `resolution`, the last.
+    pub(crate) fn new(rate: Rate, delay: SimSpan, resolution: SimSpan) -> Self {
+        let settled = Rows { rows: Vec::new(), resolution };
+        Self { rate, delay, free_at: SimTime::ZERO, inside: VecDeque::new(), settled, changes: Vec::new() }
+    }
+
+    /// Makes rows of the changes before `now`, less the delay of the link: a departure is known when the packet is received.
+    fn settle(&mut self, now: SimTime) {
+        let until = now.since(SimTime::ZERO).saturating_sub(self.delay);
+        let (old, new) = self.changes.iter().partition(|&&(time, _)| time.since(SimTime::ZERO) < until);
+        self.settled.add(old);
+        self.changes = new;
     }
 
     /// A row at each time until `end` at which something changed.
@@ -59,24 +109,9 @@ impl LinkTrace {
             changes.push((free_at, Change::Departed));
         }
         changes.retain(|&(time, _)| time <= end);
-        changes.sort_by_key(|&(time, change)| (time, change));
-        let mut rows: Vec<LinkRow> = Vec::new();
-        for (time, change) in changes {
-            let last = rows.last().copied().unwrap_or_default();
-            // What happens at one time is one row.
-            if rows.is_empty() || last.time != time {
-                rows.push(LinkRow { time, ..last });
-            }
-            let row = rows.last_mut().expect("one was pushed");
-            match change {
-                Change::Departed => row.queue -= 1,
-                Change::Received => row.forwarded += 1,
-                Change::Enqueued => row.queue += 1,
-                Change::Discarded => (row.queue, row.dropped) = (row.queue - 1, row.dropped + 1),
-                Change::Dropped => row.dropped += 1,
-            }
-        }
-        rows
+        let mut rows = self.settled.clone();
+        rows.add(changes);
+        rows.rows
     }
 
     /// Writes `time_s,queue_packets,dropped_packets,forwarded_packets`; the packet in service is in the queue, the other two
@@ -115,6 +150,9 @@ impl Observer for LinkTrace {
             Happening::Dropped(DropReason::NoRoute | DropReason::HopLimit) => return,
         };
         self.changes.push((event.time, change));
+        if self.changes.len() >= CHANGES_MAX {
+            self.settle(event.time);
+        }
     }
 }
 
@@ -125,12 +163,14 @@ pub(crate) struct ArrivalTrace {
     pub(crate) bits: Vec<(SimTime, u64)>,
     /// When something came back to its source: acknowledgements.
     pub(crate) answers: Vec<SimTime>,
+    /// Arrivals of bits within one of these are one; zero keeps them apart.
+    resolution: SimSpan,
 }
 
 impl ArrivalTrace {
     /// To observe the last links of both directions.
-    pub(crate) fn new(flow: FlowId) -> Self {
-        Self { flow, bits: Vec::new(), answers: Vec::new() }
+    pub(crate) fn new(flow: FlowId, resolution: SimSpan) -> Self {
+        Self { flow, bits: Vec::new(), answers: Vec::new(), resolution }
     }
 
     /// Times in seconds, and how long the answer before had come in then.
@@ -145,9 +185,16 @@ impl Observer for ArrivalTrace {
             return;
         }
         match event.direction {
-            Direction::Forward => self.bits.push((event.time, 8 * u64::from(event.size))),
+            Direction::Forward => add(&mut self.bits, self.resolution, event.time, 8 * u64::from(event.size)),
             Direction::Backward => self.answers.push(event.time),
         }
+    }
+}
+
+fn add(arrivals: &mut Vec<(SimTime, u64)>, resolution: SimSpan, time: SimTime, bits: u64) {
+    match arrivals.last_mut() {
+        Some((last, sum)) if is_same_bin(*last, time, resolution) => *sum += bits,
+        _ => arrivals.push((time, bits)),
     }
 }
 

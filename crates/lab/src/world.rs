@@ -2,6 +2,7 @@
 
 use std::io;
 
+use anabranch_ns2::config::Agent;
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_ns2::{MfastSink, Sender, SenderConfig, Sink, TICK};
 use anabranch_sim::traffic::{self, Cbr, OnOff};
@@ -19,13 +20,46 @@ use crate::trace::{ArrivalTrace, LinkRow, LinkTrace};
 use crate::transport::Transport;
 
 /// What to record beside the counters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Recording {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Recording<'a> {
     /// Nothing.
     Counters,
-    /// A row at each change of a flow's or a link's variables.
+    /// Every flow's and link's variables.
     Trace,
+    /// What these series are made of, by their names.
+    Series(&'a [String]),
 }
+
+/// Which flows' variables and arrivals and which links' variables are recorded, by position.
+struct Wanted {
+    flows: Vec<bool>,
+    arrivals: Vec<bool>,
+    links: Vec<bool>,
+}
+
+impl Wanted {
+    fn new(scenario: &Scenario, recording: Recording<'_>) -> Self {
+        let is_all = matches!(recording, Recording::Trace);
+        let (flows, links) = (vec![is_all; scenario.flows.len()], vec![is_all; scenario.links.len()]);
+        let mut wanted = Self { arrivals: flows.clone(), flows, links };
+        let Recording::Series(names) = recording else { return wanted };
+        for name in names {
+            // A name that is none is refused where it is looked up.
+            for (place, index) in scenario.series_places(name).unwrap_or_default() {
+                let is_of_arrivals = ARRIVAL_SERIES.iter().any(|series| name.ends_with(series));
+                match place {
+                    SeriesPlace::Flow | SeriesPlace::Stream(_) if is_of_arrivals => wanted.arrivals[index] = true,
+                    SeriesPlace::Flow | SeriesPlace::Stream(_) => wanted.flows[index] = true,
+                    SeriesPlace::Link => wanted.links[index] = true,
+                }
+            }
+        }
+        wanted
+    }
+}
+
+/// What is made of the packets that come to a flow's ends, and not of its source's variables.
+const ARRIVAL_SERIES: [&str; 4] = [".goodput", ".throughput", ".held", ".ipd"];
 
 /// A scenario in the simulator.
 pub(crate) struct Simulation<'a> {
@@ -33,8 +67,9 @@ pub(crate) struct Simulation<'a> {
     pub(crate) world: World,
     links: Vec<LinkId>,
     flows: Vec<Ends>,
-    traces: Vec<ObserverId<LinkTrace>>,
-    arrivals: Vec<ObserverId<ArrivalTrace>>,
+    /// By position, of those that are recorded.
+    traces: Vec<Option<ObserverId<LinkTrace>>>,
+    arrivals: Vec<Option<ObserverId<ArrivalTrace>>>,
     capture: Option<ObserverId<Capture<Output>>>,
 }
 
@@ -47,8 +82,9 @@ struct Parts<'a> {
     builder: Builder,
     links: Vec<LinkId>,
     flows: Vec<Ends>,
-    traces: Vec<ObserverId<LinkTrace>>,
-    arrivals: Vec<ObserverId<ArrivalTrace>>,
+    /// By position, of those that are recorded.
+    traces: Vec<Option<ObserverId<LinkTrace>>>,
+    arrivals: Vec<Option<ObserverId<ArrivalTrace>>>,
     capture: Option<ObserverId<Capture<Output>>>,
 }
 
@@ -67,6 +103,7 @@ struct Ends {
     source: HostId,
     sink: HostId,
     flow: FlowId,
+    start: SimTime,
 }
 
 impl<'a> Simulation<'a> {
@@ -74,7 +111,7 @@ impl<'a> Simulation<'a> {
     ///
     /// # Errors
     /// If the simulator has a limit that the scenario breaks.
-    pub(crate) fn build(scenario: &'a Scenario, recording: Recording) -> Result<Self, BuildError> {
+    pub(crate) fn build(scenario: &'a Scenario, recording: Recording<'_>) -> Result<Self, BuildError> {
         Self::assemble(scenario, recording)?.build()
     }
 
@@ -82,7 +119,7 @@ impl<'a> Simulation<'a> {
     ///
     /// # Errors
     /// If `out` cannot be written.
-    pub(crate) fn build_captured(scenario: &'a Scenario, recording: Recording, out: Output) -> io::Result<Self> {
+    pub(crate) fn build_captured(scenario: &'a Scenario, recording: Recording<'_>, out: Output) -> io::Result<Self> {
         let mut parts = Self::assemble(scenario, recording).expect(CHECKED);
         let names = parts.links.iter().copied().zip(scenario.links.iter().map(|link| link.id.as_str()));
         let capture = Capture::new(out, names)?;
@@ -90,7 +127,7 @@ impl<'a> Simulation<'a> {
         Ok(parts.build().expect(CHECKED))
     }
 
-    fn assemble(scenario: &'a Scenario, recording: Recording) -> Result<Parts<'a>, BuildError> {
+    fn assemble(scenario: &'a Scenario, recording: Recording<'_>) -> Result<Parts<'a>, BuildError> {
         let mut builder = Builder::new(scenario.seed);
         if scenario.clock == ClockKeys::Ns2 {
             builder.ns2_clock();
@@ -102,6 +139,7 @@ impl<'a> Simulation<'a> {
             let spec = link.error.iter().cloned().fold(spec, LinkSpec::error);
             links.push(builder.link(nodes[link.from], nodes[link.to], spec)?);
         }
+        let wanted = Wanted::new(scenario, recording);
         let mut phases = clock_phases(scenario);
         let mut flows = Vec::with_capacity(scenario.flows.len());
         for flow in &scenario.flows {
@@ -112,6 +150,8 @@ impl<'a> Simulation<'a> {
                     let source = Ns2Source::new(Sender::new(SenderConfig { clock_phase, ..**sender }));
                     let source = if streams.is_some() { source.with_stream_headers() } else { source };
                     let source = if *workload == Workload::Bulk { source } else { source.fed() };
+                    let (is_source_wanted, is_sink_wanted) = (wanted.flows[flows.len()], wanted.arrivals[flows.len()]);
+                    let source = if is_source_wanted { source.traced_every(scenario.resolution) } else { source };
                     let sink = match *streams {
                         None => Ns2Sink::new(Sink::new(*sink)),
                         // The window that a receiver advertises is the room in its buffer. It is a whole number of packets.
@@ -119,10 +159,8 @@ impl<'a> Simulation<'a> {
                             Ns2Sink::mfast(MfastSink::new(Sink::new(*sink), streams, sender.window as u32))
                         }
                     };
-                    match recording {
-                        Recording::Counters => (builder.host(from, source)?, builder.host(to, sink)?),
-                        Recording::Trace => (builder.host(from, source.traced())?, builder.host(to, sink.traced())?),
-                    }
+                    let sink = if is_sink_wanted { sink.traced_every(scenario.resolution) } else { sink };
+                    (builder.host(from, source)?, builder.host(to, sink)?)
                 }
                 Transport::Cbr(cbr) => (builder.host(from, cbr.clone())?, builder.host(to, traffic::Sink::default())?),
                 Transport::OnOff(parameters) => {
@@ -131,35 +169,33 @@ impl<'a> Simulation<'a> {
                     (builder.host(from, source)?, builder.host(to, traffic::Sink::default())?)
                 }
             };
-            flows.push(Ends { source, sink, flow: builder.flow(source, sink)? });
+            let start = start(flow, &builder);
+            flows.push(Ends { source, sink, flow: builder.flow(source, sink)?, start });
         }
         for (flow, ends) in scenario.flows.iter().zip(&flows) {
             match flow.transport {
                 Transport::Ns2 { workload: Workload::Bulk, .. } | Transport::Cbr(_) | Transport::OnOff(_) => {
-                    builder.start(flow.start, ends.source)?;
+                    builder.start(ends.start, ends.source)?;
                 }
                 Transport::Ns2 { workload, .. } => {
-                    builder.workload(&flow.id, flow.start, (ends.source, Port::FIRST), workload)?;
+                    builder.workload(&flow.id, ends.start, (ends.source, Port::FIRST), workload)?;
                 }
             }
             if let Some(stop) = flow.stop {
                 builder.stop(stop, ends.source)?;
             }
         }
-        let mut traces = Vec::new();
-        if recording == Recording::Trace {
-            for (link, &id) in scenario.links.iter().zip(&links) {
-                traces.push(builder.observe(&[id], LinkTrace::new(link.rate, link.delay))?);
-            }
+        let mut traces = Vec::with_capacity(links.len());
+        for ((link, &id), is_wanted) in scenario.links.iter().zip(&links).zip(wanted.links) {
+            let trace = is_wanted.then(|| LinkTrace::new(link.rate, link.delay, scenario.resolution));
+            traces.push(trace.map(|trace| builder.observe(&[id], trace)).transpose()?);
         }
-        let mut arrivals = Vec::new();
-        if recording == Recording::Trace {
-            for (flow, ends) in scenario.flows.iter().zip(&flows) {
-                let last =
-                    scenario.links.iter().zip(&links).filter(|(link, _)| [flow.from, flow.to].contains(&link.to));
-                let last: Vec<LinkId> = last.map(|(_, &id)| id).collect();
-                arrivals.push(builder.observe(&last, ArrivalTrace::new(ends.flow))?);
-            }
+        let mut arrivals = Vec::with_capacity(flows.len());
+        for ((flow, ends), is_wanted) in scenario.flows.iter().zip(&flows).zip(wanted.arrivals) {
+            let last = scenario.links.iter().zip(&links).filter(|(link, _)| [flow.from, flow.to].contains(&link.to));
+            let last: Vec<LinkId> = last.map(|(_, &id)| id).collect();
+            let trace = is_wanted.then(|| ArrivalTrace::new(ends.flow, scenario.resolution));
+            arrivals.push(trace.map(|trace| builder.observe(&last, trace)).transpose()?);
         }
         for route in &scenario.routes {
             let to = builder.address(nodes[route.to])?;
@@ -211,8 +247,8 @@ impl<'a> Simulation<'a> {
 
     /// The trace of each link.
     pub(crate) fn link_traces(&self) -> impl Iterator<Item = (&str, &LinkTrace)> {
-        let traces = self.traces.iter().map(|&id| self.world.observer(id));
-        self.scenario.links.iter().map(|link| link.id.as_str()).zip(traces)
+        let traces = self.traces.iter().map(|&id| id.map(|id| self.world.observer(id)));
+        self.scenario.links.iter().zip(traces).filter_map(|(link, trace)| Some((link.id.as_str(), trace?)))
     }
 
     /// The series called `flow.<id>.<series>` or `link.<id>.<series>` of a traced run.
@@ -220,13 +256,22 @@ impl<'a> Simulation<'a> {
     /// # Errors
     /// If the flow's transport does not know it.
     pub(crate) fn series(&self, name: &str) -> Result<Series, String> {
-        let (place, index) = self.scenario.series_place(name)?;
         let variable = name.rsplit_once('.').map_or(name, |(_, variable)| variable);
+        match self.scenario.series_places(name)?[..] {
+            [(place, index)] => self.series_of(name, place, index, variable),
+            // Who does not know it has none of these events.
+            ref all => Ok(Series::merged(
+                all.iter().filter_map(|&(place, index)| self.series_of(name, place, index, variable).ok()),
+            )),
+        }
+    }
+
+    fn series_of(&self, name: &str, place: SeriesPlace, index: usize, variable: &str) -> Result<Series, String> {
+        let unknown = || format!("`{name}` was not measured: the transport does not know it");
         match (place, variable) {
             (SeriesPlace::Flow, _) => {
                 let series = self.flow_series(index, variable);
-                let measured = series.filter(|series| series.kind == Kind::Events || !series.points.is_empty());
-                measured.ok_or_else(|| format!("`{name}` was not measured: the transport does not know it"))
+                series.filter(|series| series.kind == Kind::Events || !series.points.is_empty()).ok_or_else(unknown)
             }
             (SeriesPlace::Stream(stream), _) => {
                 let rows = self.deliveries(index).filter(|_| self.scenario.flows[index].transport.has_stream(stream));
@@ -234,32 +279,29 @@ impl<'a> Simulation<'a> {
                 Ok(self.released(index, rows.iter().filter(|row| row.stream == stream)))
             }
             (SeriesPlace::Link, _) => {
-                let rows = self.world.observer(self.traces[index]).rows(self.end());
+                let rows = self.world.observer(self.traces[index].ok_or_else(unknown)?).rows(self.end());
                 if variable == "queue" {
                     let points = rows.iter().map(|row| (row.time.as_secs_f64(), row.queue as f64));
                     return Ok(Series::variable([(0.0, 0.0)].into_iter().chain(points)));
                 }
                 let count = |row: &LinkRow| if variable == "drops" { row.dropped } else { row.forwarded };
-                let before = [0].into_iter().chain(rows.iter().map(count));
-                let events = rows
-                    .iter()
-                    .zip(before)
-                    .flat_map(|(row, before)| (before..count(row)).map(|_| (row.time.as_secs_f64(), 1.0)));
-                Ok(Series::events(events))
+                Ok(Series::events(increments(rows.iter().map(|row| (row.time, count(row))))))
             }
         }
     }
 
     /// A series of a flow; nothing if its transport does not know it.
     fn flow_series(&self, index: usize, variable: &str) -> Option<Series> {
-        let arrivals = self.world.observer(self.arrivals[index]);
+        let arrivals = || self.arrivals[index].map(|id| self.world.observer(id));
         match (variable, self.deliveries(index)) {
             ("goodput", Some(rows)) => return Some(self.released(index, rows.iter())),
             // What only fills links has no order.
             ("goodput", None) | ("throughput", _) => {
-                return Some(Series::events(arrivals.bits.iter().map(|&(at, bits)| (at.as_secs_f64(), bits as f64))));
+                return Some(Series::events(
+                    arrivals()?.bits.iter().map(|&(at, bits)| (at.as_secs_f64(), bits as f64)),
+                ));
             }
-            ("ipd", _) => return Some(Series::variable(arrivals.answer_delays())),
+            ("ipd", _) => return Some(Series::variable(arrivals()?.answer_delays())),
             ("held", rows) => {
                 let rows = rows?.iter().map(|row| (row.time.as_secs_f64(), f64::from(row.held)));
                 return Some(Series::variable([(0.0, 0.0)].into_iter().chain(rows)));
@@ -267,6 +309,9 @@ impl<'a> Simulation<'a> {
             _ => {}
         }
         let rows = self.world.host::<Ns2Source>(self.flows[index].source)?.rows()?;
+        if variable == "resets" {
+            return Some(Series::events(increments(rows.iter().map(|row| (row.time, row.gauges.reroutes)))));
+        }
         let points = rows.iter().filter_map(|row| {
             let gauges = &row.gauges;
             let value = match variable {
@@ -296,7 +341,7 @@ impl<'a> Simulation<'a> {
 
     fn flow(&self, flow: &Flow, ends: &Ends) -> FlowReport {
         let until = flow.stop.unwrap_or(SimTime::NEVER).min(self.end());
-        let active = until.since(flow.start);
+        let active = until.since(ends.start);
         let dropped = |&link: &LinkId| {
             let counts = self.world.link_leg(link, ends.flow, Direction::Forward);
             counts.errors + counts.drops
@@ -318,6 +363,7 @@ impl<'a> Simulation<'a> {
             rtt_mean_s: None,
             one_way_delay_mean_s: None,
             window_final: None,
+            resets: None,
         };
         if let (Some(source), Some(sink)) =
             (self.world.host::<Ns2Source>(ends.source), self.world.host::<Ns2Sink>(ends.sink))
@@ -337,6 +383,7 @@ impl<'a> Simulation<'a> {
             report.rtt_mean_s = mean(counters.rtt_sum, counters.rtt_samples);
             report.one_way_delay_mean_s = mean(received.delay_sum, received.unique_packets);
             report.window_final = Some(sender.gauges().window);
+            report.resets = matches!(sender.config().agent, Agent::Fast(_)).then(|| sender.reroutes());
         }
         if let Some(sink) = self.world.host::<traffic::Sink>(ends.sink) {
             let cbr = self.world.host::<Cbr>(ends.source).map(Cbr::sent);
@@ -357,6 +404,27 @@ impl<'a> Simulation<'a> {
             forwarded_packets: report.delivered,
             dropped_packets: report.counts.errors + report.counts.drops,
             queue_packets_mean: self.world.queue_area(link).mean_since(QueueArea::START),
+        }
+    }
+}
+
+/// An event of size 1 for each step of a count from 0 on.
+fn increments(counts: impl Iterator<Item = (SimTime, u64)>) -> impl Iterator<Item = (f64, f64)> {
+    let mut before = 0;
+    counts.flat_map(move |(time, count)| {
+        let steps = before..count;
+        before = count;
+        steps.map(move |_| (time.as_secs_f64(), 1.0))
+    })
+}
+
+/// When a flow starts. One that has no choice draws nothing.
+fn start(flow: &Flow, builder: &Builder) -> SimTime {
+    match flow.start_jitter.is_zero() {
+        true => flow.start,
+        false => {
+            let share = builder.stream(&format!("flow.{}.start", flow.id)).uniform();
+            flow.start.saturating_add(SimSpan::from_secs_f64(share * flow.start_jitter.as_secs_f64()))
         }
     }
 }

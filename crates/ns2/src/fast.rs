@@ -246,7 +246,7 @@ impl Fast {
                 core.window = target;
             }
             if let BaseRtt::Reroute(rule, _) = &self.options.base {
-                self.reroute.on_decrease(now, before, core.window, rtt, rule);
+                self.reroute.on_update(now, before, target, rtt, rule);
             }
             self.updated = now;
         } else if rtts.base >= BASE_TO_SPREAD {

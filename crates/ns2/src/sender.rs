@@ -70,6 +70,8 @@ pub struct Gauges {
     pub rtt_base: Option<SimSpan>,
     /// Packets sent and not yet acknowledged, cumulatively.
     pub in_flight: i32,
+    /// As [`Sender::reroutes`].
+    pub reroutes: u64,
 }
 
 impl Sender {
@@ -205,6 +207,7 @@ impl Sender {
             rtt_smoothed,
             rtt_base,
             in_flight: core.in_flight(),
+            reroutes: self.reroutes(),
         }
     }
 

@@ -87,6 +87,7 @@ pub use packet::{Body, Raw};
 pub use pcap::Capture;
 pub use probe::{
     Direction, DropRecord, Drops, Happening, Observer, ObserverId, PacketEvent, QueueArea, QueueSamples, Throughput,
+    is_same_bin,
 };
 pub use queue::{CoDelParameters, QueueSpec, RedParameters, RedWeight, Unit};
 pub use rng::{Stream, Substreams};

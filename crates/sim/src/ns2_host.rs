@@ -1,10 +1,11 @@
 //! ns-2's agents as hosts.
 
 use anabranch_ns2::{Gauges, MfastSink, Packet, STREAM_HEADER, Sender, Sink};
-use anabranch_units::SimTime;
+use anabranch_units::{SimSpan, SimTime};
 
 use crate::host::{Arrival, Host, Input, Transmit};
 use crate::packet::Body;
+use crate::probe::is_same_bin;
 
 /// A sender of ns-2. Told to start it has data for ever, unless it is fed by offers.
 #[derive(Clone, Debug)]
@@ -13,6 +14,8 @@ pub struct Ns2Source {
     payload: u32,
     supply: Supply,
     rows: Option<Vec<GaugeRow>>,
+    /// Of several rows within one of these only the last is kept; zero keeps all.
+    resolution: SimSpan,
 }
 
 /// Where a source has its data from.
@@ -38,6 +41,8 @@ pub struct GaugeRow {
 pub struct Ns2Sink {
     receiver: Receiver,
     rows: Option<Vec<DeliveryRow>>,
+    /// Deliveries to one stream within one of these are one; zero keeps them apart.
+    resolution: SimSpan,
 }
 
 #[derive(Clone, Debug)]
@@ -63,7 +68,7 @@ impl Ns2Source {
     /// A source that has not started.
     pub fn new(sender: Sender) -> Self {
         let payload = sender.config().payload;
-        Self { sender, payload, supply: Supply::Endless, rows: None }
+        Self { sender, payload, supply: Supply::Endless, rows: None, resolution: SimSpan::ZERO }
     }
 
     /// The same, with no data but what it is offered.
@@ -81,7 +86,14 @@ impl Ns2Source {
     /// The same, remembering its variables at each change.
     #[must_use]
     pub fn traced(self) -> Self {
-        Self { rows: Some(Vec::new()), ..self }
+        self.traced_every(SimSpan::ZERO)
+    }
+
+    /// The same, remembering of several changes within one `resolution`, counted from the start of time, only the last: a long
+    /// run of many packets has millions.
+    #[must_use]
+    pub fn traced_every(self, resolution: SimSpan) -> Self {
+        Self { rows: Some(Vec::new()), resolution, ..self }
     }
 
     /// The agent.
@@ -98,18 +110,24 @@ impl Ns2Source {
 impl Ns2Sink {
     /// A sink that has received nothing.
     pub fn new(sink: Sink) -> Self {
-        Self { receiver: Receiver::Plain(sink), rows: None }
+        Self { receiver: Receiver::Plain(sink), rows: None, resolution: SimSpan::ZERO }
     }
 
     /// A receiver with streams that has received nothing.
     pub fn mfast(sink: MfastSink) -> Self {
-        Self { receiver: Receiver::Mfast(sink), rows: None }
+        Self { receiver: Receiver::Mfast(sink), rows: None, resolution: SimSpan::ZERO }
     }
 
     /// The same, remembering what the application can have when.
     #[must_use]
     pub fn traced(self) -> Self {
-        Self { rows: Some(Vec::new()), ..self }
+        self.traced_every(SimSpan::ZERO)
+    }
+
+    /// The same, remembering what one stream gets within one `resolution`, counted from the start of time, as one.
+    #[must_use]
+    pub fn traced_every(self, resolution: SimSpan) -> Self {
+        Self { rows: Some(Vec::new()), resolution, ..self }
     }
 
     /// The agent, below the streams if there are any.
@@ -193,8 +211,11 @@ impl Host for Ns2Source {
         // Everything that an event changes has changed when there is nothing more to send.
         if let (None, Some(rows)) = (packet, &mut self.rows) {
             let gauges = self.sender.gauges();
-            if rows.last().is_none_or(|last| last.gauges != gauges) {
-                rows.push(GaugeRow { time: now, gauges });
+            let row = GaugeRow { time: now, gauges };
+            match rows.last_mut() {
+                Some(last) if last.gauges == gauges => {}
+                Some(last) if is_same_bin(last.time, now, self.resolution) => *last = row,
+                _ => rows.push(row),
             }
         }
         packet.map(Transmit::from)
@@ -213,8 +234,15 @@ impl Host for Ns2Sink {
             (None, Receiver::Mfast(mfast)) => mfast.handle(now, packet),
             (Some(rows), receiver) => {
                 let row = receiver.handle_traced(now, packet);
-                let held = rows.last().map_or(0, |last| last.held);
-                rows.extend((row.packets > 0 || row.held != held).then_some(row));
+                match rows.last_mut() {
+                    Some(last) if last.stream == row.stream && is_same_bin(last.time, now, self.resolution) => {
+                        *last = DeliveryRow { packets: last.packets + row.packets, ..row };
+                    }
+                    last => {
+                        let held = last.map_or(0, |last| last.held);
+                        rows.extend((row.packets > 0 || row.held != held).then_some(row));
+                    }
+                }
             }
         }
     }

@@ -165,6 +165,11 @@ impl Observer for Throughput {
     }
 }
 
+/// Whether two times lie in the same bin of this width, counted from the start of time. Bins of no width hold nothing.
+pub fn is_same_bin(one: SimTime, other: SimTime, width: SimSpan) -> bool {
+    !width.is_zero() && one.ticks() / width.ticks() == other.ticks() / width.ticks()
+}
+
 /// How much waiting a queue has seen until a time. Two of them give the mean length between their times, exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueArea {

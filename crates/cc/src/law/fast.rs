@@ -152,10 +152,11 @@ impl Fast {
         }
         let mut window = self.window;
         if schedule.is_due(now, self.rules.update_period, rounds) && goal.is_missed(old, base, average) {
-            window = self.steps.turn_to(window, goal.target(window, old, base, average), growth);
+            let target = goal.target(window, old, base, average);
+            window = self.steps.turn_to(window, target, growth);
             schedule.on_update(now);
             if let Some(rule) = &self.rules.reroute {
-                self.reroute.on_decrease(now, self.window, window, rtt, rule);
+                self.reroute.on_update(now, self.window, target, rtt, rule);
             }
         }
         self.steps.on_ack(window, ack.newly_acked)

@@ -24,6 +24,10 @@ pub(crate) struct FileKeys {
     /// How time is added up; `exact` if absent.
     #[serde(default)]
     pub(crate) clock: ClockKeys,
+    /// How finely series are recorded: what happens within so much time is one point. All is recorded if absent, which is
+    /// much of a long run at a high rate.
+    #[serde(default)]
+    pub(crate) resolution: Text<SimSpan>,
     /// Links between nodes.
     #[serde(default)]
     pub(crate) link: Vec<LinkKeys>,

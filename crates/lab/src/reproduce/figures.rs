@@ -22,7 +22,10 @@ pub(super) type Drawings = Vec<Vec<Vec<Series>>>;
 
 /// Runs a variant and draws its curves.
 pub(super) fn draw(experiment: &Experiment, variant: &Variant, scenario: &Scenario) -> Drawings {
-    let (_, trace) = run::run_traced(scenario);
+    let shown = experiment.figures.iter().filter(|figure| figure.variants.iter().any(|(shown, _)| shown == variant));
+    let curves = shown.flat_map(|figure| &figure.panels).flat_map(|panel| &panel.curves);
+    let series: Vec<String> = curves.map(|curve| curve.of.clone()).collect();
+    let (_, trace) = run::run_recorded(scenario, &series);
     let curve = |figure: &FigurePlan, label: &str, curve: &Curve| {
         let name = match (curve.name.as_str(), label) {
             (name, "") => name.to_owned(),

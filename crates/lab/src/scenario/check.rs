@@ -49,8 +49,8 @@ pub(super) fn check(document: &Document, keys: &FileKeys) -> Result<Scenario, Di
     }
     routes.sort_by_key(|route| route.at);
     let Network { nodes, links } = network;
-    let scenario =
-        Scenario { seed: keys.seed, duration: keys.duration.0, clock: keys.clock, nodes, links, flows, routes };
+    let (duration, resolution) = (keys.duration.0, keys.resolution.0);
+    let scenario = Scenario { seed: keys.seed, duration, clock: keys.clock, resolution, nodes, links, flows, routes };
     match Simulation::build(&scenario, Recording::Counters) {
         Ok(_) => Ok(scenario),
         // Everything else was checked above: what is left are the simulator's limits.
@@ -133,11 +133,13 @@ impl Network {
         }
         let start = SimTime::ZERO.saturating_add(keys.start.0);
         let stop = keys.stop.map(|stop| SimTime::ZERO.saturating_add(stop.0));
-        if stop.is_some_and(|stop| stop <= start) {
+        let start_jitter = keys.start_jitter.0;
+        if stop.is_some_and(|stop| stop <= start.saturating_add(start_jitter)) {
             let fault = Fault::new(format!("flow `{id}` stops before it starts"));
             return Err((path.key("stop"), fault.remedy("make `stop` later than `start`")));
         }
-        Ok(Flow { id: id.clone(), from, to, start, stop, transport_name: keys.transport.clone(), law_name, transport })
+        let (id, transport_name) = (id.clone(), keys.transport.clone());
+        Ok(Flow { id, from, to, start, start_jitter, stop, transport_name, law_name, transport })
     }
 
     fn route(&self, keys: &RouteKeys, path: &Path) -> Checked<RouteChange> {

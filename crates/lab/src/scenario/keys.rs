@@ -11,6 +11,8 @@ use anabranch_units::{Bytes, ParseError, Rate, SimSpan};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
+use crate::document::COUNT_MAX as REPEATED_MAX;
+
 /// A link joins two nodes; nodes exist by being named. It is duplex unless `duplex = false`: the way back has the same rate and
 /// delay, a drop-tail queue of 50 packets and no errors, unless `reverse` says otherwise. In reports the way back of the link
 /// `a` is `a.reverse`.
@@ -20,6 +22,10 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 pub(crate) struct LinkKeys {
     /// Its name: letters, digits, `-` and `_`.
     pub(crate) id: Name,
+    /// How many there are of it, if more than one: `#` in its names becomes 0, 1, and so on.
+    #[serde(default)]
+    #[expect(dead_code, reason = "elements are written out before they are read")]
+    pub(crate) count: Option<WrittenOut>,
     /// The node where it begins.
     pub(crate) from: Name,
     /// The node where it ends.
@@ -189,13 +195,20 @@ pub(crate) enum ErrorKeys {
 pub(crate) struct FlowKeys {
     /// Its name: letters, digits, `-` and `_`.
     pub(crate) id: Name,
+    /// How many there are of it, if more than one: `#` in its names becomes 0, 1, and so on.
+    #[serde(default)]
+    #[expect(dead_code, reason = "elements are written out before they are read")]
+    pub(crate) count: Option<WrittenOut>,
     /// The node that sends.
     pub(crate) from: Name,
     /// The node that receives.
     pub(crate) to: Name,
-    /// When it begins to send; at once if absent.
+    /// When it begins to send; at once if absent. With `count` it may be a list, of one time for each.
     #[serde(default)]
     pub(crate) start: Text<SimSpan>,
+    /// How much later it may begin: by a random time from 0 to this.
+    #[serde(default)]
+    pub(crate) start_jitter: Text<SimSpan>,
     /// When it stops sending; never if absent.
     #[serde(default)]
     pub(crate) stop: Option<Text<SimSpan>>,
@@ -289,6 +302,10 @@ pub(crate) enum WorkloadKeys {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "route")]
 pub(crate) struct RouteKeys {
+    /// How many there are of it, if more than one: `#` in its names becomes 0, 1, and so on.
+    #[serde(default)]
+    #[expect(dead_code, reason = "elements are written out before they are read")]
+    pub(crate) count: Option<WrittenOut>,
     /// From when on; from the start if absent.
     #[serde(default)]
     pub(crate) at: Text<SimSpan>,
@@ -298,6 +315,30 @@ pub(crate) struct RouteKeys {
     pub(crate) to: Name,
     /// The link that they leave by.
     pub(crate) via: Name,
+}
+
+/// A count, which stands in the file only: the element is written out before anything is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum WrittenOut {}
+
+impl<'de> Deserialize<'de> for WrittenOut {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Err(de::Error::custom("a `count` cannot be set from outside the file"))
+    }
+}
+
+impl JsonSchema for WrittenOut {
+    fn schema_name() -> Cow<'static, str> {
+        "count".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "format": "count", "minimum": 1, "maximum": REPEATED_MAX })
+    }
 }
 
 fn yes() -> bool {

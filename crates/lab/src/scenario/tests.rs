@@ -93,8 +93,8 @@ fn unknown_keys_name_the_nearest_known_one() {
     assert_refused(
         "window = 50",
         "colour = 50",
-        "chain.toml:17:1: unknown key `colour`; there are id, from, to, start, stop, transport, cc, packet, window, \
-         initial_window, min_rto, sink, workload, options, rate, on, off",
+        "chain.toml:17:1: unknown key `colour`; there are id, count, from, to, start, start_jitter, stop, transport, cc, \
+         packet, window, initial_window, min_rto, sink, workload, options, rate, on, off",
     );
     assert_refused("drop_tail", "droptail", "chain.toml:10:18: unknown kind `droptail`; did you mean `drop_tail`?");
     assert_refused(
@@ -456,4 +456,78 @@ fn no_link_is_faster_than_the_clock_can_tell() {
         &CHAIN.replacen("1.5Mbit/s", "2Tbit/s", 1),
         "chain.toml:8:8: no link sends 2000Gbit/s; use a rate up to 1Tbit/s",
     );
+}
+
+/// Three links and three flows, each written once.
+const REPEATED: &str = r#"
+duration = "10s"
+
+[[link]]
+id = "l#"
+count = 3
+from = "s#"
+to = "r"
+rate = "1Mbit/s"
+delay = "1ms"
+
+[[flow]]
+id = "f#"
+count = 3
+from = "s#"
+to = "r"
+transport = "ns2/sack"
+start = ["0s", "1s", "2.5s"]
+
+[[route]]
+count = 3
+at = "5s"
+node = "s#"
+to = "r"
+via = "l#"
+"#;
+
+#[test]
+fn a_count_writes_elements_out() {
+    let scenario = parse(REPEATED).unwrap();
+    assert_eq!(scenario.nodes, ["s0", "r", "s1", "s2"]);
+    let flows: Vec<_> = scenario.flows.iter().map(|flow| (flow.id.as_str(), flow.from, flow.start)).collect();
+    let at = |millis| SimTime::ZERO + SimSpan::from_millis(millis);
+    assert_eq!(flows, [("f0", 0, at(0)), ("f1", 2, at(1000)), ("f2", 3, at(2500))]);
+    assert_eq!(scenario.routes.len(), 3);
+    assert!(!scenario.is_random());
+}
+
+#[test]
+fn overrides_set_one_of_them_or_all() {
+    let window = |scenario: &Scenario, flow: usize| match &scenario.flows[flow].transport {
+        Transport::Ns2 { sender, .. } => sender.window,
+        _ => panic!("an agent of ns-2"),
+    };
+    let scenario = parse_set(REPEATED, &["flow.*.window=7", "flow.f1.window=9"]).unwrap();
+    let windows: Vec<String> = (0..3).map(|flow| window(&scenario, flow).to_string()).collect();
+    assert_eq!(windows, ["7", "9", "7"]);
+    assert_set_refused(
+        "flow.f0.count=2",
+        "chain.toml: --set flow.f0.count=2: a `count` cannot be set from outside the file",
+    );
+}
+
+#[test]
+fn a_count_must_be_one_and_fit_its_list() {
+    let with = |from: &str, to: &str| REPEATED.replacen(from, to, 1);
+    assert_text_refused(
+        &with("count = 3", "count = 0"),
+        "chain.toml:6:9: `count` says how many there are of this; use a whole number from 1 to 1000",
+    );
+    assert_text_refused(
+        &with("\"0s\", ", ""),
+        "chain.toml:18:9: 2 values of `start` for 3 elements; write one for each, or one for all",
+    );
+}
+
+/// Starts are spread by chance, so the scenario is random, and one flow's draw is its own.
+#[test]
+fn a_jitter_of_starts_is_random() {
+    assert!(parse_set(CHAIN, &["flow.f0.start_jitter=500ms"]).unwrap().is_random());
+    assert!(parse_set(CHAIN, &["flow.f0.start_jitter=2s", "flow.f0.stop=1s"]).is_err());
 }

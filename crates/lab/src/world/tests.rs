@@ -163,3 +163,53 @@ fn series_of_nothing_are_refused() {
     assert_eq!(message("link.b.reverse.queue"), "no link is called `b.reverse`; did you mean `a.reverse`?");
     assert!(scenario.check_series("link.a.reverse.queue").is_ok());
 }
+
+/// Within a second only the last change is kept; nothing is lost but the times.
+#[test]
+fn a_coarse_trace_counts_the_same() {
+    let traced = |overrides: &[&str]| {
+        let scenario = scenario(overrides).unwrap();
+        let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
+        simulation.run();
+        ["link.a.forwarded", "flow.f.throughput", "flow.f.window", "link.a.queue"].map(|name| {
+            let series = simulation.series(name).unwrap();
+            (series.points.len(), series.points.iter().map(|point| point.1).sum::<f64>(), series.points.last().copied())
+        })
+    };
+    let (fine, coarse) = (traced(&[]), traced(&["resolution=1s"]));
+    assert!((fine[0].1 - coarse[0].1).abs() < 0.5 && (fine[1].1 - coarse[1].1).abs() < 0.5, "{fine:?} {coarse:?}");
+    assert!(coarse[1].0 <= 21 && coarse[2].0 <= 21 && coarse[3].0 <= 21, "{coarse:?}");
+    assert_eq!((fine[2].2, fine[3].2), (coarse[2].2, coarse[3].2));
+}
+
+/// What is recorded is what was asked for, and `*` adds up.
+#[test]
+fn series_are_recorded_on_request() {
+    let scenario = scenario(&[]).unwrap();
+    let asked = ["flow.*.throughput".to_owned(), "link.*.forwarded".to_owned()];
+    let mut simulation = Simulation::build(&scenario, Recording::Series(&asked)).unwrap();
+    simulation.run();
+    let report = simulation.report();
+    let both = simulation.series("link.*.forwarded").unwrap().points;
+    assert_eq!(both.len() as u64, report.links[0].forwarded_packets + report.links[1].forwarded_packets);
+    assert!(both.is_sorted_by_key(|point| point.0));
+    let forwarded = report.gauge("link.*.forwarded_packets").unwrap();
+    assert!((forwarded - both.len() as f64).abs() < 0.5, "{forwarded}");
+    assert!(simulation.series("flow.*.throughput").is_ok() && simulation.series("flow.f.window").is_err());
+    assert_eq!(
+        scenario.check_series("flow.*.window").unwrap_err().to_string(),
+        "`flow.*.window` would add up variables: `*` is for events, such as flow.*.throughput"
+    );
+}
+
+/// Starts lie within the jitter, and each flow's is its own.
+#[test]
+fn flows_start_at_random_within_their_jitter() {
+    let start = |seed: &str| {
+        let scenario = scenario(&["flow.f.start_jitter=500ms", seed]).unwrap();
+        Simulation::build(&scenario, Recording::Counters).unwrap().flows[0].start
+    };
+    let starts = ["seed=1", "seed=2", "seed=1"].map(start);
+    assert!(starts[0] == starts[2] && starts[0] != starts[1], "{starts:?}");
+    assert!(starts.iter().all(|start| start.since(SimTime::ZERO) < SimSpan::from_millis(500)), "{starts:?}");
+}

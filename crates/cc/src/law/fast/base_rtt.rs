@@ -34,16 +34,18 @@ pub struct Rule {
     pub futile_needed: u32,
 }
 
-/// Which decreases count, by their least size as a share of the window.
+/// Which decreases count. A size is a share of the window before the first step of the law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Decrease {
-    /// One step of the law. Smaller ones are not watched.
-    Step {
-        /// Zero for any.
+    /// Any.
+    Any,
+    /// All steps from the first one to the end of the wait. If they come to less, the watch says nothing.
+    Total {
+        /// More than zero.
         least: f64,
     },
-    /// All steps from the first one to the end of the watch. If they come to less, the watch says nothing.
-    Total {
+    /// The same, but the watch goes on until they come to so much. An increase ends it.
+    Reached {
         /// More than zero.
         least: f64,
     },
@@ -75,15 +77,15 @@ impl Rule {
     /// The RTT does not come near baseRTT.
     pub const NOT_NEAR: Self = Self {
         relief: Relief::Near { most: 1.5 },
-        decrease: Decrease::Step { least: 0.0 },
+        decrease: Decrease::Any,
         wait: 2.0,
         futile_needed: 1,
     };
 
-    /// Two decreases of a tenth, and the RTT does not fall by a fiftieth.
+    /// The window falls by a tenth, and the RTT does not fall by a fiftieth: twice.
     pub const NO_FALL: Self = Self {
         relief: Relief::Fall { below: 0.98 },
-        decrease: Decrease::Step { least: 0.1 },
+        decrease: Decrease::Reached { least: 0.1 },
         wait: 2.0,
         futile_needed: 2,
     };
@@ -101,7 +103,7 @@ impl Rule {
     /// Any decrease, and the RTT does not fall.
     pub const LITERAL: Self = Self {
         relief: Relief::Fall { below: 1.0 },
-        decrease: Decrease::Step { least: 0.0 },
+        decrease: Decrease::Any,
         wait: 2.0,
         futile_needed: 1,
     };
@@ -145,18 +147,14 @@ impl Reroute {
         Self { watch: None, futile: 0 }
     }
 
-    /// The law took the window from `from` to `to` segments at `now`, at an RTT of `rtt` seconds. While a
+    /// The law moves the window from `from` to `to` segments at `now`, at an RTT of `rtt` seconds. While a
     /// decrease is watched others do not begin a new watch: a series of them would never end.
-    pub fn on_decrease(&mut self, now: f64, from: f64, to: f64, rtt: f64, rule: &Rule) {
-        if let Some(watch) = &mut self.watch {
+    pub fn on_update(&mut self, now: f64, from: f64, to: f64, rtt: f64, rule: &Rule) {
+        if to > from && matches!(rule.decrease, Decrease::Reached { .. }) {
+            self.watch = None;
+        } else if let Some(watch) = &mut self.watch {
             watch.to = watch.to.min(to);
-            return;
-        }
-        let is_watched = match rule.decrease {
-            Decrease::Step { least } => from - to >= least * from,
-            Decrease::Total { .. } => true,
-        };
-        if is_watched && to < from {
+        } else if to < from {
             self.watch = Some(Watch { until: now + rule.wait * rtt, from, to, rtt, rtt_least: f64::INFINITY });
         }
     }
@@ -166,16 +164,18 @@ impl Reroute {
     pub fn on_rtt(&mut self, now: f64, rtt: f64, base: f64, rule: &Rule) -> Route {
         let Some(watch) = &mut self.watch else { return Route::Same };
         watch.rtt_least = watch.rtt_least.min(rtt);
-        if now < watch.until {
-            return Route::Same;
+        let is_small = |least| watch.from - watch.to < least * watch.from;
+        match rule.decrease {
+            _ if now < watch.until => return Route::Same,
+            Decrease::Reached { least } if is_small(least) => return Route::Same,
+            Decrease::Total { least } if is_small(least) => {
+                self.watch = None;
+                return Route::Same;
+            }
+            Decrease::Any | Decrease::Total { .. } | Decrease::Reached { .. } => {}
         }
         let watch = *watch;
         self.watch = None;
-        if let Decrease::Total { least } = rule.decrease
-            && watch.from - watch.to < least * watch.from
-        {
-            return Route::Same;
-        }
         let falls = |below| watch.rtt_least < below * watch.rtt;
         let is_near = |most| watch.rtt_least <= most * base;
         let is_relieved = match rule.relief {

@@ -119,7 +119,7 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
         ),
         number(
             "reroute_decrease",
-            "no_fall, both: least decrease that is watched, as a share of the window",
+            "no_fall, both: least decrease that counts, as a share of the window",
             "",
             0.1,
             0.0,
@@ -331,7 +331,7 @@ fn reroute(settings: &Settings) -> base_rtt::Rule {
         "not_near" => base_rtt::Rule { relief: Relief::Near { most }, ..base_rtt::Rule::NOT_NEAR },
         "no_fall" => base_rtt::Rule {
             relief: Relief::Fall { below },
-            decrease: Decrease::Step { least },
+            decrease: Decrease::Reached { least },
             futile_needed,
             ..base_rtt::Rule::NO_FALL
         },

@@ -3,7 +3,7 @@ use super::*;
 /// A path of 125 ms on which the law shrinks the window at time 0 from 20 to `to` at `rtt` seconds; then samples of
 /// `rtt_after` seconds arrive every 10 ms until one decides. Returns what it says.
 fn after_decrease(reroute: &mut Reroute, rule: &Rule, to: f64, rtt: f64, rtt_after: f64) -> Route {
-    reroute.on_decrease(0.0, 20.0, to, rtt, rule);
+    reroute.on_update(0.0, 20.0, to, rtt, rule);
     for centi in 1..1000 {
         let now = f64::from(centi) * 0.01;
         if reroute.on_rtt(now, rtt_after, 0.125, rule) == Route::Longer {
@@ -55,8 +55,8 @@ fn thresholds_are_exact() {
 fn both_asks_for_a_tenth_in_all() {
     for (to, rtt_after, route) in [(18.0, 0.15, Route::Same), (18.0, 0.16, Route::Longer), (18.1, 0.16, Route::Same)] {
         let mut reroute = Reroute::new();
-        reroute.on_decrease(0.0, 20.0, 19.0, 0.16, &Rule::BOTH);
-        reroute.on_decrease(0.1, 19.0, to, 0.16, &Rule::BOTH);
+        reroute.on_update(0.0, 20.0, 19.0, 0.16, &Rule::BOTH);
+        reroute.on_update(0.1, 19.0, to, 0.16, &Rule::BOTH);
         let last = reroute.on_rtt(0.33, rtt_after, 0.06, &Rule::BOTH);
         assert_eq!(last, route, "to {to}, then {rtt_after} s");
     }
@@ -66,9 +66,24 @@ fn both_asks_for_a_tenth_in_all() {
 #[test]
 fn one_low_sample_is_relief() {
     let mut reroute = Reroute::new();
-    reroute.on_decrease(0.0, 20.0, 15.0, 0.3, &Rule::NOT_NEAR);
+    reroute.on_update(0.0, 20.0, 15.0, 0.3, &Rule::NOT_NEAR);
     for (now, rtt) in [(0.1, 0.3), (0.5, 0.13), (0.61, 0.3)] {
         assert_eq!(reroute.on_rtt(now, rtt, 0.125, &Rule::NOT_NEAR), Route::Same);
+    }
+}
+
+/// Steps of 4 % each: the third one makes a tenth, long after the wait; a step up in between begins a new count.
+#[test]
+fn a_tenth_may_take_its_time() {
+    for (third, route) in [(17.69, Route::Longer), (18.1, Route::Same), (18.5, Route::Same)] {
+        let rule = Rule { futile_needed: 1, ..Rule::NO_FALL };
+        let mut reroute = Reroute::new();
+        let steps = [(0.0, 20.0, 19.2), (2.0, 19.2, 18.43), (4.0, 18.43, third)];
+        let routes = steps.map(|(now, from, to)| {
+            reroute.on_update(now, from, to, 0.376, &rule);
+            reroute.on_rtt(now + 1.0, 0.376, 0.125, &rule)
+        });
+        assert_eq!(routes, [Route::Same, Route::Same, route], "to {third}");
     }
 }
 
@@ -84,6 +99,6 @@ fn futile_decreases_must_follow_each_other() {
 #[test]
 fn silence_is_no_evidence() {
     let mut reroute = Reroute::new();
-    reroute.on_decrease(0.0, 20.0, 15.0, 0.376, &Rule::NOT_NEAR);
+    reroute.on_update(0.0, 20.0, 15.0, 0.376, &Rule::NOT_NEAR);
     assert_eq!(reroute.on_rtt(60.0, 0.13, 0.125, &Rule::NOT_NEAR), Route::Same);
 }

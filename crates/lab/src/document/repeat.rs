@@ -1,0 +1,76 @@
+//! Elements of a list that stand for several: `[[flow]]` with `count = 10` and `id = "f#"` is ten flows, `f0` to `f9`.
+//!
+//! They are written out when the file is read, so that overrides, checks and messages know nothing of it: `--set
+//! flow.f3.window=50` sets one of them, `flow.*.window=50` all.
+
+use std::sync::Arc;
+
+use super::{Node, Value};
+use crate::diagnostic::{Diagnostic, Fault, Place};
+
+/// The lists whose elements may have a count.
+const LISTS: [&str; 3] = ["link", "flow", "route"];
+
+/// The key that says how many.
+const COUNT: &str = "count";
+
+/// What becomes the number of an element, counted from 0.
+const NUMBER: char = '#';
+
+/// The key that may be a list, of one value for each.
+const EACH: &str = "start";
+
+/// More flows or links than this are no network that a person drew.
+pub(crate) const COUNT_MAX: i64 = 1000;
+
+/// Writes out all elements with a count.
+pub(super) fn write_out(root: &mut Node, file: &Arc<str>) -> Result<(), Diagnostic> {
+    let Value::Table(entries) = &mut root.value else { return Ok(()) };
+    for (_, list) in entries.iter_mut().filter(|(key, _)| LISTS.contains(&key.name.as_str())) {
+        let Value::Array(elements) = &mut list.value else { continue };
+        let mut all = Vec::with_capacity(elements.len());
+        for element in std::mem::take(elements) {
+            all.extend(repeated(element).map_err(|(place, fault)| fault.at(&place).in_file(file))?);
+        }
+        *elements = all;
+    }
+    Ok(())
+}
+
+fn repeated(mut element: Node) -> Result<Vec<Node>, (Place, Fault)> {
+    let Value::Table(entries) = &mut element.value else { return Ok(vec![element]) };
+    let Some(position) = entries.iter().position(|(key, _)| key.name == COUNT) else { return Ok(vec![element]) };
+    let (_, count) = entries.remove(position);
+    let Value::Integer(number @ 1..=COUNT_MAX) = count.value else {
+        let fault = Fault::new(format!("`{COUNT}` says how many there are of this"));
+        return Err((count.place, fault.remedy(format!("use a whole number from 1 to {COUNT_MAX}"))));
+    };
+    if let Some((_, node)) = entries.iter().find(|(key, _)| key.name == EACH)
+        && let Value::Array(values) = &node.value
+        && values.len() as i64 != number
+    {
+        let fault = Fault::new(format!("{} values of `{EACH}` for {number} elements", values.len()));
+        return Err((node.place.clone(), fault.remedy("write one for each, or one for all")));
+    }
+    let one = |index: i64| {
+        let mut one = element.clone();
+        if let Value::Table(entries) = &mut one.value
+            && let Some((_, node)) = entries.iter_mut().find(|(key, _)| key.name == EACH)
+            && let Value::Array(values) = &node.value
+        {
+            *node = values[index as usize].clone();
+        }
+        number_names(&mut one, &index.to_string());
+        one
+    };
+    Ok((0..number).map(one).collect())
+}
+
+fn number_names(node: &mut Node, number: &str) {
+    match &mut node.value {
+        Value::String(text) => *text = text.replace(NUMBER, number),
+        Value::Array(elements) => elements.iter_mut().for_each(|node| number_names(node, number)),
+        Value::Table(entries) => entries.iter_mut().for_each(|(_, node)| number_names(node, number)),
+        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => {}
+    }
+}
