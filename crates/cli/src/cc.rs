@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use anabranch_cc::registry::{self, Kind, Row};
+use anabranch_lab::transport;
 use serde_json::{Value, json};
 
 use crate::args::Cc;
@@ -75,9 +76,18 @@ fn shown(row: &Row) -> String {
     }
     let name = row.name;
     format!(
-        "{BOLD}{name}{BOLD:#}: {} {DIM}({}){DIM:#}\n\n{}\nIn a scenario: cc = {{ name = \"{name}\" }}\n",
+        "{BOLD}{name}{BOLD:#}: {} {DIM}({}){DIM:#}\n\n{}\n{}\n",
         row.summary,
         row.citation,
-        table.render("")
+        table.render(""),
+        usage(name)
     )
+}
+
+/// Who runs a law.
+fn usage(name: &str) -> String {
+    match transport::fast_laws().contains(&name) {
+        true => format!("In a scenario: transport = \"ns2/fast\", cc = {{ name = \"{name}\" }}; docs/reference/scenario.md says what it takes."),
+        false => "No transport of a scenario runs this object: the agents of ns-2 have their own, which share its arithmetic.".to_owned(),
+    }
 }

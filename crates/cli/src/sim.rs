@@ -16,18 +16,21 @@ use crate::terminal::{Align, BOLD, DIM, PLAIN, Progress, Table, number};
 
 pub(crate) fn run(args: &args::Run) -> Outcome {
     let document = files::read_document(&args.file, &args.overrides)?;
+    // What the file measures and claims is not run here, but a mistake in it is a mistake.
+    Experiment::parse(document.clone())?;
     let scenario = Scenario::parse(&document)?;
     let assertions = assertions(&args.asserts, &scenario)?;
     let folder = args.trace.as_deref().map(Folder::create).transpose()?;
     let capture = args.pcap.as_deref().map(Part::create).transpose()?;
     let asks_series = assertions.iter().any(Assertion::asks_series);
+    let is_traced = folder.is_some() || asks_series;
     let (report, trace) = match (&folder, capture) {
         (None, None) if !asks_series => (run::run(&scenario), None),
         (folder, capture) => {
             let (report, trace) = match capture {
                 None => run::run_traced(&scenario),
                 Some(part) => {
-                    let traced = part.writer().and_then(|out| run::run_captured(&scenario, out));
+                    let traced = part.writer().and_then(|out| run::run_captured(&scenario, is_traced, out));
                     part.finish(traced)?
                 }
             };

@@ -595,7 +595,7 @@ fn reports_are_written_for_people() {
 
 #[test]
 fn a_folder_that_cannot_be_written_is_usage_before_anything_runs() {
-    let folder = folder("unwritable");
+    let folder = folder("unwritable-report");
     fs::create_dir_all(folder.join("experiments/test-2000")).unwrap();
     fs::write(folder.join("experiments/test-2000/table1.toml"), experiment(1, "")).unwrap();
     fs::write(folder.join("reproduction"), "a file").unwrap();

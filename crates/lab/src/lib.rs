@@ -30,6 +30,6 @@ mod series;
 pub mod statistics;
 pub mod sweep;
 mod trace;
-mod transport;
+pub mod transport;
 pub mod verdict;
 mod world;

@@ -22,6 +22,8 @@ pub fn reference_markdown() -> String {
     let mut page = Page { definitions: schema["$defs"].as_object().cloned().unwrap_or_default(), text: String::new() };
     page.text.push_str(HEAD);
     page.text.push_str(&series());
+    page.text.push_str("\n## `cc`\n\nWhich laws a transport can have, and what can be set of them.\n\n");
+    page.text.push_str(&crate::transport::laws_markdown());
     page.section("The file", &schema);
     let mut next = 0;
     let mut order = Vec::new();

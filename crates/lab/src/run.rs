@@ -31,12 +31,18 @@ pub(crate) fn run_recorded<'a>(scenario: &'a Scenario, series: &[String]) -> (Re
     (report, Trace { simulation, scenario })
 }
 
-/// [`run_traced`], and writes every packet that enters a link to `out` as pcap-ng.
+/// Runs a scenario and writes every packet that enters a link to `out` as pcap-ng. With `is_traced` it records what happens,
+/// as [`run_traced`] does; a capture alone keeps nothing in memory.
 ///
 /// # Errors
 /// If `out` cannot be written. The run goes on to its end all the same.
-pub fn run_captured(scenario: &Scenario, out: Box<dyn Write + Send>) -> io::Result<(Report, Trace<'_>)> {
-    let (report, mut simulation) = timed(Simulation::build_captured(scenario, Recording::Trace, out)?);
+pub fn run_captured(
+    scenario: &Scenario,
+    is_traced: bool,
+    out: Box<dyn Write + Send>,
+) -> io::Result<(Report, Trace<'_>)> {
+    let recording = if is_traced { Recording::Trace } else { Recording::Counters };
+    let (report, mut simulation) = timed(Simulation::build_captured(scenario, recording, out)?);
     simulation.finish_capture()?;
     Ok((report, Trace { simulation, scenario }))
 }

@@ -60,7 +60,8 @@ pub struct Table {
 struct Row {
     labels: Vec<String>,
     gauge: String,
-    sample: Sample,
+    /// Of the runs in which it was measured; nothing if it was in none.
+    sample: Option<Sample>,
 }
 
 /// Runs the grid. `on_run` is told how many runs are done, of how many.
@@ -101,15 +102,18 @@ pub fn sweep(
 
 fn rows(experiment: &Experiment, point: &Variant, runs: &[Run]) -> Vec<Row> {
     let labels: Vec<String> = experiment.labels(point).into_iter().map(str::to_owned).collect();
-    let row = |gauge: String, values: Vec<f64>| Row { labels: labels.clone(), gauge, sample: Sample::new(values) };
-    let measures = experiment.measures().iter().map(|(name, _)| name.clone()).filter_map(|name| {
-        let values: Option<Vec<f64>> = runs.iter().map(|run| run.value(experiment, &name).ok()).collect();
-        values.map(|values| row(name.clone(), values))
+    let row = |gauge: String, values: Vec<f64>| {
+        let sample = (!values.is_empty()).then(|| Sample::new(values));
+        Row { labels: labels.clone(), gauge, sample }
+    };
+    let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+    let measures = experiment.measures().iter().map(|(name, _)| {
+        let values = runs.iter().filter_map(|run| run.value(experiment, name).ok().and_then(finite));
+        row(name.clone(), values.collect())
     });
-    let names = runs[0].report.gauges().into_iter().map(|(name, _)| name);
-    let gauges = names.filter_map(|name| {
-        let values: Result<Vec<f64>, _> = runs.iter().map(|run| run.report.gauge(&name)).collect();
-        values.ok().map(|values| row(name.clone(), values))
+    let gauges = runs[0].report.gauges().into_iter().map(|(name, _)| {
+        let values = runs.iter().filter_map(|run| run.report.gauge(&name).ok());
+        row(name.clone(), values.collect())
     });
     measures.chain(gauges).collect()
 }
@@ -120,8 +124,8 @@ impl Table {
         self.rows.len()
     }
 
-    /// Writes it as CSV: the axes, then `gauge,seeds,mean,sd,low,high`, where low and high are the 95 % confidence interval of
-    /// the mean.
+    /// Writes it as CSV: the axes, then `gauge,seeds,mean,sd,low,high`, where seeds are those in which it was measured, and low
+    /// and high the 95 % confidence interval of the mean. What is not known, as the spread of one value, is empty.
     ///
     /// # Errors
     /// If `out` cannot be written.
@@ -132,9 +136,16 @@ impl Table {
             for label in labels {
                 write!(out, "{},", quoted(label))?;
             }
-            let Interval { low, high } = sample.confidence();
-            let (count, mean, sd) = (sample.count(), sample.mean(), sample.sd());
-            writeln!(out, "{},{count},{mean},{sd},{low},{high}", quoted(gauge))?;
+            write!(out, "{},", quoted(gauge))?;
+            match sample {
+                None => writeln!(out, "0,,,,")?,
+                // One value tells nothing about others.
+                Some(sample) if sample.count() == 1 => writeln!(out, "1,{},,,", sample.mean())?,
+                Some(sample) => {
+                    let Interval { low, high } = sample.confidence();
+                    writeln!(out, "{},{},{},{low},{high}", sample.count(), sample.mean(), sample.sd())?;
+                }
+            }
         }
         Ok(())
     }
@@ -162,14 +173,20 @@ mod tests {
 
     #[test]
     fn a_table_is_csv() {
-        let row =
-            Row { labels: vec!["a,\"b\"".to_owned()], gauge: "m".to_owned(), sample: Sample::new(vec![1.0, 1.0]) };
-        let table = Table { axes: vec!["agent".to_owned()], rows: vec![row] };
+        let row = Row {
+            labels: vec!["a,\"b\"".to_owned()],
+            gauge: "m".to_owned(),
+            sample: Some(Sample::new(vec![1.0, 1.0])),
+        };
+        let unknown = Row { gauge: "n".to_owned(), sample: None, ..row.clone() };
+        let single = Row { gauge: "o".to_owned(), sample: Some(Sample::new(vec![3.0])), ..row.clone() };
+        let table = Table { axes: vec!["agent".to_owned()], rows: vec![row, unknown, single] };
         let mut csv = Vec::new();
         table.write_csv(&mut csv).unwrap();
         assert_eq!(
             String::from_utf8(csv).unwrap(),
-            "agent,gauge,seeds,mean,sd,low,high\n\"a,\"\"b\"\"\",m,2,1,0,1,1\n"
+            "agent,gauge,seeds,mean,sd,low,high\n\"a,\"\"b\"\"\",m,2,1,0,1,1\n\
+             \"a,\"\"b\"\"\",n,0,,,,\n\"a,\"\"b\"\"\",o,1,3,,,\n"
         );
     }
 }

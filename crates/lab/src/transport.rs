@@ -272,36 +272,56 @@ fn fast(law: &mut Settings) -> Checked<(FastOptions, &'static str)> {
     Ok((FastOptions::from_settings(&settings), row.name))
 }
 
-/// FAST, and what differs from it in parts that ns-2's agent can have.
+/// The laws that `ns2/fast` and `ns2/mfast` can have: FAST, and what differs from it in parts that ns-2's agent has.
+pub fn fast_laws() -> &'static [&'static str] {
+    &FAST_LAWS
+}
+
 const FAST_LAWS: [&str; 3] = ["fast", "emfast", "rrfast"];
 
 fn composite(law: &mut Settings) -> Checked<CompositeOptions> {
     let default = CompositeOptions::default();
     Ok(CompositeOptions {
-        holes: law.choose(
-            "holes",
-            default.holes,
-            &[
-                ("ignored", HoleTest::Ignored),
-                ("at_third_duplicate", HoleTest::AtThirdDuplicate),
-                ("whole_window", HoleTest::WholeWindow),
-            ],
-        )?,
-        rtt: law.choose(
-            "rtt",
-            default.rtt,
-            &[("ignored", RttTest::Ignored), ("coarse", RttTest::Coarse), ("fine", RttTest::Fine)],
-        )?,
-        send: law.choose(
-            "send",
-            default.send,
-            &[
-                ("nothing", SendRule::Nothing),
-                ("replace_delivered", SendRule::ReplaceDelivered),
-                ("one_per_duplicate", SendRule::OnePerDuplicate),
-            ],
-        )?,
+        holes: law.choose("holes", default.holes, &HOLES)?,
+        rtt: law.choose("rtt", default.rtt, &RTTS)?,
+        send: law.choose("send", default.send, &SENDS)?,
     })
+}
+
+const HOLES: [(&str, HoleTest); 3] = [
+    ("at_third_duplicate", HoleTest::AtThirdDuplicate),
+    ("whole_window", HoleTest::WholeWindow),
+    ("ignored", HoleTest::Ignored),
+];
+const RTTS: [(&str, RttTest); 3] =
+    [("coarse", RttTest::Coarse), ("fine", RttTest::Fine), ("ignored", RttTest::Ignored)];
+const SENDS: [(&str, SendRule); 3] = [
+    ("one_per_duplicate", SendRule::OnePerDuplicate),
+    ("replace_delivered", SendRule::ReplaceDelivered),
+    ("nothing", SendRule::Nothing),
+];
+
+/// What `cc` can set, transport by transport, as a table for the reference.
+pub(crate) fn laws_markdown() -> String {
+    let words = |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+    let VegasOptions { alpha, beta, gamma } = VegasOptions::default();
+    format!(
+        "| transport | `name` | parameters |\n| --- | --- | --- |\n\
+         | `ns2/reno`, `ns2/newreno`, `ns2/sack`, `ns2/fack`, `ns2/fs` | `reno`; `newreno` of the second | |\n\
+         | `ns2/vegas` | `vegas` | `alpha` ({alpha}), `beta` ({beta}), `gamma` ({gamma}): whole packets |\n\
+         | `ns2/linux` | `linux` | |\n\
+         | `ns2/composite` | `composite` | `holes` ({}), `rtt` ({}), `send` ({}): the first is the default |\n\
+         | `ns2/fast`, `ns2/mfast` | {} | {}; what they mean and may be: `anabranch cc show fast` |\n",
+        alternatives(&HOLES),
+        alternatives(&RTTS),
+        alternatives(&SENDS),
+        words(&FAST_LAWS),
+        words(&Parts::PARAMETERS),
+    )
+}
+
+fn alternatives<T>(options: &[(&str, T)]) -> String {
+    options.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(" or ")
 }
 
 /// What a parameter of a law or an option of an agent can be: to add an agent, add its arm in [`Transport::from_keys`], a

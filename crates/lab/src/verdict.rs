@@ -9,7 +9,7 @@
 //! | `truncated to 0.01` | every run gives the published number if what is behind that digit is cut off, not rounded |
 //! | `prediction` | the published number lies in the 95 % prediction interval of our runs |
 //! | `±5`, `±1%`, `2..3`, `>= 2`, `<= 3` | the mean of our runs lies in it |
-//! | (of an `order`) | each mean is above the next |
+//! | (of an `order`) | each mean is above the next with 95 % confidence |
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ pub enum Band {
     Prediction,
     /// Our mean lies in this interval.
     Mean(Interval),
-    /// Our mean is above zero: by how much one thing is above another.
+    /// Our mean is above zero with 95 % confidence: by how much one thing is above another.
     Above,
 }
 
@@ -114,7 +114,7 @@ impl Band {
                 unreachable!("these bands are parsed for a published number only")
             }
             (Self::Mean(interval), _) => interval.contains(sample.mean()),
-            (Self::Above, _) => sample.mean() > 0.0,
+            (Self::Above, _) => sample.confidence().low > 0.0,
         }
     }
 

@@ -140,7 +140,7 @@ impl<'a> Simulation<'a> {
             links.push(builder.link(nodes[link.from], nodes[link.to], spec)?);
         }
         let wanted = Wanted::new(scenario, recording);
-        let mut phases = clock_phases(scenario);
+        let mut phases = clock_phases(scenario, &builder);
         let mut flows = Vec::with_capacity(scenario.flows.len());
         for flow in &scenario.flows {
             let (from, to) = (nodes[flow.from], nodes[flow.to]);
@@ -429,27 +429,34 @@ fn start(flow: &Flow, builder: &Builder) -> SimTime {
     }
 }
 
-/// The phases of the agents' clocks, as ns-2 draws them from its default stream: each agent resets its clock when it is
-/// made, and all do once more when the simulation starts, in the order in which they were made.
-fn clock_phases(scenario: &Scenario) -> impl Iterator<Item = SimSpan> + use<> {
-    let agents: Vec<_> = scenario
+/// The phases of the agents' clocks. With ns-2's clock they are ns-2's: each agent resets its clock when it is made, and all do
+/// once more when the simulation starts, in the order in which they were made, all from one stream. Otherwise each flow has a
+/// stream of its own, so that a new flow changes none.
+fn clock_phases(scenario: &Scenario, builder: &Builder) -> impl Iterator<Item = SimSpan> + use<> {
+    let agents: Vec<(&Flow, Agent)> = scenario
         .flows
         .iter()
         .filter_map(|flow| match &flow.transport {
-            Transport::Ns2 { sender, .. } => Some(sender.agent),
+            Transport::Ns2 { sender, .. } => Some((flow, sender.agent)),
             Transport::Cbr(_) | Transport::OnOff(_) => None,
         })
         .collect();
-    // ns-2's seeds have 31 bits; further bits of ours would be lost, so they are folded in.
-    let seed = (scenario.seed ^ scenario.seed >> 31) & 0x7fff_ffff;
-    let mut stream = Mrg32k3a::new(seed as u32);
-    for draw in agents.iter().map(|agent| agent.draws_at_creation()) {
-        for _ in 0..draw {
-            stream.uniform();
+    let phase = |uniform: f64| SimSpan::from_secs_f64(uniform * TICK.as_secs_f64());
+    let phases: Vec<SimSpan> = match scenario.clock {
+        ClockKeys::Exact => {
+            let own = |flow: &Flow| builder.stream(&format!("flow.{}.clock", flow.id)).uniform();
+            agents.iter().map(|(flow, _)| phase(own(flow))).collect()
         }
-    }
-    let phases: Vec<SimSpan> =
-        agents.iter().map(|_| SimSpan::from_secs_f64(stream.uniform() * TICK.as_secs_f64())).collect();
+        ClockKeys::Ns2 => {
+            // ns-2's seeds have 31 bits; further bits of ours would be lost, so they are folded in.
+            let seed = (scenario.seed ^ scenario.seed >> 31) & 0x7fff_ffff;
+            let mut stream = Mrg32k3a::new(seed as u32);
+            for _ in 0..agents.iter().map(|(_, agent)| agent.draws_at_creation()).sum() {
+                stream.uniform();
+            }
+            agents.iter().map(|_| phase(stream.uniform())).collect()
+        }
+    };
     phases.into_iter()
 }
 

@@ -133,9 +133,18 @@ fn axes(document: &Document, keys: &FileKeys) -> Result<Vec<Axis>, Diagnostic> {
             values.push(AxisValue { label: label.clone(), assignments: assignment.0.iter().map(node).collect() });
         }
         axes.push(Axis { name: axis.name.clone(), values });
+        let variants = axes.iter().try_fold(1_usize, |product, axis| product.checked_mul(axis.values.len()));
+        if variants.is_none_or(|variants| variants > VARIANTS_MAX) {
+            let fault =
+                Fault::new(format!("with axis `{}` there are more than {VARIANTS_MAX} combinations", axis.name));
+            return Err(document.diagnose(&path, fault.remedy("vary less at a time")));
+        }
     }
     Ok(axes)
 }
+
+/// Combinations of the axes' values: a grid of more is no experiment that somebody waits for or looks at.
+const VARIANTS_MAX: usize = 100_000;
 
 fn measures(
     document: &Document,

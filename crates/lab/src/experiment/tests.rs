@@ -106,3 +106,15 @@ fn labels_measures_and_bands_are_checked() {
         "e.toml:26:1: a table needs an experiment; add [experiment] with its paper",
     );
 }
+
+#[test]
+fn a_grid_has_a_limit() {
+    let values: String = (0..400).map(|value| format!("v{value} = {{ seed = {value} }}\n")).collect();
+    let axes = format!("[[axis]]\nname = \"seed\"\n[axis.values]\n{values}[measure]");
+    let more = format!("[[axis]]\nname = \"more\"\n[axis.values]\n{}{axes}", values.replace('v', "w"));
+    assert!(
+        parse(&EXPERIMENT.replacen("[measure]", &axes, 1)).unwrap_err().to_string().contains("no label says which")
+    );
+    let error = parse(&EXPERIMENT.replacen("[measure]", &more, 1)).unwrap_err().to_string();
+    assert!(error.contains("with axis `seed` there are more than 100000 combinations; vary less at a time"), "{error}");
+}

@@ -48,7 +48,7 @@ pub(super) fn check(document: &Document, keys: &FileKeys) -> Result<Scenario, Di
         routes.push(network.route(route, &path).map_err(|(path, fault)| fail(&path, fault))?);
     }
     routes.sort_by_key(|route| route.at);
-    let Network { nodes, links } = network;
+    let Network { nodes, links, .. } = network;
     let (duration, resolution) = (keys.duration.0, keys.resolution.0);
     let scenario = Scenario { seed: keys.seed, duration, clock: keys.clock, resolution, nodes, links, flows, routes };
     match Simulation::build(&scenario, Recording::Counters) {
@@ -64,6 +64,8 @@ type Checked<T> = Result<T, (Path, Fault)>;
 struct Network {
     nodes: Vec<String>,
     links: Vec<Link>,
+    /// Where links lead from each node.
+    neighbours: Vec<Vec<NodeIndex>>,
 }
 
 impl Network {
@@ -99,6 +101,10 @@ impl Network {
             error: None,
             ..link.clone()
         };
+        self.neighbours[from].push(to);
+        if keys.duplex {
+            self.neighbours[to].push(from);
+        }
         self.links.push(link);
         if let Some(reverse) = &keys.reverse {
             let rate = match reverse.rate {
@@ -174,6 +180,7 @@ impl Network {
     fn node_or_new(&mut self, name: &str) -> NodeIndex {
         self.nodes.iter().position(|node| node == name).unwrap_or_else(|| {
             self.nodes.push(name.to_owned());
+            self.neighbours.push(Vec::new());
             self.nodes.len() - 1
         })
     }
@@ -192,9 +199,9 @@ impl Network {
             if node == to {
                 return true;
             }
-            for link in self.links.iter().filter(|link| link.from == node) {
-                if !std::mem::replace(&mut seen[link.to], true) {
-                    next.push_back(link.to);
+            for &far in &self.neighbours[node] {
+                if !std::mem::replace(&mut seen[far], true) {
+                    next.push_back(far);
                 }
             }
         }

@@ -213,3 +213,45 @@ fn flows_start_at_random_within_their_jitter() {
     assert!(starts[0] == starts[2] && starts[0] != starts[1], "{starts:?}");
     assert!(starts.iter().all(|start| start.since(SimTime::ZERO) < SimSpan::from_millis(500)), "{starts:?}");
 }
+
+/// Two flows that meet nowhere: whether the second is there makes no difference to the first, whose coarse clock decides which
+/// losses it takes for random. With ns-2's clock it does, as in ns-2.
+#[test]
+fn a_flow_keeps_its_draws_when_another_is_added() {
+    let both = r#"
+        duration = "60s"
+        [[link]]
+        id = "a"
+        from = "x"
+        to = "y"
+        rate = "10Mbit/s"
+        delay = "20ms"
+        error = { kind = "uniform", rate = 0.03 }
+        [[link]]
+        id = "b"
+        from = "v"
+        to = "w"
+        rate = "10Mbit/s"
+        delay = "20ms"
+        [[flow]]
+        id = "second"
+        from = "v"
+        to = "w"
+        transport = "ns2/sack"
+        [[flow]]
+        id = "first"
+        from = "x"
+        to = "y"
+        transport = "ns2/composite"
+    "#;
+    let (head, flows) = both.split_once("[[flow]]").unwrap();
+    let (_, first) = flows.split_once("[[flow]]").unwrap();
+    let alone = format!("{head}[[flow]]{first}");
+    let max_seq = |text: &str, clock: &str| {
+        let text = format!("clock = \"{clock}\"\n{text}");
+        let scenario = Scenario::parse(&Document::parse("test.toml", &text).unwrap()).unwrap();
+        run::run(&scenario).gauge("flow.first.max_seq").unwrap()
+    };
+    assert_eq!(max_seq(&alone, "exact").to_bits(), max_seq(both, "exact").to_bits());
+    assert_ne!(max_seq(&alone, "ns2").to_bits(), max_seq(both, "ns2").to_bits());
+}
