@@ -1,6 +1,6 @@
 //! ns-2's agents as hosts.
 
-use anabranch_ns2::{Gauges, MfastSink, Packet, STREAM_HEADER, Sender, Sink};
+use anabranch_ns2::{Gauges, Packet, STREAM_HEADER, Sender, Sink, Streams, Taken};
 use anabranch_units::SimTime;
 
 use crate::host::{Arrival, Host, Input, Transmit};
@@ -33,17 +33,18 @@ pub struct GaugeRow {
     pub gauges: Gauges,
 }
 
-/// A sink of ns-2, or MFast's receiver on top of one.
+/// A sink of ns-2, or MFast's receiver: one with streams.
 #[derive(Clone, Debug)]
 pub struct Ns2Sink {
-    receiver: Receiver,
-    rows: Option<Vec<DeliveryRow>>,
+    sink: Sink,
+    /// What a plain sink does without.
+    extras: Option<Box<Extras>>,
 }
 
-#[derive(Clone, Debug)]
-enum Receiver {
-    Plain(Sink),
-    Mfast(MfastSink),
+#[derive(Clone, Debug, Default)]
+struct Extras {
+    streams: Option<Streams>,
+    rows: Option<Vec<DeliveryRow>>,
 }
 
 /// What an arrival changed for the application.
@@ -72,7 +73,7 @@ impl Ns2Source {
         Self { supply: Supply::Offers, ..self }
     }
 
-    /// The same with a stream header in the payload of each packet, as [`MfastSink`] wants.
+    /// The same with a stream header in the payload of each packet, as [`Streams`] have it.
     #[must_use]
     pub fn with_stream_headers(self) -> Self {
         Self { payload: self.payload.saturating_sub(STREAM_HEADER), ..self }
@@ -98,61 +99,60 @@ impl Ns2Source {
 impl Ns2Sink {
     /// A sink that has received nothing.
     pub fn new(sink: Sink) -> Self {
-        Self { receiver: Receiver::Plain(sink), rows: None }
+        Self { sink, extras: None }
     }
 
-    /// A receiver with streams that has received nothing.
-    pub fn mfast(sink: MfastSink) -> Self {
-        Self { receiver: Receiver::Mfast(sink), rows: None }
+    /// The same with streams, which have received nothing either.
+    #[must_use]
+    pub fn with_streams(mut self, streams: Streams) -> Self {
+        self.extras.get_or_insert_default().streams = Some(streams);
+        self
     }
 
     /// The same, remembering what the application can have when.
     #[must_use]
-    pub fn traced(self) -> Self {
-        Self { rows: Some(Vec::new()), ..self }
+    pub fn traced(mut self) -> Self {
+        self.extras.get_or_insert_default().rows = Some(Vec::new());
+        self
     }
 
-    /// The agent, below the streams if there are any.
+    /// The agent.
     pub fn sink(&self) -> &Sink {
-        match &self.receiver {
-            Receiver::Plain(sink) => sink,
-            Receiver::Mfast(mfast) => mfast.sink(),
-        }
+        &self.sink
     }
 
     /// The most packets that waited at one time for one before them: in their stream, or on a connection without streams.
     pub fn held_packets_max(&self) -> u32 {
-        match &self.receiver {
-            Receiver::Plain(sink) => sink.held_packets_max(),
-            Receiver::Mfast(mfast) => mfast.held_packets_max(),
-        }
+        let streams = self.extras.as_ref().and_then(|extras| extras.streams.as_ref());
+        streams.map_or_else(|| self.sink.held_packets_max(), Streams::held_packets_max)
     }
 
     /// What each arrival changed for the application, if the sink was told to remember it.
     pub fn rows(&self) -> Option<&[DeliveryRow]> {
-        self.rows.as_deref()
+        self.extras.as_ref()?.rows.as_deref()
     }
 }
 
-impl Receiver {
-    /// Hands a packet to the receiver, and tells what that changed.
-    fn handle_traced(&mut self, time: SimTime, packet: &Packet) -> DeliveryRow {
-        match self {
-            Self::Plain(sink) => {
-                let delivered = |sink: &Sink| sink.delivered_packets().saturating_sub(SYN_PACKETS);
-                let before = delivered(sink);
-                sink.handle(time, packet);
-                // A packet releases fewer than a window, which is counted in 32 bits.
-                let packets = (delivered(sink) - before) as u32;
-                DeliveryRow { time, stream: 0, packets, held: sink.held_packets() }
-            }
-            Self::Mfast(mfast) => {
-                mfast.handle(time, packet);
-                let held = mfast.held_packets();
-                mfast.poll_delivery().map_or(DeliveryRow { time, stream: 0, packets: 0, held }, |delivery| {
-                    DeliveryRow { time, stream: delivery.stream, packets: delivery.packets, held }
-                })
-            }
+impl Extras {
+    fn handle(&mut self, sink: &mut Sink, time: SimTime, packet: &Packet) {
+        let data_packets = |sink: &Sink| sink.delivered_packets().saturating_sub(SYN_PACKETS);
+        let taken = self.streams.as_mut().map(|streams| streams.take(packet.seq));
+        let before = data_packets(sink);
+        if taken != Some(Taken::NoRoom) {
+            sink.handle(time, packet);
+        }
+        let (stream, packets) = match taken {
+            // A packet releases fewer than a window, which is counted in 32 bits.
+            None => (0, (data_packets(sink) - before) as u32),
+            Some(Taken::Data(delivery)) => (delivery.stream, delivery.packets),
+            Some(Taken::Syn | Taken::NoRoom) => (0, 0),
+        };
+        let held = self.streams.as_ref().map_or_else(|| sink.held_packets(), Streams::held_packets);
+        debug_assert!(held <= sink.held_packets(), "what is in order on the connection is in order on its stream");
+        if let Some(rows) = &mut self.rows {
+            let held_before = rows.last().map_or(0, |last| last.held);
+            let is_news = packets > 0 || held != held_before;
+            rows.extend(is_news.then_some(DeliveryRow { time, stream, packets, held }));
         }
     }
 }
@@ -207,37 +207,23 @@ impl Host for Ns2Source {
 
 impl Host for Ns2Sink {
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
-        let Body::Ns2(packet) = arrival.body else { return };
-        match (&mut self.rows, &mut self.receiver) {
-            (None, Receiver::Plain(sink)) => sink.handle(now, packet),
-            (None, Receiver::Mfast(mfast)) => mfast.handle(now, packet),
-            (Some(rows), receiver) => {
-                let row = receiver.handle_traced(now, packet);
-                let held = rows.last().map_or(0, |last| last.held);
-                rows.extend((row.packets > 0 || row.held != held).then_some(row));
+        if let Body::Ns2(packet) = arrival.body {
+            match &mut self.extras {
+                None => self.sink.handle(now, packet),
+                Some(extras) => extras.handle(&mut self.sink, now, packet),
             }
         }
     }
 
     fn handle_timeout(&mut self, now: SimTime) {
-        match &mut self.receiver {
-            Receiver::Plain(sink) => sink.handle_timeout(now),
-            Receiver::Mfast(mfast) => mfast.handle_timeout(now),
-        }
+        self.sink.handle_timeout(now);
     }
 
     fn poll_transmit(&mut self, _now: SimTime) -> Option<Transmit> {
-        let ack = match &mut self.receiver {
-            Receiver::Plain(sink) => sink.poll_transmit(),
-            Receiver::Mfast(mfast) => mfast.poll_transmit(),
-        };
-        ack.map(Transmit::from)
+        self.sink.poll_transmit().map(Transmit::from)
     }
 
     fn poll_timeout(&self) -> SimTime {
-        match &self.receiver {
-            Receiver::Plain(sink) => sink.poll_timeout(),
-            Receiver::Mfast(mfast) => mfast.poll_timeout(),
-        }
+        self.sink.poll_timeout()
     }
 }
