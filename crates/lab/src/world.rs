@@ -4,7 +4,7 @@ use std::io;
 
 use anabranch_ns2::config::Agent;
 use anabranch_ns2::random::Mrg32k3a;
-use anabranch_ns2::{MfastSink, Sender, SenderConfig, Sink, TICK};
+use anabranch_ns2::{Sender, SenderConfig, Sink, Streams, TICK};
 use anabranch_sim::traffic::{self, Cbr, OnOff};
 use anabranch_sim::{
     BuildError, Builder, Capture, Control, DeliveryRow, Direction, FlowId, GaugeRow, HostId, LinkId, LinkSpec, NodeId,
@@ -152,12 +152,11 @@ impl<'a> Simulation<'a> {
                     let source = if *workload == Workload::Bulk { source } else { source.fed() };
                     let (is_source_wanted, is_sink_wanted) = (wanted.flows[flows.len()], wanted.arrivals[flows.len()]);
                     let source = if is_source_wanted { source.traced_every(scenario.resolution) } else { source };
+                    let sink = Ns2Sink::new(Sink::new(*sink));
                     let sink = match *streams {
-                        None => Ns2Sink::new(Sink::new(*sink)),
+                        None => sink,
                         // The window that a receiver advertises is the room in its buffer. It is a whole number of packets.
-                        Some(streams) => {
-                            Ns2Sink::mfast(MfastSink::new(Sink::new(*sink), streams, sender.window as u32))
-                        }
+                        Some(streams) => sink.with_streams(Streams::new(streams, sender.window as u32)),
                     };
                     let sink = if is_sink_wanted { sink.traced_every(scenario.resolution) } else { sink };
                     (builder.host(from, source)?, builder.host(to, sink)?)

@@ -23,7 +23,17 @@ pub(crate) enum Arrival {
 }
 
 impl Arrivals {
+    #[inline]
     pub(crate) fn take(&mut self, seq: i32) -> Arrival {
+        // Almost every packet: there is no hole, and it is the next.
+        if seq == self.next && self.above.is_empty() {
+            self.next += 1;
+            return Arrival::InOrder(1);
+        }
+        self.take_beside_hole(seq)
+    }
+
+    fn take_beside_hole(&mut self, seq: i32) -> Arrival {
         let index = self.above.partition_point(|block| block.1 <= seq);
         if self.has_at(index, seq) {
             return Arrival::Again;

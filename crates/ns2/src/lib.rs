@@ -7,8 +7,8 @@
 //!
 //! From the top:
 //!
-//! * [`Sender`] and [`Sink`] or [`MfastSink`] are what a simulator drives: `handle`, `handle_timeout`, `poll_transmit`,
-//!   `poll_timeout`.
+//! * [`Sender`] and [`Sink`] are what a simulator drives: `handle`, `handle_timeout`, `poll_transmit`, `poll_timeout`.
+//!   [`Streams`] stand in front of a sink.
 //! * [`config`] is what a script can set.
 //! * `reno`, `newreno`, `sack`, `fack`, `vegas`, `fast_start`, `linux`, `fast` hold one agent each, `composite` the loss policy that
 //!   ctcp-2019 puts on `sack`, `mfast` the receiver that mfast-2019 puts on FAST's. The textbook laws they follow are those of
@@ -41,7 +41,7 @@ mod vegas;
 
 pub use config::{Agent, SenderConfig, SinkConfig};
 pub use core::HEADER;
-pub use mfast::{Delivery, MfastSink, STREAM_HEADER, StreamHeader};
+pub use mfast::{Delivery, STREAM_HEADER, StreamHeader, Streams, Taken};
 pub use packet::{Kind, Packet, SackBlocks};
 pub use rtt::TICK;
 pub use sender::{Counters, Gauges, Sender};

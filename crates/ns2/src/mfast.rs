@@ -21,11 +21,7 @@
 
 use std::num::NonZeroU8;
 
-use anabranch_units::SimTime;
-
 use crate::arrivals::{Arrival, Arrivals};
-use crate::packet::Packet;
-use crate::sink::Sink;
 
 /// Bytes of the stream header: SID and SSN (mfast-2019, Figure 3).
 pub const STREAM_HEADER: u32 = 4;
@@ -49,21 +45,29 @@ impl StreamHeader {
     }
 }
 
-/// MFast's receiver.
+/// What MFast's receiver has beside a [`Sink`](crate::Sink), which keeps ESEQ and answers: its streams and their buffer.
 #[derive(Clone, Debug)]
-pub struct MfastSink {
-    /// The connection: ESEQ, SACK blocks, acknowledgements.
-    sink: Sink,
-    /// ESSN of each stream, and what waits above it.
+pub struct Streams {
+    /// ESSN of each, and what waits above it.
     streams: Vec<Arrivals>,
     count: NonZeroU8,
     buffer_max: u32,
     held: u32,
     held_max: u32,
-    delivery: Option<Delivery>,
 }
 
-/// What became of a packet with data.
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It is the SYN, which is in no stream.
+    Syn,
+    /// Its stream has it.
+    Data(Delivery),
+    /// There is no room for it: the sink must not see it.
+    NoRoom,
+}
+
+/// What a packet with data did for the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
     /// Its stream, from 1.
@@ -74,68 +78,29 @@ pub struct Delivery {
     pub essn: i32,
 }
 
-impl MfastSink {
-    /// A receiver on top of `sink`, which has received nothing either. Its buffer has room for `buffer_max` packets; the
-    /// window that it advertises is as large, so a sender that keeps to it never finds it full.
-    pub fn new(sink: Sink, streams: NonZeroU8, buffer_max: u32) -> Self {
-        let count = usize::from(streams.get());
-        Self {
-            sink,
-            streams: vec![Arrivals::default(); count],
-            count: streams,
-            buffer_max,
-            held: 0,
-            held_max: 0,
-            delivery: None,
+impl Streams {
+    /// As many streams, with nothing in them. The buffer has room for `buffer_max` packets; the window that the receiver
+    /// advertises is as large, so a sender that keeps to it never finds it full.
+    pub fn new(count: NonZeroU8, buffer_max: u32) -> Self {
+        let streams = vec![Arrivals::default(); usize::from(count.get())];
+        Self { streams, count, buffer_max, held: 0, held_max: 0 }
+    }
+
+    /// Packet `seq` arrived. To be called before the sink sees it.
+    pub fn take(&mut self, seq: i32) -> Taken {
+        let Some(header) = StreamHeader::round_robin(seq, self.count) else { return Taken::Syn };
+        let stream = &mut self.streams[usize::from(header.stream - 1)];
+        let waits = header.ssn > stream.next() && !stream.has(header.ssn);
+        if waits && self.held >= self.buffer_max {
+            return Taken::NoRoom;
         }
-    }
-
-    /// A data packet arrived.
-    pub fn handle(&mut self, now: SimTime, packet: &Packet) {
-        self.delivery = None;
-        if let Some(header) = StreamHeader::round_robin(packet.seq, self.count) {
-            let stream = &mut self.streams[usize::from(header.stream - 1)];
-            let waits = header.ssn > stream.next() && !stream.has(header.ssn);
-            if waits && self.held >= self.buffer_max {
-                return;
-            }
-            let before = stream.held();
-            let arrival = stream.take(header.ssn);
-            self.held = self.held - before + stream.held();
-            self.held_max = self.held_max.max(self.held);
-            let packets = if let Arrival::InOrder(packets) = arrival { packets } else { 0 };
-            self.delivery = Some(Delivery { stream: header.stream, packets, essn: stream.next() });
-        }
-        self.sink.handle(now, packet);
-        debug_assert!(
-            self.held <= self.sink.held_packets(),
-            "what is in order on the connection is in order on its stream"
-        );
-    }
-
-    /// The time of [`MfastSink::poll_timeout`] has come.
-    pub fn handle_timeout(&mut self, now: SimTime) {
-        self.sink.handle_timeout(now);
-    }
-
-    /// The ACK to put on the wire, if there is one.
-    pub fn poll_transmit(&mut self) -> Option<Packet> {
-        self.sink.poll_transmit()
-    }
-
-    /// What became of the last packet, once; nothing if it was the SYN or found no room.
-    pub fn poll_delivery(&mut self) -> Option<Delivery> {
-        self.delivery.take()
-    }
-
-    /// When [`MfastSink::handle_timeout`] wants to be called.
-    pub fn poll_timeout(&self) -> SimTime {
-        self.sink.poll_timeout()
-    }
-
-    /// The connection below the streams.
-    pub fn sink(&self) -> &Sink {
-        &self.sink
+        // [mfast-2019] Procedure 1, lines 5 to 22.
+        let before = stream.held();
+        let arrival = stream.take(header.ssn);
+        self.held = self.held - before + stream.held();
+        self.held_max = self.held_max.max(self.held);
+        let packets = if let Arrival::InOrder(packets) = arrival { packets } else { 0 };
+        Taken::Data(Delivery { stream: header.stream, packets, essn: stream.next() })
     }
 
     /// Packets that wait for one before them in their stream: what of the receiver's buffer is in use.
@@ -152,36 +117,19 @@ impl MfastSink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::SinkConfig;
-    use crate::packet::{Kind, SackBlocks};
 
-    const SACK: SinkConfig = SinkConfig { sack: true, delay: None };
-
-    fn packet(seq: i32) -> Packet {
-        Packet {
-            kind: Kind::Data,
-            size: 1000,
-            seq,
-            sent_at: SimTime::ZERO,
-            first_sent_at: SimTime::ZERO,
-            echo: SimTime::ZERO,
-            sack: SackBlocks::default(),
-        }
-    }
-
-    /// A receiver that has the SYN.
-    fn receiver(streams: u8, buffer_max: u32) -> MfastSink {
-        let mut receiver = MfastSink::new(Sink::new(SACK), NonZeroU8::new(streams).unwrap(), buffer_max);
-        receiver.handle(SimTime::ZERO, &packet(0));
-        assert_eq!(receiver.poll_delivery(), None);
-        receiver
+    /// Streams that have seen the SYN.
+    fn streams(count: u8, buffer_max: u32) -> Streams {
+        let mut streams = Streams::new(NonZeroU8::new(count).unwrap(), buffer_max);
+        assert_eq!(streams.take(0), Taken::Syn);
+        streams
     }
 
     /// Stream and packets of what each arrival hands over.
-    fn delivered(receiver: &mut MfastSink, seqs: &[i32]) -> Vec<(u8, u32)> {
-        let mut deliver = |&seq: &i32| {
-            receiver.handle(SimTime::ZERO, &packet(seq));
-            receiver.poll_delivery().map(|delivery| (delivery.stream, delivery.packets)).unwrap()
+    fn delivered(streams: &mut Streams, seqs: &[i32]) -> Vec<(u8, u32)> {
+        let mut deliver = |&seq: &i32| match streams.take(seq) {
+            Taken::Data(delivery) => (delivery.stream, delivery.packets),
+            other => panic!("{other:?} of packet {seq}"),
         };
         seqs.iter().map(&mut deliver).collect()
     }
@@ -189,60 +137,39 @@ mod tests {
     /// Packets 1 to 6 of two streams: 1, 3, 5 and 2, 4, 6. Packet 2 is lost, so 4 and 6 wait for it and stream 1 goes on.
     #[test]
     fn a_hole_stops_its_own_stream_only() {
-        let mut receiver = receiver(2, 10);
-        assert_eq!(delivered(&mut receiver, &[1, 3, 4, 5, 6]), [(1, 1), (1, 1), (2, 0), (1, 1), (2, 0)]);
-        assert_eq!((receiver.held_packets(), receiver.sink().held_packets()), (2, 4));
-        assert_eq!(delivered(&mut receiver, &[2]), [(2, 3)]);
-        assert_eq!((receiver.held_packets(), receiver.held_packets_max()), (0, 2));
-        assert_eq!(receiver.sink().held_packets_max(), 4);
+        let mut streams = streams(2, 10);
+        assert_eq!(delivered(&mut streams, &[1, 3, 4, 5, 6]), [(1, 1), (1, 1), (2, 0), (1, 1), (2, 0)]);
+        assert_eq!(streams.held_packets(), 2);
+        assert_eq!(delivered(&mut streams, &[2]), [(2, 3)]);
+        assert_eq!((streams.held_packets(), streams.held_packets_max()), (0, 2));
     }
 
     /// [mfast-2019] Procedure 1, lines 8, 14 and 21: ack.SSN is the ESSN of the stream whatever came.
     #[test]
     fn the_answer_names_stream_and_essn() {
-        let mut receiver = receiver(2, 10);
-        let mut essn = |seq| {
-            receiver.handle(SimTime::ZERO, &packet(seq));
-            receiver.poll_delivery().map(|delivery| (delivery.stream, delivery.essn)).unwrap()
+        let mut streams = streams(2, 10);
+        let essn = |seq| match streams.take(seq) {
+            Taken::Data(delivery) => (delivery.stream, delivery.essn),
+            other => panic!("{other:?} of packet {seq}"),
         };
-        assert_eq!([1, 4, 4, 2, 2].map(&mut essn), [(1, 1), (2, 0), (2, 0), (2, 2), (2, 2)]);
+        assert_eq!([1, 4, 4, 2, 2].map(essn), [(1, 1), (2, 0), (2, 0), (2, 2), (2, 2)]);
     }
 
-    /// What differs from FAST is what the application gets and when, not what the sender sees.
-    #[test]
-    fn acknowledgements_are_those_of_the_sink_below() {
-        let mut plain = Sink::new(SACK);
-        plain.handle(SimTime::ZERO, &packet(0));
-        plain.poll_transmit();
-        let mut receiver = receiver(5, 10);
-        receiver.poll_transmit();
-        for seq in [1, 2, 4, 5, 9, 3, 7, 9, 6, 8] {
-            plain.handle(SimTime::ZERO, &packet(seq));
-            receiver.handle(SimTime::ZERO, &packet(seq));
-            assert_eq!(receiver.poll_transmit(), plain.poll_transmit(), "the answer to packet {seq}");
-        }
-    }
-
-    /// With one stream there is one order: what waits on the stream waits on the connection.
+    /// With one stream there is one order: what waits is what lies above the hole.
     #[test]
     fn one_stream_is_plain_tcp() {
-        let mut receiver = receiver(1, 10);
-        assert_eq!(delivered(&mut receiver, &[1, 3, 4, 2]), [(1, 1), (1, 0), (1, 0), (1, 3)]);
-        assert_eq!(receiver.held_packets_max(), receiver.sink().held_packets_max());
+        let mut streams = streams(1, 10);
+        assert_eq!(delivered(&mut streams, &[1, 3, 4, 2]), [(1, 1), (1, 0), (1, 0), (1, 3)]);
+        assert_eq!(streams.held_packets_max(), 2);
     }
 
-    /// Two fit and a third does not; what fills a hole needs no room.
+    /// Two fit and a third does not. What is there already and what fills a hole need no room.
     #[test]
     fn a_full_buffer_takes_no_more() {
-        let mut receiver = receiver(1, 2);
-        assert_eq!(delivered(&mut receiver, &[2, 3]), [(1, 0), (1, 0)]);
-        receiver.poll_transmit();
-        receiver.handle(SimTime::ZERO, &packet(4));
-        assert_eq!((receiver.poll_delivery(), receiver.poll_transmit()), (None, None));
-        // What is there already is acknowledged again.
-        assert_eq!(delivered(&mut receiver, &[3]), [(1, 0)]);
-        assert!(receiver.poll_transmit().is_some());
-        assert_eq!(delivered(&mut receiver, &[1, 4]), [(1, 3), (1, 1)]);
+        let mut streams = streams(1, 2);
+        assert_eq!(delivered(&mut streams, &[2, 3]), [(1, 0), (1, 0)]);
+        assert_eq!(streams.take(4), Taken::NoRoom);
+        assert_eq!(delivered(&mut streams, &[3, 1, 4]), [(1, 0), (1, 3), (1, 1)]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! ns-2's agents as hosts.
 
-use anabranch_ns2::{Gauges, MfastSink, Packet, STREAM_HEADER, Sender, Sink};
+use anabranch_ns2::{Gauges, Packet, STREAM_HEADER, Sender, Sink, Streams, Taken};
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::host::{Arrival, Host, Input, Transmit};
@@ -36,19 +36,20 @@ pub struct GaugeRow {
     pub gauges: Gauges,
 }
 
-/// A sink of ns-2, or MFast's receiver on top of one.
+/// A sink of ns-2, or MFast's receiver: one with streams.
 #[derive(Clone, Debug)]
 pub struct Ns2Sink {
-    receiver: Receiver,
+    sink: Sink,
+    /// What a plain sink does without.
+    extras: Option<Box<Extras>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Extras {
+    streams: Option<Streams>,
     rows: Option<Vec<DeliveryRow>>,
     /// Deliveries to one stream within one of these are one; zero keeps them apart.
     resolution: SimSpan,
-}
-
-#[derive(Clone, Debug)]
-enum Receiver {
-    Plain(Sink),
-    Mfast(MfastSink),
 }
 
 /// What an arrival changed for the application.
@@ -77,7 +78,7 @@ impl Ns2Source {
         Self { supply: Supply::Offers, ..self }
     }
 
-    /// The same with a stream header in the payload of each packet, as [`MfastSink`] wants.
+    /// The same with a stream header in the payload of each packet, as [`Streams`] have it.
     #[must_use]
     pub fn with_stream_headers(self) -> Self {
         Self { payload: self.payload.saturating_sub(STREAM_HEADER), ..self }
@@ -110,12 +111,14 @@ impl Ns2Source {
 impl Ns2Sink {
     /// A sink that has received nothing.
     pub fn new(sink: Sink) -> Self {
-        Self { receiver: Receiver::Plain(sink), rows: None, resolution: SimSpan::ZERO }
+        Self { sink, extras: None }
     }
 
-    /// A receiver with streams that has received nothing.
-    pub fn mfast(sink: MfastSink) -> Self {
-        Self { receiver: Receiver::Mfast(sink), rows: None, resolution: SimSpan::ZERO }
+    /// The same with streams, which have received nothing either.
+    #[must_use]
+    pub fn with_streams(mut self, streams: Streams) -> Self {
+        self.extras.get_or_insert_default().streams = Some(streams);
+        self
     }
 
     /// The same, remembering what the application can have when.
@@ -126,50 +129,55 @@ impl Ns2Sink {
 
     /// The same, remembering what one stream gets within one `resolution`, counted from the start of time, as one.
     #[must_use]
-    pub fn traced_every(self, resolution: SimSpan) -> Self {
-        Self { rows: Some(Vec::new()), resolution, ..self }
+    pub fn traced_every(mut self, resolution: SimSpan) -> Self {
+        let extras = self.extras.get_or_insert_default();
+        (extras.rows, extras.resolution) = (Some(Vec::new()), resolution);
+        self
     }
 
-    /// The agent, below the streams if there are any.
+    /// The agent.
     pub fn sink(&self) -> &Sink {
-        match &self.receiver {
-            Receiver::Plain(sink) => sink,
-            Receiver::Mfast(mfast) => mfast.sink(),
-        }
+        &self.sink
     }
 
     /// The most packets that waited at one time for one before them: in their stream, or on a connection without streams.
     pub fn held_packets_max(&self) -> u32 {
-        match &self.receiver {
-            Receiver::Plain(sink) => sink.held_packets_max(),
-            Receiver::Mfast(mfast) => mfast.held_packets_max(),
-        }
+        let streams = self.extras.as_ref().and_then(|extras| extras.streams.as_ref());
+        streams.map_or_else(|| self.sink.held_packets_max(), Streams::held_packets_max)
     }
 
     /// What each arrival changed for the application, if the sink was told to remember it.
     pub fn rows(&self) -> Option<&[DeliveryRow]> {
-        self.rows.as_deref()
+        self.extras.as_ref()?.rows.as_deref()
     }
 }
 
-impl Receiver {
-    /// Hands a packet to the receiver, and tells what that changed.
-    fn handle_traced(&mut self, time: SimTime, packet: &Packet) -> DeliveryRow {
-        match self {
-            Self::Plain(sink) => {
-                let delivered = |sink: &Sink| sink.delivered_packets().saturating_sub(SYN_PACKETS);
-                let before = delivered(sink);
-                sink.handle(time, packet);
-                // A packet releases fewer than a window, which is counted in 32 bits.
-                let packets = (delivered(sink) - before) as u32;
-                DeliveryRow { time, stream: 0, packets, held: sink.held_packets() }
-            }
-            Self::Mfast(mfast) => {
-                mfast.handle(time, packet);
-                let held = mfast.held_packets();
-                mfast.poll_delivery().map_or(DeliveryRow { time, stream: 0, packets: 0, held }, |delivery| {
-                    DeliveryRow { time, stream: delivery.stream, packets: delivery.packets, held }
-                })
+impl Extras {
+    fn handle(&mut self, sink: &mut Sink, time: SimTime, packet: &Packet) {
+        let data_packets = |sink: &Sink| sink.delivered_packets().saturating_sub(SYN_PACKETS);
+        let taken = self.streams.as_mut().map(|streams| streams.take(packet.seq));
+        let before = data_packets(sink);
+        if taken != Some(Taken::NoRoom) {
+            sink.handle(time, packet);
+        }
+        let (stream, packets) = match taken {
+            // A packet releases fewer than a window, which is counted in 32 bits.
+            None => (0, (data_packets(sink) - before) as u32),
+            Some(Taken::Data(delivery)) => (delivery.stream, delivery.packets),
+            Some(Taken::Syn | Taken::NoRoom) => (0, 0),
+        };
+        let held = self.streams.as_ref().map_or_else(|| sink.held_packets(), Streams::held_packets);
+        debug_assert!(held <= sink.held_packets(), "what is in order on the connection is in order on its stream");
+        if let Some(rows) = &mut self.rows {
+            let row = DeliveryRow { time, stream, packets, held };
+            match rows.last_mut() {
+                Some(last) if last.stream == stream && is_same_bin(last.time, time, self.resolution) => {
+                    *last = DeliveryRow { packets: last.packets + packets, ..row };
+                }
+                last => {
+                    let held_before = last.map_or(0, |last| last.held);
+                    rows.extend((packets > 0 || held != held_before).then_some(row));
+                }
             }
         }
     }
@@ -228,44 +236,23 @@ impl Host for Ns2Source {
 
 impl Host for Ns2Sink {
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
-        let Body::Ns2(packet) = arrival.body else { return };
-        match (&mut self.rows, &mut self.receiver) {
-            (None, Receiver::Plain(sink)) => sink.handle(now, packet),
-            (None, Receiver::Mfast(mfast)) => mfast.handle(now, packet),
-            (Some(rows), receiver) => {
-                let row = receiver.handle_traced(now, packet);
-                match rows.last_mut() {
-                    Some(last) if last.stream == row.stream && is_same_bin(last.time, now, self.resolution) => {
-                        *last = DeliveryRow { packets: last.packets + row.packets, ..row };
-                    }
-                    last => {
-                        let held = last.map_or(0, |last| last.held);
-                        rows.extend((row.packets > 0 || row.held != held).then_some(row));
-                    }
-                }
+        if let Body::Ns2(packet) = arrival.body {
+            match &mut self.extras {
+                None => self.sink.handle(now, packet),
+                Some(extras) => extras.handle(&mut self.sink, now, packet),
             }
         }
     }
 
     fn handle_timeout(&mut self, now: SimTime) {
-        match &mut self.receiver {
-            Receiver::Plain(sink) => sink.handle_timeout(now),
-            Receiver::Mfast(mfast) => mfast.handle_timeout(now),
-        }
+        self.sink.handle_timeout(now);
     }
 
     fn poll_transmit(&mut self, _now: SimTime) -> Option<Transmit> {
-        let ack = match &mut self.receiver {
-            Receiver::Plain(sink) => sink.poll_transmit(),
-            Receiver::Mfast(mfast) => mfast.poll_transmit(),
-        };
-        ack.map(Transmit::from)
+        self.sink.poll_transmit().map(Transmit::from)
     }
 
     fn poll_timeout(&self) -> SimTime {
-        match &self.receiver {
-            Receiver::Plain(sink) => sink.poll_timeout(),
-            Receiver::Mfast(mfast) => mfast.poll_timeout(),
-        }
+        self.sink.poll_timeout()
     }
 }

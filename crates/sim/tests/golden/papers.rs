@@ -5,7 +5,7 @@ use std::num::NonZeroU8;
 use anabranch_cc::law::fast::refill;
 use anabranch_ns2::config::{Agent, FastOptions, NewRenoOptions, Refill, SenderConfig, SinkConfig};
 use anabranch_ns2::random::Mrg32k3a;
-use anabranch_ns2::{MfastSink, Sender, Sink, TICK};
+use anabranch_ns2::{Sender, Sink, Streams, TICK};
 use anabranch_sim::{Builder, DeliveryRow, ErrorSpec, HostId, LinkId, LinkSpec, Ns2Sink, Ns2Source, QueueSpec, World};
 use anabranch_units::{Rate, SimSpan, SimTime};
 
@@ -95,10 +95,10 @@ fn run(paper: &Paper) -> (World, HostId, HostId, LinkId) {
         let precise_halving = index == 0 && paper.precise_halving;
         let config = SenderConfig { payload: 960, window, clock_phase, precise_halving, ..SenderConfig::new(agent) };
         let source = builder.host(nodes[from], Ns2Source::new(Sender::new(config)).traced()).unwrap();
-        let sink = Sink::new(SinkConfig::for_agent(&agent));
+        let sink = Ns2Sink::new(Sink::new(SinkConfig::for_agent(&agent)));
         let sink = match paper.streams.filter(|_| index == 0) {
-            None => Ns2Sink::new(sink),
-            Some(streams) => Ns2Sink::mfast(MfastSink::new(sink, streams, window as u32)),
+            None => sink,
+            Some(streams) => sink.with_streams(Streams::new(streams, window as u32)),
         };
         let sink = builder.host(nodes[to], sink.traced()).unwrap();
         builder.flow(source, sink).unwrap();
