@@ -1,7 +1,7 @@
-//! The papers that experiments are from: what docs/bibliography.md calls them.
+//! The papers that experiments are from, and the derivations: what docs/bibliography.md calls them.
 
 /// Keys and titles.
-const PAPERS: [(&str, &str); 5] = [
+const PAPERS: [(&str, &str); 6] = [
     (
         "mfast-2019",
         "Enhancing Fast TCP's Performance Using Single TCP Connection for Parallel Traffic Flows to Prevent Head-of-Line \
@@ -14,6 +14,7 @@ const PAPERS: [(&str, &str); 5] = [
     ),
     ("ctcp-2019", "Composite TCP: Refining Congestion Control"),
     ("rrfast-2017", "Enhanced FAST TCP by Solving Rerouting Problem"),
+    ("analytic", "What follows from the laws"),
 ];
 
 /// The title of a paper; its key if it is none of them.
