@@ -163,7 +163,7 @@ fn a_run_is_one_document() {
             "id",
             "max_seq",
             "one_way_delay_mean_s",
-            "resets",
+            "reset_count",
             "retransmitted_packets",
             "rtt_mean_s",
             "sent_packets",

@@ -109,7 +109,7 @@ impl Document {
     }
 
     /// Applies `key=value`, as `--set` has it: `flow.f0.cc.alpha=5`. Elements of a list are named by their `id` or counted from
-    /// 0, and `*` is all of them; the value is TOML, and a string needs no quotes.
+    /// 0, `*` is all of them and `f*` those whose names begin so; the value is TOML, and a string needs no quotes.
     ///
     /// # Errors
     /// If it is not of this form or names an element that there is not. Whether the key is known is found when the document
@@ -162,6 +162,12 @@ impl Node {
         }
     }
 
+    /// Whether `name` is `*` or the beginning of the element's `id` and a `*`.
+    fn is_meant_by(&self, name: &str) -> bool {
+        let Some(beginning) = name.strip_suffix('*') else { return false };
+        beginning.is_empty() || self.id().is_some_and(|id| id.starts_with(beginning))
+    }
+
     fn id(&self) -> Option<&str> {
         match &self.child(&Step::Key("id".to_owned()))?.value {
             Value::String(id) => Some(id),
@@ -198,9 +204,10 @@ fn descend(node: &mut Node, rest: &str, path: &str, value: &Node, place: &Place)
             });
             descend(&mut entries[position].1, rest, path, value, place)
         }
-        Value::Array(elements) if name == ALL && !elements.is_empty() => {
-            elements.iter_mut().try_for_each(|element| descend(element, rest, path, value, place))
-        }
+        Value::Array(elements) if elements.iter().any(|element| element.is_meant_by(name)) => elements
+            .iter_mut()
+            .filter(|element| element.is_meant_by(name))
+            .try_for_each(|element| descend(element, rest, path, value, place)),
         Value::Array(elements) => {
             let ids: Vec<String> = elements.iter().filter_map(|node| node.id().map(str::to_owned)).collect();
             let by_id = elements.iter().position(|node| node.id() == Some(name));
@@ -217,9 +224,6 @@ fn descend(node: &mut Node, rest: &str, path: &str, value: &Node, place: &Place)
         }
     }
 }
-
-/// In a path, all elements of a list.
-const ALL: &str = "*";
 
 /// Nothing stands so deep; paths are walked on the stack.
 const DEPTH_MAX: usize = 16;

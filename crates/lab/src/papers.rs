@@ -1,4 +1,4 @@
-//! The papers that experiments are from: what docs/bibliography.md calls them, and what each asks.
+//! The papers that experiments are from, and the derivations: what docs/bibliography.md calls them, and what each asks.
 
 struct Known {
     key: &'static str,
@@ -6,7 +6,7 @@ struct Known {
     question: &'static str,
 }
 
-const PAPERS: [Known; 5] = [
+const PAPERS: [Known; 6] = [
     Known {
         key: "mfast-2019",
         title: "Enhancing Fast TCP's Performance Using Single TCP Connection for Parallel Traffic Flows to Prevent \
@@ -32,6 +32,11 @@ const PAPERS: [Known; 5] = [
         key: "rrfast-2017",
         title: "Enhanced FAST TCP by Solving Rerouting Problem",
         question: "How does FAST TCP find its base RTT again when its route grows longer?",
+    },
+    Known {
+        key: "analytic",
+        title: "What follows from the laws",
+        question: "Does the simulator do what the laws say on paper?",
     },
 ];
 

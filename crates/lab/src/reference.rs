@@ -44,7 +44,7 @@ const HEAD: &str = "# Scenario files
 A scenario is a [TOML](https://toml.io) file. Quantities are strings with a unit: times `\"100ms\"` (`h`, `min`, `s`, `ms`, `us`,
 `ns`, `ps`), rates `\"1.5Mbit/s\"` (`bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s`, `Tbit/s`), amounts `\"1500B\"` (`B`, `kB`, `MB`, `GB`,
 `KiB`, `MiB`, `GiB`). An unknown key is an error. `--set flow.f0.window=50` overrides any key: elements of a list are named by
-their `id`, or counted from 0, and `*` is all of them.
+their `id`, or counted from 0; `*` is all of them, `f*` those whose names begin with f.
 
 A link, a flow or a route with a `count` stands for so many: `count = 10` and `id = \"f#\"` are `f0` to `f9`, and each `#` in its
 strings is the same number.

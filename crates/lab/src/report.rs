@@ -59,7 +59,7 @@ pub struct FlowReport {
     /// Congestion window at the end, in packets.
     pub window_final: Option<f64>,
     /// How often FAST with the rule of rrfast-2017 forgot its baseRTT.
-    pub resets: Option<u64>,
+    pub reset_count: Option<u64>,
 }
 
 /// One direction of a link.
@@ -96,7 +96,7 @@ const FLOW_GAUGES: &[Gauge<FlowReport>] = &[
     ("rtt_mean_s", |flow| flow.rtt_mean_s),
     ("one_way_delay_mean_s", |flow| flow.one_way_delay_mean_s),
     ("window_final", |flow| flow.window_final),
-    ("resets", |flow| flow.resets.map(|resets| resets as f64)),
+    ("reset_count", |flow| flow.reset_count.map(|count| count as f64)),
 ];
 
 const LINK_GAUGES: &[Gauge<LinkReport>] = &[

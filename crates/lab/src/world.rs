@@ -362,7 +362,7 @@ impl<'a> Simulation<'a> {
             rtt_mean_s: None,
             one_way_delay_mean_s: None,
             window_final: None,
-            resets: None,
+            reset_count: None,
         };
         if let (Some(source), Some(sink)) =
             (self.world.host::<Ns2Source>(ends.source), self.world.host::<Ns2Sink>(ends.sink))
@@ -382,7 +382,7 @@ impl<'a> Simulation<'a> {
             report.rtt_mean_s = mean(counters.rtt_sum, counters.rtt_samples);
             report.one_way_delay_mean_s = mean(received.delay_sum, received.unique_packets);
             report.window_final = Some(sender.gauges().window);
-            report.resets = matches!(sender.config().agent, Agent::Fast(_)).then(|| sender.reroutes());
+            report.reset_count = matches!(sender.config().agent, Agent::Fast(_)).then(|| sender.reroutes());
         }
         if let Some(sink) = self.world.host::<traffic::Sink>(ends.sink) {
             let cbr = self.world.host::<Cbr>(ends.source).map(Cbr::sent);

@@ -503,7 +503,7 @@ fn overrides_set_one_of_them_or_all() {
         Transport::Ns2 { sender, .. } => sender.window,
         _ => panic!("an agent of ns-2"),
     };
-    let scenario = parse_set(REPEATED, &["flow.*.window=7", "flow.f1.window=9"]).unwrap();
+    let scenario = parse_set(REPEATED, &["flow.*.window=6", "flow.f*.window=7", "flow.f1.window=9"]).unwrap();
     let windows: Vec<String> = (0..3).map(|flow| window(&scenario, flow).to_string()).collect();
     assert_eq!(windows, ["7", "9", "7"]);
     assert_set_refused(
