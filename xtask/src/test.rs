@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::{counts, generate, oracle, run, tidy};
 
-/// Version of `cargo deny` that checks licences and advisories.
+/// Version of `cargo deny` that checks licences and sources.
 const DENY_VERSION: &str = "0.20.2";
 
 pub(crate) fn run() -> Result<(), String> {
@@ -48,7 +48,8 @@ fn files_below(folder: &str) -> Result<Vec<String>, String> {
     Ok(files)
 }
 
-/// Licences and advisories. The checker is installed beside what is built the first time.
+/// Licences, sources and bans. Advisories change from day to day, so that they would fail a change that is not to blame for
+/// them: `cargo deny check advisories` asks for them. The checker is installed beside what is built the first time.
 fn deny() -> Result<(), String> {
     let tools = run::target()?.join("tools");
     let program = tools.join("bin/cargo-deny");

@@ -52,8 +52,14 @@ const IMPURE: &[&str] = &[
     "std::process",
     "HashMap",
     "HashSet",
+    "io::stdin",
+    "io::stdout",
+    "io::stderr",
+    "print!",
     "println!",
+    "eprint!",
     "eprintln!",
+    "dbg!",
     "SystemTime",
     ".powf(",
     ".powi(",
@@ -64,6 +70,11 @@ const IMPURE: &[&str] = &[
     ".cbrt(",
     ".sin(",
     ".cos(",
+    ".tan(",
+    "f64::powf",
+    "f64::exp",
+    "f64::ln",
+    "f64::cbrt",
 ];
 
 pub(crate) fn run() -> Result<(), String> {
