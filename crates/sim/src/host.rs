@@ -6,6 +6,7 @@
 
 use std::any::Any;
 
+use anabranch_ns2::random::Mrg32k3a;
 use anabranch_units::SimTime;
 
 use crate::id::{Address, FlowId, LinkId, Port};
@@ -31,6 +32,18 @@ pub trait Host: Any + Send {
 
     /// When [`Host::handle_timeout`] is to be called; [`SimTime::NEVER`] if not at all.
     fn poll_timeout(&self) -> SimTime;
+
+    /// In a world with ns-2's clock: the same in seconds, if the host has several timers. Of a single one the world knows when
+    /// it was set, and does the sum itself.
+    fn poll_timeout_seconds(&self) -> Option<f64> {
+        None
+    }
+
+    /// In a world with ns-2's default stream ([`Builder::ns2_random`](crate::Builder::ns2_random)): where the host keeps the
+    /// stream that it draws from, to be exchanged for the world's as long as the host has its turn.
+    fn random(&mut self) -> Option<&mut Mrg32k3a> {
+        None
+    }
 }
 
 /// A packet at the end of its way.
@@ -51,7 +64,7 @@ pub struct Arrival<'a> {
 }
 
 /// A packet that a host sends.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Transmit {
     /// To the other end of this flow of the host.
     pub port: Port,
@@ -127,12 +140,23 @@ impl<H: Host + ?Sized> Host for Box<H> {
     fn poll_timeout(&self) -> SimTime {
         (**self).poll_timeout()
     }
+
+    fn poll_timeout_seconds(&self) -> Option<f64> {
+        (**self).poll_timeout_seconds()
+    }
+
+    fn random(&mut self) -> Option<&mut Mrg32k3a> {
+        (**self).random()
+    }
 }
 
 /// The contract of the driver as one call, compiled once for each kind of host: one dynamic call per event and not four.
 pub(crate) trait Turn: Any + Send {
     /// Tells the host what happened, sends what it sends, and returns its deadline.
     fn turn(&mut self, now: SimTime, event: Event, network: &mut Network, attachment: &Attachment) -> SimTime;
+
+    /// The same deadline in seconds, from a host that knows it.
+    fn deadline_seconds(&self) -> Option<f64>;
 }
 
 /// What may happen to a host.
@@ -154,6 +178,7 @@ impl<H: Host> Turn for H {
     fn turn(&mut self, now: SimTime, event: Event, network: &mut Network, attachment: &Attachment) -> SimTime {
         if network.has_float_clock {
             self.handle_clock(network.moment.seconds);
+            exchange(self.random(), &mut network.random);
         }
         match event {
             Event::Arrival(Landing { flight, link, port }) => {
@@ -169,6 +194,20 @@ impl<H: Host> Turn for H {
         while let Some(transmit) = self.poll_transmit(now) {
             network.depart(attachment, transmit);
         }
+        if network.has_float_clock {
+            exchange(self.random(), &mut network.random);
+        }
         self.poll_timeout()
+    }
+
+    fn deadline_seconds(&self) -> Option<f64> {
+        self.poll_timeout_seconds()
+    }
+}
+
+/// Lends a host the world's stream, or takes it back.
+fn exchange(host: Option<&mut Mrg32k3a>, world: &mut Option<Mrg32k3a>) {
+    if let (Some(host), Some(world)) = (host, world) {
+        std::mem::swap(host, world);
     }
 }

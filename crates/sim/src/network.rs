@@ -1,5 +1,6 @@
 //! The network: everything between hosts. Links, routes, the bodies of packets, and the queue of what happens next.
 
+use anabranch_ns2::random::Mrg32k3a;
 use anabranch_units::SimTime;
 
 use crate::event_queue::{EventQueue, Key, Order};
@@ -30,6 +31,8 @@ pub(crate) struct Network {
     pub(crate) strays: u64,
     /// Whether time is kept as ns-2 does.
     pub(crate) has_float_clock: bool,
+    /// ns-2's default stream, if hosts share it.
+    pub(crate) random: Option<Mrg32k3a>,
     /// A list that is empty between events, kept for its room.
     dropped: Vec<Flight>,
 }
@@ -69,11 +72,12 @@ pub(crate) struct Parts {
     pub(crate) routes: Routes,
     pub(crate) observers: Vec<Box<dyn Observer>>,
     pub(crate) has_float_clock: bool,
+    pub(crate) random: Option<Mrg32k3a>,
 }
 
 impl Network {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { hash, queue, order, links, managed, routes, observers, has_float_clock } = parts;
+        let Parts { hash, queue, order, links, managed, routes, observers, has_float_clock, random } = parts;
         Self {
             moment: Moment { now: SimTime::ZERO, seconds: 0.0, inserted: SimTime::ZERO },
             hash,
@@ -86,6 +90,7 @@ impl Network {
             observers,
             strays: 0,
             has_float_clock,
+            random,
             dropped: Vec::new(),
         }
     }

@@ -248,7 +248,8 @@ impl World {
             *deadline = Key::new(asked.max(now), now, network.order.draw());
             if network.has_float_clock && asked != SimTime::NEVER {
                 // ns-2 adds the span to its clock.
-                *deadline = deadline.at_seconds(network.moment.seconds + asked.since(now).as_secs_f64());
+                let seconds = network.moment.seconds + asked.since(now).as_secs_f64();
+                *deadline = deadline.at_seconds(host.deadline_seconds().unwrap_or(seconds));
             }
             if *deadline < *wake {
                 *wake = *deadline;
