@@ -5,4 +5,5 @@
 mod ctcp;
 mod fast;
 mod papers;
+mod sctp;
 mod series;
