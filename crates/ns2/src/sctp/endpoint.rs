@@ -242,7 +242,9 @@ impl Endpoint {
     pub fn produce(&mut self, now: SimTime, stream: u16, bytes: u64) {
         assert!(stream < self.config.streams, "there is no stream {stream}");
         self.clock.now = now;
-        let most = self.config.room() - Data::HEADER;
+        // A chunk with its padding must fit. ns-2 cuts to the room of a packet as it is, and if that is no multiple of four it
+        // sends empty packets for ever.
+        let most = self.config.room() / 4 * 4 - Data::HEADER;
         if let Supply::Messages(messages) = &mut self.supply {
             let mut rest = bytes;
             while rest > 0 && messages.len() < Self::MESSAGES_MAX {
