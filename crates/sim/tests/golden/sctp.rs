@@ -1,8 +1,9 @@
-//! Golden runs of ns-2's SCTP: the chain of mfast-2019, and emfast-2019's dumbbell with New Reno beside it.
+//! Golden runs of ns-2's SCTP: the chain of mfast-2019, emfast-2019's dumbbell with New Reno beside it, and the two paths of
+//! multihoming-2010.
 
 use anabranch_ns2::config::{Agent, NewRenoOptions, SenderConfig, SinkConfig};
 use anabranch_ns2::random::Mrg32k3a;
-use anabranch_ns2::sctp::{DestinationConfig, Endpoint, EndpointConfig, Variant};
+use anabranch_ns2::sctp::{CmtOptions, DestinationConfig, Endpoint, EndpointConfig, RetransmissionPolicy, Variant};
 use anabranch_ns2::{Sender, Sink, TICK};
 use anabranch_sim::{
     BuildError, Builder, ErrorSpec, HostId, LinkId, LinkSpec, Ns2Sctp, Ns2Sink, Ns2Source, QueueSpec, World,
@@ -98,6 +99,40 @@ fn dumbbell(window: f64, entrance: u32, exit: u64) -> Result<Run, BuildError> {
     Ok(Run { world, source, sink, links })
 }
 
+/// multihoming-2010: two paths of 100 Mbit/s and 60 ms, no losses, for 30 s; an interface of each end on each.
+fn two_paths(variant: Variant) -> Result<Run, BuildError> {
+    let config = EndpointConfig { receive_buffer: 150_000, ..EndpointConfig::new(variant) };
+    let mut builder = Builder::new(1);
+    builder.ns2_clock();
+    builder.ns2_random(Mrg32k3a::new(1));
+    let [near, far] = ["s", "d"].map(|name| builder.node(name));
+    let (mut cores, mut there, mut back) = (vec![], vec![], vec![]);
+    for path in 0..2 {
+        let [x, y] = ["x", "y"].map(|name| builder.node(format!("{name}{path}")));
+        cores.push(builder.link(x, y, spec(100_000_000, 50, 100))?);
+        builder.link(y, x, spec(100_000_000, 50, 10_000))?;
+        let leave = builder.link(near, x, spec(1_000_000_000, 5, 100_000))?;
+        let arrive = builder.link(x, near, spec(1_000_000_000, 5, 50))?;
+        let reach = builder.link(y, far, spec(1_000_000_000, 5, 100_000))?;
+        let answer = builder.link(far, y, spec(1_000_000_000, 5, 50))?;
+        there.push((leave, builder.address_through(reach)?));
+        back.push((answer, builder.address_through(arrive)?));
+    }
+    let destinations = [0, 1].map(|interface| DestinationConfig { interface, loss_rate: 0.0 });
+    let endpoint = || Endpoint::new(config, &destinations, Mrg32k3a::new(1));
+    let source = builder.host(near, Ns2Sctp::new(endpoint()).multihomed(there))?;
+    // ns-2 takes the last destination for the primary one unless it is told another.
+    let mut answering = endpoint();
+    answering.set_primary(1);
+    let sink = builder.host(far, Ns2Sctp::new(answering).multihomed(back))?;
+    builder.flow(source, sink)?;
+    builder.start(SimTime::ZERO + SimSpan::from_millis(500), source)?;
+    let mut world = builder.build()?;
+    world.run_until(SimTime::ZERO + SimSpan::from_secs(30) - SimSpan::from_ticks(1));
+    world.assert_conserved();
+    Ok(Run { world, source, sink, links: cores })
+}
+
 impl Run {
     fn source(&self) -> &Ns2Sctp {
         self.world.host(self.source).unwrap()
@@ -136,6 +171,12 @@ impl Run {
         {
             assert!((ours - theirs).abs() <= digits, "{ours} instead of {theirs}");
         }
+    }
+
+    /// Packets that have left each queue.
+    fn departures(&self) -> Vec<u64> {
+        let reports = self.links.iter().map(|&link| self.world.link(link));
+        reports.map(|report| report.delivered + report.flying).collect()
     }
 
     fn drops(&self) -> u64 {
@@ -183,4 +224,19 @@ fn emfast_among_new_reno() {
 #[test]
 fn emfast_among_new_reno_with_small_windows() {
     dumbbell(20.0, 50, 100).unwrap().compare_window("emfast4_B2_sctp");
+}
+
+/// The buffer of 150 kB bounds the association, not the paths.
+#[test]
+fn concurrent_transfer_over_two_paths() {
+    let policy = RetransmissionPolicy::Same;
+    let run = two_paths(Variant::Cmt(CmtOptions { policy, ..CmtOptions::default() })).unwrap();
+    assert_eq!((run.departures(), run.drops()), (vec![12144, 12286], 0));
+}
+
+/// The second path carries a heartbeat.
+#[test]
+fn two_paths_of_which_one_is_used() {
+    let run = two_paths(Variant::Plain).unwrap();
+    assert_eq!((run.departures(), run.drops()), (vec![22442, 1], 0));
 }
