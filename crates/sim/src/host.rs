@@ -176,8 +176,10 @@ pub(crate) struct Landing {
 
 impl<H: Host> Turn for H {
     fn turn(&mut self, now: SimTime, event: Event, network: &mut Network, attachment: &Attachment) -> SimTime {
-        if network.has_float_clock {
-            self.handle_clock(network.moment.seconds);
+        if network.is_like_ns2 {
+            if network.has_float_clock {
+                self.handle_clock(network.moment.seconds);
+            }
             exchange(self.random(), &mut network.random);
         }
         match event {
@@ -194,7 +196,7 @@ impl<H: Host> Turn for H {
         while let Some(transmit) = self.poll_transmit(now) {
             network.depart(attachment, transmit);
         }
-        if network.has_float_clock {
+        if network.is_like_ns2 {
             exchange(self.random(), &mut network.random);
         }
         self.poll_timeout()

@@ -33,6 +33,8 @@ pub(crate) struct Network {
     pub(crate) has_float_clock: bool,
     /// ns-2's default stream, if hosts share it.
     pub(crate) random: Option<Mrg32k3a>,
+    /// Whether one of these two is so: hosts need not look at both.
+    pub(crate) is_like_ns2: bool,
     /// A list that is empty between events, kept for its room.
     dropped: Vec<Flight>,
 }
@@ -90,6 +92,7 @@ impl Network {
             observers,
             strays: 0,
             has_float_clock,
+            is_like_ns2: has_float_clock || random.is_some(),
             random,
             dropped: Vec::new(),
         }

@@ -186,8 +186,7 @@ impl Builder {
         self.has_float_clock = true;
     }
 
-    /// Hosts with ns-2's clock draw from this stream, in the order of events, instead of one each: ns-2's agents share its
-    /// default stream.
+    /// Hosts that can draw from ns-2's default stream draw from this one, in the order of events, instead of one each.
     pub fn ns2_random(&mut self, stream: Mrg32k3a) {
         self.random = Some(stream);
     }
