@@ -3,7 +3,9 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Write};
 
-use anabranch_sim::{Body, Direction, FlowId, GaugeRow, Happening, Observer, PacketEvent};
+use anabranch_ns2::Gauges;
+use anabranch_ns2::sctp::{self, Endpoint};
+use anabranch_sim::{Body, Direction, FlowId, GaugeRow, Happening, Ns2Sctp, Observer, PacketEvent};
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
 /// What changes on a link.
@@ -169,6 +171,54 @@ impl Observer for DeliveryTrace {
             bits => self.in_order.push((event.time, bits)),
         }
     }
+}
+
+/// What an association's source remembered, as a row of the others: windows in packets, the sums of all destinations.
+pub(crate) fn sctp_rows(source: &Ns2Sctp) -> Option<Vec<GaugeRow>> {
+    let room = source.endpoint().config().room();
+    let count = source.endpoint().destinations();
+    let mut changes = vec![];
+    for destination in 0..count {
+        changes.extend(source.rows(destination)?.iter().map(|row| (row.time, destination, row.gauges)));
+    }
+    // By time; all destinations have a row when the flow starts.
+    changes.sort_by_key(|&(time, destination, _)| (time, destination));
+    let mut present: Vec<Option<sctp::Gauges>> = vec![None; count];
+    let mut rows: Vec<GaugeRow> = vec![];
+    for (time, destination, gauges) in changes {
+        present[destination] = Some(gauges);
+        if rows.last().is_some_and(|last| last.time == time) {
+            rows.pop();
+        }
+        rows.push(GaugeRow { time, gauges: sum(present.iter().flatten(), room) });
+    }
+    Some(rows)
+}
+
+/// The variables of an association's source now.
+pub(crate) fn sctp_gauges(source: &Endpoint) -> Gauges {
+    let gauges: Vec<_> = (0..source.destinations()).map(|destination| source.gauges(destination)).collect();
+    sum(gauges.iter(), source.config().room())
+}
+
+/// Windows, thresholds and what is in flight add up; the RTT is that of the first destination that has one.
+fn sum<'a>(destinations: impl Iterator<Item = &'a sctp::Gauges> + Clone, room: u32) -> Gauges {
+    let total = |of: fn(&sctp::Gauges) -> i32| destinations.clone().map(|it| i64::from(of(it))).sum::<i64>();
+    let rtt = destinations.clone().find_map(|it| it.srtt_s).unwrap_or(0.0);
+    Gauges {
+        window: total(|it| it.window) as f64 / f64::from(room),
+        ssthresh: total(|it| it.ssthresh) as f64 / f64::from(room),
+        rtt: SimSpan::from_secs_f64(rtt),
+        rtt_smoothed: SimSpan::from_secs_f64(rtt),
+        rtt_base: None,
+        in_flight: (total(|it| it.in_flight) / i64::from(room)) as i32,
+    }
+}
+
+/// Bits of payload and when their stream handed them to the application.
+pub(crate) fn sctp_deliveries(sink: &Ns2Sctp) -> Vec<(SimTime, u64)> {
+    let deliveries = sink.deliveries().unwrap_or_default();
+    deliveries.iter().map(|it| (it.time, 8 * u64::from(it.delivery.bytes))).collect()
 }
 
 /// Writes `time_s,window,ssthresh,rtt_s,base_rtt_s,avg_rtt_s,in_flight`; what an agent does not keep is empty.

@@ -1,11 +1,14 @@
 //! From the keys of a flow to what drives it: the one place that knows which transports there are and what each can be set to.
 
+mod sctp;
+
 use std::collections::BTreeMap;
 
 use anabranch_ns2::config::{
     Agent, CompositeOptions, FastOptions, HoleTest, NewRenoOptions, RttTest, SendRule, SenderConfig, SinkConfig,
     VegasOptions,
 };
+use anabranch_ns2::sctp::{Data, EndpointConfig};
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
 use anabranch_sim::{Messages, Spacing, Workload};
 use anabranch_units::{Bytes, SimSpan};
@@ -19,6 +22,8 @@ use crate::scenario::keys::{Count, FlowKeys, LawKeys, Setting, SinkKeys, Workloa
 pub(crate) enum Transport {
     /// A one-way agent of ns-2, its sink, and what it is to send.
     Ns2 { sender: Box<SenderConfig>, sink: SinkConfig, workload: Workload },
+    /// ns-2's SCTP, both ends alike, the path to begin with, and what it is to send.
+    Sctp { config: Box<EndpointConfig>, primary: usize, workload: Workload },
     /// Packets at a constant rate, which nothing acknowledges.
     Cbr(Cbr),
     /// Bursts between silences, which nothing acknowledges.
@@ -26,7 +31,7 @@ pub(crate) enum Transport {
 }
 
 /// Names of transports, for messages.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 13] = [
     "ns2/reno",
     "ns2/newreno",
     "ns2/sack",
@@ -36,6 +41,8 @@ const NAMES: [&str; 11] = [
     "ns2/linux",
     "ns2/composite",
     "ns2/fast",
+    "ns2/sctp",
+    "ns2/sctp-cmt",
     "cbr",
     "on_off",
 ];
@@ -47,6 +54,9 @@ impl Transport {
     pub(crate) fn from_keys(keys: &FlowKeys, path: &Path) -> Checked<(Self, Option<String>)> {
         if matches!(keys.transport.as_str(), "cbr" | "on_off") {
             return traffic(keys, path).map(|transport| (transport, None));
+        }
+        if matches!(keys.transport.as_str(), "ns2/sctp" | "ns2/sctp-cmt") {
+            return sctp::from_keys(keys, path).map(|transport| (transport, None));
         }
         let mut law = Settings::of_law(keys.cc.as_ref(), path.key("cc"))?;
         let mut options =
@@ -70,7 +80,12 @@ impl Transport {
             }
         };
         law.finish(law_name)?;
-        let present = [("rate", keys.rate.is_some()), ("on", keys.on.is_some()), ("off", keys.off.is_some())];
+        let present = [
+            ("rate", keys.rate.is_some()),
+            ("on", keys.on.is_some()),
+            ("off", keys.off.is_some()),
+            ("paths", keys.paths.is_some()),
+        ];
         refuse_keys(keys, path, &present)?;
         let mut sender = SenderConfig::new(agent);
         sender.payload = payload(keys, &sender, path)?;
@@ -97,6 +112,7 @@ impl Transport {
     pub(crate) fn payload(&self) -> u32 {
         match self {
             Self::Ns2 { sender, .. } => sender.payload,
+            Self::Sctp { config, .. } => config.chunk - Data::HEADER,
             Self::Cbr(_) | Self::OnOff(_) => 0,
         }
     }
@@ -107,7 +123,7 @@ impl Transport {
             Self::Ns2 { workload, .. } => {
                 matches!(workload, Workload::Messages(Messages { spacing: Spacing::Exponential(_), .. }))
             }
-            Self::Cbr(_) => false,
+            Self::Sctp { .. } | Self::Cbr(_) => false,
             Self::OnOff(_) => true,
         }
     }
@@ -159,6 +175,7 @@ fn traffic(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
             ("sink", keys.sink.is_some()),
             ("workload", keys.workload.is_some()),
             ("options", keys.options.is_some()),
+            ("paths", keys.paths.is_some()),
         ],
     )?;
     let size = u32::try_from(keys.packet.0.count()).ok().filter(|size| (1..=PACKET_MAX).contains(size));

@@ -1,20 +1,22 @@
 //! From a scenario to the simulator, and from the simulator to a report.
 
+use std::borrow::Cow;
 use std::io;
 
 use anabranch_ns2::random::Mrg32k3a;
+use anabranch_ns2::sctp::{DestinationConfig, Endpoint};
 use anabranch_ns2::{Sender, SenderConfig, Sink, TICK};
 use anabranch_sim::traffic::{self, Cbr, OnOff};
 use anabranch_sim::{
-    BuildError, Builder, Capture, Control, Direction, FlowId, GaugeRow, HostId, LinkId, LinkSpec, NodeId, Ns2Sink,
-    Ns2Source, ObserverId, Port, QueueArea, Workload, World,
+    BuildError, Builder, Capture, Control, Direction, FlowId, GaugeRow, HostId, LinkId, LinkSpec, NodeId, Ns2Sctp,
+    Ns2Sink, Ns2Source, ObserverId, Port, QueueArea, Workload, World,
 };
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::report::{FlowReport, LinkReport, Report};
 use crate::scenario::{Flow, Scenario, SeriesPlace};
 use crate::series::Series;
-use crate::trace::{DeliveryTrace, LinkRow, LinkTrace};
+use crate::trace::{self, DeliveryTrace, LinkRow, LinkTrace};
 use crate::transport::Transport;
 
 /// What to record beside the counters.
@@ -98,7 +100,11 @@ impl<'a> Simulation<'a> {
             let spec = link.error.iter().cloned().fold(spec, LinkSpec::error);
             links.push(builder.link(nodes[link.from], nodes[link.to], spec)?);
         }
-        let mut phases = clock_phases(scenario);
+        let (phases, random) = clock_phases(scenario);
+        let mut phases = phases.into_iter();
+        if scenario.flows.iter().any(|flow| matches!(flow.transport, Transport::Sctp { .. })) {
+            builder.ns2_random(random);
+        }
         let mut flows = Vec::with_capacity(scenario.flows.len());
         for flow in &scenario.flows {
             let (from, to) = (nodes[flow.from], nodes[flow.to]);
@@ -109,6 +115,12 @@ impl<'a> Simulation<'a> {
                     let source = if *workload == Workload::Bulk { source } else { source.fed() };
                     let source = if recording == Recording::Trace { source.traced() } else { source };
                     (builder.host(from, source)?, builder.host(to, Ns2Sink::new(Sink::new(*sink)))?)
+                }
+                Transport::Sctp { workload, .. } => {
+                    let [source, sink] = associate(flow, &mut builder, &links)?;
+                    let source = if *workload == Workload::Bulk { source } else { source.fed() };
+                    let trace = |host: Ns2Sctp| if recording == Recording::Trace { host.traced() } else { host };
+                    (builder.host(from, trace(source))?, builder.host(to, trace(sink))?)
                 }
                 Transport::Cbr(cbr) => (builder.host(from, cbr.clone())?, builder.host(to, traffic::Sink::default())?),
                 Transport::OnOff(parameters) => {
@@ -121,10 +133,13 @@ impl<'a> Simulation<'a> {
         }
         for (flow, ends) in scenario.flows.iter().zip(&flows) {
             match flow.transport {
-                Transport::Ns2 { workload: Workload::Bulk, .. } | Transport::Cbr(_) | Transport::OnOff(_) => {
+                Transport::Ns2 { workload: Workload::Bulk, .. }
+                | Transport::Sctp { workload: Workload::Bulk, .. }
+                | Transport::Cbr(_)
+                | Transport::OnOff(_) => {
                     builder.start(flow.start, ends.source)?;
                 }
-                Transport::Ns2 { workload, .. } => {
+                Transport::Ns2 { workload, .. } | Transport::Sctp { workload, .. } => {
                     builder.workload(&flow.id, flow.start, (ends.source, Port::FIRST), workload)?;
                 }
             }
@@ -187,11 +202,17 @@ impl<'a> Simulation<'a> {
     }
 
     /// The rows of each flow that has any, by position.
-    pub(crate) fn flow_rows(&self) -> impl Iterator<Item = (&str, &[GaugeRow])> {
-        self.scenario.flows.iter().zip(&self.flows).filter_map(|(flow, ends)| {
-            let source = self.world.host::<Ns2Source>(ends.source)?;
-            Some((flow.id.as_str(), source.rows()?))
-        })
+    pub(crate) fn flow_rows(&self) -> impl Iterator<Item = (&str, Cow<'_, [GaugeRow]>)> {
+        let flows = self.scenario.flows.iter().zip(&self.flows);
+        flows.filter_map(|(flow, ends)| Some((flow.id.as_str(), self.rows(ends)?)))
+    }
+
+    /// The rows of a flow's source, if it has any.
+    fn rows(&self, ends: &Ends) -> Option<Cow<'_, [GaugeRow]>> {
+        match self.world.host::<Ns2Source>(ends.source) {
+            Some(source) => source.rows().map(Cow::Borrowed),
+            None => self.world.host::<Ns2Sctp>(ends.source).and_then(trace::sctp_rows).map(Cow::Owned),
+        }
     }
 
     /// The trace of each link.
@@ -211,12 +232,14 @@ impl<'a> Simulation<'a> {
             Series::events(points.iter().map(|&(time, bits)| (time.as_secs_f64(), bits as f64)))
         };
         match (place, variable) {
-            (SeriesPlace::Flow, "goodput") => Ok(bits(&self.world.observer(self.deliveries[index]).in_order)),
+            (SeriesPlace::Flow, "goodput") => match self.world.host::<Ns2Sctp>(self.flows[index].sink) {
+                Some(sink) => Ok(bits(&trace::sctp_deliveries(sink))),
+                None => Ok(bits(&self.world.observer(self.deliveries[index]).in_order)),
+            },
             (SeriesPlace::Flow, "throughput") => Ok(bits(&self.world.observer(self.deliveries[index]).wire)),
             (SeriesPlace::Flow, _) => {
                 let unknown = || format!("`{name}` was not measured: the transport does not know it");
-                let source = self.world.host::<Ns2Source>(self.flows[index].source);
-                let rows = source.and_then(Ns2Source::rows).ok_or_else(unknown)?;
+                let rows = self.rows(&self.flows[index]).ok_or_else(unknown)?;
                 let points = rows.iter().filter_map(|row| {
                     let gauges = &row.gauges;
                     let value = match variable {
@@ -290,6 +313,21 @@ impl<'a> Simulation<'a> {
             report.one_way_delay_mean_s = mean(received.delay_sum, received.unique_packets);
             report.window_final = Some(sender.gauges().window);
         }
+        if let (Some(source), Some(sink)) =
+            (self.world.host::<Ns2Sctp>(ends.source), self.world.host::<Ns2Sctp>(ends.sink))
+        {
+            let (sender, received) = (source.endpoint(), sink.endpoint().received());
+            let counters = sender.counters();
+            report.goodput_bps = bits_per_second(received.unique_bytes, active);
+            report.throughput_bps = bits_per_second(received.bytes, active);
+            report.sent_packets = counters.sent_packets;
+            report.max_seq = Some(sender.tsn().into());
+            report.acked_seq = Some(sender.acked_tsn().into());
+            report.delivered_packets = received.unique_chunks;
+            report.retransmitted_packets = counters.retransmitted_chunks;
+            report.one_way_delay_mean_s = mean(received.delay_sum, received.unique_chunks);
+            report.window_final = Some(trace::sctp_gauges(sender).window);
+        }
         if let Some(sink) = self.world.host::<traffic::Sink>(ends.sink) {
             let cbr = self.world.host::<Cbr>(ends.source).map(Cbr::sent);
             let on_off = self.world.host::<OnOff>(ends.source).map(OnOff::sent);
@@ -313,15 +351,41 @@ impl<'a> Simulation<'a> {
     }
 }
 
+/// Both ends of an association, on one path or several.
+fn associate(flow: &Flow, builder: &mut Builder, links: &[LinkId]) -> Result<[Ns2Sctp; 2], BuildError> {
+    let Transport::Sctp { config, primary, .. } = &flow.transport else { unreachable!("the caller has matched it") };
+    let destination = |(interface, loss_rate)| DestinationConfig { interface, loss_rate };
+    let mut destinations: Vec<_> = (0..).zip(flow.paths.iter().map(|path| path.loss_rate)).map(destination).collect();
+    if destinations.is_empty() {
+        destinations.push(DestinationConfig::default());
+    }
+    // The world's stream takes its place at every turn.
+    let endpoint = || Endpoint::new(**config, &destinations, Mrg32k3a::new(Mrg32k3a::DEFAULT_SEED));
+    let (mut source, mut sink) = (endpoint(), endpoint());
+    source.set_primary(*primary);
+    // ns-2 takes the last destination unless it is told another, and scripts tell the source.
+    sink.set_primary(destinations.len() - 1);
+    let (source, sink) = (Ns2Sctp::new(source), Ns2Sctp::new(sink));
+    if flow.paths.is_empty() {
+        return Ok([source, sink]);
+    }
+    let (mut there, mut back) = (vec![], vec![]);
+    for path in &flow.paths {
+        there.push((links[path.first], builder.address_through(links[path.last])?));
+        back.push((links[path.back_first], builder.address_through(links[path.back_last])?));
+    }
+    Ok([source.multihomed(there), sink.multihomed(back)])
+}
+
 /// The phases of the agents' clocks, as ns-2 draws them from its default stream: each agent resets its clock when it is
-/// made, and all do once more when the simulation starts, in the order in which they were made.
-fn clock_phases(scenario: &Scenario) -> impl Iterator<Item = SimSpan> + use<> {
+/// made, and all do once more when the simulation starts, in the order in which they were made. And what is left of the stream.
+fn clock_phases(scenario: &Scenario) -> (Vec<SimSpan>, Mrg32k3a) {
     let agents: Vec<_> = scenario
         .flows
         .iter()
         .filter_map(|flow| match &flow.transport {
             Transport::Ns2 { sender, .. } => Some(sender.agent),
-            Transport::Cbr(_) | Transport::OnOff(_) => None,
+            Transport::Sctp { .. } | Transport::Cbr(_) | Transport::OnOff(_) => None,
         })
         .collect();
     // ns-2's seeds have 31 bits; further bits of ours would be lost, so they are folded in.
@@ -334,7 +398,7 @@ fn clock_phases(scenario: &Scenario) -> impl Iterator<Item = SimSpan> + use<> {
     }
     let phases: Vec<SimSpan> =
         agents.iter().map(|_| SimSpan::from_secs_f64(stream.uniform() * TICK.as_secs_f64())).collect();
-    phases.into_iter()
+    (phases, stream)
 }
 
 fn bits_per_second(bytes: u64, span: SimSpan) -> f64 {
