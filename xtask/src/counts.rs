@@ -46,7 +46,7 @@ pub(crate) fn run(write: bool) -> Result<(), String> {
 
 fn instructions(arguments: &[&str]) -> Result<u64, String> {
     let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "target/release/anabranch"])
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", &run::anabranch()?])
         .args(arguments)
         .current_dir(run::root())
         .output()

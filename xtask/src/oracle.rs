@@ -96,7 +96,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs());
     let first = options.seed.unwrap_or_else(clock);
     run::say(&format!("oracle: {} cases per agent, seeds from {first}", options.cases));
-    let folder = run::root().join("target/oracle");
+    let folder = run::target()?.join("oracle");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut problems = vec![];
     for agent in agents().filter(|name| options.agent.as_deref().is_none_or(|agent| agent == *name)) {

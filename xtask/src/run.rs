@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use cargo_metadata::{Metadata, MetadataCommand};
+
 /// Prints a line for the person or the log that watches.
 #[expect(clippy::print_stdout, reason = "a build tool talks to its terminal")]
 pub(crate) fn say(line: &str) {
@@ -13,6 +15,22 @@ pub(crate) fn say(line: &str) {
 pub(crate) fn root() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest.parent().expect("xtask lies in the root of the workspace").to_owned()
+}
+
+/// What cargo knows of the workspace.
+pub(crate) fn metadata() -> Result<Metadata, String> {
+    let found = MetadataCommand::new().no_deps().current_dir(root()).exec();
+    found.map_err(|error| format!("cargo metadata: {error}"))
+}
+
+/// Where cargo puts what it builds: people move it by `CARGO_TARGET_DIR` or in their cargo configuration.
+pub(crate) fn target() -> Result<PathBuf, String> {
+    metadata().map(|metadata| metadata.target_directory.into())
+}
+
+/// The released program.
+pub(crate) fn anabranch() -> Result<String, String> {
+    target().map(|target| target.join("release/anabranch").to_string_lossy().into_owned())
 }
 
 /// Runs `program` in the root and fails with its command line if it does.

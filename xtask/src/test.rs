@@ -20,11 +20,13 @@ pub(crate) fn run() -> Result<(), String> {
     tidy::run()?;
     generate::run(true)?;
     deny()?;
-    run::run("cargo", &["test", "--workspace", "--locked", "--quiet"], &[])?;
+    // Elsewhere the tests of the report are skipped without a browser.
+    let required = [("ANABRANCH_REQUIRE_BROWSER", "1")];
+    run::run("cargo", &["test", "--workspace", "--locked", "--quiet"], &required)?;
     run::run("cargo", &["build", "--release", "--locked", "--quiet"], &[])?;
     oracle::run(&oracle::Options::quick())?;
     counts::run(false)?;
-    run::run("target/release/anabranch", &["reproduce"], &[])?;
+    run::run(&run::anabranch()?, &["reproduce"], &[])?;
     run::say("all checks passed");
     Ok(())
 }
@@ -46,12 +48,13 @@ fn files_below(folder: &str) -> Result<Vec<String>, String> {
     Ok(files)
 }
 
-/// Licences and advisories. The checker is installed into `target/tools` the first time.
+/// Licences and advisories. The checker is installed beside what is built the first time.
 fn deny() -> Result<(), String> {
-    let program = run::root().join("target/tools/bin/cargo-deny");
+    let tools = run::target()?.join("tools");
+    let program = tools.join("bin/cargo-deny");
     if !program.exists() {
         let version = format!("cargo-deny@{DENY_VERSION}");
-        run::run("cargo", &["install", "--quiet", "--locked", "--root", "target/tools", &version], &[])?;
+        run::run("cargo", &["install", "--quiet", "--locked", "--root", &tools.to_string_lossy(), &version], &[])?;
     }
     run::run(&program.to_string_lossy(), &["check", "--hide-inclusion-graph", "bans", "licenses", "sources"], &[])
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use cargo_metadata::{DependencyKind, MetadataCommand};
+use cargo_metadata::DependencyKind;
 
 use crate::run;
 
@@ -67,11 +67,7 @@ const IMPURE: &[&str] = &[
 ];
 
 pub(crate) fn run() -> Result<(), String> {
-    let metadata = MetadataCommand::new()
-        .no_deps()
-        .current_dir(run::root())
-        .exec()
-        .map_err(|error| format!("cargo metadata: {error}"))?;
+    let metadata = run::metadata()?;
     let mut problems = vec![];
     let ours: BTreeMap<&str, _> = metadata.packages.iter().map(|package| (package.name.as_str(), package)).collect();
     for (name, package) in &ours {

@@ -22,6 +22,9 @@ pub(crate) enum Command {
     /// Simulate scenarios.
     #[command(subcommand)]
     Sim(Sim),
+    /// Bundle experiments and their outcome in one file, for others to check.
+    #[command(subcommand)]
+    Artifact(Artifact),
     /// Congestion laws: what there is and what can be set.
     #[command(subcommand)]
     Cc(Cc),
@@ -41,7 +44,8 @@ pub(crate) struct Reproduce {
     /// Print one JSON document: --format json.
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Write the outcome as outcome.json, outcome.csv and outcome.md into this folder, too.
+    /// Write the report (report.html) and the outcome (outcome.json, outcome.csv, outcome.md) into this folder. Without it,
+    /// the text format writes reproduction/report.html, and the others write nothing.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Seeds of each variant with chance in it, instead of the experiments' own number.
@@ -90,6 +94,40 @@ pub(crate) struct Experiments {
     /// The folder that holds the experiments, one folder a paper.
     #[arg(long = "experiments", value_name = "DIR", default_value = "experiments")]
     pub(crate) folder: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Artifact {
+    /// Run experiments, and pack them with their seeds, their outcome and a SHA-256 of everything.
+    Pack(Pack),
+    /// Check that every file of an artifact is the one that was packed, run it again, and compare number by number.
+    Verify(Verify),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Pack {
+    /// The file to write.
+    #[arg(value_name = "OUT.zip")]
+    pub(crate) file: PathBuf,
+    /// Keys of papers, such as ctcp-2019; all if there is none.
+    #[arg(value_name = "KEY")]
+    pub(crate) keys: Vec<String>,
+    /// Seeds of each variant with chance in it, instead of the experiments' own number.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub(crate) seeds: Option<u32>,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
+    #[command(flatten)]
+    pub(crate) experiments: Experiments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// The artifact.
+    #[arg(value_name = "FILE.zip")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
 }
 
 #[derive(Debug, Subcommand)]

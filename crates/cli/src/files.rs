@@ -59,6 +59,10 @@ impl Folder {
             return Err(Failure::usage(format!("{}: cannot be written; name a file", path.display())));
         };
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            // Of a device the folder need not be writable.
+            return Ok((Self(parent.to_owned()), name.to_owned()));
+        }
         Self::create(parent).map(|folder| (folder, name.to_owned()))
     }
 
@@ -77,15 +81,23 @@ impl Folder {
     }
 }
 
-/// A file that is being written, under a temporary name until it is whole.
+/// A file that is being written, under a temporary name until it is whole. What is there and is no plain file, such as a
+/// device or a pipe, is written to as it is; where a link points to one, that is the file.
 pub(crate) struct Part {
     path: PathBuf,
-    part: PathBuf,
+    /// `None`: there is no temporary name.
+    part: Option<PathBuf>,
 }
 
 impl Part {
     fn of(Folder(folder): &Folder, name: &str) -> Self {
-        Self { path: folder.join(name), part: folder.join(format!(".{name}.part")) }
+        let named = folder.join(name);
+        let path = fs::canonicalize(&named).unwrap_or(named);
+        let is_plain = fs::metadata(&path).map_or(true, |found| found.is_file());
+        // Two programs that write one file at once do not write into one another's.
+        let part = format!(".{}.{}.part", path.file_name().unwrap_or_default().to_string_lossy(), std::process::id());
+        let part = is_plain.then(|| path.with_file_name(part));
+        Self { path, part }
     }
 
     /// A file in a folder that was seen to be writable.
@@ -96,16 +108,22 @@ impl Part {
 
     /// Where to write it.
     pub(crate) fn writer(&self) -> io::Result<Box<dyn io::Write + Send>> {
-        Ok(Box::new(io::BufWriter::new(fs::File::create(&self.part)?)))
+        let file = match &self.part {
+            Some(part) => fs::File::create(part)?,
+            None => fs::File::options().write(true).open(&self.path)?,
+        };
+        Ok(Box::new(io::BufWriter::new(file)))
     }
 
     /// Gives it its name if it was written well.
     pub(crate) fn finish<T>(self, written: io::Result<T>) -> Result<T, Failure> {
-        let named = written.and_then(|result| fs::rename(&self.part, &self.path).map(|()| result));
+        let Self { path, part } = self;
+        let name = |part: &PathBuf| fs::rename(part, &path);
+        let named = written.and_then(|result| part.as_ref().map_or(Ok(()), name).map(|()| result));
         named.map_err(|error| {
             // What is left behind is no result; that it cannot be removed either changes nothing.
-            let _ = fs::remove_file(&self.part);
-            let path = self.path.display();
+            part.iter().for_each(|part| _ = fs::remove_file(part));
+            let path = path.display();
             Failure::failed(format!("{path}: cannot be written: {error}; free space, or name another place"))
         })
     }

@@ -1,6 +1,7 @@
 //! The `anabranch` command: thin. It reads arguments, asks the library, and prints.
 
 mod args;
+mod artifact;
 mod bench;
 mod cc;
 mod failure;
@@ -14,7 +15,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::args::{Anabranch, Command, Sim};
+use crate::args::{Anabranch, Artifact, Command, Sim};
 use crate::failure::Outcome;
 
 fn main() -> ExitCode {
@@ -36,6 +37,8 @@ fn run(anabranch: Anabranch) -> Outcome {
         Command::Sim(Sim::Run(args)) => sim::run(&args),
         Command::Sim(Sim::Sweep(args)) => sim::sweep(&args),
         Command::Sim(Sim::Bench(args)) => bench::bench(&args),
+        Command::Artifact(Artifact::Pack(args)) => artifact::pack(&args),
+        Command::Artifact(Artifact::Verify(args)) => artifact::verify(&args),
         Command::Cc(command) => cc::cc(&command),
         Command::Generate(command) => generate::generate(&command),
     }

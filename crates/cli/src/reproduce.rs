@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anabranch_lab::diagnostic::suggestion;
 use anabranch_lab::experiment::Experiment;
-use anabranch_lab::reproduce::{self, JudgedClaim, Measurement, Options, Paper, PublishedValue};
+use anabranch_lab::html;
+use anabranch_lab::reproduce::{self, JudgedClaim, Options, Paper};
 use anabranch_lab::verdict::Verdict;
-use serde::Serialize;
 
 use crate::args::{Experiments, Format, Reproduce};
 use crate::failure::{Failure, Outcome};
@@ -17,23 +17,32 @@ use crate::terminal::{Align, BAD, BOLD, DIM, GOOD, NOTABLE, PLAIN, Progress, Tab
 
 pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
     let experiments = load(&args.experiments, &args.keys)?;
-    let folder = args.out.as_deref().map(Folder::create).transpose()?;
+    let is_for_people = args.format() == Format::Text;
+    // Who reads the text shall find the report; a program asks for what it wants to have.
+    let path = args.out.as_deref().or(is_for_people.then_some(Path::new(REPORT_FOLDER)));
+    let folder = path.map(|path| Folder::create(path).map(|folder| (folder, path))).transpose()?;
     let options = Options { jobs: args.jobs.count(), seeds: args.seeds };
     let outcome = {
         let progress = Progress::new();
         reproduce::reproduce(&experiments, options, |done, total| progress.set(done, total))?
     };
     let mut out = anstream::stdout().lock();
-    if let Some(folder) = folder {
-        folder.write("outcome.json", |out| write_json(&outcome, out))?;
-        folder.write("outcome.csv", |out| outcome.write_csv(out))?;
-        folder.write("outcome.md", |out| outcome.write_markdown(out))?;
+    if let Some((folder, _)) = &folder {
+        folder.write(REPORT, |out| out.write_all(html::page(&outcome).as_bytes()))?;
+        if args.out.is_some() {
+            folder.write("outcome.json", |out| outcome.write_json(out))?;
+            folder.write("outcome.csv", |out| outcome.write_csv(out))?;
+            folder.write("outcome.md", |out| outcome.write_markdown(out))?;
+        }
     }
     match args.format() {
         Format::Text => write!(out, "{}", text(&outcome))?,
         Format::Markdown => outcome.write_markdown(&mut out)?,
-        Format::Json => write_json(&outcome, &mut out)?,
+        Format::Json => outcome.write_json(&mut out)?,
         Format::Csv => outcome.write_csv(&mut out)?,
+    }
+    if let (true, Some((_, path))) = (is_for_people, folder) {
+        writeln!(out, "report: {}", path.join(REPORT).display())?;
     }
     match outcome.missed() {
         0 => Ok(()),
@@ -42,36 +51,12 @@ pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
     }
 }
 
-/// What is written as JSON: the outcome, and all its claims in one list for those who look for a number.
-#[derive(Serialize)]
-struct Document<'a> {
-    #[serde(flatten)]
-    outcome: &'a reproduce::Outcome,
-    claims: Vec<ListedClaim<'a>>,
-}
-
-#[derive(Serialize)]
-struct ListedClaim<'a> {
-    paper: &'a str,
-    scenario: &'a str,
-    #[serde(flatten)]
-    claim: &'a JudgedClaim,
-}
-
-fn write_json(outcome: &reproduce::Outcome, out: &mut dyn Write) -> std::io::Result<()> {
-    let mut claims = Vec::new();
-    for Paper { key, experiments, .. } in &outcome.papers {
-        for experiment in experiments {
-            let listed = |claim| ListedClaim { paper: key, scenario: &experiment.file, claim };
-            claims.extend(experiment.claims.iter().map(listed));
-        }
-    }
-    serde_json::to_writer_pretty(&mut *out, &Document { outcome, claims })?;
-    writeln!(out)
-}
+/// Where the report goes unless somebody says otherwise.
+const REPORT_FOLDER: &str = "reproduction";
+const REPORT: &str = "report.html";
 
 /// The experiments of some papers, or of all, in the order of their keys and of their files' names.
-fn load(Experiments { folder }: &Experiments, keys: &[String]) -> Result<Vec<Experiment>, Failure> {
+pub(crate) fn load(Experiments { folder }: &Experiments, keys: &[String]) -> Result<Vec<Experiment>, Failure> {
     let papers = entries(folder)?.into_iter().filter(|path| path.is_dir()).collect::<Vec<_>>();
     let mut experiments = Vec::new();
     for paper in &papers {
@@ -158,13 +143,6 @@ fn table(title: &str, claims: &[&JudgedClaim]) -> String {
         ("verdict", Align::Left),
     ]);
     for claim in claims {
-        let measured = claim.measured.ns2.as_ref();
-        let decimals = decimals(claim);
-        let published = match &claim.published {
-            PublishedValue::Number(value) => value.to_string(),
-            PublishedValue::Words(words) => words.clone(),
-        };
-        let sd = measured.filter(|ours| ours.seeds > 1).map_or(String::new(), |ours| format!("{:.decimals$}", ours.sd));
         let style = match claim.verdict {
             Verdict::Reproduced => GOOD,
             Verdict::Deviates if claim.is_missed => BAD,
@@ -173,12 +151,12 @@ fn table(title: &str, claims: &[&JudgedClaim]) -> String {
         table.row(vec![
             (claim.row.clone(), PLAIN),
             (claim.column.clone(), PLAIN),
-            (published, PLAIN),
-            (measured.map_or("–".to_owned(), |ours| format!("{:.decimals$}", ours.value)), PLAIN),
-            (sd, DIM),
-            (measured.and_then(|ours| difference(claim, ours, decimals)).unwrap_or_default(), PLAIN),
+            (claim.published.to_string(), PLAIN),
+            (claim.ours_shown().unwrap_or_else(|| "–".to_owned()), PLAIN),
+            (claim.sd_shown().unwrap_or_default(), DIM),
+            (claim.difference_shown().unwrap_or_default(), PLAIN),
             (claim.unit.clone(), DIM),
-            (band(claim, decimals), DIM),
+            (claim.band_shown().unwrap_or_default(), DIM),
             (claim.verdict.to_string(), style),
         ]);
     }
@@ -189,47 +167,6 @@ fn table(title: &str, claims: &[&JudgedClaim]) -> String {
         text += &paragraph("  because: ", because);
     }
     text
-}
-
-/// Decimals of our numbers: one more than the paper prints, unless it prints thousands.
-fn decimals(claim: &JudgedClaim) -> usize {
-    match &claim.published {
-        PublishedValue::Number(value) => {
-            let printed = value.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len());
-            printed + usize::from(value.abs() < 1000.0 && claim.band.kind != "exact")
-        }
-        PublishedValue::Words(_) => {
-            claim.measured.ns2.as_ref().map_or(0, |ours| usize::from(ours.value.abs() < 1000.0))
-        }
-    }
-}
-
-fn difference(claim: &JudgedClaim, ours: &Measurement, decimals: usize) -> Option<String> {
-    let PublishedValue::Number(published) = claim.published else { return None };
-    let difference = ours.value - published;
-    let shown = format!("{difference:+.decimals$}");
-    if shown.trim_start_matches(['+', '-', '0', '.']).is_empty() {
-        return Some("0".to_owned());
-    }
-    // Of a percentage, a percentage says nothing.
-    let has_share = claim.unit != "%" && published.abs() > f64::EPSILON;
-    Some(if has_share { format!("{shown} ({:+.1} %)", 100.0 * difference / published) } else { shown })
-}
-
-fn band(claim: &JudgedClaim, decimals: usize) -> String {
-    let show = |value: f64| format!("{value:.decimals$}");
-    let interval = match (claim.band.low, claim.band.high) {
-        (Some(low), Some(high)) => format!("in {}..{}", show(low), show(high)),
-        (Some(low), None) if claim.band.kind == "above" => format!("> {}", show(low)),
-        (Some(low), None) => format!(">= {}", show(low)),
-        (None, Some(high)) => format!("<= {}", show(high)),
-        (None, None) => return String::new(),
-    };
-    match claim.band.kind {
-        "exact" => String::new(),
-        "prediction" => format!("published {interval}"),
-        _ => format!("ours {interval}"),
-    }
 }
 
 fn summary(outcome: &reproduce::Outcome) -> String {

@@ -159,6 +159,7 @@ fn a_run_is_one_document() {
             "delivered_packets",
             "dropped_packets",
             "goodput_bps",
+            "held_packets_max",
             "id",
             "max_seq",
             "one_way_delay_mean_s",
@@ -524,4 +525,87 @@ fn outcomes_are_written_in_every_format() {
     let json: Value = serde_json::from_slice(&fs::read(folder.join("report/outcome.json")).unwrap()).unwrap();
     assert_eq!(json["papers"][0]["key"], "test-2000");
     assert_exit(&anabranch(&folder, &["reproduce", "--format", "html"]), 2);
+}
+
+#[test]
+fn an_artifact_can_be_checked() {
+    let folder = folder("an_artifact_can_be_checked");
+    let experiments = repository().join("experiments");
+    let experiments = experiments.to_str().unwrap();
+    let packed =
+        anabranch(&folder, &["artifact", "pack", "a.zip", "ctcp-2019", "--seeds", "2", "--experiments", experiments]);
+    assert_eq!(packed.status.code(), Some(0), "{}", stderr(&packed));
+    let verified = anabranch(&folder, &["artifact", "verify", "a.zip"]);
+    assert_eq!(verified.status.code(), Some(0), "{}", stderr(&verified));
+    assert!(stdout(&verified).contains("the same in every number"), "{}", stdout(&verified));
+}
+
+#[test]
+fn what_is_no_artifact_is_refused() {
+    let folder = folder("what_is_no_artifact_is_refused");
+    fs::write(folder.join("a.zip"), "no archive").unwrap();
+    for (file, message) in [("a.zip", "not a ZIP file"), ("missing.zip", "No such file")] {
+        let output = anabranch(&folder, &["artifact", "verify", file]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(message), "{}", stderr(&output));
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_link_is_followed_and_a_device_left_alone() {
+    let folder = folder("a_link_is_followed_and_a_device_left_alone");
+    fs::write(folder.join("target.csv"), "old").unwrap();
+    std::os::unix::fs::symlink("target.csv", folder.join("link.csv")).unwrap();
+    let sweep = |out: &str| {
+        let file = repository().join("experiments/bench/small.toml");
+        anabranch(&folder, &["sim", "sweep", file.to_str().unwrap(), "--seeds", "1", "--out", out])
+    };
+    assert_eq!(sweep("link.csv").status.code(), Some(0));
+    assert!(fs::symlink_metadata(folder.join("link.csv")).unwrap().is_symlink());
+    assert_ne!(fs::read_to_string(folder.join("target.csv")).unwrap(), "old");
+    let full = sweep("/dev/full");
+    assert_eq!(full.status.code(), Some(1), "{}", stderr(&full));
+    assert!(!fs::metadata("/dev/full").unwrap().is_file());
+}
+
+/// The text is for people, who get the report as well; a program gets what it asks for.
+#[test]
+fn reports_are_written_for_people() {
+    let folder = folder("report");
+    fs::create_dir_all(folder.join("experiments/test-2000")).unwrap();
+    fs::write(folder.join("experiments/test-2000/table1.toml"), experiment(1, "")).unwrap();
+    for format in [["--json"].as_slice(), &["--format", "csv"], &["--format", "markdown"]] {
+        assert_exit(&anabranch(&folder, &[&["reproduce"], format].concat()), 0);
+        assert!(!folder.join("reproduction").exists(), "{format:?} writes nothing");
+    }
+    let text = anabranch(&folder, &["reproduce"]);
+    assert_exit(&text, 0);
+    assert_eq!(stdout(&text).lines().last(), Some("report: reproduction/report.html"));
+    let page = fs::read_to_string(folder.join("reproduction/report.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
+    assert!(page.contains("test-2000") && page.contains("anabranch reproduce test-2000"));
+    assert_exit(&anabranch(&folder, &["reproduce", "--json", "--out", "both"]), 0);
+    let mut written: Vec<_> =
+        fs::read_dir(folder.join("both")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    written.sort();
+    assert_eq!(written, ["outcome.csv", "outcome.json", "outcome.md", "report.html"], "and nothing half written");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_usage_before_anything_runs() {
+    let folder = folder("unwritable");
+    fs::create_dir_all(folder.join("experiments/test-2000")).unwrap();
+    fs::write(folder.join("experiments/test-2000/table1.toml"), experiment(1, "")).unwrap();
+    fs::write(folder.join("reproduction"), "a file").unwrap();
+    for args in [["reproduce"].as_slice(), &["reproduce", "--json", "--out", "reproduction/below"]] {
+        let output = anabranch(&folder, args);
+        assert_exit(&output, 2);
+        assert_eq!(stdout(&output), "");
+        assert!(
+            stderr(&output).contains("cannot write here") && stderr(&output).contains("reproduction"),
+            "{}",
+            stderr(&output)
+        );
+    }
 }

@@ -87,7 +87,8 @@ impl Document {
         Ok(Self { file, text: text.into(), comment: first_comment(text), root })
     }
 
-    /// The comment that the file opens with: the question that a scenario or an experiment asks.
+    /// The comment that the file opens with: the question that a scenario or an experiment asks. An empty line of it parts
+    /// paragraphs.
     pub fn comment(&self) -> &str {
         &self.comment
     }
@@ -261,10 +262,11 @@ fn convert_value(value: &Spanned<DeValue<'_>>, lines: &Lines) -> Node {
     Node { place, value }
 }
 
-/// The lines of a comment block at the head of `text`, without their signs.
+/// The lines of a comment block at the head of `text`, without their signs; an empty line parts paragraphs.
 fn first_comment(text: &str) -> String {
-    let lines = text.lines().map_while(|line| line.trim().strip_prefix('#'));
-    lines.map(str::trim).collect::<Vec<_>>().join(" ").trim().to_owned()
+    let lines: Vec<&str> = text.lines().map_while(|line| line.trim().strip_prefix('#')).map(str::trim).collect();
+    let paragraphs = lines.split(|line| line.is_empty()).filter(|lines| !lines.is_empty());
+    paragraphs.map(|lines| lines.join(" ")).collect::<Vec<_>>().join("\n\n")
 }
 
 /// Where lines begin, to turn an offset into a line and a column.

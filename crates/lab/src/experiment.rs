@@ -3,6 +3,8 @@
 mod check;
 pub(crate) mod keys;
 
+use std::collections::BTreeSet;
+
 use crate::diagnostic::Diagnostic;
 use crate::document::{Document, Node};
 use crate::expression::{Expression, ExpressionError};
@@ -36,6 +38,14 @@ pub struct Axis {
     pub name: String,
     /// Its values.
     pub values: Vec<AxisValue>,
+}
+
+impl Axis {
+    /// The keys of the scenario that one value or another sets, in their order.
+    pub fn keys(&self) -> Vec<String> {
+        let keys = self.values.iter().flat_map(|value| &value.assignments).map(|(key, _)| key.clone());
+        keys.collect::<BTreeSet<String>>().into_iter().collect()
+    }
 }
 
 /// One value of an axis.

@@ -73,7 +73,7 @@ enum Function {
 }
 
 /// Functions of series, for the reference: how they are written, and what they are.
-pub(crate) const FUNCTIONS: [(&str, &str); 11] = [
+pub(crate) const FUNCTIONS: [(&str, &str); 12] = [
     ("value_at(S, t)", "what it was at t"),
     ("min(S, t0, t1)", "its least value from t0 to t1"),
     ("max(S, t0, t1)", "its largest value from t0 to t1"),
@@ -82,6 +82,7 @@ pub(crate) const FUNCTIONS: [(&str, &str); 11] = [
     ("time_of_max(S, t0, t1)", "when it was first at its largest value"),
     ("first_time(S >= x, t0)", "the first time from t0 on; also with `> <= < == !=`; of events, `first_time(E, t0)`"),
     ("last_time(S >= x, t1)", "the last time up to t1; of events, `last_time(E, t1)`"),
+    ("count(S >= x, t0, t1)", "how often it came to be so from t0 on and before t1"),
     ("count(E, t0, t1)", "how many events there were from t0 on and before t1"),
     ("sum(E, t0, t1)", "their size"),
     ("bins(E, w)", "a variable in place of an S: the size of the events per second, in bins of w seconds from 0 on"),
@@ -115,14 +116,14 @@ impl Function {
     /// Whether it can be asked of variables, and of events.
     fn suits(self, kind: Kind) -> bool {
         match self {
-            Self::Mean | Self::FirstTime | Self::LastTime => true,
-            Self::Sum | Self::Count => kind == Kind::Events,
+            Self::Mean | Self::FirstTime | Self::LastTime | Self::Count => true,
+            Self::Sum => kind == Kind::Events,
             _ => kind == Kind::Variable,
         }
     }
 
     fn compares(self, kind: Kind) -> bool {
-        matches!(self, Self::FirstTime | Self::LastTime) && kind == Kind::Variable
+        matches!(self, Self::FirstTime | Self::LastTime | Self::Count) && kind == Kind::Variable
     }
 }
 
@@ -151,7 +152,7 @@ impl Question {
                 Function::TimeOfMost => series.extreme(Extreme::Most, first, second).map(|(time, _)| time),
                 Function::Mean => series.mean(first, second),
                 Function::Sum => Ok(series.sum(first, second)),
-                Function::Count => Ok(series.count(first, second)),
+                Function::Count => Ok(series.count(condition, first, second)),
                 Function::FirstTime => series.first_time(condition, first),
                 Function::LastTime => series.last_time(condition, first),
             }
@@ -603,6 +604,7 @@ mod tests {
         assert_asked("first_time(link.a.drops, 2) - first_time(link.a.drops, 0)", 2.0);
         assert_asked("last_time(link.a.drops, 9)", 3.0);
         assert_asked("count(link.a.drops, 0, 3)", 1.0);
+        assert_asked("count(flow.f.window >= 3, 0, 9)", 1.0);
         assert_asked("sum(link.a.drops, 0, 3.5)", 2.0);
         assert_asked("mean(link.a.drops, 0, 4)", 0.5);
         assert_asked("max(bins(link.a.drops, 0.5), 0, 10)", 2.0);
@@ -622,8 +624,8 @@ mod tests {
             "`link.a.drops` has events, and no max: write max(bins(link.a.drops, 0.1), ...)"
         );
         assert_eq!(
-            parse("count(flow.f.window, 0, 1)"),
-            "`flow.f.window` is a variable, and has no count: use mean, min or max"
+            parse("sum(flow.f.window, 0, 1)"),
+            "`flow.f.window` is a variable, and has no sum: use mean, min or max"
         );
         assert_eq!(parse("max(flow.f.window, 0)"), "in `max(flow.f.window, 0)`: expected `,`, found `)`");
         assert_eq!(

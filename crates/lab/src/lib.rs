@@ -5,16 +5,20 @@
 //!
 //! From the top:
 //!
+//! * [`artifact`] bundles what was run and what came out, for others to check.
+//! * [`html`] makes a report of what [`reproduce`] found out.
 //! * [`reproduce`] runs experiments over all cores and judges their claims; [`sweep`] runs a grid; [`run`] runs one scenario.
 //! * [`experiment`] holds claims, [`verdict`] judges them by [`statistics`]; [`expression`] is the arithmetic in between.
 //! * [`scenario`] is what runs; `transport` builds what drives a flow, `world` puts it all into the simulator.
 //! * [`report`] is what a run measured, `trace` what happened in it, `series` what can be asked about that.
 //! * [`document`] reads TOML, [`diagnostic`] says what is wrong with it, [`mod@reference`] describes its keys.
 
+pub mod artifact;
 pub mod diagnostic;
 pub mod document;
 pub mod experiment;
 pub mod expression;
+pub mod html;
 mod papers;
 pub mod parallel;
 pub mod reference;

@@ -1,24 +1,52 @@
-//! The papers that experiments are from: what docs/bibliography.md calls them.
+//! The papers that experiments are from: what docs/bibliography.md calls them, and what each asks.
 
-/// Keys and titles.
-const PAPERS: [(&str, &str); 5] = [
-    (
-        "mfast-2019",
-        "Enhancing Fast TCP's Performance Using Single TCP Connection for Parallel Traffic Flows to Prevent Head-of-Line \
-         Blocking",
-    ),
-    ("emfast-2019", "Enhanced Multistream Fast TCP: Rapid Bandwidth Utilization after Fast-Recovery Phase"),
-    (
-        "multihoming-2010",
-        "A Simulation-Based Study of FAST TCP Compared to SCTP: Towards Multihoming Implementation Using FAST TCP",
-    ),
-    ("ctcp-2019", "Composite TCP: Refining Congestion Control"),
-    ("rrfast-2017", "Enhanced FAST TCP by Solving Rerouting Problem"),
+struct Known {
+    key: &'static str,
+    title: &'static str,
+    question: &'static str,
+}
+
+const PAPERS: [Known; 5] = [
+    Known {
+        key: "mfast-2019",
+        title: "Enhancing Fast TCP's Performance Using Single TCP Connection for Parallel Traffic Flows to Prevent \
+                Head-of-Line Blocking",
+        question: "Can the streams of one FAST TCP connection go on while one of them waits for a lost packet?",
+    },
+    Known {
+        key: "emfast-2019",
+        title: "Enhanced Multistream Fast TCP: Rapid Bandwidth Utilization after Fast-Recovery Phase",
+        question: "How soon after fast recovery can FAST TCP fill its path again?",
+    },
+    Known {
+        key: "multihoming-2010",
+        title: "A Simulation-Based Study of FAST TCP Compared to SCTP: Towards Multihoming Implementation Using FAST TCP",
+        question: "Is FAST TCP a better ground for several paths at once than SCTP?",
+    },
+    Known {
+        key: "ctcp-2019",
+        title: "Composite TCP: Refining Congestion Control",
+        question: "Can a sender tell random loss from congestion, and what is that worth to it?",
+    },
+    Known {
+        key: "rrfast-2017",
+        title: "Enhanced FAST TCP by Solving Rerouting Problem",
+        question: "How does FAST TCP find its base RTT again when its route grows longer?",
+    },
 ];
+
+fn find(key: &str) -> Option<&'static Known> {
+    PAPERS.iter().find(|paper| paper.key == key)
+}
 
 /// The title of a paper; its key if it is none of them.
 pub(crate) fn title(key: &str) -> &str {
-    PAPERS.iter().find(|(known, _)| *known == key).map_or(key, |(_, title)| title)
+    find(key).map_or(key, |paper| paper.title)
+}
+
+/// What a paper asks; nothing if it is none of them.
+pub(crate) fn question(key: &str) -> &'static str {
+    find(key).map_or("", |paper| paper.question)
 }
 
 #[cfg(test)]
@@ -30,7 +58,7 @@ mod tests {
         let page = include_str!("../../../docs/bibliography.md");
         let entries = page.split("\n\n").map(|entry| entry.split_whitespace().collect::<Vec<_>>().join(" "));
         let entries: Vec<String> = entries.collect();
-        for (key, title) in PAPERS {
+        for Known { key, title, .. } in PAPERS {
             let entry = entries.iter().find(|entry| entry.starts_with(&format!("**{key}**"))).expect(key);
             assert!(entry.contains(&format!("*{title}.*")), "{key}: expected *{title}.*, got {entry}");
         }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::experiment::keys::FileKeys;
 use crate::expression::FUNCTIONS;
-use crate::series::{FLOW_SERIES, Kind, LINK_SERIES};
+use crate::series::{FLOW_SERIES, Kind, LINK_SERIES, STREAM_SERIES};
 
 /// `docs/reference/scenario.schema.json`.
 pub fn schema_json() -> String {
@@ -56,10 +56,13 @@ fn series() -> String {
         names.collect::<Vec<_>>().join(", ")
     };
     let mut text = format!(
-        "{SERIES}\n| | variables | events |\n| --- | --- | --- |\n| `flow.<id>.` | {} | {} |\n| `link.<id>.` | {} | {} |\n\n\
+        "{SERIES}\n| | variables | events |\n| --- | --- | --- |\n| `flow.<id>.` | {} | {} |\n| `flow.<id>.stream.<number>.` | {} | {} |\n\
+         | `link.<id>.` | {} | {} |\n\n\
          | function | what it is |\n| --- | --- |\n",
         names(&FLOW_SERIES, Kind::Variable),
         names(&FLOW_SERIES, Kind::Events),
+        names(&STREAM_SERIES, Kind::Variable),
+        names(&STREAM_SERIES, Kind::Events),
         names(&LINK_SERIES, Kind::Variable),
         names(&LINK_SERIES, Kind::Events),
     );
@@ -73,7 +76,9 @@ const SERIES: &str = "
 In `[measure]` and in `--assert` there are series as well, of one run: what happened over time. A *variable* has a value from
 its first point on, which holds until the next. *Events* happen at a time and have a size: of `goodput` the bits of payload that
 the application can have, in order, of `throughput` all bits that arrive, of `drops` and `forwarded` one packet. Times are in
-seconds, windows and queues in packets; the packet in service is in the queue. What never happens makes a claim deviate.
+seconds, windows and queues in packets; the packet in service is in the queue. `held` are the packets that the receiver holds
+because one before them is missing; `ipd` is the inter-packet delay, from the acknowledgement before to the last one that came
+back to the source. Streams count from 1. What never happens makes a claim deviate.
 Below, S is a variable, E are events, t is a time.
 ";
 

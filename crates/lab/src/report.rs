@@ -47,6 +47,9 @@ pub struct FlowReport {
     pub delivered_packets: u64,
     /// Data packets sent again.
     pub retransmitted_packets: u64,
+    /// The most packets that the receiver held at one time because one before them was missing: on the connection, or in their
+    /// stream if there are streams.
+    pub held_packets_max: Option<u64>,
     /// Packets from the source to the sink that the network lost; acknowledgements are not among them.
     pub dropped_packets: u64,
     /// Mean of the RTTs that the sender measured.
@@ -83,6 +86,7 @@ const FLOW_GAUGES: &[Gauge<FlowReport>] = &[
     ("acked_seq", |flow| flow.acked_seq.map(|seq| seq as f64)),
     ("delivered_packets", |flow| Some(flow.delivered_packets as f64)),
     ("retransmitted_packets", |flow| Some(flow.retransmitted_packets as f64)),
+    ("held_packets_max", |flow| flow.held_packets_max.map(|packets| packets as f64)),
     ("dropped_packets", |flow| Some(flow.dropped_packets as f64)),
     ("rtt_mean_s", |flow| flow.rtt_mean_s),
     ("one_way_delay_mean_s", |flow| flow.one_way_delay_mean_s),

@@ -1,7 +1,9 @@
 //! Runs experiments and judges their claims.
 
 mod figures;
+mod json;
 mod outcome;
+mod shown;
 mod table;
 mod topology;
 
@@ -11,7 +13,7 @@ use std::time::Instant;
 
 pub use outcome::{
     ExperimentOutcome, Figure, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement, Outcome, Panel, Paper,
-    PublishedValue, SCHEMA, Series, Style, Topology, TopologyFlow, TopologyLink,
+    PublishedValue, SCHEMA, Series, Style, Topology, TopologyFlow, TopologyLink, VariedAxis,
 };
 
 use crate::diagnostic::Diagnostic;
@@ -85,8 +87,10 @@ pub fn reproduce(
     for (index, experiment) in experiments.iter().enumerate() {
         let results = Results { experiment, index, plan: &plan, runs: &runs, drawings: &drawings[index] };
         if papers.last().is_none_or(|paper| paper.key != experiment.paper) {
-            let (key, title) = (experiment.paper.clone(), papers::title(&experiment.paper).to_owned());
-            papers.push(Paper { key, title, experiments: Vec::new() });
+            let key = experiment.paper.clone();
+            let (title, question) = (papers::title(&key).to_owned(), papers::question(&key).to_owned());
+            let command = command(&key, options.seeds);
+            papers.push(Paper { key, title, question, command, experiments: Vec::new() });
         }
         papers.last_mut().expect("one was pushed").experiments.push(results.outcome(options.seeds)?);
     }
@@ -109,6 +113,12 @@ const SEEDS_OF_A_VARIANT: u64 = 10_000;
 fn first_seed(experiment: &Experiment, variant: &Variant, scenario: &Scenario) -> u64 {
     let number = experiment.variants().iter().position(|other| other == variant).unwrap_or(0) as u64;
     scenario.seed.wrapping_add(number * SEEDS_OF_A_VARIANT)
+}
+
+/// What to type to get a paper again.
+fn command(paper: &str, seeds: Option<u32>) -> String {
+    let asked = seeds.map_or(String::new(), |seeds| format!(" --seeds {seeds}"));
+    format!("anabranch reproduce {paper}{asked}")
 }
 
 /// What a job gave.
@@ -189,12 +199,23 @@ impl Results<'_> {
     fn outcome(&self, seeds: Option<u32>) -> Result<ExperimentOutcome, Diagnostic> {
         let experiment = self.experiment;
         let base = experiment.scenario(&vec![0; experiment.axes.len()])?;
-        let asked = seeds.map_or(String::new(), |seeds| format!(" --seeds {seeds}"));
         Ok(ExperimentOutcome {
             item: experiment.name().to_owned(),
             question: experiment.question().to_owned(),
             file: experiment.file().to_owned(),
             seeds: seeds.unwrap_or(experiment.seeds),
+            is_random: self.plan.variants.iter().any(|((index, _), (_, count))| *index == self.index && *count > 1),
+            seed: base.seed,
+            duration: base.duration.to_string(),
+            axes: experiment
+                .axes
+                .iter()
+                .map(|axis| VariedAxis {
+                    name: axis.name.clone(),
+                    values: axis.values.iter().map(|value| value.label.clone()).collect(),
+                    keys: axis.keys(),
+                })
+                .collect(),
             topology: Topology::of(&base),
             claims: experiment.claims.iter().map(|claim| self.judge(claim)).collect(),
             notes: experiment
@@ -204,7 +225,7 @@ impl Results<'_> {
                 .collect(),
             figures: figures::figures(experiment, self.drawings),
             source: experiment.source().to_owned(),
-            command: format!("anabranch reproduce {}{asked}", experiment.paper),
+            command: command(&experiment.paper, seeds),
         })
     }
 

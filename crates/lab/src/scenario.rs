@@ -9,11 +9,14 @@ pub(crate) mod keys;
 use anabranch_sim::{ErrorSpec, QueueSpec};
 use anabranch_units::{Rate, SimSpan, SimTime};
 
+pub(crate) use self::check::RATE_MAX;
+use self::keys::ClockKeys;
 use crate::diagnostic::{Diagnostic, suggestion};
 use crate::document::Document;
 use crate::experiment::keys::FileKeys;
 use crate::expression::ExpressionError;
 use crate::report;
+use crate::series;
 use crate::transport::Transport;
 
 /// A network and what happens in it.
@@ -23,6 +26,7 @@ pub struct Scenario {
     pub seed: u64,
     /// How long it runs.
     pub duration: SimSpan,
+    pub(crate) clock: ClockKeys,
     /// Names of the nodes; [`NodeIndex`] counts in them.
     pub(crate) nodes: Vec<String>,
     /// Directions of links; a duplex link is two.
@@ -91,6 +95,8 @@ pub(crate) struct RouteChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SeriesPlace {
     Flow,
+    /// A stream of a flow, by its number.
+    Stream(u8),
     Link,
 }
 
@@ -135,6 +141,9 @@ impl Scenario {
         let flows = || self.flows.iter().map(|flow| flow.id.as_str()).collect();
         let links = || self.links.iter().map(|link| link.id.as_str()).collect();
         match name.split_once('.').and_then(|(kind, rest)| Some((kind, rest.rsplit_once('.')?.0))) {
+            Some(("flow", place)) if let Some((id, number)) = series::stream(place) => {
+                find("flow", id, flows()).map(|index| (SeriesPlace::Stream(number), index))
+            }
             Some(("flow", id)) => find("flow", id, flows()).map(|index| (SeriesPlace::Flow, index)),
             Some(("link", id)) => find("link", id, links()).map(|index| (SeriesPlace::Link, index)),
             _ => Err(format!("`{name}` is no series; write flow.<id>.<series> or link.<id>.<series>")),
@@ -146,7 +155,7 @@ impl Scenario {
     pub fn is_random(&self) -> bool {
         let is_open = |p: f64| 0.0 < p && p < 1.0;
         let loses = |error: &ErrorSpec| match error {
-            ErrorSpec::List(_) | ErrorSpec::Periodic { .. } => false,
+            ErrorSpec::List(_) | ErrorSpec::Periodic { .. } | ErrorSpec::Policer { .. } => false,
             &ErrorSpec::PerPacket(p) | &ErrorSpec::PerByte(p) => is_open(p),
             ErrorSpec::GilbertElliott(_) => true,
         };

@@ -7,16 +7,21 @@
 use crate::expression::Comparison;
 
 /// The series of a flow, in the order of the reference.
-pub(crate) const FLOW_SERIES: [(&str, Kind); 8] = [
+pub(crate) const FLOW_SERIES: [(&str, Kind); 10] = [
     ("window", Kind::Variable),
     ("ssthresh", Kind::Variable),
     ("rtt", Kind::Variable),
     ("base_rtt", Kind::Variable),
     ("avg_rtt", Kind::Variable),
     ("in_flight", Kind::Variable),
+    ("ipd", Kind::Variable),
+    ("held", Kind::Variable),
     ("goodput", Kind::Events),
     ("throughput", Kind::Events),
 ];
+
+/// The series of a stream of a flow.
+pub(crate) const STREAM_SERIES: [(&str, Kind); 1] = [("goodput", Kind::Events)];
 
 /// The series of a link.
 pub(crate) const LINK_SERIES: [(&str, Kind); 3] =
@@ -29,15 +34,23 @@ pub(crate) enum Kind {
     Events,
 }
 
-/// The kind of the series called `flow.<id>.<series>` or `link.<id>.<series>`, if the name ends like one.
+/// The kind of the series called `flow.<id>.<series>`, `flow.<id>.stream.<number>.<series>` or `link.<id>.<series>`, if the name
+/// ends like one.
 pub(crate) fn kind(name: &str) -> Option<Kind> {
     let (place, series) = name.rsplit_once('.')?;
     let known = match place.split_once('.')?.0 {
+        "flow" if stream(place).is_some() => &STREAM_SERIES[..],
         "flow" => &FLOW_SERIES[..],
         "link" => &LINK_SERIES[..],
         _ => return None,
     };
     known.iter().find(|(known, _)| *known == series).map(|&(_, kind)| kind)
+}
+
+/// A flow's id and the number of a stream from `<id>.stream.<number>`.
+pub(crate) fn stream(place: &str) -> Option<(&str, u8)> {
+    let (flow, number) = place.rsplit_once('.')?;
+    Some((flow.strip_suffix(".stream")?, number.parse().ok().filter(|&number| number > 0)?))
 }
 
 /// Points in the order of their times, in seconds.
@@ -117,12 +130,22 @@ impl Series {
 
     /// The size of all events from `from` on and before `to`.
     pub(crate) fn sum(&self, from: f64, to: f64) -> f64 {
-        self.points.iter().filter(|&&(at, _)| from <= at && at < to).map(|&(_, size)| size).sum()
+        // From 0 on: the sum of no floats is -0.
+        self.points.iter().filter(|&&(at, _)| from <= at && at < to).fold(0.0, |sum, &(_, size)| sum + size)
     }
 
-    /// How many events there were from `from` on and before `to`.
-    pub(crate) fn count(&self, from: f64, to: f64) -> f64 {
-        self.points.iter().filter(|&&(at, _)| from <= at && at < to).count() as f64
+    /// How many events there were, or how often a variable came to compare so, from `from` on and before `to`.
+    pub(crate) fn count(&self, condition: Option<(Comparison, f64)>, from: f64, to: f64) -> f64 {
+        let is_inside = |at: f64| from <= at && at < to;
+        let Some((comparison, right)) = condition else {
+            return self.points.iter().filter(|&&(at, _)| is_inside(at)).count() as f64;
+        };
+        let mut held = false;
+        let begins = |&&(at, value): &&(f64, f64)| {
+            let before = std::mem::replace(&mut held, comparison.holds(value, right));
+            held && !before && is_inside(at)
+        };
+        self.points.iter().filter(begins).count() as f64
     }
 
     /// The first time from `from` on at which a variable compares so, or an event happens.
@@ -237,12 +260,30 @@ mod tests {
     /// An interval has its first instant and not its last: 20 + 30 in the second from 1 to 2.
     #[test]
     fn events_add_up() {
-        assert_eq!((arrivals().sum(1.0, 2.0), arrivals().count(1.0, 2.0)), (50.0, 2.0));
-        assert_eq!((arrivals().sum(1.0, 1.5), arrivals().count(1.6, 4.0)), (20.0, 0.0));
+        assert_eq!((arrivals().sum(1.0, 2.0), arrivals().count(None, 1.0, 2.0)), (50.0, 2.0));
+        assert_eq!((arrivals().sum(1.0, 1.5), arrivals().count(None, 1.6, 4.0)), (20.0, 0.0));
         assert_eq!(arrivals().mean(0.0, 5.0), Ok(20.0));
+        assert!(arrivals().sum(5.0, 9.0).is_sign_positive(), "nothing is not less than nothing");
         let bins = arrivals().bins(0.5, 2.0).unwrap();
         assert_eq!(bins, Series::variable([(0.0, 0.0), (0.5, 20.0), (1.0, 40.0), (1.5, 140.0)]));
         assert!(arrivals().bins(0.0, 2.0).is_err() && arrivals().bins(1e-9, 2.0).is_err());
+    }
+
+    /// Above 2 from 2 s to 3 s and from 4 s to 6 s; that it is still so at 5 s is nothing new.
+    #[test]
+    fn a_variable_comes_to_compare_so_many_times() {
+        let spikes = Series::variable([(1.0, 1.0), (2.0, 5.0), (3.0, 2.0), (4.0, 3.0), (5.0, 4.0), (6.0, 0.0)]);
+        let count = |from, to| spikes.count(Some((Comparison::Above, 2.0)), from, to);
+        assert_eq!((count(0.0, 9.0), count(2.0, 4.0), count(2.5, 9.0)), (2.0, 1.0, 1.0));
+    }
+
+    #[test]
+    fn streams_count_from_1_to_255() {
+        assert_eq!(stream("flow.f.stream.255"), Some(("flow.f", 255)));
+        for place in ["flow.f.stream.0", "flow.f.stream.256", "flow.f.stream.x", "flow.stream"] {
+            assert_eq!(stream(place), None, "{place}");
+        }
+        assert_eq!((kind("flow.f.stream.2.goodput"), kind("flow.f.stream.2.window")), (Some(Kind::Events), None));
     }
 
     #[test]

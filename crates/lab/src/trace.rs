@@ -1,11 +1,11 @@
 //! What happened in a run, as CSV: `flow.<id>.csv` and `link.<id>.csv`, a row at each change.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::io::{self, Write};
 
 use anabranch_ns2::Gauges;
 use anabranch_ns2::sctp::{self, Endpoint};
-use anabranch_sim::{Body, Direction, FlowId, GaugeRow, Happening, Ns2Sctp, Observer, PacketEvent};
+use anabranch_sim::{Direction, DropReason, FlowId, GaugeRow, Happening, Ns2Sctp, Observer, PacketEvent};
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
 /// What changes on a link.
@@ -112,63 +112,43 @@ impl Observer for LinkTrace {
                 self.inside.remove(place.expect("a queue discards what it has taken"));
                 Change::Discarded
             }
-            Happening::Dropped(_) => Change::Dropped,
+            Happening::Dropped(DropReason::Error | DropReason::Queue) => Change::Dropped,
+            // The node at the far end had no way for it: no matter of the link's.
+            Happening::Dropped(DropReason::NoRoute | DropReason::HopLimit) => return,
         };
         self.changes.push((event.time, change));
     }
 }
 
-/// What comes to the destination of a flow.
-pub(crate) struct DeliveryTrace {
+/// What comes to the ends of a flow.
+pub(crate) struct ArrivalTrace {
     flow: FlowId,
-    /// Bytes of payload of an ns-2 packet.
-    payload: u32,
-    /// First packet that has not come.
-    next: i32,
-    /// What has come above it.
-    above: BTreeSet<i32>,
-    /// Bits on the wire, and when they came.
-    pub(crate) wire: Vec<(SimTime, u64)>,
-    /// Bits of payload, and when they could be handed to the application: in order.
-    pub(crate) in_order: Vec<(SimTime, u64)>,
+    /// Bits on the wire that came to its destination, and when.
+    pub(crate) bits: Vec<(SimTime, u64)>,
+    /// When something came back to its source: acknowledgements.
+    pub(crate) answers: Vec<SimTime>,
 }
 
-impl DeliveryTrace {
-    pub(crate) fn new(flow: FlowId, payload: u32) -> Self {
-        Self { flow, payload, next: 0, above: BTreeSet::new(), wire: Vec::new(), in_order: Vec::new() }
+impl ArrivalTrace {
+    /// To observe the last links of both directions.
+    pub(crate) fn new(flow: FlowId) -> Self {
+        Self { flow, bits: Vec::new(), answers: Vec::new() }
     }
 
-    /// Bits that an arrival lets the application have.
-    fn released(&mut self, event: &PacketEvent<'_>) -> u64 {
-        let packet = match event.body {
-            Body::Raw(_) => return 8 * u64::from(event.size),
-            Body::Ns2(packet) => packet,
-            // What waits for its stream is known to the host alone.
-            Body::Sctp(_) => return 0,
-        };
-        if packet.seq >= self.next {
-            self.above.insert(packet.seq);
-        }
-        let mut packets = 0;
-        while self.above.remove(&self.next) {
-            // The SYN is packet 0 and has no payload.
-            packets += u64::from(self.next > 0);
-            self.next += 1;
-        }
-        8 * packets * u64::from(self.payload)
+    /// Times in seconds, and how long the answer before had come in then.
+    pub(crate) fn answer_delays(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.answers.windows(2).map(|pair| (pair[1].as_secs_f64(), pair[1].since(pair[0]).as_secs_f64()))
     }
 }
 
-impl Observer for DeliveryTrace {
+impl Observer for ArrivalTrace {
     fn on_packet(&mut self, event: &PacketEvent<'_>) {
-        let is_ours = event.flow == self.flow && event.direction == Direction::Forward;
-        if event.happening != Happening::Received || !is_ours {
+        if event.happening != Happening::Received || event.flow != self.flow {
             return;
         }
-        self.wire.push((event.time, 8 * u64::from(event.size)));
-        match self.released(event) {
-            0 => {}
-            bits => self.in_order.push((event.time, bits)),
+        match event.direction {
+            Direction::Forward => self.bits.push((event.time, 8 * u64::from(event.size))),
+            Direction::Backward => self.answers.push(event.time),
         }
     }
 }
@@ -215,10 +195,19 @@ fn sum<'a>(destinations: impl Iterator<Item = &'a sctp::Gauges> + Clone, room: u
     }
 }
 
-/// Bits of payload and when their stream handed them to the application.
-pub(crate) fn sctp_deliveries(sink: &Ns2Sctp) -> Vec<(SimTime, u64)> {
-    let deliveries = sink.deliveries().unwrap_or_default();
-    deliveries.iter().map(|it| (it.time, 8 * u64::from(it.delivery.bytes))).collect()
+/// Bits of payload and when their stream, numbered from 1, handed them to the application; those of all streams if none is
+/// named.
+pub(crate) fn sctp_released(sink: &Ns2Sctp, stream: Option<u8>) -> impl Iterator<Item = (f64, f64)> {
+    let deliveries = sink.deliveries().unwrap_or_default().iter();
+    let deliveries =
+        deliveries.filter(move |it| stream.is_none_or(|stream| it.delivery.stream + 1 == u16::from(stream)));
+    deliveries.map(|it| (it.time.as_secs_f64(), 8.0 * f64::from(it.delivery.bytes)))
+}
+
+/// How many chunks wait for one before them in their stream, from when on.
+pub(crate) fn sctp_held(sink: &Ns2Sctp) -> impl Iterator<Item = (f64, f64)> {
+    let rows = sink.held().unwrap_or_default().iter();
+    [(0.0, 0.0)].into_iter().chain(rows.map(|&(time, held)| (time.as_secs_f64(), f64::from(held))))
 }
 
 /// Writes `time_s,window,ssthresh,rtt_s,base_rtt_s,avg_rtt_s,in_flight`; what an agent does not keep is empty.

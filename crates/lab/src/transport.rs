@@ -3,7 +3,11 @@
 mod sctp;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU8;
 
+use anabranch_cc::law::fast::Parts;
+use anabranch_cc::registry;
+use anabranch_ns2::STREAM_HEADER;
 use anabranch_ns2::config::{
     Agent, CompositeOptions, FastOptions, HoleTest, NewRenoOptions, RttTest, SendRule, SenderConfig, SinkConfig,
     VegasOptions,
@@ -15,13 +19,14 @@ use anabranch_units::{Bytes, SimSpan};
 
 use crate::diagnostic::{Fault, suggestion};
 use crate::document::Path;
+use crate::scenario::RATE_MAX;
 use crate::scenario::keys::{Count, FlowKeys, LawKeys, Setting, SinkKeys, WorkloadKeys};
 
 /// What drives a flow.
 #[derive(Clone, Debug)]
 pub(crate) enum Transport {
-    /// A one-way agent of ns-2, its sink, and what it is to send.
-    Ns2 { sender: Box<SenderConfig>, sink: SinkConfig, workload: Workload },
+    /// A one-way agent of ns-2, its sink, the streams of MFast's receiver, and what it is to send.
+    Ns2 { sender: Box<SenderConfig>, sink: SinkConfig, streams: Option<NonZeroU8>, workload: Workload },
     /// ns-2's SCTP, both ends alike, the path to begin with, and what it is to send.
     Sctp { config: Box<EndpointConfig>, primary: usize, workload: Workload },
     /// Packets at a constant rate, which nothing acknowledges.
@@ -31,7 +36,7 @@ pub(crate) enum Transport {
 }
 
 /// Names of transports, for messages.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "ns2/reno",
     "ns2/newreno",
     "ns2/sack",
@@ -41,6 +46,7 @@ const NAMES: [&str; 13] = [
     "ns2/linux",
     "ns2/composite",
     "ns2/fast",
+    "ns2/mfast",
     "ns2/sctp",
     "ns2/sctp-cmt",
     "cbr",
@@ -61,6 +67,7 @@ impl Transport {
         let mut law = Settings::of_law(keys.cc.as_ref(), path.key("cc"))?;
         let mut options =
             Settings::new(keys.options.clone().unwrap_or_default(), path.key("options"), "an option of this agent");
+        let mut streams = None;
         let (agent, law_name) = match keys.transport.as_str() {
             "ns2/reno" => (Agent::Reno, "reno"),
             "ns2/newreno" => {
@@ -73,7 +80,13 @@ impl Transport {
             "ns2/fs" => (Agent::FastStart, "reno"),
             "ns2/linux" => (Agent::Linux, "linux"),
             "ns2/composite" => (Agent::Composite(composite(&mut law)?), "composite"),
-            "ns2/fast" => (Agent::Fast(fast(&mut law)?), "fast"),
+            name @ ("ns2/fast" | "ns2/mfast") => {
+                if name == "ns2/mfast" {
+                    streams = Some(options.take("streams", STREAMS)?);
+                }
+                let (options, law_name) = fast(&mut law)?;
+                (Agent::Fast(options), law_name)
+            }
             unknown => {
                 let fault = Fault::new(format!("there is no transport `{unknown}`"));
                 return Err((path.key("transport"), fault.remedy(suggestion(unknown, NAMES))));
@@ -88,7 +101,8 @@ impl Transport {
         ];
         refuse_keys(keys, path, &present)?;
         let mut sender = SenderConfig::new(agent);
-        sender.payload = payload(keys, &sender, path)?;
+        let stream_header = if streams.is_some() { STREAM_HEADER } else { 0 };
+        sender.payload = payload(keys, &sender, stream_header, path)?;
         sender.window = keys.window.map_or(sender.window, packets);
         sender.window_initial = keys.initial_window.map_or(sender.window_initial, packets);
         sender.rto_min = keys.min_rto.map_or(sender.rto_min, |text| text.0);
@@ -103,7 +117,7 @@ impl Transport {
             Some(SinkKeys::Sack1Delayed) => SinkConfig { sack: true, delay: Some(SinkConfig::DELAY) },
         };
         let workload = workload(keys.workload.as_ref(), &path.key("workload"))?;
-        Ok((Self::Ns2 { sender: Box::new(sender), sink, workload }, Some(law_name.to_owned())))
+        Ok((Self::Ns2 { sender: Box::new(sender), sink, streams, workload }, Some(law_name.to_owned())))
     }
 }
 
@@ -111,9 +125,19 @@ impl Transport {
     /// Bytes of payload in a packet of an agent; of what only fills links, none.
     pub(crate) fn payload(&self) -> u32 {
         match self {
-            Self::Ns2 { sender, .. } => sender.payload,
+            Self::Ns2 { sender, streams: None, .. } => sender.payload,
+            Self::Ns2 { sender, streams: Some(_), .. } => sender.payload - STREAM_HEADER,
             Self::Sctp { config, .. } => config.chunk - Data::HEADER,
             Self::Cbr(_) | Self::OnOff(_) => 0,
+        }
+    }
+
+    /// Whether it has a stream of this number.
+    pub(crate) fn has_stream(&self, stream: u8) -> bool {
+        match self {
+            Self::Ns2 { streams: Some(streams), .. } => (1..=streams.get()).contains(&stream),
+            Self::Sctp { config, .. } => (1..=config.streams).contains(&stream.into()),
+            _ => false,
         }
     }
 
@@ -220,18 +244,19 @@ fn packets(count: Count) -> f64 {
     f64::from(count.0)
 }
 
-/// Bytes of payload such that a packet has its size on the wire; what each agent adds is its own knowledge.
-fn payload(keys: &FlowKeys, sender: &SenderConfig, path: &Path) -> Checked<u32> {
-    let header = sender.packet_size() - sender.payload;
+/// Bytes of TCP's payload, a stream header among them, such that a packet has its size on the wire; what each agent adds is its
+/// own knowledge.
+fn payload(keys: &FlowKeys, sender: &SenderConfig, stream_header: u32, path: &Path) -> Checked<u32> {
+    let header = sender.packet_size() - sender.payload + stream_header;
     let size = u32::try_from(keys.packet.0.count()).ok().filter(|&size| size <= PACKET_MAX);
-    size.and_then(|size| size.checked_sub(header)).filter(|&payload| payload > 0).ok_or_else(|| {
+    size.filter(|&size| size > header).map(|size| size - header + stream_header).ok_or_else(|| {
         let fault = Fault::new(format!("a packet of {} is impossible", keys.packet.0));
         (path.key("packet"), fault.remedy(format!("use {}B to {PACKET_MAX}B; headers take {header}", header + 1)))
     })
 }
 
-/// At 1 Tbit/s a byte takes 8 ticks of the simulator's clock.
-const RATE_MAX: u64 = 1_000_000_000_000;
+/// As many streams as mfast-2019 runs with (its Table 1).
+const STREAMS: NonZeroU8 = NonZeroU8::new(5).expect("five is not zero");
 
 /// The longest IPv4 packet.
 const PACKET_MAX: u32 = 65_535;
@@ -250,26 +275,26 @@ fn vegas(law: &mut Settings) -> Checked<VegasOptions> {
     Ok(options)
 }
 
-fn fast(law: &mut Settings) -> Checked<FastOptions> {
-    let default = FastOptions::default();
-    let options = FastOptions {
-        alpha: law.take("alpha", default.alpha)?,
-        beta: law.take("beta", default.beta)?,
-        gamma: law.take("gamma", default.gamma)?,
-        mi_threshold: law.take("mi_threshold", SimSpan::from_secs_f64(default.mi_threshold))?.as_secs_f64(),
-        period: law.take("period", SimSpan::from_secs_f64(default.period))?.as_secs_f64(),
-        ..default
+/// What FAST's agent is set to, and which law of the family its defaults are from.
+fn fast(law: &mut Settings) -> Checked<(FastOptions, &'static str)> {
+    let name = law.rest.get("name").map_or("fast", |name| name.0.as_str());
+    let row = FAST_LAWS.iter().find(|known| **known == name).and_then(|known| registry::find(known).ok());
+    let Some(row) = row else {
+        let fault = Fault::new(format!("this transport has no law `{name}`")).remedy(suggestion(name, FAST_LAWS));
+        return Err((law.path.key("name"), fault));
     };
-    let is_sound = options.alpha > 0.0 && options.alpha.is_finite() && options.beta >= 0.0 && options.beta.is_finite();
-    if !(is_sound && options.gamma > 0.0 && options.gamma <= 1.0) {
-        let fault = Fault::new(format!(
-            "FAST cannot keep {} to {} packets queued by steps of {}",
-            options.alpha, options.beta, options.gamma
-        ));
-        return Err((law.path.clone(), fault.remedy("use alpha > 0, beta >= 0 and 0 < gamma <= 1")));
+    let mut settings = registry::Settings::default_for(row);
+    for key in Parts::PARAMETERS {
+        law.known.push(key);
+        if let Some(value) = law.rest.remove(key) {
+            settings.set(key, &value.0).map_err(|error| (law.path.key(key), Fault::new(error.to_string())))?;
+        }
     }
-    Ok(options)
+    Ok((FastOptions::from_settings(&settings), row.name))
 }
+
+/// FAST, and what differs from it in parts that ns-2's agent can have.
+const FAST_LAWS: [&str; 3] = ["fast", "emfast", "rrfast"];
 
 fn composite(law: &mut Settings) -> Checked<CompositeOptions> {
     let default = CompositeOptions::default();
@@ -320,6 +345,10 @@ impl Parameter for i32 {
 
 impl Parameter for u32 {
     const EXPECTED: &'static str = "a whole number, zero or more";
+}
+
+impl Parameter for NonZeroU8 {
+    const EXPECTED: &'static str = "a whole number from 1 to 255";
 }
 
 impl Parameter for f64 {

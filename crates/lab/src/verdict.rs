@@ -6,6 +6,7 @@
 //! | band | the claim is reproduced if |
 //! | --- | --- |
 //! | `exact` | every run gives the published number, to the bit |
+//! | `truncated to 0.01` | every run gives the published number if what is behind that digit is cut off, not rounded |
 //! | `prediction` | the published number lies in the 95 % prediction interval of our runs |
 //! | `±5`, `±1%`, `2..3`, `>= 2`, `<= 3` | the mean of our runs lies in it |
 //! | (of an `order`) | each mean is above the next |
@@ -21,6 +22,8 @@ use crate::statistics::{Interval, Sample};
 pub enum Band {
     /// Equal, in every run.
     Exact,
+    /// Equal, in every run, once what is behind a digit is cut off; the place of that digit, `0.01` for the second decimal.
+    Truncated(f64),
     /// What is published is one draw from the distribution of ours.
     Prediction,
     /// Our mean lies in this interval.
@@ -79,13 +82,22 @@ impl Band {
             return Ok(Self::Exact);
         } else if published.is_some() && text == "prediction" {
             return Ok(Self::Prediction);
+        } else if let Some((published, place)) = published.zip(text.strip_prefix("truncated to")) {
+            // What is published has no further digits, or nothing of ours could equal it.
+            let place = number(place).filter(|place| *place > 0.0 && is_whole(published / place));
+            return place.map(Self::Truncated).ok_or_else(|| {
+                format!("write the place of the last printed digit of {published}, such as \"truncated to 0.01\"")
+            });
         } else {
             None
         };
         match interval {
             Some(interval) if interval.low <= interval.high => Ok(Self::Mean(interval)),
             _ if published.is_none() => Err("use \"2..3\", \">= 2\" or \"<= 3\"".to_owned()),
-            _ => Err("use \"exact\", \"prediction\", \"±5\", \"±1%\", \"2..3\", \">= 2\" or \"<= 3\"".to_owned()),
+            _ => Err(
+                "use \"exact\", \"truncated to 0.01\", \"prediction\", \"±5\", \"±1%\", \"2..3\", \">= 2\" or \"<= 3\""
+                    .to_owned(),
+            ),
         }
     }
 
@@ -93,8 +105,12 @@ impl Band {
     pub fn admits(&self, published: Option<f64>, sample: &Sample) -> bool {
         match (self, published) {
             (Self::Exact, Some(published)) => sample.values().iter().all(|value| value.total_cmp(&published).is_eq()),
+            (Self::Truncated(place), Some(published)) => sample
+                .values()
+                .iter()
+                .all(|value| truncated(value / place).total_cmp(&(published / place).round()).is_eq()),
             (Self::Prediction, Some(published)) => sample.prediction().contains(published),
-            (Self::Exact | Self::Prediction, None) => {
+            (Self::Exact | Self::Truncated(_) | Self::Prediction, None) => {
                 unreachable!("these bands are parsed for a published number only")
             }
             (Self::Mean(interval), _) => interval.contains(sample.mean()),
@@ -106,6 +122,7 @@ impl Band {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Exact => "exact",
+            Self::Truncated(_) => "truncated",
             Self::Prediction => "prediction",
             Self::Mean(_) => "mean",
             Self::Above => "above",
@@ -117,11 +134,25 @@ impl Band {
         match self {
             Self::Exact => published
                 .map_or(Interval { low: f64::NAN, high: f64::NAN }, |value| Interval { low: value, high: value }),
+            Self::Truncated(place) => published.map_or(Interval { low: f64::NAN, high: f64::NAN }, |value| Interval {
+                low: value,
+                high: value + place,
+            }),
             Self::Prediction => sample.prediction(),
             Self::Mean(interval) => *interval,
             Self::Above => Interval { low: 0.0, high: f64::INFINITY },
         }
     }
+}
+
+/// The whole part of a number that may be one only up to the rounding of doubles.
+fn truncated(value: f64) -> f64 {
+    if is_whole(value) { value.round() } else { value.trunc() }
+}
+
+/// Whether a quotient of printed numbers is whole: it has twelve digits to be so.
+fn is_whole(value: f64) -> bool {
+    (value - value.round()).abs() <= 1e-12 * value.abs().max(1.0)
 }
 
 #[cfg(test)]
@@ -138,6 +169,18 @@ mod tests {
         assert!(admits("exact", 24762.0, &[24762.0]));
         assert!(!admits("exact", 24762.0, &[24761.0]));
         assert!(!admits("exact", 24762.0, &[24761.0, 24763.0]));
+    }
+
+    /// 0.135 has 0.13541 and 0.1359 cut to it; 0.136 would be its rounding. 8.46 / 0.01 is no whole number of doubles.
+    #[test]
+    fn truncation_cuts_and_does_not_round() {
+        assert!(admits("truncated to 0.001", 0.135, &[0.13541]) && admits("truncated to 0.001", 0.135, &[0.1359]));
+        assert!(!admits("truncated to 0.001", 0.136, &[0.1359]) && !admits("truncated to 0.001", 0.135, &[0.136]));
+        assert!(admits("truncated to 0.01", 8.46, &[8.46]) && !admits("truncated to 0.01", 8.46, &[8.4599]));
+        assert!(admits("truncated to 1", 1423.0, &[1423.68]) && !admits("truncated to 1", 1423.0, &[1422.99]));
+        assert!(!admits("truncated to 1", 1423.0, &[1423.2, 1424.2]));
+        // Twenty-five hundredths have no tenths to be equal to.
+        assert!(Band::parse("truncated to 0.1", Some(0.25)).is_err());
     }
 
     /// 1, 2, 3 predict 2 ± 4.9687 for one more run, while their mean is known to ± 2.4843.
@@ -172,10 +215,10 @@ mod tests {
 
     #[test]
     fn what_is_no_band_is_refused() {
-        for text in ["", "exactly", "±", "±x", "3..2", "1..", ">=", "±-5", "±inf"] {
+        for text in ["", "exactly", "±", "±x", "3..2", "1..", ">=", "±-5", "±inf", "truncated to 0"] {
             assert!(Band::parse(text, Some(1.0)).is_err(), "{text}");
         }
-        for text in ["exact", "prediction", "±5"] {
+        for text in ["exact", "prediction", "±5", "truncated to 1"] {
             assert_eq!(Band::parse(text, None).unwrap_err(), "use \"2..3\", \">= 2\" or \"<= 3\"", "{text}");
         }
     }

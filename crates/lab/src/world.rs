@@ -5,18 +5,19 @@ use std::io;
 
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_ns2::sctp::{DestinationConfig, Endpoint};
-use anabranch_ns2::{Sender, SenderConfig, Sink, TICK};
+use anabranch_ns2::{MfastSink, Sender, SenderConfig, Sink, TICK};
 use anabranch_sim::traffic::{self, Cbr, OnOff};
 use anabranch_sim::{
-    BuildError, Builder, Capture, Control, Direction, FlowId, GaugeRow, HostId, LinkId, LinkSpec, NodeId, Ns2Sctp,
-    Ns2Sink, Ns2Source, ObserverId, Port, QueueArea, Workload, World,
+    BuildError, Builder, Capture, Control, DeliveryRow, Direction, FlowId, GaugeRow, HostId, LinkId, LinkSpec, NodeId,
+    Ns2Sctp, Ns2Sink, Ns2Source, ObserverId, Port, QueueArea, Workload, World,
 };
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::report::{FlowReport, LinkReport, Report};
+use crate::scenario::keys::ClockKeys;
 use crate::scenario::{Flow, Scenario, SeriesPlace};
-use crate::series::Series;
-use crate::trace::{self, DeliveryTrace, LinkRow, LinkTrace};
+use crate::series::{Kind, Series};
+use crate::trace::{self, ArrivalTrace, LinkRow, LinkTrace};
 use crate::transport::Transport;
 
 /// What to record beside the counters.
@@ -35,7 +36,7 @@ pub(crate) struct Simulation<'a> {
     links: Vec<LinkId>,
     flows: Vec<Ends>,
     traces: Vec<ObserverId<LinkTrace>>,
-    deliveries: Vec<ObserverId<DeliveryTrace>>,
+    arrivals: Vec<ObserverId<ArrivalTrace>>,
     capture: Option<ObserverId<Capture<Output>>>,
 }
 
@@ -49,14 +50,14 @@ struct Parts<'a> {
     links: Vec<LinkId>,
     flows: Vec<Ends>,
     traces: Vec<ObserverId<LinkTrace>>,
-    deliveries: Vec<ObserverId<DeliveryTrace>>,
+    arrivals: Vec<ObserverId<ArrivalTrace>>,
     capture: Option<ObserverId<Capture<Output>>>,
 }
 
 impl<'a> Parts<'a> {
     fn build(self) -> Result<Simulation<'a>, BuildError> {
-        let Self { scenario, builder, links, flows, traces, deliveries, capture } = self;
-        Ok(Simulation { scenario, world: builder.build()?, links, flows, traces, deliveries, capture })
+        let Self { scenario, builder, links, flows, traces, arrivals, capture } = self;
+        Ok(Simulation { scenario, world: builder.build()?, links, flows, traces, arrivals, capture })
     }
 }
 
@@ -93,6 +94,9 @@ impl<'a> Simulation<'a> {
 
     fn assemble(scenario: &'a Scenario, recording: Recording) -> Result<Parts<'a>, BuildError> {
         let mut builder = Builder::new(scenario.seed);
+        if scenario.clock == ClockKeys::Ns2 {
+            builder.ns2_clock();
+        }
         let nodes: Vec<NodeId> = scenario.nodes.iter().map(|name| builder.node(name)).collect();
         let mut links = Vec::with_capacity(scenario.links.len());
         for link in &scenario.links {
@@ -109,12 +113,22 @@ impl<'a> Simulation<'a> {
         for flow in &scenario.flows {
             let (from, to) = (nodes[flow.from], nodes[flow.to]);
             let (source, sink) = match &flow.transport {
-                Transport::Ns2 { sender, sink, workload } => {
+                Transport::Ns2 { sender, sink, streams, workload } => {
                     let clock_phase = phases.next().expect("there is a phase for each agent");
                     let source = Ns2Source::new(Sender::new(SenderConfig { clock_phase, ..**sender }));
+                    let source = if streams.is_some() { source.with_stream_headers() } else { source };
                     let source = if *workload == Workload::Bulk { source } else { source.fed() };
-                    let source = if recording == Recording::Trace { source.traced() } else { source };
-                    (builder.host(from, source)?, builder.host(to, Ns2Sink::new(Sink::new(*sink)))?)
+                    let sink = match *streams {
+                        None => Ns2Sink::new(Sink::new(*sink)),
+                        // The window that a receiver advertises is the room in its buffer. It is a whole number of packets.
+                        Some(streams) => {
+                            Ns2Sink::mfast(MfastSink::new(Sink::new(*sink), streams, sender.window as u32))
+                        }
+                    };
+                    match recording {
+                        Recording::Counters => (builder.host(from, source)?, builder.host(to, sink)?),
+                        Recording::Trace => (builder.host(from, source.traced())?, builder.host(to, sink.traced())?),
+                    }
                 }
                 Transport::Sctp { workload, .. } => {
                     let [source, sink] = associate(flow, &mut builder, &links)?;
@@ -153,19 +167,20 @@ impl<'a> Simulation<'a> {
                 traces.push(builder.observe(&[id], LinkTrace::new(link.rate, link.delay))?);
             }
         }
-        let mut deliveries = Vec::new();
+        let mut arrivals = Vec::new();
         if recording == Recording::Trace {
             for (flow, ends) in scenario.flows.iter().zip(&flows) {
-                let last = scenario.links.iter().zip(&links).filter(|(link, _)| link.to == flow.to);
+                let last =
+                    scenario.links.iter().zip(&links).filter(|(link, _)| [flow.from, flow.to].contains(&link.to));
                 let last: Vec<LinkId> = last.map(|(_, &id)| id).collect();
-                deliveries.push(builder.observe(&last, DeliveryTrace::new(ends.flow, flow.transport.payload()))?);
+                arrivals.push(builder.observe(&last, ArrivalTrace::new(ends.flow))?);
             }
         }
         for route in &scenario.routes {
             let to = builder.address(nodes[route.to])?;
             builder.at(route.at, Control::Route { node: nodes[route.node], to, via: Some(links[route.via]) })?;
         }
-        Ok(Parts { scenario, builder, links, flows, traces, deliveries, capture: None })
+        Ok(Parts { scenario, builder, links, flows, traces, arrivals, capture: None })
     }
 
     /// Writes out what is left of a capture.
@@ -228,32 +243,21 @@ impl<'a> Simulation<'a> {
     pub(crate) fn series(&self, name: &str) -> Result<Series, String> {
         let (place, index) = self.scenario.series_place(name)?;
         let variable = name.rsplit_once('.').map_or(name, |(_, variable)| variable);
-        let bits = |points: &[(SimTime, u64)]| {
-            Series::events(points.iter().map(|&(time, bits)| (time.as_secs_f64(), bits as f64)))
-        };
         match (place, variable) {
-            (SeriesPlace::Flow, "goodput") => match self.world.host::<Ns2Sctp>(self.flows[index].sink) {
-                Some(sink) => Ok(bits(&trace::sctp_deliveries(sink))),
-                None => Ok(bits(&self.world.observer(self.deliveries[index]).in_order)),
-            },
-            (SeriesPlace::Flow, "throughput") => Ok(bits(&self.world.observer(self.deliveries[index]).wire)),
             (SeriesPlace::Flow, _) => {
-                let unknown = || format!("`{name}` was not measured: the transport does not know it");
-                let rows = self.rows(&self.flows[index]).ok_or_else(unknown)?;
-                let points = rows.iter().filter_map(|row| {
-                    let gauges = &row.gauges;
-                    let value = match variable {
-                        "window" => gauges.window,
-                        "ssthresh" => gauges.ssthresh,
-                        "rtt" => gauges.rtt.as_secs_f64(),
-                        "base_rtt" => gauges.rtt_base?.as_secs_f64(),
-                        "avg_rtt" => gauges.rtt_smoothed.as_secs_f64(),
-                        _ => f64::from(gauges.in_flight),
-                    };
-                    Some((row.time.as_secs_f64(), value))
-                });
-                let series = Series::variable(points);
-                if series.points.is_empty() { Err(unknown()) } else { Ok(series) }
+                let series = self.flow_series(index, variable);
+                let measured = series.filter(|series| series.kind == Kind::Events || !series.points.is_empty());
+                measured.ok_or_else(|| format!("`{name}` was not measured: the transport does not know it"))
+            }
+            (SeriesPlace::Stream(stream), _) => {
+                let has_stream = self.scenario.flows[index].transport.has_stream(stream);
+                let sctp = self.world.host::<Ns2Sctp>(self.flows[index].sink).filter(|_| has_stream);
+                if let Some(sink) = sctp {
+                    return Ok(Series::events(trace::sctp_released(sink, Some(stream))));
+                }
+                let rows = self.deliveries(index).filter(|_| has_stream);
+                let rows = rows.ok_or_else(|| format!("`{name}` was not measured: there is no such stream"))?;
+                Ok(self.released(index, rows.iter().filter(|row| row.stream == stream)))
             }
             (SeriesPlace::Link, _) => {
                 let rows = self.world.observer(self.traces[index]).rows(self.end());
@@ -270,6 +274,57 @@ impl<'a> Simulation<'a> {
                 Ok(Series::events(events))
             }
         }
+    }
+
+    /// A series of a flow; nothing if its transport does not know it.
+    fn flow_series(&self, index: usize, variable: &str) -> Option<Series> {
+        let arrivals = self.world.observer(self.arrivals[index]);
+        if let Some(sink) = self.world.host::<Ns2Sctp>(self.flows[index].sink) {
+            match variable {
+                "goodput" => return Some(Series::events(trace::sctp_released(sink, None))),
+                "held" => return Some(Series::variable(trace::sctp_held(sink))),
+                _ => {}
+            }
+        }
+        match (variable, self.deliveries(index)) {
+            ("goodput", Some(rows)) => return Some(self.released(index, rows.iter())),
+            // What only fills links has no order.
+            ("goodput", None) | ("throughput", _) => {
+                return Some(Series::events(arrivals.bits.iter().map(|&(at, bits)| (at.as_secs_f64(), bits as f64))));
+            }
+            ("ipd", _) => return Some(Series::variable(arrivals.answer_delays())),
+            ("held", rows) => {
+                let rows = rows?.iter().map(|row| (row.time.as_secs_f64(), f64::from(row.held)));
+                return Some(Series::variable([(0.0, 0.0)].into_iter().chain(rows)));
+            }
+            _ => {}
+        }
+        let rows = self.rows(&self.flows[index])?;
+        let points = rows.iter().filter_map(|row| {
+            let gauges = &row.gauges;
+            let value = match variable {
+                "window" => gauges.window,
+                "ssthresh" => gauges.ssthresh,
+                "rtt" => gauges.rtt.as_secs_f64(),
+                "base_rtt" => gauges.rtt_base?.as_secs_f64(),
+                "avg_rtt" => gauges.rtt_smoothed.as_secs_f64(),
+                _ => f64::from(gauges.in_flight),
+            };
+            Some((row.time.as_secs_f64(), value))
+        });
+        Some(Series::variable(points))
+    }
+
+    /// What a flow's sink did with each arrival, if it is one of ns-2.
+    fn deliveries(&self, index: usize) -> Option<&[DeliveryRow]> {
+        self.world.host::<Ns2Sink>(self.flows[index].sink)?.rows()
+    }
+
+    /// The bits of payload that some arrivals released.
+    fn released<'b>(&self, index: usize, rows: impl Iterator<Item = &'b DeliveryRow>) -> Series {
+        let bits = 8.0 * f64::from(self.scenario.flows[index].transport.payload());
+        let rows = rows.filter(|row| row.packets > 0);
+        Series::events(rows.map(|row| (row.time.as_secs_f64(), f64::from(row.packets) * bits)))
     }
 
     fn flow(&self, flow: &Flow, ends: &Ends) -> FlowReport {
@@ -290,7 +345,9 @@ impl<'a> Simulation<'a> {
             acked_seq: None,
             delivered_packets: 0,
             retransmitted_packets: 0,
-            dropped_packets: self.links.iter().map(dropped).sum(),
+            held_packets_max: None,
+            dropped_packets: self.links.iter().map(dropped).sum::<u64>()
+                + self.world.flow_strays(ends.flow, Direction::Forward),
             rtt_mean_s: None,
             one_way_delay_mean_s: None,
             window_final: None,
@@ -309,6 +366,7 @@ impl<'a> Simulation<'a> {
             report.acked_seq = Some(sender.acked_seq().into());
             report.delivered_packets = received.unique_packets;
             report.retransmitted_packets = counters.retransmitted_packets;
+            report.held_packets_max = Some(sink.held_packets_max().into());
             report.rtt_mean_s = mean(counters.rtt_sum, counters.rtt_samples);
             report.one_way_delay_mean_s = mean(received.delay_sum, received.unique_packets);
             report.window_final = Some(sender.gauges().window);
@@ -325,6 +383,7 @@ impl<'a> Simulation<'a> {
             report.acked_seq = Some(sender.acked_tsn().into());
             report.delivered_packets = received.unique_chunks;
             report.retransmitted_packets = counters.retransmitted_chunks;
+            report.held_packets_max = Some(received.held_chunks_max.into());
             report.one_way_delay_mean_s = mean(received.delay_sum, received.unique_chunks);
             report.window_final = Some(trace::sctp_gauges(sender).window);
         }

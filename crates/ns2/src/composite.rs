@@ -4,8 +4,9 @@
 //! It is resent, window and `ssthresh` stay, and there is no recovery; each further duplicate sends one new packet, so that
 //! the flight keeps its size. Otherwise the sender recovers as SACK does.
 //!
-//! Differs from the paper in: nothing that it says. It leaves open which RTT is compared, when, and what duplicates do while
-//! the hole is being filled; [`CompositeOptions`] has the readings and the default is the one that fits its tables best.
+//! Differs from the paper in: it looks at the third duplicate ACK only. The paper says that a second gap later in the same
+//! window ends the belief in a random loss; [`HoleTest::WholeWindow`] does that, and delivers less than its tables say. Which
+//! RTT is compared and what duplicates do while the hole is being filled the paper leaves open: [`CompositeOptions`].
 
 use anabranch_cc::{Cause, Evidence, classify};
 

@@ -1,6 +1,8 @@
 //! What an ns-2 script sets on a sender and its sink before it starts.
 
-use anabranch_cc::law::fast::{base_rtt, refill};
+use anabranch_cc::law::fast::loss::Policy;
+use anabranch_cc::law::fast::{Parts, base_rtt, refill};
+use anabranch_cc::registry::Settings;
 use anabranch_units::SimSpan;
 
 /// The senders of ns-2.35 that the papers used, and Composite TCP on top of SACK.
@@ -62,13 +64,47 @@ impl Default for FastOptions {
     }
 }
 
+impl FastOptions {
+    /// The options that settings of a law of FAST's family ask for, as far as they are among [`Parts::PARAMETERS`].
+    ///
+    /// # Panics
+    /// If the settings are for a law outside the family.
+    pub fn from_settings(settings: &Settings) -> Self {
+        let Parts { goal, mi_threshold, update_period, reroute, reroute_keeps_average, ccafr, loss } =
+            Parts::of(settings);
+        let average = if reroute_keeps_average { Average::Kept } else { Average::Restarted };
+        Self {
+            alpha: goal.alpha,
+            beta: goal.beta,
+            gamma: goal.gamma,
+            mi_threshold,
+            period: update_period,
+            base: reroute.map_or(BaseRtt::Min, |rule| BaseRtt::Reroute(rule, average)),
+            refill: ccafr.map_or(Refill::PerRtt, Refill::Ccafr),
+            loss: match loss {
+                Policy::Halve => LossPolicy::Halve,
+                Policy::Composite => LossPolicy::Composite(CompositeOptions::default()),
+            },
+        }
+    }
+}
+
 /// When baseRTT is forgotten.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BaseRtt {
     /// Never.
     Min,
-    /// When the route has become longer (rrfast-2017).
-    Reroute(base_rtt::Rule),
+    /// When the route has become longer (rrfast-2017), and what becomes of avgRTT then.
+    Reroute(base_rtt::Rule, Average),
+}
+
+/// What becomes of avgRTT when baseRTT is forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Average {
+    /// It starts anew.
+    Restarted,
+    /// Nothing: the paper does not mention it.
+    Kept,
 }
 
 /// How the window grows after a recovery.
@@ -120,7 +156,7 @@ impl Default for VegasOptions {
     }
 }
 
-/// The readings of ctcp-2019: its text leaves three choices open. The default, (1, 1, 2) in our notes, fits its tables best.
+/// The readings of ctcp-2019: its text leaves three choices open. What each gives is in `experiments/ctcp-2019/readings.toml`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompositeOptions {
     /// Which SACK pattern says "random".

@@ -25,7 +25,7 @@ use anabranch_cc::law::fast::window::{self, Goal};
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::composite::{Composite, Verdict};
-use crate::config::{BaseRtt, FastOptions, LossPolicy, Refill};
+use crate::config::{Average, BaseRtt, FastOptions, LossPolicy, Refill};
 use crate::core::{BackOff, Core, DUPLICATES, LastAction, Reduction};
 use crate::packet::Packet;
 use crate::recovery::{Outlet, PipeRecovery, Progress};
@@ -201,11 +201,14 @@ impl Fast {
             (rtts.average * 255.0 + rtt) / 256.0
         };
         rtts.latest = rtt;
-        if let BaseRtt::Reroute(rule) = &self.options.base
+        if let BaseRtt::Reroute(rule, average) = &self.options.base
             && self.reroute.on_rtt(now, rtt, rtts.base, rule) == Route::Longer
         {
             // avgRTT starts anew with baseRTT: below it, it would look like an empty queue for 256 samples.
-            *rtts = Rtts { base: rtt, average: rtt, latest: rtt };
+            rtts.base = rtt;
+            if *average == Average::Restarted {
+                rtts.average = rtt;
+            }
             self.resets += 1;
         }
         self.sent.average = rtts.average;
@@ -242,7 +245,7 @@ impl Fast {
             } else {
                 core.window = target;
             }
-            if let BaseRtt::Reroute(rule) = &self.options.base {
+            if let BaseRtt::Reroute(rule, _) = &self.options.base {
                 self.reroute.on_decrease(now, before, core.window, rtt, rule);
             }
             self.updated = now;

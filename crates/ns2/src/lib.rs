@@ -7,14 +7,18 @@
 //!
 //! From the top:
 //!
-//! * [`Sender`] and [`Sink`] are what a simulator drives: `handle`, `handle_timeout`, `poll_transmit`, `poll_timeout`.
+//! * [`Sender`] and [`Sink`] or [`MfastSink`] are what a simulator drives: `handle`, `handle_timeout`, `poll_transmit`,
+//!   `poll_timeout`.
 //! * [`config`] is what a script can set.
 //! * `reno`, `newreno`, `sack`, `fack`, `vegas`, `fast_start`, `linux`, `fast` hold one agent each, `composite` the loss policy that
-//!   ctcp-2019 puts on `sack`. The textbook laws they follow are those of `anabranch_cc`.
-//! * `core` is what they share, `recovery` what those with SACK do, `rtt` the clock, `sacked` and `linux_scoreboard` the scoreboards.
+//!   ctcp-2019 puts on `sack`, `mfast` the receiver that mfast-2019 puts on FAST's. The textbook laws they follow are those of
+//!   `anabranch_cc`.
+//! * `core` is what they share, `recovery` what those with SACK do, `rtt` the clock, `sacked` and `linux_scoreboard` the scoreboards,
+//!   `arrivals` what a sink knows.
 //! * [`sctp`] is the SCTP of ns-2.35, whose endpoints send and receive, over one path or several.
 //! * [`random`] is ns-2's default random stream.
 
+mod arrivals;
 mod composite;
 pub mod config;
 mod core;
@@ -23,6 +27,7 @@ mod fast;
 mod fast_start;
 mod linux;
 mod linux_scoreboard;
+mod mfast;
 mod newreno;
 mod packet;
 pub mod random;
@@ -38,6 +43,7 @@ mod vegas;
 
 pub use config::{Agent, SenderConfig, SinkConfig};
 pub use core::HEADER;
+pub use mfast::{Delivery, MfastSink, STREAM_HEADER, StreamHeader};
 pub use packet::{Kind, Packet, SackBlocks};
 pub use rtt::TICK;
 pub use sender::{Counters, Gauges, Sender};

@@ -7,6 +7,7 @@
 
 use anabranch_units::{SimSpan, SimTime};
 
+use crate::arrivals::{Arrival, Arrivals};
 use crate::config::SinkConfig;
 use crate::core::HEADER;
 use crate::packet::{Kind, Packet, SackBlocks};
@@ -15,12 +16,11 @@ use crate::packet::{Kind, Packet, SackBlocks};
 #[derive(Clone, Debug)]
 pub struct Sink {
     config: SinkConfig,
-    /// First packet that has not arrived.
-    next: i32,
+    arrivals: Arrivals,
     /// Highest packet that has arrived.
     highest: i32,
-    /// What has arrived above `next`: disjoint, not touching, in order.
-    above: Vec<(i32, i32)>,
+    /// The most packets that were above a hole at one time.
+    held_max: u32,
     echo: SimTime,
     last_acked: i32,
     /// Blocks reported before, the most recent first (ns-2's stack, as deep as an ACK has room for).
@@ -49,9 +49,9 @@ impl Sink {
     pub fn new(config: SinkConfig) -> Self {
         Self {
             config,
-            next: 0,
+            arrivals: Arrivals::default(),
             highest: 0,
-            above: vec![],
+            held_max: 0,
             echo: SimTime::ZERO,
             last_acked: 0,
             reported: Vec::with_capacity(SackBlocks::MAX),
@@ -78,7 +78,7 @@ impl Sink {
         }
         if let Some(delay) = self.config.delay
             && self.waiting.is_none()
-            && seq == self.next - 1
+            && seq == self.arrivals.next() - 1
             && seq >= self.highest
             && seq != 0
         {
@@ -116,48 +116,39 @@ impl Sink {
 
     /// Packets delivered in order to the application.
     pub fn delivered_packets(&self) -> u64 {
-        u64::from(self.next.unsigned_abs())
+        u64::from(self.arrivals.next().unsigned_abs())
+    }
+
+    /// Packets that wait above a hole: what of the receiver's buffer is in use.
+    pub fn held_packets(&self) -> u32 {
+        self.arrivals.held()
+    }
+
+    /// The most there were at one time.
+    pub fn held_packets_max(&self) -> u32 {
+        self.held_max
     }
 
     /// Records the arrival; false if it had arrived before.
     fn take(&mut self, seq: i32) -> bool {
-        let index = self.above.partition_point(|block| block.1 <= seq);
-        let known = seq < self.next || self.above.get(index).is_some_and(|block| block.0 <= seq);
-        if known {
+        let arrival = self.arrivals.take(seq);
+        if arrival == Arrival::Again {
             return false;
         }
         self.highest = self.highest.max(seq);
-        if seq == self.next {
-            self.next = match self.above.first() {
-                Some(&(left, right)) if left == seq + 1 => {
-                    self.above.remove(0);
-                    right
-                }
-                _ => seq + 1,
-            };
-            return true;
-        }
-        let joins_left = index > 0 && self.above[index - 1].1 == seq;
-        let joins_right = self.above.get(index).is_some_and(|block| block.0 == seq + 1);
-        match (joins_left, joins_right) {
-            (true, true) => {
-                self.above[index - 1].1 = self.above[index].1;
-                self.above.remove(index);
-            }
-            (true, false) => self.above[index - 1].1 = seq + 1,
-            (false, true) => self.above[index].0 = seq,
-            (false, false) => self.above.insert(index, (seq, seq + 1)),
+        if arrival == Arrival::Above {
+            self.held_max = self.held_max.max(self.arrivals.held());
         }
         true
     }
 
     fn acknowledge(&mut self, now: SimTime, seq: i32, duplicate: bool) {
         let sack = if self.config.sack { self.blocks(seq, duplicate) } else { SackBlocks::default() };
-        self.last_acked = self.next - 1;
+        self.last_acked = self.arrivals.next() - 1;
         self.out = Some(Packet {
             kind: Kind::Ack,
             size: HEADER + 8 * sack.as_slice().len() as u32,
-            seq: self.next - 1,
+            seq: self.arrivals.next() - 1,
             sent_at: now,
             first_sent_at: now,
             echo: self.echo,
@@ -168,7 +159,7 @@ impl Sink {
     /// The blocks of the ACK that answers `seq`, and what is remembered of them.
     fn blocks(&mut self, seq: i32, duplicate: bool) -> SackBlocks {
         let mut sack = SackBlocks::default();
-        let acked = self.next - 1;
+        let acked = self.arrivals.next() - 1;
         if acked >= self.highest && !self.reported.is_empty() {
             self.reported.clear();
             return sack;
@@ -177,12 +168,12 @@ impl Sink {
             return sack;
         }
         // A packet at or below the ACK belongs to everything from 0 on, which covers old blocks but is not reported.
-        let recent = match self.above.iter().find(|block| block.0 <= seq && seq < block.1) {
+        let recent = match self.arrivals.above().iter().find(|block| block.0 <= seq && seq < block.1) {
             Some(&block) if seq > acked => {
                 sack.push(block.0, block.1);
                 block
             }
-            _ => (0, self.next),
+            _ => (0, self.arrivals.next()),
         };
         let mut index = 0;
         while sack.as_slice().len() < SackBlocks::MAX

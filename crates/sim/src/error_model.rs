@@ -2,6 +2,8 @@
 //!
 //! Every model counts the packets that are offered to it, from 0. Several in a row see what those before them let pass.
 
+use anabranch_units::{Bytes, Rate, SimTime};
+
 use crate::rng::Stream;
 
 /// Which packets are lost.
@@ -23,6 +25,13 @@ pub enum ErrorSpec {
         offset: u64,
         /// Packets lost in a row.
         burst: u64,
+    },
+    /// What exceeds a rate, at once and without a queue: a token bucket (the generic cell rate algorithm, ITU-T I.371).
+    Policer {
+        /// What passes in the long run, above zero.
+        rate: Rate,
+        /// What may pass above that at once: the depth of the bucket.
+        burst: Bytes,
     },
 }
 
@@ -52,6 +61,7 @@ impl ErrorSpec {
                 [to_bad, to_good, loss_good, loss_bad].into_iter().all(|&p| probable(p))
             }
             &Self::Periodic { period, burst, .. } => period > 0 && burst <= period,
+            Self::Policer { rate, .. } => rate.bits_per_second() > 0,
         }
     }
 }
@@ -66,6 +76,8 @@ pub(crate) struct ErrorModel {
     /// Entries of the list that lie behind.
     passed: usize,
     bad: bool,
+    /// When the bucket of a policer is full again.
+    full_at: SimTime,
 }
 
 impl ErrorModel {
@@ -74,11 +86,11 @@ impl ErrorModel {
             numbers.sort_unstable();
             numbers.dedup();
         }
-        Self { spec, stream, offered: 0, passed: 0, bad: false }
+        Self { spec, stream, offered: 0, passed: 0, bad: false, full_at: SimTime::ZERO }
     }
 
-    /// Whether the next packet, of `size` bytes, is lost.
-    pub(crate) fn strikes(&mut self, size: u32) -> bool {
+    /// Whether the next packet, which comes at `now` with `size` bytes, is lost.
+    pub(crate) fn strikes(&mut self, now: SimTime, size: u32) -> bool {
         let number = self.offered;
         self.offered += 1;
         match &self.spec {
@@ -100,6 +112,14 @@ impl ErrorModel {
                 lost
             }
             &ErrorSpec::Periodic { period, offset, burst } => number >= offset && (number - offset) % period < burst,
+            &ErrorSpec::Policer { rate, burst } => {
+                let full_at = self.full_at.max(now).saturating_add(rate.transmission(Bytes::new(size.into())));
+                let exceeds = full_at.since(now) > rate.transmission(burst);
+                if !exceeds {
+                    self.full_at = full_at;
+                }
+                exceeds
+            }
         }
     }
 }
@@ -119,12 +139,14 @@ fn power(base: f64, exponent: u32) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use anabranch_units::SimSpan;
+
     use super::*;
     use crate::rng::Substreams;
 
     fn losses(spec: ErrorSpec, packets: u64, size: u32) -> Vec<u64> {
         let mut model = ErrorModel::new(spec, Substreams::new(1).stream("test"));
-        (0..packets).filter(|_| model.strikes(size)).collect()
+        (0..packets).filter(|_| model.strikes(SimTime::ZERO, size)).collect()
     }
 
     /// Five standard deviations of a binomial count.
@@ -143,6 +165,21 @@ mod tests {
     fn periodic_losses_come_in_bursts() {
         let spec = ErrorSpec::Periodic { period: 5, offset: 2, burst: 2 };
         assert_eq!(losses(spec, 14, 1000), [2, 3, 7, 8, 12, 13]);
+    }
+
+    /// 8 Mbit/s are a packet of 1000 bytes a millisecond. Packets that come at twice the rate: the bucket of ten empties by half
+    /// a packet with each, so that the first 19 pass (the 19th finds one left: 10 - 18/2) and then every other one.
+    #[test]
+    fn a_policer_passes_its_rate_and_its_burst() {
+        let spec = ErrorSpec::Policer { rate: Rate::from_bits_per_second(8_000_000), burst: Bytes::new(10_000) };
+        let mut model = ErrorModel::new(spec, Substreams::new(1).stream("test"));
+        let arrival = |number: u64| SimTime::ZERO + SimSpan::from_micros(500) * number;
+        let lost: Vec<u64> = (0..40).filter(|&number| model.strikes(arrival(number), 1000)).collect();
+        assert_eq!(lost, [19, 21, 23, 25, 27, 29, 31, 33, 35, 37, 39]);
+        // After a silence of 5 ms there are 5 packets more in the bucket, and one that comes too large is lost.
+        let later = arrival(40) + SimSpan::from_millis(5);
+        assert!(model.strikes(later, 7000));
+        assert!(!model.strikes(later, 5000));
     }
 
     #[test]

@@ -83,7 +83,7 @@ pub use host::{Arrival, Host, Input, Offer, Transmit};
 pub use id::{Address, FlowId, HostId, LinkId, NodeId, Port};
 pub use link::{Counts, DropReason, LinkReport, PACKETS_PER_LINK_MAX};
 pub use network::HOPS_MAX;
-pub use ns2_host::{GaugeRow, Ns2Sink, Ns2Source};
+pub use ns2_host::{DeliveryRow, GaugeRow, Ns2Sink, Ns2Source};
 pub use packet::{Body, Raw};
 pub use pcap::Capture;
 pub use probe::{

@@ -151,11 +151,9 @@ impl Link {
         }
     }
 
-    /// Keeps time as ns-2 does, unless the queue is managed.
+    /// Keeps time as ns-2 does. The queue is not managed.
     pub(crate) fn use_float_clock(&mut self) {
-        if !self.is_managed() {
-            self.float = Some(Box::new(FloatLink::new(self.transmitter.rate(), self.delay)));
-        }
+        self.float = Some(Box::new(FloatLink::new(self.transmitter.rate(), self.delay)));
     }
 
     /// Puts an error model behind those that there are.
@@ -180,7 +178,7 @@ impl Link {
         let counts = self.legs.of(flight.leg());
         counts.offered += 1;
         counts.offered_bytes += u64::from(flight.size());
-        if !self.errors.is_empty() && self.errors.iter_mut().any(|model| model.strikes(flight.size())) {
+        if !self.errors.is_empty() && self.errors.iter_mut().any(|model| model.strikes(now, flight.size())) {
             counts.errors += 1;
             return Offered::Dropped(DropReason::Error);
         }

@@ -28,7 +28,8 @@ pub(crate) struct Network {
     slab: Slab,
     pub(crate) observers: Vec<Box<dyn Observer>>,
     /// Packets lost between links, for want of a route or in a loop.
-    pub(crate) strays: u64,
+    /// By leg, as far as there were any.
+    strays: Vec<u64>,
     /// Whether time is kept as ns-2 does.
     pub(crate) has_float_clock: bool,
     /// ns-2's default stream, if hosts share it.
@@ -90,7 +91,7 @@ impl Network {
             routes,
             slab: Slab::default(),
             observers,
-            strays: 0,
+            strays: Vec::new(),
             has_float_clock,
             is_like_ns2: has_float_clock || random.is_some(),
             random,
@@ -138,7 +139,7 @@ impl Network {
             None => self.routes.next(self.routes.row(*node), to),
         };
         if hop == NO_WAY || hop == HERE {
-            self.strays += 1;
+            self.count_stray(outlet.leg);
             return;
         }
         let flight = Flight::new(self.slab.insert(body), size, outlet.leg, to);
@@ -216,8 +217,27 @@ impl Network {
     #[cold]
     fn stray(&mut self, index: usize, hop: Hop, flight: Flight) {
         let reason = if hop == NO_WAY { DropReason::NoRoute } else { DropReason::HopLimit };
-        self.strays += 1;
+        self.count_stray(flight.leg());
         self.lose(index, reason, flight);
+    }
+
+    #[cold]
+    fn count_stray(&mut self, leg: Leg) {
+        let leg = leg as usize;
+        if self.strays.len() <= leg {
+            self.strays.resize(leg + 1, 0);
+        }
+        self.strays[leg] += 1;
+    }
+
+    /// Packets of a leg that had no way to go, or had gone too far.
+    pub(crate) fn strays(&self, leg: Leg) -> u64 {
+        self.strays.get(leg as usize).copied().unwrap_or(0)
+    }
+
+    /// The same of all legs.
+    pub(crate) fn all_strays(&self) -> u64 {
+        self.strays.iter().sum()
     }
 
     /// A packet was lost, and whoever looks at the link must hear of it.

@@ -1,6 +1,6 @@
 //! ns-2's agents as hosts.
 
-use anabranch_ns2::{Gauges, Sender, Sink};
+use anabranch_ns2::{Gauges, MfastSink, Packet, STREAM_HEADER, Sender, Sink};
 use anabranch_units::SimTime;
 
 use crate::host::{Arrival, Host, Input, Transmit};
@@ -33,10 +33,30 @@ pub struct GaugeRow {
     pub gauges: Gauges,
 }
 
-/// A sink of ns-2.
+/// A sink of ns-2, or MFast's receiver on top of one.
 #[derive(Clone, Debug)]
 pub struct Ns2Sink {
-    sink: Sink,
+    receiver: Receiver,
+    rows: Option<Vec<DeliveryRow>>,
+}
+
+#[derive(Clone, Debug)]
+enum Receiver {
+    Plain(Sink),
+    Mfast(MfastSink),
+}
+
+/// What an arrival changed for the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeliveryRow {
+    /// When.
+    pub time: SimTime,
+    /// The stream, from 1; 0 of a connection without streams.
+    pub stream: u8,
+    /// Packets with data that the application can have now and could not before.
+    pub packets: u32,
+    /// Packets that wait for one before them from now on.
+    pub held: u32,
 }
 
 impl Ns2Source {
@@ -50,6 +70,12 @@ impl Ns2Source {
     #[must_use]
     pub fn fed(self) -> Self {
         Self { supply: Supply::Offers, ..self }
+    }
+
+    /// The same with a stream header in the payload of each packet, as [`MfastSink`] wants.
+    #[must_use]
+    pub fn with_stream_headers(self) -> Self {
+        Self { payload: self.payload.saturating_sub(STREAM_HEADER), ..self }
     }
 
     /// The same, remembering its variables at each change.
@@ -72,14 +98,67 @@ impl Ns2Source {
 impl Ns2Sink {
     /// A sink that has received nothing.
     pub fn new(sink: Sink) -> Self {
-        Self { sink }
+        Self { receiver: Receiver::Plain(sink), rows: None }
     }
 
-    /// The agent.
+    /// A receiver with streams that has received nothing.
+    pub fn mfast(sink: MfastSink) -> Self {
+        Self { receiver: Receiver::Mfast(sink), rows: None }
+    }
+
+    /// The same, remembering what the application can have when.
+    #[must_use]
+    pub fn traced(self) -> Self {
+        Self { rows: Some(Vec::new()), ..self }
+    }
+
+    /// The agent, below the streams if there are any.
     pub fn sink(&self) -> &Sink {
-        &self.sink
+        match &self.receiver {
+            Receiver::Plain(sink) => sink,
+            Receiver::Mfast(mfast) => mfast.sink(),
+        }
+    }
+
+    /// The most packets that waited at one time for one before them: in their stream, or on a connection without streams.
+    pub fn held_packets_max(&self) -> u32 {
+        match &self.receiver {
+            Receiver::Plain(sink) => sink.held_packets_max(),
+            Receiver::Mfast(mfast) => mfast.held_packets_max(),
+        }
+    }
+
+    /// What each arrival changed for the application, if the sink was told to remember it.
+    pub fn rows(&self) -> Option<&[DeliveryRow]> {
+        self.rows.as_deref()
     }
 }
+
+impl Receiver {
+    /// Hands a packet to the receiver, and tells what that changed.
+    fn handle_traced(&mut self, time: SimTime, packet: &Packet) -> DeliveryRow {
+        match self {
+            Self::Plain(sink) => {
+                let delivered = |sink: &Sink| sink.delivered_packets().saturating_sub(SYN_PACKETS);
+                let before = delivered(sink);
+                sink.handle(time, packet);
+                // A packet releases fewer than a window, which is counted in 32 bits.
+                let packets = (delivered(sink) - before) as u32;
+                DeliveryRow { time, stream: 0, packets, held: sink.held_packets() }
+            }
+            Self::Mfast(mfast) => {
+                mfast.handle(time, packet);
+                let held = mfast.held_packets();
+                mfast.poll_delivery().map_or(DeliveryRow { time, stream: 0, packets: 0, held }, |delivery| {
+                    DeliveryRow { time, stream: delivery.stream, packets: delivery.packets, held }
+                })
+            }
+        }
+    }
+}
+
+/// The SYN is packet 0 and has no data.
+const SYN_PACKETS: u64 = 1;
 
 impl Host for Ns2Source {
     fn handle_clock(&mut self, seconds: f64) {
@@ -128,20 +207,37 @@ impl Host for Ns2Source {
 
 impl Host for Ns2Sink {
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
-        if let Body::Ns2(packet) = arrival.body {
-            self.sink.handle(now, packet);
+        let Body::Ns2(packet) = arrival.body else { return };
+        match (&mut self.rows, &mut self.receiver) {
+            (None, Receiver::Plain(sink)) => sink.handle(now, packet),
+            (None, Receiver::Mfast(mfast)) => mfast.handle(now, packet),
+            (Some(rows), receiver) => {
+                let row = receiver.handle_traced(now, packet);
+                let held = rows.last().map_or(0, |last| last.held);
+                rows.extend((row.packets > 0 || row.held != held).then_some(row));
+            }
         }
     }
 
     fn handle_timeout(&mut self, now: SimTime) {
-        self.sink.handle_timeout(now);
+        match &mut self.receiver {
+            Receiver::Plain(sink) => sink.handle_timeout(now),
+            Receiver::Mfast(mfast) => mfast.handle_timeout(now),
+        }
     }
 
     fn poll_transmit(&mut self, _now: SimTime) -> Option<Transmit> {
-        self.sink.poll_transmit().map(Transmit::from)
+        let ack = match &mut self.receiver {
+            Receiver::Plain(sink) => sink.poll_transmit(),
+            Receiver::Mfast(mfast) => mfast.poll_transmit(),
+        };
+        ack.map(Transmit::from)
     }
 
     fn poll_timeout(&self) -> SimTime {
-        self.sink.poll_timeout()
+        match &self.receiver {
+            Receiver::Plain(sink) => sink.poll_timeout(),
+            Receiver::Mfast(mfast) => mfast.poll_timeout(),
+        }
     }
 }

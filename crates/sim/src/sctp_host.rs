@@ -26,6 +26,7 @@ struct Record {
     /// By destination.
     rows: Vec<Vec<SctpRow>>,
     deliveries: Vec<SctpDelivery>,
+    held: Vec<(SimTime, u32)>,
 }
 
 /// A destination's variables from some time on.
@@ -73,7 +74,7 @@ impl Ns2Sctp {
     #[must_use]
     pub fn traced(self) -> Self {
         let rows = vec![Vec::new(); self.endpoint.destinations()];
-        Self { record: Some(Record { rows, deliveries: Vec::new() }), ..self }
+        Self { record: Some(Record { rows, deliveries: Vec::new(), held: Vec::new() }), ..self }
     }
 
     /// The agent.
@@ -91,6 +92,11 @@ impl Ns2Sctp {
         self.record.as_ref().map(|record| record.deliveries.as_slice())
     }
 
+    /// How many chunks wait for one before them in their stream, and from when on, if the host was told to remember it.
+    pub fn held(&self) -> Option<&[(SimTime, u32)]> {
+        self.record.as_ref().map(|record| record.held.as_slice())
+    }
+
     /// After everything that an event changes has changed.
     fn note(&mut self, now: SimTime) {
         let Self { endpoint, record, .. } = self;
@@ -100,6 +106,10 @@ impl Ns2Sctp {
             }
         }
         let Some(record) = record else { return };
+        let held = endpoint.held_chunks();
+        if record.held.last().map_or(0, |&(_, last)| last) != held {
+            record.held.push((now, held));
+        }
         for (destination, rows) in record.rows.iter_mut().enumerate() {
             let gauges = endpoint.gauges(destination);
             if rows.last().is_none_or(|last| last.gauges != gauges) {

@@ -126,7 +126,12 @@ impl World {
 
     /// Packets lost at nodes, for want of a route or in a loop.
     pub fn strays(&self) -> u64 {
-        self.network.strays
+        self.network.all_strays()
+    }
+
+    /// The same of one flow in one direction.
+    pub fn flow_strays(&self, flow: FlowId, direction: Direction) -> u64 {
+        self.network.strays(2 * flow.0 + Leg::from(direction == Direction::Backward))
     }
 
     /// Packets that are somewhere.

@@ -34,6 +34,7 @@ pub mod window;
 use self::base_rtt::{Reroute, Route};
 use self::estimator::Estimator;
 use self::loss::Policy;
+pub use self::parameters::Parts;
 use self::parameters::{COUNT, Preset, Rules};
 use self::refill::{Ccafr, Facts};
 use self::window::{Goal, Schedule, Steps};

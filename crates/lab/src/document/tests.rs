@@ -4,6 +4,8 @@ use super::*;
 fn the_first_comment_is_the_question() {
     let document = Document::parse("x", "# Does one dropped packet\n# stop FAST?\n\n# not this\nseed = 1\n").unwrap();
     assert_eq!(document.comment(), "Does one dropped packet stop FAST?");
+    let paragraphs = Document::parse("x", "# Does it\n# stop?\n#\n#\n# It does.\nseed = 1\n").unwrap();
+    assert_eq!(paragraphs.comment(), "Does it stop?\n\nIt does.");
     assert_eq!(Document::parse("x", "seed = 1\n# late\n").unwrap().comment(), "");
 }
 

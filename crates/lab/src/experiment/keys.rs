@@ -8,7 +8,7 @@ use anabranch_units::SimSpan;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use crate::scenario::keys::{FlowKeys, LinkKeys, RouteKeys, Text};
+use crate::scenario::keys::{ClockKeys, FlowKeys, LinkKeys, RouteKeys, Text};
 
 /// A scenario: a network, its flows, and what happens to its routes. With `[experiment]` it is an experiment as well: what is
 /// varied, what is measured, and what a paper claims.
@@ -21,6 +21,9 @@ pub(crate) struct FileKeys {
     pub(crate) seed: u64,
     /// How long the scenario runs.
     pub(crate) duration: Text<SimSpan>,
+    /// How time is added up; `exact` if absent.
+    #[serde(default)]
+    pub(crate) clock: ClockKeys,
     /// Links between nodes.
     #[serde(default)]
     pub(crate) link: Vec<LinkKeys>,
@@ -111,8 +114,9 @@ pub(crate) struct TableKeys {
     /// Labels of axes that neither a row nor a column says.
     #[serde(default)]
     pub(crate) variant: Vec<String>,
-    /// How near ours must be: `"exact"`; `"prediction"` (what is published is one draw: it lies in the 95 % prediction
-    /// interval of ours); `"±5"`, `"±1%"`; `"2..3"`; `">= 2"`, `"<= 3"`. Numbers that are printed with their `±` need none.
+    /// How near ours must be: `"exact"`; `"truncated to 0.01"` (equal if what is behind the second decimal is cut off);
+    /// `"prediction"` (what is published is one draw: it lies in the 95 % prediction interval of ours); `"±5"`, `"±1%"`;
+    /// `"2..3"`; `">= 2"`, `"<= 3"`. Numbers that are printed with their `±` need none.
     #[serde(default)]
     pub(crate) band: Option<String>,
     /// Labels of its columns: of an axis, or names of measures.

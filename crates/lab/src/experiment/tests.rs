@@ -88,7 +88,7 @@ fn labels_measures_and_bands_are_checked() {
     assert_refused(
         "band = \"exact\"",
         "band = \"near\"",
-        "e.toml:37:9: `near` is no band; use \"exact\", \"prediction\", \"±5\", \"±1%\", \"2..3\", \">= 2\" or \"<= 3\"",
+        "e.toml:37:9: `near` is no band; use \"exact\", \"truncated to 0.01\", \"prediction\", \"±5\", \"±1%\", \"2..3\", \">= 2\" or \"<= 3\"",
     );
     assert_refused(
         "columns = [\"none\"]",

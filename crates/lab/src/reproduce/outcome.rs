@@ -34,6 +34,10 @@ pub struct Paper {
     pub key: String,
     /// What it is called; its key if the laboratory does not know.
     pub title: String,
+    /// What it asks; empty if the laboratory does not know.
+    pub question: String,
+    /// What to type to get all of it again.
+    pub command: String,
     /// In the order of their files' names.
     pub experiments: Vec<ExperimentOutcome>,
 }
@@ -49,6 +53,14 @@ pub struct ExperimentOutcome {
     pub file: String,
     /// How many seeds a variant with chance in it was run with.
     pub seeds: u32,
+    /// Whether there is chance in a variant that was run.
+    pub is_random: bool,
+    /// The scenario's seed. Variant v is run with the seeds from `seed + v · 10000` on; without chance in it, with this one.
+    pub seed: u64,
+    /// How long a run lasts: `100s`.
+    pub duration: String,
+    /// What is varied, in the order of the file.
+    pub axes: Vec<VariedAxis>,
     /// What is simulated if no axis changes it.
     pub topology: Topology,
     /// In the order of the file.
@@ -61,6 +73,17 @@ pub struct ExperimentOutcome {
     pub source: String,
     /// What to type to get this again.
     pub command: String,
+}
+
+/// What is varied.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct VariedAxis {
+    /// Its name.
+    pub name: String,
+    /// What its values are called.
+    pub values: Vec<String>,
+    /// The keys of the scenario that one value or another sets: `link.lossy.error.rate`.
+    pub keys: Vec<String>,
 }
 
 /// The network of an experiment and who uses it.
@@ -179,7 +202,7 @@ pub struct Measurement {
 /// which our mean must lie. An end that is not bounded is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JudgedBand {
-    /// `exact`, `prediction`, `mean` or `above`.
+    /// `exact`, `truncated`, `prediction`, `mean` or `above`.
     pub kind: &'static str,
     /// Lower end.
     pub low: Option<f64>,

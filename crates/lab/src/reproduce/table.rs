@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{JudgedClaim, Outcome, PublishedValue};
+use super::{JudgedClaim, Outcome};
 use crate::sweep::quoted;
 
 impl Outcome {
@@ -70,7 +70,7 @@ fn csv_row(paper: &str, experiment: &str, claim: &JudgedClaim) -> io::Result<Str
         claim.column.clone(),
         word(serde_json::to_value(claim.kind)?),
         claim.unit.clone(),
-        published(claim),
+        claim.published.to_string(),
         number(ours.map(|ours| ours.value)),
         ours.map_or(String::new(), |ours| ours.seeds.to_string()),
         number(ours.map(|ours| ours.sd)),
@@ -92,20 +92,13 @@ fn markdown_row(claim: &JudgedClaim) -> String {
     let cells = [
         claim.row.clone(),
         claim.column.clone(),
-        published(claim),
+        claim.published.to_string(),
         ours.map_or("–".to_owned(), |ours| show(ours.value)),
         ours.filter(|ours| ours.seeds > 1).map_or(String::new(), |ours| show(ours.sd)),
         claim.unit.clone(),
         claim.verdict.to_string(),
     ];
     format!("| {} |", cells.iter().map(|cell| escaped(cell)).collect::<Vec<_>>().join(" | "))
-}
-
-fn published(claim: &JudgedClaim) -> String {
-    match &claim.published {
-        PublishedValue::Number(value) => value.to_string(),
-        PublishedValue::Words(words) => words.clone(),
-    }
 }
 
 /// A bar would end the cell.

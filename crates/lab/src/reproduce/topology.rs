@@ -72,6 +72,7 @@ fn error(spec: &ErrorSpec) -> String {
             format!("bursts: Gilbert-Elliott, {to_bad} to bad, {to_good} to good")
         }
         ErrorSpec::Periodic { period, burst, .. } => format!("{burst} of every {period} packets"),
+        ErrorSpec::Policer { rate, burst } => format!("what exceeds {rate} by more than {burst}"),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use anabranch_sim::{CoDelParameters, ErrorSpec, GilbertElliott, QueueSpec, RedParameters, Unit};
 use anabranch_units::{Rate, SimTime};
 
-use super::keys::{Count, ErrorKeys, FlowKeys, LinkKeys, Name, PathKeys, QueueKeys, RouteKeys};
+use super::keys::{ClockKeys, Count, ErrorKeys, FlowKeys, LinkKeys, Name, PathKeys, QueueKeys, RouteKeys};
 use super::{Flow, Interfaces, Link, LinkIndex, NodeIndex, RouteChange, Scenario};
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
 use crate::document::{Document, Path};
@@ -27,6 +27,10 @@ pub(super) fn check(document: &Document, keys: &FileKeys) -> Result<Scenario, Di
     }
     let mut network = Network::default();
     for (index, link) in keys.link.iter().enumerate() {
+        if let (ClockKeys::Ns2, QueueKeys::CoDel { .. }) = (keys.clock, &link.queue) {
+            let fault = Fault::new("a codel queue keeps exact time and not ns-2's");
+            return Err(fail(&root.key("link").index(index).key("queue"), fault.remedy("remove clock = \"ns2\"")));
+        }
         network.add_link(link, &root.key("link").index(index)).map_err(|(path, fault)| fail(&path, fault))?;
     }
     let mut flows: Vec<Flow> = Vec::with_capacity(keys.flow.len());
@@ -45,7 +49,8 @@ pub(super) fn check(document: &Document, keys: &FileKeys) -> Result<Scenario, Di
     }
     routes.sort_by_key(|route| route.at);
     let Network { nodes, links } = network;
-    let scenario = Scenario { seed: keys.seed, duration: keys.duration.0, nodes, links, flows, routes };
+    let scenario =
+        Scenario { seed: keys.seed, duration: keys.duration.0, clock: keys.clock, nodes, links, flows, routes };
     match Simulation::build(&scenario, Recording::Counters) {
         Ok(_) => Ok(scenario),
         // Everything else was checked above: what is left are the simulator's limits.
@@ -233,17 +238,28 @@ impl Network {
 fn positive(rate: Rate, path: &Path) -> Checked<Rate> {
     match rate.bits_per_second() {
         0 => Err((path.clone(), Fault::new("nothing passes a link of 0 bit/s").remedy("use a rate above 0bit/s"))),
-        _ => Ok(rate),
+        1..=RATE_MAX => Ok(rate),
+        _ => Err((path.clone(), Fault::new(format!("no link sends {rate}")).remedy("use a rate up to 1Tbit/s"))),
     }
 }
 
+/// At 1 Tbit/s a byte takes 8 ticks of the simulator's clock.
+pub(crate) const RATE_MAX: u64 = 1_000_000_000_000;
+
 fn queue(keys: &QueueKeys, path: &Path) -> Checked<QueueSpec> {
     match keys {
-        QueueKeys::DropTail { packets: Count(1) } => {
+        QueueKeys::DropTail { packets: Some(Count(1)), .. } => {
             let fault = Fault::new("a queue of 1 packet drops everything: ns-2 counts the one in service");
             Err((path.key("packets"), fault.remedy("use 2 packets or more")))
         }
-        QueueKeys::DropTail { packets } => Ok(QueueSpec::Packets(packets.0)),
+        QueueKeys::DropTail { packets: Some(packets), bytes: None } => Ok(QueueSpec::Packets(packets.0)),
+        QueueKeys::DropTail { packets: None, bytes: Some(bytes) } if bytes.0.count() > 0 => {
+            Ok(QueueSpec::Bytes(bytes.0.count()))
+        }
+        QueueKeys::DropTail { .. } => {
+            let fault = Fault::new("a drop_tail queue needs one limit, above nothing");
+            Err((path.clone(), fault.remedy("write packets = 50 or bytes = \"75kB\"")))
+        }
         QueueKeys::Unlimited => Ok(QueueSpec::Unlimited),
         QueueKeys::Red { packets, threshold_min, threshold_max, probability_max } => {
             let default = RedParameters::default();
@@ -304,6 +320,9 @@ fn error(keys: &ErrorKeys, path: &Path) -> Checked<Option<ErrorSpec>> {
                 return Err((path.key("burst"), fault.remedy("make `burst` at most `period`")));
             }
             ErrorSpec::Periodic { period, offset: *offset, burst }
+        }
+        ErrorKeys::Policer { rate, burst } => {
+            ErrorSpec::Policer { rate: positive(rate.0, &path.key("rate"))?, burst: burst.0 }
         }
     };
     Ok(Some(spec))

@@ -61,15 +61,32 @@ pub(crate) struct ReverseKeys {
     pub(crate) error: ErrorKeys,
 }
 
+/// How times are added up. It matters where two of them are equal on paper: in networks of round numbers, which is why the
+/// experiments that are compared with ns-2 to the packet say `ns2`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "clock")]
+pub(crate) enum ClockKeys {
+    /// In whole picoseconds.
+    #[default]
+    Exact,
+    /// As ns-2 does, in floating-point seconds, whose last bits decide which of two packets comes first.
+    Ns2,
+}
+
 /// Where packets wait for a link.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(rename = "queue", tag = "kind")]
 pub(crate) enum QueueKeys {
-    /// First in, first out; what finds it full is dropped.
+    /// First in, first out; what finds it full is dropped. One of the two limits.
     DropTail {
         /// How many packets it holds, the one in service included: ns-2's `queue-limit`. At least 2.
-        packets: Count,
+        #[serde(default)]
+        packets: Option<Count>,
+        /// How many bytes may wait; the packet in service does not.
+        #[serde(default)]
+        bytes: Option<Text<Bytes>>,
     },
     /// First in, first out, without a limit.
     Unlimited,
@@ -105,7 +122,7 @@ pub(crate) enum QueueKeys {
 /// ns-2's `DropTail` of 50 packets.
 impl Default for QueueKeys {
     fn default() -> Self {
-        Self::DropTail { packets: Count(50) }
+        Self::DropTail { packets: Some(Count(50)), bytes: None }
     }
 }
 
@@ -156,6 +173,13 @@ pub(crate) enum ErrorKeys {
         #[serde(default)]
         burst: Option<Count>,
     },
+    /// What exceeds a rate, at once and without a queue: a token bucket.
+    Policer {
+        /// What passes in the long run.
+        rate: Text<Rate>,
+        /// What may pass above that at once: the depth of the bucket. Packets that are larger never pass.
+        burst: Text<Bytes>,
+    },
 }
 
 /// A source, its transport and its destination.
@@ -176,7 +200,8 @@ pub(crate) struct FlowKeys {
     #[serde(default)]
     pub(crate) stop: Option<Text<SimSpan>>,
     /// `ns2/<agent>`: a one-way TCP of ns-2.35 that always has data; agents are reno, newreno, sack, fack, vegas, fs, linux,
-    /// composite, and fast (the CUBIN module for ns-2). `ns2/sctp` and `ns2/sctp-cmt`: its SCTP, and concurrent multipath transfer.
+    /// composite, fast (the CUBIN module for ns-2), and mfast (fast with MFast's receiver: streams that are sent in turn, and 4
+    /// bytes of stream header in each packet). `ns2/sctp` and `ns2/sctp-cmt`: its SCTP, and concurrent multipath transfer.
     /// `cbr`: packets at a constant rate. `on_off`: exponential bursts between exponential silences.
     pub(crate) transport: String,
     /// The congestion law of a transport that lets one choose, with its parameters: `anabranch cc list`.
@@ -200,8 +225,8 @@ pub(crate) struct FlowKeys {
     /// What the application wants to have sent. Only `ns2/*`; `bulk` if absent.
     #[serde(default)]
     pub(crate) workload: Option<WorkloadKeys>,
-    /// Quirks of an agent of ns-2: `burst_max` (`maxburst_`, 0 is no limit), `precise_halving` (`precisionReduce_`) and, of
-    /// `ns2/newreno`, `impatient` (`newreno_changes1_`). Only `ns2/*`. SCTP has others: `chunk` (bytes with its header of 16),
+    /// Quirks of an agent of ns-2: `burst_max` (`maxburst_`, 0 is no limit), `precise_halving` (`precisionReduce_`), of
+    /// `ns2/newreno` `impatient` (`newreno_changes1_`) and of `ns2/mfast` `streams` (1 to 255; 5 if absent). Only `ns2/*`. SCTP has others: `chunk` (bytes with its header of 16),
     /// `streams`, `receive_buffer` and `ssthresh` (bytes), `window_floor` (packets), `delayed_sack`, `sack_delay`, `burst_limit`,
     /// `missing_reports`, `unordered`, `alternate` (`never`, `always`, `timeouts`), `dormant` (`hop`, `primary`, `last`),
     /// `path_errors_max`, `association_errors_max`, `heartbeat` (seconds, 0 for none), `primary` (from 0), and of CMT

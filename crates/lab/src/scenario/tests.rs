@@ -1,3 +1,8 @@
+use std::num::NonZeroU8;
+
+use anabranch_cc::law::fast::{base_rtt, refill};
+use anabranch_ns2::config::{Agent, Average, BaseRtt, LossPolicy, Refill};
+
 use super::*;
 
 /// The smallest chain: what each test below spoils in one place.
@@ -256,10 +261,7 @@ fn laws_and_options_belong_to_their_agents() {
     let composite = with("cc = { name = \"composite\", rtt = \"corse\" }").replace("ns2/sack", "ns2/composite");
     assert_text_refused(&composite, "chain.toml:17:34: `rtt` cannot be `corse`; did you mean `coarse`?");
     let fast = with("cc = { name = \"fast\", alpha = 20, gamma = 3 }").replace("ns2/sack", "ns2/fast");
-    assert_text_refused(
-        &fast,
-        "chain.toml:17:6: FAST cannot keep 20 to 100 packets queued by steps of 3; use alpha > 0, beta >= 0 and 0 < gamma <= 1",
-    );
+    assert_text_refused(&fast, "chain.toml:17:43: `gamma` of fast cannot be `3`: it is a number from 0.001 to 1");
     assert!(parse(&fast.replace("gamma = 3", "gamma = 0.5, mi_threshold = \"1ms\"")).is_ok());
     assert_text_refused(
         &with("options = { impatient = false }"),
@@ -268,6 +270,79 @@ fn laws_and_options_belong_to_their_agents() {
     assert_text_refused(
         &with("packet = \"40B\""),
         "chain.toml:17:10: a packet of 40B is impossible; use 41B to 65535B; headers take 40",
+    );
+}
+
+/// Of 1000 bytes on the wire MFast has 40 of headers and 4 of the stream header.
+#[test]
+fn mfast_has_1_to_255_streams() {
+    let with = |line: &str| CHAIN.replacen("window = 50", line, 1).replace("ns2/sack", "ns2/mfast");
+    let streams = |line: &str| match parse(&with(line)).unwrap_or_else(|error| panic!("{error}")).flows[0].transport {
+        Transport::Ns2 { streams, .. } => streams.map(NonZeroU8::get),
+        _ => panic!("an agent of ns-2"),
+    };
+    assert_eq!([streams(""), streams("options = { streams = 1 }")], [Some(5), Some(1)]);
+    assert_eq!(streams("options = { streams = 255 }\ncc = { name = \"emfast\" }"), Some(255));
+    for number in ["0", "256", "2.5"] {
+        assert_text_refused(
+            &with(&format!("options = {{ streams = {number} }}")),
+            &format!("chain.toml:17:23: `streams` cannot be `{number}`; it is a whole number from 1 to 255"),
+        );
+    }
+    let fast = with("options = { streams = 5 }").replace("mfast", "fast");
+    assert_text_refused(
+        &fast,
+        "chain.toml:17:23: `streams` is not an option of this agent; there are burst_max, precise_halving",
+    );
+    let transport = &parse(&with("packet = \"1000B\"")).unwrap().flows[0].transport;
+    let Transport::Ns2 { sender, .. } = transport else { panic!("an agent of ns-2") };
+    assert_eq!((sender.packet_size(), transport.payload()), (1000, 956));
+    assert_text_refused(
+        &with("packet = \"44B\""),
+        "chain.toml:17:10: a packet of 44B is impossible; use 45B to 65535B; headers take 44",
+    );
+}
+
+/// The issue's own example: FAST's family is chosen by the name of a law, and set by its parameters.
+#[test]
+fn fast_is_set_as_its_law_is() {
+    let flow = |law: &str| {
+        let text = CHAIN.replacen("window = 50", law, 1).replace("ns2/sack", "ns2/fast");
+        let scenario = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        scenario.flows[0].clone()
+    };
+    let options = |law: &str| match flow(law).transport {
+        Transport::Ns2 { sender, .. } => match sender.agent {
+            Agent::Fast(options) => options,
+            other => panic!("{other:?} is not FAST"),
+        },
+        other => panic!("{other:?} is not of ns-2"),
+    };
+    let plain = options("cc = { name = \"fast\", alpha = 8, beta = 2 }");
+    assert_eq!((plain.alpha, plain.beta), (8.0, 2.0));
+    assert_eq!((plain.base, plain.refill), (BaseRtt::Min, Refill::PerRtt));
+    assert!((options("").alpha - 20.0).abs() < f64::EPSILON);
+    assert_eq!(flow("cc = { name = \"emfast\" }").law_name.as_deref(), Some("emfast"));
+    assert_eq!(options("cc = { name = \"emfast\" }").refill, Refill::Ccafr(refill::Rule::RECOMMENDED));
+    let rule = base_rtt::Rule { wait: 3.0, ..base_rtt::Rule::NOT_NEAR };
+    let rerouted = options("cc = { name = \"rrfast\", reroute_wait = 3, reroute_average = \"keep\" }");
+    assert_eq!(rerouted.base, BaseRtt::Reroute(rule, Average::Kept));
+    assert!(matches!(options("cc = { name = \"fast\", loss = \"composite\" }").loss, LossPolicy::Composite(_)));
+}
+
+#[test]
+fn what_the_agent_does_not_have_is_refused() {
+    let with = |law: &str| CHAIN.replacen("window = 50", law, 1).replace("ns2/sack", "ns2/fast");
+    assert_text_refused(
+        &with("cc = { name = \"anabranch\" }"),
+        "chain.toml:17:15: this transport has no law `anabranch`; there are fast, emfast, rrfast",
+    );
+    assert_text_refused(
+        &with("cc = { name = \"fast\", whole_step = true }"),
+        "chain.toml:17:36: `whole_step` is not a parameter of this law; there are alpha, beta, gamma, mi_threshold, \
+         update_period, base_rtt, reroute_rule, reroute_near, reroute_fall, reroute_decrease, reroute_count, \
+         reroute_wait, reroute_average, refill, ccafr_gapflag, ccafr_gap, ccafr_ipd_weight, ccafr_ipd_tolerance, \
+         ccafr_rtt_tolerance, ccafr_flight, ccafr_rtt, loss",
     );
 }
 
@@ -338,5 +413,47 @@ fn queues_and_errors_that_lose_everything_or_nothing_are_refused() {
         "queue =",
         "error = { kind = \"periodic\", period = 3, burst = 4 }\nqueue =",
         "chain.toml:10:50: 4 losses do not fit a period of 3 packets; make `burst` at most `period`",
+    );
+}
+
+#[test]
+fn a_queue_counts_packets_or_bytes() {
+    let with = |keys: &str| CHAIN.replacen("packets = 10", keys, 1);
+    let queue = |keys: &str| parse(&with(keys)).unwrap().links[0].queue.clone();
+    assert_eq!(queue("packets = 10"), QueueSpec::Packets(10));
+    assert_eq!(queue("bytes = \"15kB\""), QueueSpec::Bytes(15_000));
+    for keys in ["packets = 10, bytes = \"15kB\"", "bytes = \"0B\""] {
+        assert_text_refused(
+            &with(keys),
+            "chain.toml:10:9: a drop_tail queue needs one limit, above nothing; write packets = 50 or bytes = \"75kB\"",
+        );
+    }
+}
+
+#[test]
+fn a_policer_has_a_rate() {
+    let with = |rate: &str| {
+        let error = format!("error = {{ kind = \"policer\", rate = \"{rate}\", burst = \"15kB\" }}\nqueue =");
+        CHAIN.replacen("queue =", &error, 1)
+    };
+    assert!(matches!(parse(&with("1Mbit/s")).unwrap().links[0].error, Some(ErrorSpec::Policer { .. })));
+    assert_text_refused(&with("0bit/s"), "chain.toml:10:36: nothing passes a link of 0 bit/s; use a rate above 0bit/s");
+}
+
+#[test]
+fn a_codel_queue_has_no_place_under_the_clock_of_ns2() {
+    let codel = CHAIN.replacen("{ kind = \"drop_tail\", packets = 10 }", "{ kind = \"codel\" }", 1);
+    assert!(parse(&codel).is_ok());
+    assert_text_refused(
+        &codel.replacen("duration", "clock = \"ns2\"\nduration", 1),
+        "chain.toml:11:9: a codel queue keeps exact time and not ns-2's; remove clock = \"ns2\"",
+    );
+}
+
+#[test]
+fn no_link_is_faster_than_the_clock_can_tell() {
+    assert_text_refused(
+        &CHAIN.replacen("1.5Mbit/s", "2Tbit/s", 1),
+        "chain.toml:8:8: no link sends 2000Gbit/s; use a rate up to 1Tbit/s",
     );
 }

@@ -2,6 +2,7 @@ use super::*;
 use crate::diagnostic::Diagnostic;
 use crate::document::Document;
 use crate::run;
+use crate::series::Extreme;
 
 /// 1000 B in 8 ms over a link that two packets fill.
 const CHAIN: &str = r#"
@@ -117,6 +118,43 @@ fn goodput_is_in_order() {
     assert_eq!(forwarded.points.len() as u64, report.links[0].forwarded_packets);
 }
 
+/// FAST and MFast on the same wire: what differs is what the application has while packet 300 is missing.
+#[test]
+fn streams_do_not_wait_for_each_other() {
+    let lost = "link.a.error={ kind = \"list\", packets = [300] }";
+    let run = |transport: &str| {
+        let scenario = scenario(&[transport, lost, "flow.f.cc={ name = \"fast\", alpha = 4 }"]).unwrap();
+        let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
+        simulation.run();
+        let series = |name: &str| simulation.series(name);
+        let held = series("flow.f.held").unwrap().extreme(Extreme::Most, 0.0, 20.0).unwrap().1;
+        let window = series("flow.f.window").unwrap().points;
+        let streams: Vec<Result<Series, String>> =
+            (1..=6).map(|stream| series(&format!("flow.f.stream.{stream}.goodput"))).collect();
+        let goodput = series("flow.f.goodput").unwrap();
+        (held, window, streams, goodput, simulation.report())
+    };
+    let (fast_held, fast_window, ..) = run("flow.f.transport=ns2/fast");
+    let (held, window, streams, goodput, report) = run("flow.f.transport=ns2/mfast");
+    assert_eq!(window, fast_window);
+    assert!(held > 0.0 && held * 3.0 < fast_held, "MFast held {held} packets, FAST {fast_held}");
+    assert_eq!(report.flows[0].held_packets_max, Some(held as u64));
+    let bits = |series: &Series| series.sum(0.0, 20.1);
+    let sum: f64 = streams[..5].iter().map(|stream| bits(stream.as_ref().unwrap())).sum();
+    assert_eq!((sum / bits(&goodput), bits(&goodput) % (8.0 * 996.0)), (1.0, 0.0));
+    assert_eq!(streams[5], Err("`flow.f.stream.6.goodput` was not measured: there is no such stream".to_owned()));
+}
+
+/// At 1 Mbit/s packets of 1040 B come 8.32 ms apart, and so do their acknowledgements once the link is busy.
+#[test]
+fn inter_packet_delays_are_those_of_the_bottleneck() {
+    let scenario = scenario(&[]).unwrap();
+    let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
+    simulation.run();
+    let ipd = simulation.series("flow.f.ipd").unwrap();
+    assert!((ipd.mean(5.0, 15.0).unwrap() - 0.00832).abs() < 1e-9, "{:?}", ipd.mean(5.0, 15.0));
+}
+
 #[test]
 fn series_of_nothing_are_refused() {
     let scenario = scenario(&[]).unwrap();
@@ -163,6 +201,16 @@ transport = "ns2/sctp"
 packet = "1000B"
 options = { streams = 5 }
 "#;
+
+/// mfast-2019, Table 2, and its golden run: with ns-2's clock, ties fall as they fell there.
+#[test]
+fn sctp_of_mfast_2019() {
+    let scenario = format!("clock = \"ns2\"\n{SCTP}");
+    let scenario = Scenario::parse(&Document::parse("mfast.toml", &scenario).unwrap()).unwrap();
+    let flow = run::run(&scenario).flows.remove(0);
+    assert_eq!(format!("{:.2} {:.2}", flow.throughput_bps / 1e3, flow.goodput_bps / 1e3), "1096.48 1043.85");
+    assert_eq!((flow.dropped_packets, flow.retransmitted_packets), (30, 30));
+}
 
 /// The other end's 65536 bytes are 67 chunks in packets of 1000: more than the 47 that fill the path, and the 20 beyond fit
 /// its queue. After slow start the bottleneck is full, and 952 of 1000 bytes are payload.

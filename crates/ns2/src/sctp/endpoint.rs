@@ -146,6 +146,8 @@ pub struct Received {
     pub unique_bytes: u64,
     /// Payload that was handed to the application.
     pub delivered_bytes: u64,
+    /// Most chunks that have waited for one before them in their stream.
+    pub held_chunks_max: u32,
     /// Sum of the delays of unique chunks, each from its first transmission.
     pub delay_sum: SimSpan,
 }
@@ -387,6 +389,11 @@ impl Endpoint {
         self.cumulative
     }
 
+    /// Chunks that wait for one before them in their stream.
+    pub fn held_chunks(&self) -> u32 {
+        self.receiver.held
+    }
+
     /// Room in our receive buffer, in bytes.
     pub fn receive_window(&self) -> u32 {
         self.receiver.window
@@ -561,6 +568,7 @@ impl Endpoint {
                 received.unique_bytes += u64::from(data.payload());
                 let delay = clock.now.since(data.first_sent_at);
                 received.delay_sum = received.delay_sum.saturating_add(delay);
+                received.held_chunks_max = received.held_chunks_max.max(receiver.held);
             }
             Fate::Duplicate => self.wants_sack = true,
             Fate::Refused => self.wants_sack = false,

@@ -25,6 +25,8 @@ pub(crate) struct Receiver {
     /// What came twice since the last SACK, in order.
     duplicates: Vec<u32>,
     streams: Vec<InStream>,
+    /// Chunks that wait in their streams.
+    pub(crate) held: u32,
     /// Data packets since the last SACK (`iDataPktCountSinceLastSack`).
     pub(crate) packets: u32,
 }
@@ -54,6 +56,7 @@ impl Receiver {
             blocks: Vec::new(),
             duplicates: Vec::new(),
             streams: Vec::new(),
+            held: 0,
             packets: 0,
         }
     }
@@ -138,10 +141,12 @@ impl Receiver {
         let place = stream.waiting.partition_point(|waiting| waiting.ssn < data.ssn);
         if stream.waiting.get(place).is_none_or(|waiting| waiting.ssn != data.ssn) {
             stream.waiting.insert(place, *data);
+            self.held += 1;
         }
         while let Some(first) = stream.waiting.pop_front_if(|first| first.ssn == stream.next) {
             stream.next = stream.next.wrapping_add(1);
             self.window += first.length;
+            self.held -= 1;
             deliver(&first);
         }
     }
@@ -183,7 +188,7 @@ mod tests {
         // TSN 2 is missing, the first of stream 1.
         assert_eq!(it.delivered, [1, 3, 5]);
         assert_eq!(it.receiver.sack(1468, 0).gaps, [(2, 5)]);
-        assert_eq!(it.receiver.window, 10_000 - 2 * 116);
+        assert_eq!((it.receiver.window, it.receiver.held), (10_000 - 2 * 116, 2));
         it.take(data(2, 1, 0));
         assert_eq!(it.delivered, [1, 3, 5, 2, 4, 6]);
         assert_eq!((it.receiver.cumulative, it.receiver.window, it.receiver.has_gaps()), (6, 10_000, false));

@@ -113,7 +113,7 @@ impl CoDel {
             self.dropping = true;
             // RFC 8289, section 5.3: a series that follows closely starts where the last one had come to.
             let series = self.count - self.count_first;
-            let is_close = now.since(self.drop_next) < self.parameters.interval * 16;
+            let is_close = now.since(self.drop_next) < self.parameters.interval.saturating_mul(16);
             self.count = if series > 1 && is_close { series } else { 1 };
             self.count_first = self.count;
             self.drop_next = self.control_law(now);
@@ -132,12 +132,13 @@ impl CoDel {
             self.above_until = None;
             return (Some(flight), false);
         }
-        let until = *self.above_until.get_or_insert(now + self.parameters.interval);
+        let until = *self.above_until.get_or_insert(now.saturating_add(self.parameters.interval));
         (Some(flight), now >= until)
     }
 
     fn control_law(&self, from: SimTime) -> SimTime {
-        from + SimSpan::from_ticks((self.parameters.interval.ticks() as f64 / (self.count as f64).sqrt()).round() as u64)
+        let wait = (self.parameters.interval.ticks() as f64 / (self.count as f64).sqrt()).round();
+        from.saturating_add(SimSpan::from_ticks(wait as u64))
     }
 }
 
@@ -192,6 +193,13 @@ mod tests {
             }
         }
         assert_eq!(dropped.len(), 0);
+    }
+
+    /// Longer than a clock of 64 bits goes on: such a queue never drops at its head.
+    #[test]
+    fn an_endless_interval_is_no_mistake() {
+        let endless = SimSpan::from_ticks(u64::MAX);
+        assert_eq!(drop_times(CoDelParameters { interval: endless, ..CoDelParameters::default() }), []);
     }
 
     #[test]

@@ -87,6 +87,11 @@ pub enum BuildError {
         /// The link.
         link: String,
     },
+    /// ns-2's clock, and a queue that has no place in it.
+    NoFloatClock {
+        /// The link.
+        link: String,
+    },
     /// A probability outside `[0, 1]`, or a period that cannot be.
     BadErrorModel {
         /// The link.
@@ -428,6 +433,9 @@ impl Builder {
             link.row = routes.row(link.to);
         }
         if self.has_float_clock {
+            if let Some(managed) = links.iter().find(|link| link.is_managed()) {
+                return Err(BuildError::NoFloatClock { link: managed.name.clone() });
+            }
             links.iter_mut().for_each(Link::use_float_clock);
         }
         let managed: Vec<_> =
@@ -487,6 +495,12 @@ impl fmt::Display for BuildError {
             Self::Loop { link } => write!(f, "link {link} goes from a node to itself"),
             Self::BadQueue { link } => {
                 write!(f, "the queue of link {link} can hold nothing, or its thresholds are not in order")
+            }
+            Self::NoFloatClock { link } => {
+                write!(
+                    f,
+                    "{link}: a queue that decides at its head keeps exact time and not ns-2's; choose one of the two"
+                )
             }
             Self::BadErrorModel { link } => {
                 write!(f, "an error model of link {link} has a probability outside 0 to 1, or an impossible period")

@@ -1,10 +1,12 @@
 //! Golden runs of mfast-2019 and emfast-2019: one flow over three links, with and without competitors.
 
+use std::num::NonZeroU8;
+
 use anabranch_cc::law::fast::refill;
 use anabranch_ns2::config::{Agent, FastOptions, NewRenoOptions, Refill, SenderConfig, SinkConfig};
 use anabranch_ns2::random::Mrg32k3a;
-use anabranch_ns2::{Sender, Sink, TICK};
-use anabranch_sim::{Builder, ErrorSpec, HostId, LinkId, LinkSpec, Ns2Sink, Ns2Source, QueueSpec, World};
+use anabranch_ns2::{MfastSink, Sender, Sink, TICK};
+use anabranch_sim::{Builder, DeliveryRow, ErrorSpec, HostId, LinkId, LinkSpec, Ns2Sink, Ns2Source, QueueSpec, World};
 use anabranch_units::{Rate, SimSpan, SimTime};
 
 use crate::series::{compare_windows, read, window_changes};
@@ -18,7 +20,9 @@ struct Paper {
     drop: Option<(u64, Place)>,
     /// Whether halving keeps fractions: old ns did not.
     precise_halving: bool,
-    /// How many New Reno flows compete, and the window and the queue at their entrance.
+    /// Streams of MFast; none of FAST.
+    streams: Option<NonZeroU8>,
+    /// What four New Reno flows that compete are set to.
     competitors: Option<Competitors>,
     /// Packets received, with the SYN and again; losses and resent packets.
     received: u64,
@@ -91,8 +95,12 @@ fn run(paper: &Paper) -> (World, HostId, HostId, LinkId) {
         let precise_halving = index == 0 && paper.precise_halving;
         let config = SenderConfig { payload: 960, window, clock_phase, precise_halving, ..SenderConfig::new(agent) };
         let source = builder.host(nodes[from], Ns2Source::new(Sender::new(config)).traced()).unwrap();
-        let sink = Ns2Sink::new(Sink::new(SinkConfig::for_agent(&agent)));
-        let sink = builder.host(nodes[to], sink).unwrap();
+        let sink = Sink::new(SinkConfig::for_agent(&agent));
+        let sink = match paper.streams.filter(|_| index == 0) {
+            None => Ns2Sink::new(sink),
+            Some(streams) => Ns2Sink::mfast(MfastSink::new(sink, streams, window as u32)),
+        };
+        let sink = builder.host(nodes[to], sink.traced()).unwrap();
         builder.flow(source, sink).unwrap();
         builder.start(SimTime::ZERO + SimSpan::from_secs(1), source).unwrap();
         ends = ends.or(Some((source, sink)));
@@ -106,12 +114,18 @@ fn run(paper: &Paper) -> (World, HostId, HostId, LinkId) {
 
 #[track_caller]
 fn check(paper: &Paper) -> (World, HostId) {
+    let (world, source, _) = check_windows(paper);
+    (world, source)
+}
+
+#[track_caller]
+fn check_windows(paper: &Paper) -> (World, HostId, HostId) {
     let (world, source, sink, _) = run(paper);
     let golden: Vec<_> = read(&format!("papers/{}.window", paper.name)).iter().map(|row| (row[0], row[1])).collect();
     compare_windows(paper.name, &golden, &window_changes(world.host(source).unwrap()));
     let received = world.host::<Ns2Sink>(sink).unwrap().sink().received();
     assert_eq!(received.packets, paper.received, "{}: packets received", paper.name);
-    (world, source)
+    (world, source, sink)
 }
 
 const SINGLE: Paper = Paper {
@@ -119,6 +133,7 @@ const SINGLE: Paper = Paper {
     agent: fast(8.0, 2.0, Refill::PerRtt),
     drop: None,
     precise_halving: true,
+    streams: None,
     competitors: None,
     received: 0,
 };
@@ -140,6 +155,35 @@ fn mfast_with_a_drop() {
     compare_acks("mfast_fast_a8b2_drop6682", world.host(source).unwrap());
 }
 
+/// Packets handed over in each tenth of a second, by stream: FAST holds all of them back for a hole, MFast one stream.
+#[test]
+fn goodput_with_a_drop() {
+    let golden = read("papers/mfast_fast_a8b2_drop6682.goodput");
+    let packets = |kilobits: &f64| (kilobits / 76.8).round() as u32;
+    let drop = Some((6682, Place::Bottleneck));
+    let fast = Paper { name: "mfast_fast_a8b2_drop6682", drop, received: 17906, ..SINGLE };
+    let theirs: Vec<Vec<u32>> = golden.iter().map(|row| vec![packets(&row[1])]).collect();
+    compare_bins(&theirs, &fast, |row| (row.packets > 0).then_some(0));
+    let theirs: Vec<Vec<u32>> = golden.iter().map(|row| row[8..13].iter().map(packets).collect()).collect();
+    let mfast = Paper { streams: NonZeroU8::new(5), ..fast };
+    compare_bins(&theirs, &mfast, |row| usize::from(row.stream).checked_sub(1));
+}
+
+#[track_caller]
+fn compare_bins(theirs: &[Vec<u32>], paper: &Paper, column: fn(&DeliveryRow) -> Option<usize>) {
+    let (world, _, sink) = check_windows(paper);
+    let mut ours = vec![vec![0; theirs[0].len()]; theirs.len()];
+    for row in world.host::<Ns2Sink>(sink).unwrap().rows().unwrap() {
+        if let Some(column) = column(row) {
+            ours[(row.time.as_secs_f64() * 10.0) as usize][column] += row.packets;
+        }
+    }
+    // The script counted the SYN, which arrives at 1.12 s, as if it had data.
+    for (tenth, (ours, theirs)) in ours.iter().zip(theirs).enumerate().skip(12) {
+        assert_eq!(ours, theirs, "{:?} streams, tenth of a second {tenth}", paper.streams);
+    }
+}
+
 #[test]
 fn emfast_with_a_drop() {
     let (drop, agent) = (Some((6682, Place::Access)), fast(8.0, 2.0, Refill::Ccafr(refill::Rule::RECOMMENDED)));
@@ -158,6 +202,38 @@ fn emfast_newreno_of_old_ns() {
 fn emfast_newreno_of_today() {
     let agent = Agent::NewReno(NewRenoOptions::default());
     check(&Paper { name: "emfast_newreno_defaults", agent, received: 14436, ..SINGLE });
+}
+
+/// As printed: windows of 1000 packets, queues of 10.
+const PRINTED: Competitors = Competitors { window: 1000.0, entrance: 10, exit_delay: 10 };
+
+/// A longer way, a deeper queue at the competitors' entrance and a window of 20 packets for each of them.
+const LONGER: Competitors = Competitors { window: 20.0, entrance: 50, exit_delay: 100 };
+
+#[test]
+fn emfast_with_competitors() {
+    let (name, drop) = ("emfast4_A_fast_a8", Some((2050, Place::Access)));
+    let (world, source) = check(&Paper { name, drop, competitors: Some(PRINTED), received: 5895, ..SINGLE });
+    compare_acks(name, world.host(source).unwrap());
+}
+
+#[test]
+fn emfast_with_competitors_on_a_longer_way() {
+    let (name, drop, agent) = ("emfast4_B2_fast_a4", Some((2050, Place::Access)), fast(4.0, 4.0, Refill::PerRtt));
+    let (world, source) = check(&Paper { name, drop, agent, competitors: Some(LONGER), received: 5311, ..SINGLE });
+    compare_acks(name, world.host(source).unwrap());
+}
+
+#[test]
+fn newreno_with_competitors() {
+    let paper = Paper { agent: OLD_NEWRENO, precise_halving: false, ..SINGLE };
+    check(&Paper { name: "emfast4_A_newreno", competitors: Some(PRINTED), received: 6264, ..paper });
+}
+
+#[test]
+fn newreno_with_competitors_on_a_longer_way() {
+    let paper = Paper { agent: OLD_NEWRENO, precise_halving: false, ..SINGLE };
+    check(&Paper { name: "emfast4_B2_newreno", competitors: Some(LONGER), received: 5161, ..paper });
 }
 
 /// baseRTT, avgRTT and the RTT after each ACK of new data outside recovery, at the time of the ACK.

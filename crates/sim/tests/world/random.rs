@@ -5,7 +5,7 @@ use anabranch_sim::{
     Arrival, Builder, CoDelParameters, Control, ErrorSpec, GilbertElliott, Host, Input, LinkSpec, QueueSpec,
     RedParameters, Transmit,
 };
-use anabranch_units::{Rate, SimSpan, SimTime};
+use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 use proptest::prelude::*;
 
 use super::standard::{Echo, Window, millis};
@@ -38,6 +38,7 @@ fn error() -> impl Strategy<Value = Option<ErrorSpec>> {
         1 => Just(Some(ErrorSpec::PerByte(0.0001))),
         1 => Just(Some(ErrorSpec::GilbertElliott(channel))),
         1 => Just(Some(ErrorSpec::Periodic { period: 7, offset: 3, burst: 2 })),
+        1 => Just(Some(ErrorSpec::Policer { rate: Rate::from_bits_per_second(1_000_000), burst: Bytes::new(3000) })),
     ]
 }
 

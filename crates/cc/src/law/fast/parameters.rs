@@ -208,6 +208,25 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
     ]
 }
 
+/// What the papers' parts are set to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parts {
+    /// What the window law aims at.
+    pub goal: Goal,
+    /// Queueing delay in seconds below which the window grows by the ACK.
+    pub mi_threshold: f64,
+    /// Least time between two updates, in seconds.
+    pub update_period: f64,
+    /// When baseRTT is forgotten; `None`: never.
+    pub reroute: Option<base_rtt::Rule>,
+    /// Whether avgRTT outlives baseRTT.
+    pub reroute_keeps_average: bool,
+    /// How the window grows after fast recovery; `None`: by the window law.
+    pub ccafr: Option<refill::Rule>,
+    /// What a loss does.
+    pub loss: Policy,
+}
+
 /// What the parts of one controller are set to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
@@ -237,51 +256,106 @@ impl Rules {
     pub(crate) fn new(settings: &Settings) -> Self {
         let number = |name| settings.number(name);
         let seconds = |name| settings.span(name).as_secs_f64();
-        let (most, below, least) = (number("reroute_near"), number("reroute_fall"), number("reroute_decrease"));
-        let futile_needed = number("reroute_count") as u32;
-        let rule = match settings.choice("reroute_rule") {
-            "not_near" => base_rtt::Rule { relief: Relief::Near { most }, ..base_rtt::Rule::NOT_NEAR },
-            "no_fall" => base_rtt::Rule {
-                relief: Relief::Fall { below },
-                decrease: Decrease::Step { least },
-                futile_needed,
-                ..base_rtt::Rule::NO_FALL
-            },
-            "both" => base_rtt::Rule {
-                relief: Relief::Either { below, most },
-                decrease: Decrease::Total { least },
-                futile_needed,
-                ..base_rtt::Rule::BOTH
-            },
-            _ => base_rtt::Rule::LITERAL,
-        };
-        let ccafr = refill::Rule {
-            gap_test: if settings.choice("ccafr_gapflag") == "gap" { GapTest::Gap } else { GapTest::Even },
-            gap: number("ccafr_gap"),
-            ipd_weight: number("ccafr_ipd_weight"),
-            ipd_tolerance: number("ccafr_ipd_tolerance"),
-            rtt_tolerance: number("ccafr_rtt_tolerance"),
-            flight: if settings.choice("ccafr_flight") == "departure" { Flight::Departure } else { Flight::Window },
-            rtt: if settings.choice("ccafr_rtt") == "sample" { Rtt::Sample } else { Rtt::Average },
-        };
+        let Parts { goal, mi_threshold, update_period, reroute, reroute_keeps_average, ccafr, loss } = Parts::of(settings);
         Self {
-            goal: Goal { alpha: number("alpha"), beta: number("beta"), gamma: number("gamma") },
-            mi_threshold: seconds("mi_threshold"),
+            goal,
+            mi_threshold,
             probe_queued_most: number("probe_queued_most"),
-            update_period: seconds("update_period"),
+            update_period,
             rounds: if settings.switch("every_other_round") { Rounds::EverySecond } else { Rounds::All },
             growth: if settings.switch("whole_steps") { Growth::Whole } else { Growth::Smooth },
             weights: Weights { most: number("average_weight"), per_window: number("average_weight_window") },
-            reroute: (settings.choice("base_rtt") == "reroute")
-                .then_some(base_rtt::Rule { wait: number("reroute_wait"), ..rule }),
-            reroute_keeps_average: settings.choice("reroute_average") == "keep",
+            reroute,
+            reroute_keeps_average,
             reroute_interval: seconds("reroute_interval"),
             base_rise_most: number("base_rise_most"),
-            ccafr: (settings.choice("refill") == "ccafr").then_some(ccafr),
+            ccafr,
             probe_in_refill: settings.switch("probe_in_refill"),
-            loss: if settings.choice("loss") == "halve" { Policy::Halve } else { Policy::Composite },
+            loss,
             random_loss_most: number("random_loss_most"),
         }
+    }
+}
+
+impl Parts {
+    /// The parameters that these are made from: those of the papers, without bounds and other choices of the law's own.
+    pub const PARAMETERS: [&str; 22] = [
+        "alpha",
+        "beta",
+        "gamma",
+        "mi_threshold",
+        "update_period",
+        "base_rtt",
+        "reroute_rule",
+        "reroute_near",
+        "reroute_fall",
+        "reroute_decrease",
+        "reroute_count",
+        "reroute_wait",
+        "reroute_average",
+        "refill",
+        "ccafr_gapflag",
+        "ccafr_gap",
+        "ccafr_ipd_weight",
+        "ccafr_ipd_tolerance",
+        "ccafr_rtt_tolerance",
+        "ccafr_flight",
+        "ccafr_rtt",
+        "loss",
+    ];
+
+    /// The parts that some settings ask for.
+    ///
+    /// # Panics
+    /// If they are for a law outside the family.
+    pub fn of(settings: &Settings) -> Self {
+        let number = |name| settings.number(name);
+        let seconds = |name| settings.span(name).as_secs_f64();
+        Self {
+            goal: Goal { alpha: number("alpha"), beta: number("beta"), gamma: number("gamma") },
+            mi_threshold: seconds("mi_threshold"),
+            update_period: seconds("update_period"),
+            reroute: (settings.choice("base_rtt") == "reroute").then(|| reroute(settings)),
+            reroute_keeps_average: settings.choice("reroute_average") == "keep",
+            ccafr: (settings.choice("refill") == "ccafr").then(|| ccafr(settings)),
+            loss: if settings.choice("loss") == "halve" { Policy::Halve } else { Policy::Composite },
+        }
+    }
+}
+
+fn reroute(settings: &Settings) -> base_rtt::Rule {
+    let number = |name| settings.number(name);
+    let (most, below, least) = (number("reroute_near"), number("reroute_fall"), number("reroute_decrease"));
+    let futile_needed = number("reroute_count") as u32;
+    let rule = match settings.choice("reroute_rule") {
+        "not_near" => base_rtt::Rule { relief: Relief::Near { most }, ..base_rtt::Rule::NOT_NEAR },
+        "no_fall" => base_rtt::Rule {
+            relief: Relief::Fall { below },
+            decrease: Decrease::Step { least },
+            futile_needed,
+            ..base_rtt::Rule::NO_FALL
+        },
+        "both" => base_rtt::Rule {
+            relief: Relief::Either { below, most },
+            decrease: Decrease::Total { least },
+            futile_needed,
+            ..base_rtt::Rule::BOTH
+        },
+        _ => base_rtt::Rule::LITERAL,
+    };
+    base_rtt::Rule { wait: number("reroute_wait"), ..rule }
+}
+
+fn ccafr(settings: &Settings) -> refill::Rule {
+    let number = |name| settings.number(name);
+    refill::Rule {
+        gap_test: if settings.choice("ccafr_gapflag") == "gap" { GapTest::Gap } else { GapTest::Even },
+        gap: number("ccafr_gap"),
+        ipd_weight: number("ccafr_ipd_weight"),
+        ipd_tolerance: number("ccafr_ipd_tolerance"),
+        rtt_tolerance: number("ccafr_rtt_tolerance"),
+        flight: if settings.choice("ccafr_flight") == "departure" { Flight::Departure } else { Flight::Window },
+        rtt: if settings.choice("ccafr_rtt") == "sample" { Rtt::Sample } else { Rtt::Average },
     }
 }
 

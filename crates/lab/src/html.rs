@@ -1,0 +1,28 @@
+//! The report: an outcome as one HTML file that needs nothing else, neither a network nor a server.
+//!
+//! From the top:
+//!
+//! * `page` is the frame: head, masthead, contents, colophon. It brings the style, the script and uPlot along.
+//! * `overview` shows every claim as a square; `paper` is the section of a paper, `experiment` that of one of its files.
+//! * `table` holds published numbers against ours, with an `interval` in each row; `bars` draws a whole table.
+//! * `network` draws a topology; `charts` hands the series of a figure to the script, `decimate` thins them out.
+//! * `words` names things.
+//!
+//! Whatever an outcome holds is text: the templates escape it, and `charts` writes JSON that no HTML parser can leave.
+
+mod bars;
+mod charts;
+mod decimate;
+mod experiment;
+mod interval;
+mod network;
+mod overview;
+mod page;
+mod paper;
+mod table;
+mod words;
+
+pub use page::page;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! A claim's numbers as a small picture: the interval that decides as a band, the published number as a tick, ours as a dot
+//! with the whisker in which further runs of ours would lie. Each picture has a scale of its own.
+
+use maud::{Markup, html};
+
+use crate::reproduce::{JudgedClaim, PublishedValue};
+
+use super::words;
+
+const WIDTH: f64 = 128.0;
+const HEIGHT: f64 = 18.0;
+/// Free on either side, so that a dot at an end is whole.
+const MARGIN: f64 = 7.0;
+
+/// Half the width of the picture of a number that must be equal: five per cent of it, so that what is off by 0.01 % looks so.
+const EXACT_SHARE: f64 = 0.05;
+
+/// The picture of a claim, if something was measured.
+pub(super) fn interval(claim: &JudgedClaim) -> Option<Markup> {
+    let ours = claim.measured.ns2.as_ref().filter(|ours| ours.value.is_finite())?;
+    let is_band = claim.band.kind != "exact";
+    let published = match claim.published {
+        PublishedValue::Number(value) => Some(value),
+        PublishedValue::Words(_) => None,
+    };
+    // The band of a prediction is that whisker.
+    let has_whisker = claim.band.kind != "prediction"
+        && ours.seeds > 1
+        && ours.sd > 0.0
+        && ours.low.is_finite()
+        && ours.high.is_finite();
+    let whisker = has_whisker.then_some((ours.low, ours.high));
+    let ends = whisker.map(|(low, high)| [Some(low), Some(high)]).unwrap_or_default();
+    // What must be equal has no interval to compare with; the width of the picture is a share of the number itself.
+    let scale = published.filter(|_| !is_band).map(|value| value.abs() * EXACT_SHARE);
+    let around = published.zip(scale).map(|(value, half)| [Some(value - half), Some(value + half)]).unwrap_or_default();
+    let marks =
+        [published, Some(ours.value), claim.band.low, claim.band.high].into_iter().chain(ends).chain(around).flatten();
+    let (low, high) =
+        marks.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), mark| (low.min(mark), high.max(mark)));
+    // Equal to the bit: everything stands in the middle.
+    let is_point = high - low <= f64::EPSILON * high.abs();
+    let x = |value: f64| match is_point {
+        true => WIDTH / 2.0,
+        false => MARGIN + (value - low) / (high - low) * (WIDTH - 2.0 * MARGIN),
+    };
+    let middle = HEIGHT / 2.0;
+    let from = claim.band.low.map_or(0.0, x);
+    let to = claim.band.high.map_or(WIDTH, x);
+    let whisker = whisker.map(|(low, high)| (x(low), x(high)));
+    Some(html! {
+        svg.interval width=(WIDTH) height=(HEIGHT) viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label=(label(claim)) {
+            line.axis x1="0" x2=(WIDTH) y1=(middle) y2=(middle) {}
+            @if is_band {
+                rect.band x=(shown(from)) y="4" width=(shown((to - from).max(1.0))) height=(HEIGHT - 8.0) rx="2" {}
+            }
+            @if let Some((from, to)) = whisker {
+                line.whisker x1=(shown(from)) x2=(shown(to)) y1=(middle) y2=(middle) {}
+            }
+            @if let Some(value) = published {
+                line.published x1=(shown(x(value))) x2=(shown(x(value))) y1="1.5" y2=(HEIGHT - 1.5) {}
+            }
+            circle class={ "ours " (words::look(claim).class) } cx=(shown(x(ours.value))) cy=(middle) r="3.4" {}
+        }
+    })
+}
+
+fn label(claim: &JudgedClaim) -> String {
+    let ours = claim.ours_shown().unwrap_or_default();
+    format!("published {}, ours {ours}", claim.published)
+}
+
+/// A tenth of a pixel is more than anyone sees.
+fn shown(pixels: f64) -> String {
+    format!("{pixels:.1}")
+}

@@ -1,0 +1,129 @@
+//! The frame of a report.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::reproduce::Outcome;
+
+use super::experiment::Charts;
+use super::{charts, overview, paper, words};
+
+const STYLE: &str = include_str!("assets/style.css");
+const FONT: &str = include_str!("assets/inter.css");
+const SCRIPT: &str = include_str!("assets/report.js");
+const UPLOT: &str = include_str!("assets/uPlot.iife.min.js");
+const UPLOT_STYLE: &str = include_str!("assets/uPlot.min.css");
+
+/// Nothing is fetched, whatever a text may say: all there is stands in the file.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; font-src data:; \
+                      base-uri 'none'; form-action 'none'";
+
+/// An outcome as an HTML document.
+pub fn page(outcome: &Outcome) -> String {
+    let mut drawn = Charts::new(charts::points_of_a_series(outcome));
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content={ "anabranch " (outcome.version) };
+                title { "Published and ours: " (titles(outcome)) }
+                style { (PreEscaped(FONT)) (PreEscaped(UPLOT_STYLE)) (PreEscaped(STYLE)) }
+            }
+            body {
+                a.skip href="#content" { "To the content" }
+                (masthead(outcome))
+                div.columns {
+                    (contents(outcome))
+                    main #content {
+                        (overview::overview(outcome))
+                        @for one in &outcome.papers { (paper::paper(one, &mut drawn)) }
+                        (colophon(outcome))
+                    }
+                }
+                script { (PreEscaped(UPLOT)) }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn titles(outcome: &Outcome) -> String {
+    outcome.papers.iter().map(|paper| paper.key.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn masthead(outcome: &Outcome) -> Markup {
+    let claims = outcome.claims().count();
+    html! {
+        header.masthead {
+            div {
+                p.brand { "anabranch" }
+                h1 { "Published and ours" }
+                p.lead {
+                    (words::count(claims, "claim")) " of " (words::count(outcome.papers.len(), "paper"))
+                    ", computed from scratch in " (words::count(outcome.runs, "simulation")) " and held against what is printed."
+                }
+            }
+            div.facts {
+                dl {
+                    div { dt { "version" } dd { (outcome.version) } }
+                    div { dt { "seeds" } dd { @if let Some(seeds) = outcome.seeds { (seeds) " a variant" } @else { "each experiment's own" } } }
+                    div { dt { "computed in" } dd { (format!("{:.1} s", outcome.wall_seconds)) } }
+                    div { dt { "hash" } dd { code { (outcome.hash) } } }
+                }
+                button #theme type="button" hidden aria-label="Light or dark" { "Dark" }
+            }
+        }
+    }
+}
+
+fn contents(outcome: &Outcome) -> Markup {
+    html! {
+        nav.contents aria-label="Contents" {
+            ol {
+                li { a href="#overview" { "Overview" } }
+                @for paper in &outcome.papers {
+                    li {
+                        a href={ "#" (words::paper_anchor(paper)) } { (paper.key) }
+                        ol { @for experiment in words::ordered(paper) {
+                            li { a href={ "#" (words::experiment_anchor(paper, experiment)) } { (words::item(&experiment.item)) } }
+                        } }
+                    }
+                }
+                li { a href="#how" { "How to read this" } }
+            }
+        }
+    }
+}
+
+fn colophon(outcome: &Outcome) -> Markup {
+    html! {
+        section.colophon #how {
+            h2 { "How to read this" }
+            dl.terms {
+                div { dt { "reproduced" } dd { "Ours is within the band that was fixed before anything ran." } }
+                div { dt { "deviates" } dd { "Ours is not, and the reason stands under Anomalies; " em { "unexplained" } " if there is none yet." } }
+                div { dt { "not reproducible" } dd { "It is known, and said why, that nobody can get this from what the paper tells." } }
+                div { dt { "exact" } dd { "Every run gives the published number, to the bit." } }
+                div { dt { "prediction interval" } dd {
+                    "A number that a paper got from one random run is one draw. It is reproduced if it lies where 95 of 100 further "
+                    "runs of ours would lie; the interval of our mean would shrink with every seed until no draw lies in it."
+                } }
+                div { dt { "derivation, other implementation" } dd {
+                    "What follows from a paper's own rules, or what another program gives, run by us. It checks the laboratory and is "
+                    "counted apart from the papers' claims."
+                } }
+                div { dt { "figures" } dd { "The first run of each variant; curves are thinned out so that every extreme of every pixel stays." } }
+            }
+            p {
+                "anabranch " (outcome.version) ", document " code { (outcome.schema) } ", " (words::count(outcome.runs, "run")) ", hash "
+                code { (outcome.hash) } ". Two outcomes with one hash were computed from runs that were the same to the bit, on whatever machine. "
+                "To run everything again: " code { "anabranch reproduce" @if let Some(seeds) = outcome.seeds { " --seeds " (seeds) } } "."
+            }
+            p.about { "Charts by uPlot 1.6.32 (Leon Sorokin, MIT licence); type is Inter 4.1 (The Inter Project Authors, SIL Open Font License 1.1)." }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+use super::*;
+use crate::experiment::{ClaimKind, Source};
+use crate::reproduce::{
+    ExperimentOutcome, Figure, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement, Outcome, Panel, Paper,
+    PublishedValue, SCHEMA, Series, Style, Topology, TopologyFlow, TopologyLink, VariedAxis,
+};
+use crate::verdict::Verdict;
+
+/// An outcome in which every text is `text`.
+fn outcome(text: &str, figures: Vec<Figure>) -> Outcome {
+    let text = || text.to_owned();
+    let claim = |kind, source, published, verdict| JudgedClaim {
+        item: text(),
+        title: text(),
+        source,
+        cite: text(),
+        row: text(),
+        column: text(),
+        kind,
+        unit: text(),
+        published,
+        measured: Measured {
+            ns2: Some(Measurement { value: 1.0, seeds: 3, sd: 0.5, low: 0.0, high: 2.0 }),
+            anabranch: None,
+        },
+        band: JudgedBand { kind: "prediction", low: Some(0.0), high: Some(2.0) },
+        verdict,
+        because: Some(text()),
+        is_missed: false,
+    };
+    let link = TopologyLink {
+        id: text(),
+        from: text(),
+        to: text(),
+        rate: text(),
+        delay: text(),
+        queue: text(),
+        error: Some(text()),
+        is_duplex: true,
+    };
+    let experiment = ExperimentOutcome {
+        item: text(),
+        question: text(),
+        file: text(),
+        seeds: 3,
+        is_random: true,
+        seed: 1,
+        duration: text(),
+        axes: vec![VariedAxis { name: text(), values: vec![text()], keys: vec![text()] }],
+        topology: Topology {
+            nodes: vec![text()],
+            links: vec![link],
+            flows: vec![TopologyFlow { id: text(), from: text(), to: text(), transport: text() }],
+        },
+        claims: vec![
+            claim(ClaimKind::Number, Source::Paper, PublishedValue::Number(1.0), Verdict::Reproduced),
+            claim(ClaimKind::Number, Source::Oracle, PublishedValue::Number(3.0), Verdict::Deviates),
+            claim(ClaimKind::Order, Source::Analytic, PublishedValue::Words(text()), Verdict::NotReproducible),
+        ],
+        notes: vec![JudgedNote { item: text(), text: text() }],
+        figures,
+        source: text(),
+        command: text(),
+    };
+    let paper = Paper { key: text(), title: text(), question: text(), command: text(), experiments: vec![experiment] };
+    Outcome { schema: SCHEMA, version: "0", wall_seconds: 1.0, hash: text(), runs: 1, seeds: None, papers: vec![paper] }
+}
+
+fn figure(text: &str, panels: usize, series: &[Series]) -> Figure {
+    let panel = Panel { title: text.to_owned(), unit: text.to_owned(), series: series.to_vec() };
+    let panels = vec![panel; panels];
+    Figure { item: text.to_owned(), title: text.to_owned(), caption: text.to_owned(), from: 0.0, to: 100.0, panels }
+}
+
+fn series(name: &str, points: usize) -> Series {
+    let t: Vec<f64> = (0..points).map(|index| index as f64 * 100.0 / points as f64).collect();
+    // As long as a number of five digits is.
+    let v = t.iter().map(|time| -(time * 1.234_567e-3 + 1.111_11e-4)).collect();
+    Series { name: name.to_owned(), style: Style::Steps, t, v }
+}
+
+/// Tags and attributes of a page, in their order; what stands in scripts and styles is not looked at.
+fn skeleton(page: &str) -> Vec<&str> {
+    let mut tags = Vec::new();
+    let mut rest = page;
+    while let Some(begin) = rest.find('<') {
+        rest = &rest[begin..];
+        let end = rest.find('>').map_or(rest.len(), |end| end + 1);
+        tags.push(&rest[..end.min(8)]);
+        let name = rest[1..].split(|sign: char| !sign.is_ascii_alphabetic()).next().unwrap_or_default();
+        rest = &rest[end..];
+        if ["script", "style"].contains(&name) {
+            rest = &rest[rest.find(&format!("</{name}")).unwrap_or(rest.len())..];
+        }
+    }
+    tags
+}
+
+#[test]
+fn no_text_can_add_or_end_an_element() {
+    let harmless = outcome("w", vec![figure("w", 1, &[series("w", 3)])]);
+    let expected = page(&harmless);
+    let hostile = [
+        "</script><script>alert(1)</script>",
+        "<!--",
+        "<!--<script>",
+        "]]><b>",
+        "\"><img src=x onerror=alert(1)>",
+        "' onmouseover='alert(1)",
+        "<style>body{display:none}</style>",
+        "</style></title></textarea></svg></pre>",
+        "\\\"\\u003c/script>",
+        "javascript:alert(1)//<",
+    ];
+    for text in hostile {
+        let page = page(&outcome(text, vec![figure(text, 1, &[series(text, 3)])]));
+        assert_eq!(skeleton(&page), skeleton(&expected), "{text}");
+        assert!(!page.contains("<img") && !page.contains("alert(1)</script>"), "{text}");
+    }
+}
+
+#[test]
+fn the_page_names_nothing_outside_of_itself() {
+    let page = page(&outcome("w", vec![]));
+    // What is vendored says where it comes from, and SVG made by a script names its namespace; nothing is loaded.
+    for loading in ["src=\"http", "href=\"http", "url(http", "@import", "fetch(", "XMLHttpRequest", "<link"] {
+        assert!(!page.contains(loading), "{loading}");
+    }
+}
+
+/// Sixty figures of four panels of three series of 50 000 points each.
+#[test]
+fn a_report_of_many_long_series_stays_below_three_megabytes() {
+    let curves = [series("one", 50_000), series("two", 50_000), series("three", 50_000)];
+    let page = page(&outcome("a word or two", vec![figure("a word or two", 4, &curves); 60]));
+    assert!(page.len() < 3_000_000, "{} bytes", page.len());
+    assert!(page.len() > 1_500_000, "{} bytes: there was room for more points", page.len());
+}
+
+#[test]
+fn a_page_is_a_function_of_its_outcome() {
+    let outcome = outcome("w", vec![figure("w", 2, &[series("w", 3)])]);
+    assert_eq!(page(&outcome), page(&outcome));
+}
+
+#[test]
+fn items_have_their_names() {
+    let named = ["table2", "fig5", "text", "window-limit", "tables", "fig"].map(words::item);
+    assert_eq!(named, ["Table 2", "Figure 5", "Text", "window-limit", "tables", "fig"]);
+}

@@ -1,0 +1,132 @@
+//! What things are called in a report.
+
+use crate::experiment::{ClaimKind, Source};
+use crate::reproduce::{ExperimentOutcome, JudgedClaim, Paper};
+use crate::verdict::Verdict;
+
+/// How a verdict looks. The sign is for those who do not see its colour.
+pub(super) struct Look {
+    /// Class in style.css.
+    pub(super) class: &'static str,
+    pub(super) sign: &'static str,
+    pub(super) word: &'static str,
+    /// Of several.
+    pub(super) plural: &'static str,
+}
+
+pub(super) const REPRODUCED: Look = Look { class: "reproduced", sign: "✓", word: "reproduced", plural: "reproduced" };
+pub(super) const DEVIATES: Look = Look { class: "deviates", sign: "≠", word: "deviates", plural: "deviate" };
+pub(super) const MISSED: Look =
+    Look { class: "missed", sign: "≠", word: "deviates, unexplained", plural: "deviate, unexplained" };
+pub(super) const NOT_REPRODUCIBLE: Look =
+    Look { class: "impossible", sign: "∅", word: "not reproducible", plural: "not reproducible" };
+
+pub(super) fn look(claim: &JudgedClaim) -> Look {
+    match claim.verdict {
+        Verdict::Reproduced => REPRODUCED,
+        Verdict::Deviates if claim.is_missed => MISSED,
+        Verdict::Deviates => DEVIATES,
+        Verdict::NotReproducible => NOT_REPRODUCIBLE,
+    }
+}
+
+/// Whether a claim is a statement for the checklist rather than a number of a table.
+pub(super) fn is_statement(claim: &JudgedClaim) -> bool {
+    claim.item == "text" || claim.kind != ClaimKind::Number
+}
+
+/// `Table 2` of `table2`, `Figure 5` of `fig5`; anything else is its own name.
+pub(super) fn item(item: &str) -> String {
+    let numbered = |prefix: &str, word: &str| {
+        let number = item.strip_prefix(prefix)?;
+        number.starts_with(|first: char| first.is_ascii_digit()).then(|| format!("{word} {number}"))
+    };
+    numbered("table", "Table").or_else(|| numbered("fig", "Figure")).unwrap_or_else(|| match item {
+        "text" => "Text".to_owned(),
+        other => other.to_owned(),
+    })
+}
+
+/// How the numbers are called that ours are held against.
+pub(super) fn theirs(source: Source) -> &'static str {
+    match source {
+        Source::Paper => "published",
+        Source::Analytic => "derived",
+        Source::Oracle => "theirs",
+    }
+}
+
+/// Each of several texts once, in their order.
+pub(super) fn unique<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut unique: Vec<&str> = Vec::new();
+    for text in texts {
+        if !unique.contains(&text) {
+            unique.push(text);
+        }
+    }
+    unique
+}
+
+/// Where a claim stands, without the key of its paper: the section is that of the paper already.
+pub(super) fn cite<'a>(paper: &Paper, claim: &'a JudgedClaim) -> &'a str {
+    claim.cite.strip_prefix(&paper.key).and_then(|cite| cite.strip_prefix(", ")).unwrap_or(&claim.cite)
+}
+
+/// Who says so, if it is not the paper.
+pub(super) fn source(source: Source) -> Option<&'static str> {
+    match source {
+        Source::Paper => None,
+        Source::Analytic => Some("derivation"),
+        Source::Oracle => Some("other implementation"),
+    }
+}
+
+/// Row and column of a claim.
+pub(super) fn place(claim: &JudgedClaim) -> String {
+    match (claim.row.as_str(), claim.column.as_str()) {
+        (row, "") => row.to_owned(),
+        ("", column) => column.to_owned(),
+        (row, column) => format!("{row}, {column}"),
+    }
+}
+
+/// A number with the sign that typographers use.
+pub(super) fn number(text: &str) -> String {
+    text.replace('-', "−")
+}
+
+/// Experiments as a reader looks for them, as the terminal has them: tables, then figures, then the rest.
+pub(super) fn ordered(paper: &Paper) -> Vec<&ExperimentOutcome> {
+    let mut experiments: Vec<&ExperimentOutcome> = paper.experiments.iter().collect();
+    experiments.sort_by_key(|experiment| rank(&experiment.item));
+    experiments
+}
+
+/// Where an item stands among others. Table 10 comes after Table 9: the shorter name first.
+pub(super) fn rank(item: &str) -> (bool, bool, usize, &str) {
+    (!item.starts_with("table"), !item.starts_with("fig"), item.len(), item)
+}
+
+/// The anchor of a paper.
+pub(super) fn paper_anchor(paper: &Paper) -> String {
+    slug(&paper.key)
+}
+
+/// The anchor of an experiment.
+pub(super) fn experiment_anchor(paper: &Paper, experiment: &ExperimentOutcome) -> String {
+    slug(&format!("{}-{}", paper.key, experiment.item))
+}
+
+/// The anchor of the claim that stands at `index` in its experiment.
+pub(super) fn claim_anchor(paper: &Paper, experiment: &ExperimentOutcome, index: usize) -> String {
+    format!("{}-{}", experiment_anchor(paper, experiment), index + 1)
+}
+
+fn slug(text: &str) -> String {
+    text.chars().map(|sign| if sign.is_ascii_alphanumeric() { sign.to_ascii_lowercase() } else { '-' }).collect()
+}
+
+/// `1 claim`, `2 claims`.
+pub(super) fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}

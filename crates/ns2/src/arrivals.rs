@@ -1,0 +1,113 @@
+//! Which packets of a sequence have arrived: all before the first hole, and blocks above it.
+
+/// What has arrived of packets that are counted from 0.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Arrivals {
+    /// First packet that has not arrived.
+    next: i32,
+    /// What has arrived above it, as `left..right`: disjoint, not touching, in order.
+    above: Vec<(i32, i32)>,
+    /// How many packets those are.
+    held: u32,
+}
+
+/// What the arrival of a packet meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// It had arrived before.
+    Again,
+    /// It lies above a hole.
+    Above,
+    /// It was the first that was missing: so many packets are in order now that were not.
+    InOrder(u32),
+}
+
+impl Arrivals {
+    pub(crate) fn take(&mut self, seq: i32) -> Arrival {
+        let index = self.above.partition_point(|block| block.1 <= seq);
+        if self.has_at(index, seq) {
+            return Arrival::Again;
+        }
+        if seq == self.next {
+            let before = self.next;
+            self.next = match self.above.first() {
+                Some(&(left, right)) if left == seq + 1 => {
+                    self.above.remove(0);
+                    self.held -= left.abs_diff(right);
+                    right
+                }
+                _ => seq + 1,
+            };
+            return Arrival::InOrder(before.abs_diff(self.next));
+        }
+        self.insert(index, seq);
+        Arrival::Above
+    }
+
+    /// Whether the packet has arrived.
+    pub(crate) fn has(&self, seq: i32) -> bool {
+        self.has_at(self.above.partition_point(|block| block.1 <= seq), seq)
+    }
+
+    /// First packet that has not arrived.
+    pub(crate) fn next(&self) -> i32 {
+        self.next
+    }
+
+    /// The blocks above it, from below.
+    pub(crate) fn above(&self) -> &[(i32, i32)] {
+        &self.above
+    }
+
+    /// How many packets they hold.
+    pub(crate) fn held(&self) -> u32 {
+        self.held
+    }
+
+    /// `index` is that of the first block that ends after `seq`.
+    fn has_at(&self, index: usize, seq: i32) -> bool {
+        seq < self.next || self.above.get(index).is_some_and(|block| block.0 <= seq)
+    }
+
+    /// `index` is that of the first block that ends after `seq`, which lies in none.
+    fn insert(&mut self, index: usize, seq: i32) {
+        self.held += 1;
+        let joins_left = index > 0 && self.above[index - 1].1 == seq;
+        let joins_right = self.above.get(index).is_some_and(|block| block.0 == seq + 1);
+        match (joins_left, joins_right) {
+            (true, true) => {
+                self.above[index - 1].1 = self.above[index].1;
+                self.above.remove(index);
+            }
+            (true, false) => self.above[index - 1].1 = seq + 1,
+            (false, true) => self.above[index].0 = seq,
+            (false, false) => self.above.insert(index, (seq, seq + 1)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 0, then 2 and 3, 5, and 4 between them, 3 again; 1 fills the hole.
+    #[test]
+    fn blocks_grow_join_and_are_taken() {
+        let mut arrivals = Arrivals::default();
+        let taken = [0, 2, 3, 5, 4, 3, 1, 0].map(|seq| arrivals.take(seq));
+        let above = Arrival::Above;
+        let expected =
+            [Arrival::InOrder(1), above, above, above, above, Arrival::Again, Arrival::InOrder(5), Arrival::Again];
+        assert_eq!(taken, expected);
+        assert_eq!((arrivals.next(), arrivals.held(), arrivals.above().len()), (6, 0, 0));
+    }
+
+    #[test]
+    fn what_is_held_lies_in_blocks() {
+        let mut arrivals = Arrivals::default();
+        [9, 7, 3, 8, 1].into_iter().for_each(|seq| _ = arrivals.take(seq));
+        assert_eq!((arrivals.above(), arrivals.held()), (&[(1, 2), (3, 4), (7, 10)][..], 5));
+        assert_eq!(arrivals.take(0), Arrival::InOrder(2));
+        assert_eq!((arrivals.next(), arrivals.held()), (2, 4));
+    }
+}
