@@ -33,9 +33,9 @@ pub trait Host: Any + Send {
     /// When [`Host::handle_timeout`] is to be called; [`SimTime::NEVER`] if not at all.
     fn poll_timeout(&self) -> SimTime;
 
-    /// In a world with ns-2's clock: the same in seconds, if the host has several timers. Of a single one the world knows when
-    /// it was set, and does the sum itself.
-    fn poll_timeout_seconds(&self) -> Option<f64> {
+    /// In a world that is like ns-2: more about this deadline, from a host that has several timers. Of a single one the world
+    /// knows when it was set, and does the sum itself.
+    fn poll_due(&self) -> Option<Due> {
         None
     }
 
@@ -76,6 +76,15 @@ pub struct Transmit {
     pub via: Option<LinkId>,
     /// Which address of the other end; its node's own if none is named.
     pub to: Option<Address>,
+}
+
+/// When one of several timers of a host is due.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Due {
+    /// In seconds, by ns-2's clock: what it was when the timer was set, and the delay.
+    pub seconds: f64,
+    /// When it was set: of equal times the one set first is the first.
+    pub set_at: SimTime,
 }
 
 /// What a scenario tells a host.
@@ -141,8 +150,8 @@ impl<H: Host + ?Sized> Host for Box<H> {
         (**self).poll_timeout()
     }
 
-    fn poll_timeout_seconds(&self) -> Option<f64> {
-        (**self).poll_timeout_seconds()
+    fn poll_due(&self) -> Option<Due> {
+        (**self).poll_due()
     }
 
     fn random(&mut self) -> Option<&mut Mrg32k3a> {
@@ -155,8 +164,8 @@ pub(crate) trait Turn: Any + Send {
     /// Tells the host what happened, sends what it sends, and returns its deadline.
     fn turn(&mut self, now: SimTime, event: Event, network: &mut Network, attachment: &Attachment) -> SimTime;
 
-    /// The same deadline in seconds, from a host that knows it.
-    fn deadline_seconds(&self) -> Option<f64>;
+    /// More about the same deadline, from a host that knows it.
+    fn due(&self) -> Option<Due>;
 }
 
 /// What may happen to a host.
@@ -202,8 +211,8 @@ impl<H: Host> Turn for H {
         self.poll_timeout()
     }
 
-    fn deadline_seconds(&self) -> Option<f64> {
-        self.poll_timeout_seconds()
+    fn due(&self) -> Option<Due> {
+        self.poll_due()
     }
 }
 

@@ -79,7 +79,7 @@ mod world;
 pub use agenda::Control;
 pub use error_model::{ErrorSpec, GilbertElliott};
 pub use event_queue::{EventQueue, Key, Next, Order};
-pub use host::{Arrival, Host, Input, Offer, Transmit};
+pub use host::{Arrival, Due, Host, Input, Offer, Transmit};
 pub use id::{Address, FlowId, HostId, LinkId, NodeId, Port};
 pub use link::{Counts, DropReason, LinkReport, PACKETS_PER_LINK_MAX};
 pub use network::HOPS_MAX;

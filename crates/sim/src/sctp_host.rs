@@ -7,7 +7,7 @@ use anabranch_ns2::random::Mrg32k3a;
 use anabranch_ns2::sctp::{Delivery, Endpoint, Gauges};
 use anabranch_units::SimTime;
 
-use crate::host::{Arrival, Host, Input, Transmit};
+use crate::host::{Arrival, Due, Host, Input, Transmit};
 use crate::id::{Address, LinkId, Port};
 use crate::packet::Body;
 
@@ -163,8 +163,8 @@ impl Host for Ns2Sctp {
         self.endpoint.poll_timeout()
     }
 
-    fn poll_timeout_seconds(&self) -> Option<f64> {
-        self.endpoint.poll_timeout_seconds()
+    fn poll_due(&self) -> Option<Due> {
+        self.endpoint.poll_due().map(|(seconds, set_at)| Due { seconds, set_at })
     }
 
     fn random(&mut self) -> Option<&mut Mrg32k3a> {

@@ -324,9 +324,9 @@ impl Endpoint {
         self.timers.next().map_or(SimTime::NEVER, |next| next.at)
     }
 
-    /// The same in seconds by ns-2's own clock.
-    pub fn poll_timeout_seconds(&self) -> Option<f64> {
-        self.timers.next().map(|next| next.seconds)
+    /// The same in seconds by ns-2's own clock, and when that timer was set, which decides between equal times.
+    pub fn poll_due(&self) -> Option<(f64, SimTime)> {
+        self.timers.next().map(|next| (next.seconds, next.set_at))
     }
 
     /// The next chunk for the application. Whoever never asks lets them pile up.

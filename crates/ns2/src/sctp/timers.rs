@@ -40,6 +40,8 @@ pub(crate) struct Deadline {
     pub(crate) at: SimTime,
     /// The same in seconds.
     pub(crate) seconds: f64,
+    /// When it was set.
+    pub(crate) set_at: SimTime,
     pub(crate) timer: Timer,
 }
 
@@ -61,7 +63,7 @@ impl Timers {
                 (at, at.as_secs_f64())
             }
         };
-        self.pending.push(Deadline { at, seconds, timer });
+        self.pending.push(Deadline { at, seconds, set_at: clock.now, timer });
     }
 
     pub(crate) fn cancel(&mut self, timer: Timer) {
@@ -107,5 +109,16 @@ mod tests {
         assert_eq!(timers.take_due(at(3).now), Some(Timer::Idle(0)));
         assert_eq!(timers.take_due(at(3).now), Some(Timer::Sack));
         assert!(timers.next().is_none());
+    }
+
+    /// Case 5019 of `cargo xtask oracle --agent sctp-multihomed`: a heartbeat fires while a SACK is delayed, and the SACK's timer
+    /// is due together with a packet that left after it was set. The timer is first.
+    #[test]
+    fn a_timer_keeps_its_place_when_another_fires() {
+        let mut timers = Timers::default();
+        timers.set(Timer::Sack, &at(0), 3.0);
+        timers.set(Timer::Heartbeat, &at(1), 1.0);
+        assert_eq!(timers.take_due(at(2).now), Some(Timer::Heartbeat));
+        assert_eq!(timers.next().map(|next| next.set_at), Some(at(0).now));
     }
 }
