@@ -1,6 +1,7 @@
 //! `cargo xtask oracle`: every packet of random small topologies, in ns-2 and here.
 
 mod case;
+mod sctp;
 mod trace;
 mod world;
 
@@ -9,11 +10,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anabranch_sim::Substreams;
+use anabranch_sim::{BuildError, Substreams};
 use clap::Args;
 
 use crate::run;
 use case::{AGENTS, Case, Clock};
+use trace::Trace;
 
 /// What to compare.
 #[derive(Args)]
@@ -40,7 +42,51 @@ impl Options {
 }
 
 fn agent_names() -> clap::builder::PossibleValuesParser {
-    AGENTS.iter().map(|(name, _)| *name).collect::<Vec<_>>().into()
+    agents().collect::<Vec<_>>().into()
+}
+
+/// The names of all agents that must agree with ns-2.
+fn agents() -> impl Iterator<Item = &'static str> {
+    AGENTS.iter().map(|(name, _)| *name).chain(sctp::AGENTS)
+}
+
+/// A case of either family.
+enum Drawn {
+    Tcp(Case),
+    Sctp(sctp::Case),
+}
+
+impl Drawn {
+    fn new(agent: &'static str, seed: u64) -> Self {
+        let mut random = Substreams::new(seed).stream(&format!("oracle.{agent}"));
+        if sctp::AGENTS.contains(&agent) {
+            return Self::Sctp(sctp::Case::draw(agent, &mut random));
+        }
+        let clock = if seed.is_multiple_of(2) { Clock::Lattice } else { Clock::Floats };
+        Self::Tcp(Case::draw(agent, clock, &mut random))
+    }
+
+    fn clock(&self) -> Clock {
+        match self {
+            Self::Tcp(case) => case.clock,
+            // Its timeouts are sums of measured times: they leave any lattice.
+            Self::Sctp(_) => Clock::Floats,
+        }
+    }
+
+    fn script(&self, trace: &str) -> String {
+        match self {
+            Self::Tcp(case) => case.script(trace),
+            Self::Sctp(case) => case.script(trace),
+        }
+    }
+
+    fn run(&self, sabotage: bool) -> Result<Trace, BuildError> {
+        match self {
+            Self::Tcp(case) => world::run(case, sabotage),
+            Self::Sctp(case) => sctp::run(case, sabotage),
+        }
+    }
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), String> {
@@ -53,12 +99,10 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     let folder = run::target()?.join("oracle");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut problems = vec![];
-    for (agent, _) in AGENTS.iter().filter(|(name, _)| options.agent.as_deref().is_none_or(|agent| agent == *name)) {
+    for agent in agents().filter(|name| options.agent.as_deref().is_none_or(|agent| agent == *name)) {
         let (mut exact, mut events) = (0, 0);
         for seed in first..first + options.cases {
-            let clock = if seed % 2 == 0 { Clock::Lattice } else { Clock::Floats };
-            let case = Case::draw(agent, clock, &mut Substreams::new(seed).stream(&format!("oracle.{agent}")));
-            match compare(&case, seed, &folder, options.sabotage)? {
+            match compare(&Drawn::new(agent, seed), &format!("{agent}-{seed}"), &folder, options.sabotage)? {
                 Ok(count) => {
                     exact += 1;
                     events += count;
@@ -76,19 +120,21 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
 }
 
 /// Runs one case on both sides. The inner result is how many events agree, or what differs first.
-fn compare(case: &Case, seed: u64, folder: &Path, sabotage: bool) -> Result<Result<usize, String>, String> {
-    let stem = format!("{}-{seed}", case.agent);
+fn compare(case: &Drawn, stem: &str, folder: &Path, sabotage: bool) -> Result<Result<usize, String>, String> {
     let (script, output) = (folder.join(format!("{stem}.tcl")), folder.join(format!("{stem}.tr")));
     let fail = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     fs::write(&script, case.script(&output.to_string_lossy())).map_err(|error| fail(&script, error))?;
-    let ns = Command::new("ns").arg(&script).output().map_err(|error| format!("cannot start `ns`: {error}"))?;
+    // A mistake of ours in a script, or one of ns-2's own, makes it trace for ever at one point of time.
+    let guarded = format!("ulimit -f {TRACE_BLOCKS_MAX} && exec timeout {SECONDS_MAX} ns \"$0\"");
+    let ns = Command::new("sh").arg("-c").arg(guarded).arg(&script).output();
+    let ns = ns.map_err(|error| format!("cannot start `ns`: {error}"))?;
     if !ns.status.success() {
         return Err(format!("ns-2 failed on {}: {}", script.display(), String::from_utf8_lossy(&ns.stderr)));
     }
     let text = fs::read_to_string(&output).map_err(|error| fail(&output, error))?;
-    let theirs = trace::parse(&text, case.clock).map_err(|problem| format!("{}: {problem}", output.display()))?;
-    let ours = world::run(case, sabotage).map_err(|error| format!("{stem}: {error}"))?;
-    if let Some(difference) = trace::first_difference(&theirs, &ours, case.clock) {
+    let theirs = trace::parse(&text, case.clock()).map_err(|problem| format!("{}: {problem}", output.display()))?;
+    let ours = case.run(sabotage).map_err(|error| format!("{stem}: {error}"))?;
+    if let Some(difference) = trace::first_difference(&theirs, &ours, case.clock()) {
         return Ok(Err(difference));
     }
     for path in [&script, &output] {
@@ -96,6 +142,11 @@ fn compare(case: &Case, seed: u64, folder: &Path, sabotage: bool) -> Result<Resu
     }
     Ok(Ok(theirs.values().map(Vec::len).sum()))
 }
+
+/// Blocks of 512 bytes that a trace may have: some hundred times what a case needs.
+const TRACE_BLOCKS_MAX: u32 = 2_000_000;
+/// Seconds that ns-2 may take: a case needs less than one.
+const SECONDS_MAX: u32 = 60;
 
 #[cfg(test)]
 mod tests {
@@ -111,6 +162,6 @@ mod tests {
         for changed in [line.replace("1.5", "1.50002"), line.replace(" 7 ", " 8 "), line.replace("tcp", "ack")] {
             assert!(trace::first_difference(&theirs, &parse(&changed), Clock::Lattice).is_some(), "{changed}");
         }
-        assert!(trace::first_difference(&theirs, &trace::Trace::new(), Clock::Lattice).is_some());
+        assert!(trace::first_difference(&theirs, &Trace::new(), Clock::Lattice).is_some());
     }
 }

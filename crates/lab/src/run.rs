@@ -129,7 +129,7 @@ impl Trace<'_> {
     pub fn write(&self, file: &str, out: &mut dyn Write) -> io::Result<()> {
         let is = |kind: &str, id: &str| file.strip_prefix(kind).and_then(|rest| rest.strip_suffix(".csv")) == Some(id);
         if let Some((_, rows)) = self.simulation.flow_rows().find(|(id, _)| is("flow.", id)) {
-            return trace::write_flow_csv(rows, out);
+            return trace::write_flow_csv(&rows, out);
         }
         match self.simulation.link_traces().find(|(id, _)| is("link.", id)) {
             Some((_, link)) => link.write_csv(self.end(), out),

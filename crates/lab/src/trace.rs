@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
-use anabranch_sim::{Direction, DropReason, FlowId, GaugeRow, Happening, Observer, PacketEvent, is_same_bin};
+use anabranch_ns2::Gauges;
+use anabranch_ns2::sctp::{self, Endpoint};
+use anabranch_sim::{Direction, DropReason, FlowId, GaugeRow, Happening, Ns2Sctp, Observer, PacketEvent, is_same_bin};
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
 /// What changes on a link.
@@ -196,6 +198,64 @@ fn add(arrivals: &mut Vec<(SimTime, u64)>, resolution: SimSpan, time: SimTime, b
         Some((last, sum)) if is_same_bin(*last, time, resolution) => *sum += bits,
         _ => arrivals.push((time, bits)),
     }
+}
+
+/// What an association's source remembered, as a row of the others: windows in packets, the sums of all destinations.
+pub(crate) fn sctp_rows(source: &Ns2Sctp) -> Option<Vec<GaugeRow>> {
+    let room = source.endpoint().config().room();
+    let count = source.endpoint().destinations();
+    let mut changes = vec![];
+    for destination in 0..count {
+        changes.extend(source.rows(destination)?.iter().map(|row| (row.time, destination, row.gauges)));
+    }
+    // By time; all destinations have a row when the flow starts.
+    changes.sort_by_key(|&(time, destination, _)| (time, destination));
+    let mut present: Vec<Option<sctp::Gauges>> = vec![None; count];
+    let mut rows: Vec<GaugeRow> = vec![];
+    for (time, destination, gauges) in changes {
+        present[destination] = Some(gauges);
+        if rows.last().is_some_and(|last| last.time == time) {
+            rows.pop();
+        }
+        rows.push(GaugeRow { time, gauges: sum(present.iter().flatten(), room) });
+    }
+    Some(rows)
+}
+
+/// The variables of an association's source now.
+pub(crate) fn sctp_gauges(source: &Endpoint) -> Gauges {
+    let gauges: Vec<_> = (0..source.destinations()).map(|destination| source.gauges(destination)).collect();
+    sum(gauges.iter(), source.config().room())
+}
+
+/// Windows, thresholds and what is in flight add up; the RTT is that of the first destination that has one.
+fn sum<'a>(destinations: impl Iterator<Item = &'a sctp::Gauges> + Clone, room: u32) -> Gauges {
+    let total = |of: fn(&sctp::Gauges) -> i32| destinations.clone().map(|it| i64::from(of(it))).sum::<i64>();
+    let rtt = destinations.clone().find_map(|it| it.srtt_s).unwrap_or(0.0);
+    Gauges {
+        window: total(|it| it.window) as f64 / f64::from(room),
+        ssthresh: total(|it| it.ssthresh) as f64 / f64::from(room),
+        rtt: SimSpan::from_secs_f64(rtt),
+        rtt_smoothed: SimSpan::from_secs_f64(rtt),
+        rtt_base: None,
+        in_flight: (total(|it| it.in_flight) / i64::from(room)) as i32,
+        reroutes: 0,
+    }
+}
+
+/// Bits of payload and when their stream, numbered from 1, handed them to the application; those of all streams if none is
+/// named.
+pub(crate) fn sctp_released(sink: &Ns2Sctp, stream: Option<u8>) -> impl Iterator<Item = (f64, f64)> {
+    let deliveries = sink.deliveries().unwrap_or_default().iter();
+    let deliveries =
+        deliveries.filter(move |it| stream.is_none_or(|stream| it.delivery.stream + 1 == u16::from(stream)));
+    deliveries.map(|it| (it.time.as_secs_f64(), 8.0 * f64::from(it.delivery.bytes)))
+}
+
+/// How many chunks wait for one before them in their stream, from when on.
+pub(crate) fn sctp_held(sink: &Ns2Sctp) -> impl Iterator<Item = (f64, f64)> {
+    let rows = sink.held().unwrap_or_default().iter();
+    [(0.0, 0.0)].into_iter().chain(rows.map(|&(time, held)| (time.as_secs_f64(), f64::from(held))))
 }
 
 /// Writes `time_s,window,ssthresh,rtt_s,base_rtt_s,avg_rtt_s,in_flight`; what an agent does not keep is empty.

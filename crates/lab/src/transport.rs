@@ -1,5 +1,7 @@
 //! From the keys of a flow to what drives it: the one place that knows which transports there are and what each can be set to.
 
+mod sctp;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroU8;
 
@@ -10,6 +12,7 @@ use anabranch_ns2::config::{
     Agent, CompositeOptions, FastOptions, HoleTest, NewRenoOptions, RttTest, SendRule, SenderConfig, SinkConfig,
     VegasOptions,
 };
+use anabranch_ns2::sctp::{Data, EndpointConfig};
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
 use anabranch_sim::{Messages, Spacing, Workload};
 use anabranch_units::{Bytes, SimSpan};
@@ -24,6 +27,8 @@ use crate::scenario::keys::{Count, FlowKeys, LawKeys, Setting, SinkKeys, Workloa
 pub(crate) enum Transport {
     /// A one-way agent of ns-2, its sink, the streams of MFast's receiver, and what it is to send.
     Ns2 { sender: Box<SenderConfig>, sink: SinkConfig, streams: Option<NonZeroU8>, workload: Workload },
+    /// ns-2's SCTP, both ends alike, the path to begin with, and what it is to send.
+    Sctp { config: Box<EndpointConfig>, primary: usize, workload: Workload },
     /// Packets at a constant rate, which nothing acknowledges.
     Cbr(Cbr),
     /// Bursts between silences, which nothing acknowledges.
@@ -31,7 +36,7 @@ pub(crate) enum Transport {
 }
 
 /// Names of transports, for messages.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 14] = [
     "ns2/reno",
     "ns2/newreno",
     "ns2/sack",
@@ -42,6 +47,8 @@ const NAMES: [&str; 12] = [
     "ns2/composite",
     "ns2/fast",
     "ns2/mfast",
+    "ns2/sctp",
+    "ns2/sctp-cmt",
     "cbr",
     "on_off",
 ];
@@ -53,6 +60,9 @@ impl Transport {
     pub(crate) fn from_keys(keys: &FlowKeys, path: &Path) -> Checked<(Self, Option<String>)> {
         if matches!(keys.transport.as_str(), "cbr" | "on_off") {
             return traffic(keys, path).map(|transport| (transport, None));
+        }
+        if matches!(keys.transport.as_str(), "ns2/sctp" | "ns2/sctp-cmt") {
+            return sctp::from_keys(keys, path).map(|transport| (transport, None));
         }
         let mut law = Settings::of_law(keys.cc.as_ref(), path.key("cc"))?;
         let mut options =
@@ -83,7 +93,12 @@ impl Transport {
             }
         };
         law.finish(law_name)?;
-        let present = [("rate", keys.rate.is_some()), ("on", keys.on.is_some()), ("off", keys.off.is_some())];
+        let present = [
+            ("rate", keys.rate.is_some()),
+            ("on", keys.on.is_some()),
+            ("off", keys.off.is_some()),
+            ("paths", keys.paths.is_some()),
+        ];
         refuse_keys(keys, path, &present)?;
         let mut sender = SenderConfig::new(agent);
         let stream_header = if streams.is_some() { STREAM_HEADER } else { 0 };
@@ -112,13 +127,18 @@ impl Transport {
         match self {
             Self::Ns2 { sender, streams: None, .. } => sender.payload,
             Self::Ns2 { sender, streams: Some(_), .. } => sender.payload - STREAM_HEADER,
+            Self::Sctp { config, .. } => config.chunk - Data::HEADER,
             Self::Cbr(_) | Self::OnOff(_) => 0,
         }
     }
 
     /// Whether it has a stream of this number.
     pub(crate) fn has_stream(&self, stream: u8) -> bool {
-        matches!(self, Self::Ns2 { streams: Some(streams), .. } if (1..=streams.get()).contains(&stream))
+        match self {
+            Self::Ns2 { streams: Some(streams), .. } => (1..=streams.get()).contains(&stream),
+            Self::Sctp { config, .. } => (1..=config.streams).contains(&stream.into()),
+            _ => false,
+        }
     }
 
     /// Whether it sends by chance.
@@ -127,7 +147,7 @@ impl Transport {
             Self::Ns2 { workload, .. } => {
                 matches!(workload, Workload::Messages(Messages { spacing: Spacing::Exponential(_), .. }))
             }
-            Self::Cbr(_) => false,
+            Self::Sctp { .. } | Self::Cbr(_) => false,
             Self::OnOff(_) => true,
         }
     }
@@ -179,6 +199,7 @@ fn traffic(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
             ("sink", keys.sink.is_some()),
             ("workload", keys.workload.is_some()),
             ("options", keys.options.is_some()),
+            ("paths", keys.paths.is_some()),
         ],
     )?;
     let size = u32::try_from(keys.packet.0.count()).ok().filter(|size| (1..=PACKET_MAX).contains(size));

@@ -1,14 +1,16 @@
 //! From a scenario to the simulator, and from the simulator to a report.
 
+use std::borrow::Cow;
 use std::io;
 
 use anabranch_ns2::config::Agent;
 use anabranch_ns2::random::Mrg32k3a;
+use anabranch_ns2::sctp::{DestinationConfig, Endpoint};
 use anabranch_ns2::{Sender, SenderConfig, Sink, Streams, TICK};
 use anabranch_sim::traffic::{self, Cbr, OnOff};
 use anabranch_sim::{
     BuildError, Builder, Capture, Control, DeliveryRow, Direction, FlowId, GaugeRow, HostId, LinkId, LinkSpec, NodeId,
-    Ns2Sink, Ns2Source, ObserverId, Port, QueueArea, Workload, World,
+    Ns2Sctp, Ns2Sink, Ns2Source, ObserverId, Port, QueueArea, Workload, World,
 };
 use anabranch_units::{SimSpan, SimTime};
 
@@ -16,7 +18,7 @@ use crate::report::{FlowReport, LinkReport, Report};
 use crate::scenario::keys::ClockKeys;
 use crate::scenario::{Flow, Scenario, SeriesPlace};
 use crate::series::{Kind, Series};
-use crate::trace::{ArrivalTrace, LinkRow, LinkTrace};
+use crate::trace::{self, ArrivalTrace, LinkRow, LinkTrace};
 use crate::transport::Transport;
 
 /// What to record beside the counters.
@@ -140,7 +142,11 @@ impl<'a> Simulation<'a> {
             links.push(builder.link(nodes[link.from], nodes[link.to], spec)?);
         }
         let wanted = Wanted::new(scenario, recording);
-        let mut phases = clock_phases(scenario, &builder);
+        let (phases, random) = clock_phases(scenario, &builder);
+        let mut phases = phases.into_iter();
+        if let Some(random) = random {
+            builder.ns2_random(random);
+        }
         let mut flows = Vec::with_capacity(scenario.flows.len());
         for flow in &scenario.flows {
             let (from, to) = (nodes[flow.from], nodes[flow.to]);
@@ -161,6 +167,14 @@ impl<'a> Simulation<'a> {
                     let sink = if is_sink_wanted { sink.traced_every(scenario.resolution) } else { sink };
                     (builder.host(from, source)?, builder.host(to, sink)?)
                 }
+                Transport::Sctp { workload, .. } => {
+                    let [source, sink] = associate(flow, &mut builder, &links)?;
+                    let source = if *workload == Workload::Bulk { source } else { source.fed() };
+                    let (is_source_wanted, is_sink_wanted) = (wanted.flows[flows.len()], wanted.arrivals[flows.len()]);
+                    let source = if is_source_wanted { source.traced() } else { source };
+                    let sink = if is_sink_wanted { sink.traced() } else { sink };
+                    (builder.host(from, source)?, builder.host(to, sink)?)
+                }
                 Transport::Cbr(cbr) => (builder.host(from, cbr.clone())?, builder.host(to, traffic::Sink::default())?),
                 Transport::OnOff(parameters) => {
                     let stream = builder.stream(&format!("flow.{}", flow.id));
@@ -173,10 +187,13 @@ impl<'a> Simulation<'a> {
         }
         for (flow, ends) in scenario.flows.iter().zip(&flows) {
             match flow.transport {
-                Transport::Ns2 { workload: Workload::Bulk, .. } | Transport::Cbr(_) | Transport::OnOff(_) => {
+                Transport::Ns2 { workload: Workload::Bulk, .. }
+                | Transport::Sctp { workload: Workload::Bulk, .. }
+                | Transport::Cbr(_)
+                | Transport::OnOff(_) => {
                     builder.start(ends.start, ends.source)?;
                 }
-                Transport::Ns2 { workload, .. } => {
+                Transport::Ns2 { workload, .. } | Transport::Sctp { workload, .. } => {
                     builder.workload(&flow.id, ends.start, (ends.source, Port::FIRST), workload)?;
                 }
             }
@@ -237,11 +254,17 @@ impl<'a> Simulation<'a> {
     }
 
     /// The rows of each flow that has any, by position.
-    pub(crate) fn flow_rows(&self) -> impl Iterator<Item = (&str, &[GaugeRow])> {
-        self.scenario.flows.iter().zip(&self.flows).filter_map(|(flow, ends)| {
-            let source = self.world.host::<Ns2Source>(ends.source)?;
-            Some((flow.id.as_str(), source.rows()?))
-        })
+    pub(crate) fn flow_rows(&self) -> impl Iterator<Item = (&str, Cow<'_, [GaugeRow]>)> {
+        let flows = self.scenario.flows.iter().zip(&self.flows);
+        flows.filter_map(|(flow, ends)| Some((flow.id.as_str(), self.rows(ends)?)))
+    }
+
+    /// The rows of a flow's source, if it has any.
+    fn rows(&self, ends: &Ends) -> Option<Cow<'_, [GaugeRow]>> {
+        match self.world.host::<Ns2Source>(ends.source) {
+            Some(source) => source.rows().map(Cow::Borrowed),
+            None => self.world.host::<Ns2Sctp>(ends.source).and_then(trace::sctp_rows).map(Cow::Owned),
+        }
     }
 
     /// The trace of each link.
@@ -273,7 +296,12 @@ impl<'a> Simulation<'a> {
                 series.filter(|series| series.kind == Kind::Events || !series.points.is_empty()).ok_or_else(unknown)
             }
             (SeriesPlace::Stream(stream), _) => {
-                let rows = self.deliveries(index).filter(|_| self.scenario.flows[index].transport.has_stream(stream));
+                let has_stream = self.scenario.flows[index].transport.has_stream(stream);
+                let sctp = self.world.host::<Ns2Sctp>(self.flows[index].sink).filter(|_| has_stream);
+                if let Some(sink) = sctp {
+                    return Ok(Series::events(trace::sctp_released(sink, Some(stream))));
+                }
+                let rows = self.deliveries(index).filter(|_| has_stream);
                 let rows = rows.ok_or_else(|| format!("`{name}` was not measured: there is no such stream"))?;
                 Ok(self.released(index, rows.iter().filter(|row| row.stream == stream)))
             }
@@ -291,6 +319,13 @@ impl<'a> Simulation<'a> {
 
     /// A series of a flow; nothing if its transport does not know it.
     fn flow_series(&self, index: usize, variable: &str) -> Option<Series> {
+        if let Some(sink) = self.world.host::<Ns2Sctp>(self.flows[index].sink) {
+            match variable {
+                "goodput" => return Some(Series::events(trace::sctp_released(sink, None))),
+                "held" => return Some(Series::variable(trace::sctp_held(sink))),
+                _ => {}
+            }
+        }
         let arrivals = || self.arrivals[index].map(|id| self.world.observer(id));
         match (variable, self.deliveries(index)) {
             ("goodput", Some(rows)) => return Some(self.released(index, rows.iter())),
@@ -307,7 +342,7 @@ impl<'a> Simulation<'a> {
             }
             _ => {}
         }
-        let rows = self.world.host::<Ns2Source>(self.flows[index].source)?.rows()?;
+        let rows = self.rows(&self.flows[index])?;
         if variable == "resets" {
             return Some(Series::events(increments(rows.iter().map(|row| (row.time, row.gauges.reroutes)))));
         }
@@ -384,6 +419,22 @@ impl<'a> Simulation<'a> {
             report.window_final = Some(sender.gauges().window);
             report.reset_count = matches!(sender.config().agent, Agent::Fast(_)).then(|| sender.reroutes());
         }
+        if let (Some(source), Some(sink)) =
+            (self.world.host::<Ns2Sctp>(ends.source), self.world.host::<Ns2Sctp>(ends.sink))
+        {
+            let (sender, received) = (source.endpoint(), sink.endpoint().received());
+            let counters = sender.counters();
+            report.goodput_bps = bits_per_second(received.unique_bytes, active);
+            report.throughput_bps = bits_per_second(received.bytes, active);
+            report.sent_packets = counters.sent_packets;
+            report.max_seq = Some(sender.tsn().into());
+            report.acked_seq = Some(sender.acked_tsn().into());
+            report.delivered_packets = received.unique_chunks;
+            report.retransmitted_packets = counters.retransmitted_chunks;
+            report.held_packets_max = Some(received.held_chunks_max.into());
+            report.one_way_delay_mean_s = mean(received.delay_sum, received.unique_chunks);
+            report.window_final = Some(trace::sctp_gauges(sender).window);
+        }
         if let Some(sink) = self.world.host::<traffic::Sink>(ends.sink) {
             let cbr = self.world.host::<Cbr>(ends.source).map(Cbr::sent);
             let on_off = self.world.host::<OnOff>(ends.source).map(OnOff::sent);
@@ -428,23 +479,53 @@ fn start(flow: &Flow, builder: &Builder) -> SimTime {
     }
 }
 
-/// The phases of the agents' clocks. With ns-2's clock they are ns-2's: each agent resets its clock when it is made, and all do
-/// once more when the simulation starts, in the order in which they were made, all from one stream. Otherwise each flow has a
-/// stream of its own, so that a new flow changes none.
-fn clock_phases(scenario: &Scenario, builder: &Builder) -> impl Iterator<Item = SimSpan> + use<> {
+/// Both ends of an association, on one path or several.
+fn associate(flow: &Flow, builder: &mut Builder, links: &[LinkId]) -> Result<[Ns2Sctp; 2], BuildError> {
+    let Transport::Sctp { config, primary, .. } = &flow.transport else { unreachable!("the caller has matched it") };
+    let destination = |(interface, loss_rate)| DestinationConfig { interface, loss_rate };
+    let mut destinations: Vec<_> = (0..).zip(flow.paths.iter().map(|path| path.loss_rate)).map(destination).collect();
+    if destinations.is_empty() {
+        destinations.push(DestinationConfig::default());
+    }
+    // Where the world lends ns-2's stream to its hosts, it takes the place of these.
+    let mut seeds = builder.stream(&format!("flow.{}.sctp", flow.id));
+    let mut endpoint = || {
+        let seed = (seeds.uniform() * f64::from(i32::MAX)) as u32;
+        Endpoint::new(**config, &destinations, Mrg32k3a::new(seed))
+    };
+    let (mut source, mut sink) = (endpoint(), endpoint());
+    source.set_primary(*primary);
+    // ns-2 takes the last destination unless it is told another, and scripts tell the source.
+    sink.set_primary(destinations.len() - 1);
+    let (source, sink) = (Ns2Sctp::new(source), Ns2Sctp::new(sink));
+    if flow.paths.is_empty() {
+        return Ok([source, sink]);
+    }
+    let (mut there, mut back) = (vec![], vec![]);
+    for path in &flow.paths {
+        there.push((links[path.first], builder.address_through(links[path.last])?));
+        back.push((links[path.back_first], builder.address_through(links[path.back_last])?));
+    }
+    Ok([source.multihomed(there), sink.multihomed(back)])
+}
+
+/// The phases of the agents' clocks, and the stream that their hosts share. With ns-2's clock both are ns-2's: each agent resets
+/// its clock when it is made, and all do once more when the simulation starts, in the order in which they were made, all from
+/// one stream; what is left of it SCTP draws from. Otherwise each flow has streams of its own, so that a new flow changes none.
+fn clock_phases(scenario: &Scenario, builder: &Builder) -> (Vec<SimSpan>, Option<Mrg32k3a>) {
     let agents: Vec<(&Flow, Agent)> = scenario
         .flows
         .iter()
         .filter_map(|flow| match &flow.transport {
             Transport::Ns2 { sender, .. } => Some((flow, sender.agent)),
-            Transport::Cbr(_) | Transport::OnOff(_) => None,
+            Transport::Sctp { .. } | Transport::Cbr(_) | Transport::OnOff(_) => None,
         })
         .collect();
     let phase = |uniform: f64| SimSpan::from_secs_f64(uniform * TICK.as_secs_f64());
-    let phases: Vec<SimSpan> = match scenario.clock {
+    match scenario.clock {
         ClockKeys::Exact => {
             let own = |flow: &Flow| builder.stream(&format!("flow.{}.clock", flow.id)).uniform();
-            agents.iter().map(|(flow, _)| phase(own(flow))).collect()
+            (agents.iter().map(|(flow, _)| phase(own(flow))).collect(), None)
         }
         ClockKeys::Ns2 => {
             // ns-2's seeds have 31 bits; further bits of ours would be lost, so they are folded in.
@@ -453,10 +534,10 @@ fn clock_phases(scenario: &Scenario, builder: &Builder) -> impl Iterator<Item = 
             for _ in 0..agents.iter().map(|(_, agent)| agent.draws_at_creation()).sum() {
                 stream.uniform();
             }
-            agents.iter().map(|_| phase(stream.uniform())).collect()
+            let phases = agents.iter().map(|_| phase(stream.uniform())).collect();
+            (phases, Some(stream))
         }
-    };
-    phases.into_iter()
+    }
 }
 
 fn bits_per_second(bytes: u64, span: SimSpan) -> f64 {

@@ -1,6 +1,6 @@
-//! The TCP agents of ns-2.35 that the papers compared with, number for number.
+//! The TCP agents of ns-2.35 that the papers compared with, and its SCTP, number for number.
 //!
-//! These are one-way agents: a [`Sender`] sends packets, a [`Sink`] answers them, everything is counted in packets from 0 and
+//! The TCP agents are one-way: a [`Sender`] sends packets, a [`Sink`] answers them, everything is counted in packets from 0 and
 //! there is no handshake. The papers' numbers come from ns-2's quirks (a 10 ms clock whose phase is drawn at random, a SYN
 //! that is packet 0, a window that is checked as an integer, ACKs without delay), so each quirk is kept and named where it
 //! stands. The measure is exactness: `cargo xtask oracle` compares every packet with ns-2 itself.
@@ -15,6 +15,7 @@
 //!   `anabranch_cc`.
 //! * `core` is what they share, `recovery` what those with SACK do, `rtt` the clock, `sacked` and `linux_scoreboard` the scoreboards,
 //!   `arrivals` what a sink knows.
+//! * [`sctp`] is the SCTP of ns-2.35, whose endpoints send and receive, over one path or several.
 //! * [`random`] is ns-2's default random stream.
 
 mod arrivals;
@@ -35,6 +36,7 @@ mod reno;
 mod rtt;
 mod sack;
 mod sacked;
+pub mod sctp;
 mod sender;
 mod sink;
 mod vegas;

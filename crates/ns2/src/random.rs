@@ -37,6 +37,11 @@ impl Mrg32k3a {
         // 1 / (m1 + 1), with the digits that ns-2 uses.
         difference as f64 * 2.328306549295728e-10
     }
+
+    /// The lowest bit of the next number as a whole one below 2^31 (ns-2's `Random::random() & 1`).
+    pub fn coin(&mut self) -> bool {
+        (self.uniform() * f64::from(1_u32 << 31)) as u32 % 2 == 1
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use std::any::Any;
 
+use anabranch_ns2::random::Mrg32k3a;
 use anabranch_units::SimTime;
 
 use crate::id::{Address, FlowId, LinkId, Port};
@@ -31,6 +32,18 @@ pub trait Host: Any + Send {
 
     /// When [`Host::handle_timeout`] is to be called; [`SimTime::NEVER`] if not at all.
     fn poll_timeout(&self) -> SimTime;
+
+    /// In a world that is like ns-2: more about this deadline, from a host that has several timers. Of a single one the world
+    /// knows when it was set, and does the sum itself.
+    fn poll_due(&self) -> Option<Due> {
+        None
+    }
+
+    /// In a world with ns-2's default stream ([`Builder::ns2_random`](crate::Builder::ns2_random)): where the host keeps the
+    /// stream that it draws from, to be exchanged for the world's as long as the host has its turn.
+    fn random(&mut self) -> Option<&mut Mrg32k3a> {
+        None
+    }
 }
 
 /// A packet at the end of its way.
@@ -51,7 +64,7 @@ pub struct Arrival<'a> {
 }
 
 /// A packet that a host sends.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Transmit {
     /// To the other end of this flow of the host.
     pub port: Port,
@@ -63,6 +76,15 @@ pub struct Transmit {
     pub via: Option<LinkId>,
     /// Which address of the other end; its node's own if none is named.
     pub to: Option<Address>,
+}
+
+/// When one of several timers of a host is due.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Due {
+    /// In seconds, by ns-2's clock: what it was when the timer was set, and the delay.
+    pub seconds: f64,
+    /// When it was set: of equal times the one set first is the first.
+    pub set_at: SimTime,
 }
 
 /// What a scenario tells a host.
@@ -127,12 +149,23 @@ impl<H: Host + ?Sized> Host for Box<H> {
     fn poll_timeout(&self) -> SimTime {
         (**self).poll_timeout()
     }
+
+    fn poll_due(&self) -> Option<Due> {
+        (**self).poll_due()
+    }
+
+    fn random(&mut self) -> Option<&mut Mrg32k3a> {
+        (**self).random()
+    }
 }
 
 /// The contract of the driver as one call, compiled once for each kind of host: one dynamic call per event and not four.
 pub(crate) trait Turn: Any + Send {
     /// Tells the host what happened, sends what it sends, and returns its deadline.
     fn turn(&mut self, now: SimTime, event: Event, network: &mut Network, attachment: &Attachment) -> SimTime;
+
+    /// More about the same deadline, from a host that knows it.
+    fn due(&self) -> Option<Due>;
 }
 
 /// What may happen to a host.
@@ -152,8 +185,11 @@ pub(crate) struct Landing {
 
 impl<H: Host> Turn for H {
     fn turn(&mut self, now: SimTime, event: Event, network: &mut Network, attachment: &Attachment) -> SimTime {
-        if network.has_float_clock {
-            self.handle_clock(network.moment.seconds);
+        if network.is_like_ns2 {
+            if network.has_float_clock {
+                self.handle_clock(network.moment.seconds);
+            }
+            exchange(self.random(), &mut network.random);
         }
         match event {
             Event::Arrival(Landing { flight, link, port }) => {
@@ -169,6 +205,20 @@ impl<H: Host> Turn for H {
         while let Some(transmit) = self.poll_transmit(now) {
             network.depart(attachment, transmit);
         }
+        if network.is_like_ns2 {
+            exchange(self.random(), &mut network.random);
+        }
         self.poll_timeout()
+    }
+
+    fn due(&self) -> Option<Due> {
+        self.poll_due()
+    }
+}
+
+/// Lends a host the world's stream, or takes it back.
+fn exchange(host: Option<&mut Mrg32k3a>, world: &mut Option<Mrg32k3a>) {
+    if let (Some(host), Some(world)) = (host, world) {
+        std::mem::swap(host, world);
     }
 }

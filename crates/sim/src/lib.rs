@@ -29,7 +29,7 @@
 //!
 //! * `world` joins hosts to the network and runs the loop; `world::builder` checks what it is built from.
 //! * `host` is the seam to everything that sends and receives: the four sans-I/O methods of [`Host`]. `traffic` has hosts that
-//!   only fill links, `ns2_host` makes hosts of ns-2's agents, `workload` says what applications want to have sent, `agenda` what the scenario does at a time.
+//!   only fill links, `ns2_host` and `sctp_host` make hosts of ns-2's agents, `workload` says what applications want to have sent, `agenda` what the scenario does at a time.
 //! * `network` moves packets between hosts: `route` says where to, `link` how. A link is `error_model`s in front of a `queue`,
 //!   a `link::transmitter`, and a `link::pipe` in which packets fly.
 //! * `probe` looks on: it counts; `trace` and `pcap` write down.
@@ -70,6 +70,7 @@ mod queue;
 mod rng;
 mod route;
 mod run_hash;
+mod sctp_host;
 mod trace;
 pub mod traffic;
 mod workload;
@@ -78,7 +79,7 @@ mod world;
 pub use agenda::Control;
 pub use error_model::{ErrorSpec, GilbertElliott};
 pub use event_queue::{EventQueue, Key, Next, Order};
-pub use host::{Arrival, Host, Input, Offer, Transmit};
+pub use host::{Arrival, Due, Host, Input, Offer, Transmit};
 pub use id::{Address, FlowId, HostId, LinkId, NodeId, Port};
 pub use link::{Counts, DropReason, LinkReport, PACKETS_PER_LINK_MAX};
 pub use network::HOPS_MAX;
@@ -92,6 +93,7 @@ pub use probe::{
 pub use queue::{CoDelParameters, QueueSpec, RedParameters, RedWeight, Unit};
 pub use rng::{Stream, Substreams};
 pub use run_hash::RunHash;
+pub use sctp_host::{Ns2Sctp, SctpDelivery, SctpRow};
 pub use trace::{Trace, TraceRecord};
 pub use workload::{Messages, Spacing, Workload};
 pub use world::{BuildError, Builder, LinkSpec, World};

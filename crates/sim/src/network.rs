@@ -1,5 +1,6 @@
 //! The network: everything between hosts. Links, routes, the bodies of packets, and the queue of what happens next.
 
+use anabranch_ns2::random::Mrg32k3a;
 use anabranch_units::SimTime;
 
 use crate::event_queue::{EventQueue, Key, Order};
@@ -31,6 +32,10 @@ pub(crate) struct Network {
     strays: Vec<u64>,
     /// Whether time is kept as ns-2 does.
     pub(crate) has_float_clock: bool,
+    /// ns-2's default stream, if hosts share it.
+    pub(crate) random: Option<Mrg32k3a>,
+    /// Whether one of these two is so: hosts need not look at both.
+    pub(crate) is_like_ns2: bool,
     /// A list that is empty between events, kept for its room.
     dropped: Vec<Flight>,
 }
@@ -70,11 +75,12 @@ pub(crate) struct Parts {
     pub(crate) routes: Routes,
     pub(crate) observers: Vec<Box<dyn Observer>>,
     pub(crate) has_float_clock: bool,
+    pub(crate) random: Option<Mrg32k3a>,
 }
 
 impl Network {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { hash, queue, order, links, managed, routes, observers, has_float_clock } = parts;
+        let Parts { hash, queue, order, links, managed, routes, observers, has_float_clock, random } = parts;
         Self {
             moment: Moment { now: SimTime::ZERO, seconds: 0.0, inserted: SimTime::ZERO },
             hash,
@@ -87,6 +93,8 @@ impl Network {
             observers,
             strays: Vec::new(),
             has_float_clock,
+            is_like_ns2: has_float_clock || random.is_some(),
+            random,
             dropped: Vec::new(),
         }
     }

@@ -5,12 +5,14 @@ use anabranch_units::SimTime;
 use crate::id::Address;
 
 /// What a packet says to the host that gets it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Body {
     /// Nothing but its number: traffic that only fills links.
     Raw(Raw),
     /// A packet of a one-way ns-2 agent.
     Ns2(anabranch_ns2::Packet),
+    /// A packet of ns-2's SCTP. Its chunks are elsewhere, so that the others stay small.
+    Sctp(Box<anabranch_ns2::sctp::Packet>),
 }
 
 /// The body of a packet that only fills links.
@@ -28,6 +30,7 @@ impl Body {
         match self {
             Self::Raw(raw) => raw.seq as i64,
             Self::Ns2(packet) => i64::from(packet.seq),
+            Self::Sctp(packet) => packet.seq(),
         }
     }
 }

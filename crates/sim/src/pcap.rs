@@ -6,8 +6,11 @@
 //! * flow f goes from 10.x.y.1 to 10.x.y.2 port 5001, where x and y are the two low bytes of f;
 //! * ns-2's agents count packets: a sequence number in bytes is the number of the packet times the payload of the flow's last
 //!   data packet (wire size less 40), an acknowledgement the number after the one acknowledged, and SACK blocks likewise;
+//! * SCTP's packets are cut after 80 bytes with IP's header;
 //! * other packets are UDP, with their number as the first eight bytes of payload;
-//! * the IP checksum is right; TCP's and UDP's are zero, because there is no payload to sum up.
+//! * the IP checksum is right; those of TCP, UDP and SCTP are zero, because there is no payload to sum up.
+
+mod sctp;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -101,6 +104,10 @@ impl<W: Write + Send + 'static> Capture<W> {
             Body::Ns2(packet) => {
                 self.tcp(event.flow, packet, &mut transport);
                 TCP
+            }
+            Body::Sctp(packet) => {
+                sctp::write(packet, HEADERS_MAX - 20 - transport.len(), &mut transport);
+                SCTP
             }
             Body::Raw(Raw { seq, .. }) => {
                 transport.extend((event.size.saturating_sub(20).max(16) as u16).to_be_bytes());
@@ -205,6 +212,7 @@ const LINKTYPE_RAW: u16 = 101;
 /// IP without options, TCP with all that fit.
 const HEADERS_MAX: usize = 20 + 60;
 const TCP: u8 = 6;
+const SCTP: u8 = 132;
 const UDP: u8 = 17;
 const SOURCE_PORT: u16 = 49152;
 const SINK_PORT: u16 = 5001;

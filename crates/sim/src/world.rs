@@ -10,7 +10,7 @@ pub use builder::{BuildError, Builder, LinkSpec};
 
 use crate::agenda::{Agenda, Control, Item};
 use crate::event_queue::{Key, Next};
-use crate::host::{Event, Host, Input, Landing, Turn};
+use crate::host::{Due, Event, Host, Input, Landing, Turn};
 use crate::id::{FlowId, HostId, LinkId, Port};
 use crate::link::{Counts, LinkReport};
 use crate::network::{Attachment, Moment, Network};
@@ -251,9 +251,16 @@ impl World {
             // A deadline is inserted when it is set, whenever the queue hears of it: laziness changes nothing.
             let now = network.moment.now;
             *deadline = Key::new(asked.max(now), now, network.order.draw());
-            if network.has_float_clock && asked != SimTime::NEVER {
-                // ns-2 adds the span to its clock.
-                *deadline = deadline.at_seconds(network.moment.seconds + asked.since(now).as_secs_f64());
+            if network.is_like_ns2 && asked != SimTime::NEVER {
+                let due = host.due();
+                if let Some(Due { set_at, .. }) = due {
+                    *deadline = Key { inserted: set_at, ..*deadline };
+                }
+                if network.has_float_clock {
+                    // ns-2 adds the span to its clock.
+                    let seconds = network.moment.seconds + asked.since(now).as_secs_f64();
+                    *deadline = deadline.at_seconds(due.map_or(seconds, |due| due.seconds));
+                }
             }
             if *deadline < *wake {
                 *wake = *deadline;

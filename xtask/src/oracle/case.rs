@@ -262,7 +262,7 @@ impl Case {
 }
 
 /// A whole number below `bound`.
-fn below(random: &mut Stream, bound: u64) -> u64 {
+pub(crate) fn below(random: &mut Stream, bound: u64) -> u64 {
     (random.uniform() * bound as f64) as u64
 }
 

@@ -20,6 +20,16 @@ pub(crate) struct Event {
     pub(crate) flow: u32,
     pub(crate) seq: i64,
     pub(crate) size: u32,
+    /// Of SCTP, which has an event for each chunk.
+    pub(crate) chunk: Option<Chunk>,
+}
+
+/// What ns-2 traces of a chunk: the letter of its kind, and its stream and number in it, 65535 if it is not data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chunk {
+    pub(crate) kind: char,
+    pub(crate) stream: u16,
+    pub(crate) ssn: u16,
 }
 
 /// Events by link (the numbers of its ends) and kind, each in order.
@@ -37,7 +47,15 @@ pub(crate) fn parse(text: &str, clock: Clock) -> Result<Trace, String> {
             _ => continue,
         };
         let parsed = (|| {
-            let [_, at, from, to, what, size, _, flow, _, _, seq, _] = fields[..] else { return None };
+            let (at, from, to, what, size, flow, seq, chunk) = match fields[..] {
+                [_, at, from, to, what, size, _, flow, _, _, seq, _] => (at, from, to, what, size, flow, seq, None),
+                [_, at, from, to, what, size, flags, flow, _, _, _, seq, _, stream, ssn] => {
+                    let kind = flags.chars().last()?;
+                    let chunk = Chunk { kind, stream: stream.parse().ok()?, ssn: ssn.parse().ok()? };
+                    (at, from, to, what, size, flow, seq, Some(chunk))
+                }
+                _ => return None,
+            };
             let at_steps = (at.parse::<f64>().ok()? * clock.steps_per_second()).round() as u64;
             let event = Event {
                 at_steps,
@@ -45,6 +63,7 @@ pub(crate) fn parse(text: &str, clock: Clock) -> Result<Trace, String> {
                 flow: flow.parse().ok()?,
                 seq: seq.parse().ok()?,
                 size: size.parse().ok()?,
+                chunk,
             };
             Some(((from.parse().ok()?, to.parse().ok()?, kind), event))
         })();

@@ -13,7 +13,7 @@ use super::case::{Case, Clock};
 use super::trace::{Event, Kind, Trace};
 
 /// ns-2's default queue limit.
-const LIMIT_DEFAULT: u32 = 50;
+pub(crate) const LIMIT_DEFAULT: u32 = 50;
 
 /// Runs the case and records what happens to packets at links.
 pub(crate) fn run(case: &Case, sabotage: bool) -> Result<Trace, BuildError> {
@@ -96,17 +96,20 @@ impl Observer for Recorder {
             flow: event.flow.index() as u32,
             seq: packet.seq.into(),
             size: event.size,
+            chunk: None,
         };
-        let mut add = |kind| self.trace.entry((from, to, kind)).or_default().push(record);
-        match event.happening {
-            Happening::Enqueued => add(Kind::Enqueued),
-            Happening::Received => add(Kind::Received),
-            // ns-2 traces what a full queue drops as enqueued first, what an error model takes only as dropped.
-            Happening::Dropped(DropReason::Queue) | Happening::Discarded => {
-                add(Kind::Enqueued);
-                add(Kind::Dropped);
-            }
-            Happening::Dropped(_) => add(Kind::Dropped),
+        for &kind in kinds(event.happening) {
+            self.trace.entry((from, to, kind)).or_default().push(record);
         }
+    }
+}
+
+/// What ns-2 traces of a happening: what a full queue drops as enqueued first, what an error model takes only as dropped.
+pub(crate) fn kinds(happening: Happening) -> &'static [Kind] {
+    match happening {
+        Happening::Enqueued => &[Kind::Enqueued],
+        Happening::Received => &[Kind::Received],
+        Happening::Dropped(DropReason::Queue) | Happening::Discarded => &[Kind::Enqueued, Kind::Dropped],
+        Happening::Dropped(_) => &[Kind::Dropped],
     }
 }

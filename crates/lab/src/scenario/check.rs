@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use anabranch_sim::{CoDelParameters, ErrorSpec, GilbertElliott, QueueSpec, RedParameters, Unit};
 use anabranch_units::{Rate, SimTime};
 
-use super::keys::{ClockKeys, Count, ErrorKeys, FlowKeys, LinkKeys, QueueKeys, RouteKeys};
-use super::{Flow, Link, LinkIndex, NodeIndex, RouteChange, Scenario};
+use super::keys::{ClockKeys, Count, ErrorKeys, FlowKeys, LinkKeys, Name, PathKeys, QueueKeys, RouteKeys};
+use super::{Flow, Interfaces, Link, LinkIndex, NodeIndex, RouteChange, Scenario};
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
 use crate::document::{Document, Path};
 use crate::experiment::keys::FileKeys;
@@ -144,8 +144,42 @@ impl Network {
             let fault = Fault::new(format!("flow `{id}` stops before it starts"));
             return Err((path.key("stop"), fault.remedy("make `stop` later than `start`")));
         }
+        let mut paths = vec![];
+        for (index, it) in keys.paths.iter().flatten().enumerate() {
+            paths.push(self.interfaces(it, (from, to), &path.key("paths").index(index))?);
+        }
         let (id, transport_name) = (id.clone(), keys.transport.clone());
-        Ok(Flow { id, from, to, start, start_jitter, stop, transport_name, law_name, transport })
+        Ok(Flow { id, from, to, start, start_jitter, stop, transport_name, law_name, transport, paths })
+    }
+
+    fn interfaces(&self, keys: &PathKeys, (from, to): (NodeIndex, NodeIndex), path: &Path) -> Checked<Interfaces> {
+        // A direction of a link by its name, and the other one.
+        let both = |name: &Name, key: &str, fits: &dyn Fn(&Link) -> bool, what: String| {
+            let reverse = format!("{}.reverse", name.0);
+            let find = |id: &str| self.links.iter().position(|link| link.id == *id);
+            match (find(&name.0), find(&reverse)) {
+                (Some(there), Some(back)) if fits(&self.links[there]) => Ok((there, back)),
+                (Some(there), Some(back)) if fits(&self.links[back]) => Ok((back, there)),
+                _ => {
+                    let fault = Fault::new(format!("`{}` is no duplex link that {what}", name.0));
+                    let known = self.links.iter().filter(|link| fits(link));
+                    let known = known.map(|link| link.id.trim_end_matches(".reverse"));
+                    Err((path.key(key), fault.remedy(suggestion(&name.0, known))))
+                }
+            }
+        };
+        let leaves = |link: &Link| link.from == from;
+        let arrives = |link: &Link| link.to == to;
+        let (first, back_last) = both(&keys.first, "first", &leaves, format!("leaves node `{}`", self.nodes[from]))?;
+        let (last, back_first) = both(&keys.last, "last", &arrives, format!("leads to node `{}`", self.nodes[to]))?;
+        for (start, end) in [(first, last), (back_first, back_last)] {
+            if start != end && !self.is_connected(self.links[start].to, self.links[end].from) {
+                let fault = Fault::new(format!("link `{}` does not lead to link `{}`", keys.first.0, keys.last.0));
+                return Err((path.clone(), fault.remedy("name two links between which there is a way and back")));
+            }
+        }
+        let loss_rate = keys.loss_rate.map_or(0.0, |loss_rate| loss_rate.0 as f32);
+        Ok(Interfaces { first, last, back_first, back_last, loss_rate })
     }
 
     fn route(&self, keys: &RouteKeys, path: &Path) -> Checked<RouteChange> {

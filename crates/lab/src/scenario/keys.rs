@@ -214,13 +214,13 @@ pub(crate) struct FlowKeys {
     pub(crate) stop: Option<Text<SimSpan>>,
     /// `ns2/<agent>`: a one-way TCP of ns-2.35 that always has data; agents are reno, newreno, sack, fack, vegas, fs, linux,
     /// composite, fast (the CUBIN module for ns-2), and mfast (fast with MFast's receiver: streams that are sent in turn, and 4
-    /// bytes of stream header in each packet). `cbr`: packets at a constant rate. `on_off`: exponential bursts between
-    /// exponential silences.
+    /// bytes of stream header in each packet). `ns2/sctp` and `ns2/sctp-cmt`: its SCTP, and concurrent multipath transfer.
+    /// `cbr`: packets at a constant rate. `on_off`: exponential bursts between exponential silences.
     pub(crate) transport: String,
     /// The congestion law of a transport that lets one choose, with its parameters: `anabranch cc list`.
     #[serde(default)]
     pub(crate) cc: Option<LawKeys>,
-    /// Size of a data packet on the wire, headers included; `1040B` if absent.
+    /// Size of a data packet on the wire, headers included; `1040B` if absent. Of SCTP, of the largest one.
     #[serde(default = "packet_default")]
     pub(crate) packet: Text<Bytes>,
     /// The most packets in flight: ns-2's `window_`. Only `ns2/*`; 20 if absent.
@@ -239,9 +239,16 @@ pub(crate) struct FlowKeys {
     #[serde(default)]
     pub(crate) workload: Option<WorkloadKeys>,
     /// Quirks of an agent of ns-2: `burst_max` (`maxburst_`, 0 is no limit), `precise_halving` (`precisionReduce_`), of
-    /// `ns2/newreno` `impatient` (`newreno_changes1_`) and of `ns2/mfast` `streams` (1 to 255; 5 if absent). Only `ns2/*`.
+    /// `ns2/newreno` `impatient` (`newreno_changes1_`) and of `ns2/mfast` `streams` (1 to 255; 5 if absent). Only `ns2/*`. SCTP has others: `chunk` (bytes with its header of 16),
+    /// `streams`, `receive_buffer` and `ssthresh` (bytes), `window_floor` (packets), `delayed_sack`, `sack_delay`, `burst_limit`,
+    /// `missing_reports`, `unordered`, `alternate` (`never`, `always`, `timeouts`), `dormant` (`hop`, `primary`, `last`),
+    /// `path_errors_max`, `association_errors_max`, `heartbeat` (seconds, 0 for none), `primary` (from 0), and of CMT
+    /// `split_fast_retransmit`, `window_update`, `delayed_ack`, `policy` (`asap`, `same`, `ssthresh`, `loss_rate`, `window`).
     #[serde(default)]
     pub(crate) options: Option<BTreeMap<String, Setting>>,
+    /// The interfaces by which both ends of an SCTP association can be reached; one, by the shortest way, if absent.
+    #[serde(default)]
+    pub(crate) paths: Option<Vec<PathKeys>>,
     /// Bits per second of a `cbr`, or of the bursts of an `on_off`.
     #[serde(default)]
     pub(crate) rate: Option<Text<Rate>>,
@@ -251,6 +258,20 @@ pub(crate) struct FlowKeys {
     /// Mean length of a silence. Only `on_off`.
     #[serde(default)]
     pub(crate) off: Option<Text<SimSpan>>,
+}
+
+/// A pair of interfaces of an SCTP association. Between them packets go the shortest way.
+#[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "path")]
+pub(crate) struct PathKeys {
+    /// The duplex link by which packets leave the node that sends.
+    pub(crate) first: Name,
+    /// The duplex link by which they arrive at the node that receives.
+    pub(crate) last: Name,
+    /// What the policy `loss_rate` takes for the share of packets that it loses; 0 if absent.
+    #[serde(default)]
+    pub(crate) loss_rate: Option<Probability>,
 }
 
 /// How a receiver of ns-2 acknowledges.

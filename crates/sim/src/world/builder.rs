@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::marker::PhantomData;
 
+use anabranch_ns2::random::Mrg32k3a;
 use anabranch_units::{Rate, SimSpan, SimTime};
 
 use super::{End, Slots, Station, World};
@@ -40,6 +41,7 @@ pub struct Builder {
     samples: Vec<QueueSamples>,
     observers: Vec<Box<dyn Observer>>,
     has_float_clock: bool,
+    random: Option<Mrg32k3a>,
 }
 
 /// What a link is like, in one direction.
@@ -180,12 +182,18 @@ impl Builder {
             samples: Vec::new(),
             observers: Vec::new(),
             has_float_clock: false,
+            random: None,
         }
     }
 
     /// Keeps time as ns-2 does, in doubles: for comparisons with it to the last bit. It costs some speed.
     pub fn ns2_clock(&mut self) {
         self.has_float_clock = true;
+    }
+
+    /// Hosts that can draw from ns-2's default stream draw from this one, in the order of events, instead of one each.
+    pub fn ns2_random(&mut self, stream: Mrg32k3a) {
+        self.random = Some(stream);
     }
 
     /// The random stream called `name`, for a host that draws.
@@ -438,8 +446,9 @@ impl Builder {
         let mut queue = EventQueue::new(slots.agenda + 1);
         queue.set(slots.agenda, agenda.next());
         let (hash, observers) = (RunHash::new(streams.seed()), self.observers);
-        let has_float_clock = self.has_float_clock;
-        let network = Network::new(Parts { hash, queue, order, links, managed, routes, observers, has_float_clock });
+        let (has_float_clock, random) = (self.has_float_clock, self.random);
+        let parts = Parts { hash, queue, order, links, managed, routes, observers, has_float_clock, random };
+        let network = Network::new(parts);
         let samples = self.samples;
         Ok(World { streams, events: 0, network, slots, stations, ends, agenda, workloads, samples })
     }

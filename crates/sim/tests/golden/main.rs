@@ -6,4 +6,5 @@ mod ctcp;
 mod fast;
 mod papers;
 mod rrfast;
+mod sctp;
 mod series;
