@@ -28,7 +28,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "anabranch-lab",
-        ours: &["anabranch-sim", "anabranch-ns2", "anabranch-cc", "anabranch-units"],
+        ours: &["anabranch-sim", "anabranch-proto", "anabranch-ns2", "anabranch-cc", "anabranch-units"],
         others: None,
     },
     Layer {

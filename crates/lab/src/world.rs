@@ -6,8 +6,8 @@ use anabranch_ns2::random::Mrg32k3a;
 use anabranch_ns2::{Sender, SenderConfig, Sink, TICK};
 use anabranch_sim::traffic::{self, Cbr, OnOff};
 use anabranch_sim::{
-    BuildError, Builder, Capture, Control, Direction, FlowId, GaugeRow, HostId, LinkId, LinkSpec, NodeId, Ns2Sink,
-    Ns2Source, ObserverId, Port, QueueArea, Workload, World,
+    BuildError, Builder, Capture, Control, Direction, EngineSink, EngineSource, FlowId, GaugeRow, HostId, LinkId,
+    LinkSpec, NodeId, Ns2Sink, Ns2Source, ObserverId, Port, QueueArea, Workload, World,
 };
 use anabranch_units::{SimSpan, SimTime};
 
@@ -114,6 +114,17 @@ impl<'a> Simulation<'a> {
                     let source = if recording == Recording::Trace { source.traced() } else { source };
                     (builder.host(from, source)?, builder.host(to, Ns2Sink::new(Sink::new(*sink)))?)
                 }
+                Transport::Engine { config, workload } => {
+                    const CHECKED: &str = "the configuration was checked when the scenario was read";
+                    let source = EngineSource::new((**config).clone()).expect(CHECKED);
+                    let source = if *workload == Workload::Bulk { source } else { source.fed() };
+                    let sink = EngineSink::new((**config).clone()).expect(CHECKED);
+                    let (source, sink) = match recording {
+                        Recording::Counters => (source, sink),
+                        Recording::Trace => (source.traced(), sink.traced()),
+                    };
+                    (builder.host(from, source)?, builder.host(to, sink)?)
+                }
                 Transport::Cbr(cbr) => (builder.host(from, cbr.clone())?, builder.host(to, traffic::Sink::default())?),
                 Transport::OnOff(parameters) => {
                     let stream = builder.stream(&format!("flow.{}", flow.id));
@@ -125,10 +136,13 @@ impl<'a> Simulation<'a> {
         }
         for (flow, ends) in scenario.flows.iter().zip(&flows) {
             match flow.transport {
-                Transport::Ns2 { workload: Workload::Bulk, .. } | Transport::Cbr(_) | Transport::OnOff(_) => {
+                Transport::Ns2 { workload: Workload::Bulk, .. }
+                | Transport::Engine { workload: Workload::Bulk, .. }
+                | Transport::Cbr(_)
+                | Transport::OnOff(_) => {
                     builder.start(flow.start, ends.source)?;
                 }
-                Transport::Ns2 { workload, .. } => {
+                Transport::Ns2 { workload, .. } | Transport::Engine { workload, .. } => {
                     builder.workload(&flow.id, flow.start, (ends.source, Port::FIRST), workload)?;
                 }
             }
@@ -192,10 +206,17 @@ impl<'a> Simulation<'a> {
 
     /// The rows of each flow that has any, by position.
     pub(crate) fn flow_rows(&self) -> impl Iterator<Item = (&str, &[GaugeRow])> {
-        self.scenario.flows.iter().zip(&self.flows).filter_map(|(flow, ends)| {
-            let source = self.world.host::<Ns2Source>(ends.source)?;
-            Some((flow.id.as_str(), source.rows()?))
-        })
+        self.scenario
+            .flows
+            .iter()
+            .zip(&self.flows)
+            .filter_map(|(flow, ends)| Some((flow.id.as_str(), self.rows(ends.source)?)))
+    }
+
+    /// The rows of a source, if it has any.
+    fn rows(&self, source: HostId) -> Option<&[GaugeRow]> {
+        let ns2 = self.world.host::<Ns2Source>(source).and_then(Ns2Source::rows);
+        ns2.or_else(|| self.world.host::<EngineSource>(source)?.rows())
     }
 
     /// The trace of each link.
@@ -215,12 +236,16 @@ impl<'a> Simulation<'a> {
             Series::events(points.iter().map(|&(time, bits)| (time.as_secs_f64(), bits as f64)))
         };
         match (place, variable) {
+            (SeriesPlace::Flow, "goodput")
+                if let Some(sink) = self.world.host::<EngineSink>(self.flows[index].sink) =>
+            {
+                Ok(bits(sink.deliveries().unwrap_or_default()))
+            }
             (SeriesPlace::Flow, "goodput") => Ok(bits(&self.world.observer(self.deliveries[index]).in_order)),
             (SeriesPlace::Flow, "throughput") => Ok(bits(&self.world.observer(self.deliveries[index]).wire)),
             (SeriesPlace::Flow, _) => {
                 let unknown = || format!("`{name}` was not measured: the transport does not know it");
-                let source = self.world.host::<Ns2Source>(self.flows[index].source);
-                let rows = source.and_then(Ns2Source::rows).ok_or_else(unknown)?;
+                let rows = self.rows(self.flows[index].source).ok_or_else(unknown)?;
                 let points = rows.iter().filter_map(|row| {
                     let gauges = &row.gauges;
                     let value = match variable {
@@ -294,6 +319,19 @@ impl<'a> Simulation<'a> {
             report.one_way_delay_mean_s = mean(received.delay_sum, received.unique_packets);
             report.window_final = Some(sender.gauges().window);
         }
+        if let (Some(source), Some(sink)) =
+            (self.world.host::<EngineSource>(ends.source), self.world.host::<EngineSink>(ends.sink))
+        {
+            report.goodput_bps = bits_per_second(sink.read(), active);
+            report.throughput_bps = bits_per_second(sink.wire(), active);
+            report.delivered_packets = sink.connection().arrived();
+            if let Some(path) = source.path() {
+                report.sent_packets = path.tally.sent;
+                report.retransmitted_packets = path.tally.sent_again;
+                report.rtt_mean_s = mean(path.tally.rtt_sum.rescale(), path.tally.rtt_samples);
+                report.window_final = Some(path.window);
+            }
+        }
         if let Some(sink) = self.world.host::<traffic::Sink>(ends.sink) {
             let cbr = self.world.host::<Cbr>(ends.source).map(Cbr::sent);
             let on_off = self.world.host::<OnOff>(ends.source).map(OnOff::sent);
@@ -325,7 +363,7 @@ fn clock_phases(scenario: &Scenario) -> impl Iterator<Item = SimSpan> + use<> {
         .iter()
         .filter_map(|flow| match &flow.transport {
             Transport::Ns2 { sender, .. } => Some(sender.agent),
-            Transport::Cbr(_) | Transport::OnOff(_) => None,
+            Transport::Engine { .. } | Transport::Cbr(_) | Transport::OnOff(_) => None,
         })
         .collect();
     // ns-2's seeds have 31 bits; further bits of ours would be lost, so they are folded in.
@@ -352,5 +390,7 @@ fn mean(sum: SimSpan, count: u64) -> Option<f64> {
     (count > 0).then(|| sum.as_secs_f64() / count as f64)
 }
 
+#[cfg(test)]
+mod engine_tests;
 #[cfg(test)]
 mod tests;

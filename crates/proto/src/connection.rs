@@ -61,6 +61,8 @@ pub struct Connection<P> {
     acks: Acks,
     /// Where the peer's FIN stands, once it is known.
     fin: Option<Offset>,
+    /// Segments with content that arrived for the first time.
+    arrived: u64,
     reply: Option<Reply>,
     persist: Persist,
     /// When the peer last answered, or something was sent into silence.
@@ -235,6 +237,7 @@ impl<P: Payload> Connection<P> {
             window: Window::new(config.receive_buffer, mss.into()),
             acks: Acks::new(config.acks),
             fin: None,
+            arrived: 0,
             reply: None,
             persist: Persist::Open,
             heard: now,
@@ -366,6 +369,11 @@ impl<P: Payload> Connection<P> {
     /// Bytes of sequence space that have arrived below any hole, the SYN included.
     pub fn received(&self) -> u64 {
         self.arrivals.expected()
+    }
+
+    /// Segments with content that arrived for the first time.
+    pub fn arrived(&self) -> u64 {
+        self.arrived
     }
 
     /// The connection is gone.

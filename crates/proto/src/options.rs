@@ -48,7 +48,7 @@ pub struct AcknowledgementOptions {
 /// At most three blocks `left..right` of sequence numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
-    len: u8,
+    /// Those that are used come first; the others are empty, which a block never is.
     blocks: [(SeqNumber, SeqNumber); Self::MAX],
 }
 
@@ -59,25 +59,21 @@ impl SackBlocks {
     /// Appends a block; a fourth is not taken.
     pub fn push(&mut self, left: SeqNumber, right: SeqNumber) {
         debug_assert!(left.is_before(right), "a block has something in it: {left}..{right}");
-        if !self.is_full() {
-            self.blocks[usize::from(self.len)] = (left, right);
-            self.len += 1;
+        let len = self.as_slice().len();
+        if let Some(free) = self.blocks.get_mut(len) {
+            *free = (left, right);
         }
     }
 
     /// The blocks in their order.
     pub fn as_slice(&self) -> &[(SeqNumber, SeqNumber)] {
-        &self.blocks[..usize::from(self.len)]
+        let len = self.blocks.iter().position(|(left, right)| left == right).unwrap_or(Self::MAX);
+        &self.blocks[..len]
     }
 
     /// Whether there is none.
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Whether another one would not be taken.
-    pub const fn is_full(&self) -> bool {
-        self.len as usize == Self::MAX
+    pub fn is_empty(&self) -> bool {
+        self.as_slice().is_empty()
     }
 }
 

@@ -189,9 +189,10 @@ pub(crate) struct FlowKeys {
     #[serde(default)]
     pub(crate) stop: Option<Text<SimSpan>>,
     /// `ns2/<agent>`: a one-way TCP of ns-2.35 that always has data; agents are reno, newreno, sack, fack, vegas, fs, linux,
-    /// composite, and fast (the CUBIN module for ns-2). `cbr`: packets at a constant rate. `on_off`: exponential bursts between exponential silences.
+    /// composite, and fast (the CUBIN module for ns-2). `anabranch`: our own transport, with streams, over the whole wire format. `cbr`: packets at a constant rate. `on_off`: exponential bursts between exponential silences.
     pub(crate) transport: String,
-    /// The congestion law of a transport that lets one choose, with its parameters: `anabranch cc list`.
+    /// The congestion law of a transport that lets one choose, with its parameters: `anabranch cc list`. Of `anabranch` any
+    /// law; `anabranch` if absent.
     #[serde(default)]
     pub(crate) cc: Option<LawKeys>,
     /// Size of a data packet on the wire, headers included; `1040B` if absent.
@@ -209,13 +210,19 @@ pub(crate) struct FlowKeys {
     /// The receiver. Only `ns2/*`; `sack1` if absent and the agent reads selective acknowledgements, else `plain`.
     #[serde(default)]
     pub(crate) sink: Option<SinkKeys>,
-    /// What the application wants to have sent. Only `ns2/*`; `bulk` if absent.
+    /// What the application wants to have sent. Only `ns2/*` and `anabranch`; `bulk` if absent.
     #[serde(default)]
     pub(crate) workload: Option<WorkloadKeys>,
     /// Quirks of an agent of ns-2: `burst_max` (`maxburst_`, 0 is no limit), `precise_halving` (`precisionReduce_`) and, of
     /// `ns2/newreno`, `impatient` (`newreno_changes1_`). Only `ns2/*`.
     #[serde(default)]
     pub(crate) options: Option<BTreeMap<String, Setting>>,
+    /// Streams from the source to its destination, 0 to 255; 0 is plain TCP. Only `anabranch`; 1 if absent.
+    #[serde(default)]
+    pub(crate) streams: Option<u8>,
+    /// The receive buffer. Only `anabranch`; `16MiB` if absent.
+    #[serde(default)]
+    pub(crate) rbuf: Option<Text<Bytes>>,
     /// Bits per second of a `cbr`, or of the bursts of an `on_off`.
     #[serde(default)]
     pub(crate) rate: Option<Text<Rate>>,
@@ -243,7 +250,7 @@ pub(crate) enum SinkKeys {
 }
 
 /// What an application wants to have sent, from the start of its flow on. Agents of ns-2 send whole packets: the last one of a
-/// message is padded.
+/// message is padded. With streams, message m goes on stream m modulo their number.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(rename = "workload", tag = "kind")]

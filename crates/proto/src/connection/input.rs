@@ -281,6 +281,7 @@ impl<P: Payload> Connection<P> {
             }
             Framing::Plain => self.accept_plain(offset, data_end, segment.content),
         }
+        self.arrived += u64::from(data_end > offset);
         if is_fin {
             self.fin = Some(data_end);
             self.arrivals.insert(data_end, end);
