@@ -279,7 +279,12 @@ impl<P: Payload> Connection<P> {
                     return;
                 }
             }
-            Framing::Plain => self.accept_plain(offset, data_end, segment.content),
+            Framing::Plain => match (segment.stream_header, segment.content) {
+                (None, Content::Data(payload)) => self.accept_plain(offset, data_end, payload),
+                (None, Content::Nothing) => {}
+                // Nobody agreed on streams.
+                (Some(_), _) | (None, Content::Control(_)) => return self.acks.demand_pure(),
+            },
         }
         self.arrived += u64::from(data_end > offset);
         if is_fin {
@@ -331,8 +336,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Plain TCP may cut its bytes anew with each transmission: what is missing is taken, piece by piece.
-    fn accept_plain(&mut self, offset: Offset, end: Offset, content: Content<P>) {
-        let Content::Data(mut payload) = content else { return };
+    fn accept_plain(&mut self, offset: Offset, end: Offset, mut payload: P) {
         let mut place = offset;
         while let Some((left, right)) = self.arrivals.missing(place, end) {
             // Both differences are within the segment.

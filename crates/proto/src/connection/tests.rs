@@ -8,6 +8,7 @@ use crate::{CloseReason, Config, Content, Event, Flags, OpenError, Segment, SeqN
 
 mod closing;
 mod handshake;
+mod hostile;
 mod random;
 mod recovery;
 mod streams;

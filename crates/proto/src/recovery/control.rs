@@ -495,3 +495,6 @@ impl PathControl {
 
 /// [rfc-8985] sec. 7.2: a peer that delays ACKs may do so for 200 ms.
 const DELAYED_ACK_MAX: Span = Span::from_millis(200);
+
+#[cfg(test)]
+mod tests;

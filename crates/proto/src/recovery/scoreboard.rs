@@ -403,8 +403,8 @@ impl<T> Scoreboard<T> {
             Fate::Lost => self.lost_count -= 1,
             Fate::Delivered => unreachable!("a segment arrives once"),
         }
-        let entry = &self.entries[(index - self.first) as usize];
-        self.damaged -= usize::from(entry.was_lost);
+        let entry = &mut self.entries[(index - self.first) as usize];
+        self.damaged -= usize::from(std::mem::take(&mut entry.was_lost));
         let (end, len) = (entry.offset + u64::from(entry.len), u64::from(entry.len));
         let Entry { serial, transmissions, departure, .. } = *entry;
         let lane = &mut self.lanes[entry.path.index()];

@@ -119,6 +119,7 @@ enum Operation {
     Lose(u64),
     Resend,
     ResendLast,
+    Distrust,
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -129,6 +130,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => (0..12u64).prop_map(Operation::Lose),
         2 => Just(Operation::Resend),
         1 => Just(Operation::ResendLast),
+        1 => Just(Operation::Distrust),
     ]
 }
 
@@ -137,7 +139,7 @@ proptest! {
     #[test]
     fn counts_agree_with_entries(operations in prop::collection::vec(operation(), 1..200)) {
         let mut board = board(0);
-        let (mut sent, mut arrived, mut done) = (0, 0, vec![]);
+        let (mut sent, mut arrived, mut taken_back, mut done) = (0, 0, 0, vec![]);
         for operation in operations {
             let first = board.acked() / 100;
             let departure = |flight: u64| Departure { time: Time::ZERO, window: 0.0, flight: flight as f64 };
@@ -150,8 +152,8 @@ proptest! {
                     board.acknowledge(100 * (first + count).min(sent), DOUBT, |number| done.push(number));
                 }
                 Operation::Selective(left, len) => {
-                    // A receiver does not report what it asks for.
-                    let (left, right) = ((first + left + 1).min(sent), (first + left + 1 + len).min(sent));
+                    // Some receivers report what they ask for.
+                    let (left, right) = ((first + left).min(sent), (first + left + len).min(sent));
                     board.acknowledge_selectively(100 * left, 100 * right, DOUBT);
                 }
                 Operation::Lose(serial) => {
@@ -162,6 +164,12 @@ proptest! {
                     if let Some(index) = board.lowest_lost() {
                         board.resend(index, PATH, departure);
                     }
+                }
+                Operation::Distrust => {
+                    // What arrives again after that counts again.
+                    let delivered = board.delivered();
+                    board.distrust();
+                    taken_back += 100 * (delivered - board.delivered()) as u64;
                 }
                 Operation::ResendLast => {
                     if let Some(index) = board.last() {
@@ -174,7 +182,7 @@ proptest! {
         }
         board.acknowledge(board.next(), DOUBT, |number| done.push(number));
         arrived += board.take_harvest(PATH).bytes;
-        prop_assert_eq!(arrived, 100 * sent);
+        prop_assert_eq!(arrived, 100 * sent + taken_back);
         prop_assert_eq!(done, (0..sent).collect::<Vec<_>>());
     }
 }
