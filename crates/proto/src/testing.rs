@@ -6,7 +6,8 @@ use anabranch_cc::{Settings, registry};
 use anabranch_units::{Span, Time};
 
 use crate::{
-    Config, Connection, Endpoint, Event, FourTuple, PathId, PathReport, Payload, Read, Segment, SeqNumber, Sid, State,
+    Config, Connection, Endpoint, Event, FourTuple, Options, PathId, PathReport, Payload, Read, Segment, SeqNumber,
+    Sid, State,
 };
 
 /// Bytes that know where in their stream they stand: so a test sees what was lost, doubled or confused.
@@ -56,6 +57,8 @@ pub(crate) struct Wire {
     pub(crate) faults: BTreeMap<u64, Fault>,
     /// Loses everything.
     pub(crate) is_cut: bool,
+    /// Takes the permission of SACK out of every SYN.
+    pub(crate) is_without_sack: bool,
     /// Segments so far.
     pub(crate) count: u64,
     free_at: Time,
@@ -227,6 +230,7 @@ impl Wire {
             spacing: Span::ZERO,
             faults: BTreeMap::new(),
             is_cut: false,
+            is_without_sack: false,
             count: 0,
             free_at: Time::ZERO,
             flying: BTreeMap::new(),
@@ -234,7 +238,10 @@ impl Wire {
         }
     }
 
-    fn carry(&mut self, now: Time, order: u64, segment: Segment<Marked>) {
+    fn carry(&mut self, now: Time, order: u64, mut segment: Segment<Marked>) {
+        if let Options::Handshake(handshake) = &mut segment.options {
+            handshake.sack_permitted &= !self.is_without_sack;
+        }
         let number = self.count;
         self.count += 1;
         self.log.push((now, segment));

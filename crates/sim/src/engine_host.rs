@@ -158,10 +158,8 @@ impl EngineSource {
     }
 
     fn record(&mut self, now: SimTime) {
-        let (Some(path), Some(rows)) = (self.connection.as_ref().and_then(|c| c.path(PathId::FIRST)), &mut self.rows)
-        else {
-            return;
-        };
+        let Some(rows) = &mut self.rows else { return };
+        let Some(path) = self.connection.as_ref().and_then(|connection| connection.path(PathId::FIRST)) else { return };
         let span = |span: Option<Span>| span.map_or(SimSpan::ZERO, Span::rescale);
         let seconds = |name: &str| path.gauges.value(name).filter(|value| value.is_finite() && *value > 0.0);
         let law = |name: &str| seconds(name).map(SimSpan::from_secs_f64);

@@ -395,6 +395,10 @@ impl PathControl {
     fn begin_episode<T>(&mut self, now: Time, board: &Scoreboard<T>, departure: Departure) {
         let (cause, window) = (self.cause(board), self.controller.window());
         self.is_urgent = true;
+        // What is sent again now is no probe.
+        if self.probe == Probe::Due {
+            self.probe = Probe::None;
+        }
         self.report_loss(now, board, Signal::DupAcks, cause, departure);
         // A law that shrinks its window for random losses, too, has done all that there is to do.
         let is_spared = cause == Cause::Random && self.controller.window() >= window;

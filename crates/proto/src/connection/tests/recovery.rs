@@ -155,6 +155,18 @@ fn lost_acknowledgements_cost_nothing() {
     assert_eq!(pair.client.path().tally.timeouts, 0);
 }
 
+/// Without SACK nothing tells what arrived above a hole; time does.
+#[test]
+fn a_peer_without_sack_gets_everything_too() {
+    let mut pair = Pair::with(steady(), config());
+    (pair.up.is_without_sack, pair.down.is_without_sack) = (true, true);
+    pair.run_for(ms(150));
+    pair.lose(&[7, 11, 12, 40]);
+    let sid = pair.send(996 * 100);
+    pair.run_until_received(sid, 996 * 100);
+    assert!(pair.down.log.iter().all(|(_, segment)| segment.options.acknowledgement().sack.is_empty()));
+}
+
 #[test]
 fn a_third_of_everything_may_be_lost() {
     let mut pair = Pair::established(config(), config());
