@@ -20,14 +20,15 @@ const LAYERS: &[Layer] = &[
     Layer { name: "anabranch-units", ours: &[], others: Some(&[]) },
     Layer { name: "anabranch-cc", ours: &["anabranch-units"], others: Some(&["strsim"]) },
     Layer { name: "anabranch-ns2", ours: &["anabranch-cc", "anabranch-units"], others: Some(&[]) },
+    Layer { name: "anabranch-proto", ours: &["anabranch-cc", "anabranch-units"], others: Some(&[]) },
     Layer {
         name: "anabranch-sim",
-        ours: &["anabranch-ns2", "anabranch-cc", "anabranch-units"],
+        ours: &["anabranch-proto", "anabranch-ns2", "anabranch-cc", "anabranch-units"],
         others: Some(&["libm", "rand_core", "rand_xoshiro"]),
     },
     Layer {
         name: "anabranch-lab",
-        ours: &["anabranch-sim", "anabranch-ns2", "anabranch-cc", "anabranch-units"],
+        ours: &["anabranch-sim", "anabranch-proto", "anabranch-ns2", "anabranch-cc", "anabranch-units"],
         others: None,
     },
     Layer {

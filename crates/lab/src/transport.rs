@@ -13,6 +13,7 @@ use anabranch_ns2::config::{
     VegasOptions,
 };
 use anabranch_ns2::sctp::{Data, EndpointConfig};
+use anabranch_proto::{Config, HEADERS, StreamHeader};
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
 use anabranch_sim::{Messages, Spacing, Workload};
 use anabranch_units::{Bytes, SimSpan};
@@ -29,6 +30,8 @@ pub(crate) enum Transport {
     Ns2 { sender: Box<SenderConfig>, sink: SinkConfig, streams: Option<NonZeroU8>, workload: Workload },
     /// ns-2's SCTP, both ends alike, the path to begin with, and what it is to send.
     Sctp { config: Box<EndpointConfig>, primary: usize, workload: Workload },
+    /// Our own transport, both ends of which are set alike.
+    Engine { config: Box<Config>, workload: Workload },
     /// Packets at a constant rate, which nothing acknowledges.
     Cbr(Cbr),
     /// Bursts between silences, which nothing acknowledges.
@@ -36,7 +39,8 @@ pub(crate) enum Transport {
 }
 
 /// Names of transports, for messages.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
+    "anabranch",
     "ns2/reno",
     "ns2/newreno",
     "ns2/sack",
@@ -63,6 +67,9 @@ impl Transport {
         }
         if matches!(keys.transport.as_str(), "ns2/sctp" | "ns2/sctp-cmt") {
             return sctp::from_keys(keys, path).map(|transport| (transport, None));
+        }
+        if keys.transport == "anabranch" {
+            return engine(keys, path).map(|(transport, law_name)| (transport, Some(law_name)));
         }
         let mut law = Settings::of_law(keys.cc.as_ref(), path.key("cc"))?;
         let mut options =
@@ -98,6 +105,8 @@ impl Transport {
             ("on", keys.on.is_some()),
             ("off", keys.off.is_some()),
             ("paths", keys.paths.is_some()),
+            ("streams", keys.streams.is_some()),
+            ("rbuf", keys.rbuf.is_some()),
         ];
         refuse_keys(keys, path, &present)?;
         let mut sender = SenderConfig::new(agent);
@@ -116,7 +125,8 @@ impl Transport {
             Some(SinkKeys::Sack1) => SinkConfig { sack: true, delay: None },
             Some(SinkKeys::Sack1Delayed) => SinkConfig { sack: true, delay: Some(SinkConfig::DELAY) },
         };
-        let workload = workload(keys.workload.as_ref(), &path.key("workload"))?;
+        // An agent of ns-2 has one stream.
+        let workload = workload(keys.workload.as_ref(), 1, &path.key("workload"))?;
         Ok((Self::Ns2 { sender: Box::new(sender), sink, streams, workload }, Some(law_name.to_owned())))
     }
 }
@@ -128,6 +138,9 @@ impl Transport {
             Self::Ns2 { sender, streams: None, .. } => sender.payload,
             Self::Ns2 { sender, streams: Some(_), .. } => sender.payload - STREAM_HEADER,
             Self::Sctp { config, .. } => config.chunk - Data::HEADER,
+            Self::Engine { config, .. } => {
+                u32::from(config.mss) - if config.streams > 0 { StreamHeader::LEN } else { 0 }
+            }
             Self::Cbr(_) | Self::OnOff(_) => 0,
         }
     }
@@ -144,7 +157,7 @@ impl Transport {
     /// Whether it sends by chance.
     pub(crate) fn is_random(&self) -> bool {
         match self {
-            Self::Ns2 { workload, .. } => {
+            Self::Ns2 { workload, .. } | Self::Engine { workload, .. } => {
                 matches!(workload, Workload::Messages(Messages { spacing: Spacing::Exponential(_), .. }))
             }
             Self::Sctp { .. } | Self::Cbr(_) => false,
@@ -153,7 +166,68 @@ impl Transport {
     }
 }
 
-fn workload(keys: Option<&WorkloadKeys>, path: &Path) -> Checked<Workload> {
+/// Our own transport.
+fn engine(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
+    refuse_keys(
+        keys,
+        path,
+        &[
+            ("rate", keys.rate.is_some()),
+            ("on", keys.on.is_some()),
+            ("off", keys.off.is_some()),
+            ("window", keys.window.is_some()),
+            ("initial_window", keys.initial_window.is_some()),
+            ("min_rto", keys.min_rto.is_some()),
+            ("sink", keys.sink.is_some()),
+            ("options", keys.options.is_some()),
+        ],
+    )?;
+    let mut given = Settings::of_law(keys.cc.as_ref(), path.key("cc"))?;
+    let name = given.rest.remove("name").map_or_else(|| "anabranch".to_owned(), |name| name.0);
+    let row = registry::find(&name).map_err(|error| (given.path.key("name"), Fault::new(error.to_string())))?;
+    let mut law = registry::Settings::default_for(row);
+    for (key, value) in &given.rest {
+        law.set(key, &value.0).map_err(|error| (given.path.key(key), Fault::new(error.to_string())))?;
+    }
+    let streams = keys.streams.unwrap_or(1);
+    let size = keys.packet.0;
+    let mss = size.count().checked_sub(HEADERS.into()).and_then(|mss| u16::try_from(mss).ok());
+    let Some(mss) = mss.filter(|&mss| mss >= Config::MSS_MIN) else {
+        let least = HEADERS + u32::from(Config::MSS_MIN);
+        let fault = Fault::new(format!("a packet of {size} is impossible"));
+        return Err((
+            path.key("packet"),
+            fault.remedy(format!("use {least}B to {PACKET_MAX}B; headers take {HEADERS}")),
+        ));
+    };
+    let receive_buffer = keys.rbuf.map_or(RBUF, |rbuf| rbuf.0.count());
+    if !(u64::from(mss)..=RBUF_MAX).contains(&receive_buffer) {
+        let fault = Fault::new(format!("a receive buffer of {} is impossible", Bytes::new(receive_buffer)));
+        let remedy = format!("use {} to {}", Bytes::new(mss.into()), Bytes::new(RBUF_MAX));
+        return Err((path.key("rbuf"), fault.remedy(remedy)));
+    }
+    let config = Config {
+        streams,
+        mss,
+        receive_buffer,
+        // So little that a flow that is told to stop does stop.
+        send_buffer: SEND_BUFFER_SEGMENTS * u64::from(mss),
+        ..Config::new(law)
+    };
+    let workload = workload(keys.workload.as_ref(), u32::from(streams.max(1)), &path.key("workload"))?;
+    Ok((Transport::Engine { config: Box::new(config), workload }, name))
+}
+
+/// The receive buffer of our own transport, if nobody says: 1.3 Gbit/s at 100 ms.
+const RBUF: u64 = 16 << 20;
+
+/// The largest window that TCP can announce ([rfc-7323] sec. 2.3).
+const RBUF_MAX: u64 = 1 << 30;
+
+/// Segments that wait on each stream.
+const SEND_BUFFER_SEGMENTS: u64 = 4;
+
+fn workload(keys: Option<&WorkloadKeys>, streams: u32, path: &Path) -> Checked<Workload> {
     let amount = |bytes: Bytes| match bytes.count() {
         0 => Err((path.key("bytes"), Fault::new("there is nothing to send in 0B").remedy("use 1B or more"))),
         bytes => Ok(bytes),
@@ -181,8 +255,7 @@ fn workload(keys: Option<&WorkloadKeys>, path: &Path) -> Checked<Workload> {
         return Err((path.clone(), fault.remedy("add count = 100, or every = \"20ms\"")));
     }
     let count = count.map(|count| u64::from(count.0));
-    // An agent of ns-2 has one stream.
-    Ok(Workload::Messages(Messages { bytes: amount(bytes.0)?, count, streams: 1, spacing }))
+    Ok(Workload::Messages(Messages { bytes: amount(bytes.0)?, count, streams, spacing }))
 }
 
 /// `cbr` and `on_off`: packets that only fill links.
@@ -200,6 +273,8 @@ fn traffic(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
             ("workload", keys.workload.is_some()),
             ("options", keys.options.is_some()),
             ("paths", keys.paths.is_some()),
+            ("streams", keys.streams.is_some()),
+            ("rbuf", keys.rbuf.is_some()),
         ],
     )?;
     let size = u32::try_from(keys.packet.0.count()).ok().filter(|size| (1..=PACKET_MAX).contains(size));

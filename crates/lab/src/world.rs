@@ -9,8 +9,8 @@ use anabranch_ns2::sctp::{DestinationConfig, Endpoint};
 use anabranch_ns2::{Sender, SenderConfig, Sink, Streams, TICK};
 use anabranch_sim::traffic::{self, Cbr, OnOff};
 use anabranch_sim::{
-    BuildError, Builder, Capture, Control, DeliveryRow, Direction, FlowId, GaugeRow, HostId, LinkId, LinkSpec, NodeId,
-    Ns2Sctp, Ns2Sink, Ns2Source, ObserverId, Port, QueueArea, Workload, World,
+    BuildError, Builder, Capture, Control, DeliveryRow, Direction, EngineSink, EngineSource, FlowId, GaugeRow, HostId,
+    LinkId, LinkSpec, NodeId, Ns2Sctp, Ns2Sink, Ns2Source, ObserverId, Port, QueueArea, Workload, World,
 };
 use anabranch_units::{SimSpan, SimTime};
 
@@ -171,8 +171,18 @@ impl<'a> Simulation<'a> {
                     let [source, sink] = associate(flow, &mut builder, &links)?;
                     let source = if *workload == Workload::Bulk { source } else { source.fed() };
                     let (is_source_wanted, is_sink_wanted) = (wanted.flows[flows.len()], wanted.arrivals[flows.len()]);
-                    let source = if is_source_wanted { source.traced() } else { source };
-                    let sink = if is_sink_wanted { sink.traced() } else { sink };
+                    let source = if is_source_wanted { source.traced_every(scenario.resolution) } else { source };
+                    let sink = if is_sink_wanted { sink.traced_every(scenario.resolution) } else { sink };
+                    (builder.host(from, source)?, builder.host(to, sink)?)
+                }
+                Transport::Engine { config, workload } => {
+                    const CHECKED: &str = "the configuration was checked when the scenario was read";
+                    let source = EngineSource::new((**config).clone()).expect(CHECKED);
+                    let source = if *workload == Workload::Bulk { source } else { source.fed() };
+                    let sink = EngineSink::new((**config).clone()).expect(CHECKED);
+                    let (is_source_wanted, is_sink_wanted) = (wanted.flows[flows.len()], wanted.arrivals[flows.len()]);
+                    let source = if is_source_wanted { source.traced_every(scenario.resolution) } else { source };
+                    let sink = if is_sink_wanted { sink.traced_every(scenario.resolution) } else { sink };
                     (builder.host(from, source)?, builder.host(to, sink)?)
                 }
                 Transport::Cbr(cbr) => (builder.host(from, cbr.clone())?, builder.host(to, traffic::Sink::default())?),
@@ -189,11 +199,14 @@ impl<'a> Simulation<'a> {
             match flow.transport {
                 Transport::Ns2 { workload: Workload::Bulk, .. }
                 | Transport::Sctp { workload: Workload::Bulk, .. }
+                | Transport::Engine { workload: Workload::Bulk, .. }
                 | Transport::Cbr(_)
                 | Transport::OnOff(_) => {
                     builder.start(ends.start, ends.source)?;
                 }
-                Transport::Ns2 { workload, .. } | Transport::Sctp { workload, .. } => {
+                Transport::Ns2 { workload, .. }
+                | Transport::Sctp { workload, .. }
+                | Transport::Engine { workload, .. } => {
                     builder.workload(&flow.id, ends.start, (ends.source, Port::FIRST), workload)?;
                 }
             }
@@ -261,10 +274,13 @@ impl<'a> Simulation<'a> {
 
     /// The rows of a flow's source, if it has any.
     fn rows(&self, ends: &Ends) -> Option<Cow<'_, [GaugeRow]>> {
-        match self.world.host::<Ns2Source>(ends.source) {
-            Some(source) => source.rows().map(Cow::Borrowed),
-            None => self.world.host::<Ns2Sctp>(ends.source).and_then(trace::sctp_rows).map(Cow::Owned),
+        if let Some(source) = self.world.host::<Ns2Source>(ends.source) {
+            return source.rows().map(Cow::Borrowed);
         }
+        if let Some(source) = self.world.host::<EngineSource>(ends.source) {
+            return source.rows().map(Cow::Borrowed);
+        }
+        self.world.host::<Ns2Sctp>(ends.source).and_then(trace::sctp_rows).map(Cow::Owned)
     }
 
     /// The trace of each link.
@@ -319,6 +335,10 @@ impl<'a> Simulation<'a> {
 
     /// A series of a flow; nothing if its transport does not know it.
     fn flow_series(&self, index: usize, variable: &str) -> Option<Series> {
+        if let ("goodput", Some(sink)) = (variable, self.world.host::<EngineSink>(self.flows[index].sink)) {
+            let bits = sink.deliveries().unwrap_or_default().iter();
+            return Some(Series::events(bits.map(|&(at, bits)| (at.as_secs_f64(), bits as f64))));
+        }
         if let Some(sink) = self.world.host::<Ns2Sctp>(self.flows[index].sink) {
             match variable {
                 "goodput" => return Some(Series::events(trace::sctp_released(sink, None))),
@@ -435,6 +455,19 @@ impl<'a> Simulation<'a> {
             report.one_way_delay_mean_s = mean(received.delay_sum, received.unique_chunks);
             report.window_final = Some(trace::sctp_gauges(sender).window);
         }
+        if let (Some(source), Some(sink)) =
+            (self.world.host::<EngineSource>(ends.source), self.world.host::<EngineSink>(ends.sink))
+        {
+            report.goodput_bps = bits_per_second(sink.read(), active);
+            report.throughput_bps = bits_per_second(sink.wire(), active);
+            report.delivered_packets = sink.connection().arrived();
+            if let Some(path) = source.path() {
+                report.sent_packets = path.tally.sent;
+                report.retransmitted_packets = path.tally.sent_again;
+                report.rtt_mean_s = mean(path.tally.rtt_sum.rescale(), path.tally.rtt_samples);
+                report.window_final = Some(path.window);
+            }
+        }
         if let Some(sink) = self.world.host::<traffic::Sink>(ends.sink) {
             let cbr = self.world.host::<Cbr>(ends.source).map(Cbr::sent);
             let on_off = self.world.host::<OnOff>(ends.source).map(OnOff::sent);
@@ -518,7 +551,7 @@ fn clock_phases(scenario: &Scenario, builder: &Builder) -> (Vec<SimSpan>, Option
         .iter()
         .filter_map(|flow| match &flow.transport {
             Transport::Ns2 { sender, .. } => Some((flow, sender.agent)),
-            Transport::Sctp { .. } | Transport::Cbr(_) | Transport::OnOff(_) => None,
+            Transport::Sctp { .. } | Transport::Engine { .. } | Transport::Cbr(_) | Transport::OnOff(_) => None,
         })
         .collect();
     let phase = |uniform: f64| SimSpan::from_secs_f64(uniform * TICK.as_secs_f64());
@@ -551,5 +584,7 @@ fn mean(sum: SimSpan, count: u64) -> Option<f64> {
     (count > 0).then(|| sum.as_secs_f64() / count as f64)
 }
 
+#[cfg(test)]
+mod engine_tests;
 #[cfg(test)]
 mod tests;

@@ -124,6 +124,12 @@ impl From<anabranch_ns2::Packet> for Transmit {
     }
 }
 
+impl From<anabranch_proto::Segment<anabranch_proto::Virtual>> for Transmit {
+    fn from(segment: anabranch_proto::Segment<anabranch_proto::Virtual>) -> Self {
+        Self::new(segment.wire_size(), Body::Segment(segment))
+    }
+}
+
 /// A host that was chosen at run time.
 impl<H: Host + ?Sized> Host for Box<H> {
     fn handle_clock(&mut self, seconds: f64) {

@@ -29,7 +29,8 @@
 //!
 //! * `world` joins hosts to the network and runs the loop; `world::builder` checks what it is built from.
 //! * `host` is the seam to everything that sends and receives: the four sans-I/O methods of [`Host`]. `traffic` has hosts that
-//!   only fill links, `ns2_host` and `sctp_host` make hosts of ns-2's agents, `workload` says what applications want to have sent, `agenda` what the scenario does at a time.
+//!   only fill links, `ns2_host` and `sctp_host` make hosts of ns-2's agents and `engine_host` of the transport, `workload` says
+//!   what applications want to have sent, `agenda` what the scenario does at a time.
 //! * `network` moves packets between hosts: `route` says where to, `link` how. A link is `error_model`s in front of a `queue`,
 //!   a `link::transmitter`, and a `link::pipe` in which packets fly.
 //! * `probe` looks on: it counts; `trace` and `pcap` write down.
@@ -55,6 +56,7 @@
 #![forbid(unsafe_code)]
 
 mod agenda;
+mod engine_host;
 mod error_model;
 mod event_queue;
 mod float_clock;
@@ -77,6 +79,7 @@ mod workload;
 mod world;
 
 pub use agenda::Control;
+pub use engine_host::{EngineSink, EngineSource};
 pub use error_model::{ErrorSpec, GilbertElliott};
 pub use event_queue::{EventQueue, Key, Next, Order};
 pub use host::{Arrival, Due, Host, Input, Offer, Transmit};

@@ -13,7 +13,12 @@ pub enum Body {
     Ns2(anabranch_ns2::Packet),
     /// A packet of ns-2's SCTP. Its chunks are elsewhere, so that the others stay small.
     Sctp(Box<anabranch_ns2::sctp::Packet>),
+    /// A segment of the transport, whose payload is a length.
+    Segment(anabranch_proto::Segment<anabranch_proto::Virtual>),
 }
+
+/// A body is copied twice on its way. What one kind of packet needs, all of them carry: the largest is ns-2's.
+const _: () = assert!(size_of::<Body>() == size_of::<anabranch_ns2::Packet>());
 
 /// The body of a packet that only fills links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +36,7 @@ impl Body {
             Self::Raw(raw) => raw.seq as i64,
             Self::Ns2(packet) => i64::from(packet.seq),
             Self::Sctp(packet) => packet.seq(),
+            Self::Segment(segment) => i64::from(segment.header.seq.0),
         }
     }
 }

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anabranch_ns2::{Kind, Packet};
+use anabranch_proto::{Multistream, Options, Segment, StreamHeader, Virtual};
 use anabranch_units::Time;
 
 use crate::id::{FlowId, LinkId};
@@ -109,6 +110,10 @@ impl<W: Write + Send + 'static> Capture<W> {
                 sctp::write(packet, HEADERS_MAX - 20 - transport.len(), &mut transport);
                 SCTP
             }
+            Body::Segment(segment) => {
+                write_segment(segment, &mut transport);
+                TCP
+            }
             Body::Raw(Raw { seq, .. }) => {
                 transport.extend((event.size.saturating_sub(20).max(16) as u16).to_be_bytes());
                 transport.extend([0, 0]);
@@ -154,6 +159,59 @@ impl<W: Write + Send + 'static> Capture<W> {
         out.extend([((20 + options.len()) as u8 / 4) << 4, ACK_FLAG, 0xff, 0xff, 0, 0, 0, 0]);
         out.extend(options);
     }
+}
+
+/// The TCP header of the transport's segment after the ports, and the stream header.
+fn write_segment(segment: &Segment<Virtual>, out: &mut Vec<u8>) {
+    let mut options = Vec::new();
+    match &segment.options {
+        Options::Handshake(handshake) => {
+            if let Some(mss) = handshake.mss {
+                options.extend([MSS, 4]);
+                options.extend(mss.to_be_bytes());
+            }
+            if let Some(shift) = handshake.window_scale {
+                options.extend([WINDOW_SCALE, 3, shift]);
+            }
+            if handshake.sack_permitted {
+                options.extend([SACK_PERMITTED, 2]);
+            }
+            if let Some(Multistream { version, streams, features }) = handshake.multistream {
+                options.extend([EXPERIMENT, 7, EXPERIMENT_ID[0], EXPERIMENT_ID[1], version, streams, features]);
+            }
+        }
+        Options::Acknowledgement(acknowledgement) => {
+            let blocks = acknowledgement.sack.as_slice();
+            if !blocks.is_empty() {
+                options.extend([SACK, 2 + 8 * blocks.len() as u8]);
+                for (left, right) in blocks {
+                    options.extend(left.0.to_be_bytes());
+                    options.extend(right.0.to_be_bytes());
+                }
+            }
+            if let Some(header) = acknowledgement.expected {
+                options.extend([EXPERIMENT, 8, EXPERIMENT_ID[0], EXPERIMENT_ID[1]]);
+                options.extend(stream_header(header));
+            }
+        }
+    }
+    options.resize(options.len().next_multiple_of(4), NO_OPERATION);
+    debug_assert_eq!(options.len() as u32, segment.options.len(), "the engine counts what the wire carries");
+    let offset_and_flags = ((20 + options.len()) as u16 / 4) << 12 | segment.header.flags.bits();
+    out.extend(segment.header.seq.0.to_be_bytes());
+    out.extend(segment.header.ack.0.to_be_bytes());
+    out.extend(offset_and_flags.to_be_bytes());
+    out.extend(segment.header.window.to_be_bytes());
+    out.extend([0; 4]);
+    out.extend(options);
+    if let Some(header) = segment.stream_header {
+        out.extend(stream_header(header));
+    }
+}
+
+/// SID, then SSN.
+fn stream_header(header: StreamHeader) -> [u8; 4] {
+    (u32::from(header.sid.number()) << 24 | header.ssn.bits()).to_be_bytes()
 }
 
 impl<W: Write + Send + 'static> Observer for Capture<W> {
@@ -209,8 +267,8 @@ const END_OF_OPTIONS: u16 = 0;
 const NANOSECONDS: u8 = 9;
 /// Packets begin with an IP header.
 const LINKTYPE_RAW: u16 = 101;
-/// IP without options, TCP with all that fit.
-const HEADERS_MAX: usize = 20 + 60;
+/// IP without options, TCP with all that fit, a stream header.
+const HEADERS_MAX: usize = 20 + 60 + 4;
 const TCP: u8 = 6;
 const SCTP: u8 = 132;
 const UDP: u8 = 17;
@@ -219,3 +277,10 @@ const SINK_PORT: u16 = 5001;
 const ACK_FLAG: u8 = 0x10;
 const NO_OPERATION: u8 = 1;
 const SACK: u8 = 5;
+const MSS: u8 = 2;
+const WINDOW_SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+/// RFC 6994: an experiment says which it is by two bytes of its own.
+const EXPERIMENT: u8 = 253;
+/// The letters MS, for multistream.
+const EXPERIMENT_ID: [u8; 2] = *b"MS";

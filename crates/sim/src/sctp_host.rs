@@ -5,11 +5,12 @@
 
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_ns2::sctp::{Delivery, Endpoint, Gauges};
-use anabranch_units::SimTime;
+use anabranch_units::{SimSpan, SimTime};
 
 use crate::host::{Arrival, Due, Host, Input, Transmit};
 use crate::id::{Address, LinkId, Port};
 use crate::packet::Body;
+use crate::probe::is_same_bin;
 
 /// An endpoint of ns-2's SCTP. Told to start it has data for ever, unless it is fed by offers.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ struct Record {
     rows: Vec<Vec<SctpRow>>,
     deliveries: Vec<SctpDelivery>,
     held: Vec<(SimTime, u32)>,
+    /// Of several changes of a variable within one of these only the last is kept; zero keeps all.
+    resolution: SimSpan,
 }
 
 /// A destination's variables from some time on.
@@ -73,8 +76,14 @@ impl Ns2Sctp {
     /// The same, remembering its variables at each change and what reaches the application.
     #[must_use]
     pub fn traced(self) -> Self {
+        self.traced_every(SimSpan::ZERO)
+    }
+
+    /// The same, remembering of the changes of a variable within one `resolution`, counted from the start of time, the last.
+    #[must_use]
+    pub fn traced_every(self, resolution: SimSpan) -> Self {
         let rows = vec![Vec::new(); self.endpoint.destinations()];
-        Self { record: Some(Record { rows, deliveries: Vec::new(), held: Vec::new() }), ..self }
+        Self { record: Some(Record { rows, deliveries: Vec::new(), held: Vec::new(), resolution }), ..self }
     }
 
     /// The agent.
@@ -107,13 +116,18 @@ impl Ns2Sctp {
         }
         let Some(record) = record else { return };
         let held = endpoint.held_chunks();
-        if record.held.last().map_or(0, |&(_, last)| last) != held {
-            record.held.push((now, held));
+        match record.held.last_mut() {
+            Some((_, last)) if *last == held => {}
+            Some(last) if is_same_bin(last.0, now, record.resolution) => *last = (now, held),
+            None if held == 0 => {}
+            _ => record.held.push((now, held)),
         }
         for (destination, rows) in record.rows.iter_mut().enumerate() {
             let gauges = endpoint.gauges(destination);
-            if rows.last().is_none_or(|last| last.gauges != gauges) {
-                rows.push(SctpRow { time: now, gauges });
+            match rows.last_mut() {
+                Some(last) if last.gauges == gauges => {}
+                Some(last) if is_same_bin(last.time, now, record.resolution) => *last = SctpRow { time: now, gauges },
+                _ => rows.push(SctpRow { time: now, gauges }),
             }
         }
     }

@@ -215,9 +215,11 @@ pub(crate) struct FlowKeys {
     /// `ns2/<agent>`: a one-way TCP of ns-2.35 that always has data; agents are reno, newreno, sack, fack, vegas, fs, linux,
     /// composite, fast (the CUBIN module for ns-2), and mfast (fast with MFast's receiver: streams that are sent in turn, and 4
     /// bytes of stream header in each packet). `ns2/sctp` and `ns2/sctp-cmt`: its SCTP, and concurrent multipath transfer.
-    /// `cbr`: packets at a constant rate. `on_off`: exponential bursts between exponential silences.
+    /// `anabranch`: our own transport, with streams. `cbr`: packets at a constant rate. `on_off`: exponential bursts between
+    /// exponential silences.
     pub(crate) transport: String,
-    /// The congestion law of a transport that lets one choose, with its parameters: `anabranch cc list`.
+    /// The congestion law of a transport that lets one choose, with its parameters: `anabranch cc list`. Of `anabranch` any
+    /// law; `anabranch` if absent.
     #[serde(default)]
     pub(crate) cc: Option<LawKeys>,
     /// Size of a data packet on the wire, headers included; `1040B` if absent. Of SCTP, of the largest one.
@@ -235,7 +237,7 @@ pub(crate) struct FlowKeys {
     /// The receiver. Only `ns2/*`; `sack1` if absent and the agent reads selective acknowledgements, else `plain`.
     #[serde(default)]
     pub(crate) sink: Option<SinkKeys>,
-    /// What the application wants to have sent. Only `ns2/*`; `bulk` if absent.
+    /// What the application wants to have sent. Only `ns2/*` and `anabranch`; `bulk` if absent.
     #[serde(default)]
     pub(crate) workload: Option<WorkloadKeys>,
     /// Quirks of an agent of ns-2: `burst_max` (`maxburst_`, 0 is no limit), `precise_halving` (`precisionReduce_`), of
@@ -249,6 +251,12 @@ pub(crate) struct FlowKeys {
     /// The interfaces by which both ends of an SCTP association can be reached; one, by the shortest way, if absent.
     #[serde(default)]
     pub(crate) paths: Option<Vec<PathKeys>>,
+    /// Streams from the source to its destination, 0 to 255; 0 is plain TCP. Only `anabranch`; 1 if absent.
+    #[serde(default)]
+    pub(crate) streams: Option<u8>,
+    /// The receive buffer. Only `anabranch`; `16MiB` if absent.
+    #[serde(default)]
+    pub(crate) rbuf: Option<Text<Bytes>>,
     /// Bits per second of a `cbr`, or of the bursts of an `on_off`.
     #[serde(default)]
     pub(crate) rate: Option<Text<Rate>>,
@@ -290,7 +298,7 @@ pub(crate) enum SinkKeys {
 }
 
 /// What an application wants to have sent, from the start of its flow on. Agents of ns-2 send whole packets: the last one of a
-/// message is padded.
+/// message is padded. With streams, message m goes on stream m modulo their number.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(rename = "workload", tag = "kind")]

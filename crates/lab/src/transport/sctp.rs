@@ -71,7 +71,7 @@ pub(super) fn from_keys(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
         let most = config.room() / 4 * 4;
         return Err((options_path.key("chunk"), fault.remedy(format!("use {} to {most}", Data::HEADER + 1))));
     }
-    let workload = in_time(workload(keys.workload.as_ref(), &path.key("workload"))?, config.streams, path)?;
+    let workload = in_time(workload(keys.workload.as_ref(), 1, &path.key("workload"))?, config.streams, path)?;
     Ok(Transport::Sctp { config: Box::new(config), primary, workload })
 }
 

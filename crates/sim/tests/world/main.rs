@@ -4,6 +4,7 @@
 
 mod capture;
 mod determinism;
+mod engine;
 mod hosts;
 mod links;
 mod ns2;

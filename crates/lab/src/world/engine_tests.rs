@@ -1,0 +1,127 @@
+//! The transport on simple networks, against closed forms.
+
+use super::*;
+use crate::document::Document;
+use crate::run;
+
+/// 10 Mbit/s and 60 ms of round trip: with packets of 1040 B, 72 of them.
+const CHAIN: &str = r#"
+duration = "100s"
+
+[[link]]
+id = "a"
+from = "n0"
+to = "n1"
+rate = "10Mbit/s"
+delay = "30ms"
+queue = { kind = "drop_tail", packets = 100 }
+
+[[flow]]
+id = "f"
+from = "n0"
+to = "n1"
+transport = "anabranch"
+packet = "1040B"
+"#;
+
+/// What a full link carries: 996 of 1040 bytes are payload.
+const FULL: f64 = 10e6 * 996.0 / 1040.0;
+
+#[track_caller]
+fn report(overrides: &[&str]) -> Report {
+    let mut document = Document::parse("chain.toml", CHAIN).unwrap();
+    overrides.iter().for_each(|argument| document.set(argument).unwrap());
+    run::run(&Scenario::parse(&document).unwrap())
+}
+
+#[track_caller]
+fn assert_within(value: f64, band: std::ops::RangeInclusive<f64>) {
+    assert!(band.contains(&value), "{value} is not within {band:?}");
+}
+
+/// fast-2006: the sender keeps alpha packets in the queue. One of them is in service, which the mean leaves out.
+#[test]
+fn fast_keeps_alpha_packets_queued_and_the_link_full() {
+    for alpha in [10.0, 30.0] {
+        let report = report(&[&format!("flow.f.cc={{ name = \"fast\", alpha = {alpha} }}")]);
+        assert_within(report.flows[0].goodput_bps / FULL, 0.98..=1.0);
+        assert_within(report.links[0].queue_packets_mean - alpha, -2.0..=0.5);
+        assert_eq!((report.flows[0].retransmitted_packets, report.links[0].dropped_packets), (0, 0));
+    }
+}
+
+/// A sawtooth between half of the pipe and all of it carries three quarters; a buffer of one pipe fills the gap.
+#[test]
+fn reno_fills_three_quarters_of_a_link_without_a_buffer() {
+    let goodput = |packets: u32| {
+        let queue = format!("link.a.queue={{ kind = \"drop_tail\", packets = {packets} }}");
+        report(&["flow.f.cc={ name = \"reno\" }", "duration=300s", &queue]).flows[0].goodput_bps / FULL
+    };
+    assert_within(goodput(4), 0.73..=0.85);
+    assert_within(goodput(72), 0.97..=1.0);
+}
+
+/// rfc-9438 sec. 4.6: CUBIC keeps 0.7 of the window, so it needs less of a buffer than Reno.
+#[test]
+fn cubic_needs_less_of_a_buffer() {
+    let goodput = |law: &str| {
+        let queue = "link.a.queue={ kind = \"drop_tail\", packets = 24 }";
+        report(&[&format!("flow.f.cc={{ name = \"{law}\" }}"), "duration=300s", queue]).flows[0].goodput_bps / FULL
+    };
+    let (cubic, reno) = (goodput("cubic"), goodput("reno"));
+    assert!(cubic > reno && cubic > 0.94, "{cubic} against {reno}");
+}
+
+/// mathis-1997: sqrt(3/2p) segments a round trip, on a link that is never full.
+#[test]
+fn reno_with_random_loss_is_as_fast_as_the_square_root_says() {
+    let loss: f64 = 0.002;
+    let error = format!("link.a.error={{ kind = \"uniform\", rate = {loss} }}");
+    let report = report(&["flow.f.cc={ name = \"reno\" }", "duration=1000s", "link.a.rate=1Gbit/s", &error]);
+    let segments = report.flows[0].goodput_bps / (8.0 * 996.0) * 0.060;
+    assert_within(segments / (1.5 / loss).sqrt(), 0.85..=1.15);
+}
+
+/// Every packet that arrived for the first time carried payload that was read; the rest is headers.
+#[test]
+fn streams_share_a_connection_and_cost_four_bytes_each_segment() {
+    for streams in [0, 1, 5, 200] {
+        let report = report(&["flow.f.cc={ name = \"fast\", alpha = 20 }", &format!("flow.f.streams={streams}")]);
+        let flow = &report.flows[0];
+        let payload = if streams == 0 { 1000.0 } else { 996.0 };
+        assert_within(flow.goodput_bps * 100.0 / 8.0 / payload / flow.delivered_packets as f64, 0.99..=1.0);
+        assert_within(flow.goodput_bps / 10e6 * 1040.0 / payload, 0.98..=1.0);
+    }
+}
+
+/// A window of 36 packets, half of the pipe.
+#[test]
+fn a_receive_buffer_limits_the_rate() {
+    let report = report(&["flow.f.rbuf=36kB"]);
+    let bound = 36_000.0 * 8.0 / 0.0608 * 0.996;
+    assert_within(report.flows[0].goodput_bps / bound, 0.93..=1.01);
+}
+
+/// 40 messages of 20 kB over 4 streams: all bytes arrive, and no more.
+#[test]
+fn messages_arrive_whole() {
+    let workload = "flow.f.workload={ kind = \"messages\", bytes = \"20kB\", count = 40, every = \"100ms\" }";
+    let error = "link.a.error={ kind = \"uniform\", rate = 0.02 }";
+    let report = report(&[workload, error, "flow.f.streams=4", "duration=20s"]);
+    assert_within(report.flows[0].goodput_bps * 20.0 / 8.0, 800_000.0..=800_000.0);
+}
+
+/// A setting that means nothing is refused.
+#[test]
+fn what_the_transport_does_not_have_is_refused() {
+    let refused = |argument: &str| {
+        let mut document = Document::parse("chain.toml", CHAIN).unwrap();
+        document.set(argument).unwrap();
+        Scenario::parse(&document).unwrap_err().to_string()
+    };
+    assert!(refused("flow.f.window=20").contains("a anabranch has no `window`"), "{}", refused("flow.f.window=20"));
+    assert!(refused("flow.f.packet=90B").contains("a packet of 90B is impossible"));
+    assert!(refused("flow.f.rbuf=900B").contains("a receive buffer of 900B is impossible"));
+    assert!(refused("flow.f.cc={ name = \"fsat\" }").contains("fast"));
+    assert!(refused("flow.f.cc={ name = \"fast\", alpa = 3 }").contains("alpha"));
+}

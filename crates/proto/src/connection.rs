@@ -1,0 +1,411 @@
+//! A connection: the façade over its parts.
+//!
+//! ```text
+//!             Listen ──SYN──┐                                       ┌──> CloseWait ──close──> LastAck ──────┐
+//! SynSent ──SYN──> SynReceived ──ACK──> Established ──FIN───────────┘                                       v
+//!    └──SYN|ACK──────────────────────────────^  └──close──> FinWait1 ──ACK──> FinWait2 ──FIN──> TimeWait > Closed
+//!                                                               └──FIN──> Closing ──ACK──────────^
+//! ```
+//!
+//! `handshake` settles what both ends can do, `input` is [rfc-9293] sec. 3.10.7, `output` decides what leaves next, `streams` is
+//! what the application may do.
+
+mod handshake;
+mod input;
+mod output;
+mod streams;
+
+use std::collections::VecDeque;
+
+use anabranch_cc::Gauges;
+use anabranch_units::{Span, Time};
+
+use self::handshake::Handshake;
+pub use self::streams::Streams;
+use crate::config::Config;
+use crate::event::{CloseReason, Event};
+use crate::path::{FourTuple, PathId};
+use crate::payload::Payload;
+use crate::receive::acks::Acks;
+use crate::receive::arrivals::Arrivals;
+use crate::receive::window::Window;
+use crate::recovery::control::{PathControl, Tally};
+use crate::recovery::scoreboard::Scoreboard;
+use crate::segment::{Content, Segment, StreamHeader};
+use crate::seq::{Offset, SeqNumber};
+use crate::stream::inbound::Inbound;
+use crate::stream::outbound::{Framing, Outbound};
+
+/// One end of a connection, without clock, socket or thread.
+///
+/// The driver tells it what happens ([`Connection::handle_segment`], [`Connection::handle_timeout`], commands through
+/// [`Connection::streams`]). After each of these it sends what [`Connection::poll_transmit`] has until there is nothing more, then
+/// takes all of [`Connection::poll_event`], then reads [`Connection::poll_timeout`].
+#[derive(Debug)]
+pub struct Connection<P> {
+    config: Config,
+    state: State,
+    handshake: Handshake,
+    /// Our first sequence number, and the peer's once it is known.
+    initial: SeqNumber,
+    initial_peer: SeqNumber,
+    peer: Peer,
+    paths: Vec<Path>,
+    board: Scoreboard<Sent<P>>,
+    outbound: Outbound<P>,
+    /// Whether the application has closed its side.
+    is_closing: bool,
+    arrivals: Arrivals,
+    inbound: Inbound<P>,
+    window: Window,
+    acks: Acks,
+    /// Where the peer's FIN stands, once it is known.
+    fin: Option<Offset>,
+    /// Segments with content that arrived for the first time.
+    arrived: u64,
+    reply: Option<Reply>,
+    persist: Persist,
+    /// When the peer last answered, or something was sent into silence.
+    heard: Time,
+    /// When everything is forgotten.
+    forget_at: Time,
+    events: VecDeque<Event>,
+}
+
+/// A segment that is to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit<P> {
+    /// On which path.
+    pub path: PathId,
+    /// From where and to where.
+    pub tuple: FourTuple,
+    /// The segment.
+    pub segment: Segment<P>,
+}
+
+/// Where a connection is in its life ([rfc-9293] sec. 3.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// There is none, or none any more.
+    Closed,
+    /// Expects a SYN.
+    Listen,
+    /// Expects a SYN in answer to its own.
+    SynSent,
+    /// Expects the acknowledgement of its SYN.
+    SynReceived,
+    /// Open on both sides.
+    Established,
+    /// Has sent a FIN and expects its acknowledgement, and the peer's.
+    FinWait1,
+    /// Expects the peer's FIN.
+    FinWait2,
+    /// The peer has closed; expects the application to.
+    CloseWait,
+    /// Both have sent a FIN; expects the acknowledgement of its own.
+    Closing,
+    /// Closed second; expects the acknowledgement of its FIN.
+    LastAck,
+    /// Closed first; expects old segments to die out.
+    TimeWait,
+}
+
+/// What can be wrong with a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    /// The segment size is below [`Config::MSS_MIN`].
+    SegmentTooSmall,
+    /// A buffer does not hold a segment.
+    BufferTooSmall,
+    /// The policy acknowledges nothing.
+    NoAcks,
+}
+
+/// A path of this connection.
+#[derive(Debug)]
+struct Path {
+    tuple: FourTuple,
+    control: PathControl,
+    /// When the pacer lets go of what waits.
+    paced_until: Time,
+}
+
+/// What a path looks like from outside.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PathReport {
+    /// The congestion window in segments.
+    pub window: f64,
+    /// Segments in flight.
+    pub flight: f64,
+    /// SRTT.
+    pub rtt_smoothed: Option<Span>,
+    /// The least RTT sample of a data segment.
+    pub rtt_min: Option<Span>,
+    /// What happened so far.
+    pub tally: Tally,
+    /// What the law shows.
+    pub gauges: Gauges,
+}
+
+/// What the peer can do and has told.
+#[derive(Clone, Copy, Debug)]
+struct Peer {
+    /// A full segment, agreed on: sequence space.
+    mss: u32,
+    /// How far its window field is shifted.
+    shift: u8,
+    has_sack: bool,
+    framing: Framing,
+    /// The right edge: it takes nothing at or above.
+    edge: Offset,
+    /// The largest window so far, for the silly window rule.
+    window_max: u64,
+    /// Sequence and acknowledgement numbers of the segment that gave the edge ([rfc-9293] SND.WL1, SND.WL2).
+    edge_from: (Offset, Offset),
+}
+
+/// What it takes to send a segment again.
+#[derive(Clone, Debug)]
+struct Sent<P> {
+    stream_header: Option<StreamHeader>,
+    content: Content<P>,
+    is_fin: bool,
+}
+
+/// An answer that is not an acknowledgement of the ordinary kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reply {
+    /// A reset, with this sequence number and acknowledgement.
+    Reset { seq: SeqNumber, ack: Option<SeqNumber> },
+}
+
+/// How the sender waits for a window that is shut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Persist {
+    /// It is not.
+    Open,
+    /// A probe is sent at this time; so many have been.
+    Waiting { at: Time, probes: u32 },
+    /// One is to be sent now.
+    Due { probes: u32 },
+}
+
+impl<P: Payload> Connection<P> {
+    /// Opens a connection actively. `initial` is its first sequence number, which nobody else should be able to guess.
+    ///
+    /// # Errors
+    /// If the configuration cannot work.
+    pub fn connect(now: Time, config: Config, tuple: FourTuple, initial: SeqNumber) -> Result<Self, ConfigError> {
+        let mut connection = Self::new(now, config, tuple, initial, State::SynSent)?;
+        connection.handshake.send();
+        Ok(connection)
+    }
+
+    /// Waits for a connection on this path.
+    ///
+    /// # Errors
+    /// If the configuration cannot work.
+    pub fn listen(now: Time, config: Config, tuple: FourTuple, initial: SeqNumber) -> Result<Self, ConfigError> {
+        Self::new(now, config, tuple, initial, State::Listen)
+    }
+
+    fn new(now: Time, config: Config, tuple: FourTuple, initial: SeqNumber, state: State) -> Result<Self, ConfigError> {
+        config.check()?;
+        let mss = u32::from(config.mss);
+        let controller = config.law.row().build(&config.law);
+        let control = PathControl::new(now, PathId::FIRST, controller, mss.into(), config.rto_margin);
+        Ok(Self {
+            state,
+            handshake: Handshake::new(),
+            initial,
+            initial_peer: SeqNumber(0),
+            peer: Peer {
+                mss,
+                shift: 0,
+                has_sack: false,
+                framing: Framing::Plain,
+                edge: 1,
+                window_max: 0,
+                edge_from: (0, 0),
+            },
+            paths: vec![Path { tuple, control, paced_until: Time::NEVER }],
+            board: Scoreboard::new(1, 1),
+            outbound: Outbound::new(Framing::Streams, 0, config.send_buffer),
+            is_closing: false,
+            arrivals: Arrivals::new(1),
+            inbound: Inbound::new(0, 1),
+            window: Window::new(config.receive_buffer, mss.into()),
+            acks: Acks::new(config.acks),
+            fin: None,
+            arrived: 0,
+            reply: None,
+            persist: Persist::Open,
+            heard: now,
+            forget_at: Time::NEVER,
+            events: VecDeque::new(),
+            config,
+        })
+    }
+
+    /// Where the connection is in its life.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// What the application may do with its streams.
+    pub fn streams(&mut self) -> Streams<'_, P> {
+        Streams { connection: self }
+    }
+
+    /// Closes our side: finishes all streams, and sends a FIN after what waits. The peer may still send.
+    pub fn close(&mut self) {
+        match self.state {
+            State::Listen | State::SynSent => self.end(CloseReason::Finished),
+            // [rfc-9293] sec. 3.10.4: in SYN-RECEIVED, too, the close waits for what comes before it.
+            State::SynReceived | State::Established | State::CloseWait => {
+                self.is_closing = true;
+                self.outbound.finish_all();
+            }
+            State::Closed | State::FinWait1 | State::FinWait2 | State::Closing | State::LastAck | State::TimeWait => {}
+        }
+    }
+
+    /// Ends the connection at once and tells the peer so; what waits is lost.
+    pub fn abort(&mut self) {
+        match self.state {
+            State::Closed | State::Listen | State::SynSent | State::TimeWait => {}
+            State::SynReceived
+            | State::Established
+            | State::FinWait1
+            | State::FinWait2
+            | State::CloseWait
+            | State::Closing
+            | State::LastAck => {
+                let ack = Some(self.initial_peer.plus(self.arrivals.expected()));
+                self.reply = Some(Reply::Reset { seq: self.initial.plus(self.board.next()), ack });
+            }
+        }
+        if self.state != State::Closed {
+            self.end(CloseReason::Aborted);
+        }
+    }
+
+    /// A deadline of [`Connection::poll_timeout`] has come.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.state == State::Closed {
+            return;
+        }
+        if self.forget_at <= now {
+            self.end(CloseReason::Finished);
+            return;
+        }
+        if self.give_up_at() <= now {
+            self.abort();
+            // The reset says so to the peer, if it can hear; the application hears why.
+            if let Some(Event::Closed(reason)) = self.events.back_mut() {
+                *reason = CloseReason::TimedOut;
+            }
+            return;
+        }
+        self.handshake.handle_timeout(now);
+        self.acks.handle_timeout(now);
+        if let Persist::Waiting { at, probes } = self.persist
+            && at <= now
+        {
+            self.persist = Persist::Due { probes };
+        }
+        for path in &mut self.paths {
+            if path.paced_until <= now {
+                path.paced_until = Time::NEVER;
+            }
+            path.control.handle_timeout(now, &mut self.board);
+        }
+    }
+
+    /// What the application is to know next.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When to call [`Connection::handle_timeout`]; [`Time::NEVER`] if not at all.
+    pub fn poll_timeout(&self) -> Time {
+        if self.state == State::Closed {
+            return Time::NEVER;
+        }
+        let persist = match self.persist {
+            Persist::Waiting { at, .. } => at,
+            Persist::Open | Persist::Due { .. } => Time::NEVER,
+        };
+        let own = [self.handshake.deadline(), self.acks.deadline(), persist, self.forget_at, self.give_up_at()];
+        let paths = self.paths.iter().map(|path| path.control.deadline().min(path.paced_until));
+        own.into_iter().chain(paths).min().unwrap_or(Time::NEVER)
+    }
+
+    /// What a path looks like; `None` if there is none.
+    pub fn path(&self, id: PathId) -> Option<PathReport> {
+        let Path { control, .. } = self.paths.get(id.index())?;
+        let mut gauges = Gauges::default();
+        control.gauges(&mut gauges);
+        Some(PathReport {
+            window: control.window(),
+            flight: self.board.flight(id) as f64 / f64::from(self.peer.mss),
+            rtt_smoothed: control.rtt_smoothed(),
+            rtt_min: control.rtt_min(),
+            tally: control.tally,
+            gauges,
+        })
+    }
+
+    /// Bytes of sequence space that have been sent, the SYN included.
+    pub fn sent(&self) -> u64 {
+        self.board.next()
+    }
+
+    /// Bytes of sequence space that the peer has acknowledged cumulatively, the SYN included.
+    pub fn acked(&self) -> u64 {
+        self.board.acked()
+    }
+
+    /// Bytes of sequence space that have arrived below any hole, the SYN included.
+    pub fn received(&self) -> u64 {
+        self.arrivals.expected()
+    }
+
+    /// Segments with content that arrived for the first time.
+    pub fn arrived(&self) -> u64 {
+        self.arrived
+    }
+
+    /// The connection is gone.
+    fn end(&mut self, reason: CloseReason) {
+        self.state = State::Closed;
+        self.events.push_back(Event::Closed(reason));
+    }
+
+    /// When the peer has been silent for too long ([rfc-9293] sec. 3.8.3).
+    fn give_up_at(&self) -> Time {
+        let is_waiting = match self.state {
+            State::SynSent | State::SynReceived => true,
+            _ => !self.board.is_empty() || self.persist != Persist::Open,
+        };
+        match self.config.user_timeout {
+            Some(timeout) if is_waiting => self.heard.saturating_add(timeout),
+            Some(_) | None => Time::NEVER,
+        }
+    }
+}
+
+impl Config {
+    fn check(&self) -> Result<(), ConfigError> {
+        if self.mss < Self::MSS_MIN {
+            return Err(ConfigError::SegmentTooSmall);
+        }
+        if self.receive_buffer < u64::from(self.mss) || self.send_buffer == 0 {
+            return Err(ConfigError::BufferTooSmall);
+        }
+        if self.acks.every == 0 { Err(ConfigError::NoAcks) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

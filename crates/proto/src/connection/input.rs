@@ -1,0 +1,372 @@
+//! What comes in: [rfc-9293] sec. 3.10.7, in the order of its steps.
+
+use anabranch_units::Time;
+
+use super::{Connection, Peer, Persist, Reply, Sent, State};
+use crate::event::{CloseReason, Event};
+use crate::options::AcknowledgementOptions;
+use crate::path::FourTuple;
+use crate::payload::Payload;
+use crate::segment::{Content, Flags, Record, Segment, Sid, StreamHeader};
+use crate::seq::Offset;
+use crate::stream::outbound::Framing;
+
+impl<P: Payload> Connection<P> {
+    /// A segment came, on the path with this four-tuple. One from anywhere else is not ours and changes nothing.
+    pub fn handle_segment(&mut self, now: Time, tuple: FourTuple, segment: Segment<P>) {
+        if !self.paths.iter().any(|path| path.tuple == tuple) {
+            return;
+        }
+        match self.state {
+            State::Closed => self.refuse(&segment),
+            State::Listen => self.handle_in_listen(now, &segment),
+            State::SynSent => self.handle_in_syn_sent(now, segment),
+            State::SynReceived
+            | State::Established
+            | State::FinWait1
+            | State::FinWait2
+            | State::CloseWait
+            | State::Closing
+            | State::LastAck
+            | State::TimeWait => self.handle_synchronized(now, segment),
+        }
+    }
+
+    /// [rfc-9293] sec. 3.10.7.1: there is no connection.
+    fn refuse(&mut self, segment: &Segment<P>) {
+        if segment.has(Flags::RST) {
+            return;
+        }
+        self.reply = Some(if segment.has(Flags::ACK) {
+            Reply::Reset { seq: segment.header.ack, ack: None }
+        } else {
+            Reply::Reset { seq: Default::default(), ack: Some(segment.header.seq.plus(segment.space())) }
+        });
+    }
+
+    /// [rfc-9293] sec. 3.10.7.2.
+    fn handle_in_listen(&mut self, now: Time, segment: &Segment<P>) {
+        if segment.has(Flags::RST) {
+            return;
+        }
+        if segment.has(Flags::ACK) {
+            self.refuse(segment);
+        } else if segment.has(Flags::SYN) {
+            self.on_syn(segment);
+            self.state = State::SynReceived;
+            self.heard = now;
+            self.handshake.send();
+        }
+    }
+
+    /// [rfc-9293] sec. 3.10.7.3.
+    fn handle_in_syn_sent(&mut self, now: Time, segment: Segment<P>) {
+        let is_answer = segment.has(Flags::ACK);
+        if is_answer && segment.header.ack != self.initial.plus(1) {
+            if !segment.has(Flags::RST) {
+                self.reply = Some(Reply::Reset { seq: segment.header.ack, ack: None });
+            }
+            return;
+        }
+        if segment.has(Flags::RST) {
+            if is_answer {
+                self.end(CloseReason::Refused);
+            }
+            return;
+        }
+        if !segment.has(Flags::SYN) {
+            return;
+        }
+        self.on_syn(&segment);
+        if is_answer {
+            self.state = State::Established;
+            self.establish(now);
+            self.acks.demand_pure();
+        } else {
+            // Both sides have opened at once: the SYN goes out again, as an answer.
+            self.state = State::SynReceived;
+            self.handshake.send();
+        }
+    }
+
+    /// [rfc-9293] sec. 3.10.7.4.
+    fn handle_synchronized(&mut self, now: Time, segment: Segment<P>) {
+        let near = self.arrivals.expected();
+        let Some(offset) = segment.header.seq.offset_from(self.initial_peer, near) else {
+            // Before the SYN.
+            return self.acks.demand_pure();
+        };
+        // First: the sequence number. A SYN that comes again stands at 0.
+        if !self.is_acceptable(offset, segment.space()) {
+            if segment.has(Flags::RST) {
+                return;
+            }
+            if segment.has(Flags::SYN) && self.state == State::SynReceived {
+                if segment.has(Flags::ACK) && segment.header.ack == self.initial.plus(1) {
+                    // Both sides opened at once, and this is the answer to our SYN ([rfc-9293] sec. 3.5, figure 8).
+                    self.state = State::Established;
+                    self.establish(now);
+                    self.acks.demand_pure();
+                } else {
+                    self.handshake.send();
+                }
+                return;
+            }
+            // What lies beyond the window has not arrived twice: it has not arrived.
+            if segment.space() > 0 && self.arrivals.missing(offset, offset + segment.space()).is_none() {
+                self.arrivals.on_duplicate(offset, offset + segment.space());
+            }
+            self.acks.demand_pure();
+            if self.state == State::TimeWait && segment.has(Flags::FIN) {
+                // The acknowledgement of the FIN was lost: the wait begins again.
+                self.forget_at = now.saturating_add(self.config.time_wait);
+            }
+            // What it acknowledges counts if it is no older than anything else: a window that is shut takes no data, but a
+            // valid acknowledgement. A SYN that comes again is no such thing: its window is not scaled.
+            let is_latest = !segment.has(Flags::SYN) && offset <= near && offset + segment.space() >= near;
+            if is_latest && segment.has(Flags::ACK) {
+                self.on_acknowledgement(now, offset, &segment);
+            }
+            return;
+        }
+        // Second: a reset. [rfc-5961] sec. 3.2: one that does not hit the expected number exactly is challenged.
+        if segment.has(Flags::RST) {
+            if offset != near {
+                return self.acks.demand_pure();
+            }
+            let reason = if self.state == State::SynReceived { CloseReason::Refused } else { CloseReason::Reset };
+            return self.end(reason);
+        }
+        // Fourth: a SYN is challenged ([rfc-5961] sec. 4.2).
+        if segment.has(Flags::SYN) {
+            return self.acks.demand_pure();
+        }
+        // Fifth: the acknowledgement.
+        if !segment.has(Flags::ACK) {
+            return;
+        }
+        if self.state == State::SynReceived {
+            if segment.header.ack != self.initial.plus(1) {
+                self.reply = Some(Reply::Reset { seq: segment.header.ack, ack: None });
+                return;
+            }
+            self.state = State::Established;
+            self.establish(now);
+        }
+        if !self.on_acknowledgement(now, offset, &segment) {
+            return;
+        }
+        // Seventh and eighth: what it carries, and a FIN.
+        if segment.space() > 0 {
+            self.on_content(now, offset, segment);
+        }
+    }
+
+    /// [rfc-9293] sec. 3.10.7.4, table 6; the window is the largest that was ever announced.
+    fn is_acceptable(&self, offset: Offset, space: u64) -> bool {
+        let (expected, edge) = (self.arrivals.expected(), self.window.edge());
+        if space == 0 {
+            return (expected..=edge.max(expected)).contains(&offset);
+        }
+        offset + space > expected && offset + space <= edge
+    }
+
+    /// Enters what is acknowledged, and the window. Whether the segment is good for anything else.
+    fn on_acknowledgement(&mut self, now: Time, offset: Offset, segment: &Segment<P>) -> bool {
+        let acked = self.board.acked();
+        let Some(ack) = segment.header.ack.offset_from(self.initial, acked) else { return false };
+        if ack > self.board.next() {
+            // [rfc-9293]: "If the ACK acks something not yet sent, then send an ACK and drop the segment".
+            self.acks.demand_pure();
+            return false;
+        }
+        self.heard = now;
+        self.on_window(offset, ack, segment.header.window);
+        if ack < acked {
+            return true;
+        }
+        let AcknowledgementOptions { sack, expected } = segment.options.acknowledgement();
+        if let Some(header) = expected {
+            self.outbound.on_expected(header);
+        }
+        let doubt = self.paths[0].control.doubt(now);
+        let Self { board, outbound, events, .. } = self;
+        let mut is_fin_acked = false;
+        board.acknowledge(ack, doubt, |sent: Sent<P>| {
+            is_fin_acked |= sent.is_fin;
+            match sent.content {
+                Content::Control(Record::Finish { sid, .. }) => outbound.on_acked(sid, events),
+                Content::Data(_) => {
+                    outbound.on_acked(sent.stream_header.map_or(Sid::PLAIN, |header| header.sid), events)
+                }
+                Content::Nothing => {}
+            }
+        });
+        for (index, (left, right)) in sack.as_slice().iter().enumerate() {
+            let place = |number: crate::seq::SeqNumber| number.offset_from(self.initial, ack);
+            let (Some(left), Some(right)) = (place(*left), place(*right)) else { continue };
+            if left >= right || right > self.board.next() {
+                continue;
+            }
+            // [rfc-2883] sec. 4: the first block may report what came twice, below the acknowledgement or within the second.
+            let second = sack.as_slice().get(1).and_then(|block| Some((place(block.0)?, place(block.1)?)));
+            let is_duplicate = right <= ack || second.is_some_and(|(start, end)| start <= left && right <= end);
+            if index == 0 && is_duplicate {
+                self.paths[0].control.on_duplicate(&self.board, right);
+            } else if left > ack {
+                self.board.acknowledge_selectively(left, right, doubt);
+            }
+        }
+        for path in &mut self.paths {
+            path.control.on_ack(now, &mut self.board);
+        }
+        if is_fin_acked {
+            self.on_fin_acked(now);
+        }
+        true
+    }
+
+    /// The peer's window. One that speaks streams never takes back an edge, so an old segment cannot either.
+    fn on_window(&mut self, offset: Offset, ack: Offset, field: u16) {
+        let Peer { shift, framing, edge, window_max, edge_from, .. } = &mut self.peer;
+        let window = u64::from(field) << *shift;
+        *window_max = (*window_max).max(window);
+        let before = *edge;
+        match framing {
+            Framing::Streams => *edge = (*edge).max(ack + window),
+            // [rfc-9293] sec. 3.10.7.4: SND.WL1 and SND.WL2.
+            Framing::Plain => {
+                if *edge_from <= (offset, ack) {
+                    (*edge, *edge_from) = (ack + window, (offset, ack));
+                }
+            }
+        }
+        if *edge > before {
+            self.persist = Persist::Open;
+        }
+    }
+
+    fn on_fin_acked(&mut self, now: Time) {
+        match self.state {
+            State::FinWait1 => self.state = State::FinWait2,
+            State::Closing => self.wait_for_old_segments(now),
+            State::LastAck => self.end(CloseReason::Finished),
+            _ => unreachable!("a FIN is out in three states only, not in {:?}", self.state),
+        }
+    }
+
+    /// A segment with data, a record or a FIN, part of which may be new.
+    fn on_content(&mut self, now: Time, offset: Offset, segment: Segment<P>) {
+        let end = offset + segment.space();
+        let had_hole = self.arrivals.has_hole();
+        let Some(missing) = self.arrivals.missing(offset, end) else {
+            self.arrivals.on_duplicate(offset, end);
+            self.acks.demand_pure();
+            return;
+        };
+        // Nothing comes after a FIN.
+        let data_end = end - u64::from(segment.has(Flags::FIN));
+        let is_beyond = self.fin.is_some_and(|fin| end > fin + 1 || (segment.has(Flags::FIN) && data_end != fin));
+        if is_beyond || (segment.has(Flags::FIN) && data_end < self.arrivals.end()) {
+            self.acks.demand_pure();
+            return;
+        }
+        let is_fin = segment.has(Flags::FIN);
+        match self.peer.framing {
+            Framing::Streams => {
+                if !self.accept_streams(offset, data_end, end, missing, segment) {
+                    self.acks.demand_pure();
+                    return;
+                }
+            }
+            Framing::Plain => match (segment.stream_header, segment.content) {
+                (None, Content::Data(payload)) => self.accept_plain(offset, data_end, payload),
+                (None, Content::Nothing) => {}
+                // Nobody agreed on streams.
+                (Some(_), _) | (None, Content::Control(_)) => return self.acks.demand_pure(),
+            },
+        }
+        self.arrived += u64::from(data_end > offset);
+        if is_fin {
+            self.fin = Some(data_end);
+            self.arrivals.insert(data_end, end);
+            self.window.consume(1);
+        }
+        if had_hole || self.arrivals.has_hole() {
+            self.acks.demand_pure();
+        } else {
+            self.acks.on_segment(now);
+        }
+        if self.fin.is_some_and(|fin| self.arrivals.expected() == fin + 1) {
+            self.on_fin(now);
+        }
+    }
+
+    /// A segment of a stream is whole or no segment at all: it keeps its boundaries for life. Whether it was taken.
+    fn accept_streams(
+        &mut self,
+        offset: Offset,
+        data_end: Offset,
+        end: Offset,
+        missing: (Offset, Offset),
+        segment: Segment<P>,
+    ) -> bool {
+        if missing != (offset, end) {
+            return false;
+        }
+        match (segment.stream_header, segment.content) {
+            (None, Content::Nothing) => return true,
+            (Some(header), Content::Data(payload)) if header.sid != Sid::CONTROL && self.inbound.has(header.sid) => {
+                let useless = self.inbound.accept(header, payload, &mut self.events);
+                self.window.consume(u64::from(StreamHeader::LEN) + u64::from(useless));
+                let ssn = self.inbound.expected(header.sid);
+                self.acks.answer = Some(StreamHeader { ssn, ..header });
+            }
+            (Some(header), Content::Control(record)) if header.sid == Sid::CONTROL => {
+                self.inbound.accept_control(header.ssn);
+                let Record::Finish { sid, end } = record;
+                self.inbound.finish(sid, end, &mut self.events);
+                self.window.consume((StreamHeader::LEN + Record::LEN).into());
+                self.acks.answer = Some(StreamHeader { ssn: self.inbound.expected(Sid::CONTROL), ..header });
+            }
+            _ => return false,
+        }
+        self.arrivals.insert(offset, data_end);
+        true
+    }
+
+    /// Plain TCP may cut its bytes anew with each transmission: what is missing is taken, piece by piece.
+    fn accept_plain(&mut self, offset: Offset, end: Offset, mut payload: P) {
+        let mut place = offset;
+        while let Some((left, right)) = self.arrivals.missing(place, end) {
+            // Both differences are within the segment.
+            let _ = payload.split_to((left - place) as u32);
+            let piece = payload.split_to((right - left) as u32);
+            self.arrivals.insert(left, right);
+            self.inbound.accept_plain(left, piece, &mut self.events);
+            place = right;
+        }
+    }
+
+    /// Everything up to the peer's FIN has arrived.
+    fn on_fin(&mut self, now: Time) {
+        if let (Framing::Plain, Some(fin)) = (self.peer.framing, self.fin) {
+            self.inbound.finish_plain(fin, &mut self.events);
+        }
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.wait_for_old_segments(now),
+            State::CloseWait | State::Closing | State::LastAck | State::TimeWait => return,
+            State::Closed | State::Listen | State::SynSent | State::SynReceived => {
+                unreachable!("a FIN counts in a synchronized connection, not in {:?}", self.state)
+            }
+        }
+        self.events.push_back(Event::PeerClosed);
+    }
+
+    fn wait_for_old_segments(&mut self, now: Time) {
+        self.state = State::TimeWait;
+        self.forget_at = now.saturating_add(self.config.time_wait);
+    }
+}

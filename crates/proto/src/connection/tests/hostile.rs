@@ -1,0 +1,145 @@
+//! A peer that says anything: nothing panics, buffers keep their limits, and what is delivered is never more than was sent.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::testing::End;
+use crate::{
+    AcknowledgementOptions, HandshakeOptions, Header, Multistream, Options, Record, SackBlocks, Ssn, StreamHeader,
+};
+
+/// A segment, its numbers relative to what the victim would expect.
+#[derive(Clone, Debug)]
+struct Forged {
+    seq: i32,
+    ack: i32,
+    flags: u8,
+    window: u16,
+    blocks: Vec<(i32, u16)>,
+    stream: Option<(u8, i32)>,
+    content: Content<Marked>,
+    is_handshake: bool,
+    wait: u64,
+}
+
+fn near() -> impl Strategy<Value = i32> {
+    prop_oneof![6 => Just(0), 6 => -3000..3000i32, 2 => (-20..20i32).prop_map(|count| count * 1000), 1 => any::<i32>()]
+}
+
+fn content() -> impl Strategy<Value = Content<Marked>> {
+    let data = (0..2000u32).prop_map(|len| Content::Data(Marked { tag: 0, start: 0, len }));
+    let record = (any::<u8>(), 0..20u64)
+        .prop_map(|(sid, end)| Content::Control(Record::Finish { sid: Sid::new(sid), end: Ssn::of(end) }));
+    prop_oneof![2 => Just(Content::Nothing), 4 => data, 1 => record]
+}
+
+fn forged() -> impl Strategy<Value = Forged> {
+    let blocks = prop::collection::vec((near(), 1..5000u16), 0..4);
+    let stream = prop::option::weighted(0.7, (0..6u8, -3..6i32));
+    let flags = prop_oneof![6 => Just(0x10u8), 2 => Just(0x11), 1 => any::<u8>()];
+    (near(), near(), flags, any::<u16>(), blocks, stream, content(), any::<bool>(), 0..300u64).prop_map(
+        |(seq, ack, flags, window, blocks, stream, content, is_handshake, wait)| Forged {
+            seq,
+            ack,
+            flags,
+            window,
+            blocks,
+            stream,
+            content,
+            is_handshake,
+            wait,
+        },
+    )
+}
+
+/// What the last segment of the victim says about itself: where it stands and what it expects.
+fn segment(forged: Forged, last: &Header) -> Segment<Marked> {
+    let plus = |number: SeqNumber, by: i32| number.plus(by as u64);
+    let flag = |bit: u8, flag: Flags| if forged.flags & bit != 0 { flag } else { Flags::default() };
+    let flags = [(1, Flags::FIN), (2, Flags::SYN), (4, Flags::RST), (16, Flags::ACK), (32, Flags::MSE)];
+    let mut sack = SackBlocks::default();
+    for (left, len) in forged.blocks {
+        sack.push(plus(last.seq, left), plus(last.seq, left).plus(len.into()));
+    }
+    let multistream = Some(Multistream { version: 1, streams: forged.flags, features: 0 });
+    let handshake = HandshakeOptions {
+        mss: Some(forged.window),
+        window_scale: Some(forged.flags),
+        sack_permitted: true,
+        multistream,
+    };
+    let header_of = |(sid, ssn): (u8, i32)| StreamHeader { sid: Sid::new(sid), ssn: Ssn::of(ssn as u64) };
+    let stream_header = forged.stream.map(header_of).filter(|_| forged.content != Content::Nothing);
+    Segment {
+        header: Header {
+            seq: plus(last.ack, forged.seq),
+            ack: plus(last.seq, forged.ack),
+            flags: flags.iter().fold(Flags::default(), |all, (bit, one)| all | flag(*bit, *one)),
+            window: forged.window,
+        },
+        options: if forged.is_handshake {
+            Options::Handshake(handshake)
+        } else {
+            Options::Acknowledgement(AcknowledgementOptions { sack, expected: forged.stream.map(header_of) })
+        },
+        stream_header,
+        content: forged.content,
+    }
+}
+
+/// Reads what there is without looking at it: the peer never wrote anything sensible.
+fn read_all(end: &mut End) -> u64 {
+    let mut bytes = 0;
+    for sid in (1..=6).map(Sid::new) {
+        while let Ok(crate::Read::Data(payload)) = end.connection.streams().read(sid, 700) {
+            bytes += u64::from(payload.len);
+        }
+    }
+    bytes
+}
+
+proptest! {
+    #[test]
+    fn nothing_that_a_peer_says_breaks_an_engine(
+        forgeries in prop::collection::vec(forged(), 1..60),
+        established in any::<bool>(),
+        streams in 0..6u8,
+        is_reading in any::<bool>(),
+    ) {
+        let victim = Config { streams, receive_buffer: 20_000, ..config() };
+        let mut pair = if established { Pair::established(victim, config()) } else { Pair::with(victim, config()) };
+        let sid = if established && streams > 0 { pair.client.open() } else { Sid::PLAIN };
+        if established {
+            pair.client.write_now(sid, 50_000);
+        }
+        // The wires are cut: the client hears the forger only.
+        (pair.up.is_cut, pair.down.is_cut) = (true, true);
+        let mut now = pair.now;
+        let mut last = Header::default();
+        let mut taken = 0;
+        for forgery in forgeries {
+            let wait = ms(forgery.wait);
+            let connection = &mut pair.client.connection;
+            while let Some(transmit) = connection.poll_transmit(now) {
+                last = transmit.segment.header;
+            }
+            let tuple = pair.client.tuple;
+            connection.handle_segment(now, tuple, segment(forgery, &last));
+            while connection.poll_transmit(now).is_some() {}
+            while connection.poll_event().is_some() {}
+            let until = now + wait;
+            while connection.poll_timeout() <= until {
+                now = now.max(connection.poll_timeout());
+                connection.handle_timeout(now);
+                while connection.poll_transmit(now).is_some() {}
+            }
+            now = until;
+            if is_reading {
+                taken += read_all(&mut pair.client);
+            }
+        }
+        taken += read_all(&mut pair.client);
+        // Nothing beyond the window was taken: rbuf and what was read of it.
+        prop_assert!(pair.client.connection.received() <= 1 + 20_000 + taken + 12 * 60 + 1);
+    }
+}

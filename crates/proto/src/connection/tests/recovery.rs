@@ -1,0 +1,191 @@
+use super::*;
+
+fn law(name: &str) -> Config {
+    Config { law: Settings::default_for(registry::find(name).unwrap()), ..config() }
+}
+
+/// A window of 20 segments that stays: what is lost is seen by itself.
+fn steady() -> Config {
+    let row = registry::find("reno").unwrap();
+    Config { law: Settings::parse(row, [("initial_window", "20")]).unwrap(), ..config() }
+}
+
+/// The hole is seen with the third segment above it, the retransmission leaves at once and arrives 1.5 RTT after the segment
+/// would have.
+#[test]
+fn a_lost_segment_comes_again_within_a_round_trip() {
+    let mut pair = Pair::established(steady(), config());
+    pair.lose(&[3]);
+    let sid = pair.send(996 * 20);
+    assert_eq!(pair.run_until_received(sid, 996 * 20), ms(150));
+    let tally = pair.client.path().tally;
+    assert_eq!((tally.sent_again, tally.timeouts, tally.lost), (1, 0, 1));
+}
+
+#[test]
+fn a_retransmission_is_the_same_segment() {
+    let mut pair = Pair::established(steady(), config());
+    pair.lose(&[3]);
+    let sid = pair.send(996 * 20);
+    pair.run_until_received(sid, 996 * 20);
+    let data: Vec<_> = pair.up.data().map(|(_, segment)| *segment).collect();
+    let again: Vec<_> =
+        data[20..].iter().map(|segment| (segment.header.seq, segment.stream_header, segment.content)).collect();
+    assert_eq!(again, [(data[3].header.seq, data[3].stream_header, data[3].content)]);
+}
+
+#[test]
+fn the_controller_hears_of_one_episode_however_many_are_lost() {
+    let mut pair = Pair::established(steady(), config());
+    pair.lose(&[3, 4, 8, 15]);
+    let sid = pair.send(996 * 60);
+    pair.run_until_received(sid, 996 * 60);
+    assert_eq!(pair.client.path().tally.sent_again, 4);
+    assert_eq!(pair.client.path().gauges.value("ssthresh").map(|window| window > 9.0), Some(true), "halved once");
+}
+
+/// RACK sees that a retransmission is lost, where counting duplicates waits for a timeout ([rfc-8985] sec. 1).
+#[test]
+fn a_lost_retransmission_needs_no_timeout() {
+    let mut pair = Pair::established(steady(), config());
+    pair.lose(&[3]);
+    let sid = pair.send(996 * 200);
+    pair.run_for(ms(100));
+    let again = pair.up.data().count() as u64;
+    assert!(again > 20, "{again}");
+    // The retransmission was the first thing to leave after the third duplicate.
+    let position = pair.up.log.iter().rposition(|(_, s)| s.header.seq == pair.up.log[3].1.header.seq).unwrap();
+    assert!(position > 3);
+    let mut pair = Pair::established(steady(), config());
+    pair.lose(&[3, position as u64]);
+    let sid_again = pair.send(996 * 200);
+    assert_eq!(sid, sid_again);
+    pair.run_until_received(sid_again, 996 * 200);
+    let tally = pair.client.path().tally;
+    assert_eq!((tally.timeouts, tally.sent_again), (0, 2));
+}
+
+/// [rfc-8985] sec. 7: two SRTT after the last segment.
+#[test]
+fn a_lost_tail_is_probed() {
+    let mut pair = Pair::established(steady(), config());
+    pair.lose(&[18, 19]);
+    let sid = pair.send(996 * 20);
+    let took = pair.run_until_received(sid, 996 * 20);
+    assert!(took <= ms(100 + 200 + 150), "{took}");
+    assert_eq!(pair.client.path().tally.timeouts, 0);
+}
+
+/// The whole window is lost, and the probe with it: RTO, then everything again.
+#[test]
+fn silence_ends_in_a_timeout() {
+    let mut pair = Pair::established(steady(), config());
+    let sid = pair.send(996 * 20);
+    pair.run_for(ms(200));
+    let more = 996 * 10;
+    pair.up.is_cut = true;
+    pair.client.write(sid, more);
+    pair.run_for(ms(2000));
+    assert!(pair.client.path().tally.timeouts >= 2);
+    assert_eq!(pair.client.path().window.to_bits(), 1_f64.to_bits());
+    pair.up.is_cut = false;
+    pair.run_until_received(sid, 996 * 20 + more);
+}
+
+#[test]
+fn the_timeout_backs_off() {
+    let mut pair = Pair::established(steady(), config());
+    pair.up.is_cut = true;
+    pair.send(996);
+    pair.run_for(Span::from_secs(30));
+    let times: Vec<Time> = pair.up.data().map(|(time, _)| *time).collect();
+    let gaps: Vec<u64> = times.windows(2).map(|pair| (pair[1] - pair[0]).ticks() / 1_000_000).collect();
+    // The handshake gave an RTT of 100 ms and a variation of 50: RTO 300 ms. A probe comes first only if it is earlier.
+    assert_eq!(gaps[..5], [300, 600, 1200, 2400, 4800], "{gaps:?}");
+}
+
+#[test]
+fn a_doubled_segment_does_no_harm() {
+    let mut pair = Pair::established(steady(), config());
+    pair.up.faults.insert(5, Fault::Duplicate);
+    let sid = pair.send(996 * 20);
+    assert_eq!(pair.run_until_received(sid, 996 * 20), ms(50));
+    assert_eq!(pair.client.path().tally.sent_again, 0);
+}
+
+/// Later than three others, earlier than a quarter of the RTT: without reordering seen, three duplicates are a loss.
+#[test]
+fn a_network_that_reorders_is_learnt() {
+    let mut pair = Pair::established(steady(), config());
+    pair.up.spacing = ms(1);
+    let sid = pair.send(996 * 400);
+    for number in [30, 90, 150, 210, 270] {
+        pair.up.faults.insert(number, Fault::Delay(ms(6)));
+    }
+    pair.run_until_received(sid, 996 * 400);
+    let tally = pair.client.path().tally;
+    assert!(tally.sent_again <= 1, "one is a lesson: {tally:?}");
+}
+
+/// ctcp-2019 through the engine: a single hole without delay is random, and composite leaves the window alone.
+#[test]
+fn a_random_loss_is_told_from_congestion() {
+    let window = |name: &str| {
+        let row = registry::find(name).unwrap();
+        let law = Settings::parse(row, [("initial_window", "20")]).unwrap();
+        let mut pair = Pair::established(Config { law, ..config() }, config());
+        pair.lose(&[5]);
+        let sid = pair.send(996 * 20);
+        pair.run_until_received(sid, 996 * 20);
+        assert_eq!(pair.client.path().tally.sent_again, 1);
+        pair.client.path().window
+    };
+    let (reno, composite) = (window("reno"), window("composite"));
+    assert!(reno < 16.0 && composite >= 20.0, "{reno} and {composite}");
+}
+
+#[test]
+fn lost_acknowledgements_cost_nothing() {
+    let mut pair = Pair::established(steady(), config());
+    for number in (0..200).filter(|number| number % 3 != 0) {
+        pair.down.faults.insert(number, Fault::Lose);
+    }
+    let sid = pair.send(996 * 200);
+    pair.run_until_received(sid, 996 * 200);
+    assert_eq!(pair.client.path().tally.timeouts, 0);
+}
+
+/// Without SACK nothing tells what arrived above a hole; time does.
+#[test]
+fn a_peer_without_sack_gets_everything_too() {
+    let mut pair = Pair::with(steady(), config());
+    (pair.up.is_without_sack, pair.down.is_without_sack) = (true, true);
+    pair.run_for(ms(150));
+    pair.lose(&[7, 11, 12, 40]);
+    let sid = pair.send(996 * 100);
+    pair.run_until_received(sid, 996 * 100);
+    assert!(pair.down.log.iter().all(|(_, segment)| segment.options.acknowledgement().sack.is_empty()));
+}
+
+#[test]
+fn a_third_of_everything_may_be_lost() {
+    let mut pair = Pair::established(config(), config());
+    for number in (0..3000).filter(|number| number % 3 == 1) {
+        pair.up.faults.insert(number, Fault::Lose);
+    }
+    let sid = pair.send(996 * 100);
+    pair.run_until_received(sid, 996 * 100);
+}
+
+/// The flight and the window of when the segment left, not of now: FAST's law needs them.
+#[test]
+fn every_law_fills_a_pipe() {
+    for row in registry::rows() {
+        let mut pair = Pair::established(law(row.name), config());
+        // 1000 B in 1 ms: 100 segments in 100 ms.
+        pair.up.spacing = ms(1);
+        let sid = pair.send(996 * 20_000);
+        let took = pair.run_until_received(sid, 996 * 20_000);
+        assert!(took < Span::from_secs(26), "{} took {took} for what takes 20 s", row.name);
+    }
+}

@@ -1,0 +1,143 @@
+//! Which bytes have arrived, and what of that is reported beyond the acknowledgement number.
+
+use crate::options::SackBlocks;
+use crate::receive::ranges::Ranges;
+use crate::seq::{Offset, SeqNumber};
+
+/// What has arrived. Never forgets: what was reported stays reported.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrivals {
+    /// ESEQ: everything below has arrived.
+    expected: Offset,
+    /// What has arrived above; nothing in it touches `expected`.
+    above: Ranges,
+    /// A place in each of the ranges that changed last, the latest first; 0 where there is none.
+    recent: [Offset; SackBlocks::MAX],
+    /// What arrived a second time and has not been reported.
+    duplicate: Option<(Offset, Offset)>,
+}
+
+impl Arrivals {
+    /// Nothing has arrived but what is below `expected`.
+    pub(crate) fn new(expected: Offset) -> Self {
+        Self { expected, above: Ranges::default(), recent: [0; SackBlocks::MAX], duplicate: None }
+    }
+
+    /// ESEQ: everything below has arrived.
+    pub(crate) fn expected(&self) -> Offset {
+        self.expected
+    }
+
+    /// Everything at or above has not arrived.
+    pub(crate) fn end(&self) -> Offset {
+        self.above.end().unwrap_or(self.expected)
+    }
+
+    /// Whether something has arrived above a hole.
+    pub(crate) fn has_hole(&self) -> bool {
+        !self.above.is_empty()
+    }
+
+    /// The first part of `left..right` that has not arrived.
+    pub(crate) fn missing(&self, left: Offset, right: Offset) -> Option<(Offset, Offset)> {
+        self.above.gap(left.max(self.expected), right)
+    }
+
+    /// `left..right` has arrived; none of it had before.
+    pub(crate) fn insert(&mut self, left: Offset, right: Offset) {
+        debug_assert_eq!(self.missing(left, right), Some((left, right)), "what arrived before does not count again");
+        if left > self.expected {
+            self.above.insert(left, right);
+            // [rfc-2018] sec. 4: the first block has the segment that triggered the ACK, the others repeat the latest reports.
+            if self.around(self.recent[0]) != self.around(left) {
+                self.recent.rotate_right(1);
+            }
+            self.recent[0] = left;
+            return;
+        }
+        self.expected = right;
+        if let Some((_, end)) = self.above.take_first(right) {
+            self.expected = end;
+        }
+    }
+
+    /// `left..right` has arrived before.
+    pub(crate) fn on_duplicate(&mut self, left: Offset, right: Offset) {
+        self.duplicate = Some((left, right));
+    }
+
+    /// What to report; what arrived twice is reported once ([rfc-2883] sec. 4).
+    pub(crate) fn report(&mut self, initial: SeqNumber) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        let mut push = |(left, right): (Offset, Offset)| {
+            let (left, right) = (initial.plus(left), initial.plus(right));
+            let is_new = blocks.as_slice().iter().skip(1).all(|block| block.0 != left);
+            if (is_new && !blocks.as_slice().first().is_some_and(|first| *first == (left, right))) || blocks.is_empty()
+            {
+                blocks.push(left, right);
+            }
+        };
+        if let Some((left, right)) = self.duplicate.take() {
+            push((left, right));
+        }
+        for range in self.recent.iter().filter_map(|&place| self.around(place)) {
+            push(range);
+        }
+        blocks
+    }
+
+    fn around(&self, place: Offset) -> Option<(Offset, Offset)> {
+        self.above.around(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(arrivals: &mut Arrivals) -> Vec<(u32, u32)> {
+        arrivals.report(SeqNumber(0)).as_slice().iter().map(|(left, right)| (left.0, right.0)).collect()
+    }
+
+    #[test]
+    fn the_latest_ranges_are_reported_first() {
+        let mut arrivals = Arrivals::new(1);
+        for left in [10, 30, 50, 70] {
+            arrivals.insert(left, left + 10);
+        }
+        assert_eq!(report(&mut arrivals), [(70, 80), (50, 60), (30, 40)]);
+        arrivals.insert(20, 30);
+        assert_eq!(report(&mut arrivals), [(10, 40), (70, 80), (50, 60)]);
+    }
+
+    #[test]
+    fn a_filled_hole_moves_the_expected_place() {
+        let mut arrivals = Arrivals::new(1);
+        arrivals.insert(10, 20);
+        arrivals.insert(1, 10);
+        assert_eq!((arrivals.expected(), arrivals.has_hole()), (20, false));
+        assert!(report(&mut arrivals).is_empty());
+    }
+
+    /// [rfc-2883] sec. 4.1.1: a duplicate is reported first, once, and below the acknowledgement number too.
+    #[test]
+    fn a_duplicate_is_reported_once() {
+        let mut arrivals = Arrivals::new(1);
+        arrivals.insert(1, 10);
+        arrivals.insert(20, 30);
+        arrivals.on_duplicate(1, 10);
+        assert_eq!(report(&mut arrivals), [(1, 10), (20, 30)]);
+        assert_eq!(report(&mut arrivals), [(20, 30)]);
+        arrivals.on_duplicate(22, 25);
+        assert_eq!(report(&mut arrivals), [(22, 25), (20, 30)], "inside of the block that follows");
+    }
+
+    #[test]
+    fn only_what_is_missing_counts() {
+        let mut arrivals = Arrivals::new(10);
+        arrivals.insert(20, 30);
+        assert_eq!(arrivals.missing(0, 40), Some((10, 20)));
+        assert_eq!(arrivals.missing(22, 28), None);
+        assert_eq!(arrivals.missing(0, 10), None);
+    }
+}

@@ -1,0 +1,154 @@
+//! The receive window: how much may come.
+//!
+//! What has arrived waits in the buffer until the application takes it, and above a hole it may take what is in order on its
+//! stream ([mfast-2019] sec. IV.D). So with `rbuf` bytes of buffer the right edge is
+//!
+//! ```text
+//! ESEQ + rbuf + (consumed above the hole) − (held below it)  =  rbuf + everything consumed so far
+//! ```
+//!
+//! and as nothing is consumed twice or given back, the edge never shrinks. What is consumed is counted in sequence space: a
+//! stream header at once, its payload when the application reads it.
+
+use crate::seq::Offset;
+
+/// The window of one direction of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Window {
+    /// rbuf in bytes.
+    capacity: u64,
+    /// Everything consumed so far, the SYN included.
+    consumed: u64,
+    /// How far the field is shifted.
+    shift: u8,
+    /// The largest right edge that the peer has been told. Beyond it nothing is accepted.
+    edge: Offset,
+    /// A full segment of the peer's.
+    mss: u64,
+}
+
+impl Window {
+    /// The window before anything has come but a SYN.
+    pub(crate) fn new(capacity: u64, mss: u64) -> Self {
+        Self { capacity, consumed: 1, shift: 0, edge: 1, mss }
+    }
+
+    /// How far a window for this buffer must be shifted ([rfc-7323] sec. 2.2). What is consumed above a hole moves the edge
+    /// away from the acknowledgement number, so there is room for several buffers.
+    pub(crate) fn scale(capacity: u64) -> u8 {
+        let largest = capacity.saturating_mul(HEADROOM);
+        (0..SHIFT_MAX).find(|&shift| FIELD_MAX << shift >= largest).unwrap_or(SHIFT_MAX)
+    }
+
+    /// From now on the field is shifted.
+    pub(crate) fn set_shift(&mut self, shift: u8) {
+        self.shift = shift;
+    }
+
+    /// So many bytes of sequence space need no buffer any more.
+    pub(crate) fn consume(&mut self, bytes: u64) {
+        self.consumed += bytes;
+    }
+
+    /// The right edge that the peer knows.
+    pub(crate) fn edge(&self) -> Offset {
+        self.edge
+    }
+
+    /// The field of a segment that acknowledges `expected`. From now on the peer may send up to this edge.
+    ///
+    /// [rfc-7323] sec. 2.4: as the field has a unit, the edge that one segment names may lie up to a unit below that of an
+    /// earlier one, which stays good.
+    pub(crate) fn advertise(&mut self, expected: Offset) -> u16 {
+        let goal = self.goal(expected);
+        let field = (goal.saturating_sub(expected) >> self.shift).min(FIELD_MAX);
+        self.edge = self.edge.max(expected + (field << self.shift));
+        debug_assert!(self.edge <= self.consumed + self.capacity, "nothing may come for which there is no buffer");
+        field as u16
+    }
+
+    /// Whether the peer should be told of the room that there is now. `end` is the end of what has arrived.
+    pub(crate) fn wants_update(&self, expected: Offset, end: Offset) -> bool {
+        let gain = self.goal(expected).saturating_sub(self.edge);
+        let is_tight = self.edge.saturating_sub(end) < 2 * self.mss;
+        gain > 0 && gain >= (1 << self.shift) && (is_tight || gain >= self.capacity / UPDATES_PER_BUFFER)
+    }
+
+    /// The edge to announce, in no smaller steps than [rfc-9293] sec. 3.8.6.2.2 allows.
+    fn goal(&self, expected: Offset) -> Offset {
+        let room = (self.consumed + self.capacity).min(expected + (FIELD_MAX << self.shift));
+        let step = self.mss.min(self.capacity / 2);
+        if room >= self.edge + step { room } else { self.edge }
+    }
+}
+
+/// TCP's window field has 16 bits.
+const FIELD_MAX: u64 = 0xffff;
+
+/// [rfc-7323] sec. 2.3.
+pub(crate) const SHIFT_MAX: u8 = 14;
+
+/// While a hole is open, other streams may consume three buffers more, which is what arrives in three round trips at full
+/// speed: long enough for a retransmission that is lost as well.
+const HEADROOM: u64 = 4;
+
+/// A sender with a quarter of the buffer before it does not wait.
+const UPDATES_PER_BUFFER: u64 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(capacity: u64) -> Window {
+        let mut window = Window::new(capacity, 1000);
+        window.advertise(1);
+        window
+    }
+
+    #[test]
+    fn what_waits_takes_room_and_what_is_read_gives_it_back() {
+        let mut window = window(10_000);
+        assert_eq!(window.edge(), 10_001);
+        // 6000 bytes arrive and wait.
+        assert_eq!((window.advertise(6001), window.edge()), (4000, 10_001));
+        window.consume(6000);
+        assert_eq!((window.advertise(6001), window.edge()), (10_000, 16_001));
+    }
+
+    /// A hole at 1 and 8000 bytes above it that their streams have consumed: the peer may go on.
+    #[test]
+    fn what_is_consumed_above_a_hole_opens_the_window() {
+        let mut window = window(10_000);
+        window.consume(8000);
+        assert_eq!((window.advertise(1), window.edge()), (18_000, 18_001));
+    }
+
+    #[test]
+    fn the_window_opens_in_steps_worth_a_segment() {
+        let mut window = window(10_000);
+        window.consume(999);
+        assert_eq!((window.advertise(10_001), window.wants_update(10_001, 10_001)), (0, false));
+        window.consume(1);
+        assert!(window.wants_update(10_001, 10_001));
+        assert_eq!(window.advertise(10_001), 1000);
+    }
+
+    #[test]
+    fn a_large_buffer_is_scaled_with_room_for_holes() {
+        assert_eq!(Window::scale(16_000), 0);
+        assert_eq!(Window::scale(65_535), 2);
+        assert_eq!(Window::scale(1 << 40), SHIFT_MAX);
+    }
+
+    /// Units of 4 bytes: whatever is acknowledged, no more is announced than there is.
+    #[test]
+    fn rounding_never_promises_what_there_is_not() {
+        let mut window = Window::new(65_535, 1000);
+        window.set_shift(2);
+        for expected in 1..2000 {
+            let before = window.edge();
+            window.advertise(expected);
+            assert!(window.edge() >= before && window.edge() <= 65_536, "{} after {before}", window.edge());
+        }
+    }
+}

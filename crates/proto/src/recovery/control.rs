@@ -1,0 +1,504 @@
+//! Control of one path: its estimates, its loss detection and its controller, put together. This is the split estimation
+//! component of [multihoming-2010]: nothing in it knows of another path.
+//!
+//! Order inside one ACK: RTT estimate, loss detection, classification, `on_loss`, `on_ack`, `on_round`.
+//!
+//! Differs from rfc-8985 in: after a timeout, what left more than an SRTT ago counts as lost (sec. 6.3 has RACK's RTT and window).
+
+use anabranch_cc::{
+    Ack, Cause, Controller, Departure, Evidence, Gauges, Loss, PathView, Restart, Sent, Signal, Transmission, classify,
+};
+use anabranch_units::{Bytes, Span, Time};
+
+use crate::path::PathId;
+use crate::recovery::episode::{Belief, Episode};
+use crate::recovery::pacer::Pacer;
+use crate::recovery::rack::{Conditions, Rack};
+use crate::recovery::rounds::Rounds;
+use crate::recovery::rtt::RttEstimator;
+use crate::recovery::scoreboard::{Doubt, Found, Harvest, Scoreboard};
+use crate::seq::Offset;
+
+/// One path's side of sending.
+#[derive(Debug)]
+pub(crate) struct PathControl {
+    id: PathId,
+    controller: Box<dyn Controller>,
+    /// Payload bytes of a full segment, as the controller counts: sequence space.
+    mss: u64,
+    rtt: RttEstimator,
+    rack: Rack,
+    rounds: Rounds,
+    pacer: Pacer,
+    episode: Episode,
+    timer: Timer,
+    probe: Probe,
+    /// When the retransmission timer was started.
+    started: Time,
+    /// When something left last.
+    sent_last: Time,
+    /// Whether one lost segment may leave though the window is full: [rfc-6675] sec. 5 (4.3).
+    is_urgent: bool,
+    /// Whether a timeout has had no answer yet: then another one is no new episode ([rfc-5681] sec. 3.1).
+    is_silent: bool,
+    /// Bytes in flight by this side's account; the scoreboard has its own.
+    flight: u64,
+    pub(crate) tally: Tally,
+}
+
+/// What happened on a path so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// Segments sent, retransmissions included.
+    pub sent: u64,
+    /// Retransmissions and probes with old data.
+    pub sent_again: u64,
+    /// Times that a segment was taken for lost.
+    pub lost: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Sequence space delivered, in bytes.
+    pub delivered: u64,
+    /// RTT samples.
+    pub rtt_samples: u64,
+    /// Their sum.
+    pub rtt_sum: Span,
+    /// The latest.
+    pub rtt_latest: Option<Span>,
+}
+
+/// What waits for time to pass: one thing at a time ([rfc-8985] sec. 8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Timer {
+    Idle,
+    /// A segment may still come that a later one has overtaken.
+    Reordering(Time),
+    /// The tail of what was sent may be lost.
+    Probe(Time),
+    /// Everything may be lost.
+    Retransmission(Time),
+}
+
+/// The tail loss probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Probe {
+    None,
+    Due,
+    /// One is out; `end` is the end of what had been sent.
+    Out {
+        end: Offset,
+        transmission: Transmission,
+    },
+}
+
+impl PathControl {
+    pub(crate) fn new(now: Time, id: PathId, controller: Box<dyn Controller>, mss: u64, rto_margin: Span) -> Self {
+        Self {
+            id,
+            controller,
+            mss,
+            rtt: RttEstimator::new(rto_margin),
+            rack: Rack::new(),
+            rounds: Rounds::new(now),
+            pacer: Pacer::new(),
+            episode: Episode::Calm,
+            timer: Timer::Idle,
+            probe: Probe::None,
+            started: now,
+            sent_last: now,
+            is_urgent: false,
+            is_silent: false,
+            flight: 0,
+            tally: Tally::default(),
+        }
+    }
+
+    /// The handshake is over; it took `sample`, if nothing of it was sent twice.
+    pub(crate) fn establish(&mut self, now: Time, mss: u64, sample: Option<Span>) {
+        (self.mss, self.sent_last) = (mss, now);
+        self.rounds = Rounds::new(now);
+        if let Some(sample) = sample {
+            self.rtt.on_handshake(sample);
+        }
+        let view = self.view(now);
+        self.controller.on_restart(&view, Restart::Established);
+    }
+
+    /// What a controller may know.
+    fn view(&self, now: Time) -> PathView {
+        PathView {
+            now,
+            flight: self.segments(self.flight),
+            mss: Bytes::new(self.mss),
+            rtt_smoothed: self.rtt.smoothed(),
+            rtt_min: self.rtt.least(),
+        }
+    }
+
+    fn segments(&self, bytes: u64) -> f64 {
+        bytes as f64 / self.mss as f64
+    }
+
+    /// Whether `len` bytes more may be in flight. If not, the window is what holds them back.
+    pub(crate) fn admit<T>(&mut self, board: &Scoreboard<T>, len: u64) -> bool {
+        self.check(board);
+        let is_admitted = self.flight == 0 || self.segments(self.flight + len) <= self.controller.window();
+        if !is_admitted {
+            self.rounds.on_window_full();
+        }
+        is_admitted
+    }
+
+    /// Whether a lost segment of `len` bytes may leave.
+    pub(crate) fn admit_again<T>(&mut self, board: &Scoreboard<T>, len: u64) -> bool {
+        self.is_urgent || self.admit(board, len)
+    }
+
+    /// Whether a tail loss probe is to be sent.
+    pub(crate) fn is_probe_due(&self) -> bool {
+        self.probe == Probe::Due
+    }
+
+    /// From when on the pacer lets a segment leave.
+    pub(crate) fn release(&self, now: Time) -> Time {
+        self.pacer.release(now, self.controller.pacing_rate())
+    }
+
+    /// Something is about to leave. After a long silence the window is not trusted ([rfc-5681] sec. 4.1).
+    pub(crate) fn on_demand<T>(&mut self, now: Time, board: &Scoreboard<T>) {
+        if board.is_empty() && now.since(self.sent_last) > self.rtt.timeout() {
+            self.sent_last = now;
+            let view = self.view(now);
+            self.controller.on_restart(&view, Restart::Idle);
+        }
+    }
+
+    /// What is remembered of a departure; `flight` in bytes counts the segment.
+    pub(crate) fn departure(&self, now: Time) -> impl Fn(u64) -> Departure + use<> {
+        let (window, mss) = (self.controller.window(), self.mss as f64);
+        move |flight| Departure { time: now, window, flight: flight as f64 / mss }
+    }
+
+    /// A segment of `len` bytes left; the scoreboard knows. `added` bytes were not in flight before.
+    pub(crate) fn on_sent<T>(
+        &mut self,
+        now: Time,
+        board: &Scoreboard<T>,
+        len: u64,
+        added: u64,
+        transmission: Transmission,
+    ) {
+        self.flight += added;
+        self.check(board);
+        self.tally.sent += 1;
+        self.tally.sent_again += u64::from(transmission == Transmission::Again);
+        self.sent_last = now;
+        if transmission == Transmission::Again {
+            self.is_urgent = false;
+        }
+        if self.probe == Probe::Due {
+            self.probe = Probe::Out { end: board.next(), transmission };
+            // [rfc-8985] sec. 7.3: the retransmission timer takes over.
+            self.started = now;
+        }
+        self.pacer.on_sent(now, Bytes::new(len), self.controller.pacing_rate());
+        let view = self.view(now);
+        self.controller.on_sent(&view, &Sent { segments: self.segments(len), transmission });
+        // [rfc-6298] sec. 5.1: starts the timer if it is not running. [rfc-8985] sec. 7.2: new data moves the probe.
+        if self.timer == Timer::Idle {
+            self.started = now;
+        }
+        if !matches!(self.timer, Timer::Reordering(_)) {
+            self.arm(now);
+        }
+    }
+
+    /// How acknowledgements are to be read.
+    pub(crate) fn doubt(&self, now: Time) -> Doubt {
+        Doubt { now, rtt_min: self.rtt.least() }
+    }
+
+    /// The peer got `left..right` twice.
+    pub(crate) fn on_duplicate<T>(&mut self, board: &Scoreboard<T>, right: Offset) {
+        self.rack.on_duplicate(board.departures(self.id));
+        // [rfc-8985] sec. 7.4.2: the probe was not needed.
+        if let Probe::Out { end, transmission: Transmission::Again } = self.probe
+            && right == end
+        {
+            self.probe = Probe::None;
+        }
+    }
+
+    /// An ACK has been entered on the scoreboard.
+    pub(crate) fn on_ack<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
+        let harvest = board.take_harvest(self.id);
+        self.flight -= harvest.bytes_from_flight;
+        let sample = self.estimate(now, &harvest);
+        if let Some(newest) = &harvest.newest_certain {
+            self.rack.on_delivered(now, newest);
+        }
+        if harvest.is_reordered {
+            self.rack.on_reordering();
+        }
+        let (found, spared) = self.detect(now, board);
+        self.conclude_probe(now, board);
+        self.repair(now, board, &found);
+        if let Some(newest) = harvest.newest {
+            self.tally.delivered += harvest.bytes;
+            self.is_silent = false;
+            self.started = now;
+            let limit = self.rounds.limit();
+            let ack = Ack {
+                newly_acked: self.segments(harvest.bytes),
+                rtt: sample,
+                arrival: now,
+                departure: newest.departure,
+                limit,
+                phase: self.episode.phase(),
+            };
+            let view = self.view(now);
+            self.controller.on_ack(&view, &ack);
+        }
+        if self.episode.is_over(board.acked()) {
+            self.end_episode(now);
+        }
+        if let Some(newest) = harvest.newest {
+            let (acked, departures) = (self.segments(harvest.bytes), board.departures(self.id));
+            if let Some(round) = self.rounds.on_ack(now, acked, sample, newest.serial, departures) {
+                let view = self.view(now);
+                self.controller.on_round(&view, &round);
+            }
+        }
+        match spared {
+            Some(time) => self.timer = Timer::Reordering(time),
+            None => self.arm(now),
+        }
+    }
+
+    /// What is due by time.
+    pub(crate) fn handle_timeout<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
+        match self.timer {
+            Timer::Reordering(at) if at <= now => {
+                let (found, spared) = self.detect(now, board);
+                self.repair(now, board, &found);
+                match spared {
+                    Some(time) => self.timer = Timer::Reordering(time),
+                    None => self.arm(now),
+                }
+            }
+            Timer::Probe(at) if at <= now => {
+                self.probe = Probe::Due;
+                self.timer = Timer::Retransmission(now.saturating_add(self.rtt.timeout()));
+            }
+            Timer::Retransmission(at) if at <= now => self.time_out(now, board),
+            Timer::Idle | Timer::Reordering(_) | Timer::Probe(_) | Timer::Retransmission(_) => {}
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Time {
+        match self.timer {
+            Timer::Idle => Time::NEVER,
+            Timer::Reordering(at) | Timer::Probe(at) | Timer::Retransmission(at) => at,
+        }
+    }
+
+    /// The retransmission timeout, for timers of the connection.
+    pub(crate) fn rto(&self) -> Span {
+        self.rtt.timeout()
+    }
+
+    pub(crate) fn window(&self) -> f64 {
+        self.controller.window()
+    }
+
+    pub(crate) fn gauges(&self, gauges: &mut Gauges) {
+        self.controller.gauges(gauges);
+    }
+
+    pub(crate) fn rtt_smoothed(&self) -> Option<Span> {
+        self.rtt.smoothed()
+    }
+
+    pub(crate) fn rtt_min(&self) -> Option<Span> {
+        self.rtt.least()
+    }
+
+    /// The raw RTT sample of an ACK, if Karn's rule allows one.
+    fn estimate(&mut self, now: Time, harvest: &Harvest) -> Option<Span> {
+        let newest = harvest.newest.filter(|newest| newest.transmissions == 1)?;
+        let sample = now.since(newest.departure.time);
+        self.rtt.on_sample(sample);
+        self.tally.rtt_samples += 1;
+        self.tally.rtt_sum = self.tally.rtt_sum.saturating_add(sample);
+        self.tally.rtt_latest = Some(sample);
+        Some(sample)
+    }
+
+    /// [rfc-8985] sec. 6.2 step 5. Returns when to look again, too.
+    fn detect<T>(&mut self, now: Time, board: &mut Scoreboard<T>) -> (Found, Option<Time>) {
+        let conditions = Conditions {
+            rtt_min: self.rtt.least(),
+            rtt_smoothed: self.rtt.smoothed(),
+            is_repairing: !self.episode.is_calm(),
+            delivered: board.delivered(),
+        };
+        let Some(verdict) = self.rack.verdict(&conditions) else { return (Found::default(), None) };
+        if now.since(Time::ZERO) < verdict.patience {
+            return (Found::default(), None);
+        }
+        let (found, spared) = board.lose_until(self.id, verdict.serial, now - verdict.patience);
+        self.on_lost(board, &found);
+        (found, spared.map(|departure| departure.saturating_add(verdict.patience)))
+    }
+
+    /// What is lost is not in flight any more.
+    fn on_lost<T>(&mut self, board: &Scoreboard<T>, found: &Found) {
+        self.tally.lost += found.count as u64;
+        self.flight -= found.bytes;
+        self.check(board);
+    }
+
+    /// Both accounts of what is in flight agree.
+    fn check<T>(&self, board: &Scoreboard<T>) {
+        debug_assert_eq!(self.flight, board.flight(self.id), "the controller hears of what the scoreboard counts");
+    }
+
+    /// Losses were found, or none: begins an episode, or ends one that gives way to another.
+    fn repair<T>(&mut self, now: Time, board: &Scoreboard<T>, found: &Found) {
+        if found.count > 0 {
+            self.episode.on_more(found);
+        }
+        match self.episode {
+            Episode::Calm => {
+                if let Some(departure) = found.departure {
+                    self.begin_episode(now, board, departure);
+                }
+            }
+            Episode::Recovery { later, .. } if self.episode.is_over(board.acked()) => {
+                if let Some(departure) = later.filter(|_| board.damaged() > 0) {
+                    self.end_episode(now);
+                    self.begin_episode(now, board, departure);
+                }
+            }
+            // A loss that seemed random may turn out not to be.
+            Episode::Recovery { until, belief: Belief::Spared, later } => {
+                let cause = self.cause(board);
+                if let Some(departure) = found.departure.filter(|_| cause != Cause::Random) {
+                    self.episode = Episode::Recovery { until, belief: Belief::Answered, later };
+                    self.report_loss(now, board, Signal::DupAcks, cause, departure);
+                }
+            }
+            Episode::Recovery { .. } | Episode::AfterTimeout { .. } => {}
+        }
+    }
+
+    fn begin_episode<T>(&mut self, now: Time, board: &Scoreboard<T>, departure: Departure) {
+        let (cause, window) = (self.cause(board), self.controller.window());
+        self.is_urgent = true;
+        // What is sent again now is no probe.
+        if self.probe == Probe::Due {
+            self.probe = Probe::None;
+        }
+        self.report_loss(now, board, Signal::DupAcks, cause, departure);
+        // A law that shrinks its window for random losses, too, has done all that there is to do.
+        let is_spared = cause == Cause::Random && self.controller.window() >= window;
+        let belief = if is_spared { Belief::Spared } else { Belief::Answered };
+        self.episode = Episode::Recovery { until: board.next(), belief, later: None };
+    }
+
+    fn end_episode(&mut self, now: Time) {
+        let view = self.view(now);
+        match std::mem::take(&mut self.episode) {
+            Episode::Calm => {}
+            Episode::Recovery { .. } => {
+                self.rack.on_recovered();
+                self.controller.on_recovered(&view);
+            }
+            Episode::AfterTimeout { .. } => self.controller.on_restart(&view, Restart::AfterTimeout),
+        }
+    }
+
+    fn cause<T>(&self, board: &Scoreboard<T>) -> Cause {
+        classify(&Evidence {
+            holes: board.holes(),
+            rtt_latest: self.tally.rtt_latest,
+            rtt_smoothed: self.rtt.smoothed(),
+        })
+    }
+
+    fn report_loss<T>(&mut self, now: Time, board: &Scoreboard<T>, signal: Signal, cause: Cause, departure: Departure) {
+        let view = self.view(now);
+        self.controller.on_loss(&view, &Loss { signal, cause, lost: board.damaged() as f64, departure });
+    }
+
+    /// [rfc-6298] sec. 5.4 to 5.6, with [rfc-8985] sec. 6.3 for what counts as lost.
+    fn time_out<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
+        board.distrust();
+        let mut found = Found::default();
+        board.lose_oldest(self.id, &mut found);
+        let patience = self.rtt.smoothed().unwrap_or(Span::ZERO);
+        if now.since(Time::ZERO) >= patience {
+            let (more, _) = board.lose_until(self.id, u64::MAX, now - patience);
+            found.count += more.count;
+            found.bytes += more.bytes;
+            found.departure = found.departure.or(more.departure);
+        }
+        self.on_lost(board, &found);
+        self.tally.timeouts += 1;
+        self.probe = Probe::None;
+        if let Some(departure) = found.departure.filter(|_| !self.is_silent) {
+            self.report_loss(now, board, Signal::Timeout, Cause::Congestion, departure);
+        }
+        self.is_silent = true;
+        self.is_urgent = false;
+        self.episode = Episode::AfterTimeout { until: board.next() };
+        self.rtt.back_off();
+        self.started = now;
+        self.arm(now);
+    }
+
+    /// [rfc-8985] sec. 7.4.2: an ACK beyond the probe without a report that it came twice means that it repaired a loss.
+    fn conclude_probe<T>(&mut self, now: Time, board: &Scoreboard<T>) {
+        let Probe::Out { end, transmission } = self.probe else { return };
+        let is_beyond = board.acked() > end;
+        if transmission == Transmission::First && board.acked() >= end {
+            self.probe = Probe::None;
+        } else if is_beyond {
+            self.probe = Probe::None;
+            if self.episode.is_calm() {
+                let departure = self.departure(now)(self.flight);
+                self.begin_episode(now, board, departure);
+                self.is_urgent = false;
+                self.end_episode(now);
+            }
+        }
+    }
+
+    /// Sets the timer for what is in flight.
+    fn arm(&mut self, now: Time) {
+        if self.flight == 0 {
+            self.timer = Timer::Idle;
+            return;
+        }
+        let retransmission = self.started.saturating_add(self.rtt.timeout());
+        // [rfc-8985] sec. 7.2: no probe while a loss is repaired, nor a second one.
+        if !self.episode.is_calm() || self.probe != Probe::None {
+            self.timer = Timer::Retransmission(retransmission);
+            return;
+        }
+        let Some(smoothed) = self.rtt.smoothed() else {
+            self.timer = Timer::Retransmission(retransmission);
+            return;
+        };
+        let is_alone = self.flight <= self.mss;
+        let delay = if is_alone { DELAYED_ACK_MAX } else { Span::ZERO };
+        let probe = now.saturating_add(smoothed.saturating_mul(2)).saturating_add(delay);
+        self.timer = if probe < retransmission { Timer::Probe(probe) } else { Timer::Retransmission(retransmission) };
+    }
+}
+
+/// [rfc-8985] sec. 7.2: a peer that delays ACKs may do so for 200 ms.
+const DELAYED_ACK_MAX: Span = Span::from_millis(200);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,247 @@
+//! What a controller hears, and in which order.
+
+use std::sync::{Arc, Mutex};
+
+use anabranch_cc::{Cause, Limit, Phase, Round};
+
+use super::*;
+
+/// What a controller heard.
+#[derive(Clone, Debug, PartialEq)]
+enum Heard {
+    Sent(f64),
+    Ack(Ack, f64),
+    Round(Round),
+    Loss(Loss),
+    Recovered,
+    Restart(Restart),
+}
+
+/// A window of ten segments, and an ear.
+#[derive(Debug)]
+struct Ear(Arc<Mutex<Vec<Heard>>>);
+
+impl Ear {
+    fn hear(&self, heard: Heard) {
+        self.0.lock().unwrap().push(heard);
+    }
+}
+
+impl Controller for Ear {
+    fn on_sent(&mut self, path: &PathView, _sent: &Sent) {
+        self.hear(Heard::Sent(path.flight));
+    }
+
+    fn on_ack(&mut self, path: &PathView, ack: &Ack) {
+        self.hear(Heard::Ack(*ack, path.flight));
+    }
+
+    fn on_round(&mut self, _path: &PathView, round: &Round) {
+        self.hear(Heard::Round(*round));
+    }
+
+    fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
+        self.hear(Heard::Loss(*loss));
+    }
+
+    fn on_recovered(&mut self, _path: &PathView) {
+        self.hear(Heard::Recovered);
+    }
+
+    fn on_restart(&mut self, _path: &PathView, restart: Restart) {
+        self.hear(Heard::Restart(restart));
+    }
+
+    fn window(&self) -> f64 {
+        10.0
+    }
+}
+
+/// One path with segments of 1000 bytes, and its scoreboard.
+struct Bench {
+    now: Time,
+    board: Scoreboard<()>,
+    control: PathControl,
+    heard: Arc<Mutex<Vec<Heard>>>,
+}
+
+const PATH: PathId = PathId::FIRST;
+
+fn ms(count: u64) -> Span {
+    Span::from_millis(count)
+}
+
+impl Bench {
+    fn new() -> Self {
+        let heard = Arc::new(Mutex::new(vec![]));
+        let now = Time::ZERO + ms(1000);
+        let mut control = PathControl::new(now, PATH, Box::new(Ear(heard.clone())), 1000, ms(200));
+        control.establish(now, 1000, Some(ms(90)));
+        Self { now, board: Scoreboard::new(0, 1), control, heard }
+    }
+
+    fn send(&mut self, count: u64) {
+        for _ in 0..count {
+            self.board.send((), 1000, PATH, self.control.departure(self.now));
+            self.control.on_sent(self.now, &self.board, 1000, 1000, Transmission::First);
+        }
+    }
+
+    fn resend(&mut self) {
+        let index = self.board.lowest_lost().expect("something is lost");
+        let added = self.board.resend(index, PATH, self.control.departure(self.now));
+        self.control.on_sent(self.now, &self.board, 1000, added, Transmission::Again);
+    }
+
+    /// `span` later, an ACK for everything below segment `upto` and for `blocks` above.
+    fn ack(&mut self, span: Span, upto: u64, blocks: &[(u64, u64)]) {
+        self.now += span;
+        let doubt = self.control.doubt(self.now);
+        self.board.acknowledge(1000 * upto, doubt, |()| ());
+        for &(left, right) in blocks {
+            self.board.acknowledge_selectively(1000 * left, 1000 * right, doubt);
+        }
+        self.control.on_ack(self.now, &mut self.board);
+    }
+
+    fn heard(&mut self) -> Vec<Heard> {
+        std::mem::take(&mut self.heard.lock().unwrap())
+    }
+}
+
+/// What each thing heard is called.
+fn names(heard: &[Heard]) -> Vec<&'static str> {
+    let name = |heard: &Heard| match heard {
+        Heard::Sent(_) => "sent",
+        Heard::Ack(..) => "ack",
+        Heard::Round(_) => "round",
+        Heard::Loss(_) => "loss",
+        Heard::Recovered => "recovered",
+        Heard::Restart(_) => "restart",
+    };
+    heard.iter().map(name).collect()
+}
+
+#[test]
+fn flight_counts_the_segment_that_leaves() {
+    let mut bench = Bench::new();
+    bench.send(3);
+    assert_eq!(
+        bench.heard(),
+        [Heard::Restart(Restart::Established), Heard::Sent(1.0), Heard::Sent(2.0), Heard::Sent(3.0)]
+    );
+}
+
+/// Three leave, and then a fourth 20 ms later: its ACK brings its own RTT, window and flight, not those of now.
+#[test]
+fn an_ack_tells_how_things_stood_at_departure() {
+    let mut bench = Bench::new();
+    bench.send(3);
+    bench.now += ms(20);
+    bench.send(1);
+    let left = bench.now;
+    bench.send(2);
+    bench.heard();
+    bench.ack(ms(100), 4, &[]);
+    let departure = Departure { time: left, window: 10.0, flight: 4.0 };
+    let expected = Ack {
+        newly_acked: 4.0,
+        rtt: Some(ms(100)),
+        arrival: bench.now,
+        departure,
+        limit: Limit::Application,
+        phase: Phase::Open,
+    };
+    assert_eq!(bench.heard()[0], Heard::Ack(expected, 2.0));
+    assert_eq!((bench.control.rtt_min(), bench.control.tally.rtt_samples), (Some(ms(100)), 1));
+}
+
+#[test]
+fn the_window_is_the_limit_if_it_held_something_back() {
+    let mut bench = Bench::new();
+    bench.send(10);
+    assert!(!bench.control.admit(&bench.board, 1000));
+    bench.heard();
+    bench.ack(ms(100), 1, &[]);
+    assert!(matches!(bench.heard()[0], Heard::Ack(Ack { limit: Limit::Window, .. }, _)));
+}
+
+/// Design: loss detection and classification come before `on_loss`, then `on_ack`, then `on_round`.
+#[test]
+fn inside_one_ack_loss_comes_before_ack_and_round_last() {
+    let mut bench = Bench::new();
+    bench.send(10);
+    bench.heard();
+    bench.ack(ms(100), 1, &[(2, 5)]);
+    let heard = bench.heard();
+    assert_eq!(names(&heard), ["loss", "ack", "round"]);
+    let Heard::Loss(loss) = &heard[0] else { unreachable!("it is a loss") };
+    // A single hole, and the sample of this very ACK is above SRTT (91.25 ms after it): no random loss.
+    assert_eq!(
+        (loss.signal, loss.cause, loss.departure.flight.to_bits()),
+        (Signal::DupAcks, Cause::Congestion, 2f64.to_bits())
+    );
+    let Heard::Ack(ack, flight) = &heard[1] else { unreachable!("it is an ACK") };
+    assert_eq!(
+        (ack.phase, ack.newly_acked.to_bits(), flight.to_bits()),
+        (Phase::Recovery, 4f64.to_bits(), 5f64.to_bits())
+    );
+}
+
+/// The ACK that ends a recovery still belongs to it.
+#[test]
+fn recovery_ends_after_its_last_ack() {
+    let mut bench = Bench::new();
+    bench.send(10);
+    bench.ack(ms(100), 1, &[(2, 10)]);
+    bench.resend();
+    bench.heard();
+    bench.ack(ms(100), 10, &[]);
+    let heard = bench.heard();
+    assert_eq!(names(&heard), ["ack", "recovered", "round"]);
+    let Heard::Ack(ack, _) = &heard[0] else { unreachable!("it is an ACK") };
+    // Karn: which of its two transmissions this answers, nobody knows.
+    assert_eq!((ack.phase, ack.rtt), (Phase::Recovery, None));
+}
+
+/// One hole without delay seems random; a second one later, and it is not. The window was left alone, so it hears again.
+#[test]
+fn a_loss_that_turns_out_to_be_congestion_is_told_again() {
+    let mut bench = Bench::new();
+    bench.send(10);
+    bench.ack(ms(80), 1, &[(2, 5)]);
+    let causes = |heard: Vec<Heard>| -> Vec<Cause> {
+        heard.iter().filter_map(|heard| if let Heard::Loss(loss) = heard { Some(loss.cause) } else { None }).collect()
+    };
+    assert_eq!(causes(bench.heard()), [Cause::Random]);
+    bench.ack(ms(1), 1, &[(2, 5), (6, 9)]);
+    assert_eq!(causes(bench.heard()), [Cause::Congestion]);
+    bench.ack(ms(1), 1, &[(2, 5), (6, 10)]);
+    assert_eq!(causes(bench.heard()), []);
+}
+
+/// One signal for a series of timeouts, then slow start outside of recovery, then the restart.
+#[test]
+fn a_series_of_timeouts_is_one_episode() {
+    let mut bench = Bench::new();
+    bench.send(3);
+    bench.heard();
+    let mut timeouts = 0;
+    while timeouts < 3 {
+        bench.now = bench.control.deadline();
+        bench.control.handle_timeout(bench.now, &mut bench.board);
+        timeouts = bench.control.tally.timeouts;
+        if bench.board.lowest_lost().is_some() {
+            bench.resend();
+        } else if bench.control.is_probe_due() {
+            let last = bench.board.last().expect("three are out");
+            let added = bench.board.resend(last, PATH, bench.control.departure(bench.now));
+            bench.control.on_sent(bench.now, &bench.board, 1000, added, Transmission::Again);
+        }
+    }
+    let heard = bench.heard();
+    let losses: Vec<_> = heard.iter().filter(|heard| matches!(heard, Heard::Loss(_))).collect();
+    assert!(matches!(losses[..], [Heard::Loss(Loss { signal: Signal::Timeout, .. })]), "{losses:?}");
+    bench.ack(ms(100), 3, &[]);
+    assert_eq!(names(&bench.heard()), ["ack", "restart", "round"]);
+}

@@ -1,0 +1,164 @@
+//! RACK: a segment is lost if one that left later has arrived, and it had the time of a reordering to arrive too.
+//!
+//! ```text
+//! on delivery:   the latest departure that arrived, and its RTT
+//! lost:          left before that one, and now ≥ departure + RTT + reo_wnd
+//! reo_wnd:       0 in recovery, or with three segments above a hole, as long as no reordering was seen;
+//!                else rtt_min/4, once more for each round with a DSACK, at most SRTT; back to one after 16 recoveries
+//! ```
+//!
+//! Citation: rfc-8985 sec. 6. Differs from it in: an order of departures takes the place of equal times and sequence numbers;
+//! the timer waits for the first segment that may be lost, not for the last; a DSACK is a reordering seen, too: what was sent
+//! again for nothing was late.
+
+use anabranch_units::{Span, Time};
+
+use crate::recovery::scoreboard::Delivered;
+
+/// Loss detection on one path.
+#[derive(Clone, Debug)]
+pub(crate) struct Rack {
+    /// The latest departure that arrived, and how long after.
+    newest: Option<(u64, Span)>,
+    /// Whether the network reorders.
+    has_reordered: bool,
+    /// How many quarters of the least RTT to wait; at least one.
+    quarters: u32,
+    /// Recoveries until that is one again.
+    recoveries_left: u32,
+    /// Departures when a DSACK last counted: one counts per round.
+    widened_at: u64,
+}
+
+/// What RACK wants to know of its path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Conditions {
+    pub(crate) rtt_min: Option<Span>,
+    pub(crate) rtt_smoothed: Option<Span>,
+    pub(crate) is_repairing: bool,
+    /// Segments delivered above a hole.
+    pub(crate) delivered: usize,
+}
+
+/// What is lost: departures before `serial` that took place at `time` or earlier, and later ones `patience` after they left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) serial: u64,
+    pub(crate) patience: Span,
+}
+
+impl Rack {
+    pub(crate) fn new() -> Self {
+        Self { newest: None, has_reordered: false, quarters: 1, recoveries_left: 0, widened_at: 0 }
+    }
+
+    /// Segments arrived; this one left last.
+    pub(crate) fn on_delivered(&mut self, now: Time, delivered: &Delivered) {
+        // [rfc-8985] sec. 6.2 step 2.
+        if self.newest.is_none_or(|(serial, _)| serial <= delivered.serial) {
+            self.newest = Some((delivered.serial, now.since(delivered.departure.time)));
+        }
+    }
+
+    /// A segment arrived after one that left later.
+    pub(crate) fn on_reordering(&mut self) {
+        self.has_reordered = true;
+    }
+
+    /// The receiver got something twice: it was not lost. `departures` is how many there have been.
+    pub(crate) fn on_duplicate(&mut self, departures: u64) {
+        self.has_reordered = true;
+        // [rfc-8985] sec. 6.2 step 4: once per round trip.
+        if self.newest.is_some_and(|(serial, _)| serial >= self.widened_at) {
+            self.widened_at = departures;
+            self.quarters = (self.quarters + 1).min(QUARTERS_MAX);
+            self.recoveries_left = RECOVERIES;
+        }
+    }
+
+    /// A recovery is over.
+    pub(crate) fn on_recovered(&mut self) {
+        self.recoveries_left = self.recoveries_left.saturating_sub(1);
+        if self.recoveries_left == 0 {
+            self.quarters = 1;
+        }
+    }
+
+    /// What is lost; nothing as long as nothing has arrived.
+    pub(crate) fn verdict(&self, conditions: &Conditions) -> Option<Verdict> {
+        let (serial, rtt) = self.newest?;
+        Some(Verdict { serial, patience: rtt.saturating_add(self.reordering_window(conditions)) })
+    }
+
+    /// [rfc-8985] sec. 6.2 step 4.
+    fn reordering_window(&self, conditions: &Conditions) -> Span {
+        let is_clear = conditions.is_repairing || conditions.delivered >= DUPLICATES;
+        if !self.has_reordered && is_clear {
+            return Span::ZERO;
+        }
+        let quarters = conditions.rtt_min.unwrap_or(Span::ZERO).saturating_mul(u64::from(self.quarters)) / 4;
+        quarters.min(conditions.rtt_smoothed.unwrap_or(Span::MAX))
+    }
+}
+
+/// [rfc-5681] sec. 3.2: three segments above a hole say that it is no reordering.
+pub(crate) const DUPLICATES: usize = 3;
+
+/// [rfc-8985] sec. 6.2 step 4: a wider window lasts for 16 recoveries.
+const RECOVERIES: u32 = 16;
+
+/// Wider than SRTT it never gets, and more than that many quarters of the least RTT, SRTT is rarely.
+const QUARTERS_MAX: u32 = 1000;
+
+#[cfg(test)]
+mod tests {
+    use anabranch_cc::Departure;
+
+    use super::*;
+
+    fn ms(count: u64) -> Span {
+        Span::from_millis(count)
+    }
+
+    fn rack() -> Rack {
+        let mut rack = Rack::new();
+        let departure = Departure { time: Time::ZERO, window: 10.0, flight: 10.0 };
+        rack.on_delivered(Time::ZERO + ms(100), &Delivered { serial: 5, transmissions: 1, departure });
+        rack
+    }
+
+    fn patience(rack: &Rack, is_repairing: bool, delivered: usize) -> Span {
+        let conditions = Conditions { rtt_min: Some(ms(80)), rtt_smoothed: Some(ms(100)), is_repairing, delivered };
+        rack.verdict(&conditions).expect("something has arrived").patience
+    }
+
+    #[test]
+    fn a_quarter_of_the_least_rtt_is_reordering() {
+        assert_eq!(patience(&rack(), false, 2), ms(120));
+    }
+
+    #[test]
+    fn three_segments_above_a_hole_need_no_patience() {
+        assert_eq!(patience(&rack(), false, 3), ms(100));
+        assert_eq!(patience(&rack(), true, 1), ms(100));
+    }
+
+    #[test]
+    fn a_network_that_reorders_is_given_time() {
+        let mut rack = rack();
+        rack.on_reordering();
+        assert_eq!(patience(&rack, true, 9), ms(120));
+    }
+
+    #[test]
+    fn duplicates_widen_the_window_once_a_round_and_for_16_recoveries() {
+        let mut rack = rack();
+        rack.on_duplicate(20);
+        rack.on_duplicate(20);
+        assert_eq!(patience(&rack, false, 0), ms(140));
+        (0..15).for_each(|_| rack.on_recovered());
+        assert_eq!(patience(&rack, false, 0), ms(140));
+        rack.on_recovered();
+        assert_eq!(patience(&rack, false, 0), ms(120));
+    }
+}

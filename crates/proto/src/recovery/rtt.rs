@@ -1,0 +1,137 @@
+//! The round-trip time and the retransmission timeout.
+//!
+//! ```text
+//! first sample R:  SRTT ← R, RTTVAR ← R/2
+//! sample R:        RTTVAR ← 3/4 RTTVAR + 1/4 |SRTT − R|;  SRTT ← 7/8 SRTT + 1/8 R
+//! RTO:             SRTT + max(margin, 4 RTTVAR), doubled by each timeout in a row
+//! ```
+//!
+//! Citation: rfc-6298. Differs from it in: the floor holds for what is added to SRTT and not for the sum, as a constant RTT of
+//! any length would else leave no margin at all; it is 200 ms, as in common systems, where the RFC's sum is at least 1 s.
+
+use anabranch_units::Span;
+
+/// The estimates of one path.
+#[derive(Clone, Debug)]
+pub(crate) struct RttEstimator {
+    smoothed: Option<Span>,
+    variation: Span,
+    least: Option<Span>,
+    /// The least that is added to SRTT.
+    margin: Span,
+    /// Timeouts in a row: each doubles the RTO.
+    backoff: u32,
+}
+
+impl RttEstimator {
+    pub(crate) fn new(margin: Span) -> Self {
+        Self { smoothed: None, variation: Span::ZERO, least: None, margin, backoff: 0 }
+    }
+
+    /// A sample of a segment that was sent once, as Karn's rule demands.
+    pub(crate) fn on_sample(&mut self, sample: Span) {
+        self.smooth(sample);
+        self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
+        // [rfc-6298] sec. 5: the backed-off timeout holds until there is a new sample.
+        self.backoff = 0;
+    }
+
+    /// The sample of a handshake. Its segments are shorter than data: they say nothing about the least RTT of data, and a
+    /// delay-based law that takes theirs for it counts the difference as queue for ever.
+    pub(crate) fn on_handshake(&mut self, sample: Span) {
+        self.smooth(sample);
+    }
+
+    fn smooth(&mut self, sample: Span) {
+        // [rfc-6298] sec. 2.2 and 2.3.
+        let Some(smoothed) = self.smoothed else {
+            (self.smoothed, self.variation) = (Some(sample), sample / 2);
+            return;
+        };
+        let deviation = smoothed.saturating_sub(sample).max(sample.saturating_sub(smoothed));
+        self.variation = (self.variation.saturating_mul(3).saturating_add(deviation)) / 4;
+        self.smoothed = Some(smoothed.saturating_mul(7).saturating_add(sample) / 8);
+    }
+
+    /// The timeout expired.
+    pub(crate) fn back_off(&mut self) {
+        self.backoff = (self.backoff + 1).min(BACKOFF_MAX);
+    }
+
+    pub(crate) fn smoothed(&self) -> Option<Span> {
+        self.smoothed
+    }
+
+    pub(crate) fn least(&self) -> Option<Span> {
+        self.least
+    }
+
+    /// The retransmission timeout, backed off.
+    pub(crate) fn timeout(&self) -> Span {
+        // [rfc-6298] sec. 2.1: "SHOULD set RTO <- 1 second" before there is a sample.
+        let base = match self.smoothed {
+            None => TIMEOUT_INITIAL,
+            Some(smoothed) => smoothed.saturating_add(self.margin.max(self.variation.saturating_mul(4))),
+        };
+        base.saturating_mul(1 << self.backoff).min(TIMEOUT_MAX.max(base))
+    }
+}
+
+/// [rfc-6298] sec. 2.1.
+const TIMEOUT_INITIAL: Span = Span::from_secs(1);
+
+/// [rfc-6298] sec. 2.5 allows a maximum of 60 s or more.
+const TIMEOUT_MAX: Span = Span::from_secs(60);
+
+/// Two to the sixteenth of any timeout is beyond [`TIMEOUT_MAX`], unless that timeout is below a millisecond.
+const BACKOFF_MAX: u32 = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(count: u64) -> Span {
+        Span::from_millis(count)
+    }
+
+    /// [rfc-6298] sec. 2, by hand: 100 ms, then 180 ms.
+    #[test]
+    fn samples_are_smoothed_as_the_rfc_says() {
+        let mut rtt = RttEstimator::new(ms(1));
+        assert_eq!(rtt.timeout(), ms(1000));
+        rtt.on_sample(ms(100));
+        assert_eq!((rtt.smoothed(), rtt.timeout()), (Some(ms(100)), ms(300)));
+        rtt.on_sample(ms(180));
+        // SRTT 110, RTTVAR (3 · 50 + 80)/4 = 57.5.
+        assert_eq!((rtt.smoothed(), rtt.timeout()), (Some(ms(110)), ms(340)));
+        assert_eq!(rtt.least(), Some(ms(100)));
+    }
+
+    #[test]
+    fn a_constant_rtt_leaves_a_margin() {
+        let mut rtt = RttEstimator::new(ms(200));
+        (0..100).for_each(|_| rtt.on_sample(ms(600)));
+        assert_eq!(rtt.timeout(), ms(800));
+    }
+
+    #[test]
+    fn timeouts_double_until_a_sample() {
+        let mut rtt = RttEstimator::new(ms(200));
+        rtt.on_sample(ms(400));
+        assert_eq!(rtt.timeout(), ms(1200));
+        rtt.back_off();
+        rtt.back_off();
+        assert_eq!(rtt.timeout(), ms(4800));
+        (0..40).for_each(|_| rtt.back_off());
+        assert_eq!(rtt.timeout(), Span::from_secs(60));
+        rtt.on_sample(ms(400));
+        assert!(rtt.timeout() < ms(1200));
+    }
+
+    #[test]
+    fn a_handshake_says_nothing_about_the_least_rtt() {
+        let mut rtt = RttEstimator::new(ms(200));
+        rtt.on_handshake(ms(50));
+        assert_eq!((rtt.smoothed(), rtt.least()), (Some(ms(50)), None));
+    }
+}

@@ -1,0 +1,188 @@
+use anabranch_units::Time;
+use proptest::prelude::*;
+
+use super::*;
+
+const PATH: PathId = PathId::FIRST;
+const DOUBT: Doubt = Doubt { now: Time::ZERO, rtt_min: None };
+
+/// A scoreboard with `count` segments of 100 bytes from place 0 on, one a millisecond.
+fn board(count: u64) -> Scoreboard<u64> {
+    let mut board = Scoreboard::new(0, 1);
+    (0..count).for_each(|number| send(&mut board, number));
+    board
+}
+
+fn send(board: &mut Scoreboard<u64>, number: u64) {
+    let time = Time::from_ticks(number * 1_000_000);
+    board.send(number, 100, PATH, |flight| Departure { time, window: 0.0, flight: flight as f64 });
+}
+
+fn sack(board: &mut Scoreboard<u64>, left: u64, right: u64) -> Harvest {
+    board.acknowledge_selectively(100 * left, 100 * right, DOUBT);
+    board.check();
+    board.take_harvest(PATH)
+}
+
+fn ack(board: &mut Scoreboard<u64>, upto: u64) -> Vec<u64> {
+    let mut done = vec![];
+    board.acknowledge(100 * upto, DOUBT, |number| done.push(number));
+    board.check();
+    done
+}
+
+#[test]
+fn a_block_counts_once_however_often_it_comes() {
+    let mut board = board(10);
+    assert_eq!(sack(&mut board, 3, 5).bytes, 200);
+    assert_eq!(sack(&mut board, 3, 5).bytes, 0);
+    assert_eq!(sack(&mut board, 2, 7).bytes, 300);
+    assert_eq!((board.flight(PATH), board.holes(), board.delivered()), (500, 1, 5));
+}
+
+#[test]
+fn parts_of_segments_do_not_count() {
+    let mut board = board(4);
+    board.acknowledge_selectively(150, 399, DOUBT);
+    assert_eq!((board.take_harvest(PATH).bytes, board.delivered()), (100, 1));
+    board.acknowledge(150, DOUBT, |_| ());
+    assert_eq!((board.acked(), board.len(), board.flight(PATH)), (150, 3, 200));
+}
+
+#[test]
+fn holes_are_counted_as_they_open_and_close() {
+    let mut board = board(10);
+    sack(&mut board, 2, 3);
+    sack(&mut board, 4, 5);
+    sack(&mut board, 8, 9);
+    assert_eq!(board.holes(), 3);
+    sack(&mut board, 3, 4);
+    assert_eq!(board.holes(), 2);
+    assert_eq!(ack(&mut board, 5), [0, 1, 2, 3, 4]);
+    assert_eq!((board.holes(), board.flight(PATH)), (1, 400));
+}
+
+#[test]
+fn the_lowest_lost_segment_comes_first_even_if_lost_later() {
+    let mut board = board(6);
+    let (found, spared) = board.lose_until(PATH, 4, Time::from_ticks(2_000_000));
+    assert_eq!((found.count, found.end, spared), (3, 300, Some(Time::from_ticks(3_000_000))));
+    assert_eq!(board.lowest_lost(), Some(0));
+    board.resend(0, PATH, |flight| Departure { time: Time::NEVER, window: 0.0, flight: flight as f64 });
+    assert_eq!(board.lowest_lost(), Some(1));
+    assert_eq!((board.flight(PATH), board.damaged()), (400, 3));
+    // What arrives after all is not sent again.
+    sack(&mut board, 1, 2);
+    assert_eq!((board.lowest_lost(), board.damaged()), (Some(2), 2));
+    ack(&mut board, 6);
+    assert_eq!((board.lowest_lost(), board.damaged(), board.is_empty()), (None, 0, true));
+}
+
+#[test]
+fn flight_at_departure_counts_the_segment_itself() {
+    let mut board = board(3);
+    board.acknowledge(300, DOUBT, |_| ());
+    let newest = board.take_harvest(PATH).newest.expect("three arrived");
+    assert_eq!((newest.serial, newest.departure.flight.to_bits()), (2, 300_f64.to_bits()));
+}
+
+#[test]
+fn a_retransmission_is_doubted_if_its_ack_comes_too_early() {
+    let mut board = board(2);
+    board.lose_until(PATH, 1, Time::NEVER);
+    let time = Time::from_ticks(10);
+    board.resend(0, PATH, |_| Departure { time, window: 0.0, flight: 0.0 });
+    let doubt = Doubt { now: Time::from_ticks(15), rtt_min: Some(Span::from_ticks(6)) };
+    board.acknowledge(100, doubt, |_| ());
+    let harvest = board.take_harvest(PATH);
+    assert!(harvest.newest.is_some_and(|newest| newest.transmissions == 2) && harvest.newest_certain.is_none());
+}
+
+#[test]
+fn what_a_peer_takes_back_is_lost() {
+    let mut board = board(4);
+    sack(&mut board, 1, 3);
+    board.distrust();
+    assert_eq!(board.delivered(), 2, "the receiver still asks for what is missing");
+    // The peer acknowledges 1 and asks for 1, which it had reported.
+    board.acknowledge(100, DOUBT, |_| ());
+    board.distrust();
+    board.check();
+    assert_eq!((board.delivered(), board.lowest_lost(), board.flight(PATH)), (0, Some(1), 100));
+}
+
+#[derive(Clone, Debug)]
+enum Operation {
+    Send,
+    Acknowledge(u64),
+    Selective(u64, u64),
+    Lose(u64),
+    Resend,
+    ResendLast,
+    Distrust,
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    prop_oneof![
+        4 => Just(Operation::Send),
+        1 => (0..6u64).prop_map(Operation::Acknowledge),
+        3 => (0..40u64, 1..6u64).prop_map(|(left, len)| Operation::Selective(left, len)),
+        1 => (0..12u64).prop_map(Operation::Lose),
+        2 => Just(Operation::Resend),
+        1 => Just(Operation::ResendLast),
+        1 => Just(Operation::Distrust),
+    ]
+}
+
+proptest! {
+    /// Whatever happens, the counts are those of the entries, and each segment arrives once.
+    #[test]
+    fn counts_agree_with_entries(operations in prop::collection::vec(operation(), 1..200)) {
+        let mut board = board(0);
+        let (mut sent, mut arrived, mut taken_back, mut done) = (0, 0, 0, vec![]);
+        for operation in operations {
+            let first = board.acked() / 100;
+            let departure = |flight: u64| Departure { time: Time::ZERO, window: 0.0, flight: flight as f64 };
+            match operation {
+                Operation::Send => {
+                    send(&mut board, sent);
+                    sent += 1;
+                }
+                Operation::Acknowledge(count) => {
+                    board.acknowledge(100 * (first + count).min(sent), DOUBT, |number| done.push(number));
+                }
+                Operation::Selective(left, len) => {
+                    // Some receivers report what they ask for.
+                    let (left, right) = ((first + left).min(sent), (first + left + len).min(sent));
+                    board.acknowledge_selectively(100 * left, 100 * right, DOUBT);
+                }
+                Operation::Lose(serial) => {
+                    let oldest = board.departures(PATH).saturating_sub(serial);
+                    board.lose_until(PATH, oldest, Time::NEVER);
+                }
+                Operation::Resend => {
+                    if let Some(index) = board.lowest_lost() {
+                        board.resend(index, PATH, departure);
+                    }
+                }
+                Operation::Distrust => {
+                    // What arrives again after that counts again.
+                    let delivered = board.delivered();
+                    board.distrust();
+                    taken_back += 100 * (delivered - board.delivered()) as u64;
+                }
+                Operation::ResendLast => {
+                    if let Some(index) = board.last() {
+                        board.resend(index, PATH, departure);
+                    }
+                }
+            }
+            board.check();
+            arrived += board.take_harvest(PATH).bytes;
+        }
+        board.acknowledge(board.next(), DOUBT, |number| done.push(number));
+        arrived += board.take_harvest(PATH).bytes;
+        prop_assert_eq!(arrived, 100 * sent + taken_back);
+        prop_assert_eq!(done, (0..sent).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,4 @@
+//! Streams: what is to be sent on each, and what has come in its order. They know no loss.
+
+pub(crate) mod inbound;
+pub(crate) mod outbound;

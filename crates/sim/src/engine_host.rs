@@ -1,0 +1,349 @@
+//! The transport's engine as hosts: one that sends on its streams, one that reads all that comes.
+
+use anabranch_ns2::Gauges;
+use anabranch_proto::{
+    Config, ConfigError, Connection, Endpoint, Event, FourTuple, PathId, PathReport, Read, SeqNumber, Sid, Virtual,
+};
+use anabranch_units::{SimSpan, SimTime, Span, Time};
+
+use crate::host::{Arrival, Host, Input, Offer, Transmit};
+use crate::ns2_host::GaugeRow;
+use crate::packet::Body;
+use crate::probe::is_same_bin;
+
+/// The end that opens the connection and sends. Told to start, it has data for ever on all of its streams; what it is offered
+/// goes on the stream that the offer names.
+#[derive(Debug)]
+pub struct EngineSource {
+    config: Config,
+    /// `None` before the start.
+    connection: Option<Connection<Virtual>>,
+    /// By the streams of the connection, once it is established; before, by those that are wanted.
+    lanes: Vec<Lane>,
+    supply: Supply,
+    /// Whether streams have been opened.
+    is_open: bool,
+    rows: Option<Vec<GaugeRow>>,
+    /// Of several rows within one of these only the last is kept; zero keeps all.
+    resolution: SimSpan,
+}
+
+/// What waits for one stream.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lane {
+    /// Bytes that it was offered and has not written.
+    bytes: u64,
+    /// Whether it has data for ever.
+    is_endless: bool,
+}
+
+/// Where a source has its data from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Supply {
+    /// It has data for ever once it is told to start.
+    Endless,
+    /// It has what it is offered.
+    Offers,
+}
+
+/// The end that waits for the connection and reads.
+#[derive(Debug)]
+pub struct EngineSink {
+    connection: Connection<Virtual>,
+    /// Bytes that the application has read, of all streams.
+    read: u64,
+    /// Bytes on the wire that came, and data segments among them.
+    wire: u64,
+    /// Bits read, and when, if the sink was told to remember them.
+    deliveries: Option<Vec<(SimTime, u64)>>,
+    /// What is read within one of these is one; zero keeps all apart.
+    resolution: SimSpan,
+}
+
+/// There is one path: which addresses it joins does not matter to the simulator, which delivers by flow.
+const TUPLE: FourTuple =
+    FourTuple { local: Endpoint { address: 1, port: 0 }, remote: Endpoint { address: 2, port: 0 } };
+
+/// Nobody guesses in a simulation.
+const INITIAL: SeqNumber = SeqNumber(0);
+
+impl EngineSource {
+    /// A source that has not started.
+    ///
+    /// # Errors
+    /// If the configuration cannot work.
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        Connection::<Virtual>::connect(Time::ZERO, config.clone(), TUPLE, INITIAL)?;
+        let lanes = vec![Lane::default(); usize::from(config.streams.max(1))];
+        Ok(Self {
+            config,
+            connection: None,
+            lanes,
+            supply: Supply::Endless,
+            is_open: false,
+            rows: None,
+            resolution: SimSpan::ZERO,
+        })
+    }
+
+    /// The same, with no data but what it is offered.
+    #[must_use]
+    pub fn fed(self) -> Self {
+        Self { supply: Supply::Offers, ..self }
+    }
+
+    /// The same, remembering of the changes of its variables within one `resolution`, counted from the start of time, the last;
+    /// each if that is zero.
+    #[must_use]
+    pub fn traced_every(self, resolution: SimSpan) -> Self {
+        Self { rows: Some(Vec::new()), resolution, ..self }
+    }
+
+    /// The variables at each change, if the source was told to remember them. `rtt_base` and `rtt_smoothed` are the law's own
+    /// where it keeps them, else the path's.
+    pub fn rows(&self) -> Option<&[GaugeRow]> {
+        self.rows.as_deref()
+    }
+
+    /// The path of the connection; `None` before the start.
+    pub fn path(&self) -> Option<PathReport> {
+        self.connection.as_ref()?.path(PathId::FIRST)
+    }
+
+    /// The connection; `None` before the start.
+    pub fn connection(&self) -> Option<&Connection<Virtual>> {
+        self.connection.as_ref()
+    }
+
+    fn start(&mut self, now: SimTime) {
+        if self.connection.is_none() {
+            let connection = Connection::connect(engine_time(now), self.config.clone(), TUPLE, INITIAL);
+            self.connection = Some(connection.expect("the configuration was checked when the source was made"));
+        }
+    }
+
+    fn offer(&mut self, offer: Offer) {
+        // Streams that were not granted share those that were.
+        let index = offer.stream as usize % self.lanes.len();
+        match offer.bytes {
+            Some(bytes) => self.lanes[index].bytes += bytes,
+            None => self.lanes[index].is_endless = true,
+        }
+        self.write(index);
+    }
+
+    /// Opens as many streams as were granted.
+    fn open(&mut self, granted: Option<u8>) {
+        let Some(connection) = &mut self.connection else { return };
+        let count = usize::from(granted.unwrap_or(1));
+        if granted.is_some() {
+            for _ in 0..count {
+                connection.streams().open().expect("all granted streams are free at first");
+            }
+        }
+        // What was offered before the handshake was over, on streams that there are not, goes on those that there are.
+        for index in count..self.lanes.len() {
+            let lane = self.lanes[index];
+            let shared = &mut self.lanes[index % count];
+            shared.bytes += lane.bytes;
+            shared.is_endless |= lane.is_endless;
+        }
+        self.lanes.truncate(count);
+        self.is_open = true;
+        (0..count).for_each(|index| self.write(index));
+    }
+
+    /// Writes what waits for a stream, as far as there is room.
+    fn write(&mut self, index: usize) {
+        let (true, Some(connection)) = (self.is_open, &mut self.connection) else { return };
+        let (lane, sid) = (&mut self.lanes[index], sid(index));
+        loop {
+            let wanted = if lane.is_endless { u64::from(u32::MAX) } else { lane.bytes };
+            let mut payload = Virtual(u32::try_from(wanted).unwrap_or(u32::MAX));
+            if payload.0 == 0 {
+                return;
+            }
+            let written = connection.streams().write(sid, &mut payload).unwrap_or(0);
+            lane.bytes = lane.bytes.saturating_sub(u64::from(written));
+            if written == 0 || payload.0 > 0 {
+                return;
+            }
+        }
+    }
+
+    fn record(&mut self, now: SimTime) {
+        let Some(rows) = &mut self.rows else { return };
+        let Some(path) = self.connection.as_ref().and_then(|connection| connection.path(PathId::FIRST)) else { return };
+        let span = |span: Option<Span>| span.map_or(SimSpan::ZERO, Span::rescale);
+        let seconds = |name: &str| path.gauges.value(name).filter(|value| value.is_finite() && *value > 0.0);
+        let law = |name: &str| seconds(name).map(SimSpan::from_secs_f64);
+        let gauges = Gauges {
+            window: path.window,
+            ssthresh: path.gauges.value("ssthresh").unwrap_or(f64::INFINITY),
+            rtt: span(path.tally.rtt_latest),
+            rtt_smoothed: law("rtt_average_s").unwrap_or(span(path.rtt_smoothed)),
+            rtt_base: law("rtt_base_s").or(path.rtt_min.map(Span::rescale)),
+            // Whole segments, as ns-2 counts.
+            in_flight: path.flight as i32,
+            reroutes: path.gauges.value("reroutes").unwrap_or(0.0) as u64,
+        };
+        let row = GaugeRow { time: now, gauges };
+        match rows.last_mut() {
+            Some(last) if last.gauges == gauges => {}
+            Some(last) if is_same_bin(last.time, now, self.resolution) => *last = row,
+            _ => rows.push(row),
+        }
+    }
+}
+
+impl EngineSink {
+    /// A sink that has received nothing.
+    ///
+    /// # Errors
+    /// If the configuration cannot work.
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        let connection = Connection::listen(Time::ZERO, config, TUPLE.reversed(), INITIAL)?;
+        Ok(Self { connection, read: 0, wire: 0, deliveries: None, resolution: SimSpan::ZERO })
+    }
+
+    /// The same, remembering what was read when; what is read within one `resolution`, counted from the start of time, is one.
+    #[must_use]
+    pub fn traced_every(self, resolution: SimSpan) -> Self {
+        Self { deliveries: Some(Vec::new()), resolution, ..self }
+    }
+
+    /// Bytes that the application has read, of all streams.
+    pub fn read(&self) -> u64 {
+        self.read
+    }
+
+    /// Bytes on the wire that came.
+    pub fn wire(&self) -> u64 {
+        self.wire
+    }
+
+    /// Bits read, and when, if the sink was told to remember them.
+    pub fn deliveries(&self) -> Option<&[(SimTime, u64)]> {
+        self.deliveries.as_deref()
+    }
+
+    /// The connection.
+    pub fn connection(&self) -> &Connection<Virtual> {
+        &self.connection
+    }
+
+    fn read_all(&mut self, now: SimTime, sid: Sid) {
+        let mut bytes = 0;
+        loop {
+            match self.connection.streams().read(sid, u32::MAX) {
+                Ok(Read::Data(payload)) => bytes += u64::from(payload.0),
+                Ok(Read::End) => {}
+                Ok(Read::Nothing) | Err(_) => break,
+            }
+        }
+        self.read += bytes;
+        if let Some(deliveries) = self.deliveries.as_mut().filter(|_| bytes > 0) {
+            match deliveries.last_mut() {
+                Some((last, bits)) if is_same_bin(*last, now, self.resolution) => *bits += 8 * bytes,
+                _ => deliveries.push((now, 8 * bytes)),
+            }
+        }
+    }
+}
+
+impl Host for EngineSource {
+    fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
+        if let (Body::Segment(segment), Some(connection)) = (arrival.body, &mut self.connection) {
+            connection.handle_segment(engine_time(now), TUPLE, *segment);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: SimTime) {
+        if let Some(connection) = &mut self.connection {
+            connection.handle_timeout(engine_time(now));
+        }
+    }
+
+    fn handle_input(&mut self, now: SimTime, input: Input) {
+        match input {
+            Input::Start => {
+                self.start(now);
+                if self.supply == Supply::Endless {
+                    self.lanes.iter_mut().for_each(|lane| lane.is_endless = true);
+                    (0..self.lanes.len()).for_each(|index| self.write(index));
+                }
+            }
+            Input::Stop => self.lanes.iter_mut().for_each(|lane| *lane = Lane::default()),
+            Input::Offer(offer) => {
+                self.start(now);
+                self.offer(offer);
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit> {
+        loop {
+            if let Some(transmit) = self.connection.as_mut()?.poll_transmit(engine_time(now)) {
+                return Some(Transmit::from(transmit.segment));
+            }
+            let Some(event) = self.connection.as_mut()?.poll_event() else {
+                self.record(now);
+                return None;
+            };
+            match event {
+                Event::Established { streams } => self.open(streams),
+                Event::Writable(sid) => self.write(usize::from(sid.number()) - 1),
+                // Nothing comes back, and a source does not close.
+                Event::Readable(_) | Event::Finished(_) | Event::PeerClosed | Event::Closed(_) => {}
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> SimTime {
+        self.connection.as_ref().map_or(SimTime::NEVER, |connection| connection.poll_timeout().rescale())
+    }
+}
+
+impl Host for EngineSink {
+    fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
+        if let Body::Segment(segment) = arrival.body {
+            self.wire += u64::from(arrival.size);
+            self.connection.handle_segment(engine_time(now), TUPLE.reversed(), *segment);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: SimTime) {
+        self.connection.handle_timeout(engine_time(now));
+    }
+
+    fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit> {
+        loop {
+            if let Some(transmit) = self.connection.poll_transmit(engine_time(now)) {
+                return Some(Transmit::from(transmit.segment));
+            }
+            match self.connection.poll_event()? {
+                Event::Readable(sid) => self.read_all(now, sid),
+                Event::Established { .. }
+                | Event::Writable(_)
+                | Event::Finished(_)
+                | Event::PeerClosed
+                | Event::Closed(_) => {}
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> SimTime {
+        self.connection.poll_timeout().rescale()
+    }
+}
+
+/// The stream of a lane: they are opened in their order, and plain TCP's is the first, too.
+fn sid(index: usize) -> Sid {
+    // There are at most 255.
+    Sid::new(index as u8 + 1)
+}
+
+/// Engines count nanoseconds.
+fn engine_time(now: SimTime) -> Time {
+    now.rescale()
+}

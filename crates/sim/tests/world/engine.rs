@@ -1,0 +1,76 @@
+//! The transport's engine as hosts.
+
+use anabranch_cc::{Settings, registry};
+use anabranch_proto::{Config, State};
+use anabranch_sim::{Builder, Capture, EngineSink, EngineSource, ErrorSpec, HostId, LinkId, World};
+use anabranch_units::{SimSpan, SimTime};
+use pcap_file::pcapng::{Block, PcapNgReader};
+
+use super::standard::{millis, spec};
+
+fn config(streams: u8) -> Config {
+    let law = Settings::default_for(registry::find("reno").unwrap());
+    Config { mss: 1000, streams, receive_buffer: 16_000, ..Config::new(law) }
+}
+
+/// A source and a sink 10 ms from each other at 8 Mbit/s; the way there loses what `error` says.
+fn world(streams: u8, error: ErrorSpec, observe: impl FnOnce(&mut Builder, LinkId)) -> (World, [HostId; 2]) {
+    let mut net = Builder::new(1);
+    let (left, right) = (net.node("left"), net.node("right"));
+    let there = net.link(left, right, spec("8Mbit/s", "10ms").error(error)).unwrap();
+    net.link(right, left, spec("8Mbit/s", "10ms")).unwrap();
+    let source = net.host(left, EngineSource::new(config(streams)).unwrap().traced_every(SimSpan::ZERO)).unwrap();
+    let sink = net.host(right, EngineSink::new(config(streams)).unwrap().traced_every(SimSpan::ZERO)).unwrap();
+    net.flow(source, sink).unwrap();
+    net.start(SimTime::ZERO, source).unwrap();
+    observe(&mut net, there);
+    (net.build().unwrap(), [source, sink])
+}
+
+#[test]
+fn a_capture_shows_real_headers() {
+    let mut id = None;
+    let (mut world, _) = world(5, ErrorSpec::List(vec![]), |net, there| {
+        let capture = Capture::new(Vec::new(), [(there, "there")]).unwrap();
+        id = Some(net.observe(&[there], capture).unwrap());
+    });
+    world.run_until(millis(60));
+    let capture = world.observer(id.unwrap());
+    let mut reader = PcapNgReader::new(capture.writer().as_slice()).unwrap();
+    let mut packets = Vec::new();
+    while let Some(block) = reader.next_block() {
+        if let Block::EnhancedPacket(packet) = block.unwrap() {
+            packets.push((packet.original_len, packet.data[20..].to_vec()));
+        }
+    }
+    let (len, syn) = &packets[0];
+    assert_eq!(*len, 56);
+    // Sequence number 0, 9 words of header, SYN and the bit that was reserved; MSS 1000, a scale of 0, SACK permitted, MS version
+    // 1 with 5 streams.
+    assert_eq!(syn[4..14], [0, 0, 0, 0, 0, 0, 0, 0, 0x92, 0x02]);
+    assert_eq!(syn[20..36], [2, 4, 0x03, 0xe8, 3, 3, 0, 4, 2, 253, 7, b'M', b'S', 1, 5, 0]);
+    // The third segment of the handshake, then the first of each stream: 5 words, ACK and the bit, the stream and its number 0.
+    for (number, (len, data)) in packets[2..7].iter().enumerate() {
+        assert_eq!(*len, 1040);
+        assert_eq!(data[4..8], (1 + 1000 * number as u32).to_be_bytes());
+        assert_eq!((&data[12..14], &data[20..24]), (&[0x52, 0x10][..], &[number as u8 + 1, 0, 0, 0][..]));
+    }
+}
+
+/// Packet 12 is lost: the reader of its stream waits, those of the others do not, and nothing is lost in the end.
+#[test]
+fn a_loss_is_repaired_and_everything_is_accounted_for() {
+    let (mut world, [source, sink]) = world(5, ErrorSpec::List(vec![12]), |_, _| ());
+    world.run_until(millis(5000));
+    world.assert_conserved();
+    let (source, sink): (&EngineSource, &EngineSink) = (world.host(source).unwrap(), world.host(sink).unwrap());
+    assert_eq!(source.connection().map(|connection| connection.state()), Some(State::Established));
+    let tally = source.path().unwrap().tally;
+    assert_eq!((tally.lost, tally.sent_again, tally.timeouts), (1, 1, 0));
+    assert_eq!(sink.read(), 996 * sink.connection().arrived());
+    let remembered: u64 = sink.deliveries().unwrap().iter().map(|(_, bits)| bits).sum();
+    assert_eq!(remembered, 8 * sink.read());
+    // The buffer holds 16 segments, and the ACK of a segment leaves before the reader has taken it.
+    let most = source.rows().unwrap().iter().map(|row| row.gauges.in_flight).max();
+    assert!((14..=16).contains(&most.unwrap()), "{most:?}");
+}
