@@ -76,7 +76,7 @@ fn shown(row: &Row) -> String {
     }
     let name = row.name;
     format!(
-        "{BOLD}{name}{BOLD:#}: {} {DIM}({}){DIM:#}\n\n{}\n{}\n",
+        "{BOLD}{name}{BOLD:#}: {} {DIM}({}){DIM:#}\n\n{}\n{}",
         row.summary,
         row.citation,
         table.render(""),
@@ -86,8 +86,10 @@ fn shown(row: &Row) -> String {
 
 /// Who runs a law.
 fn usage(name: &str) -> String {
-    match transport::fast_laws().contains(&name) {
-        true => format!("In a scenario: transport = \"ns2/fast\", cc = {{ name = \"{name}\" }}; docs/reference/scenario.md says what it takes."),
-        false => "No transport of a scenario runs this object: the agents of ns-2 have their own, which share its arithmetic.".to_owned(),
-    }
+    let line = |transport: &str| format!("In a scenario: transport = \"{transport}\", cc = {{ name = \"{name}\" }}\n");
+    let ns2 = match transport::fast_laws().contains(&name) {
+        true => line("ns2/fast") + "(docs/reference/scenario.md says which of the parameters ns-2's agent has)\n",
+        false => String::new(),
+    };
+    line("anabranch") + &ns2
 }

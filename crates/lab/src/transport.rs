@@ -403,6 +403,7 @@ pub(crate) fn laws_markdown() -> String {
     let VegasOptions { alpha, beta, gamma } = VegasOptions::default();
     format!(
         "| transport | `name` | parameters |\n| --- | --- | --- |\n\
+         | `anabranch` | any: `anabranch cc list` | what `anabranch cc show NAME` lists |\n\
          | `ns2/reno`, `ns2/newreno`, `ns2/sack`, `ns2/fack`, `ns2/fs` | `reno`; `newreno` of the second | |\n\
          | `ns2/vegas` | `vegas` | `alpha` ({alpha}), `beta` ({beta}), `gamma` ({gamma}): whole packets |\n\
          | `ns2/linux` | `linux` | |\n\
