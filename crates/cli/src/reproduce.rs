@@ -145,7 +145,7 @@ fn table(title: &str, claims: &[&JudgedClaim]) -> String {
     for claim in claims {
         let style = match claim.verdict {
             Verdict::Reproduced => GOOD,
-            Verdict::Deviates if claim.is_missed => BAD,
+            Verdict::Deviates if claim.is_missed || claim.is_open => BAD,
             Verdict::Deviates | Verdict::NotReproducible => NOTABLE,
         };
         table.row(vec![
@@ -176,9 +176,13 @@ fn summary(outcome: &reproduce::Outcome) -> String {
     let mut text = format!("\n{claims} claims: {GOOD}{} reproduced{GOOD:#}", count(Verdict::Reproduced));
     let deviating = count(Verdict::Deviates);
     if deviating > 0 {
-        let missed = outcome.missed();
+        let (missed, open) = (outcome.missed(), outcome.open());
         let style = if missed > 0 { BAD } else { NOTABLE };
-        text += &format!(", {style}{deviating} deviate{style:#} ({} explained)", deviating - missed);
+        text += &format!(", {style}{deviating} deviate{style:#} ({} explained", deviating - missed - open);
+        if open > 0 {
+            text += &format!(", {BAD}{open} open{BAD:#}");
+        }
+        text += ")";
     }
     if count(Verdict::NotReproducible) > 0 {
         text += &format!(", {NOTABLE}{} not reproducible{NOTABLE:#}", count(Verdict::NotReproducible));

@@ -92,6 +92,8 @@ pub struct Claim {
     pub because: Option<String>,
     /// Whether it is known that it cannot be reproduced.
     pub not_reproducible: bool,
+    /// Whether the reason of a deviation is still to be found.
+    pub is_open: bool,
 }
 
 /// What is published.

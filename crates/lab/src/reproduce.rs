@@ -269,6 +269,7 @@ impl Results<'_> {
             verdict,
             because,
             is_missed: verdict == Verdict::Deviates && (claim.because.is_none() || sample.is_err()),
+            is_open: verdict == Verdict::Deviates && claim.is_open,
         }
     }
 

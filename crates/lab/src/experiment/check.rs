@@ -206,7 +206,8 @@ impl Checker<'_> {
                     statistic: Statistic::Value(expression),
                     band,
                     because: keys.because.clone(),
-                    not_reproducible: self.not_reproducible(keys.not_reproducible, keys.because.as_deref(), &path)?,
+                    not_reproducible: self.with_reason(keys.not_reproducible, keys.because.as_deref(), &path)?,
+                    is_open: self.with_reason(keys.open, keys.because.as_deref(), &path)?,
                 });
             }
         }
@@ -275,7 +276,8 @@ impl Checker<'_> {
             statistic,
             band,
             because: keys.because.clone(),
-            not_reproducible: self.not_reproducible(keys.not_reproducible, keys.because.as_deref(), path)?,
+            not_reproducible: self.with_reason(keys.not_reproducible, keys.because.as_deref(), path)?,
+            is_open: self.with_reason(keys.open, keys.because.as_deref(), path)?,
         })
     }
 
@@ -391,10 +393,11 @@ impl Checker<'_> {
         Ok((published, band))
     }
 
-    fn not_reproducible(&self, claimed: bool, because: Option<&str>, path: &Path) -> Result<bool, Diagnostic> {
-        match claimed && because.is_none() {
-            false => Ok(claimed),
-            true => Err(self.fail(path, Fault::new("nothing says why it is not reproducible").remedy("add `because`"))),
+    /// What is said of a claim only with a reason: that it is not reproducible, or open.
+    fn with_reason(&self, said: bool, because: Option<&str>, path: &Path) -> Result<bool, Diagnostic> {
+        match said && because.is_none() {
+            false => Ok(said),
+            true => Err(self.fail(path, Fault::new("nothing says why it is not reproduced").remedy("add `because`"))),
         }
     }
 

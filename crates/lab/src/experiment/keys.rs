@@ -133,6 +133,9 @@ pub(crate) struct TableKeys {
     /// Whether the numbers cannot be reproduced; `because` says why.
     #[serde(default)]
     pub(crate) not_reproducible: bool,
+    /// Whether the reason of a deviation is still to be found; `because` says what is known. Such claims are counted apart.
+    #[serde(default)]
+    pub(crate) open: bool,
 }
 
 /// A claim that stands alone.
@@ -177,6 +180,9 @@ pub(crate) struct ClaimKeys {
     /// Whether it cannot be reproduced; `because` says why.
     #[serde(default)]
     pub(crate) not_reproducible: bool,
+    /// Whether the reason of a deviation is still to be found; `because` says what is known. Such claims are counted apart.
+    #[serde(default)]
+    pub(crate) open: bool,
 }
 
 /// A remark that is printed under a table.

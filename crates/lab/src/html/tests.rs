@@ -27,6 +27,7 @@ fn outcome(text: &str, figures: Vec<Figure>) -> Outcome {
         verdict,
         because: Some(text()),
         is_missed: false,
+        is_open: false,
     };
     let link = TopologyLink {
         id: text(),

@@ -24,7 +24,7 @@ pub(super) const NOT_REPRODUCIBLE: Look =
 pub(super) fn look(claim: &JudgedClaim) -> Look {
     match claim.verdict {
         Verdict::Reproduced => REPRODUCED,
-        Verdict::Deviates if claim.is_missed => MISSED,
+        Verdict::Deviates if claim.is_missed || claim.is_open => MISSED,
         Verdict::Deviates => DEVIATES,
         Verdict::NotReproducible => NOT_REPRODUCIBLE,
     }

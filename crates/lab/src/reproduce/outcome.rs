@@ -162,6 +162,8 @@ pub struct JudgedClaim {
     pub because: Option<String>,
     /// Whether it deviates and the experiment does not say why.
     pub is_missed: bool,
+    /// Whether it deviates and the reason is still to be found.
+    pub is_open: bool,
 }
 
 /// A number or a statement.
@@ -284,5 +286,10 @@ impl Outcome {
     /// How many claims deviate and their experiment does not say why.
     pub fn missed(&self) -> usize {
         self.claims().filter(|claim| claim.is_missed).count()
+    }
+
+    /// How many claims deviate and the reason is still to be found.
+    pub fn open(&self) -> usize {
+        self.claims().filter(|claim| claim.is_open).count()
     }
 }
