@@ -302,7 +302,7 @@ fn a_judgement_has_the_promised_shape() {
         "row": "SACK", "column": "lost", "kind": "number", "unit": "packets", "published": 1.0,
         "measured": { "ns2": { "value": 1.0, "seeds": 1, "sd": 0.0, "low": 1.0, "high": 1.0 }, "anabranch": null },
         "band": { "kind": "exact", "low": 1.0, "high": 1.0 },
-        "verdict": "reproduced", "because": null, "is_missed": false,
+        "verdict": "reproduced", "because": null, "is_missed": false, "is_open": false,
     });
     assert_eq!(*claim, expected);
     let experiment = &judgement["papers"][0]["experiments"][0];
