@@ -75,12 +75,8 @@ pub enum Relief {
 
 impl Rule {
     /// The RTT does not come near baseRTT.
-    pub const NOT_NEAR: Self = Self {
-        relief: Relief::Near { most: 1.5 },
-        decrease: Decrease::Any,
-        wait: 2.0,
-        futile_needed: 1,
-    };
+    pub const NOT_NEAR: Self =
+        Self { relief: Relief::Near { most: 1.5 }, decrease: Decrease::Any, wait: 2.0, futile_needed: 1 };
 
     /// The window falls by a tenth, and the RTT does not fall by a fiftieth: twice.
     pub const NO_FALL: Self = Self {
@@ -101,12 +97,8 @@ impl Rule {
     };
 
     /// Any decrease, and the RTT does not fall.
-    pub const LITERAL: Self = Self {
-        relief: Relief::Fall { below: 1.0 },
-        decrease: Decrease::Any,
-        wait: 2.0,
-        futile_needed: 1,
-    };
+    pub const LITERAL: Self =
+        Self { relief: Relief::Fall { below: 1.0 }, decrease: Decrease::Any, wait: 2.0, futile_needed: 1 };
 }
 
 /// The watch over one path.

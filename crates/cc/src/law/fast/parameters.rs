@@ -256,7 +256,8 @@ impl Rules {
     pub(crate) fn new(settings: &Settings) -> Self {
         let number = |name| settings.number(name);
         let seconds = |name| settings.span(name).as_secs_f64();
-        let Parts { goal, mi_threshold, update_period, reroute, reroute_keeps_average, ccafr, loss } = Parts::of(settings);
+        let Parts { goal, mi_threshold, update_period, reroute, reroute_keeps_average, ccafr, loss } =
+            Parts::of(settings);
         Self {
             goal,
             mi_threshold,
