@@ -140,12 +140,15 @@ const SINGLE: Paper = Paper {
 
 #[test]
 fn mfast_alpha_5() {
-    check(&Paper { name: "mfast_fast_a5b5", agent: fast(5.0, 5.0, Refill::PerRtt), received: 17619, ..SINGLE });
+    let (name, agent) = ("mfast_fast_a5b5", fast(5.0, 5.0, Refill::PerRtt));
+    let (world, source) = check(&Paper { name, agent, received: 17619, ..SINGLE });
+    compare_acks(name, world.host(source).unwrap());
 }
 
 #[test]
 fn mfast_alpha_8() {
-    check(&Paper { name: "mfast_fast_a8b2", received: 18106, ..SINGLE });
+    let (world, source) = check(&Paper { name: "mfast_fast_a8b2", received: 18106, ..SINGLE });
+    compare_acks("mfast_fast_a8b2", world.host(source).unwrap());
 }
 
 #[test]
@@ -236,20 +239,39 @@ fn newreno_with_competitors_on_a_longer_way() {
     check(&Paper { name: "emfast4_B2_newreno", competitors: Some(LONGER), received: 5161, ..paper });
 }
 
-/// baseRTT, avgRTT and the RTT after each ACK of new data outside recovery, at the time of the ACK.
+/// At each ACK of new data outside recovery: the window and what was in flight before it, baseRTT, avgRTT and the RTT after it.
 #[track_caller]
 fn compare_acks(name: &str, source: &Ns2Source) {
     let rows = source.rows().unwrap();
-    let mut index = 0;
+    // The last row before the ACK, and the first one after it.
+    let (mut before, mut after) = (0, 0);
+    let mut acked_before = 0.0;
     for golden in read(&format!("papers/{name}.acks")) {
-        let [time, _, rtt, base, average, ..] = golden[..] else { panic!("{name}: a row has twelve fields") };
-        while index + 1 < rows.len() && rows[index + 1].time.as_secs_f64() <= time + 1e-6 {
-            index += 1;
+        let [time, window, rtt, base, average, _, acked, next, ..] = golden[..] else {
+            panic!("{name}: a row has twelve fields")
+        };
+        while before + 1 < rows.len() && rows[before + 1].time.as_secs_f64() < time - 1e-6 {
+            before += 1;
         }
-        let gauges = rows[index].gauges;
+        while after + 1 < rows.len() && rows[after + 1].time.as_secs_f64() <= time + 1e-6 {
+            after += 1;
+        }
+        let gauges = rows[after].gauges;
         let ours = [gauges.rtt, gauges.rtt_base.unwrap(), gauges.rtt_smoothed].map(SimSpan::as_secs_f64);
         for (ours, theirs) in ours.into_iter().zip([rtt, base, average]) {
             assert!((ours - theirs).abs() <= 1.5e-6, "{name} at {time} s: {ours} instead of {theirs}");
         }
+        // Between the ACKs of two packets in a row nothing else happens to the window.
+        if (acked - acked_before - 1.0).abs() < 0.5 && acked > 1.5 {
+            let gauges = rows[before].gauges;
+            assert!(
+                (gauges.window - window).abs() <= 1e-3,
+                "{name} at {time} s: {} instead of {window}",
+                gauges.window
+            );
+            let in_flight = (next - acked) as i32;
+            assert_eq!(gauges.in_flight, in_flight, "{name} at {time} s: in flight");
+        }
+        acked_before = acked;
     }
 }
