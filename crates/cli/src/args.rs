@@ -35,9 +35,8 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Reproduce {
-    /// Keys of papers, such as ctcp-2019; all if there is none.
-    #[arg(value_name = "KEY")]
-    pub(crate) keys: Vec<String>,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
     /// How to print the outcome.
     #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT")]
     format: Format,
@@ -48,7 +47,16 @@ pub(crate) struct Reproduce {
     /// the text format writes reproduction/report.html, and the others write nothing.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Seeds of each variant with chance in it, instead of the experiments' own number.
+}
+
+/// Which experiments are run, and how.
+#[derive(Debug, Args)]
+pub(crate) struct Selection {
+    /// Keys of papers, such as ctcp-2019; all if there is none.
+    #[arg(value_name = "KEY")]
+    pub(crate) keys: Vec<String>,
+    /// Seeds of each variant with chance in it, instead of the experiments' own number. With fewer than ten,
+    /// intervals are so wide that hardly anything is missed.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub(crate) seeds: Option<u32>,
     #[command(flatten)]
@@ -109,16 +117,8 @@ pub(crate) struct Pack {
     /// The file to write.
     #[arg(value_name = "OUT.zip")]
     pub(crate) file: PathBuf,
-    /// Keys of papers, such as ctcp-2019; all if there is none.
-    #[arg(value_name = "KEY")]
-    pub(crate) keys: Vec<String>,
-    /// Seeds of each variant with chance in it, instead of the experiments' own number.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
-    pub(crate) seeds: Option<u32>,
     #[command(flatten)]
-    pub(crate) jobs: Jobs,
-    #[command(flatten)]
-    pub(crate) experiments: Experiments,
+    pub(crate) selection: Selection,
 }
 
 #[derive(Debug, Args)]

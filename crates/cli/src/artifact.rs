@@ -21,12 +21,12 @@ const DIFFERENCES_SHOWN: usize = 20;
 
 pub(crate) fn pack(args: &Pack) -> Outcome {
     // An outcome names the files it is from: in an artifact, by the names that they have there.
-    let documents: Vec<Document> = load(&args.experiments, &args.keys)?
+    let documents: Vec<Document> = load(&args.selection)?
         .iter()
         .map(|experiment| Document::parse(&artifact::name_of(experiment.file()), experiment.source()))
         .collect::<Result<_, Diagnostic>>()?;
     let (folder, name) = Folder::of_file(&args.file)?;
-    let outcome = run(&documents, &args.jobs, args.seeds)?;
+    let outcome = run(&documents, &args.selection.jobs, args.selection.seeds)?;
     let (mut csv, mut markdown) = (Vec::new(), Vec::new());
     outcome.write_csv(&mut csv)?;
     outcome.write_markdown(&mut markdown)?;

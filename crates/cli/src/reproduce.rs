@@ -10,18 +10,18 @@ use anabranch_lab::html;
 use anabranch_lab::reproduce::{self, JudgedClaim, Options, Paper};
 use anabranch_lab::verdict::Verdict;
 
-use crate::args::{Experiments, Format, Reproduce};
+use crate::args::{Experiments, Format, Reproduce, Selection};
 use crate::failure::{Failure, Outcome};
 use crate::files::{self, Folder};
 use crate::terminal::{Align, BAD, BOLD, DIM, GOOD, NOTABLE, PLAIN, Progress, Table, paragraph};
 
 pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
-    let experiments = load(&args.experiments, &args.keys)?;
+    let experiments = load(&args.selection)?;
     let is_for_people = args.format() == Format::Text;
     // Who reads the text shall find the report; a program asks for what it wants to have.
     let path = args.out.as_deref().or(is_for_people.then_some(Path::new(REPORT_FOLDER)));
     let folder = path.map(|path| Folder::create(path).map(|folder| (folder, path))).transpose()?;
-    let options = Options { jobs: args.jobs.count(), seeds: args.seeds };
+    let options = Options { jobs: args.selection.jobs.count(), seeds: args.selection.seeds };
     let outcome = {
         let progress = Progress::new();
         reproduce::reproduce(&experiments, options, |done, total| progress.set(done, total))?
@@ -56,7 +56,9 @@ const REPORT_FOLDER: &str = "reproduction";
 const REPORT: &str = "report.html";
 
 /// The experiments of some papers, or of all, in the order of their keys and of their files' names.
-pub(crate) fn load(Experiments { folder }: &Experiments, keys: &[String]) -> Result<Vec<Experiment>, Failure> {
+pub(crate) fn load(
+    Selection { keys, experiments: Experiments { folder }, .. }: &Selection,
+) -> Result<Vec<Experiment>, Failure> {
     let papers = entries(folder)?.into_iter().filter(|path| path.is_dir()).collect::<Vec<_>>();
     let mut experiments = Vec::new();
     for paper in &papers {

@@ -112,8 +112,10 @@ impl Transport {
         let mut sender = SenderConfig::new(agent);
         let stream_header = if streams.is_some() { STREAM_HEADER } else { 0 };
         sender.payload = payload(keys, &sender, stream_header, path)?;
-        sender.window = keys.window.map_or(sender.window, packets);
-        sender.window_initial = keys.initial_window.map_or(sender.window_initial, packets);
+        sender.window = packets(keys.window, sender.window, WINDOW_MAX, &path.key("window"))?;
+        let initial =
+            packets(keys.initial_window, sender.window_initial, INITIAL_WINDOW_MAX, &path.key("initial_window"));
+        sender.window_initial = initial?;
         sender.rto_min = keys.min_rto.map_or(sender.rto_min, |text| text.0);
         sender.burst_max = options.take("burst_max", sender.burst_max)?;
         sender.precise_halving = options.take("precise_halving", sender.precise_halving)?;
@@ -315,9 +317,22 @@ fn refuse_keys(keys: &FlowKeys, path: &Path, present: &[(&str, bool)]) -> Checke
     }
 }
 
-fn packets(count: Count) -> f64 {
-    f64::from(count.0)
+fn packets(count: Option<Count>, default: f64, most: u32, path: &Path) -> Checked<f64> {
+    match count {
+        None => Ok(default),
+        Some(Count(count)) if count <= most => Ok(f64::from(count)),
+        Some(Count(count)) => {
+            let fault = Fault::new(format!("{count} packets are no window that can be simulated"));
+            Err((path.clone(), fault.remedy(format!("use 1 to {most}"))))
+        }
+    }
 }
+
+/// Agents remember something of each packet in flight: this is five seconds of 10 Gbit/s, and some hundred million bytes.
+const WINDOW_MAX: u32 = 1 << 22;
+
+/// What leaves at once, before anything is known of the path; RFC 6928 has ten.
+const INITIAL_WINDOW_MAX: u32 = 1 << 16;
 
 /// Bytes of TCP's payload, a stream header among them, such that a packet has its size on the wire; what each agent adds is its
 /// own knowledge.

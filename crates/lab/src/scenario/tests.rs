@@ -531,3 +531,17 @@ fn a_jitter_of_starts_is_random() {
     assert!(parse_set(CHAIN, &["flow.f0.start_jitter=500ms"]).unwrap().is_random());
     assert!(parse_set(CHAIN, &["flow.f0.start_jitter=2s", "flow.f0.stop=1s"]).is_err());
 }
+
+#[test]
+fn windows_have_a_limit() {
+    assert_refused(
+        "window = 50",
+        "window = 5000000",
+        "chain.toml:17:10: 5000000 packets are no window that can be simulated; use 1 to 4194304",
+    );
+    assert_refused(
+        "window = 50",
+        "initial_window = 100000",
+        "chain.toml:17:18: 100000 packets are no window that can be simulated; use 1 to 65536",
+    );
+}
