@@ -162,7 +162,7 @@ impl<'a> Layout<'a> {
         let widths = topology.nodes.iter().map(|name| {
             let (sends, receives) = users(topology, name);
             let flows = [sends, receives].into_iter().flatten().map(|flows| flow_width(&flows));
-            flows.fold(node_width(name) + 4.0 * CARD, f64::max)
+            flows.fold(node_width(name) + 4.0 * CARD + 2.0, f64::max)
         });
         let margin_x = widths.fold(MARGIN_X, |margin, width| margin.max(width / 2.0));
         Self { layers, margin_x, rows, edges }
