@@ -5,11 +5,14 @@
 //! * `page` is the frame: head, masthead, contents, colophon. It brings the style, the script and uPlot along.
 //! * `overview` shows every claim as a square; `paper` is the section of a paper, `experiment` that of one of its files.
 //! * `table` holds published numbers against ours, with an `interval` in each row; `bars` draws a whole table.
-//! * `network` draws a topology; `charts` hands the series of a figure to the script, `decimate` thins them out.
+//! * `setup` tells what was run, `anomalies` what did not come out.
+//! * `alike` finds what is many times the same in a network; `network` draws the rest; `charts` hands the series of a figure to the script, `decimate` thins them out.
 //! * `words` names things.
 //!
 //! Whatever an outcome holds is text: the templates escape it, and `charts` writes JSON that no HTML parser can leave.
 
+mod alike;
+mod anomalies;
 mod bars;
 mod charts;
 mod decimate;
@@ -19,6 +22,7 @@ mod network;
 mod overview;
 mod page;
 mod paper;
+mod setup;
 mod table;
 mod words;
 

@@ -9,31 +9,37 @@ use maud::{Markup, html};
 
 use crate::reproduce::{Topology, TopologyLink};
 
+use super::alike::Alike;
 use super::words;
 
 const COLUMN: f64 = 146.0;
 const ROW: f64 = 62.0;
 const MARGIN_X: f64 = 42.0;
-const MARGIN_TOP: f64 = 30.0;
+const MARGIN_TOP: f64 = 36.0;
 const MARGIN_BOTTOM: f64 = 40.0;
 const NODE_HEIGHT: f64 = 26.0;
 /// How far two links between the same nodes are apart.
 const BEND: f64 = 26.0;
+/// How far the cards of a stack are apart.
+const CARD: f64 = 3.5;
 /// More names of flows than this become their number.
 const NAMED_MAX: usize = 2;
 /// What is larger is told by the table of its links alone.
 const NODES_MAX: usize = 60;
 
-/// The drawing, if there is something to draw.
-pub(super) fn network(topology: &Topology) -> Option<Markup> {
+/// The drawing of a network, if there is something to draw; what is alike is drawn once, as a stack.
+pub(super) fn network(alike: &Alike<'_>) -> Option<Markup> {
+    let topology = &alike.reduced();
     if topology.links.is_empty() || topology.nodes.len() > NODES_MAX {
         return None;
     }
     let layout = Layout::of(topology);
     let (width, height) = layout.size();
+    let count = |of: usize, noun| words::count(of, noun);
+    let (nodes, links) = (alike.nodes.iter().map(Vec::len).sum(), alike.links.iter().map(Vec::len).sum());
     Some(html! {
         svg.network width=(width) height=(height) viewBox={ "0 0 " (width) " " (height) } role="img"
-            aria-label={ "Network of " (words::count(topology.nodes.len(), "node")) " and " (words::count(topology.links.len(), "link")) } {
+            aria-label={ "Network of " (count(nodes, "node")) " and " (count(links, "link")) } {
             @for edge in &layout.edges {
                 path class={ "link" @if edge.link.error.is_some() { " lossy" } } d=(layout.path(edge)) {
                     title { (title(edge.link)) }
@@ -59,6 +65,12 @@ pub(super) fn network(topology: &Topology) -> Option<Markup> {
                 @let width = node_width(name);
                 @let (sends, receives) = users(topology, name);
                 g class={ "node" @if sends.is_some() || receives.is_some() { " end" } } {
+                    @if alike.nodes[index].len() > 1 {
+                        @for card in [2.0, 1.0] {
+                            rect x=(shown(x - width / 2.0 + card * CARD)) y=(shown(y - NODE_HEIGHT / 2.0 - card * CARD)) width=(shown(width)) height=(NODE_HEIGHT) rx="13" {}
+                        }
+                        text.times x=(shown(x)) y=(shown(y - NODE_HEIGHT / 2.0 - 2.0 * CARD - 3.0)) { "× " (alike.nodes[index].len()) }
+                    }
                     rect x=(shown(x - width / 2.0)) y=(shown(y - NODE_HEIGHT / 2.0)) width=(shown(width)) height=(NODE_HEIGHT) rx="13" {}
                     text x=(shown(x)) y=(shown(y + 4.0)) { (name) }
                 }
@@ -94,9 +106,16 @@ fn node_width(name: &str) -> f64 {
     (name.chars().count() as f64 * 7.2 + 14.0).max(NODE_HEIGHT)
 }
 
+/// The line that names flows, with its arrow, is in smaller type.
+fn flow_width(flows: &str) -> f64 {
+    (flows.chars().count() + 2) as f64 * 5.8
+}
+
 struct Layout<'a> {
     /// Of each node, then of the bends of long links.
     layers: Vec<usize>,
+    /// Free on either side: half of the widest node there.
+    margin_x: f64,
     /// Place in the layer, counted from its middle.
     rows: Vec<f64>,
     edges: Vec<Edge<'a>>,
@@ -140,12 +159,18 @@ impl<'a> Layout<'a> {
         }
         spread(&mut edges);
         let rows = rows(&layers, &edges);
-        Self { layers, rows, edges }
+        let widths = topology.nodes.iter().map(|name| {
+            let (sends, receives) = users(topology, name);
+            let flows = [sends, receives].into_iter().flatten().map(|flows| flow_width(&flows));
+            flows.fold(node_width(name) + 4.0 * CARD + 2.0, f64::max)
+        });
+        let margin_x = widths.fold(MARGIN_X, |margin, width| margin.max(width / 2.0));
+        Self { layers, margin_x, rows, edges }
     }
 
     fn size(&self) -> (f64, f64) {
         let last = self.layers.iter().max().copied().unwrap_or(0) as f64;
-        (2.0 * MARGIN_X + last * COLUMN, MARGIN_TOP + MARGIN_BOTTOM + 2.0 * self.extent() * ROW)
+        (2.0 * self.margin_x + last * COLUMN, MARGIN_TOP + MARGIN_BOTTOM + 2.0 * self.extent() * ROW)
     }
 
     /// The largest distance of a row from the middle.
@@ -154,7 +179,7 @@ impl<'a> Layout<'a> {
     }
 
     fn place(&self, point: usize) -> (f64, f64) {
-        (MARGIN_X + self.layers[point] as f64 * COLUMN, MARGIN_TOP + (self.rows[point] + self.extent()) * ROW)
+        (self.margin_x + self.layers[point] as f64 * COLUMN, MARGIN_TOP + (self.rows[point] + self.extent()) * ROW)
     }
 
     fn path(&self, edge: &Edge<'_>) -> String {

@@ -7,6 +7,9 @@ use crate::reproduce::{JudgedClaim, Outcome, Paper};
 
 use super::words::{self, DEVIATES, Look, MISSED, NOT_REPRODUCIBLE, REPRODUCED};
 
+/// An item of more claims has the whole width: three lines of squares would be four and more.
+const SQUARES_MAX: usize = 39;
+
 pub(super) fn overview(outcome: &Outcome) -> Markup {
     let of =
         |wanted: &dyn Fn(Source) -> bool| outcome.claims().filter(|claim| wanted(claim.source)).collect::<Vec<_>>();
@@ -60,7 +63,7 @@ fn row(paper: &Paper) -> Markup {
                 @if paper.title != paper.key { p { (paper.title) } }
             }
             div.items { @for (item, claims) in items(paper) {
-                div.item {
+                div class={ "item" @if claims.len() > SQUARES_MAX { " large" } } {
                     span.label { (words::item(item)) }
                     div.cells { @for (anchor, claim) in claims { (cell(&anchor, claim)) } }
                 }

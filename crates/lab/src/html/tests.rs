@@ -149,3 +149,30 @@ fn items_have_their_names() {
     let named = ["table2", "fig5", "text", "window-limit", "tables", "fig"].map(words::item);
     assert_eq!(named, ["Table 2", "Figure 5", "Text", "window-limit", "tables", "fig"]);
 }
+
+#[test]
+fn many_claims_with_one_reason_are_counted() {
+    let mut outcome = outcome("w", vec![]);
+    let claims = &mut outcome.papers[0].experiments[0].claims;
+    let odd = JudgedClaim { verdict: Verdict::Deviates, ..claims[0].clone() };
+    let of = |because: &str| JudgedClaim { because: Some(because.to_owned()), ..odd.clone() };
+    *claims = ["the first", "the second"].repeat(7).into_iter().map(of).collect();
+    claims.push(of("the third"));
+    let page = page(&outcome);
+    for (because, times) in
+        [("<p>the first</p>", 1), ("<p>the second</p>", 1), ("<p>the third</p>", 1), (": 7 claims", 2)]
+    {
+        assert_eq!(page.matches(because).count(), times, "{because}");
+    }
+}
+
+#[test]
+fn values_of_an_axis_stand_on_lines_of_their_own() {
+    let lines = |values: usize| {
+        let mut outcome = outcome("w", vec![]);
+        outcome.papers[0].experiments[0].axes[0].values = (0..values).map(|value| format!("v, {value}")).collect();
+        let page = page(&outcome);
+        (page.matches("<li>v, ").count(), page.contains("… and "), page.contains("… and 2 more"))
+    };
+    assert_eq!([8, 9, 10].map(lines), [(8, false, false), (9, false, false), (10, true, true)]);
+}
