@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anabranch_lab::diagnostic::suggestion;
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::html;
-use anabranch_lab::reproduce::{self, JudgedClaim, Options, Paper};
+use anabranch_lab::reproduce::{self, JudgedClaim, Options, Paper, item_rank};
 use anabranch_lab::verdict::Verdict;
 
 use crate::args::{Experiments, Format, Reproduce, Selection};
@@ -115,7 +115,7 @@ fn text(outcome: &reproduce::Outcome) -> String {
                 items.push(&claim.item);
             }
         }
-        items.sort_by_key(|item| (!item.starts_with("table"), !item.starts_with("fig"), *item));
+        items.sort_by_key(|item| item_rank(item));
         for item in items {
             let claims: Vec<&JudgedClaim> = claims.iter().copied().filter(|claim| claim.item == item).collect();
             let mut titles: Vec<&str> = claims.iter().map(|claim| claim.title.as_str()).collect();

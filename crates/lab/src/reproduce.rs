@@ -15,6 +15,7 @@ pub use outcome::{
     ExperimentOutcome, Figure, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement, Outcome, Panel, Paper,
     PublishedValue, SCHEMA, Series, Style, Topology, TopologyFlow, TopologyLink, VariedAxis,
 };
+pub use shown::item_rank;
 
 use crate::diagnostic::Diagnostic;
 use crate::experiment::{Claim, Experiment, Piece, Published, Statistic, Variant};

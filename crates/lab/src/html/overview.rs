@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::experiment::Source;
-use crate::reproduce::{JudgedClaim, Outcome, Paper};
+use crate::reproduce::{JudgedClaim, Outcome, Paper, item_rank};
 
 use super::words::{self, DEVIATES, Look, MISSED, NOT_REPRODUCIBLE, REPRODUCED};
 
@@ -87,7 +87,7 @@ fn items(paper: &Paper) -> Vec<(&str, Vec<(String, &JudgedClaim)>)> {
     for (_, claims) in &mut items {
         claims.sort_by_key(|(_, claim)| claim.source != Source::Paper);
     }
-    items.sort_by_key(|(item, _)| words::rank(item));
+    items.sort_by_key(|(item, _)| item_rank(item));
     items
 }
 

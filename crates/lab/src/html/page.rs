@@ -57,13 +57,16 @@ fn titles(outcome: &Outcome) -> String {
 
 fn masthead(outcome: &Outcome) -> Markup {
     let claims = outcome.claims().count();
+    // What follows from the laws is no paper.
+    let papers = outcome.papers.iter().filter(|paper| paper.key != "analytic").count();
+    let derivations = if papers < outcome.papers.len() { " and of derivations" } else { "" };
     html! {
         header.masthead {
             div {
                 p.brand { "anabranch" }
                 h1 { "Published and ours" }
                 p.lead {
-                    (words::count(claims, "claim")) " of " (words::count(outcome.papers.len(), "paper"))
+                    (words::count(claims, "claim")) " of " (words::count(papers, "paper")) (derivations)
                     ", computed from scratch in " (words::count(outcome.runs, "simulation")) " and held against what is printed."
                 }
             }

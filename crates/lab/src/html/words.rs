@@ -1,7 +1,7 @@
 //! What things are called in a report.
 
 use crate::experiment::{ClaimKind, Source};
-use crate::reproduce::{ExperimentOutcome, JudgedClaim, Paper};
+use crate::reproduce::{ExperimentOutcome, JudgedClaim, Paper, item_rank};
 use crate::verdict::Verdict;
 
 /// How a verdict looks. The sign is for those who do not see its colour.
@@ -98,13 +98,8 @@ pub(super) fn number(text: &str) -> String {
 /// Experiments as a reader looks for them, as the terminal has them: tables, then figures, then the rest.
 pub(super) fn ordered(paper: &Paper) -> Vec<&ExperimentOutcome> {
     let mut experiments: Vec<&ExperimentOutcome> = paper.experiments.iter().collect();
-    experiments.sort_by_key(|experiment| rank(&experiment.item));
+    experiments.sort_by_key(|experiment| item_rank(&experiment.item));
     experiments
-}
-
-/// Where an item stands among others. Table 10 comes after Table 9: the shorter name first.
-pub(super) fn rank(item: &str) -> (bool, bool, usize, &str) {
-    (!item.starts_with("table"), !item.starts_with("fig"), item.len(), item)
 }
 
 /// The anchor of a paper.

@@ -83,3 +83,7 @@ impl JudgedClaim {
         }
     }
 }
+/// Where an item stands among others: tables, then figures, then the rest. Table 10 comes after Table 9: the shorter name first.
+pub fn item_rank(item: &str) -> (bool, bool, usize, &str) {
+    (!item.starts_with("table"), !item.starts_with("fig"), item.len(), item)
+}
