@@ -18,6 +18,8 @@
 //!   *before* the hole, which was acknowledged and therefore looks very old: every recovery resends one packet that the
 //!   receiver has.
 //! * A timeout does not back off the timer, and there is no slow start.
+//! * After the first timeout, duplicates that began no recovery (the losses are older than the timeout) are taken for an inflated
+//!   window: at the next ACK of new data the window becomes what is in flight, and so does `old` of every packet in it.
 
 use anabranch_cc::law::fast::base_rtt::{Reroute, Route};
 use anabranch_cc::law::fast::refill::{Ccafr, Facts, Mode};
@@ -48,6 +50,8 @@ pub(crate) struct Fast {
     /// Highest ACK of new data outside recovery (`last_natural_ack_number_`).
     natural_ack: i32,
     resets: u64,
+    /// Whether the timer has ever expired (`newcwnd_` is 0 from then on, and before above any window).
+    has_timed_out: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -120,6 +124,7 @@ impl Fast {
             reroute: Reroute::new(),
             natural_ack: -1,
             resets: 0,
+            has_timed_out: false,
         }
     }
 
@@ -172,6 +177,13 @@ impl Fast {
     fn on_new_ack(&mut self, core: &mut Core, ack: &Packet, now: f64) {
         if core.last_ack == 0 {
             core.window = core.initial_window();
+        }
+        // The loss policy of ctcp-2019 leaves duplicates without a recovery on purpose.
+        if core.duplicates > DUPLICATES && self.has_timed_out && self.composite.is_none() {
+            core.next = core.next.max(ack.seq);
+            core.window = f64::from(core.next - ack.seq + 1);
+            core.duplicates = 0;
+            self.sent.places.iter_mut().for_each(|flight| flight.in_flight = core.window);
         }
         let flight = self.sent.take(self.natural_ack, ack.seq);
         let average = self.rtts.map_or(now, |rtts| rtts.average);
@@ -305,6 +317,7 @@ impl Fast {
     }
 
     pub(crate) fn on_timeout(&mut self, core: &mut Core) {
+        self.has_timed_out = true;
         self.recovery.on_timeout(core);
         self.end_filling();
         self.ccafr.end();
