@@ -57,7 +57,9 @@ mod testing;
 pub use config::Config;
 pub use connection::{ConfigError, Connection, PathReport, State, Streams, Transmit};
 pub use event::{CloseReason, Event};
-pub use options::{AcknowledgementOptions, HandshakeOptions, Multistream, Options, SackBlocks};
+pub use options::{
+    AcknowledgementOptions, Features, HandshakeOptions, Multistream, Options, PathOption, SackBlocks, Timestamps,
+};
 pub use path::{Endpoint, FourTuple, PathId};
 pub use payload::{Payload, Virtual};
 pub use receive::acks::AckPolicy;

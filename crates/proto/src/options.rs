@@ -10,6 +10,8 @@ pub enum Options {
     Handshake(HandshakeOptions),
     /// Of anything else.
     Acknowledgement(AcknowledgementOptions),
+    /// Of a segment that sets a path up or gives it up, and carries nothing.
+    Path(PathOption),
 }
 
 /// What is settled by the handshake.
@@ -23,6 +25,8 @@ pub struct HandshakeOptions {
     pub sack_permitted: bool,
     /// How many streams are wanted, or granted in the answer.
     pub multistream: Option<Multistream>,
+    /// The clock of the sender of this option ([rfc-7323] sec. 3.2).
+    pub timestamps: Option<Timestamps>,
 }
 
 /// The negotiation of streams: an experimental option (kind 253, [rfc-6994]) beside the flag MSE.
@@ -32,17 +36,44 @@ pub struct Multistream {
     pub version: u8,
     /// Streams wanted in each direction, or granted in the answer; at least one.
     pub streams: u8,
-    /// Bits for what may come; those that both sides know count. None so far.
-    pub features: u8,
+    /// What else its sender can do; what both can is done.
+    pub features: Features,
+    /// How much the sender of this option takes on each stream before it says more: 2 to this power, in bytes, at most 31.
+    pub credit: u8,
 }
 
-/// What has arrived, beyond the acknowledgement number.
+/// What an end can do, beyond streams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features(pub u8);
+
+/// A clock and its echo ([rfc-7323] sec. 3.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timestamps {
+    /// The clock of the sender.
+    pub value: u32,
+    /// The clock of its peer, as it was heard last.
+    pub echo: u32,
+}
+
+/// How a path is set up and given up: an experimental option (kind 253, [rfc-6994]) of a segment that has no other option and
+/// carries nothing. Which path it is about is the one that it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathOption {
+    /// Whoever gets this sends it back the same way.
+    Challenge([u8; 8]),
+    /// What came as a challenge.
+    Response([u8; 8]),
+    /// Its sender uses the path no more.
+    Leave,
+}
+
+/// What has arrived, beyond the acknowledgement number. Segments are copied often in a simulation, and so this is packed: the
+/// place of the third block may hold timestamps, as there is no room for both on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AcknowledgementOptions {
-    /// What arrived above a hole, the most recent first ([rfc-2018]); before it, what arrived twice ([rfc-2883]).
-    pub sack: SackBlocks,
-    /// The stream of the segment that is answered, and the SSN expected next on it ([mfast-2019] Procedure 1, lines 4 to 21).
-    pub expected: Option<StreamHeader>,
+    blocks: [(SeqNumber, SeqNumber); SackBlocks::MAX],
+    expected: Option<StreamHeader>,
+    has_timestamps: bool,
 }
 
 /// At most three blocks `left..right` of sequence numbers.
@@ -52,8 +83,44 @@ pub struct SackBlocks {
     blocks: [(SeqNumber, SeqNumber); Self::MAX],
 }
 
+impl AcknowledgementOptions {
+    /// What arrived above a hole, the most recent first ([rfc-2018]); before it, what arrived twice ([rfc-2883]). And the
+    /// stream of the segment that is answered, with the SSN expected next on it ([mfast-2019] Procedure 1, lines 4 to 21).
+    pub fn new(sack: SackBlocks, expected: Option<StreamHeader>) -> Self {
+        Self { blocks: sack.blocks, expected, has_timestamps: false }
+    }
+
+    /// The same with timestamps, if both ends said one in the handshake. They take the place of the third block.
+    #[must_use]
+    pub fn with_timestamps(mut self, timestamps: Timestamps) -> Self {
+        self.has_timestamps = true;
+        self.blocks[SackBlocks::MAX - 1] = (SeqNumber(timestamps.value), SeqNumber(timestamps.echo));
+        self
+    }
+
+    /// What arrived above a hole, and before it what arrived twice.
+    pub fn sack(&self) -> SackBlocks {
+        let mut sack = SackBlocks { blocks: self.blocks };
+        if self.has_timestamps {
+            sack.blocks[SackBlocks::MAX - 1] = (SeqNumber(0), SeqNumber(0));
+        }
+        sack
+    }
+
+    /// The stream of the segment that is answered, and the SSN expected next on it.
+    pub fn expected(&self) -> Option<StreamHeader> {
+        self.expected
+    }
+
+    /// The clocks.
+    pub fn timestamps(&self) -> Option<Timestamps> {
+        let (value, echo) = self.blocks[SackBlocks::MAX - 1];
+        self.has_timestamps.then_some(Timestamps { value: value.0, echo: echo.0 })
+    }
+}
+
 impl SackBlocks {
-    /// Three fit into the 40 bytes of options beside the expected SSN (26 + 8 bytes); a fourth would not.
+    /// Three fit into the 40 bytes of options beside the expected SSN (26 + 8 bytes), two beside timestamps (18 + 8 + 10).
     pub const MAX: usize = 3;
 
     /// Appends a block; a fourth is not taken.
@@ -77,6 +144,37 @@ impl SackBlocks {
     }
 }
 
+impl Features {
+    /// Several paths.
+    pub const PATHS: Self = Self(0x01);
+
+    /// What both can do.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Whether all of `features` are there.
+    pub const fn contains(self, features: Self) -> bool {
+        self.0 & features.0 == features.0
+    }
+}
+
+impl Timestamps {
+    /// Bytes of the option.
+    pub const LEN: u32 = 10;
+}
+
+impl PathOption {
+    /// Bytes of the option: kind, length, the experiment's identifier, what it is, and the token.
+    pub const fn size(self) -> u32 {
+        match self {
+            Self::Challenge(_) | Self::Response(_) => 13,
+            Self::Leave => 5,
+        }
+    }
+}
+
 impl Multistream {
     /// The version of the stream header and of the records that this crate speaks.
     pub const VERSION: u8 = 1;
@@ -91,17 +189,20 @@ impl Options {
                 let mss = if options.mss.is_some() { 4 } else { 0 };
                 let scale = if options.window_scale.is_some() { 3 } else { 0 };
                 let sack = if options.sack_permitted { 2 } else { 0 };
-                let multistream = if options.multistream.is_some() { 4 + 3 } else { 0 };
-                mss + scale + sack + multistream
+                let multistream = if options.multistream.is_some() { 4 + 4 } else { 0 };
+                let timestamps = if options.timestamps.is_some() { Timestamps::LEN } else { 0 };
+                mss + scale + sack + multistream + timestamps
             }
             Self::Acknowledgement(options) => {
-                let sack = match options.sack.as_slice().len() as u32 {
+                let sack = match options.sack().as_slice().len() as u32 {
                     0 => 0,
                     blocks => 2 + 8 * blocks,
                 };
-                let expected = if options.expected.is_some() { 4 + StreamHeader::LEN } else { 0 };
-                sack + expected
+                let expected = if options.expected().is_some() { 4 + StreamHeader::LEN } else { 0 };
+                let timestamps = if options.timestamps().is_some() { Timestamps::LEN } else { 0 };
+                sack + expected + timestamps
             }
+            Self::Path(option) => option.size(),
         };
         len.next_multiple_of(4)
     }
@@ -115,14 +216,14 @@ impl Options {
     pub fn handshake(&self) -> HandshakeOptions {
         match self {
             Self::Handshake(options) => *options,
-            Self::Acknowledgement(_) => HandshakeOptions::default(),
+            Self::Acknowledgement(_) | Self::Path(_) => HandshakeOptions::default(),
         }
     }
 
     /// What an acknowledgement says; nothing in a SYN.
     pub fn acknowledgement(&self) -> AcknowledgementOptions {
         match self {
-            Self::Handshake(_) => AcknowledgementOptions::default(),
+            Self::Handshake(_) | Self::Path(_) => AcknowledgementOptions::default(),
             Self::Acknowledgement(options) => *options,
         }
     }
@@ -142,15 +243,22 @@ mod tests {
 
     #[test]
     fn no_segment_has_more_than_40_bytes_of_options() {
-        let multistream = Some(Multistream { version: 1, streams: 8, features: 0 });
-        let handshake = HandshakeOptions { mss: Some(1460), window_scale: Some(7), sack_permitted: true, multistream };
-        assert_eq!(Options::Handshake(handshake).len(), 16, "4 + 3 + 2 + 7");
+        let multistream = Some(Multistream { version: 1, streams: 8, features: Features::PATHS, credit: 20 });
+        let timestamps = Some(Timestamps::default());
+        let handshake =
+            HandshakeOptions { mss: Some(1460), window_scale: Some(7), sack_permitted: true, multistream, timestamps };
+        assert_eq!(Options::Handshake(handshake).len(), 28, "4 + 3 + 2 + 8 + 10 + 1");
         let mut sack = SackBlocks::default();
         for block in 0..4 {
             sack.push(SeqNumber(10 * block), SeqNumber(10 * block + 5));
         }
         let expected = Some(StreamHeader { sid: Sid::new(1), ssn: Ssn::of(1) });
-        assert_eq!(Options::Acknowledgement(AcknowledgementOptions { sack, expected }).len(), 36, "2 + 24 + 8 + 2");
+        let plain = AcknowledgementOptions::new(sack, expected);
+        assert_eq!(Options::Acknowledgement(plain).len(), 36, "2 + 24 + 8 + 2");
+        let timestamps = Timestamps { value: 1, echo: 2 };
+        let timed = plain.with_timestamps(timestamps);
+        assert_eq!(Options::Acknowledgement(timed).len(), 36, "2 + 16 + 8 + 10");
+        assert_eq!((timed.sack().as_slice().len(), timed.timestamps()), (2, Some(timestamps)));
         assert_eq!(Options::default().len(), 0);
     }
 }

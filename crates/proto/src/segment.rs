@@ -76,6 +76,31 @@ pub enum Record {
         /// The number after that of its last segment.
         end: Ssn,
     },
+    /// The sender gives the stream up: its segment `end` will not come, and those before it are of no use to anybody.
+    Reset {
+        /// Which stream.
+        sid: Sid,
+        /// The number after that of its last segment.
+        end: Ssn,
+        /// Why, in the application's words.
+        code: u16,
+    },
+    /// The receiver of a stream does not want the rest of it, and asks its sender to reset it.
+    Stop {
+        /// Which stream.
+        sid: Sid,
+        /// The number that the receiver expects: of two streams of one name, the one to which it belongs.
+        expected: Ssn,
+        /// Why, in the application's words.
+        code: u16,
+    },
+    /// How much the receiver of a stream takes.
+    Credit {
+        /// Which stream.
+        sid: Sid,
+        /// Bytes of payload on all streams of this name since the handshake, modulo 2^32.
+        limit: u32,
+    },
 }
 
 impl<P: Payload> Segment<P> {
@@ -120,7 +145,7 @@ impl StreamHeader {
 }
 
 impl Record {
-    /// Bytes of a record on the wire: its kind, a stream, two bytes for later, and a number of four.
+    /// Bytes of a record on the wire: its kind, a stream, a code of two bytes, and a number of four.
     pub const LEN: u32 = 8;
 }
 

@@ -176,12 +176,14 @@ fn write_segment(segment: &Segment<Virtual>, out: &mut Vec<u8>) {
             if handshake.sack_permitted {
                 options.extend([SACK_PERMITTED, 2]);
             }
-            if let Some(Multistream { version, streams, features }) = handshake.multistream {
-                options.extend([EXPERIMENT, 7, EXPERIMENT_ID[0], EXPERIMENT_ID[1], version, streams, features]);
+            if let Some(Multistream { version, streams, features, credit }) = handshake.multistream {
+                options.extend([EXPERIMENT, 8, EXPERIMENT_ID[0], EXPERIMENT_ID[1]]);
+                options.extend([version, streams, features.0, credit]);
             }
         }
         Options::Acknowledgement(acknowledgement) => {
-            let blocks = acknowledgement.sack.as_slice();
+            let sack = acknowledgement.sack();
+            let blocks = sack.as_slice();
             if !blocks.is_empty() {
                 options.extend([SACK, 2 + 8 * blocks.len() as u8]);
                 for (left, right) in blocks {
@@ -189,11 +191,13 @@ fn write_segment(segment: &Segment<Virtual>, out: &mut Vec<u8>) {
                     options.extend(right.0.to_be_bytes());
                 }
             }
-            if let Some(header) = acknowledgement.expected {
+            if let Some(header) = acknowledgement.expected() {
                 options.extend([EXPERIMENT, 8, EXPERIMENT_ID[0], EXPERIMENT_ID[1]]);
                 options.extend(stream_header(header));
             }
         }
+        // Not sent yet.
+        Options::Path(_) => {}
     }
     options.resize(options.len().next_multiple_of(4), NO_OPERATION);
     debug_assert_eq!(options.len() as u32, segment.options.len(), "the engine counts what the wire carries");

@@ -4,7 +4,7 @@ use anabranch_units::{Span, Time};
 
 use super::Connection;
 use crate::event::Event;
-use crate::options::{HandshakeOptions, Multistream};
+use crate::options::{Features, HandshakeOptions, Multistream};
 use crate::payload::Payload;
 use crate::receive::window::{SHIFT_MAX, Window};
 use crate::segment::{Flags, Segment};
@@ -107,12 +107,18 @@ impl<P: Payload> Connection<P> {
                 .then(|| Window::scale(self.config.receive_buffer)),
             sack_permitted: !is_answer || offer.sack_permitted,
             multistream: self.grant(is_answer),
+            timestamps: None,
         }
     }
 
     /// Streams wanted, or granted in an answer.
     fn grant(&self, is_answer: bool) -> Option<Multistream> {
-        let wanted = Multistream { version: Multistream::VERSION, streams: self.config.streams, features: 0 };
+        let wanted = Multistream {
+            version: Multistream::VERSION,
+            streams: self.config.streams,
+            features: Features::default(),
+            credit: CREDIT_MAX,
+        };
         let granted = if is_answer {
             let Multistream { streams, .. } = self.handshake.understood()?;
             Multistream { streams: wanted.streams.min(streams), ..wanted }
@@ -163,3 +169,6 @@ impl Handshake {
 
 /// [rfc-9293] sec. 3.7.1: what a peer takes that does not say.
 const MSS_DEFAULT: u16 = 536;
+
+/// No stream is held back by more than the window of the connection.
+const CREDIT_MAX: u8 = 31;

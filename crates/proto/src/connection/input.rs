@@ -4,7 +4,6 @@ use anabranch_units::Time;
 
 use super::{Connection, Peer, Persist, Reply, Sent, State};
 use crate::event::{CloseReason, Event};
-use crate::options::AcknowledgementOptions;
 use crate::path::FourTuple;
 use crate::payload::Payload;
 use crate::segment::{Content, Flags, Record, Segment, Sid, StreamHeader};
@@ -185,8 +184,9 @@ impl<P: Payload> Connection<P> {
         if ack < acked {
             return true;
         }
-        let AcknowledgementOptions { sack, expected } = segment.options.acknowledgement();
-        if let Some(header) = expected {
+        let options = segment.options.acknowledgement();
+        let sack = options.sack();
+        if let Some(header) = options.expected() {
             self.outbound.on_expected(header);
         }
         let doubt = self.paths[0].control.doubt(now);
@@ -196,6 +196,9 @@ impl<P: Payload> Connection<P> {
             is_fin_acked |= sent.is_fin;
             match sent.content {
                 Content::Control(Record::Finish { sid, .. }) => outbound.on_acked(sid, events),
+                Content::Control(Record::Reset { .. } | Record::Stop { .. } | Record::Credit { .. }) => {
+                    unreachable!("not sent yet")
+                }
                 Content::Data(_) => {
                     outbound.on_acked(sent.stream_header.map_or(Sid::PLAIN, |header| header.sid), events)
                 }
@@ -324,8 +327,11 @@ impl<P: Payload> Connection<P> {
             }
             (Some(header), Content::Control(record)) if header.sid == Sid::CONTROL => {
                 self.inbound.accept_control(header.ssn);
-                let Record::Finish { sid, end } = record;
-                self.inbound.finish(sid, end, &mut self.events);
+                match record {
+                    Record::Finish { sid, end } => self.inbound.finish(sid, end, &mut self.events),
+                    // Not acted on yet.
+                    Record::Reset { .. } | Record::Stop { .. } | Record::Credit { .. } => {}
+                }
                 self.window.consume((StreamHeader::LEN + Record::LEN).into());
                 self.acks.answer = Some(StreamHeader { ssn: self.inbound.expected(Sid::CONTROL), ..header });
             }

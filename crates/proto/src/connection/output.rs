@@ -7,7 +7,7 @@ use anabranch_cc::Transmission;
 use anabranch_units::{Span, Time};
 
 use super::{Connection, Persist, Reply, Sent, State, Transmit};
-use crate::options::{AcknowledgementOptions, Options};
+use crate::options::{AcknowledgementOptions, Options, SackBlocks};
 use crate::path::PathId;
 use crate::payload::Payload;
 use crate::segment::{Content, Flags, Header, Segment, StreamHeader};
@@ -64,11 +64,8 @@ impl<P: Payload> Connection<P> {
         if !self.acks.is_due() {
             return None;
         }
-        let mut options = AcknowledgementOptions::default();
-        if self.peer.has_sack {
-            options.sack = self.arrivals.report(self.initial_peer);
-        }
-        options.expected = self.acks.answer;
+        let sack = if self.peer.has_sack { self.arrivals.report(self.initial_peer) } else { SackBlocks::default() };
+        let options = AcknowledgementOptions::new(sack, self.acks.answer);
         let segment = self.segment(self.board.next(), Flags::default(), None, Content::Nothing);
         Some(self.transmit(Segment { options: Options::Acknowledgement(options), ..segment }))
     }

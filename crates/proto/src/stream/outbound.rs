@@ -170,8 +170,9 @@ impl<P: Payload> Outbound<P> {
         events: &mut VecDeque<Event>,
     ) -> Option<(Option<StreamHeader>, Content<P>)> {
         if let Some(record) = self.records.pop_front() {
-            let Record::Finish { sid, .. } = record;
-            self.streams[sid.index()].unacked += 1;
+            if let Record::Finish { sid, .. } = record {
+                self.streams[sid.index()].unacked += 1;
+            }
             return Some((self.number(Sid::CONTROL), Content::Control(record)));
         }
         let sid = self.turns.pop_front()?;

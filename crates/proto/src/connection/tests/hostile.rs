@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::testing::End;
 use crate::{
-    AcknowledgementOptions, HandshakeOptions, Header, Multistream, Options, Record, SackBlocks, Ssn, StreamHeader,
+    AcknowledgementOptions, Features, HandshakeOptions, Header, Multistream, Options, PathOption, Record, SackBlocks,
+    Ssn, StreamHeader, Timestamps,
 };
 
 /// A segment, its numbers relative to what the victim would expect.
@@ -28,8 +29,15 @@ fn near() -> impl Strategy<Value = i32> {
 
 fn content() -> impl Strategy<Value = Content<Marked>> {
     let data = (0..2000u32).prop_map(|len| Content::Data(Marked { tag: 0, start: 0, len }));
-    let record = (any::<u8>(), 0..20u64)
-        .prop_map(|(sid, end)| Content::Control(Record::Finish { sid: Sid::new(sid), end: Ssn::of(end) }));
+    let record = (0..4, any::<u8>(), 0..20u64, any::<u32>()).prop_map(|(kind, sid, ssn, limit)| {
+        let (sid, ssn, code) = (Sid::new(sid), Ssn::of(ssn), limit as u16);
+        Content::Control(match kind {
+            0 => Record::Finish { sid, end: ssn },
+            1 => Record::Reset { sid, end: ssn, code },
+            2 => Record::Stop { sid, expected: ssn, code },
+            _ => Record::Credit { sid, limit },
+        })
+    });
     prop_oneof![2 => Just(Content::Nothing), 4 => data, 1 => record]
 }
 
@@ -57,16 +65,19 @@ fn segment(forged: Forged, last: &Header) -> Segment<Marked> {
     let plus = |number: SeqNumber, by: i32| number.plus(by as u64);
     let flag = |bit: u8, flag: Flags| if forged.flags & bit != 0 { flag } else { Flags::default() };
     let flags = [(1, Flags::FIN), (2, Flags::SYN), (4, Flags::RST), (16, Flags::ACK), (32, Flags::MSE)];
+    let timestamps = Timestamps { value: forged.wait as u32, echo: forged.flags.into() };
     let mut sack = SackBlocks::default();
     for (left, len) in forged.blocks {
         sack.push(plus(last.seq, left), plus(last.seq, left).plus(len.into()));
     }
-    let multistream = Some(Multistream { version: 1, streams: forged.flags, features: 0 });
+    let multistream =
+        Some(Multistream { version: 1, streams: forged.flags, features: Features(forged.flags), credit: forged.flags });
     let handshake = HandshakeOptions {
         mss: Some(forged.window),
         window_scale: Some(forged.flags),
         sack_permitted: true,
         multistream,
+        timestamps: Some(timestamps),
     };
     let header_of = |(sid, ssn): (u8, i32)| StreamHeader { sid: Sid::new(sid), ssn: Ssn::of(ssn as u64) };
     let stream_header = forged.stream.map(header_of).filter(|_| forged.content != Content::Nothing);
@@ -79,8 +90,13 @@ fn segment(forged: Forged, last: &Header) -> Segment<Marked> {
         },
         options: if forged.is_handshake {
             Options::Handshake(handshake)
+        } else if forged.flags & 128 != 0 {
+            Options::Path(PathOption::Challenge(forged.wait.to_be_bytes()))
         } else {
-            Options::Acknowledgement(AcknowledgementOptions { sack, expected: forged.stream.map(header_of) })
+            let expected = forged.stream.map(header_of);
+            let options = AcknowledgementOptions::new(sack, expected);
+            let is_timed = forged.flags & 64 != 0;
+            Options::Acknowledgement(if is_timed { options.with_timestamps(timestamps) } else { options })
         },
         stream_header,
         content: forged.content,

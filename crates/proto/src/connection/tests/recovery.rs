@@ -164,7 +164,7 @@ fn a_peer_without_sack_gets_everything_too() {
     pair.lose(&[7, 11, 12, 40]);
     let sid = pair.send(996 * 100);
     pair.run_until_received(sid, 996 * 100);
-    assert!(pair.down.log.iter().all(|(_, segment)| segment.options.acknowledgement().sack.is_empty()));
+    assert!(pair.down.log.iter().all(|(_, segment)| segment.options.acknowledgement().sack().is_empty()));
 }
 
 #[test]

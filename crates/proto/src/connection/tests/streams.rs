@@ -23,7 +23,8 @@ fn an_acknowledgement_names_the_stream_and_what_it_expects() {
     sids.iter().for_each(|sid| pair.client.write(*sid, 996 * 3));
     pair.lose(&[0]);
     pair.run_for(ms(60));
-    let answers: Vec<_> = pair.down.log.iter().filter_map(|(_, ack)| ack.options.acknowledgement().expected).collect();
+    let answers: Vec<_> =
+        pair.down.log.iter().filter_map(|(_, ack)| ack.options.acknowledgement().expected()).collect();
     let answers: Vec<_> = answers.iter().map(|answer| (answer.sid.number(), answer.ssn.bits())).collect();
     // Stream 1 misses its first; stream 2 has one, two, three.
     assert_eq!(answers, [(2, 1), (1, 0), (2, 2), (1, 0), (2, 3)]);
