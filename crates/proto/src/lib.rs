@@ -24,6 +24,7 @@
 //! * `receive` says which bytes have arrived, what is reported of them, when, and how many more may come.
 //! * `recovery` says what is in flight, delivered or lost, and drives a congestion controller on each path.
 //! * `segment`, `options`, `payload`, `path`, `seq` are the words that all of them use.
+//! * [`wire`] makes bytes of segments and segments of bytes, at the edge.
 //!
 //! # What it promises
 //!
@@ -53,6 +54,7 @@ mod seq;
 mod stream;
 #[cfg(test)]
 mod testing;
+pub mod wire;
 
 pub use config::Config;
 pub use connection::{ConfigError, Connection, PathReport, State, Streams, Transmit};
