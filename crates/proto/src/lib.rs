@@ -24,7 +24,8 @@
 //! * `receive` says which bytes have arrived, what is reported of them, when, and how many more may come.
 //! * `recovery` says what is in flight, delivered or lost, and drives a congestion controller on each path.
 //! * `segment`, `options`, `payload`, `path`, `seq` are the words that all of them use.
-//! * [`wire`] makes bytes of segments and segments of bytes, at the edge.
+//! * [`wire`] makes bytes of segments and segments of bytes, at the edge; [`seal`] does so for datagrams that nobody else can
+//!   read or forge.
 //!
 //! # What it promises
 //!
@@ -49,6 +50,7 @@ mod path;
 mod payload;
 mod receive;
 mod recovery;
+pub mod seal;
 mod segment;
 mod seq;
 mod stream;
