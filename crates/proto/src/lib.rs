@@ -56,6 +56,8 @@ mod seq;
 mod stream;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod vectors;
 pub mod wire;
 
 pub use config::Config;

@@ -795,4 +795,6 @@ const ANSWER: u32 = 2;
 const NUMBER_MAX: u32 = (1 << 24) - 1;
 
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;

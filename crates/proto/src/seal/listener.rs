@@ -23,7 +23,7 @@ pub struct Listener {
     secret: SecretKey,
     public: PublicKey,
     limits: ListenerLimits,
-    entropy: Entropy,
+    pub(super) entropy: Entropy,
     cookies: CookieJar,
     pending: Pending,
     /// Handshakes that may be calculated before a cookie is asked for, and since when.
