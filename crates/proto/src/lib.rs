@@ -34,7 +34,7 @@
 //!
 //! # What is not there yet
 //!
-//! One path. No undo of a spurious timeout, no timestamps, no keep-alive, no limited transmit (RACK does its work), and with a peer
+//! One path. No timestamps, no keep-alive, no limited transmit (RACK does its work), and with a peer
 //! that has no SACK losses are found by the timer alone. Streams end, but cannot be reset or stopped, and share the
 //! connection's window without a credit of their own.
 

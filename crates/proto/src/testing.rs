@@ -61,7 +61,8 @@ pub(crate) struct Wire {
     pub(crate) is_without_sack: bool,
     /// Segments so far.
     pub(crate) count: u64,
-    free_at: Time,
+    /// When it takes the next segment: later than now, and everything waits in a queue.
+    pub(crate) free_at: Time,
     flying: BTreeMap<(Time, u64), Segment<Marked>>,
     /// What entered it.
     pub(crate) log: Vec<(Time, Segment<Marked>)>,

@@ -215,6 +215,7 @@ impl<P: Payload> Connection<P> {
             let second = sack.as_slice().get(1).and_then(|block| Some((place(block.0)?, place(block.1)?)));
             let is_duplicate = right <= ack || second.is_some_and(|(start, end)| start <= left && right <= end);
             if index == 0 && is_duplicate {
+                self.board.on_duplicate(left, right);
                 self.paths[0].control.on_duplicate(&self.board, right);
             } else if left > ack {
                 self.board.acknowledge_selectively(left, right, doubt);

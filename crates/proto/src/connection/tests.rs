@@ -12,3 +12,4 @@ mod hostile;
 mod random;
 mod recovery;
 mod streams;
+mod undo;

@@ -1,15 +1,18 @@
 //! Control of one path: its estimates, its loss detection and its controller, put together. This is the split estimation
 //! component of [multihoming-2010]: nothing in it knows of another path.
 //!
-//! Order inside one ACK: RTT estimate, loss detection, classification, `on_loss`, `on_ack`, `on_round`.
+//! Order inside one ACK: RTT estimate, second thoughts (`undo`), loss detection, classification, `on_loss`, `on_ack`, `on_round`.
 //!
 //! Differs from rfc-8985 in: after a timeout, what left more than an SRTT ago counts as lost (sec. 6.3 has RACK's RTT and window).
+
+pub(crate) mod undo;
 
 use anabranch_cc::{
     Ack, Cause, Controller, Departure, Evidence, Gauges, Loss, PathView, Restart, Sent, Signal, Transmission, classify,
 };
 use anabranch_units::{Bytes, Span, Time};
 
+use self::undo::Suspicion;
 use crate::path::PathId;
 use crate::recovery::episode::{Belief, Episode};
 use crate::recovery::pacer::Pacer;
@@ -33,6 +36,8 @@ pub(crate) struct PathControl {
     episode: Episode,
     timer: Timer,
     probe: Probe,
+    /// The latest loss, as long as it may turn out to be none.
+    suspicion: Option<Suspicion>,
     /// When the retransmission timer was started.
     started: Time,
     /// When something left last.
@@ -57,6 +62,10 @@ pub struct Tally {
     pub lost: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// Times that the peer got something twice.
+    pub duplicates: u64,
+    /// Episodes of loss that turned out to be none.
+    pub undone: u64,
     /// Sequence space delivered, in bytes.
     pub delivered: u64,
     /// RTT samples.
@@ -104,6 +113,7 @@ impl PathControl {
             episode: Episode::Calm,
             timer: Timer::Idle,
             probe: Probe::None,
+            suspicion: None,
             started: now,
             sent_last: now,
             is_urgent: false,
@@ -168,6 +178,7 @@ impl PathControl {
     pub(crate) fn on_demand<T>(&mut self, now: Time, board: &Scoreboard<T>) {
         if board.is_empty() && now.since(self.sent_last) > self.rtt.timeout() {
             self.sent_last = now;
+            self.suspicion = None;
             let view = self.view(now);
             self.controller.on_restart(&view, Restart::Idle);
         }
@@ -215,11 +226,12 @@ impl PathControl {
 
     /// How acknowledgements are to be read.
     pub(crate) fn doubt(&self, now: Time) -> Doubt {
-        Doubt { now, rtt_min: self.rtt.least() }
+        Doubt { now, rtt_min: self.rtt.least(), echo: None }
     }
 
     /// The peer got `left..right` twice.
     pub(crate) fn on_duplicate<T>(&mut self, board: &Scoreboard<T>, right: Offset) {
+        self.tally.duplicates += 1;
         self.rack.on_duplicate(board.departures(self.id));
         // [rfc-8985] sec. 7.4.2: the probe was not needed.
         if let Probe::Out { end, transmission: Transmission::Again } = self.probe
@@ -234,6 +246,7 @@ impl PathControl {
         let harvest = board.take_harvest(self.id);
         self.flight -= harvest.bytes_from_flight;
         let sample = self.estimate(now, &harvest);
+        self.reconsider(now, board, &harvest);
         if let Some(newest) = &harvest.newest_certain {
             self.rack.on_delivered(now, newest);
         }
@@ -364,7 +377,7 @@ impl PathControl {
     }
 
     /// Losses were found, or none: begins an episode, or ends one that gives way to another.
-    fn repair<T>(&mut self, now: Time, board: &Scoreboard<T>, found: &Found) {
+    fn repair<T>(&mut self, now: Time, board: &mut Scoreboard<T>, found: &Found) {
         if found.count > 0 {
             self.episode.on_more(found);
         }
@@ -392,7 +405,7 @@ impl PathControl {
         }
     }
 
-    fn begin_episode<T>(&mut self, now: Time, board: &Scoreboard<T>, departure: Departure) {
+    fn begin_episode<T>(&mut self, now: Time, board: &mut Scoreboard<T>, departure: Departure) {
         let (cause, window) = (self.cause(board), self.controller.window());
         self.is_urgent = true;
         // What is sent again now is no probe.
@@ -404,16 +417,16 @@ impl PathControl {
         let is_spared = cause == Cause::Random && self.controller.window() >= window;
         let belief = if is_spared { Belief::Spared } else { Belief::Answered };
         self.episode = Episode::Recovery { until: board.next(), belief, later: None };
+        self.suspect(board, Signal::DupAcks, departure);
     }
 
     fn end_episode(&mut self, now: Time) {
         let view = self.view(now);
+        // [rfc-8985] sec. 6.2 step 4: both kinds of recovery count.
+        self.rack.on_recovered();
         match std::mem::take(&mut self.episode) {
             Episode::Calm => {}
-            Episode::Recovery { .. } => {
-                self.rack.on_recovered();
-                self.controller.on_recovered(&view);
-            }
+            Episode::Recovery { .. } => self.controller.on_recovered(&view),
             Episode::AfterTimeout { .. } => self.controller.on_restart(&view, Restart::AfterTimeout),
         }
     }
@@ -448,6 +461,11 @@ impl PathControl {
         self.probe = Probe::None;
         if let Some(departure) = found.departure.filter(|_| !self.is_silent) {
             self.report_loss(now, board, Signal::Timeout, Cause::Congestion, departure);
+            // What an earlier loss has to do with this one nobody can tell.
+            match self.episode {
+                Episode::Calm => self.suspect(board, Signal::Timeout, departure),
+                Episode::Recovery { .. } | Episode::AfterTimeout { .. } => self.suspicion = None,
+            }
         }
         self.is_silent = true;
         self.is_urgent = false;
@@ -458,7 +476,7 @@ impl PathControl {
     }
 
     /// [rfc-8985] sec. 7.4.2: an ACK beyond the probe without a report that it came twice means that it repaired a loss.
-    fn conclude_probe<T>(&mut self, now: Time, board: &Scoreboard<T>) {
+    fn conclude_probe<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         let Probe::Out { end, transmission } = self.probe else { return };
         let is_beyond = board.acked() > end;
         if transmission == Transmission::First && board.acked() >= end {
