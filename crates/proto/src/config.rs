@@ -21,6 +21,8 @@ pub struct Config {
     pub send_buffer: u64,
     /// When to acknowledge.
     pub acks: AckPolicy,
+    /// How losses are found.
+    pub loss_detection: LossDetection,
     /// The least that is added to SRTT for the retransmission timeout.
     pub rto_margin: Span,
     /// How long the peer may say nothing to what is sent before the connection is given up; never if none. A loss, however
@@ -28,6 +30,15 @@ pub struct Config {
     pub user_timeout: Option<Span>,
     /// How long the end that closes first remembers the connection: two maximum segment lifetimes.
     pub time_wait: Span,
+}
+
+/// How losses are found. With a peer that has no SACK, by duplicate ACKs in either case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossDetection {
+    /// By time, learning how much the path reorders, with a probe of the tail: [rfc-8985].
+    Rack,
+    /// By counting what arrived of what left later: [rfc-6675].
+    DupAcks,
 }
 
 impl Config {
@@ -44,6 +55,7 @@ impl Config {
             receive_buffer: 16 << 20,
             send_buffer: 1 << 20,
             acks: AckPolicy::EACH,
+            loss_detection: LossDetection::Rack,
             rto_margin: Span::from_millis(200),
             // [rfc-9293] sec. 3.8.3: at least 100 s.
             user_timeout: Some(Span::from_secs(300)),

@@ -34,8 +34,7 @@
 //!
 //! # What is not there yet
 //!
-//! One path. No timestamps, no keep-alive, no limited transmit (RACK does its work), and with a peer
-//! that has no SACK losses are found by the timer alone. Streams end, but cannot be reset or stopped, and share the
+//! One path. No timestamps, no keep-alive. Streams end, but cannot be reset or stopped, and share the
 //! connection's window without a credit of their own.
 
 #![forbid(unsafe_code)]
@@ -54,7 +53,7 @@ mod stream;
 #[cfg(test)]
 mod testing;
 
-pub use config::Config;
+pub use config::{Config, LossDetection};
 pub use connection::{ConfigError, Connection, PathReport, State, Streams, Transmit};
 pub use event::{CloseReason, Event};
 pub use options::{

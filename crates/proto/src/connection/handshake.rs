@@ -7,6 +7,7 @@ use crate::event::Event;
 use crate::options::{Features, HandshakeOptions, Multistream};
 use crate::payload::Payload;
 use crate::receive::window::{SHIFT_MAX, Window};
+use crate::recovery::control::dup_acks::Detection;
 use crate::segment::{Flags, Segment};
 use crate::stream::inbound::Inbound;
 use crate::stream::outbound::{Framing, Outbound};
@@ -149,6 +150,7 @@ impl<P: Payload> Connection<P> {
         self.inbound = Inbound::new(count, if streams.is_some() { 0 } else { 1 });
         for path in &mut self.paths {
             path.control.establish(now, self.peer.mss.into(), sample);
+            path.control.detect_by(Detection::of(self.config.loss_detection, self.peer.has_sack));
         }
         self.heard = now;
         if self.is_closing {

@@ -180,6 +180,7 @@ impl<P: Payload> Connection<P> {
             return false;
         }
         self.heard = now;
+        let edge = self.peer.edge;
         self.on_window(offset, ack, segment.header.window);
         if ack < acked {
             return true;
@@ -221,6 +222,9 @@ impl<P: Payload> Connection<P> {
                 self.board.acknowledge_selectively(left, right, doubt);
             }
         }
+        if self.is_duplicate_ack(acked, edge, segment) {
+            self.paths[0].control.on_duplicate_ack(&self.board);
+        }
         for path in &mut self.paths {
             path.control.on_ack(now, &mut self.board);
         }
@@ -228,6 +232,14 @@ impl<P: Payload> Connection<P> {
             self.on_fin_acked(now);
         }
         true
+    }
+
+    /// Whether an ACK answers a segment, and yet neither the acknowledgement number nor anything else says so. What stands
+    /// for something in sequence space is none ([rfc-5681] sec. 2), nor is an update of the window, unless it names a stream.
+    fn is_duplicate_ack(&self, acked: Offset, edge: Offset, segment: &Segment<P>) -> bool {
+        let is_answer = edge == self.peer.edge || segment.options.acknowledgement().expected().is_some();
+        let is_silent = segment.space() == 0 && self.board.acked() == acked && !self.board.is_empty();
+        is_silent && is_answer && !self.peer.has_sack
     }
 
     /// The peer's window. One that speaks streams never takes back an edge, so an old segment cannot either.

@@ -5,6 +5,7 @@
 //!
 //! Differs from rfc-8985 in: after a timeout, what left more than an SRTT ago counts as lost (sec. 6.3 has RACK's RTT and window).
 
+pub(crate) mod dup_acks;
 pub(crate) mod undo;
 
 use anabranch_cc::{
@@ -12,11 +13,12 @@ use anabranch_cc::{
 };
 use anabranch_units::{Bytes, Span, Time};
 
+use self::dup_acks::{Detection, Duplicates};
 use self::undo::Suspicion;
 use crate::path::PathId;
 use crate::recovery::episode::{Belief, Episode};
 use crate::recovery::pacer::Pacer;
-use crate::recovery::rack::{Conditions, Rack};
+use crate::recovery::rack::{Conditions, Rack, Verdict};
 use crate::recovery::rounds::Rounds;
 use crate::recovery::rtt::RttEstimator;
 use crate::recovery::scoreboard::{Doubt, Found, Harvest, Scoreboard};
@@ -30,7 +32,9 @@ pub(crate) struct PathControl {
     /// Payload bytes of a full segment, as the controller counts: sequence space.
     mss: u64,
     rtt: RttEstimator,
+    detection: Detection,
     rack: Rack,
+    duplicates: Duplicates,
     rounds: Rounds,
     pacer: Pacer,
     episode: Episode,
@@ -107,7 +111,9 @@ impl PathControl {
             controller,
             mss,
             rtt: RttEstimator::new(rto_margin),
+            detection: Detection::Rack,
             rack: Rack::new(),
+            duplicates: Duplicates::new(),
             rounds: Rounds::new(now),
             pacer: Pacer::new(),
             episode: Episode::Calm,
@@ -152,7 +158,8 @@ impl PathControl {
     /// Whether `len` bytes more may be in flight. If not, the window is what holds them back.
     pub(crate) fn admit<T>(&mut self, board: &Scoreboard<T>, len: u64) -> bool {
         self.check(board);
-        let is_admitted = self.flight == 0 || self.segments(self.flight + len) <= self.controller.window();
+        let flight = self.flight - self.presumed();
+        let is_admitted = flight == 0 || self.segments(flight + len) <= self.controller.window();
         if !is_admitted {
             self.rounds.on_window_full();
         }
@@ -355,7 +362,16 @@ impl PathControl {
             is_repairing: !self.episode.is_calm(),
             delivered: board.delivered(),
         };
-        let Some(verdict) = self.rack.verdict(&conditions) else { return (Found::default(), None) };
+        let verdict = match self.detection {
+            Detection::Rack => self.rack.verdict(&conditions),
+            Detection::Overtaken => Some(Verdict { serial: board.overtaken(self.id), patience: Span::ZERO }),
+            Detection::NewReno => {
+                let found = self.count_duplicates(board);
+                self.on_lost(board, &found);
+                return (found, None);
+            }
+        };
+        let Some(verdict) = verdict else { return (Found::default(), None) };
         if now.since(Time::ZERO) < verdict.patience {
             return (Found::default(), None);
         }
@@ -500,7 +516,7 @@ impl PathControl {
         }
         let retransmission = self.started.saturating_add(self.rtt.timeout());
         // [rfc-8985] sec. 7.2: no probe while a loss is repaired, nor a second one.
-        if !self.episode.is_calm() || self.probe != Probe::None {
+        if self.detection != Detection::Rack || !self.episode.is_calm() || self.probe != Probe::None {
             self.timer = Timer::Retransmission(retransmission);
             return;
         }

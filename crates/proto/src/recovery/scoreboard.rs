@@ -20,6 +20,7 @@ use anabranch_units::{Span, Time};
 use crate::path::PathId;
 use crate::recovery::control::undo;
 use crate::recovery::ledger::Ledger;
+use crate::recovery::rack::DUPLICATES;
 use crate::seq::Offset;
 
 /// An entry's place, counted from the first segment of the connection.
@@ -87,6 +88,8 @@ struct Lane {
     departures: u64,
     /// The highest end of a segment that was delivered.
     highest: Offset,
+    /// The three latest departures that are sure to have arrived, each plus one; the latest first.
+    latest: [u64; DUPLICATES],
     harvest: Harvest,
     ledger: Ledger,
 }
@@ -366,6 +369,19 @@ impl<T> Scoreboard<T> {
         }
     }
 
+    /// Counts the first segment as lost, if it is in flight on this path.
+    pub(crate) fn lose_first(&mut self, path: PathId, found: &mut Found) {
+        let is_flying = |entry: &Entry<T>| entry.fate == Fate::InFlight && entry.path == path;
+        if self.entries.front().is_some_and(is_flying) {
+            self.lose(self.first, found);
+        }
+    }
+
+    /// The departure on a path before which all have been overtaken by three that arrived.
+    pub(crate) fn overtaken(&self, path: PathId) -> u64 {
+        self.lanes[path.index()].latest[DUPLICATES - 1].saturating_sub(1)
+    }
+
     /// Forgets what was delivered above holes, if the receiver does not seem to have it any more: it asks for a segment that it
     /// had reported ([rfc-2018] sec. 8). Only peers without streams may take back what they said.
     pub(crate) fn distrust(&mut self) {
@@ -422,7 +438,7 @@ impl<T> Scoreboard<T> {
         }
         indices.sort_unstable();
         let lane = &mut self.lanes[path.index()];
-        (lane.oldest, lane.newest) = (NONE, NONE);
+        (lane.oldest, lane.newest, lane.latest) = (NONE, NONE, [0; DUPLICATES]);
         lane.bytes += added;
         for (_, index) in indices {
             self.append(index, path);
@@ -490,6 +506,14 @@ impl<T> Scoreboard<T> {
             !is_again || !is_original && doubt.rtt_min.is_some_and(|least| doubt.now.since(departure.time) >= least);
         if is_certain && harvest.newest_certain.is_none_or(|newest| newest.serial < serial) {
             harvest.newest_certain = delivered;
+        }
+        if is_certain {
+            let mut place = serial + 1;
+            for latest in &mut lane.latest {
+                if place > *latest {
+                    std::mem::swap(latest, &mut place);
+                }
+            }
         }
         // [rfc-8985] sec. 6.2 step 3.
         harvest.is_reordered |= end < lane.highest && transmissions == 1;
@@ -584,6 +608,7 @@ impl Lane {
             bytes: 0,
             departures: 0,
             highest: 0,
+            latest: [0; DUPLICATES],
             harvest: Harvest::default(),
             ledger: Ledger::default(),
         }

@@ -31,6 +31,8 @@ struct Setup {
     send_buffer: u64,
     every: u32,
     law: usize,
+    has_sack: bool,
+    loss_detection: crate::LossDetection,
 }
 
 fn side() -> impl Strategy<Value = Side> {
@@ -57,8 +59,18 @@ fn operation() -> impl Strategy<Value = Operation> {
 
 fn setup() -> impl Strategy<Value = Setup> {
     let streams = prop_oneof![1 => Just((0, 5)), 4 => (1..6u8, 1..6u8)];
-    (streams, 2000..200_000u64, 1..100_000u64, 1..4u32, 0..registry::rows().len()).prop_map(
-        |(streams, receive_buffer, send_buffer, every, law)| Setup { streams, receive_buffer, send_buffer, every, law },
+    let detection = prop_oneof![Just(crate::LossDetection::Rack), Just(crate::LossDetection::DupAcks)];
+    let has_sack = prop_oneof![3 => Just(true), 1 => Just(false)];
+    (streams, 2000..200_000u64, 1..100_000u64, 1..4u32, 0..registry::rows().len(), (has_sack, detection)).prop_map(
+        |(streams, receive_buffer, send_buffer, every, law, (has_sack, loss_detection))| Setup {
+            streams,
+            receive_buffer,
+            send_buffer,
+            every,
+            law,
+            has_sack,
+            loss_detection,
+        },
     )
 }
 
@@ -109,10 +121,12 @@ proptest! {
             // Sixty timeouts in a row are no reason to give up here.
             user_timeout: None,
             time_wait: ms(500),
+            loss_detection: setup.loss_detection,
             ..config()
         };
         let client = Config { streams: setup.streams.0, ..base.clone() };
         let mut pair = Pair::with(client, Config { streams: setup.streams.1, ..base });
+        (pair.up.is_without_sack, pair.down.is_without_sack) = (!setup.has_sack, !setup.has_sack);
         // In plain TCP the end of the stream is a FIN, which has tests of its own.
         let is_plain = setup.streams.0 == 0;
         for operation in operations.into_iter().filter(|op| !(is_plain && matches!(op, Operation::Finish(..)))) {
