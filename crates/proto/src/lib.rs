@@ -34,7 +34,7 @@
 //!
 //! # What is not there yet
 //!
-//! One path. No timestamps, no keep-alive. Streams end, but cannot be reset or stopped, and share the
+//! One path. Streams end, but cannot be reset or stopped, and share the
 //! connection's window without a credit of their own.
 
 #![forbid(unsafe_code)]
@@ -53,7 +53,7 @@ mod stream;
 #[cfg(test)]
 mod testing;
 
-pub use config::{Config, LossDetection};
+pub use config::{Config, KeepAlive, LossDetection};
 pub use connection::{ConfigError, Connection, PathReport, State, Streams, Transmit};
 pub use event::{CloseReason, Event};
 pub use options::{

@@ -104,6 +104,10 @@ pub(crate) fn ms(count: u64) -> Span {
     Span::from_millis(count)
 }
 
+/// Both begin just below the end of their numbers, so every test sees them wrap.
+const CLIENT: SeqNumber = SeqNumber(u32::MAX - 5000);
+const SERVER: SeqNumber = SeqNumber(u32::MAX - 3);
+
 impl Pair {
     /// Two ends with the usual settings, 50 ms away from each other; nothing has been sent.
     pub(crate) fn new() -> Self {
@@ -113,10 +117,8 @@ impl Pair {
     pub(crate) fn with(client: Config, server: Config) -> Self {
         let end = |address| Endpoint { address, port: 7 };
         let tuple = FourTuple { local: end(1), remote: end(2) };
-        // Both begin just below the end of their numbers, so every test sees them wrap.
-        let (ours, theirs) = (SeqNumber(u32::MAX - 5000), SeqNumber(u32::MAX - 3));
-        let client = Connection::connect(Time::ZERO, client, tuple, ours).unwrap();
-        let server = Connection::listen(Time::ZERO, server, tuple.reversed(), theirs).unwrap();
+        let client = Connection::connect(Time::ZERO, client, tuple, CLIENT).unwrap();
+        let server = Connection::listen(Time::ZERO, server, tuple.reversed(), SERVER).unwrap();
         Self {
             now: Time::ZERO,
             client: End::new(client, tuple),
@@ -141,6 +143,16 @@ impl Pair {
 
     pub(crate) fn states(&self) -> (State, State) {
         (self.client.connection.state(), self.server.connection.state())
+    }
+
+    /// What the client sends next, if all that it has sent has left: for those who forge.
+    pub(crate) fn client_seq(&self) -> SeqNumber {
+        CLIENT.plus(self.client.connection.sent())
+    }
+
+    /// The same for the server.
+    pub(crate) fn server_seq(&self) -> SeqNumber {
+        SERVER.plus(self.server.connection.sent())
     }
 
     /// Opens a stream from the client and writes so many bytes to it.

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anabranch_ns2::{Kind, Packet};
-use anabranch_proto::{Multistream, Options, Segment, StreamHeader, Virtual};
+use anabranch_proto::{Multistream, Options, Segment, StreamHeader, Timestamps, Virtual};
 use anabranch_units::Time;
 
 use crate::id::{FlowId, LinkId};
@@ -161,6 +161,12 @@ impl<W: Write + Send + 'static> Capture<W> {
     }
 }
 
+fn write_timestamps(Timestamps { value, echo }: Timestamps, out: &mut Vec<u8>) {
+    out.extend([TIMESTAMPS, 10]);
+    out.extend(value.to_be_bytes());
+    out.extend(echo.to_be_bytes());
+}
+
 /// The TCP header of the transport's segment after the ports, and the stream header.
 fn write_segment(segment: &Segment<Virtual>, out: &mut Vec<u8>) {
     let mut options = Vec::new();
@@ -175,6 +181,9 @@ fn write_segment(segment: &Segment<Virtual>, out: &mut Vec<u8>) {
             }
             if handshake.sack_permitted {
                 options.extend([SACK_PERMITTED, 2]);
+            }
+            if let Some(clocks) = handshake.timestamps {
+                write_timestamps(clocks, &mut options);
             }
             if let Some(Multistream { version, streams, features, credit }) = handshake.multistream {
                 options.extend([EXPERIMENT, 8, EXPERIMENT_ID[0], EXPERIMENT_ID[1]]);
@@ -194,6 +203,9 @@ fn write_segment(segment: &Segment<Virtual>, out: &mut Vec<u8>) {
             if let Some(header) = acknowledgement.expected() {
                 options.extend([EXPERIMENT, 8, EXPERIMENT_ID[0], EXPERIMENT_ID[1]]);
                 options.extend(stream_header(header));
+            }
+            if let Some(clocks) = acknowledgement.timestamps() {
+                write_timestamps(clocks, &mut options);
             }
         }
         // Not sent yet.
@@ -284,6 +296,7 @@ const SACK: u8 = 5;
 const MSS: u8 = 2;
 const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
+const TIMESTAMPS: u8 = 8;
 /// RFC 6994: an experiment says which it is by two bytes of its own.
 const EXPERIMENT: u8 = 253;
 /// The letters MS, for multistream.

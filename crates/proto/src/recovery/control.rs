@@ -15,6 +15,7 @@ use anabranch_units::{Bytes, Span, Time};
 
 use self::dup_acks::{Detection, Duplicates};
 use self::undo::Suspicion;
+use crate::connection::TICK;
 use crate::path::PathId;
 use crate::recovery::episode::{Belief, Episode};
 use crate::recovery::pacer::Pacer;
@@ -345,7 +346,14 @@ impl PathControl {
 
     /// The raw RTT sample of an ACK, if Karn's rule allows one.
     fn estimate(&mut self, now: Time, harvest: &Harvest) -> Option<Span> {
-        let newest = harvest.newest.filter(|newest| newest.transmissions == 1)?;
+        let newest = harvest.newest?;
+        if newest.transmissions > 1 {
+            // [rfc-7323] sec. 4: the echo knows which transmission it was, but not to the microsecond.
+            if let Some(echo) = harvest.echo {
+                self.rtt.on_echo(now.since(echo).saturating_add(TICK));
+            }
+            return None;
+        }
         let sample = now.since(newest.departure.time);
         self.rtt.on_sample(sample);
         self.tally.rtt_samples += 1;
@@ -401,6 +409,7 @@ impl PathControl {
             Episode::Calm => {
                 if let Some(departure) = found.departure {
                     self.begin_episode(now, board, departure);
+                    self.suspect(board, Signal::DupAcks, found);
                 }
             }
             Episode::Recovery { later, .. } if self.episode.is_over(board.acked()) => {
@@ -421,7 +430,7 @@ impl PathControl {
         }
     }
 
-    fn begin_episode<T>(&mut self, now: Time, board: &mut Scoreboard<T>, departure: Departure) {
+    fn begin_episode<T>(&mut self, now: Time, board: &Scoreboard<T>, departure: Departure) {
         let (cause, window) = (self.cause(board), self.controller.window());
         self.is_urgent = true;
         // What is sent again now is no probe.
@@ -433,7 +442,8 @@ impl PathControl {
         let is_spared = cause == Cause::Random && self.controller.window() >= window;
         let belief = if is_spared { Belief::Spared } else { Belief::Answered };
         self.episode = Episode::Recovery { until: board.next(), belief, later: None };
-        self.suspect(board, Signal::DupAcks, departure);
+        // Whether it may be none the caller knows.
+        self.suspicion = None;
     }
 
     fn end_episode(&mut self, now: Time) {
@@ -479,7 +489,7 @@ impl PathControl {
             self.report_loss(now, board, Signal::Timeout, Cause::Congestion, departure);
             // What an earlier loss has to do with this one nobody can tell.
             match self.episode {
-                Episode::Calm => self.suspect(board, Signal::Timeout, departure),
+                Episode::Calm => self.suspect(board, Signal::Timeout, &found),
                 Episode::Recovery { .. } | Episode::AfterTimeout { .. } => self.suspicion = None,
             }
         }
@@ -492,7 +502,7 @@ impl PathControl {
     }
 
     /// [rfc-8985] sec. 7.4.2: an ACK beyond the probe without a report that it came twice means that it repaired a loss.
-    fn conclude_probe<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
+    fn conclude_probe<T>(&mut self, now: Time, board: &Scoreboard<T>) {
         let Probe::Out { end, transmission } = self.probe else { return };
         let is_beyond = board.acked() > end;
         if transmission == Transmission::First && board.acked() >= end {

@@ -36,6 +36,12 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
+    /// A sample by the clocks of both ends, of a segment that was sent again. It is too coarse for the least RTT.
+    pub(crate) fn on_echo(&mut self, sample: Span) {
+        self.smooth(sample);
+        self.backoff = 0;
+    }
+
     /// The sample of a handshake. Its segments are shorter than data: they say nothing about the least RTT of data, and a
     /// delay-based law that takes theirs for it counts the difference as queue for ever.
     pub(crate) fn on_handshake(&mut self, sample: Span) {

@@ -113,6 +113,8 @@ pub(crate) struct Harvest {
     pub(crate) is_original: bool,
     /// Whether something that was sent again arrived, and nobody knows by which transmission.
     pub(crate) is_ambiguous: bool,
+    /// [`Doubt::echo`], if the acknowledgement number moved.
+    pub(crate) echo: Option<Time>,
 }
 
 /// A segment that arrived.
@@ -518,6 +520,7 @@ impl<T> Scoreboard<T> {
         // [rfc-8985] sec. 6.2 step 3.
         harvest.is_reordered |= end < lane.highest && transmissions == 1;
         lane.highest = lane.highest.max(end);
+        harvest.echo = harvest.echo.or(doubt.echo);
         harvest.is_late |= !was_in_flight && !is_again;
         harvest.is_original |= is_original;
         harvest.is_ambiguous |= is_again && !is_original;

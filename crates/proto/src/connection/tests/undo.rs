@@ -127,3 +127,19 @@ fn every_law_forgives_a_reordering() {
         assert!(path.window >= 20.0, "{}: {}", row.name, path.window);
     }
 }
+
+/// Whatever is lost, retransmissions included: what is gone is not late. Nothing is taken back, and hardly anything comes twice.
+#[test]
+fn real_losses_stay() {
+    for loss_detection in [crate::LossDetection::Rack, crate::LossDetection::DupAcks] {
+        for every in 5..40 {
+            let mut pair = Pair::established(Config { loss_detection, ..config() }, config());
+            pair.up.spacing = ms(1);
+            pair.lose(&(0..2000).filter(|number| number % every == every / 2).collect::<Vec<_>>());
+            let sid = pair.send(996 * 600);
+            pair.run_until_received(sid, 996 * 600);
+            let tally = pair.client.path().tally;
+            assert_eq!(tally.undone, 0, "each {every}th: {tally:?}");
+        }
+    }
+}

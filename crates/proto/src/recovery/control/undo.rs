@@ -22,7 +22,7 @@ use anabranch_units::{Span, Time};
 
 use super::PathControl;
 use crate::recovery::episode::Episode;
-use crate::recovery::scoreboard::{Harvest, Scoreboard};
+use crate::recovery::scoreboard::{Found, Harvest, Scoreboard};
 
 /// A loss that the controller has answered, and that may have been none.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,10 +35,13 @@ pub(crate) struct Suspicion {
 }
 
 impl PathControl {
-    /// A loss was reported to the controller.
-    pub(super) fn suspect<T>(&mut self, board: &mut Scoreboard<T>, signal: Signal, departure: Departure) {
-        board.open_ledger(self.id);
-        self.suspicion = Some(Suspicion { signal, departed: departure.time, expiry: None });
+    /// A loss was reported to the controller. If it is all that is being repaired, everything that is sent again is for it.
+    pub(super) fn suspect<T>(&mut self, board: &mut Scoreboard<T>, signal: Signal, found: &Found) {
+        self.suspicion = None;
+        if let Some(Departure { time, .. }) = found.departure.filter(|_| board.damaged() == found.count) {
+            board.open_ledger(self.id);
+            self.suspicion = Some(Suspicion { signal, departed: time, expiry: None });
+        }
     }
 
     /// What the latest ACK says about the latest loss.
