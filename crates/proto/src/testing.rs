@@ -59,6 +59,9 @@ pub(crate) struct Wire {
     pub(crate) is_cut: bool,
     /// Takes the permission of SACK out of every SYN.
     pub(crate) is_without_sack: bool,
+    /// The same for the window scale, and for the MSS.
+    pub(crate) is_without_scale: bool,
+    pub(crate) is_without_mss: bool,
     /// Segments so far.
     pub(crate) count: u64,
     /// When it takes the next segment: later than now, and everything waits in a queue.
@@ -143,6 +146,16 @@ impl Pair {
 
     pub(crate) fn states(&self) -> (State, State) {
         (self.client.connection.state(), self.server.connection.state())
+    }
+
+    /// The number of a place in what the client sends.
+    pub(crate) fn client_at(&self, offset: u64) -> SeqNumber {
+        CLIENT.plus(offset)
+    }
+
+    /// The same for the server.
+    pub(crate) fn server_at(&self, offset: u64) -> SeqNumber {
+        SERVER.plus(offset)
     }
 
     /// What the client sends next, if all that it has sent has left: for those who forge.
@@ -244,6 +257,8 @@ impl Wire {
             faults: BTreeMap::new(),
             is_cut: false,
             is_without_sack: false,
+            is_without_scale: false,
+            is_without_mss: false,
             count: 0,
             free_at: Time::ZERO,
             flying: BTreeMap::new(),
@@ -254,6 +269,8 @@ impl Wire {
     fn carry(&mut self, now: Time, order: u64, mut segment: Segment<Marked>) {
         if let Options::Handshake(handshake) = &mut segment.options {
             handshake.sack_permitted &= !self.is_without_sack;
+            handshake.window_scale = handshake.window_scale.filter(|_| !self.is_without_scale);
+            handshake.mss = handshake.mss.filter(|_| !self.is_without_mss);
         }
         let number = self.count;
         self.count += 1;

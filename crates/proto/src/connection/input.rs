@@ -134,8 +134,12 @@ impl<P: Payload> Connection<P> {
             if offset != near {
                 return self.challenge(now);
             }
-            let reason = if self.state == State::SynReceived { CloseReason::Refused } else { CloseReason::Reset };
-            return self.end(reason);
+            return self.end(match self.state {
+                State::SynReceived => CloseReason::Refused,
+                // Both sides have had everything.
+                State::TimeWait => CloseReason::Finished,
+                _ => CloseReason::Reset,
+            });
         }
         // Fourth: a SYN is challenged ([rfc-5961] sec. 4.2).
         if segment.has(Flags::SYN) {
@@ -189,7 +193,10 @@ impl<P: Payload> Connection<P> {
     /// Enters what is acknowledged, and the window. Whether the segment is good for anything else.
     fn on_acknowledgement(&mut self, now: Time, offset: Offset, segment: &Segment<P>) -> bool {
         let acked = self.board.acked();
-        let Some(ack) = segment.header.ack.offset_from(self.initial, acked) else { return false };
+        let Some(ack) = segment.header.ack.offset_from(self.initial, acked) else {
+            self.challenge(now);
+            return false;
+        };
         // [rfc-5961] sec. 5.2: SND.UNA − MAX.SND.WND ≤ SEG.ACK ≤ SND.NXT. [rfc-9293] sec. 3.10.7.4: "If the ACK acks something
         // not yet sent, then send an ACK and drop the segment".
         if ack > self.board.next() || ack + self.peer.window_max < acked {

@@ -11,6 +11,7 @@ mod closing;
 mod dup_acks;
 mod handshake;
 mod hostile;
+mod life;
 mod options;
 mod random;
 mod recovery;
