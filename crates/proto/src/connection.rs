@@ -15,15 +15,13 @@ mod input;
 mod output;
 mod streams;
 
-use std::collections::VecDeque;
-
 use anabranch_cc::Gauges;
 use anabranch_units::{Span, Time};
 
 use self::handshake::Handshake;
 pub use self::streams::Streams;
 use crate::config::Config;
-use crate::event::{CloseReason, Event};
+use crate::event::{CloseReason, Event, Events};
 use crate::path::{FourTuple, PathId};
 use crate::payload::Payload;
 use crate::receive::acks::Acks;
@@ -69,7 +67,7 @@ pub struct Connection<P> {
     heard: Time,
     /// When everything is forgotten.
     forget_at: Time,
-    events: VecDeque<Event>,
+    events: Events,
 }
 
 /// A segment that is to leave.
@@ -242,7 +240,7 @@ impl<P: Payload> Connection<P> {
             persist: Persist::Open,
             heard: now,
             forget_at: Time::NEVER,
-            events: VecDeque::new(),
+            events: Events::new(),
             config,
         })
     }

@@ -2,3 +2,4 @@
 
 pub(crate) mod inbound;
 pub(crate) mod outbound;
+pub(crate) mod records;

@@ -237,7 +237,7 @@ impl EngineSink {
         loop {
             match self.connection.streams().read(sid, u32::MAX) {
                 Ok(Read::Data(payload)) => bytes += u64::from(payload.0),
-                Ok(Read::End) => {}
+                Ok(Read::End | Read::Reset(_)) => {}
                 Ok(Read::Nothing) | Err(_) => break,
             }
         }
@@ -293,8 +293,12 @@ impl Host for EngineSource {
             match event {
                 Event::Established { streams } => self.open(streams),
                 Event::Writable(sid) => self.write(usize::from(sid.number()) - 1),
-                // Nothing comes back, and a source does not close.
-                Event::Readable(_) | Event::Finished(_) | Event::PeerClosed | Event::Closed(_) => {}
+                // Nothing comes back, and a source neither closes nor is stopped.
+                Event::Readable(_)
+                | Event::Finished(_)
+                | Event::Stopped { .. }
+                | Event::PeerClosed
+                | Event::Closed(_) => {}
             }
         }
     }
@@ -326,6 +330,7 @@ impl Host for EngineSink {
                 Event::Established { .. }
                 | Event::Writable(_)
                 | Event::Finished(_)
+                | Event::Stopped { .. }
                 | Event::PeerClosed
                 | Event::Closed(_) => {}
             }

@@ -8,6 +8,7 @@ use crate::path::FourTuple;
 use crate::payload::Payload;
 use crate::segment::{Content, Flags, Record, Segment, Sid, StreamHeader};
 use crate::seq::Offset;
+use crate::stream::inbound::END;
 use crate::stream::outbound::Framing;
 
 impl<P: Payload> Connection<P> {
@@ -195,10 +196,10 @@ impl<P: Payload> Connection<P> {
         board.acknowledge(ack, doubt, |sent: Sent<P>| {
             is_fin_acked |= sent.is_fin;
             match sent.content {
-                Content::Control(Record::Finish { sid, .. }) => outbound.on_acked(sid, events),
-                Content::Control(Record::Reset { .. } | Record::Stop { .. } | Record::Credit { .. }) => {
-                    unreachable!("not sent yet")
+                Content::Control(Record::Finish { sid, .. } | Record::Reset { sid, .. }) => {
+                    outbound.on_acked(sid, events);
                 }
+                Content::Control(Record::Stop { .. } | Record::Credit { .. }) => {}
                 Content::Data(_) => {
                     outbound.on_acked(sent.stream_header.map_or(Sid::PLAIN, |header| header.sid), events)
                 }
@@ -319,7 +320,9 @@ impl<P: Payload> Connection<P> {
         }
         match (segment.stream_header, segment.content) {
             (None, Content::Nothing) => return true,
-            (Some(header), Content::Data(payload)) if header.sid != Sid::CONTROL && self.inbound.has(header.sid) => {
+            (Some(header), Content::Data(payload))
+                if header.sid != Sid::CONTROL && self.inbound.has(header.sid) && !payload.is_empty() =>
+            {
                 let useless = self.inbound.accept(header, payload, &mut self.events);
                 self.window.consume(u64::from(StreamHeader::LEN) + u64::from(useless));
                 let ssn = self.inbound.expected(header.sid);
@@ -327,12 +330,17 @@ impl<P: Payload> Connection<P> {
             }
             (Some(header), Content::Control(record)) if header.sid == Sid::CONTROL => {
                 self.inbound.accept_control(header.ssn);
-                match record {
+                let freed = match record {
                     Record::Finish { sid, end } => self.inbound.finish(sid, end, &mut self.events),
+                    Record::Reset { sid, end, code } => self.inbound.reset(sid, end, code, &mut self.events),
+                    Record::Stop { sid, expected, code } => {
+                        self.outbound.stop(sid, expected, code, &mut self.events);
+                        END.into()
+                    }
                     // Not acted on yet.
-                    Record::Reset { .. } | Record::Stop { .. } | Record::Credit { .. } => {}
-                }
-                self.window.consume((StreamHeader::LEN + Record::LEN).into());
+                    Record::Credit { .. } => END.into(),
+                };
+                self.window.consume(freed);
                 self.acks.answer = Some(StreamHeader { ssn: self.inbound.expected(Sid::CONTROL), ..header });
             }
             _ => return false,

@@ -183,6 +183,7 @@ impl<P: Payload> Connection<P> {
     }
 
     fn on_fin_sent(&mut self) {
+        self.outbound.records.close();
         self.state = match self.state {
             State::Established => State::FinWait1,
             State::CloseWait => State::LastAck,

@@ -1,11 +1,14 @@
 //! The receiving side of streams: [mfast-2019] Procedure 1. What is in order on its stream is delivered, whatever is missing of
 //! other streams.
+//!
+//! A record is acted on when it comes, before, after and between the segments that it is about. As the end of a stream takes a
+//! number, of two streams of one name the numbers say which is meant, and what is late is known by a number that is past.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::event::Event;
+use crate::event::{Event, Events};
 use crate::payload::Payload;
-use crate::segment::{Sid, StreamHeader};
+use crate::segment::{Record, Sid, StreamHeader};
 use crate::seq::{Offset, Ssn};
 
 /// All streams of one direction.
@@ -17,14 +20,18 @@ pub(crate) struct Inbound<P> {
 
 #[derive(Debug)]
 struct Stream<P> {
-    /// ESSN, without wrapping: what to deliver next. A number of segments, or a place in plain TCP.
+    /// ESSN, without wrapping: what to deliver next. A number of segments and ends, or a place in plain TCP.
     expected: u64,
-    /// What arrived above it. Bounded by the receive window.
+    /// The first number of the stream that has this name now.
+    begin: u64,
+    /// What arrived above what is expected. Bounded by the receive window.
     held: BTreeMap<u64, P>,
-    /// What the application may read. Bounded by the receive window.
+    /// What the application may read. Bounded by the receive window, of which an end takes [`END`].
     ready: VecDeque<Ready<P>>,
-    /// Where the stream ends, if that is known and lies above `expected`.
+    /// Where the stream ends, if that is known; nothing is held from there on.
     end: Option<u64>,
+    /// Whether the application does not want the rest of it.
+    is_stopped: bool,
     /// Whether the application has been told that there is something.
     is_told: bool,
 }
@@ -33,6 +40,7 @@ struct Stream<P> {
 enum Ready<P> {
     Data(P),
     End,
+    Reset(u16),
 }
 
 /// What a stream has for the application.
@@ -42,22 +50,30 @@ pub enum Read<P> {
     Data(P),
     /// The stream has ended. What is read next belongs to another stream of the same name.
     End,
+    /// The peer has given the stream up, for this reason of its application's; of what had not been read nothing is left. What
+    /// is read next belongs to another stream of the same name.
+    Reset(u16),
     /// Nothing yet.
     Nothing,
 }
 
-/// What can be wrong with reading a stream.
+/// What can be wrong with reading a stream, or stopping it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// There is no stream of this name.
+    /// There is no stream of this name; or, to be stopped, nothing of it has come yet.
     NoSuchStream,
+    /// In plain TCP a stream can only be given up with its connection.
+    Plain,
 }
+
+/// What the end of a stream takes of the receive window until the application has read it, so that a peer cannot pile ends up:
+/// the bytes of its record.
+pub(crate) const END: u32 = StreamHeader::LEN + Record::LEN;
 
 impl<P: Payload> Inbound<P> {
     /// So many streams besides the control stream, in plain TCP one that begins at `expected`.
     pub(crate) fn new(streams: u8, expected: u64) -> Self {
-        let stream = || Stream { expected, held: BTreeMap::new(), ready: VecDeque::new(), end: None, is_told: false };
-        Self { streams: (0..=streams).map(|_| stream()).collect() }
+        Self { streams: (0..=streams).map(|_| Stream::new(expected)).collect() }
     }
 
     /// Whether there is a stream of this name.
@@ -65,13 +81,16 @@ impl<P: Payload> Inbound<P> {
         sid.index() < self.streams.len()
     }
 
-    /// A segment of a stream arrived for the first time. Returns how much of it is of no use to anybody.
-    pub(crate) fn accept(&mut self, header: StreamHeader, payload: P, events: &mut VecDeque<Event>) -> u32 {
+    /// A segment of a stream arrived for the first time. Returns how many bytes need no buffer any more: of no use to anybody.
+    pub(crate) fn accept(&mut self, header: StreamHeader, payload: P, events: &mut Events) -> u32 {
         let stream = &mut self.streams[header.sid.index()];
-        let Some(count) = header.ssn.count_near(stream.expected).filter(|&count| count >= stream.expected) else {
-            // A number that the stream is past, in sequence space that it is not: the peer is wrong.
+        let count = header.ssn.count_near(stream.expected).filter(|&count| stream.takes(count));
+        // A number that the stream is past, because it was reset; or the peer is wrong.
+        let Some(count) = count else { return payload.len() };
+        if stream.is_stopped {
+            stream.expected = count;
             return payload.len();
-        };
+        }
         // [mfast-2019] Procedure 1, lines 5 to 22.
         if count > stream.expected {
             return stream.held.insert(count, payload).map_or(0, |before| before.len());
@@ -90,7 +109,7 @@ impl<P: Payload> Inbound<P> {
     }
 
     /// Data of plain TCP arrived for the first time, at this place.
-    pub(crate) fn accept_plain(&mut self, place: Offset, payload: P, events: &mut VecDeque<Event>) {
+    pub(crate) fn accept_plain(&mut self, place: Offset, payload: P, events: &mut Events) {
         let stream = &mut self.streams[Sid::PLAIN.index()];
         if place != stream.expected {
             stream.held.insert(place, payload);
@@ -116,16 +135,63 @@ impl<P: Payload> Inbound<P> {
         }
     }
 
-    /// The peer says where a stream ends.
-    pub(crate) fn finish(&mut self, sid: Sid, end: Ssn, events: &mut VecDeque<Event>) {
-        if let Some(stream) = self.streams.get_mut(sid.index()) {
-            stream.end = end.count_near(stream.expected).filter(|&end| end >= stream.expected);
-            stream.settle(sid, events);
+    /// The peer says where a stream ends. Returns how many bytes need no buffer, the record's among them.
+    pub(crate) fn finish(&mut self, sid: Sid, end: Ssn, events: &mut Events) -> u64 {
+        let Some((stream, end)) = self.ending(sid, end) else { return END.into() };
+        if stream.is_stopped {
+            return stream.skip(end) + u64::from(END);
+        }
+        if stream.end.is_some() {
+            // It has said so before, and otherwise.
+            return END.into();
+        }
+        stream.end = Some(end);
+        let beyond = stream.held.split_off(&end);
+        stream.settle(sid, events);
+        beyond.values().map(|payload| u64::from(payload.len())).sum()
+    }
+
+    /// The peer gives a stream up. Returns how many bytes need no buffer, the record's among them.
+    pub(crate) fn reset(&mut self, sid: Sid, end: Ssn, code: u16, events: &mut Events) -> u64 {
+        let Some((stream, end)) = self.ending(sid, end) else { return END.into() };
+        let is_stopped = stream.is_stopped;
+        let freed = stream.skip(end);
+        if is_stopped {
+            return freed + u64::from(END);
+        }
+        stream.ready.push_back(Ready::Reset(code));
+        stream.settle(sid, events);
+        freed
+    }
+
+    /// The application does not want the rest of the stream that it is reading. Returns how many bytes need no buffer, and the
+    /// number to name in a Stop if the sender is to be asked.
+    pub(crate) fn stop(&mut self, sid: Sid, events: &mut Events) -> Result<(u64, Option<Ssn>), ReadError> {
+        let stream = self.streams.get_mut(sid.index()).filter(|_| sid != Sid::CONTROL);
+        let stream = stream.filter(|stream| !stream.ready.is_empty() || stream.is_there());
+        let stream = stream.ok_or(ReadError::NoSuchStream)?;
+        stream.is_told = false;
+        let mut freed = 0;
+        while let Some(ready) = stream.ready.pop_front() {
+            freed += ready.space();
+            if !matches!(ready, Ready::Data(_)) {
+                // All of it had come; what is left belongs to the next stream of this name.
+                stream.settle(sid, events);
+                return Ok((freed, None));
+            }
+        }
+        match stream.end {
+            Some(end) => Ok((freed + stream.skip(end), None)),
+            None => {
+                freed += stream.drop_unread();
+                stream.is_stopped = true;
+                Ok((freed, Some(Ssn::of(stream.expected))))
+            }
         }
     }
 
     /// Plain TCP's stream ends at this place.
-    pub(crate) fn finish_plain(&mut self, end: Offset, events: &mut VecDeque<Event>) {
+    pub(crate) fn finish_plain(&mut self, end: Offset, events: &mut Events) {
         let stream = &mut self.streams[Sid::PLAIN.index()];
         stream.end = Some(end);
         stream.settle(Sid::PLAIN, events);
@@ -151,27 +217,96 @@ impl<P: Payload> Inbound<P> {
         Ok(match read {
             Ready::Data(payload) => Read::Data(payload),
             Ready::End => Read::End,
+            Ready::Reset(code) => Read::Reset(code),
         })
+    }
+
+    /// The stream that ends with this number, and the number without wrapping; `None` if the stream has ended before.
+    fn ending(&mut self, sid: Sid, end: Ssn) -> Option<(&mut Stream<P>, u64)> {
+        let stream = self.streams.get_mut(sid.index()).filter(|_| sid != Sid::CONTROL)?;
+        let end = end.count_near(stream.expected).filter(|&end| end >= stream.expected)?;
+        Some((stream, end))
     }
 }
 
 impl<P: Payload> Stream<P> {
+    fn new(expected: u64) -> Self {
+        Self {
+            expected,
+            begin: expected,
+            held: BTreeMap::new(),
+            ready: VecDeque::new(),
+            end: None,
+            is_stopped: false,
+            is_told: false,
+        }
+    }
+
+    /// Whether a segment with this number may still come.
+    fn takes(&self, count: u64) -> bool {
+        count >= self.expected && self.end.is_none_or(|end| count < end)
+    }
+
+    /// Whether anything has come of the stream that has this name now, and it was not stopped.
+    fn is_there(&self) -> bool {
+        let has_come = self.expected > self.begin || !self.held.is_empty() || self.end.is_some();
+        has_come && !self.is_stopped
+    }
+
     fn deliver(&mut self, payload: P) {
         let payload = match self.ready.back_mut() {
             Some(Ready::Data(last)) => last.join(payload).err(),
-            Some(Ready::End) | None => Some(payload),
+            Some(Ready::End | Ready::Reset(_)) | None => Some(payload),
         };
         self.ready.extend(payload.map(Ready::Data));
     }
 
     /// Ends the stream if its end is reached, and tells the application once that there is something to read.
-    fn settle(&mut self, sid: Sid, events: &mut VecDeque<Event>) {
+    fn settle(&mut self, sid: Sid, events: &mut Events) {
         if self.end == Some(self.expected) {
-            self.end = None;
+            self.begin_after(self.expected);
             self.ready.push_back(Ready::End);
         }
         if !self.ready.is_empty() && !std::mem::replace(&mut self.is_told, true) {
             events.push_back(Event::Readable(sid));
+        }
+    }
+
+    /// The stream is over without having been read. Returns how many bytes need no buffer any more.
+    fn skip(&mut self, end: u64) -> u64 {
+        let record = if self.end.is_some() { END } else { 0 };
+        let freed = self.drop_unread() + u64::from(record);
+        self.begin_after(end);
+        freed
+    }
+
+    /// The next stream of this name begins.
+    fn begin_after(&mut self, end: u64) {
+        self.expected = end + 1;
+        self.begin = self.expected;
+        self.end = None;
+        self.is_stopped = false;
+    }
+
+    /// Drops what came of the stream that has this name now. Returns how many bytes.
+    fn drop_unread(&mut self) -> u64 {
+        let mut freed = 0;
+        while let Some(Ready::Data(payload)) = self.ready.back() {
+            freed += u64::from(payload.len());
+            self.ready.pop_back();
+        }
+        freed += self.held.values().map(|payload| u64::from(payload.len())).sum::<u64>();
+        self.held.clear();
+        freed
+    }
+}
+
+impl<P: Payload> Ready<P> {
+    /// What it takes of the receive window.
+    fn space(&self) -> u64 {
+        match self {
+            Self::Data(payload) => payload.len().into(),
+            Self::End | Self::Reset(_) => END.into(),
         }
     }
 }
@@ -184,9 +319,9 @@ mod tests {
     const SID: Sid = Sid::new(1);
 
     fn accept(inbound: &mut Inbound<Virtual>, ssn: u64, len: u32) -> usize {
-        let mut events = VecDeque::new();
+        let mut events = Events::new();
         inbound.accept(StreamHeader { sid: SID, ssn: Ssn::of(ssn) }, Virtual(len), &mut events);
-        events.len()
+        std::iter::from_fn(|| events.pop_front()).count()
     }
 
     #[test]
@@ -206,15 +341,15 @@ mod tests {
 
     #[test]
     fn the_end_waits_for_what_is_before_it() {
-        let (mut inbound, mut events) = (Inbound::new(1, 0), VecDeque::new());
+        let (mut inbound, mut events) = (Inbound::new(1, 0), Events::new());
         inbound.finish(SID, Ssn::of(2), &mut events);
         accept(&mut inbound, 1, 1);
         assert_eq!(inbound.read(SID, 9), Ok(Read::Nothing));
         accept(&mut inbound, 0, 1);
         assert_eq!(inbound.read(SID, 9), Ok(Read::Data(Virtual(2))));
         assert_eq!(inbound.read(SID, 9), Ok(Read::End));
-        // The name is used again, and the numbers go on.
-        accept(&mut inbound, 2, 7);
+        // The name is used again, and the numbers go on after that of the end.
+        accept(&mut inbound, 3, 7);
         assert_eq!(inbound.read(SID, 9), Ok(Read::Data(Virtual(7))));
     }
 
@@ -223,7 +358,84 @@ mod tests {
         let mut inbound = Inbound::new(1, 0);
         accept(&mut inbound, 0, 10);
         let header = StreamHeader { sid: SID, ssn: Ssn::of(0) };
-        assert_eq!(inbound.accept(header, Virtual(10), &mut VecDeque::new()), 10);
+        assert_eq!(inbound.accept(header, Virtual(10), &mut Events::new()), 10);
         assert_eq!(inbound.read(Sid::CONTROL, 1), Err(ReadError::NoSuchStream));
+    }
+
+    fn read(inbound: &mut Inbound<Virtual>) -> Read<Virtual> {
+        inbound.read(SID, 1000).unwrap()
+    }
+
+    #[test]
+    fn a_reset_drops_what_came_and_what_comes_late() {
+        let (mut inbound, mut events) = (Inbound::new(1, 0), Events::new());
+        for (ssn, len) in [(0, 10), (1, 20), (3, 40)] {
+            accept(&mut inbound, ssn, len);
+        }
+        assert_eq!(inbound.read(SID, 5), Ok(Read::Data(Virtual(5))));
+        assert_eq!(inbound.reset(SID, Ssn::of(5), 7, &mut events), 5 + 20 + 40);
+        assert_eq!(inbound.accept(StreamHeader { sid: SID, ssn: Ssn::of(2) }, Virtual(9), &mut events), 9);
+        // The next stream has begun before this one is read.
+        accept(&mut inbound, 6, 3);
+        assert_eq!([0; 3].map(|_| read(&mut inbound)), [Read::Reset(7), Read::Data(Virtual(3)), Read::Nothing]);
+    }
+
+    /// Both ends of one stream, in either order, before and after its data: one of them counts.
+    #[test]
+    fn a_finish_and_a_reset_with_one_end_end_one_stream() {
+        let finish = |inbound: &mut Inbound<Virtual>| inbound.finish(SID, Ssn::of(2), &mut Events::new());
+        let reset = |inbound: &mut Inbound<Virtual>| inbound.reset(SID, Ssn::of(2), 7, &mut Events::new());
+        let mut whole = Inbound::new(1, 0);
+        accept(&mut whole, 0, 10);
+        accept(&mut whole, 1, 10);
+        assert_eq!((finish(&mut whole), reset(&mut whole)), (0, END.into()));
+        assert_eq!([0; 3].map(|_| read(&mut whole)), [Read::Data(Virtual(20)), Read::End, Read::Nothing]);
+        let mut broken = Inbound::new(1, 0);
+        accept(&mut broken, 1, 10);
+        assert_eq!((finish(&mut broken), reset(&mut broken)), (0, 10 + u64::from(END)));
+        assert_eq!([0; 2].map(|_| read(&mut broken)), [Read::Reset(7), Read::Nothing]);
+        let mut swapped = Inbound::new(1, 0);
+        assert_eq!((reset(&mut swapped), finish(&mut swapped)), (0, END.into()));
+        assert_eq!([0; 2].map(|_| read(&mut swapped)), [Read::Reset(7), Read::Nothing]);
+    }
+
+    #[test]
+    fn what_comes_of_a_stopped_stream_is_dropped_until_its_end() {
+        let (mut inbound, mut events) = (Inbound::new(1, 0), Events::new());
+        assert_eq!(inbound.stop(SID, &mut events), Err(ReadError::NoSuchStream), "nothing has come");
+        accept(&mut inbound, 0, 10);
+        accept(&mut inbound, 2, 10);
+        assert_eq!(inbound.stop(SID, &mut events), Ok((20, Some(Ssn::of(1)))));
+        assert_eq!(inbound.stop(SID, &mut events), Err(ReadError::NoSuchStream), "once is enough");
+        assert_eq!((accept(&mut inbound, 1, 5), read(&mut inbound)), (0, Read::Nothing));
+        assert_eq!(inbound.reset(SID, Ssn::of(4), 7, &mut events), END.into());
+        accept(&mut inbound, 5, 3);
+        assert_eq!(read(&mut inbound), Read::Data(Virtual(3)), "the next stream is wanted");
+    }
+
+    /// The application stops what it reads, which is not the last that came.
+    #[test]
+    fn a_stream_that_had_ended_is_stopped_without_a_word_to_its_sender() {
+        let (mut inbound, mut events) = (Inbound::new(1, 0), Events::new());
+        accept(&mut inbound, 0, 10);
+        inbound.finish(SID, Ssn::of(1), &mut events);
+        accept(&mut inbound, 2, 3);
+        assert_eq!(inbound.stop(SID, &mut events), Ok((10 + u64::from(END), None)));
+        assert_eq!(read(&mut inbound), Read::Data(Virtual(3)));
+        // The end is known, and not all before it has come.
+        inbound.finish(SID, Ssn::of(4), &mut events);
+        assert_eq!(inbound.stop(SID, &mut events), Ok((END.into(), None)));
+        assert_eq!(inbound.accept(StreamHeader { sid: SID, ssn: Ssn::of(3) }, Virtual(9), &mut events), 9);
+    }
+
+    #[test]
+    fn what_lies_beyond_the_end_is_of_no_use() {
+        let (mut inbound, mut events) = (Inbound::new(1, 0), Events::new());
+        accept(&mut inbound, 3, 10);
+        assert_eq!(inbound.finish(SID, Ssn::of(2), &mut events), 10);
+        assert_eq!(inbound.accept(StreamHeader { sid: SID, ssn: Ssn::of(2) }, Virtual(9), &mut events), 9);
+        accept(&mut inbound, 0, 1);
+        accept(&mut inbound, 1, 1);
+        assert_eq!([0; 3].map(|_| read(&mut inbound)), [Read::Data(Virtual(2)), Read::End, Read::Nothing]);
     }
 }

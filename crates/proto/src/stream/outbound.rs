@@ -2,17 +2,19 @@
 //!
 //! ```text
 //! Idle ──open──> Open ──finish──> Ending ──last data cut──> Ended ──all acknowledged──> Idle
+//!                 └────────reset────┴────────────────────────┴──> Reset ──all acknowledged──^
 //! ```
 //!
 //! Streams take turns, a segment each. A stream that has ended keeps its count of segments: when its name is used again, the
-//! numbers go on, so that the two are never confused.
+//! numbers go on after that of its end, so that the two are never confused.
 
 use std::collections::VecDeque;
 
-use crate::event::Event;
+use crate::event::{Event, Events};
 use crate::payload::Payload;
 use crate::segment::{Content, Record, Sid, StreamHeader};
 use crate::seq::Ssn;
+use crate::stream::records::Records;
 
 /// All streams of one direction.
 #[derive(Debug)]
@@ -21,7 +23,8 @@ pub(crate) struct Outbound<P> {
     streams: Vec<Stream<P>>,
     /// Streams with data, in the order of their turns.
     turns: VecDeque<Sid>,
-    records: VecDeque<Record>,
+    /// What is to be said on the control stream.
+    pub(crate) records: Records,
     framing: Framing,
     /// Bytes that may wait on one stream.
     limit: u64,
@@ -42,14 +45,16 @@ struct Stream<P> {
     waiting: VecDeque<P>,
     /// Bytes in `waiting`; at most the limit.
     bytes: u64,
-    /// Segments cut so far.
+    /// Numbers given so far, to segments and ends.
     segments: u64,
-    /// Segments and records sent and not acknowledged cumulatively.
+    /// Those given before it was opened last.
+    begin: u64,
+    /// Segments sent and ends told, or about to be, that have not been acknowledged cumulatively.
     unacked: u64,
     /// Whether a write was cut short, so that the application waits for room.
     wants_room: bool,
-    /// Segments that the peer has in order, by its own account.
-    pub(crate) expected: u64,
+    /// Numbers that the peer has in order, by its own account.
+    expected: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +65,8 @@ enum State {
     Ending,
     /// Nothing more will be cut.
     Ended,
+    /// It was given up.
+    Reset,
 }
 
 /// What can be wrong with opening a stream.
@@ -76,6 +83,8 @@ pub enum OpenError {
 pub enum WriteError {
     /// There is no such open stream.
     NotOpen,
+    /// In plain TCP a stream can only be given up with its connection.
+    Plain,
 }
 
 impl<P: Payload> Outbound<P> {
@@ -84,7 +93,7 @@ impl<P: Payload> Outbound<P> {
         let mut outbound = Self {
             streams: (0..=streams).map(|_| Stream::new()).collect(),
             turns: VecDeque::new(),
-            records: VecDeque::new(),
+            records: Records::new(streams),
             framing,
             limit,
         };
@@ -98,7 +107,8 @@ impl<P: Payload> Outbound<P> {
     pub(crate) fn open(&mut self) -> Result<Sid, OpenError> {
         let idle = self.streams.iter().skip(1).position(|stream| stream.state == State::Idle);
         let index = idle.ok_or(OpenError::NoneLeft)? + 1;
-        self.streams[index].state = State::Open;
+        let stream = &mut self.streams[index];
+        (stream.state, stream.begin) = (State::Open, stream.segments);
         Ok(Sid::new(index as u8))
     }
 
@@ -135,6 +145,43 @@ impl<P: Payload> Outbound<P> {
         Ok(())
     }
 
+    /// Gives a stream up. What waits is dropped; what was sent stays in sequence space until it is acknowledged.
+    pub(crate) fn reset(&mut self, sid: Sid, code: u16) -> Result<(), WriteError> {
+        if self.framing == Framing::Plain {
+            return Err(WriteError::Plain);
+        }
+        let stream = self.streams.get_mut(sid.index()).filter(|_| sid != Sid::CONTROL).ok_or(WriteError::NotOpen)?;
+        match stream.state {
+            State::Idle | State::Reset => return Err(WriteError::NotOpen),
+            State::Open | State::Ending => {
+                stream.waiting.clear();
+                stream.wants_room = false;
+                if std::mem::take(&mut stream.bytes) > 0 {
+                    self.turns.retain(|turn| *turn != sid);
+                }
+                stream.segments += 1;
+            }
+            State::Ended => {}
+        }
+        stream.state = State::Reset;
+        // A reset takes the place of an end that has not left.
+        let is_new = self.records.push(Record::Reset { sid, end: Ssn::of(stream.segments - 1), code });
+        stream.unacked += u64::from(is_new);
+        Ok(())
+    }
+
+    /// The peer does not want the rest of the stream to which the number `expected` belongs. If there is a rest, the stream is
+    /// reset.
+    pub(crate) fn stop(&mut self, sid: Sid, expected: Ssn, code: u16, events: &mut Events) {
+        let Some(stream) = self.streams.get(sid.index()) else { return };
+        let is_meant =
+            expected.count_near(stream.segments).is_some_and(|count| (stream.begin..=stream.segments).contains(&count))
+                && matches!(stream.state, State::Open | State::Ending);
+        if is_meant && self.reset(sid, code).is_ok() {
+            events.push_back(Event::Stopped { sid, code });
+        }
+    }
+
     /// Finishes all streams that are open.
     pub(crate) fn finish_all(&mut self) {
         for index in 1..self.streams.len() {
@@ -164,15 +211,8 @@ impl<P: Payload> Outbound<P> {
     }
 
     /// Cuts the next segment, with at most `space` bytes of sequence space.
-    pub(crate) fn cut(
-        &mut self,
-        space: u32,
-        events: &mut VecDeque<Event>,
-    ) -> Option<(Option<StreamHeader>, Content<P>)> {
-        if let Some(record) = self.records.pop_front() {
-            if let Record::Finish { sid, .. } = record {
-                self.streams[sid.index()].unacked += 1;
-            }
+    pub(crate) fn cut(&mut self, space: u32, events: &mut Events) -> Option<(Option<StreamHeader>, Content<P>)> {
+        if let Some(record) = self.records.pop() {
             return Some((self.number(Sid::CONTROL), Content::Control(record)));
         }
         let sid = self.turns.pop_front()?;
@@ -201,11 +241,14 @@ impl<P: Payload> Outbound<P> {
         Some((header, Content::Data(part)))
     }
 
-    /// A segment or record has been acknowledged for good.
-    pub(crate) fn on_acked(&mut self, sid: Sid, events: &mut VecDeque<Event>) {
+    /// A segment or an end has been acknowledged for good.
+    pub(crate) fn on_acked(&mut self, sid: Sid, events: &mut Events) {
         let stream = &mut self.streams[sid.index()];
         stream.unacked -= 1;
-        if stream.state == State::Ended && stream.unacked == 0 && self.framing == Framing::Streams {
+        if matches!(stream.state, State::Ended | State::Reset)
+            && stream.unacked == 0
+            && self.framing == Framing::Streams
+        {
             stream.state = State::Idle;
             events.push_back(Event::Finished(sid));
         }
@@ -221,7 +264,7 @@ impl<P: Payload> Outbound<P> {
         }
     }
 
-    /// Segments of a stream that the peer has in order, by its own account.
+    /// Segments and ends on a stream that the peer has in order, by its own account.
     pub(crate) fn expected(&self, sid: Sid) -> u64 {
         self.streams.get(sid.index()).map_or(0, |stream| stream.expected)
     }
@@ -236,7 +279,9 @@ impl<P: Payload> Outbound<P> {
         let stream = &mut self.streams[sid.index()];
         stream.state = State::Ended;
         if self.framing == Framing::Streams {
-            self.records.push_back(Record::Finish { sid, end: Ssn::of(stream.segments) });
+            self.records.push(Record::Finish { sid, end: Ssn::of(stream.segments) });
+            stream.segments += 1;
+            stream.unacked += 1;
         }
     }
 
@@ -263,6 +308,7 @@ impl<P> Stream<P> {
             waiting: VecDeque::new(),
             bytes: 0,
             segments: 0,
+            begin: 0,
             unacked: 0,
             wants_room: false,
             expected: 0,
@@ -276,7 +322,7 @@ mod tests {
     use crate::payload::Virtual;
 
     fn cut(outbound: &mut Outbound<Virtual>) -> Option<(u8, u32, u32)> {
-        let (header, content) = outbound.cut(104, &mut VecDeque::new())?;
+        let (header, content) = outbound.cut(104, &mut Events::new())?;
         let header = header.expect("there are streams");
         Some((header.sid.number(), header.ssn.bits(), content.len()))
     }
@@ -296,20 +342,20 @@ mod tests {
     #[test]
     fn a_full_stream_takes_no_more_and_says_when_there_is_room() {
         let mut outbound = Outbound::new(Framing::Streams, 1, 300);
-        let (sid, mut events) = (outbound.open().unwrap(), VecDeque::new());
+        let (sid, mut events) = (outbound.open().unwrap(), Events::new());
         let mut payload = Virtual(1000);
         assert_eq!((outbound.write(sid, &mut payload), payload), (Ok(300), Virtual(700)));
         assert_eq!(outbound.write(sid, &mut payload), Ok(0));
         outbound.cut(104, &mut events);
-        assert!(events.is_empty());
+        assert_eq!(events.pop_front(), None);
         outbound.cut(104, &mut events);
-        assert_eq!(events, [Event::Writable(sid)]);
+        assert_eq!(events.pop_front(), Some(Event::Writable(sid)));
     }
 
     #[test]
     fn a_name_is_used_again_when_all_of_it_is_acknowledged_and_numbers_go_on() {
         let mut outbound = Outbound::new(Framing::Streams, 1, 300);
-        let (sid, mut events) = (outbound.open().unwrap(), VecDeque::new());
+        let (sid, mut events) = (outbound.open().unwrap(), Events::new());
         outbound.write(sid, &mut Virtual(100)).unwrap();
         outbound.finish(sid).unwrap();
         assert_eq!(outbound.write(sid, &mut Virtual(1)), Err(WriteError::NotOpen));
@@ -322,6 +368,50 @@ mod tests {
         outbound.on_acked(sid, &mut events);
         assert_eq!((outbound.open(), events.pop_front()), (Ok(sid), Some(Event::Finished(sid))));
         outbound.write(sid, &mut Virtual(10)).unwrap();
-        assert_eq!(cut(&mut outbound), Some((1, 1, 10)));
+        assert_eq!(cut(&mut outbound), Some((1, 2, 10)), "number 1 is the end of the first");
+    }
+
+    #[test]
+    fn a_reset_drops_what_waits_and_takes_the_place_of_an_end_that_has_not_left() {
+        let (mut outbound, mut events) = (Outbound::new(Framing::Streams, 2, 1000), Events::new());
+        let (sid, other) = (outbound.open().unwrap(), outbound.open().unwrap());
+        for sid in [sid, other] {
+            outbound.write(sid, &mut Virtual(150)).unwrap();
+        }
+        assert_eq!(cut(&mut outbound), Some((1, 0, 100)));
+        outbound.reset(sid, 7).unwrap();
+        outbound.finish(other).unwrap();
+        let reset = |sid, end, code| Some(Content::Control(Record::Reset { sid, end: Ssn::of(end), code }));
+        let mut content = || outbound.cut(104, &mut Events::new()).map(|(_, content)| content);
+        assert_eq!(content(), reset(sid, 1, 7));
+        assert_eq!(content(), Some(Content::Data(Virtual(100))));
+        assert_eq!(content(), Some(Content::Data(Virtual(50))));
+        outbound.reset(other, 8).unwrap();
+        assert_eq!(outbound.reset(other, 9), Err(WriteError::NotOpen));
+        assert_eq!(outbound.cut(104, &mut events).map(|(_, content)| content), reset(other, 2, 8));
+        assert!(outbound.is_empty());
+        // One segment and the reset, then two segments and the reset.
+        for (sid, count) in [(sid, 2), (other, 3)] {
+            (0..count).for_each(|_| outbound.on_acked(sid, &mut events));
+            assert_eq!(events.pop_front(), Some(Event::Finished(sid)));
+        }
+    }
+
+    #[test]
+    fn a_stop_counts_for_the_stream_to_which_its_number_belongs() {
+        let (mut outbound, mut events) = (Outbound::<Virtual>::new(Framing::Streams, 1, 1000), Events::new());
+        let sid = outbound.open().unwrap();
+        outbound.finish(sid).unwrap();
+        cut(&mut outbound);
+        outbound.on_acked(sid, &mut events);
+        assert_eq!(events.pop_front(), Some(Event::Finished(sid)));
+        outbound.open().unwrap();
+        // The first has the number 0, its end; the second begins with 1.
+        outbound.stop(sid, Ssn::of(0), 5, &mut events);
+        assert_eq!(events.pop_front(), None);
+        outbound.stop(sid, Ssn::of(1), 6, &mut events);
+        outbound.stop(sid, Ssn::of(1), 7, &mut events);
+        assert_eq!(events.pop_front(), Some(Event::Stopped { sid, code: 6 }));
+        assert_eq!((events.pop_front(), outbound.write(sid, &mut Virtual(1))), (None, Err(WriteError::NotOpen)));
     }
 }
