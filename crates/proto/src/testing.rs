@@ -1,6 +1,6 @@
 //! Two engines, the wires between them, and virtual time, so that a test reads as a dialogue.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anabranch_cc::{Settings, registry};
 use anabranch_units::{Span, Time};
@@ -84,6 +84,8 @@ pub(crate) struct End {
     pub(crate) tuple: FourTuple,
     /// Whether the application takes what comes.
     pub(crate) is_reading: bool,
+    /// But what comes on these streams it does not take.
+    pub(crate) neglected: BTreeSet<Sid>,
     /// What the application has of each stream: bytes, and streams of that name that ended.
     pub(crate) received: BTreeMap<Sid, u64>,
     pub(crate) ended: BTreeMap<Sid, u32>,
@@ -239,7 +241,10 @@ impl Pair {
                     break;
                 }
             }
+            end.connection.check();
         }
+        self.client.connection.check_with(&self.server.connection);
+        self.server.connection.check_with(&self.client.connection);
     }
 }
 
@@ -291,6 +296,7 @@ impl End {
             connection,
             tuple,
             is_reading: true,
+            neglected: BTreeSet::new(),
             received: BTreeMap::new(),
             ended: BTreeMap::new(),
             resets: Vec::new(),
@@ -387,8 +393,8 @@ impl End {
             is_busy |= self.write_some(sid);
         }
         if self.is_reading {
-            for number in 1..=255 {
-                is_busy |= self.read_some(Sid::new(number), u32::MAX);
+            for sid in (1..=255).map(Sid::new) {
+                is_busy |= !self.neglected.contains(&sid) && self.read_some(sid, u32::MAX);
             }
         }
         is_busy

@@ -179,11 +179,12 @@ impl<P: Payload> Connection<P> {
     /// Whether a FIN is the next thing to send.
     fn owes_fin(&self) -> bool {
         let can_send = matches!(self.state, State::Established | State::CloseWait);
-        self.is_closing && can_send && self.outbound.is_empty()
+        self.is_closing && can_send && self.outbound.is_drained()
     }
 
     fn on_fin_sent(&mut self) {
         self.outbound.records.close();
+        self.grants.close();
         self.state = match self.state {
             State::Established => State::FinWait1,
             State::CloseWait => State::LastAck,

@@ -3,7 +3,7 @@
 use super::{Connection, State};
 use crate::payload::Payload;
 use crate::segment::{Record, Sid, StreamHeader};
-use crate::stream::inbound::{END, Read, ReadError};
+use crate::stream::inbound::{Freed, Read, ReadError};
 use crate::stream::outbound::{Framing, OpenError, WriteError};
 
 /// The streams of a connection. What is done through it is an input: afterwards the driver drains the connection.
@@ -78,7 +78,7 @@ impl<P: Payload> Streams<'_, P> {
         if let Some(expected) = expected {
             outbound.records.push(Record::Stop { sid, expected, code });
         }
-        self.free(freed);
+        self.free(sid, freed);
         Ok(())
     }
 
@@ -87,21 +87,20 @@ impl<P: Payload> Streams<'_, P> {
     /// # Errors
     /// If there is no such stream.
     pub fn read(&mut self, sid: Sid, most: u32) -> Result<Read<P>, ReadError> {
-        let read = self.connection.inbound.read(sid, most)?;
-        let has_records = self.connection.peer.framing == Framing::Streams;
-        self.free(match &read {
-            Read::Data(payload) => payload.len().into(),
-            Read::End | Read::Reset(_) if has_records => END.into(),
-            Read::End | Read::Reset(_) | Read::Nothing => 0,
-        });
+        let (read, freed) = self.connection.inbound.read(sid, most)?;
+        self.free(sid, freed);
         Ok(read)
     }
 
-    /// So many bytes need no buffer any more.
-    fn free(&mut self, bytes: u64) {
+    /// So much of a stream needs no buffer any more, and the peer may be waiting for that.
+    fn free(&mut self, sid: Sid, freed: Freed) {
+        // The end of plain TCP's stream is a FIN, and no record.
+        if freed == Freed::default() || (freed == Freed::RECORD && self.connection.peer.framing == Framing::Plain) {
+            return;
+        }
+        self.connection.free(sid, freed);
         let Connection { window, arrivals, acks, .. } = &mut *self.connection;
-        window.consume(bytes);
-        if bytes > 0 && window.wants_update(arrivals.expected(), arrivals.end()) {
+        if window.wants_update(arrivals.expected(), arrivals.end()) {
             // The field may have no room for all of it; what it does not say now it says with the next ACK.
             acks.demand_pure();
         }

@@ -7,6 +7,7 @@ use crate::testing::{Fault, Marked, Pair, config, ms};
 use crate::{CloseReason, Config, Content, Event, Flags, OpenError, Segment, SeqNumber, Sid, State};
 
 mod closing;
+mod credit;
 mod giving_up;
 mod handshake;
 mod hostile;

@@ -26,7 +26,8 @@ struct Stream<P> {
     begin: u64,
     /// What arrived above what is expected. Bounded by the receive window.
     held: BTreeMap<u64, P>,
-    /// What the application may read. Bounded by the receive window, of which an end takes [`END`].
+    /// What the application may read. Bounded by the receive window, of which an end takes the bytes of its record, so that a
+    /// peer cannot pile ends up.
     ready: VecDeque<Ready<P>>,
     /// Where the stream ends, if that is known; nothing is held from there on.
     end: Option<u64>,
@@ -66,9 +67,14 @@ pub enum ReadError {
     Plain,
 }
 
-/// What the end of a stream takes of the receive window until the application has read it, so that a peer cannot pile ends up:
-/// the bytes of its record.
-pub(crate) const END: u32 = StreamHeader::LEN + Record::LEN;
+/// Bytes that need no buffer any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Freed {
+    /// Of payload, for which the stream has credit.
+    pub(crate) payload: u64,
+    /// Of records, which need none.
+    pub(crate) records: u32,
+}
 
 impl<P: Payload> Inbound<P> {
     /// So many streams besides the control stream, in plain TCP one that begins at `expected`.
@@ -81,19 +87,19 @@ impl<P: Payload> Inbound<P> {
         sid.index() < self.streams.len()
     }
 
-    /// A segment of a stream arrived for the first time. Returns how many bytes need no buffer any more: of no use to anybody.
-    pub(crate) fn accept(&mut self, header: StreamHeader, payload: P, events: &mut Events) -> u32 {
+    /// A segment of a stream arrived for the first time. Returns what of it is of no use to anybody.
+    pub(crate) fn accept(&mut self, header: StreamHeader, payload: P, events: &mut Events) -> Freed {
         let stream = &mut self.streams[header.sid.index()];
         let count = header.ssn.count_near(stream.expected).filter(|&count| stream.takes(count));
         // A number that the stream is past, because it was reset; or the peer is wrong.
-        let Some(count) = count else { return payload.len() };
+        let Some(count) = count else { return Freed::payload(payload.len()) };
         if stream.is_stopped {
             stream.expected = count;
-            return payload.len();
+            return Freed::payload(payload.len());
         }
         // [mfast-2019] Procedure 1, lines 5 to 22.
         if count > stream.expected {
-            return stream.held.insert(count, payload).map_or(0, |before| before.len());
+            return Freed::payload(stream.held.insert(count, payload).map_or(0, |before| before.len()));
         }
         stream.deliver(payload);
         stream.expected += 1;
@@ -105,7 +111,7 @@ impl<P: Payload> Inbound<P> {
             stream.expected += 1;
         }
         stream.settle(header.sid, events);
-        0
+        Freed::default()
     }
 
     /// Data of plain TCP arrived for the first time, at this place.
@@ -135,45 +141,45 @@ impl<P: Payload> Inbound<P> {
         }
     }
 
-    /// The peer says where a stream ends. Returns how many bytes need no buffer, the record's among them.
-    pub(crate) fn finish(&mut self, sid: Sid, end: Ssn, events: &mut Events) -> u64 {
-        let Some((stream, end)) = self.ending(sid, end) else { return END.into() };
+    /// The peer says where a stream ends. Returns what needs no buffer, of the record too.
+    pub(crate) fn finish(&mut self, sid: Sid, end: Ssn, events: &mut Events) -> Freed {
+        let Some((stream, end)) = self.ending(sid, end) else { return Freed::RECORD };
         if stream.is_stopped {
-            return stream.skip(end) + u64::from(END);
+            return stream.skip(end).and(Freed::RECORD);
         }
         if stream.end.is_some() {
             // It has said so before, and otherwise.
-            return END.into();
+            return Freed::RECORD;
         }
         stream.end = Some(end);
         let beyond = stream.held.split_off(&end);
         stream.settle(sid, events);
-        beyond.values().map(|payload| u64::from(payload.len())).sum()
+        Freed { payload: sum(beyond.values()), records: 0 }
     }
 
-    /// The peer gives a stream up. Returns how many bytes need no buffer, the record's among them.
-    pub(crate) fn reset(&mut self, sid: Sid, end: Ssn, code: u16, events: &mut Events) -> u64 {
-        let Some((stream, end)) = self.ending(sid, end) else { return END.into() };
+    /// The peer gives a stream up. Returns what needs no buffer, of the record too.
+    pub(crate) fn reset(&mut self, sid: Sid, end: Ssn, code: u16, events: &mut Events) -> Freed {
+        let Some((stream, end)) = self.ending(sid, end) else { return Freed::RECORD };
         let is_stopped = stream.is_stopped;
         let freed = stream.skip(end);
         if is_stopped {
-            return freed + u64::from(END);
+            return freed.and(Freed::RECORD);
         }
         stream.ready.push_back(Ready::Reset(code));
         stream.settle(sid, events);
         freed
     }
 
-    /// The application does not want the rest of the stream that it is reading. Returns how many bytes need no buffer, and the
+    /// The application does not want the rest of the stream that it is reading. Returns what needs no buffer any more, and the
     /// number to name in a Stop if the sender is to be asked.
-    pub(crate) fn stop(&mut self, sid: Sid, events: &mut Events) -> Result<(u64, Option<Ssn>), ReadError> {
+    pub(crate) fn stop(&mut self, sid: Sid, events: &mut Events) -> Result<(Freed, Option<Ssn>), ReadError> {
         let stream = self.streams.get_mut(sid.index()).filter(|_| sid != Sid::CONTROL);
         let stream = stream.filter(|stream| !stream.ready.is_empty() || stream.is_there());
         let stream = stream.ok_or(ReadError::NoSuchStream)?;
         stream.is_told = false;
-        let mut freed = 0;
+        let mut freed = Freed::default();
         while let Some(ready) = stream.ready.pop_front() {
-            freed += ready.space();
+            freed = freed.and(ready.space());
             if !matches!(ready, Ready::Data(_)) {
                 // All of it had come; what is left belongs to the next stream of this name.
                 stream.settle(sid, events);
@@ -181,11 +187,10 @@ impl<P: Payload> Inbound<P> {
             }
         }
         match stream.end {
-            Some(end) => Ok((freed + stream.skip(end), None)),
+            Some(end) => Ok((freed.and(stream.skip(end)), None)),
             None => {
-                freed += stream.drop_unread();
                 stream.is_stopped = true;
-                Ok((freed, Some(Ssn::of(stream.expected))))
+                Ok((freed.and(stream.drop_unread()), Some(Ssn::of(stream.expected))))
             }
         }
     }
@@ -202,23 +207,31 @@ impl<P: Payload> Inbound<P> {
         Ssn::of(self.streams[sid.index()].expected)
     }
 
-    /// Takes at most `most` bytes of what is ready.
-    pub(crate) fn read(&mut self, sid: Sid, most: u32) -> Result<Read<P>, ReadError> {
+    /// Takes at most `most` bytes of what is ready, which then need no buffer any more.
+    pub(crate) fn read(&mut self, sid: Sid, most: u32) -> Result<(Read<P>, Freed), ReadError> {
         let stream = self.streams.get_mut(sid.index()).filter(|_| sid != Sid::CONTROL);
         let stream = stream.ok_or(ReadError::NoSuchStream)?;
-        let read = match stream.ready.front_mut() {
+        let ready = match stream.ready.front_mut() {
             None => {
                 stream.is_told = false;
-                return Ok(Read::Nothing);
+                return Ok((Read::Nothing, Freed::default()));
             }
-            Some(Ready::Data(payload)) if payload.len() > most => return Ok(Read::Data(payload.split_to(most))),
+            Some(Ready::Data(payload)) if payload.len() > most => Ready::Data(payload.split_to(most)),
             Some(_) => stream.ready.pop_front().expect("it was just looked at"),
         };
-        Ok(match read {
+        let freed = ready.space();
+        let read = match ready {
             Ready::Data(payload) => Read::Data(payload),
             Ready::End => Read::End,
             Ready::Reset(code) => Read::Reset(code),
-        })
+        };
+        Ok((read, freed))
+    }
+
+    /// For tests: what takes room.
+    #[cfg(test)]
+    pub(crate) fn unread(&self) -> Freed {
+        self.streams.iter().fold(Freed::default(), |sum, stream| sum.and(stream.unread()))
     }
 
     /// The stream that ends with this number, and the number without wrapping; `None` if the stream has ended before.
@@ -272,10 +285,10 @@ impl<P: Payload> Stream<P> {
         }
     }
 
-    /// The stream is over without having been read. Returns how many bytes need no buffer any more.
-    fn skip(&mut self, end: u64) -> u64 {
-        let record = if self.end.is_some() { END } else { 0 };
-        let freed = self.drop_unread() + u64::from(record);
+    /// The stream is over without having been read. Returns what needs no buffer any more.
+    fn skip(&mut self, end: u64) -> Freed {
+        let record = if self.end.is_some() { Freed::RECORD } else { Freed::default() };
+        let freed = self.drop_unread().and(record);
         self.begin_after(end);
         freed
     }
@@ -288,27 +301,50 @@ impl<P: Payload> Stream<P> {
         self.is_stopped = false;
     }
 
-    /// Drops what came of the stream that has this name now. Returns how many bytes.
-    fn drop_unread(&mut self) -> u64 {
-        let mut freed = 0;
-        while let Some(Ready::Data(payload)) = self.ready.back() {
-            freed += u64::from(payload.len());
-            self.ready.pop_back();
-        }
-        freed += self.held.values().map(|payload| u64::from(payload.len())).sum::<u64>();
+    /// Drops what came of the stream that has this name now.
+    fn drop_unread(&mut self) -> Freed {
+        let mut freed = Freed { payload: sum(self.held.values()), records: 0 };
         self.held.clear();
+        while let Some(Ready::Data(_)) = self.ready.back() {
+            freed = freed.and(self.ready.pop_back().map_or(Freed::default(), |ready| ready.space()));
+        }
         freed
+    }
+
+    /// For tests: what takes room.
+    #[cfg(test)]
+    fn unread(&self) -> Freed {
+        let ends = if self.end.is_some() { Freed::RECORD } else { Freed::default() };
+        let held = Freed { payload: sum(self.held.values()), records: 0 };
+        self.ready.iter().fold(ends.and(held), |sum, ready| sum.and(ready.space()))
     }
 }
 
 impl<P: Payload> Ready<P> {
     /// What it takes of the receive window.
-    fn space(&self) -> u64 {
+    fn space(&self) -> Freed {
         match self {
-            Self::Data(payload) => payload.len().into(),
-            Self::End | Self::Reset(_) => END.into(),
+            Self::Data(payload) => Freed::payload(payload.len()),
+            Self::End | Self::Reset(_) => Freed::RECORD,
         }
     }
+}
+
+impl Freed {
+    /// A record, on the wire.
+    pub(crate) const RECORD: Self = Self { payload: 0, records: StreamHeader::LEN + Record::LEN };
+
+    fn payload(bytes: u32) -> Self {
+        Self { payload: bytes.into(), records: 0 }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { payload: self.payload + other.payload, records: self.records + other.records }
+    }
+}
+
+fn sum<'a, P: Payload + 'a>(payloads: impl Iterator<Item = &'a P>) -> u64 {
+    payloads.map(|payload| u64::from(payload.len())).sum()
 }
 
 #[cfg(test)]
@@ -324,17 +360,25 @@ mod tests {
         std::iter::from_fn(|| events.pop_front()).count()
     }
 
+    fn take(inbound: &mut Inbound<Virtual>, most: u32) -> Read<Virtual> {
+        inbound.read(SID, most).unwrap().0
+    }
+
+    fn freed(payload: u64, records: u32) -> Freed {
+        Freed { payload, records: 12 * records }
+    }
+
     #[test]
     fn a_stream_is_delivered_in_its_order_and_told_of_once() {
         let mut inbound = Inbound::new(2, 0);
         assert_eq!(accept(&mut inbound, 1, 10), 0);
         assert_eq!(accept(&mut inbound, 2, 20), 0);
-        assert_eq!(inbound.read(SID, 100), Ok(Read::Nothing));
+        assert_eq!(take(&mut inbound, 100), Read::Nothing);
         assert_eq!(accept(&mut inbound, 0, 5), 1);
         assert_eq!(accept(&mut inbound, 3, 1), 0, "told and not read empty");
-        assert_eq!(inbound.read(SID, 30), Ok(Read::Data(Virtual(30))));
-        assert_eq!(inbound.read(SID, 30), Ok(Read::Data(Virtual(6))));
-        assert_eq!(inbound.read(SID, 30), Ok(Read::Nothing));
+        assert_eq!(take(&mut inbound, 30), Read::Data(Virtual(30)));
+        assert_eq!(take(&mut inbound, 30), Read::Data(Virtual(6)));
+        assert_eq!(take(&mut inbound, 30), Read::Nothing);
         assert_eq!(accept(&mut inbound, 4, 1), 1);
         assert_eq!(inbound.expected(SID), Ssn::of(5));
     }
@@ -344,13 +388,13 @@ mod tests {
         let (mut inbound, mut events) = (Inbound::new(1, 0), Events::new());
         inbound.finish(SID, Ssn::of(2), &mut events);
         accept(&mut inbound, 1, 1);
-        assert_eq!(inbound.read(SID, 9), Ok(Read::Nothing));
+        assert_eq!(take(&mut inbound, 9), Read::Nothing);
         accept(&mut inbound, 0, 1);
-        assert_eq!(inbound.read(SID, 9), Ok(Read::Data(Virtual(2))));
-        assert_eq!(inbound.read(SID, 9), Ok(Read::End));
+        assert_eq!(take(&mut inbound, 9), Read::Data(Virtual(2)));
+        assert_eq!(take(&mut inbound, 9), Read::End);
         // The name is used again, and the numbers go on after that of the end.
         accept(&mut inbound, 3, 7);
-        assert_eq!(inbound.read(SID, 9), Ok(Read::Data(Virtual(7))));
+        assert_eq!(take(&mut inbound, 9), Read::Data(Virtual(7)));
     }
 
     #[test]
@@ -358,12 +402,12 @@ mod tests {
         let mut inbound = Inbound::new(1, 0);
         accept(&mut inbound, 0, 10);
         let header = StreamHeader { sid: SID, ssn: Ssn::of(0) };
-        assert_eq!(inbound.accept(header, Virtual(10), &mut Events::new()), 10);
+        assert_eq!(inbound.accept(header, Virtual(10), &mut Events::new()), freed(10, 0));
         assert_eq!(inbound.read(Sid::CONTROL, 1), Err(ReadError::NoSuchStream));
     }
 
     fn read(inbound: &mut Inbound<Virtual>) -> Read<Virtual> {
-        inbound.read(SID, 1000).unwrap()
+        take(inbound, 1000)
     }
 
     #[test]
@@ -372,9 +416,9 @@ mod tests {
         for (ssn, len) in [(0, 10), (1, 20), (3, 40)] {
             accept(&mut inbound, ssn, len);
         }
-        assert_eq!(inbound.read(SID, 5), Ok(Read::Data(Virtual(5))));
-        assert_eq!(inbound.reset(SID, Ssn::of(5), 7, &mut events), 5 + 20 + 40);
-        assert_eq!(inbound.accept(StreamHeader { sid: SID, ssn: Ssn::of(2) }, Virtual(9), &mut events), 9);
+        assert_eq!(take(&mut inbound, 5), Read::Data(Virtual(5)));
+        assert_eq!(inbound.reset(SID, Ssn::of(5), 7, &mut events), freed(5 + 20 + 40, 0));
+        assert_eq!(inbound.accept(StreamHeader { sid: SID, ssn: Ssn::of(2) }, Virtual(9), &mut events), freed(9, 0));
         // The next stream has begun before this one is read.
         accept(&mut inbound, 6, 3);
         assert_eq!([0; 3].map(|_| read(&mut inbound)), [Read::Reset(7), Read::Data(Virtual(3)), Read::Nothing]);
@@ -388,14 +432,14 @@ mod tests {
         let mut whole = Inbound::new(1, 0);
         accept(&mut whole, 0, 10);
         accept(&mut whole, 1, 10);
-        assert_eq!((finish(&mut whole), reset(&mut whole)), (0, END.into()));
+        assert_eq!((finish(&mut whole), reset(&mut whole)), (freed(0, 0), freed(0, 1)));
         assert_eq!([0; 3].map(|_| read(&mut whole)), [Read::Data(Virtual(20)), Read::End, Read::Nothing]);
         let mut broken = Inbound::new(1, 0);
         accept(&mut broken, 1, 10);
-        assert_eq!((finish(&mut broken), reset(&mut broken)), (0, 10 + u64::from(END)));
+        assert_eq!((finish(&mut broken), reset(&mut broken)), (freed(0, 0), freed(10, 1)));
         assert_eq!([0; 2].map(|_| read(&mut broken)), [Read::Reset(7), Read::Nothing]);
         let mut swapped = Inbound::new(1, 0);
-        assert_eq!((reset(&mut swapped), finish(&mut swapped)), (0, END.into()));
+        assert_eq!((reset(&mut swapped), finish(&mut swapped)), (freed(0, 0), freed(0, 1)));
         assert_eq!([0; 2].map(|_| read(&mut swapped)), [Read::Reset(7), Read::Nothing]);
     }
 
@@ -405,10 +449,10 @@ mod tests {
         assert_eq!(inbound.stop(SID, &mut events), Err(ReadError::NoSuchStream), "nothing has come");
         accept(&mut inbound, 0, 10);
         accept(&mut inbound, 2, 10);
-        assert_eq!(inbound.stop(SID, &mut events), Ok((20, Some(Ssn::of(1)))));
+        assert_eq!(inbound.stop(SID, &mut events), Ok((freed(20, 0), Some(Ssn::of(1)))));
         assert_eq!(inbound.stop(SID, &mut events), Err(ReadError::NoSuchStream), "once is enough");
         assert_eq!((accept(&mut inbound, 1, 5), read(&mut inbound)), (0, Read::Nothing));
-        assert_eq!(inbound.reset(SID, Ssn::of(4), 7, &mut events), END.into());
+        assert_eq!(inbound.reset(SID, Ssn::of(4), 7, &mut events), freed(0, 1));
         accept(&mut inbound, 5, 3);
         assert_eq!(read(&mut inbound), Read::Data(Virtual(3)), "the next stream is wanted");
     }
@@ -420,20 +464,20 @@ mod tests {
         accept(&mut inbound, 0, 10);
         inbound.finish(SID, Ssn::of(1), &mut events);
         accept(&mut inbound, 2, 3);
-        assert_eq!(inbound.stop(SID, &mut events), Ok((10 + u64::from(END), None)));
+        assert_eq!(inbound.stop(SID, &mut events), Ok((freed(10, 1), None)));
         assert_eq!(read(&mut inbound), Read::Data(Virtual(3)));
         // The end is known, and not all before it has come.
         inbound.finish(SID, Ssn::of(4), &mut events);
-        assert_eq!(inbound.stop(SID, &mut events), Ok((END.into(), None)));
-        assert_eq!(inbound.accept(StreamHeader { sid: SID, ssn: Ssn::of(3) }, Virtual(9), &mut events), 9);
+        assert_eq!(inbound.stop(SID, &mut events), Ok((freed(0, 1), None)));
+        assert_eq!(inbound.accept(StreamHeader { sid: SID, ssn: Ssn::of(3) }, Virtual(9), &mut events), freed(9, 0));
     }
 
     #[test]
     fn what_lies_beyond_the_end_is_of_no_use() {
         let (mut inbound, mut events) = (Inbound::new(1, 0), Events::new());
         accept(&mut inbound, 3, 10);
-        assert_eq!(inbound.finish(SID, Ssn::of(2), &mut events), 10);
-        assert_eq!(inbound.accept(StreamHeader { sid: SID, ssn: Ssn::of(2) }, Virtual(9), &mut events), 9);
+        assert_eq!(inbound.finish(SID, Ssn::of(2), &mut events), freed(10, 0));
+        assert_eq!(inbound.accept(StreamHeader { sid: SID, ssn: Ssn::of(2) }, Virtual(9), &mut events), freed(9, 0));
         accept(&mut inbound, 0, 1);
         accept(&mut inbound, 1, 1);
         assert_eq!([0; 3].map(|_| read(&mut inbound)), [Read::Data(Virtual(2)), Read::End, Read::Nothing]);

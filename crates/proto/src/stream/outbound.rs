@@ -14,6 +14,7 @@ use crate::event::{Event, Events};
 use crate::payload::Payload;
 use crate::segment::{Content, Record, Sid, StreamHeader};
 use crate::seq::Ssn;
+use crate::stream::credit::later;
 use crate::stream::records::Records;
 
 /// All streams of one direction.
@@ -21,8 +22,10 @@ use crate::stream::records::Records;
 pub(crate) struct Outbound<P> {
     /// By name, the control stream included.
     streams: Vec<Stream<P>>,
-    /// Streams with data, in the order of their turns.
+    /// Streams with data and credit, in the order of their turns.
     turns: VecDeque<Sid>,
+    /// Bytes that wait on all streams.
+    waiting: u64,
     /// What is to be said on the control stream.
     pub(crate) records: Records,
     framing: Framing,
@@ -45,6 +48,11 @@ struct Stream<P> {
     waiting: VecDeque<P>,
     /// Bytes in `waiting`; at most the limit.
     bytes: u64,
+    /// Whether it has a turn.
+    is_queued: bool,
+    /// Bytes cut so far, and how many the peer takes, on all streams of this name.
+    used: u64,
+    credit: u64,
     /// Numbers given so far, to segments and ends.
     segments: u64,
     /// Those given before it was opened last.
@@ -88,11 +96,12 @@ pub enum WriteError {
 }
 
 impl<P: Payload> Outbound<P> {
-    /// So many streams besides the control stream; plain TCP has one, which is open.
-    pub(crate) fn new(framing: Framing, streams: u8, limit: u64) -> Self {
+    /// So many streams besides the control stream, with so much credit each; plain TCP has one, which is open.
+    pub(crate) fn new(framing: Framing, streams: u8, limit: u64, credit: u64) -> Self {
         let mut outbound = Self {
-            streams: (0..=streams).map(|_| Stream::new()).collect(),
+            streams: (0..=streams).map(|_| Stream::new(credit)).collect(),
             turns: VecDeque::new(),
+            waiting: 0,
             records: Records::new(streams),
             framing,
             limit,
@@ -128,10 +137,9 @@ impl<P: Payload> Outbound<P> {
             None => Some(part),
         };
         stream.waiting.extend(part);
-        if stream.bytes == 0 {
-            self.turns.push_back(sid);
-        }
-        self.streams[sid.index()].bytes += u64::from(taken);
+        stream.bytes += u64::from(taken);
+        self.waiting += u64::from(taken);
+        self.enqueue(sid);
         Ok(taken)
     }
 
@@ -155,8 +163,9 @@ impl<P: Payload> Outbound<P> {
             State::Idle | State::Reset => return Err(WriteError::NotOpen),
             State::Open | State::Ending => {
                 stream.waiting.clear();
+                self.waiting -= std::mem::take(&mut stream.bytes);
                 stream.wants_room = false;
-                if std::mem::take(&mut stream.bytes) > 0 {
+                if std::mem::take(&mut stream.is_queued) {
                     self.turns.retain(|turn| *turn != sid);
                 }
                 stream.segments += 1;
@@ -190,9 +199,32 @@ impl<P: Payload> Outbound<P> {
         }
     }
 
-    /// Whether nothing waits.
+    /// The peer takes more on a stream.
+    pub(crate) fn on_credit(&mut self, sid: Sid, bits: u32) {
+        if let Some(stream) = self.streams.get_mut(sid.index())
+            && let Some(credit) = later(stream.credit, bits)
+        {
+            stream.credit = credit;
+            self.enqueue(sid);
+        }
+    }
+
+    /// The peer's FIN has come, after which it can say no more about credit: only its window counts.
+    pub(crate) fn lift_credit(&mut self) {
+        for index in 0..self.streams.len() {
+            self.streams[index].credit = u64::MAX;
+            self.enqueue(Sid::new(index as u8));
+        }
+    }
+
+    /// Whether there is nothing that could be sent now.
     pub(crate) fn is_empty(&self) -> bool {
         self.turns.is_empty() && self.records.is_empty()
+    }
+
+    /// Whether nothing waits, not even for credit.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.waiting == 0 && self.records.is_empty()
     }
 
     /// Bytes of sequence space of the next segment, if it may have `space` of them.
@@ -201,8 +233,9 @@ impl<P: Payload> Outbound<P> {
         if !self.records.is_empty() {
             return Some(header + Record::LEN);
         }
-        let first = self.streams[self.turns.front()?.index()].waiting.front()?;
-        Some((header + first.len()).min(space))
+        let stream = &self.streams[self.turns.front()?.index()];
+        let most = stream.waiting.front()?.len().min(stream.credit());
+        Some((header + most).min(space))
     }
 
     /// Whether the next segment could be shorter.
@@ -219,20 +252,24 @@ impl<P: Payload> Outbound<P> {
         let (header_len, limit) = (self.header_len(), self.limit);
         let header = self.number(sid);
         let stream = &mut self.streams[sid.index()];
+        let room = space.checked_sub(header_len).map(|room| room.min(stream.credit()));
+        let room =
+            room.filter(|&room| room > 0).expect("a segment has room for data, and a stream with a turn has credit");
         let first = stream.waiting.front_mut().expect("a stream that has a turn has data");
-        let room = space.checked_sub(header_len).filter(|&room| room > 0).expect("a segment has room for data");
         let part = if first.len() > room {
             first.split_to(room)
         } else {
             stream.waiting.pop_front().expect("it was just looked at")
         };
         stream.bytes -= u64::from(part.len());
+        stream.used += u64::from(part.len());
         stream.unacked += 1;
-        if stream.bytes > 0 {
-            self.turns.push_back(sid);
-        } else if stream.state == State::Ending {
+        stream.is_queued = false;
+        self.waiting -= u64::from(part.len());
+        if stream.bytes == 0 && stream.state == State::Ending {
             self.end(sid);
         }
+        self.enqueue(sid);
         let stream = &mut self.streams[sid.index()];
         if stream.wants_room && stream.state == State::Open && 2 * stream.bytes <= limit {
             stream.wants_room = false;
@@ -264,9 +301,24 @@ impl<P: Payload> Outbound<P> {
         }
     }
 
+    /// For tests: of each name how many bytes have been cut, and how many the peer takes.
+    #[cfg(test)]
+    pub(crate) fn credits(&self) -> impl Iterator<Item = (Sid, u64, u64)> {
+        let streams = self.streams.iter().enumerate().skip(1);
+        streams.map(|(index, stream)| (Sid::new(index as u8), stream.used, stream.credit))
+    }
+
     /// Segments and ends on a stream that the peer has in order, by its own account.
     pub(crate) fn expected(&self, sid: Sid) -> u64 {
         self.streams.get(sid.index()).map_or(0, |stream| stream.expected)
+    }
+
+    /// Gives a stream a turn if it has data and credit.
+    fn enqueue(&mut self, sid: Sid) {
+        let stream = &mut self.streams[sid.index()];
+        if stream.bytes > 0 && stream.credit() > 0 && !std::mem::replace(&mut stream.is_queued, true) {
+            self.turns.push_back(sid);
+        }
     }
 
     fn writable(&mut self, sid: Sid) -> Result<&mut Stream<P>, WriteError> {
@@ -302,11 +354,19 @@ impl<P: Payload> Outbound<P> {
 }
 
 impl<P> Stream<P> {
-    fn new() -> Self {
+    /// How much may be cut.
+    fn credit(&self) -> u32 {
+        u32::try_from(self.credit - self.used).unwrap_or(u32::MAX)
+    }
+
+    fn new(credit: u64) -> Self {
         Self {
             state: State::Idle,
             waiting: VecDeque::new(),
             bytes: 0,
+            is_queued: false,
+            used: 0,
+            credit,
             segments: 0,
             begin: 0,
             unacked: 0,
@@ -330,7 +390,7 @@ mod tests {
     /// [mfast-2019] sec. V: "in a round robin fashion".
     #[test]
     fn streams_take_turns_a_segment_each() {
-        let mut outbound = Outbound::new(Framing::Streams, 3, 1000);
+        let mut outbound = Outbound::new(Framing::Streams, 3, 1000, 1 << 20);
         for (number, bytes) in [(1, 250), (2, 100), (3, 150)] {
             assert_eq!(outbound.open(), Ok(Sid::new(number)));
             assert_eq!(outbound.write(Sid::new(number), &mut Virtual(bytes)), Ok(bytes));
@@ -341,7 +401,7 @@ mod tests {
 
     #[test]
     fn a_full_stream_takes_no_more_and_says_when_there_is_room() {
-        let mut outbound = Outbound::new(Framing::Streams, 1, 300);
+        let mut outbound = Outbound::new(Framing::Streams, 1, 300, 1 << 20);
         let (sid, mut events) = (outbound.open().unwrap(), Events::new());
         let mut payload = Virtual(1000);
         assert_eq!((outbound.write(sid, &mut payload), payload), (Ok(300), Virtual(700)));
@@ -354,7 +414,7 @@ mod tests {
 
     #[test]
     fn a_name_is_used_again_when_all_of_it_is_acknowledged_and_numbers_go_on() {
-        let mut outbound = Outbound::new(Framing::Streams, 1, 300);
+        let mut outbound = Outbound::new(Framing::Streams, 1, 300, 1 << 20);
         let (sid, mut events) = (outbound.open().unwrap(), Events::new());
         outbound.write(sid, &mut Virtual(100)).unwrap();
         outbound.finish(sid).unwrap();
@@ -373,7 +433,7 @@ mod tests {
 
     #[test]
     fn a_reset_drops_what_waits_and_takes_the_place_of_an_end_that_has_not_left() {
-        let (mut outbound, mut events) = (Outbound::new(Framing::Streams, 2, 1000), Events::new());
+        let (mut outbound, mut events) = (Outbound::new(Framing::Streams, 2, 1000, 1 << 20), Events::new());
         let (sid, other) = (outbound.open().unwrap(), outbound.open().unwrap());
         for sid in [sid, other] {
             outbound.write(sid, &mut Virtual(150)).unwrap();
@@ -399,7 +459,7 @@ mod tests {
 
     #[test]
     fn a_stop_counts_for_the_stream_to_which_its_number_belongs() {
-        let (mut outbound, mut events) = (Outbound::<Virtual>::new(Framing::Streams, 1, 1000), Events::new());
+        let (mut outbound, mut events) = (Outbound::<Virtual>::new(Framing::Streams, 1, 1000, 1 << 20), Events::new());
         let sid = outbound.open().unwrap();
         outbound.finish(sid).unwrap();
         cut(&mut outbound);
@@ -413,5 +473,25 @@ mod tests {
         outbound.stop(sid, Ssn::of(1), 7, &mut events);
         assert_eq!(events.pop_front(), Some(Event::Stopped { sid, code: 6 }));
         assert_eq!((events.pop_front(), outbound.write(sid, &mut Virtual(1))), (None, Err(WriteError::NotOpen)));
+    }
+
+    #[test]
+    fn a_stream_without_credit_has_no_turn() {
+        let mut outbound = Outbound::new(Framing::Streams, 2, 1000, 130);
+        let (blocked, other) = (outbound.open().unwrap(), outbound.open().unwrap());
+        outbound.write(blocked, &mut Virtual(300)).unwrap();
+        outbound.write(other, &mut Virtual(120)).unwrap();
+        outbound.finish(blocked).unwrap();
+        let order: Vec<_> = std::iter::from_fn(|| cut(&mut outbound)).collect();
+        assert_eq!(order, [(1, 0, 100), (2, 0, 100), (1, 1, 30), (2, 1, 20)]);
+        assert_eq!((outbound.is_empty(), outbound.is_drained(), outbound.peek(104)), (true, false, None));
+        outbound.on_credit(blocked, 130);
+        outbound.on_credit(blocked, 100);
+        assert_eq!(outbound.peek(104), None, "an old limit takes nothing away");
+        outbound.on_credit(blocked, 180);
+        assert_eq!((outbound.peek(104), cut(&mut outbound), outbound.peek(104)), (Some(54), Some((1, 2, 50)), None));
+        outbound.lift_credit();
+        assert_eq!(std::iter::from_fn(|| cut(&mut outbound)).collect::<Vec<_>>(), [(1, 3, 100), (1, 4, 20), (0, 0, 8)]);
+        assert!(outbound.is_drained());
     }
 }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::StreamBuffer;
 use crate::testing::End;
 
 /// What may happen to a pair.
@@ -17,6 +18,8 @@ enum Operation {
     Read(Side, u8, u32),
     Stall(Side),
     Resume(Side),
+    /// It does not take what comes on one stream.
+    Neglect(Side, u8),
     Fault(Side, u64, Fault),
     Wait(u64),
 }
@@ -31,6 +34,7 @@ enum Side {
 struct Setup {
     streams: (u8, u8),
     receive_buffer: u64,
+    stream_buffer: StreamBuffer,
     send_buffer: u64,
     every: u32,
     law: usize,
@@ -55,6 +59,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => (side(), 1..6u8, 1..3000u32).prop_map(|(side, sid, most)| Operation::Read(side, sid, most)),
         1 => side().prop_map(Operation::Stall),
         1 => side().prop_map(Operation::Resume),
+        1 => (side(), 1..6u8).prop_map(|(side, sid)| Operation::Neglect(side, sid)),
         12 => (side(), 0..40u64, fault).prop_map(|(side, number, fault)| Operation::Fault(side, number, fault)),
         4 => (1..600u64).prop_map(Operation::Wait),
     ]
@@ -62,8 +67,18 @@ fn operation() -> impl Strategy<Value = Operation> {
 
 fn setup() -> impl Strategy<Value = Setup> {
     let streams = prop_oneof![1 => Just((0, 5)), 4 => (1..6u8, 1..6u8)];
-    (streams, 2000..200_000u64, 1..100_000u64, 1..4u32, 0..registry::rows().len()).prop_map(
-        |(streams, receive_buffer, send_buffer, every, law)| Setup { streams, receive_buffer, send_buffer, every, law },
+    let stream_buffer =
+        prop_oneof![3 => Just(StreamBuffer::Shared), 1 => (1..200_000u64).prop_map(StreamBuffer::Bytes)];
+    let buffers = (2000..200_000u64, stream_buffer, 1..100_000u64);
+    (streams, buffers, 1..4u32, 0..registry::rows().len()).prop_map(
+        |(streams, (receive_buffer, stream_buffer, send_buffer), every, law)| Setup {
+            streams,
+            receive_buffer,
+            stream_buffer,
+            send_buffer,
+            every,
+            law,
+        },
     )
 }
 
@@ -96,6 +111,9 @@ fn apply(pair: &mut Pair, operation: Operation) {
         }
         Operation::Stall(side) => end(pair, side).is_reading = false,
         Operation::Resume(side) => end(pair, side).is_reading = true,
+        Operation::Neglect(side, sid) => {
+            end(pair, side).neglected.insert(Sid::new(sid));
+        }
         Operation::Fault(side, ahead, fault) => {
             let wire = if side == Side::Client { &mut pair.up } else { &mut pair.down };
             wire.faults.insert(wire.count + ahead, fault);
@@ -135,6 +153,7 @@ proptest! {
         let base = Config {
             law: Settings::default_for(row),
             receive_buffer: setup.receive_buffer,
+            stream_buffer: setup.stream_buffer,
             send_buffer: setup.send_buffer,
             acks: crate::AckPolicy { every: setup.every, delay: ms(40) },
             // Sixty timeouts in a row are no reason to give up here.
@@ -153,6 +172,7 @@ proptest! {
         for side in [Side::Client, Side::Server] {
             let end = end(&mut pair, side);
             end.is_reading = true;
+            end.neglected.clear();
         }
         pair.up.faults.clear();
         pair.down.faults.clear();
