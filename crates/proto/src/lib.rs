@@ -71,3 +71,4 @@ pub use segment::{Content, Flags, HEADERS, Header, Record, Segment, Sid, StreamH
 pub use seq::{Offset, SeqNumber, Ssn};
 pub use stream::inbound::{Read, ReadError};
 pub use stream::outbound::{OpenError, WriteError};
+pub use stream::turns::Priority;

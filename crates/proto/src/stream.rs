@@ -4,3 +4,4 @@ pub(crate) mod credit;
 pub(crate) mod inbound;
 pub(crate) mod outbound;
 pub(crate) mod records;
+pub(crate) mod turns;

@@ -125,7 +125,7 @@ impl<P: Payload> Connection<P> {
             // The peer's silence counts from here on.
             self.heard = now;
         }
-        let sent = match self.outbound.cut(space, &mut self.events) {
+        let sent = match self.outbound.cut(space, self.peer.mss, &mut self.events) {
             Some((stream_header, content)) => Sent { stream_header, content, is_fin: false },
             None => {
                 self.on_fin_sent();

@@ -5,6 +5,7 @@ use crate::payload::Payload;
 use crate::segment::{Record, Sid, StreamHeader};
 use crate::stream::inbound::{Freed, Read, ReadError};
 use crate::stream::outbound::{Framing, OpenError, WriteError};
+use crate::stream::turns::Priority;
 
 /// The streams of a connection. What is done through it is an input: afterwards the driver drains the connection.
 #[derive(Debug)]
@@ -35,6 +36,14 @@ impl<P: Payload> Streams<'_, P> {
             State::Established | State::CloseWait => self.connection.outbound.write(sid, payload),
             _ => Err(WriteError::NotOpen),
         }
+    }
+
+    /// From now on our stream stands so to our others. A name that is used again begins with [`Priority::USUAL`].
+    ///
+    /// # Errors
+    /// If nothing of the stream can wait, because it is not open or has been sent to its end.
+    pub fn set_priority(&mut self, sid: Sid, priority: Priority) -> Result<(), WriteError> {
+        self.connection.outbound.set_priority(sid, priority)
     }
 
     /// Ends a stream after what has been written to it.

@@ -5,7 +5,7 @@
 //!                 └────────reset────┴────────────────────────┴──> Reset ──all acknowledged──^
 //! ```
 //!
-//! Streams take turns, a segment each. A stream that has ended keeps its count of segments: when its name is used again, the
+//! Streams take turns as `turns` says; usually a segment each. A stream that has ended keeps its count of segments: when its name is used again, the
 //! numbers go on after that of its end, so that the two are never confused.
 
 use std::collections::VecDeque;
@@ -16,6 +16,7 @@ use crate::segment::{Content, Record, Sid, StreamHeader};
 use crate::seq::Ssn;
 use crate::stream::credit::later;
 use crate::stream::records::Records;
+use crate::stream::turns::{Priority, Turns};
 
 /// All streams of one direction.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ pub(crate) struct Outbound<P> {
     /// By name, the control stream included.
     streams: Vec<Stream<P>>,
     /// Streams with data and credit, in the order of their turns.
-    turns: VecDeque<Sid>,
+    turns: Turns,
     /// Bytes that wait on all streams.
     waiting: u64,
     /// What is to be said on the control stream.
@@ -48,6 +49,7 @@ struct Stream<P> {
     waiting: VecDeque<P>,
     /// Bytes in `waiting`; at most the limit.
     bytes: u64,
+    priority: Priority,
     /// Whether it has a turn.
     is_queued: bool,
     /// Bytes cut so far, and how many the peer takes, on all streams of this name.
@@ -100,7 +102,7 @@ impl<P: Payload> Outbound<P> {
     pub(crate) fn new(framing: Framing, streams: u8, limit: u64, credit: u64) -> Self {
         let mut outbound = Self {
             streams: (0..=streams).map(|_| Stream::new(credit)).collect(),
-            turns: VecDeque::new(),
+            turns: Turns::new(),
             waiting: 0,
             records: Records::new(streams),
             framing,
@@ -117,7 +119,7 @@ impl<P: Payload> Outbound<P> {
         let idle = self.streams.iter().skip(1).position(|stream| stream.state == State::Idle);
         let index = idle.ok_or(OpenError::NoneLeft)? + 1;
         let stream = &mut self.streams[index];
-        (stream.state, stream.begin) = (State::Open, stream.segments);
+        (stream.state, stream.begin, stream.priority) = (State::Open, stream.segments, Priority::USUAL);
         Ok(Sid::new(index as u8))
     }
 
@@ -143,6 +145,20 @@ impl<P: Payload> Outbound<P> {
         Ok(taken)
     }
 
+    /// From now on the stream stands so to the others.
+    pub(crate) fn set_priority(&mut self, sid: Sid, priority: Priority) -> Result<(), WriteError> {
+        let stream = self.streams.get_mut(sid.index()).filter(|_| sid != Sid::CONTROL).ok_or(WriteError::NotOpen)?;
+        if !matches!(stream.state, State::Open | State::Ending) {
+            return Err(WriteError::NotOpen);
+        }
+        let before = std::mem::replace(&mut stream.priority, priority);
+        if stream.is_queued && before != priority {
+            self.turns.remove(sid, before);
+            self.turns.push(sid, priority);
+        }
+        Ok(())
+    }
+
     /// Nothing more will be written to a stream.
     pub(crate) fn finish(&mut self, sid: Sid) -> Result<(), WriteError> {
         let stream = self.writable(sid)?;
@@ -166,7 +182,7 @@ impl<P: Payload> Outbound<P> {
                 self.waiting -= std::mem::take(&mut stream.bytes);
                 stream.wants_room = false;
                 if std::mem::take(&mut stream.is_queued) {
-                    self.turns.retain(|turn| *turn != sid);
+                    self.turns.remove(sid, stream.priority);
                 }
                 stream.segments += 1;
             }
@@ -233,7 +249,7 @@ impl<P: Payload> Outbound<P> {
         if !self.records.is_empty() {
             return Some(header + Record::LEN);
         }
-        let stream = &self.streams[self.turns.front()?.index()];
+        let stream = &self.streams[self.turns.first()?.index()];
         let most = stream.waiting.front()?.len().min(stream.credit());
         Some((header + most).min(space))
     }
@@ -243,12 +259,17 @@ impl<P: Payload> Outbound<P> {
         self.records.is_empty()
     }
 
-    /// Cuts the next segment, with at most `space` bytes of sequence space.
-    pub(crate) fn cut(&mut self, space: u32, events: &mut Events) -> Option<(Option<StreamHeader>, Content<P>)> {
+    /// Cuts the next segment, with at most `space` bytes of sequence space where a full one has `full`.
+    pub(crate) fn cut(
+        &mut self,
+        space: u32,
+        full: u32,
+        events: &mut Events,
+    ) -> Option<(Option<StreamHeader>, Content<P>)> {
         if let Some(record) = self.records.pop() {
             return Some((self.number(Sid::CONTROL), Content::Control(record)));
         }
-        let sid = self.turns.pop_front()?;
+        let sid = self.turns.first()?;
         let (header_len, limit) = (self.header_len(), self.limit);
         let header = self.number(sid);
         let stream = &mut self.streams[sid.index()];
@@ -264,12 +285,12 @@ impl<P: Payload> Outbound<P> {
         stream.bytes -= u64::from(part.len());
         stream.used += u64::from(part.len());
         stream.unacked += 1;
-        stream.is_queued = false;
+        stream.is_queued = stream.bytes > 0 && stream.credit() > 0;
+        self.turns.on_sent(header_len + part.len(), full, stream.priority, stream.is_queued);
         self.waiting -= u64::from(part.len());
         if stream.bytes == 0 && stream.state == State::Ending {
             self.end(sid);
         }
-        self.enqueue(sid);
         let stream = &mut self.streams[sid.index()];
         if stream.wants_room && stream.state == State::Open && 2 * stream.bytes <= limit {
             stream.wants_room = false;
@@ -317,7 +338,7 @@ impl<P: Payload> Outbound<P> {
     fn enqueue(&mut self, sid: Sid) {
         let stream = &mut self.streams[sid.index()];
         if stream.bytes > 0 && stream.credit() > 0 && !std::mem::replace(&mut stream.is_queued, true) {
-            self.turns.push_back(sid);
+            self.turns.push(sid, stream.priority);
         }
     }
 
@@ -364,6 +385,7 @@ impl<P> Stream<P> {
             state: State::Idle,
             waiting: VecDeque::new(),
             bytes: 0,
+            priority: Priority::USUAL,
             is_queued: false,
             used: 0,
             credit,
@@ -382,7 +404,7 @@ mod tests {
     use crate::payload::Virtual;
 
     fn cut(outbound: &mut Outbound<Virtual>) -> Option<(u8, u32, u32)> {
-        let (header, content) = outbound.cut(104, &mut Events::new())?;
+        let (header, content) = outbound.cut(104, 104, &mut Events::new())?;
         let header = header.expect("there are streams");
         Some((header.sid.number(), header.ssn.bits(), content.len()))
     }
@@ -406,9 +428,9 @@ mod tests {
         let mut payload = Virtual(1000);
         assert_eq!((outbound.write(sid, &mut payload), payload), (Ok(300), Virtual(700)));
         assert_eq!(outbound.write(sid, &mut payload), Ok(0));
-        outbound.cut(104, &mut events);
+        outbound.cut(104, 104, &mut events);
         assert_eq!(events.pop_front(), None);
-        outbound.cut(104, &mut events);
+        outbound.cut(104, 104, &mut events);
         assert_eq!(events.pop_front(), Some(Event::Writable(sid)));
     }
 
@@ -420,7 +442,7 @@ mod tests {
         outbound.finish(sid).unwrap();
         assert_eq!(outbound.write(sid, &mut Virtual(1)), Err(WriteError::NotOpen));
         assert_eq!(cut(&mut outbound), Some((1, 0, 100)));
-        let (header, content) = outbound.cut(104, &mut events).unwrap();
+        let (header, content) = outbound.cut(104, 104, &mut events).unwrap();
         assert_eq!(content, Content::Control(Record::Finish { sid, end: Ssn::of(1) }));
         assert_eq!(header.map(|header| header.sid), Some(Sid::CONTROL));
         outbound.on_acked(sid, &mut events);
@@ -442,13 +464,13 @@ mod tests {
         outbound.reset(sid, 7).unwrap();
         outbound.finish(other).unwrap();
         let reset = |sid, end, code| Some(Content::Control(Record::Reset { sid, end: Ssn::of(end), code }));
-        let mut content = || outbound.cut(104, &mut Events::new()).map(|(_, content)| content);
+        let mut content = || outbound.cut(104, 104, &mut Events::new()).map(|(_, content)| content);
         assert_eq!(content(), reset(sid, 1, 7));
         assert_eq!(content(), Some(Content::Data(Virtual(100))));
         assert_eq!(content(), Some(Content::Data(Virtual(50))));
         outbound.reset(other, 8).unwrap();
         assert_eq!(outbound.reset(other, 9), Err(WriteError::NotOpen));
-        assert_eq!(outbound.cut(104, &mut events).map(|(_, content)| content), reset(other, 2, 8));
+        assert_eq!(outbound.cut(104, 104, &mut events).map(|(_, content)| content), reset(other, 2, 8));
         assert!(outbound.is_empty());
         // One segment and the reset, then two segments and the reset.
         for (sid, count) in [(sid, 2), (other, 3)] {
@@ -493,5 +515,24 @@ mod tests {
         outbound.lift_credit();
         assert_eq!(std::iter::from_fn(|| cut(&mut outbound)).collect::<Vec<_>>(), [(1, 3, 100), (1, 4, 20), (0, 0, 8)]);
         assert!(outbound.is_drained());
+    }
+
+    #[test]
+    fn a_priority_counts_at_once_and_ends_with_its_stream() {
+        let mut outbound = Outbound::new(Framing::Streams, 2, 1000, 1 << 20);
+        let (first, second) = (outbound.open().unwrap(), outbound.open().unwrap());
+        for sid in [first, second] {
+            outbound.write(sid, &mut Virtual(300)).unwrap();
+        }
+        assert_eq!(cut(&mut outbound), Some((1, 0, 100)));
+        outbound.set_priority(first, Priority { level: 2, weight: 1 }).unwrap();
+        assert_eq!([0; 3].map(|_| cut(&mut outbound).unwrap().0), [1, 1, 2]);
+        outbound.reset(first, 0).unwrap();
+        assert_eq!(outbound.set_priority(first, Priority::USUAL), Err(WriteError::NotOpen));
+        cut(&mut outbound);
+        (0..4).for_each(|_| outbound.on_acked(first, &mut Events::new()));
+        assert_eq!(outbound.open(), Ok(first));
+        outbound.write(first, &mut Virtual(100)).unwrap();
+        assert_eq!([0; 2].map(|_| cut(&mut outbound).unwrap().0), [2, 1], "it is as usual again");
     }
 }

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::StreamBuffer;
 use crate::testing::End;
+use crate::{Priority, StreamBuffer};
 
 /// What may happen to a pair.
 #[derive(Clone, Debug)]
@@ -12,6 +12,7 @@ enum Operation {
     Open(Side),
     Write(Side, u8, u32),
     Finish(Side, u8),
+    Prioritise(Side, u8, Priority),
     Reset(Side, u8, u16),
     Stop(Side, u8, u16),
     /// The application takes little, for a while.
@@ -54,6 +55,9 @@ fn operation() -> impl Strategy<Value = Operation> {
         2 => side().prop_map(Operation::Open),
         6 => (side(), 1..6u8, 1..60_000u32).prop_map(|(side, sid, bytes)| Operation::Write(side, sid, bytes)),
         2 => (side(), 1..6u8).prop_map(|(side, sid)| Operation::Finish(side, sid)),
+        1 => (side(), 1..6u8, 0..9u8, 0..5u8).prop_map(|(side, sid, level, weight)| {
+            Operation::Prioritise(side, sid, Priority { level, weight })
+        }),
         1 => (side(), 1..6u8, any::<u16>()).prop_map(|(side, sid, code)| Operation::Reset(side, sid, code)),
         1 => (side(), 1..6u8, any::<u16>()).prop_map(|(side, sid, code)| Operation::Stop(side, sid, code)),
         1 => (side(), 1..6u8, 1..3000u32).prop_map(|(side, sid, most)| Operation::Read(side, sid, most)),
@@ -99,6 +103,9 @@ fn apply(pair: &mut Pair, operation: Operation) {
         Operation::Write(side, sid, bytes) => end(pair, side).write_now(Sid::new(sid), bytes),
         Operation::Finish(side, sid) => {
             let _ = end(pair, side).finish(Sid::new(sid));
+        }
+        Operation::Prioritise(side, sid, priority) => {
+            let _ = end(pair, side).connection.streams().set_priority(Sid::new(sid), priority);
         }
         Operation::Reset(side, sid, code) => {
             let _ = end(pair, side).reset(Sid::new(sid), code);

@@ -153,3 +153,37 @@ fn delayed_acknowledgements_are_fewer() {
     assert_eq!(pair.client.connection.acked(), 1 + 1000 * 101);
     assert!(pair.down.log.len() <= 60, "{} ACKs for 101 segments", pair.down.log.len());
 }
+
+/// What comes later and is more urgent waits for nothing but what is on its way.
+#[test]
+fn an_urgent_stream_overtakes() {
+    let mut pair = Pair::established(config(), config());
+    pair.up.spacing = ms(1);
+    let bulk = pair.send(10_000_000);
+    pair.run_for(ms(300));
+    let urgent = pair.client.open();
+    pair.client.connection.streams().set_priority(urgent, Priority { level: 0, weight: 1 }).unwrap();
+    pair.client.write(urgent, 996 * 30);
+    let before = pair.server.received(bulk);
+    let flight = pair.client.path().flight as u64;
+    pair.run_until_received(urgent, 996 * 30);
+    let meanwhile = (pair.server.received(bulk) - before) / 996;
+    assert!(meanwhile <= flight + 1, "{meanwhile} segments came of the other, {flight} were in flight");
+}
+
+#[test]
+fn a_heavier_stream_gets_as_many_times_the_bytes() {
+    let mut pair = Pair::established(config(), config());
+    pair.up.spacing = ms(1);
+    let sids = [1, 2, 5].map(|weight| {
+        let sid = pair.client.open();
+        pair.client.connection.streams().set_priority(sid, Priority { weight, ..Priority::USUAL }).unwrap();
+        pair.client.write(sid, 100_000_000);
+        sid
+    });
+    pair.run_for(Span::from_secs(8));
+    let received = sids.map(|sid| pair.server.received(sid) / 996);
+    assert!(received[0] > 900, "{received:?}");
+    // A turn of five at most is under way.
+    assert!(received[1].abs_diff(2 * received[0]) <= 8 && received[2].abs_diff(5 * received[0]) <= 8, "{received:?}");
+}
