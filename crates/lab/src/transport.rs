@@ -13,7 +13,7 @@ use anabranch_ns2::config::{
     VegasOptions,
 };
 use anabranch_ns2::sctp::{Data, EndpointConfig};
-use anabranch_proto::{Config, HEADERS, StreamHeader};
+use anabranch_proto::{Config, HEADERS, StreamBuffer, StreamHeader};
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
 use anabranch_sim::{Messages, Spacing, Workload};
 use anabranch_units::{Bytes, SimSpan};
@@ -222,6 +222,8 @@ fn engine(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
         streams,
         mss,
         receive_buffer,
+        // As in the papers, streams have no credit of their own.
+        stream_buffer: StreamBuffer::Bytes(u64::MAX),
         // So little that a flow that is told to stop does stop.
         send_buffer: SEND_BUFFER_SEGMENTS * u64::from(mss),
         ..Config::new(law)

@@ -33,6 +33,12 @@ impl Arrivals {
         self.above.end().unwrap_or(self.expected)
     }
 
+    /// For tests: how much has arrived, the SYN included.
+    #[cfg(test)]
+    pub(crate) fn total(&self) -> u64 {
+        self.expected + self.above.iter().map(|(left, right)| right - left).sum::<u64>()
+    }
+
     /// Whether something has arrived above a hole.
     pub(crate) fn has_hole(&self) -> bool {
         !self.above.is_empty()

@@ -50,6 +50,12 @@ impl Window {
         self.consumed += bytes;
     }
 
+    /// For tests: how much needs no buffer any more.
+    #[cfg(test)]
+    pub(crate) fn consumed(&self) -> u64 {
+        self.consumed
+    }
+
     /// The right edge that the peer knows.
     pub(crate) fn edge(&self) -> Offset {
         self.edge
