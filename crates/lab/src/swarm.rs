@@ -219,15 +219,18 @@ fn error(draw: &mut Draw) -> String {
         1 => format!(
             "{{ kind = \"gilbert_elliott\", to_bad = {:.4}, to_good = {:.4}, loss_bad = 0.5 }}",
             draw.log(0.001, 0.02),
-            draw.log(0.1, 0.5)
+            draw.log(0.3, 0.6)
         ),
         2 => {
-            // A burst counts packets, not time: a lone SYN would meet all of a long one, a minute apart.
-            let period = 3 + draw.below(300);
-            format!("{{ kind = \"periodic\", period = {period}, burst = {} }}", 1 + draw.below((period / 3).min(4)))
+            // Bursts count packets, not time: a lone SYN would meet those of all links, a minute apart.
+            let period = 10 + draw.below(300);
+            format!(
+                "{{ kind = \"periodic\", period = {period}, burst = {}, offset = 5 }}",
+                1 + draw.below((period / 10).min(3))
+            )
         }
         3 => {
-            let packets: Vec<String> = (0..draw.below(20)).map(|_| draw.below(100).to_string()).collect();
+            let packets: Vec<String> = (0..draw.below(20)).map(|_| (5 + draw.below(100)).to_string()).collect();
             format!("{{ kind = \"list\", packets = [{}] }}", packets.join(", "))
         }
         _ => "{ kind = \"none\" }".to_owned(),
@@ -305,9 +308,9 @@ impl Draw {
 /// From here on no link is cut any more.
 const FAULTS_END: SimTime = SimTime::ZERO.saturating_add(SimSpan::from_secs(20));
 
-/// How long nothing may arrive while something is missing. A cut of 5 s, or losses of a third, double the timeout to some ten
-/// seconds; a handful of those may be lost in a row.
-const PATIENCE: SimSpan = SimSpan::from_secs(200);
+/// How long nothing may arrive while something is missing: as long as the connection tries. Some cuts and a burst that no packet
+/// of another flow ends double the timeout to a minute, and a few of those may be lost in a row.
+const PATIENCE: SimSpan = SimSpan::from_secs(300);
 
 /// Without losses it takes half a minute. Where each round trip of half a second loses something, it may be an hour.
 const DURATION_S: u64 = 20_000;

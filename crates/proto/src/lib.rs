@@ -24,6 +24,8 @@
 //! * `receive` says which bytes have arrived, what is reported of them, when, and how many more may come.
 //! * `recovery` says what is in flight, delivered or lost, and drives a congestion controller on each path.
 //! * `segment`, `options`, `payload`, `path`, `seq` are the words that all of them use.
+//! * [`wire`] makes bytes of segments and segments of bytes, at the edge; [`seal`] does so for datagrams that nobody else can
+//!   read or forge.
 //!
 //! # What it promises
 //!
@@ -47,11 +49,15 @@ mod path;
 mod payload;
 mod receive;
 mod recovery;
+pub mod seal;
 mod segment;
 mod seq;
 mod stream;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod vectors;
+pub mod wire;
 
 pub use config::{Config, KeepAlive, LossDetection};
 pub use connection::{ConfigError, Connection, PathReport, State, Streams, Transmit};

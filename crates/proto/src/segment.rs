@@ -201,6 +201,13 @@ impl Flags {
     /// Multistream enabled. [mfast-2019] drew it beside URG, where [rfc-3168] has since put ECE; 0x200 is the nearest bit that
     /// is still reserved.
     pub const MSE: Self = Self(0x200);
+    /// All of these.
+    const KNOWN: Self = Self(0x21f);
+
+    /// What a header says; bits that have no name here mean nothing to us.
+    pub const fn from_bits(bits: u16) -> Self {
+        Self(bits & Self::KNOWN.0)
+    }
 
     /// The 16 bits with no data offset in them.
     pub const fn bits(self) -> u16 {
