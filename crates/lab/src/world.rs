@@ -433,6 +433,7 @@ impl<'a> Simulation<'a> {
             delivered_packets: 0,
             retransmitted_packets: 0,
             held_packets_max: None,
+            buffered_bytes_max: None,
             dropped_packets: self.links.iter().map(dropped).sum::<u64>()
                 + self.world.flow_strays(ends.flow, Direction::Forward),
             rtt_mean_s: None,
@@ -482,6 +483,7 @@ impl<'a> Simulation<'a> {
             report.goodput_bps = bits_per_second(sink.read(), active);
             report.throughput_bps = bits_per_second(sink.wire(), active);
             report.delivered_packets = sink.connection().arrived();
+            report.buffered_bytes_max = Some(sink.buffered_max());
             if let Some(path) = source.path() {
                 report.sent_packets = path.tally.sent;
                 report.retransmitted_packets = path.tally.sent_again;

@@ -392,6 +392,11 @@ impl<P: Payload> Connection<P> {
         self.arrivals.expected()
     }
 
+    /// Bytes of the receive buffer that are in use: what has arrived and has not been read or dropped.
+    pub fn buffered(&self) -> u64 {
+        self.arrivals.total() - self.window.consumed()
+    }
+
     /// Segments with content that arrived for the first time.
     pub fn arrived(&self) -> u64 {
         self.arrived
@@ -413,7 +418,7 @@ impl<P: Payload> Connection<P> {
         }
         let unread = self.inbound.unread();
         let space = unread.payload + u64::from(unread.records);
-        assert_eq!(self.arrivals.total() - self.window.consumed(), space, "of {unread:?}");
+        assert_eq!(self.buffered(), space, "of {unread:?}");
         assert!(space <= self.config.receive_buffer, "{unread:?} in {} bytes", self.config.receive_buffer);
         let Some((promised, arrived)) = self.grants.totals() else { return };
         assert_eq!(arrived, unread.payload);

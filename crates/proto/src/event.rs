@@ -80,6 +80,12 @@ impl Events {
         Some(event)
     }
 
+    /// For tests: how many.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
     pub(crate) fn back_mut(&mut self) -> Option<&mut Event> {
         self.queue.back_mut()
     }

@@ -67,6 +67,8 @@ pub struct EngineSink {
     read: u64,
     /// Bytes on the wire that came, and data segments among them.
     wire: u64,
+    /// The most bytes in the receive buffer, when the application had read what it could.
+    buffered_max: u64,
     /// What was read, if the sink was told to remember.
     deliveries: Option<Vec<Portion>>,
     /// What is read of a stream within one of these is one; zero keeps all apart.
@@ -231,7 +233,7 @@ impl EngineSink {
     /// If the configuration cannot work.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         let connection = Connection::listen(Time::ZERO, config, TUPLE.reversed(), INITIAL)?;
-        Ok(Self { connection, read: 0, wire: 0, deliveries: None, resolution: SimSpan::ZERO })
+        Ok(Self { connection, read: 0, wire: 0, buffered_max: 0, deliveries: None, resolution: SimSpan::ZERO })
     }
 
     /// The same, remembering what was read when; what is read within one `resolution`, counted from the start of time, is one.
@@ -248,6 +250,12 @@ impl EngineSink {
     /// Bytes on the wire that came.
     pub fn wire(&self) -> u64 {
         self.wire
+    }
+
+    /// The most bytes that were in the receive buffer when the application had read what it could: because one before them was
+    /// missing, in their stream or on the connection.
+    pub fn buffered_max(&self) -> u64 {
+        self.buffered_max
     }
 
     /// What was read, if the sink was told to remember.
@@ -356,7 +364,11 @@ impl Host for EngineSink {
             if let Some(transmit) = self.connection.poll_transmit(engine_time(now)) {
                 return Some(Transmit::from(transmit.segment));
             }
-            match self.connection.poll_event()? {
+            let Some(event) = self.connection.poll_event() else {
+                self.buffered_max = self.buffered_max.max(self.connection.buffered());
+                return None;
+            };
+            match event {
                 Event::Readable(sid) => self.read_all(now, sid),
                 Event::Established { .. }
                 | Event::Writable(_)

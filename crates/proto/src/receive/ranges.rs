@@ -47,12 +47,6 @@ impl Ranges {
         self.0.last_key_value().map(|(_, &end)| end)
     }
 
-    /// For tests: all of them.
-    #[cfg(test)]
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Offset, Offset)> {
-        self.0.iter().map(|(&left, &right)| (left, right))
-    }
-
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -50,8 +50,7 @@ impl Window {
         self.consumed += bytes;
     }
 
-    /// For tests: how much needs no buffer any more.
-    #[cfg(test)]
+    /// How much needs no buffer any more.
     pub(crate) fn consumed(&self) -> u64 {
         self.consumed
     }

@@ -28,6 +28,12 @@ impl Records {
         self.order.is_empty()
     }
 
+    /// For tests: how many.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.order.len()
+    }
+
     /// A record is to leave; in the place of one of its kind about the same stream, if that has not left. Whether that makes
     /// one more.
     pub(crate) fn push(&mut self, record: Record) -> bool {
