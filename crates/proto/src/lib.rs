@@ -37,7 +37,7 @@
 //! # What is not there yet
 //!
 //! One path. Streams end, but cannot be reset or stopped, and share the
-//! connection's window without a credit of their own.
+//! connection's window without a credit of their own. No ECN.
 
 #![forbid(unsafe_code)]
 

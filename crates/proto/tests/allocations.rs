@@ -8,7 +8,9 @@ use loopback::Loopback;
 fn allocations(streams: u8, lose_each: u64, segments: u64) -> u64 {
     let mut loopback = Loopback::new(streams, lose_each);
     loopback.run(50_000);
-    assert!(loopback.flight().0 > 900.0, "the path is full");
+    // After a loss that seems to be congestion half of it is left.
+    let least = if lose_each == 0 { 900.0 } else { 450.0 };
+    assert!(loopback.flight().0 > least, "the path is full: {:?}", loopback.flight());
     allocation_counter::measure(|| {
         loopback.run(segments);
     })
