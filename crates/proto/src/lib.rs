@@ -24,6 +24,8 @@
 //! * `receive` says which bytes have arrived, what is reported of them, when, and how many more may come.
 //! * `recovery` says what is in flight, delivered or lost, and drives a congestion controller on each path.
 //! * `segment`, `options`, `payload`, `path`, `seq` are the words that all of them use.
+//! * [`wire`] makes bytes of segments and segments of bytes, at the edge; [`seal`] does so for datagrams that nobody else can
+//!   read or forge.
 //!
 //! # What it promises
 //!
@@ -38,8 +40,7 @@
 //!
 //! # What is not there yet
 //!
-//! One path. No undo of a spurious timeout, no timestamps, no keep-alive, no limited transmit (RACK does its work), and with a peer
-//! that has no SACK losses are found by the timer alone.
+//! One path.
 
 #![forbid(unsafe_code)]
 
@@ -51,13 +52,17 @@ mod path;
 mod payload;
 mod receive;
 mod recovery;
+pub mod seal;
 mod segment;
 mod seq;
 mod stream;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod vectors;
+pub mod wire;
 
-pub use config::{Config, StreamBuffer};
+pub use config::{Config, KeepAlive, LossDetection, StreamBuffer};
 pub use connection::{ConfigError, Connection, PathReport, State, Streams, Transmit};
 pub use event::{CloseReason, Event};
 pub use options::{

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::BitOr;
 
-use crate::options::Options;
+use crate::options::{Options, Timestamps};
 use crate::payload::Payload;
 use crate::seq::{SeqNumber, Ssn};
 
@@ -118,6 +118,15 @@ impl<P: Payload> Segment<P> {
         self.header.flags.contains(flags)
     }
 
+    /// What it says of clocks.
+    pub fn timestamps(&self) -> Option<Timestamps> {
+        match &self.options {
+            Options::Handshake(options) => options.timestamps,
+            Options::Acknowledgement(options) => options.timestamps(),
+            Options::Path(_) => None,
+        }
+    }
+
     /// Bytes that it takes on an IPv4 network.
     pub fn wire_size(&self) -> u32 {
         let header = if self.stream_header.is_some() { StreamHeader::LEN } else { 0 };
@@ -194,6 +203,13 @@ impl Flags {
     /// Multistream enabled. [mfast-2019] drew it beside URG, where [rfc-3168] has since put ECE; 0x200 is the nearest bit that
     /// is still reserved.
     pub const MSE: Self = Self(0x200);
+    /// All of these.
+    const KNOWN: Self = Self(0x21f);
+
+    /// What a header says; bits that have no name here mean nothing to us.
+    pub const fn from_bits(bits: u16) -> Self {
+        Self(bits & Self::KNOWN.0)
+    }
 
     /// The 16 bits with no data offset in them.
     pub const fn bits(self) -> u16 {

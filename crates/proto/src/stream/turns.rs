@@ -61,6 +61,12 @@ impl Turns {
         self.levels.get(self.level())?.front().copied()
     }
 
+    /// The stream whose turn it is, if there is no other.
+    pub(crate) fn only(&self) -> Option<Sid> {
+        let is_only = self.occupied.is_power_of_two() && self.levels[self.level()].len() == 1;
+        self.first().filter(|_| is_only)
+    }
+
     /// The last on its level.
     pub(crate) fn push(&mut self, sid: Sid, priority: Priority) {
         let level = priority.clamped().level;
