@@ -31,6 +31,7 @@ mod mfast;
 mod newreno;
 mod packet;
 pub mod random;
+mod ranges;
 mod recovery;
 mod reno;
 mod rtt;
