@@ -140,6 +140,11 @@ impl Core {
         };
     }
 
+    /// The application has produced everything before packet `end`, or an endless supply.
+    pub(crate) fn supply(&mut self, end: Option<i32>) {
+        self.produced = end.unwrap_or(ENDLESS).min(ENDLESS);
+    }
+
     /// The SYN, if there is one, takes a number of its own before the application's data.
     pub(crate) fn produce_syn(&mut self) {
         if self.config.syn {

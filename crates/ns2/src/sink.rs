@@ -74,13 +74,7 @@ impl Sink {
             self.echo = packet.sent_at;
         }
         let duplicate = !self.take(seq);
-        self.received.packets += 1;
-        self.received.bytes += u64::from(packet.size);
-        if !duplicate {
-            self.received.unique_packets += 1;
-            let delay = now.since(packet.first_sent_at);
-            self.received.delay_sum = self.received.delay_sum.saturating_add(delay);
-        }
+        self.received.note(now, packet, duplicate);
         if let Some(delay) = self.config.delay
             && self.waiting.is_none()
             && seq == self.arrivals.next() - 1
@@ -165,7 +159,23 @@ impl Sink {
     }
 }
 
+impl Received {
+    pub(crate) fn note(&mut self, now: SimTime, packet: &Packet, is_again: bool) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.size);
+        if !is_again {
+            self.unique_packets += 1;
+            self.delay_sum = self.delay_sum.saturating_add(now.since(packet.first_sent_at));
+        }
+    }
+}
+
 impl Reports {
+    /// Forgets blocks below `next`, the first packet that is missing. A sink with one path has none.
+    pub(crate) fn forget_below(&mut self, next: i32) {
+        self.reported.retain(|&(_, right)| right > next);
+    }
+
     /// The blocks of the ACK that answers `seq`, and what is remembered of them.
     pub(crate) fn blocks(&mut self, arrivals: &Arrivals, highest: i32, seq: i32, duplicate: bool) -> SackBlocks {
         let mut sack = SackBlocks::default();
