@@ -10,9 +10,9 @@ use anabranch_ns2::sctp::{DestinationConfig, Endpoint};
 use anabranch_ns2::{Sender, SenderConfig, Sink, Streams, TICK};
 use anabranch_sim::traffic::{self, Cbr, OnOff};
 use anabranch_sim::{
-    Address, BuildError, Builder, Capture, Control, DeliveryRow, Direction, EngineSink, EngineSource, FlowId, GaugeRow, HostId,
-    LinkId, LinkSpec, MultihomedSink, MultihomedSource, NodeId, Ns2Sctp, Ns2Sink, Ns2Source, ObserverId, Port, QueueArea, Workload, World,
-    sum_of_paths,
+    Address, BuildError, Builder, Capture, Control, DeliveryRow, Direction, EngineSink, EngineSource, FlowId, GaugeRow,
+    HostId, LinkId, LinkSpec, MultihomedSink, MultihomedSource, NodeId, Ns2Sctp, Ns2Sink, Ns2Source, ObserverId, Port,
+    QueueArea, Workload, World, sum_of_paths,
 };
 use anabranch_units::{SimSpan, SimTime};
 

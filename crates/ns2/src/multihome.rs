@@ -24,8 +24,8 @@
 //! # Readings, where the paper leaves a choice
 //!
 //! * **Fig. 9 (a), the path of a SACK**: "the path on which SACK is received, i.e. a path on which s_a was originally sent". The two
-//!   differ where a SACK of one path covers packets of another. What it covers is known at once, to free the buffer; the
-//!   components of a path learn of it with the next SACK over this path, so that each RTT is of one path.
+//!   differ where a SACK of one path covers packets of another. What it covers frees the receiver's buffer at once, but the
+//!   components of a path hear only SACKs over this path: those of a faster one would tell of a packet before its RTT has passed.
 //! * **Fig. 9 (b), duplicates**: a packet's count rises when a SACK over its path reports a larger number of its path. That is
 //!   FAST's own count of duplicates, on the virtual send buffer; beyond the first hole its SACK recovery resends.
 //! * **Fig. 9 (b), step iii** wants an RTT of the first two duplicates. The module takes none of any duplicate, and neither do we:
@@ -38,7 +38,8 @@
 //!   parts say, and what was sent once has its place: no part limits a retransmission.
 //! * **Path selector**: the path whose SACK came sends first, then the others in turn, as their windows and parts allow.
 //! * **Set-up**, which the paper leaves out: each path begins with a SYN as FAST's agent does, a number of the one space each.
-//! * **A timeout of a path that has nothing in flight** because its part of the buffer is full is none. A single path has no such.
+//! * **A path that waits for others' packets** because its part of the buffer is full, with nothing in flight, has no timer. A single
+//!   path never waits so.
 //! * **A path that dies** keeps its packets, by "retransmission over the same path", and the connection waits for ever.
 //!   [`Config::reinject`] sends them on the others, too; off in the paper.
 //! * **SACK blocks**: three, as ns-2's: the block of the packet that came, and those last reported over the same path.

@@ -22,6 +22,9 @@ pub(super) struct Path {
     adopted: usize,
     /// Highest of the agent's packets up to which the receiver has all, as far as SACKs over this path tell.
     acked: i32,
+    /// What else they tell that it has, by the names of the one sequence space: all up to `told`, and `above`.
+    told: i32,
+    above: Ranges,
     /// When the last SACK came over this path, or when something left after nothing had been in flight.
     pub(super) silent_since: SimTime,
     /// Highest of the agent's packets that the other paths were given.
@@ -51,6 +54,8 @@ impl Path {
             first: 0,
             adopted: 0,
             acked: -1,
+            told: -1,
+            above: Ranges::default(),
             silent_since: SimTime::ZERO,
             disowned: -1,
         }
@@ -85,12 +90,19 @@ impl Path {
         (self.buffer.len() - self.buffer.partition_point(|entry| entry.number <= acked)) as i32
     }
 
-    /// A SACK over this path as its agent sees it. `acked` and `above` are what the receiver is known to have.
+    /// A SACK over this path as its agent sees it.
+    ///
+    /// What SACKs over other paths told of this one's packets does not count: they may be faster, and a packet would seem to be
+    /// acknowledged before its own SACK is here.
     ///
     // [multihoming-2010] Fig. 9 (a), step 2, and (b), steps 2 and 3: of all that the SACK reports, what was sent over this path.
-    pub(super) fn translate(&mut self, sack: &Packet, acked: i32, above: &Ranges) -> Packet {
+    pub(super) fn translate(&mut self, sack: &Packet) -> Packet {
+        self.told = self.told.max(sack.seq);
+        let news = sack.sack.as_slice().iter().filter(|block| block.1 > self.told + 1);
+        news.for_each(|&(left, right)| self.above.insert(left.max(self.told + 1), right));
+        self.above.remove_below(self.told + 1);
         while let Some(entry) = self.buffer.get((self.acked + 1 - self.first) as usize)
-            && (entry.number <= acked || above.contains(entry.number))
+            && (entry.number <= self.told || self.above.contains(entry.number))
         {
             self.acked += 1;
         }
@@ -143,11 +155,6 @@ impl Path {
         let from = (self.disowned.max(self.agent.core.highest_ack) + 1 - self.first).max(0);
         self.disowned = self.end() - 1;
         self.buffer.iter().skip(from as usize).map(|entry| entry.number)
-    }
-
-    /// Whether something was sent over this path and no SACK over it has told of its arrival.
-    pub(super) fn is_waiting(&self) -> bool {
-        self.agent.core.highest_ack < self.agent.core.max_seq
     }
 
     /// The last new packet, -1 before the first.

@@ -100,7 +100,7 @@ impl Sender {
         }
         self.acked = self.acked.max(sack.seq);
         self.above.remove_below(self.acked + 1);
-        let seen = self.paths[path].translate(sack, self.acked, &self.above);
+        let seen = self.paths[path].translate(sack);
         self.paths[path].silent_since = now;
         self.act(now, path, |agent| agent.handle(now, &seen));
         // The window moved, and with it the parts of all: the path of this SACK goes first.
@@ -112,13 +112,7 @@ impl Sender {
     /// The time of [`Sender::poll_timeout`] has come.
     pub fn handle_timeout(&mut self, now: SimTime) {
         for index in 0..self.paths.len() {
-            let path = &mut self.paths[index];
-            if path.agent.poll_timeout() > now {
-                continue;
-            }
-            if !path.is_waiting() && self.acked + 1 < self.next {
-                // It waits for others' packets, and there is nothing of its own that could be lost.
-                path.agent.core.cancel_timer();
+            if self.paths[index].agent.poll_timeout() > now || self.rests(index) {
                 continue;
             }
             self.act(now, index, |agent| agent.handle_timeout(now));
@@ -185,10 +179,22 @@ impl Sender {
         shares(self.rbuf, self.paths.iter().map(|path| path.agent.core.window))
     }
 
+    /// Whether a path has nothing of its own that could be lost and the connection waits for other paths. Its timer is off then, and
+    /// starts anew with what it sends next; the module, which knows no such wait, would let it run on from the last ACK.
+    fn rests(&mut self, path: usize) -> bool {
+        let core = &mut self.paths[path].agent.core;
+        let rests = core.highest_ack == core.max_seq && self.acked + 1 < self.next;
+        if rests {
+            core.cancel_timer();
+        }
+        rests
+    }
+
     /// Every path sends what it may, in turn.
     fn send_all(&mut self, now: SimTime) {
         for path in 0..self.paths.len() {
             if self.paths[path].agent.may_send() {
+                self.rests(path);
                 self.act(now, path, PathAgent::send);
             }
         }
@@ -199,6 +205,7 @@ impl Sender {
         let agent = &self.paths[path].agent;
         let stopped_at = agent.core.edge.unwrap_or(i32::MAX);
         if agent.may_send() && agent.core.next > stopped_at && self.edge(path).0 > stopped_at {
+            self.rests(path);
             self.act(now, path, PathAgent::send);
         }
     }
@@ -212,7 +219,8 @@ impl Sender {
         (agent.core.edge, agent.core.share) = (Some(edge), f64::from(share));
         // What was stopped stays so, but for what others have left behind.
         if !self.is_stopped || orphans > 0 {
-            let supply = self.supply.map(|supply| supply.saturating_add(orphans).saturating_add(agent.core.max_seq + 1));
+            let supply =
+                self.supply.map(|supply| supply.saturating_add(orphans).saturating_add(agent.core.max_seq + 1));
             agent.core.supply(supply);
         }
         what(agent);

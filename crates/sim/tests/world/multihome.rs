@@ -5,8 +5,8 @@ use anabranch_ns2::multihome::{self, Config};
 use anabranch_ns2::{Sender, Sink};
 use anabranch_sim::traffic::{self, OnOff, OnOffParameters};
 use anabranch_sim::{
-    Builder, ErrorSpec, Host, LinkSpec, MultihomedSink, MultihomedSource, Ns2Sink, Ns2Source, QueueSpec, Substreams, Trace,
-    TraceRecord,
+    Builder, ErrorSpec, Host, LinkSpec, MultihomedSink, MultihomedSource, Ns2Sink, Ns2Source, QueueSpec, Substreams,
+    Trace, TraceRecord,
 };
 use anabranch_units::{SimSpan, SimTime};
 
