@@ -239,6 +239,25 @@ fn joined<T: Copy>(
     rows
 }
 
+/// A variable of one of an association's destinations, in packets; nothing if there is none such.
+pub(crate) fn sctp_path(source: &Ns2Sctp, destination: usize, variable: &str) -> Option<Vec<(f64, f64)>> {
+    let room = f64::from(source.endpoint().config().room());
+    let of: fn(&sctp::Gauges) -> i32 = match variable {
+        "window" => |it| it.window,
+        "ssthresh" => |it| it.ssthresh,
+        _ => |it| it.in_flight,
+    };
+    let rows = source.rows(destination)?.iter();
+    Some(rows.map(|row| (row.time.as_secs_f64(), f64::from(of(&row.gauges)) / room)).collect())
+}
+
+/// The receive window as an association's source knows it, in packets.
+pub(crate) fn sctp_peer_window(source: &Ns2Sctp) -> impl Iterator<Item = (f64, f64)> {
+    let room = f64::from(source.endpoint().config().room());
+    let rows = source.peer_windows().unwrap_or_default().iter();
+    rows.map(move |&(time, bytes)| (time.as_secs_f64(), f64::from(bytes) / room))
+}
+
 /// The variables of an association's source now.
 pub(crate) fn sctp_gauges(source: &Endpoint) -> Gauges {
     let gauges: Vec<_> = (0..source.destinations()).map(|destination| source.gauges(destination)).collect();

@@ -53,7 +53,7 @@ impl Wanted {
                 let is_of_arrivals = ARRIVAL_SERIES.iter().any(|series| name.ends_with(series));
                 match place {
                     SeriesPlace::Flow | SeriesPlace::Stream(_) if is_of_arrivals => wanted.arrivals[index] = true,
-                    SeriesPlace::Flow | SeriesPlace::Stream(_) => wanted.flows[index] = true,
+                    SeriesPlace::Flow | SeriesPlace::Stream(_) | SeriesPlace::Path(_) => wanted.flows[index] = true,
                     SeriesPlace::Link => wanted.links[index] = true,
                 }
             }
@@ -198,8 +198,11 @@ impl<'a> Simulation<'a> {
                 }
                 Transport::Cbr(cbr) => (builder.host(from, cbr.clone())?, builder.host(to, traffic::Sink::default())?),
                 Transport::OnOff(parameters) => {
-                    let stream = builder.stream(&format!("flow.{}", flow.id));
-                    let source = OnOff::new(*parameters, stream);
+                    let source = match scenario.clock {
+                        ClockKeys::Exact => OnOff::new(*parameters, builder.stream(&format!("flow.{}", flow.id))),
+                        // The world lends it ns-2's stream.
+                        ClockKeys::Ns2 => OnOff::ns2(*parameters, Mrg32k3a::new(Mrg32k3a::DEFAULT_SEED)),
+                    };
                     (builder.host(from, source)?, builder.host(to, traffic::Sink::default())?)
                 }
             };
@@ -337,6 +340,11 @@ impl<'a> Simulation<'a> {
                 let rows = rows.ok_or_else(|| format!("`{name}` was not measured: there is no such stream"))?;
                 Ok(self.released(index, rows.iter().filter(|row| row.stream == stream)))
             }
+            (SeriesPlace::Path(path), _) => {
+                let source = self.world.host::<Ns2Sctp>(self.flows[index].source).ok_or_else(unknown)?;
+                let points = trace::sctp_path(source, usize::from(path) - 1, variable);
+                points.map(Series::variable).ok_or_else(|| format!("`{name}` was not measured: there is no such path"))
+            }
             (SeriesPlace::Link, _) => {
                 let rows = self.world.observer(self.traces[index].ok_or_else(unknown)?).rows(self.end());
                 if variable == "queue" {
@@ -361,6 +369,10 @@ impl<'a> Simulation<'a> {
                 "held" => return Some(Series::variable(trace::sctp_held(sink))),
                 _ => {}
             }
+        }
+        if variable == "peer_window" {
+            let source = self.world.host::<Ns2Sctp>(self.flows[index].source)?;
+            return Some(Series::variable(trace::sctp_peer_window(source)));
         }
         let arrivals = || self.arrivals[index].map(|id| self.world.observer(id));
         match (variable, self.deliveries(index)) {

@@ -76,7 +76,8 @@ pub(crate) enum ClockKeys {
     /// In whole picoseconds.
     #[default]
     Exact,
-    /// As ns-2 does, in floating-point seconds, whose last bits decide which of two packets comes first.
+    /// As ns-2 does, in floating-point seconds, whose last bits decide which of two packets comes first. Agents of ns-2 and
+    /// `on_off` flows draw from ns-2's random stream, in turn as in ns-2.
     Ns2,
 }
 
