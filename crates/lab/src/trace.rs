@@ -251,6 +251,16 @@ pub(crate) fn sctp_path(source: &Ns2Sctp, destination: usize, variable: &str) ->
     Some(rows.map(|row| (row.time.as_secs_f64(), f64::from(of(&row.gauges)) / room)).collect())
 }
 
+/// A variable of one path of a source with several; nothing if there is none such.
+pub(crate) fn multihomed_path(source: &MultihomedSource, path: usize, variable: &str) -> Option<Vec<(f64, f64)>> {
+    let of: fn(&Gauges) -> f64 = match variable {
+        "window" => |it| it.window,
+        "ssthresh" => |it| it.ssthresh,
+        _ => |it| f64::from(it.in_flight),
+    };
+    Some(source.rows(path)?.iter().map(|row| (row.time.as_secs_f64(), of(&row.gauges))).collect())
+}
+
 /// The receive window as an association's source knows it, in packets.
 pub(crate) fn sctp_peer_window(source: &Ns2Sctp) -> impl Iterator<Item = (f64, f64)> {
     let room = f64::from(source.endpoint().config().room());

@@ -341,8 +341,14 @@ impl<'a> Simulation<'a> {
                 Ok(self.released(index, rows.iter().filter(|row| row.stream == stream)))
             }
             (SeriesPlace::Path(path), _) => {
-                let source = self.world.host::<Ns2Sctp>(self.flows[index].source).ok_or_else(unknown)?;
-                let points = trace::sctp_path(source, usize::from(path) - 1, variable);
+                let (source, path) = (self.flows[index].source, usize::from(path) - 1);
+                let points = match self.world.host::<MultihomedSource>(source) {
+                    Some(source) => trace::multihomed_path(source, path, variable),
+                    None => {
+                        let source = self.world.host::<Ns2Sctp>(source).ok_or_else(unknown)?;
+                        trace::sctp_path(source, path, variable)
+                    }
+                };
                 points.map(Series::variable).ok_or_else(|| format!("`{name}` was not measured: there is no such path"))
             }
             (SeriesPlace::Link, _) => {
