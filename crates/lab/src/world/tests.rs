@@ -415,3 +415,50 @@ fn what_sctp_would_ignore_or_cannot_do_is_refused() {
         "`b` is no duplex link that leaves node `n0`",
     );
 }
+
+/// [multihoming-2010] sec. III: over two paths of which one carries a packet in 8 ms and the other in 4 ms, a connection of FAST
+/// sends 375 packets a second, each path its own; with a receive buffer for 30 packets, a path has its part of them.
+#[test]
+fn fast_uses_all_paths_and_one_receive_buffer() {
+    let file = r#"
+        duration = "20s"
+        [[link]]
+        id = "slow"
+        from = "a"
+        to = "b"
+        rate = "1Mbit/s"
+        delay = "20ms"
+        [[link]]
+        id = "fast"
+        from = "a"
+        to = "b"
+        rate = "2Mbit/s"
+        delay = "20ms"
+        [[flow]]
+        id = "f"
+        from = "a"
+        to = "b"
+        transport = "ns2/fast-mh"
+        cc = { name = "fast", alpha = 10, beta = 10 }
+        packet = "1000B"
+        paths = [{ first = "slow", last = "slow" }, { first = "fast", last = "fast" }]
+    "#;
+    let run = |file: &str| {
+        let scenario = Scenario::parse(&Document::parse("test.toml", file).unwrap()).unwrap();
+        let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
+        simulation.run();
+        let mean = |name: &str| simulation.series(name).unwrap().mean(10.0, 20.0).unwrap();
+        [
+            mean("link.slow.forwarded"),
+            mean("link.fast.forwarded"),
+            mean("flow.f.path.1.in_flight") + mean("flow.f.path.2.in_flight"),
+            mean("flow.f.goodput") / (8.0 * 960.0),
+        ]
+    };
+    let [slow, fast, _, goodput] = run(file);
+    assert!((slow - 125.0).abs() < 1.0 && (fast - 250.0).abs() < 1.0, "{slow} and {fast} packets a second");
+    assert!((goodput - 375.0).abs() < 2.0, "{goodput} packets a second in order");
+    let small = file.replace("packet = \"1000B\"", "packet = \"1000B\"\nrbuf = \"28800B\"");
+    let [.., in_flight, _] = run(&small);
+    assert!((10.0..=30.0).contains(&in_flight), "{in_flight} packets in flight");
+}
