@@ -6,7 +6,7 @@
 //! refill:    CCaFR, but growth by the ACK as soon as the queue is empty
 //! loss:      composite, as long as no more than 5 % of the segments are lost at random
 //! probing:   growth by the ACK ends when half of alpha is queued, however little delay that is
-//! memory:    for 10 s after a loss without a queue, alpha is half of what was queued, and no growth by the ACK beyond half
+//! memory:    where more than 2 % is lost: for 10 s after a loss without a queue, alpha is half of what was queued
 //! drains:    every 10 s, or with those of others, half of the window for two round trips
 //! ```
 //!
@@ -25,10 +25,10 @@
 //!   times the least RTT is as far as it can drive baseRTT, and 10 s slow that down. The price: a route that is more than ten
 //!   times longer is not filled, nor is one whose added delay hides behind the flow's own queue.
 //! * Late comers. A flow that comes to a standing queue takes it for propagation, and nothing in FAST ever shows it the path. 10 s
-//!   are as long as BBR waits; on a path of 100 ms the drains cost 0.6 % of the rate.
+//!   are as long as BBR waits; on a path of 100 ms the drains cost 1.2 % of the rate.
 //! * Losses without a queue. Behind a policer, and where the buffer holds less than alpha, no delay tells FAST to stop, and CCaFR
-//!   and growth by the ACK lose at each turn: a seventh of all segments. The memory of losses ends that; the price is that a rival
-//!   which fills a buffer of one BDP gets more.
+//!   and growth by the ACK lose at each turn: a seventh of all segments. The memory of losses bounds that. A link that loses
+//!   more than 2 % at random looks the same.
 //! * Random loss. A policer drops singly and without delay, which the classifier calls random: no link worth using loses 5 %.
 
 use anabranch_units::Span;

@@ -42,7 +42,7 @@ pub use self::parameters::Parts;
 use self::parameters::{COUNT, Preset, Rules};
 use self::refill::{Ccafr, Facts, Mode};
 use self::window::{Goal, Schedule, Steps};
-use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Signal};
+use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Sent, Signal, Transmission};
 use crate::law::composite::Composite;
 use crate::registry::{Conduct, INITIAL_WINDOW, LossResponse, Parameter, Row, Settings};
 
@@ -200,7 +200,14 @@ impl Fast {
 }
 
 impl Controller for Fast {
+    fn on_sent(&mut self, _path: &PathView, sent: &Sent) {
+        if sent.transmission == Transmission::Again {
+            self.memory.count(0.0, sent.segments);
+        }
+    }
+
     fn on_ack(&mut self, path: &PathView, ack: &Ack) {
+        self.memory.count(ack.newly_acked, 0.0);
         let now = ack.arrival.as_secs_f64();
         if let Some(rule) = &self.rules.ccafr {
             self.ccafr.on_arrival(now, rule);
@@ -230,10 +237,7 @@ impl Controller for Fast {
     fn on_loss(&mut self, path: &PathView, loss: &Loss) {
         self.steps.clear();
         self.ccafr.end();
-        // What was lost left before the window fell.
-        if let Some(window) = self.drain.on_loss(path.now.as_secs_f64()) {
-            self.window = window;
-        }
+        self.drain.on_loss(path.now.as_secs_f64());
         let halved = loss::halve(self.window);
         self.window = match loss.signal {
             Signal::Timeout => loss::time_out(self.window),
@@ -241,7 +245,7 @@ impl Controller for Fast {
         };
         if self.rules.loss_memory > 0.0 {
             let queued = Goal::backlog(self.old, self.estimator.base(), self.rtt);
-            self.memory.on_loss(path.now.as_secs_f64(), halved, queued);
+            self.memory.on_loss(path.now.as_secs_f64(), halved, queued, self.rules.loss_memory_above);
         }
     }
 

@@ -144,15 +144,10 @@ impl Drain {
         }
     }
 
-    /// A loss or a timeout ends a drain. Returns the window before it, if there was one.
-    pub fn on_loss(&mut self, now: f64) -> Option<f64> {
-        match std::mem::replace(self, Self::Waiting { since: now }) {
-            Self::Draining { window, .. } => Some(window),
-            waiting @ (Self::New | Self::Waiting { .. }) => {
-                *self = waiting;
-                None
-            }
-            Self::Refilling | Self::Settling { .. } => None,
+    /// A loss or a timeout ends a drain: what is low already is halved, as everybody halves what he has.
+    pub fn on_loss(&mut self, now: f64) {
+        if !matches!(self, Self::New | Self::Waiting { .. }) {
+            *self = Self::Waiting { since: now };
         }
     }
 }
@@ -205,14 +200,14 @@ mod tests {
         assert_eq!(drain.on_ack(&Facts { now: 5.0, ..fallen }, &RULE), Action::Fall(60.0));
     }
 
-    /// What is halved is the window before the drain; a loss at rest changes nothing here.
+    /// A loss at rest changes nothing here.
     #[test]
     fn a_loss_ends_a_drain() {
         let mut drain = waiting();
-        assert_eq!(drain.on_loss(3.0), None);
+        drain.on_loss(3.0);
         assert_eq!(drain, Drain::Waiting { since: 0.0 });
         drain.on_ack(&Facts { now: 10.0, ..REST }, &RULE);
-        assert_eq!(drain.on_loss(10.1), Some(120.0));
+        drain.on_loss(10.1);
         assert_eq!(drain, Drain::Waiting { since: 10.1 });
     }
 }

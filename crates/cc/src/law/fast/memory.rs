@@ -6,6 +6,8 @@
 //! any loss:                              for a `span`, no growth by the ACK above half of the window that lost
 //! ```
 //!
+//! but only while more than a share of all segments is lost: on a link that loses few at random, alpha has nothing to do with it.
+//!
 //! Why: where the buffer holds less than alpha, or a policer has none, no delay ever tells FAST to stop. It fills an empty
 //! queue by doubling, or by alpha/4 segments a round trip, and loses at each turn.
 //!
@@ -30,16 +32,27 @@ pub struct Memory {
     lost: f64,
     /// When alpha changed last, in seconds.
     changed: f64,
+    share: Share,
 }
 
 impl Memory {
     /// No loss in mind; `alpha` as set, in segments.
     pub const fn new(alpha: f64) -> Self {
-        Self { alpha, most: f64::INFINITY, lost: f64::NEG_INFINITY, changed: f64::NEG_INFINITY }
+        Self { alpha, most: f64::INFINITY, lost: f64::NEG_INFINITY, changed: f64::NEG_INFINITY, share: Share::new() }
+    }
+
+    /// So many segments were acknowledged, and so many sent again.
+    pub fn count(&mut self, acked: f64, resent: f64) {
+        self.share.acked += acked;
+        self.share.resent += resent;
     }
 
     /// A loss at `now` seconds, with `queued` segments of the flow in the queue, that leaves `halved` segments of its window.
-    pub fn on_loss(&mut self, now: f64, halved: f64, queued: f64) {
+    /// It is kept in mind if more than the share `above` is lost.
+    pub fn on_loss(&mut self, now: f64, halved: f64, queued: f64, above: f64) {
+        if self.share.on_loss() <= above {
+            return;
+        }
         if queued < FITTING * self.alpha {
             (self.alpha, self.changed) = (self.alpha.min((0.5 * queued).max(ALPHA_MIN)), now);
         }
@@ -73,6 +86,37 @@ impl Memory {
     }
 }
 
+/// The share of segments that is lost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Share {
+    /// Segments acknowledged since the last loss.
+    acked: f64,
+    /// Segments sent again since the last loss: one loss may be of many.
+    resent: f64,
+    /// Segments acknowledged for each that is lost, smoothed.
+    interval: f64,
+}
+
+impl Share {
+    /// As in [`crate::law::composite`]: fifteen losses or so show a change.
+    const WEIGHT: f64 = 0.125;
+
+    /// No interval counts for more: a long clean time does not outweigh the present.
+    const INTERVAL_MOST: f64 = 200.0;
+
+    const fn new() -> Self {
+        Self { acked: 0.0, resent: 0.0, interval: Self::INTERVAL_MOST }
+    }
+
+    /// A loss ends an interval: the share lost.
+    fn on_loss(&mut self) -> f64 {
+        let interval = (self.acked / self.resent.max(1.0)).min(Self::INTERVAL_MOST);
+        self.interval += (interval - self.interval) * Self::WEIGHT;
+        (self.acked, self.resent) = (0.0, 0.0);
+        1.0 / (self.interval + 1.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,7 +126,7 @@ mod tests {
     #[test]
     fn alpha_fits_after_a_loss_and_comes_back() {
         let mut memory = Memory::new(20.0);
-        memory.on_loss(100.0, 30.0, 14.0);
+        memory.on_loss(100.0, 30.0, 14.0, 0.0);
         assert_near(memory.alpha(), 7.0, 0.0);
         assert!(memory.has_room(29.0) && !memory.has_room(30.0));
         assert_eq!(memory.bound(29.0, 29.5), (29.5, true));
@@ -102,9 +146,25 @@ mod tests {
     #[test]
     fn a_loss_with_a_queue_leaves_alpha() {
         let mut memory = Memory::new(20.0);
-        memory.on_loss(100.0, 30.0, 15.5);
+        memory.on_loss(100.0, 30.0, 15.5, 0.0);
         assert_near(memory.alpha(), 20.0, 0.0);
-        memory.on_loss(101.0, 15.0, 0.3);
+        memory.on_loss(101.0, 15.0, 0.3, 0.0);
+        assert_near(memory.alpha(), ALPHA_MIN, 0.0);
+    }
+
+    /// One of 100 segments lost is random; one of ten is not, once that is seen.
+    #[test]
+    fn few_losses_are_not_kept_in_mind() {
+        let mut memory = Memory::new(20.0);
+        for _ in 0..100 {
+            memory.count(99.0, 1.0);
+            memory.on_loss(5.0, 30.0, 0.0, 0.02);
+        }
+        assert_near(memory.alpha(), 20.0, 0.0);
+        for _ in 0..20 {
+            memory.count(18.0, 2.0);
+            memory.on_loss(5.0, 30.0, 0.0, 0.02);
+        }
         assert_near(memory.alpha(), ALPHA_MIN, 0.0);
     }
 
@@ -112,7 +172,7 @@ mod tests {
     #[test]
     fn a_small_alpha_is_not_raised() {
         let mut memory = Memory::new(1.0);
-        memory.on_loss(0.0, 10.0, 0.0);
+        memory.on_loss(0.0, 10.0, 0.0, 0.0);
         assert_near(memory.alpha(), 1.0, 0.0);
     }
 }

@@ -11,7 +11,7 @@ use super::window::{Goal, Growth, Rounds};
 use crate::registry::{INITIAL_WINDOW, Kind, Parameter, Settings};
 
 /// How many parameters there are.
-pub(crate) const COUNT: usize = 36;
+pub(crate) const COUNT: usize = 37;
 
 /// The defaults in which the rows of the family differ.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +87,14 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
             "bound: how long a loss without a queue makes alpha fit, and ends growth by the ACK; 0s is none",
             preset.loss_memory,
             Span::from_secs(3600),
+        ),
+        number(
+            "loss_memory_above",
+            "loss_memory: the share of segments that may be lost before it counts",
+            "",
+            0.02,
+            0.0,
+            1.0,
         ),
         span("update_period", "least time between two updates", Span::from_millis(10), Span::from_secs(10)),
         switch("every_other_round", "update in every second round trip only", true),
@@ -280,6 +288,7 @@ pub(crate) struct Rules {
     pub(crate) drain: Option<drain::Rule>,
     /// Seconds; zero: losses are forgotten at once.
     pub(crate) loss_memory: f64,
+    pub(crate) loss_memory_above: f64,
 }
 
 impl Rules {
@@ -305,6 +314,7 @@ impl Rules {
             loss,
             random_loss_most: number("random_loss_most"),
             loss_memory: seconds("loss_memory"),
+            loss_memory_above: number("loss_memory_above"),
             drain: Some(drain::Rule {
                 interval: seconds("drain_interval"),
                 share: number("drain_share"),
