@@ -156,6 +156,16 @@ impl Transport {
         }
     }
 
+    /// Bytes that its application wants to have sent, if they end.
+    pub(crate) fn offered(&self) -> Option<u64> {
+        let (Self::Ns2 { workload, .. } | Self::Engine { workload, .. }) = self else { return None };
+        match workload {
+            Workload::Bulk => None,
+            Workload::Fixed { bytes } => Some(*bytes),
+            Workload::Messages(messages) => Some(messages.count?.saturating_mul(messages.bytes)),
+        }
+    }
+
     /// Whether it sends by chance.
     pub(crate) fn is_random(&self) -> bool {
         match self {

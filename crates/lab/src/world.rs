@@ -249,6 +249,21 @@ impl<'a> Simulation<'a> {
         self.world.run_until(self.end());
     }
 
+    /// Runs up to some time.
+    pub(crate) fn run_until(&mut self, until: SimTime) {
+        self.world.run_until(until);
+    }
+
+    /// Where packets have appeared or vanished, if they have.
+    pub(crate) fn conservation(&self) -> Result<(), String> {
+        self.world.conservation()
+    }
+
+    /// Bytes that the application at the far end of a flow of our own transport has read.
+    pub(crate) fn read(&self, flow: usize) -> Option<u64> {
+        Some(self.world.host::<EngineSink>(self.flows[flow].sink)?.read())
+    }
+
     fn end(&self) -> SimTime {
         SimTime::ZERO.saturating_add(self.scenario.duration)
     }

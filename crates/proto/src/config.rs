@@ -21,13 +21,47 @@ pub struct Config {
     pub send_buffer: u64,
     /// When to acknowledge.
     pub acks: AckPolicy,
+    /// How losses are found.
+    pub loss_detection: LossDetection,
     /// The least that is added to SRTT for the retransmission timeout.
     pub rto_margin: Span,
-    /// How long the peer may say nothing to what is sent before the connection is given up; never if none. A loss, however
-    /// heavy, never ends a connection as long as anything gets through.
+    /// Whether a short segment waits as long as something is unacknowledged, for more to fill it ([rfc-9293] sec. 3.7.4:
+    /// Nagle's algorithm).
+    pub nagle: bool,
+    /// Whether segments say when they left, if the peer wants that, too. Takes twelve bytes of each ([rfc-7323]).
+    pub timestamps: bool,
+    /// How long what is sent may get nowhere before the connection is given up; never if none. A loss, however heavy, never
+    /// ends a connection as long as anything gets through, nor does a window that stays shut.
     pub user_timeout: Option<Span>,
+    /// How a peer that says nothing is asked whether it is there; not at all if none.
+    pub keep_alive: Option<KeepAlive>,
     /// How long the end that closes first remembers the connection: two maximum segment lifetimes.
     pub time_wait: Span,
+}
+
+/// How losses are found. With a peer that has no SACK, by duplicate ACKs in either case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossDetection {
+    /// By time, learning how much the path reorders, with a probe of the tail: [rfc-8985].
+    Rack,
+    /// By counting what arrived of what left later: [rfc-6675].
+    DupAcks,
+}
+
+/// How a silent peer is asked whether it is there ([rfc-9293] sec. 3.8.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// How long it may say nothing.
+    pub idle: Span,
+    /// From one question to the next.
+    pub interval: Span,
+    /// So many may have no answer.
+    pub questions_max: u32,
+}
+
+impl KeepAlive {
+    /// [rfc-9293] sec. 3.8.4: no less than two hours by default. The rest is what common systems do.
+    pub const USUAL: Self = Self { idle: Span::from_secs(7200), interval: Span::from_secs(75), questions_max: 9 };
 }
 
 impl Config {
@@ -44,7 +78,11 @@ impl Config {
             receive_buffer: 16 << 20,
             send_buffer: 1 << 20,
             acks: AckPolicy::EACH,
+            loss_detection: LossDetection::Rack,
             rto_margin: Span::from_millis(200),
+            nagle: false,
+            timestamps: false,
+            keep_alive: None,
             // [rfc-9293] sec. 3.8.3: at least 100 s.
             user_timeout: Some(Span::from_secs(300)),
             // [rfc-9293] sec. 3.4.2 has two minutes for the lifetime of a segment; common systems take half a minute.

@@ -7,21 +7,27 @@
 //!                                                               └──FIN──> Closing ──ACK──────────^
 //! ```
 //!
-//! `handshake` settles what both ends can do, `input` is [rfc-9293] sec. 3.10.7, `output` decides what leaves next, `streams` is
+//! `handshake` settles what both ends can do, `alive` finds out whether the peer is still there, `timestamps` are an option,
+//! `input` is [rfc-9293] sec. 3.10.7, `output` decides what leaves next, `streams` is
 //! what the application may do.
 
+mod alive;
 mod handshake;
 mod input;
 mod output;
 mod streams;
+mod timestamps;
 
 use std::collections::VecDeque;
 
 use anabranch_cc::Gauges;
 use anabranch_units::{Span, Time};
 
+use self::alive::{Challenges, Questions};
 use self::handshake::Handshake;
 pub use self::streams::Streams;
+use self::timestamps::Clock;
+pub(crate) use self::timestamps::TICK;
 use crate::config::Config;
 use crate::event::{CloseReason, Event};
 use crate::path::{FourTuple, PathId};
@@ -65,7 +71,10 @@ pub struct Connection<P> {
     arrived: u64,
     reply: Option<Reply>,
     persist: Persist,
-    /// When the peer last answered, or something was sent into silence.
+    clock: Clock,
+    questions: Questions,
+    challenges: Challenges,
+    /// When what was sent last got anywhere, or something was sent into silence.
     heard: Time,
     /// When everything is forgotten.
     forget_at: Time,
@@ -240,6 +249,9 @@ impl<P: Payload> Connection<P> {
             arrived: 0,
             reply: None,
             persist: Persist::Open,
+            clock: Clock::new(initial),
+            questions: Questions::new(),
+            challenges: Challenges::new(now),
             heard: now,
             forget_at: Time::NEVER,
             events: VecDeque::new(),
@@ -299,7 +311,7 @@ impl<P: Payload> Connection<P> {
             self.end(CloseReason::Finished);
             return;
         }
-        if self.give_up_at() <= now {
+        if self.give_up_at() <= now || self.is_deserted(now) {
             self.abort();
             // The reset says so to the peer, if it can hear; the application hears why.
             if let Some(Event::Closed(reason)) = self.events.back_mut() {
@@ -309,6 +321,7 @@ impl<P: Payload> Connection<P> {
         }
         self.handshake.handle_timeout(now);
         self.acks.handle_timeout(now);
+        self.handle_question_timeout(now);
         if let Persist::Waiting { at, probes } = self.persist
             && at <= now
         {
@@ -336,7 +349,14 @@ impl<P: Payload> Connection<P> {
             Persist::Waiting { at, .. } => at,
             Persist::Open | Persist::Due { .. } => Time::NEVER,
         };
-        let own = [self.handshake.deadline(), self.acks.deadline(), persist, self.forget_at, self.give_up_at()];
+        let own = [
+            self.handshake.deadline(),
+            self.acks.deadline(),
+            persist,
+            self.forget_at,
+            self.give_up_at(),
+            self.question_at(),
+        ];
         let paths = self.paths.iter().map(|path| path.control.deadline().min(path.paced_until));
         own.into_iter().chain(paths).min().unwrap_or(Time::NEVER)
     }
@@ -380,18 +400,6 @@ impl<P: Payload> Connection<P> {
     fn end(&mut self, reason: CloseReason) {
         self.state = State::Closed;
         self.events.push_back(Event::Closed(reason));
-    }
-
-    /// When the peer has been silent for too long ([rfc-9293] sec. 3.8.3).
-    fn give_up_at(&self) -> Time {
-        let is_waiting = match self.state {
-            State::SynSent | State::SynReceived => true,
-            _ => !self.board.is_empty() || self.persist != Persist::Open,
-        };
-        match self.config.user_timeout {
-            Some(timeout) if is_waiting => self.heard.saturating_add(timeout),
-            Some(_) | None => Time::NEVER,
-        }
     }
 }
 

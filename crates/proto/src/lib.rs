@@ -36,8 +36,7 @@
 //!
 //! # What is not there yet
 //!
-//! One path. No undo of a spurious timeout, no timestamps, no keep-alive, no limited transmit (RACK does its work), and with a peer
-//! that has no SACK losses are found by the timer alone. Streams end, but cannot be reset or stopped, and share the
+//! One path. Streams end, but cannot be reset or stopped, and share the
 //! connection's window without a credit of their own.
 
 #![forbid(unsafe_code)]
@@ -60,7 +59,7 @@ mod testing;
 mod vectors;
 pub mod wire;
 
-pub use config::Config;
+pub use config::{Config, KeepAlive, LossDetection};
 pub use connection::{ConfigError, Connection, PathReport, State, Streams, Transmit};
 pub use event::{CloseReason, Event};
 pub use options::{

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::BitOr;
 
-use crate::options::Options;
+use crate::options::{Options, Timestamps};
 use crate::payload::Payload;
 use crate::seq::{SeqNumber, Ssn};
 
@@ -114,6 +114,15 @@ impl<P: Payload> Segment<P> {
     /// Whether all of these control bits are set.
     pub fn has(&self, flags: Flags) -> bool {
         self.header.flags.contains(flags)
+    }
+
+    /// What it says of clocks.
+    pub fn timestamps(&self) -> Option<Timestamps> {
+        match &self.options {
+            Options::Handshake(options) => options.timestamps,
+            Options::Acknowledgement(options) => options.timestamps(),
+            Options::Path(_) => None,
+        }
     }
 
     /// Bytes that it takes on an IPv4 network.

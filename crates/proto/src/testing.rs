@@ -59,9 +59,13 @@ pub(crate) struct Wire {
     pub(crate) is_cut: bool,
     /// Takes the permission of SACK out of every SYN.
     pub(crate) is_without_sack: bool,
+    /// The same for the window scale, and for the MSS.
+    pub(crate) is_without_scale: bool,
+    pub(crate) is_without_mss: bool,
     /// Segments so far.
     pub(crate) count: u64,
-    free_at: Time,
+    /// When it takes the next segment: later than now, and everything waits in a queue.
+    pub(crate) free_at: Time,
     flying: BTreeMap<(Time, u64), Segment<Marked>>,
     /// What entered it.
     pub(crate) log: Vec<(Time, Segment<Marked>)>,
@@ -103,6 +107,10 @@ pub(crate) fn ms(count: u64) -> Span {
     Span::from_millis(count)
 }
 
+/// Both begin just below the end of their numbers, so every test sees them wrap.
+const CLIENT: SeqNumber = SeqNumber(u32::MAX - 5000);
+const SERVER: SeqNumber = SeqNumber(u32::MAX - 3);
+
 impl Pair {
     /// Two ends with the usual settings, 50 ms away from each other; nothing has been sent.
     pub(crate) fn new() -> Self {
@@ -112,10 +120,8 @@ impl Pair {
     pub(crate) fn with(client: Config, server: Config) -> Self {
         let end = |address| Endpoint { address, port: 7 };
         let tuple = FourTuple { local: end(1), remote: end(2) };
-        // Both begin just below the end of their numbers, so every test sees them wrap.
-        let (ours, theirs) = (SeqNumber(u32::MAX - 5000), SeqNumber(u32::MAX - 3));
-        let client = Connection::connect(Time::ZERO, client, tuple, ours).unwrap();
-        let server = Connection::listen(Time::ZERO, server, tuple.reversed(), theirs).unwrap();
+        let client = Connection::connect(Time::ZERO, client, tuple, CLIENT).unwrap();
+        let server = Connection::listen(Time::ZERO, server, tuple.reversed(), SERVER).unwrap();
         Self {
             now: Time::ZERO,
             client: End::new(client, tuple),
@@ -140,6 +146,26 @@ impl Pair {
 
     pub(crate) fn states(&self) -> (State, State) {
         (self.client.connection.state(), self.server.connection.state())
+    }
+
+    /// The number of a place in what the client sends.
+    pub(crate) fn client_at(&self, offset: u64) -> SeqNumber {
+        CLIENT.plus(offset)
+    }
+
+    /// The same for the server.
+    pub(crate) fn server_at(&self, offset: u64) -> SeqNumber {
+        SERVER.plus(offset)
+    }
+
+    /// What the client sends next, if all that it has sent has left: for those who forge.
+    pub(crate) fn client_seq(&self) -> SeqNumber {
+        CLIENT.plus(self.client.connection.sent())
+    }
+
+    /// The same for the server.
+    pub(crate) fn server_seq(&self) -> SeqNumber {
+        SERVER.plus(self.server.connection.sent())
     }
 
     /// Opens a stream from the client and writes so many bytes to it.
@@ -231,6 +257,8 @@ impl Wire {
             faults: BTreeMap::new(),
             is_cut: false,
             is_without_sack: false,
+            is_without_scale: false,
+            is_without_mss: false,
             count: 0,
             free_at: Time::ZERO,
             flying: BTreeMap::new(),
@@ -241,6 +269,8 @@ impl Wire {
     fn carry(&mut self, now: Time, order: u64, mut segment: Segment<Marked>) {
         if let Options::Handshake(handshake) = &mut segment.options {
             handshake.sack_permitted &= !self.is_without_sack;
+            handshake.window_scale = handshake.window_scale.filter(|_| !self.is_without_scale);
+            handshake.mss = handshake.mss.filter(|_| !self.is_without_mss);
         }
         let number = self.count;
         self.count += 1;

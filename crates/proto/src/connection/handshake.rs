@@ -4,9 +4,10 @@ use anabranch_units::{Span, Time};
 
 use super::Connection;
 use crate::event::Event;
-use crate::options::{Features, HandshakeOptions, Multistream};
+use crate::options::{Features, HandshakeOptions, Multistream, Timestamps};
 use crate::payload::Payload;
 use crate::receive::window::{SHIFT_MAX, Window};
+use crate::recovery::control::dup_acks::Detection;
 use crate::segment::{Flags, Segment};
 use crate::stream::inbound::Inbound;
 use crate::stream::outbound::{Framing, Outbound};
@@ -88,10 +89,13 @@ impl Handshake {
 
 impl<P: Payload> Connection<P> {
     /// The peer's SYN came.
-    pub(super) fn on_syn(&mut self, segment: &Segment<P>) {
+    pub(super) fn on_syn(&mut self, now: Time, segment: &Segment<P>) {
         self.initial_peer = segment.header.seq;
         self.handshake.offer = segment.options.handshake();
         self.handshake.has_flag = segment.has(Flags::MSE);
+        if let Some(timestamps) = self.handshake.offer.timestamps {
+            self.clock.on_syn(now, timestamps);
+        }
         // [rfc-7323] sec. 2.2: the window of a SYN is not scaled.
         self.peer.edge = 1 + u64::from(segment.header.window);
         self.peer.edge_from = (0, 0);
@@ -107,7 +111,8 @@ impl<P: Payload> Connection<P> {
                 .then(|| Window::scale(self.config.receive_buffer)),
             sack_permitted: !is_answer || offer.sack_permitted,
             multistream: self.grant(is_answer),
-            timestamps: None,
+            timestamps: (self.config.timestamps && (!is_answer || offer.timestamps.is_some()))
+                .then(|| self.clock.timestamps()),
         }
     }
 
@@ -135,6 +140,11 @@ impl<P: Payload> Connection<P> {
         let mss = u32::from(offer.mss.unwrap_or(MSS_DEFAULT).min(self.config.mss));
         // A peer that asks for less than a stream header and a byte would never get anything.
         self.peer.mss = mss.max(u32::from(crate::config::Config::MSS_MIN));
+        self.clock.set(self.config.timestamps && offer.timestamps.is_some());
+        if self.clock.is_on() {
+            // [rfc-9293] sec. 3.7.1: what is agreed on counts no options, and each segment has these, padded to words.
+            self.peer.mss -= Timestamps::LEN.next_multiple_of(4);
+        }
         self.peer.has_sack = offer.sack_permitted;
         if let Some(shift) = offer.window_scale {
             // [rfc-7323] sec. 2.3: more than 14 is taken for 14.
@@ -149,8 +159,10 @@ impl<P: Payload> Connection<P> {
         self.inbound = Inbound::new(count, if streams.is_some() { 0 } else { 1 });
         for path in &mut self.paths {
             path.control.establish(now, self.peer.mss.into(), sample);
+            path.control.detect_by(Detection::of(self.config.loss_detection, self.peer.has_sack));
         }
         self.heard = now;
+        self.questions.on_heard(now, self.config.keep_alive);
         if self.is_closing {
             self.outbound.finish_all();
         }

@@ -6,6 +6,7 @@ use super::{Connection, Peer, Persist, Reply, Sent, State};
 use crate::event::{CloseReason, Event};
 use crate::path::FourTuple;
 use crate::payload::Payload;
+use crate::recovery::scoreboard::Doubt;
 use crate::segment::{Content, Flags, Record, Segment, Sid, StreamHeader};
 use crate::seq::Offset;
 use crate::stream::outbound::Framing;
@@ -51,7 +52,7 @@ impl<P: Payload> Connection<P> {
         if segment.has(Flags::ACK) {
             self.refuse(segment);
         } else if segment.has(Flags::SYN) {
-            self.on_syn(segment);
+            self.on_syn(now, segment);
             self.state = State::SynReceived;
             self.heard = now;
             self.handshake.send();
@@ -76,7 +77,7 @@ impl<P: Payload> Connection<P> {
         if !segment.has(Flags::SYN) {
             return;
         }
-        self.on_syn(&segment);
+        self.on_syn(now, &segment);
         if is_answer {
             self.state = State::Established;
             self.establish(now);
@@ -93,8 +94,11 @@ impl<P: Payload> Connection<P> {
         let near = self.arrivals.expected();
         let Some(offset) = segment.header.seq.offset_from(self.initial_peer, near) else {
             // Before the SYN.
-            return self.acks.demand_pure();
+            return self.challenge(now);
         };
+        if !self.check_timestamps(now, offset, &segment) {
+            return;
+        }
         // First: the sequence number. A SYN that comes again stands at 0.
         if !self.is_acceptable(offset, segment.space()) {
             if segment.has(Flags::RST) {
@@ -111,11 +115,7 @@ impl<P: Payload> Connection<P> {
                 }
                 return;
             }
-            // What lies beyond the window has not arrived twice: it has not arrived.
-            if segment.space() > 0 && self.arrivals.missing(offset, offset + segment.space()).is_none() {
-                self.arrivals.on_duplicate(offset, offset + segment.space());
-            }
-            self.acks.demand_pure();
+            self.answer_unacceptable(now, offset, &segment);
             if self.state == State::TimeWait && segment.has(Flags::FIN) {
                 // The acknowledgement of the FIN was lost: the wait begins again.
                 self.forget_at = now.saturating_add(self.config.time_wait);
@@ -124,6 +124,7 @@ impl<P: Payload> Connection<P> {
             // valid acknowledgement. A SYN that comes again is no such thing: its window is not scaled.
             let is_latest = !segment.has(Flags::SYN) && offset <= near && offset + segment.space() >= near;
             if is_latest && segment.has(Flags::ACK) {
+                self.take_timestamps(now, offset, &segment);
                 self.on_acknowledgement(now, offset, &segment);
             }
             return;
@@ -131,15 +132,20 @@ impl<P: Payload> Connection<P> {
         // Second: a reset. [rfc-5961] sec. 3.2: one that does not hit the expected number exactly is challenged.
         if segment.has(Flags::RST) {
             if offset != near {
-                return self.acks.demand_pure();
+                return self.challenge(now);
             }
-            let reason = if self.state == State::SynReceived { CloseReason::Refused } else { CloseReason::Reset };
-            return self.end(reason);
+            return self.end(match self.state {
+                State::SynReceived => CloseReason::Refused,
+                // Both sides have had everything.
+                State::TimeWait => CloseReason::Finished,
+                _ => CloseReason::Reset,
+            });
         }
         // Fourth: a SYN is challenged ([rfc-5961] sec. 4.2).
         if segment.has(Flags::SYN) {
-            return self.acks.demand_pure();
+            return self.challenge(now);
         }
+        self.take_timestamps(now, offset, &segment);
         // Fifth: the acknowledgement.
         if !segment.has(Flags::ACK) {
             return;
@@ -161,6 +167,20 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// A segment does not lie in the window, or is too old: the peer is told what is expected, and what it sends twice.
+    pub(super) fn answer_unacceptable(&mut self, now: Time, offset: Offset, segment: &Segment<P>) {
+        let (space, is_syn) = (segment.space(), segment.has(Flags::SYN));
+        if space == 0 || is_syn {
+            // Two ends that answer each other's answers would never stop.
+            return self.challenge(now);
+        }
+        // What lies beyond the window has not arrived twice: it has not arrived.
+        if self.arrivals.missing(offset, offset + space).is_none() {
+            self.arrivals.on_duplicate(offset, offset + space);
+        }
+        self.acks.demand_pure();
+    }
+
     /// [rfc-9293] sec. 3.10.7.4, table 6; the window is the largest that was ever announced.
     fn is_acceptable(&self, offset: Offset, space: u64) -> bool {
         let (expected, edge) = (self.arrivals.expected(), self.window.edge());
@@ -173,15 +193,21 @@ impl<P: Payload> Connection<P> {
     /// Enters what is acknowledged, and the window. Whether the segment is good for anything else.
     fn on_acknowledgement(&mut self, now: Time, offset: Offset, segment: &Segment<P>) -> bool {
         let acked = self.board.acked();
-        let Some(ack) = segment.header.ack.offset_from(self.initial, acked) else { return false };
-        if ack > self.board.next() {
-            // [rfc-9293]: "If the ACK acks something not yet sent, then send an ACK and drop the segment".
-            self.acks.demand_pure();
+        let Some(ack) = segment.header.ack.offset_from(self.initial, acked) else {
+            self.challenge(now);
+            return false;
+        };
+        // [rfc-5961] sec. 5.2: SND.UNA − MAX.SND.WND ≤ SEG.ACK ≤ SND.NXT. [rfc-9293] sec. 3.10.7.4: "If the ACK acks something
+        // not yet sent, then send an ACK and drop the segment".
+        if ack > self.board.next() || ack + self.peer.window_max < acked {
+            self.challenge(now);
             return false;
         }
-        self.heard = now;
+        let delivered = self.delivered();
+        let edge = self.peer.edge;
         self.on_window(offset, ack, segment.header.window);
         if ack < acked {
+            self.on_heard(now, false);
             return true;
         }
         let options = segment.options.acknowledgement();
@@ -189,7 +215,7 @@ impl<P: Payload> Connection<P> {
         if let Some(header) = options.expected() {
             self.outbound.on_expected(header);
         }
-        let doubt = self.paths[0].control.doubt(now);
+        let doubt = Doubt { echo: self.echo(now, segment), ..self.paths[0].control.doubt(now) };
         let Self { board, outbound, events, .. } = self;
         let mut is_fin_acked = false;
         board.acknowledge(ack, doubt, |sent: Sent<P>| {
@@ -215,18 +241,36 @@ impl<P: Payload> Connection<P> {
             let second = sack.as_slice().get(1).and_then(|block| Some((place(block.0)?, place(block.1)?)));
             let is_duplicate = right <= ack || second.is_some_and(|(start, end)| start <= left && right <= end);
             if index == 0 && is_duplicate {
+                self.board.on_duplicate(left, right);
                 self.paths[0].control.on_duplicate(&self.board, right);
             } else if left > ack {
                 self.board.acknowledge_selectively(left, right, doubt);
             }
         }
+        if self.is_duplicate_ack(acked, edge, segment) {
+            self.paths[0].control.on_duplicate_ack(&self.board);
+        }
         for path in &mut self.paths {
             path.control.on_ack(now, &mut self.board);
         }
+        self.on_heard(now, self.board.acked() > acked || self.delivered() > delivered);
         if is_fin_acked {
             self.on_fin_acked(now);
         }
         true
+    }
+
+    /// Bytes that the peer has reported in any way.
+    fn delivered(&self) -> u64 {
+        self.paths.iter().map(|path| path.control.tally.delivered).sum()
+    }
+
+    /// Whether an ACK answers a segment, and yet neither the acknowledgement number nor anything else says so. What stands
+    /// for something in sequence space is none ([rfc-5681] sec. 2), nor is an update of the window, unless it names a stream.
+    fn is_duplicate_ack(&self, acked: Offset, edge: Offset, segment: &Segment<P>) -> bool {
+        let is_answer = edge == self.peer.edge || segment.options.acknowledgement().expected().is_some();
+        let is_silent = segment.space() == 0 && self.board.acked() == acked && !self.board.is_empty();
+        is_silent && is_answer && !self.peer.has_sack
     }
 
     /// The peer's window. One that speaks streams never takes back an edge, so an old segment cannot either.

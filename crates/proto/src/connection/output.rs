@@ -20,6 +20,7 @@ impl<P: Payload> Connection<P> {
         if let Some(Reply::Reset { seq, ack }) = self.reply.take() {
             return Some(self.transmit(reset(seq, ack)));
         }
+        self.clock.on_time(now);
         match self.state {
             State::Closed | State::Listen => None,
             State::SynSent | State::SynReceived => self.poll_handshake(now),
@@ -33,7 +34,8 @@ impl<P: Payload> Connection<P> {
                 if self.acks.is_pure() {
                     return self.poll_ack();
                 }
-                self.poll_data(now).or_else(|| self.poll_window_probe(now)).or_else(|| self.poll_ack())
+                let data = self.poll_data(now).or_else(|| self.poll_window_probe(now));
+                data.or_else(|| self.poll_question(now)).or_else(|| self.poll_ack())
             }
         }
     }
@@ -53,6 +55,7 @@ impl<P: Payload> Connection<P> {
         };
         // The shift is not set before the handshake is over, so this is the unscaled window that a SYN has.
         let window = self.window.advertise(self.arrivals.expected());
+        self.clock.on_ack_sent(self.arrivals.expected());
         let header = Header { seq: self.initial, ack, flags, window };
         let segment =
             Segment { header, options: Options::Handshake(options), stream_header: None, content: Content::Nothing };
@@ -65,9 +68,9 @@ impl<P: Payload> Connection<P> {
             return None;
         }
         let sack = if self.peer.has_sack { self.arrivals.report(self.initial_peer) } else { SackBlocks::default() };
-        let options = AcknowledgementOptions::new(sack, self.acks.answer);
+        let options = self.stamp(AcknowledgementOptions::new(sack, self.acks.answer));
         let segment = self.segment(self.board.next(), Flags::default(), None, Content::Nothing);
-        Some(self.transmit(Segment { options: Options::Acknowledgement(options), ..segment }))
+        Some(self.transmit(Segment { options, ..segment }))
     }
 
     fn poll_data(&mut self, now: Time) -> Option<Transmit<P>> {
@@ -115,6 +118,9 @@ impl<P: Payload> Connection<P> {
             None if self.owes_fin() => 1,
             None => return None,
         };
+        if admission == Admission::Window && self.waits_for_more(space) {
+            return None;
+        }
         let space = self.fit(now, path, space)?;
         let control = &mut self.paths[path.index()].control;
         control.on_demand(now, &self.board);
@@ -137,6 +143,11 @@ impl<P: Payload> Connection<P> {
         self.board.send(sent.clone(), space, path, control.departure(now));
         control.on_sent(now, &self.board, space.into(), space.into(), Transmission::First);
         Some(self.segment_of(offset, sent))
+    }
+
+    /// [rfc-9293] sec. 3.7.4: whether a segment is short, might still become longer, and something is unacknowledged.
+    fn waits_for_more(&self, space: u32) -> bool {
+        self.config.nagle && !self.board.is_empty() && space < self.peer.mss && self.outbound.may_grow()
     }
 
     /// How much of `space` the peer's window takes; `None` if the sender waits for more.
@@ -197,7 +208,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// A segment that acknowledges what has arrived.
-    fn segment(
+    pub(super) fn segment(
         &mut self,
         offset: Offset,
         flags: Flags,
@@ -213,10 +224,17 @@ impl<P: Payload> Connection<P> {
             window: self.window.advertise(expected),
         };
         self.acks.on_sent();
-        Segment { header, options: Options::default(), stream_header, content }
+        self.clock.on_ack_sent(expected);
+        Segment { header, options: self.stamp(AcknowledgementOptions::default()), stream_header, content }
     }
 
-    fn transmit(&self, segment: Segment<P>) -> Transmit<P> {
+    /// With our clock, if it is to be told.
+    fn stamp(&self, options: AcknowledgementOptions) -> Options {
+        let is_on = self.clock.is_on();
+        Options::Acknowledgement(if is_on { options.with_timestamps(self.clock.timestamps()) } else { options })
+    }
+
+    pub(super) fn transmit(&self, segment: Segment<P>) -> Transmit<P> {
         let path = PathId::FIRST;
         Transmit { path, tuple: self.paths[path.index()].tuple, segment }
     }

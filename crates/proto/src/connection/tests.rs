@@ -6,9 +6,14 @@ use anabranch_units::{Span, Time};
 use crate::testing::{Fault, Marked, Pair, config, ms};
 use crate::{CloseReason, Config, Content, Event, Flags, OpenError, Segment, SeqNumber, Sid, State};
 
+mod alive;
 mod closing;
+mod dup_acks;
 mod handshake;
 mod hostile;
+mod life;
+mod options;
 mod random;
 mod recovery;
 mod streams;
+mod undo;

@@ -158,6 +158,15 @@ impl<P: Payload> Outbound<P> {
         Some((header + first.len()).min(space))
     }
 
+    /// Whether the next segment takes all that waits, and the application may still write more.
+    pub(crate) fn may_grow(&self) -> bool {
+        let only = |sid: &Sid| {
+            let stream = &self.streams[sid.index()];
+            stream.state == State::Open && stream.waiting.len() == 1
+        };
+        self.records.is_empty() && self.turns.len() == 1 && self.turns.front().is_some_and(only)
+    }
+
     /// Whether the next segment could be shorter.
     pub(crate) fn can_shorten(&self) -> bool {
         self.records.is_empty()

@@ -121,9 +121,10 @@ proptest! {
         established in any::<bool>(),
         streams in 0..6u8,
         is_reading in any::<bool>(),
+        timestamps in any::<bool>(),
     ) {
-        let victim = Config { streams, receive_buffer: 20_000, ..config() };
-        let mut pair = if established { Pair::established(victim, config()) } else { Pair::with(victim, config()) };
+        let victim = Config { streams, timestamps, receive_buffer: 20_000, ..config() };
+        let mut pair = if established { Pair::established(victim, Config { timestamps, ..config() }) } else { Pair::with(victim, config()) };
         let sid = if established && streams > 0 { pair.client.open() } else { Sid::PLAIN };
         if established {
             pair.client.write_now(sid, 50_000);

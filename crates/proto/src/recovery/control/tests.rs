@@ -14,6 +14,7 @@ enum Heard {
     Round(Round),
     Loss(Loss),
     Recovered,
+    Undone,
     Restart(Restart),
 }
 
@@ -46,6 +47,10 @@ impl Controller for Ear {
 
     fn on_recovered(&mut self, _path: &PathView) {
         self.hear(Heard::Recovered);
+    }
+
+    fn on_undo(&mut self, _path: &PathView) {
+        self.hear(Heard::Undone);
     }
 
     fn on_restart(&mut self, _path: &PathView, restart: Restart) {
@@ -117,6 +122,7 @@ fn names(heard: &[Heard]) -> Vec<&'static str> {
         Heard::Round(_) => "round",
         Heard::Loss(_) => "loss",
         Heard::Recovered => "recovered",
+        Heard::Undone => "undone",
         Heard::Restart(_) => "restart",
     };
     heard.iter().map(name).collect()
