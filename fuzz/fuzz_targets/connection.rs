@@ -8,9 +8,7 @@ mod input;
 
 use anabranch_cc::{Settings, registry};
 use anabranch_proto::wire::{Checksum, decode};
-use anabranch_proto::{
-    Config, Connection, Endpoint, FourTuple, Header, HEADERS, Read, Segment, SeqNumber, Sid,
-};
+use anabranch_proto::{Config, Connection, Endpoint, FourTuple, HEADERS, Header, Read, Segment, SeqNumber, Sid};
 use anabranch_units::{Span, Time};
 use bytes::Bytes;
 use input::Input;
