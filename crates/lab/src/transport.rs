@@ -13,7 +13,7 @@ use anabranch_ns2::config::{
     VegasOptions,
 };
 use anabranch_ns2::sctp::{Data, EndpointConfig};
-use anabranch_proto::{Config, HEADERS, StreamHeader};
+use anabranch_proto::{Config, HEADERS, StreamBuffer, StreamHeader};
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
 use anabranch_sim::{Messages, Spacing, Workload};
 use anabranch_units::{Bytes, SimSpan};
@@ -21,7 +21,7 @@ use anabranch_units::{Bytes, SimSpan};
 use crate::diagnostic::{Fault, suggestion};
 use crate::document::Path;
 use crate::scenario::RATE_MAX;
-use crate::scenario::keys::{Count, FlowKeys, LawKeys, Setting, SinkKeys, WorkloadKeys};
+use crate::scenario::keys::{Count, FlowKeys, LawKeys, Setting, SinkKeys, StreamBufferKeys, WorkloadKeys};
 
 /// What drives a flow.
 #[derive(Clone, Debug)]
@@ -107,6 +107,7 @@ impl Transport {
             ("paths", keys.paths.is_some()),
             ("streams", keys.streams.is_some()),
             ("rbuf", keys.rbuf.is_some()),
+            ("stream_buffer", keys.stream_buffer.is_some()),
         ];
         refuse_keys(keys, path, &present)?;
         let mut sender = SenderConfig::new(agent);
@@ -222,6 +223,10 @@ fn engine(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
         streams,
         mss,
         receive_buffer,
+        stream_buffer: match keys.stream_buffer {
+            None | Some(StreamBufferKeys::Whole) => StreamBuffer::Bytes(u64::MAX),
+            Some(StreamBufferKeys::Shared) => StreamBuffer::Shared,
+        },
         // So little that a flow that is told to stop does stop.
         send_buffer: SEND_BUFFER_SEGMENTS * u64::from(mss),
         ..Config::new(law)
@@ -287,6 +292,7 @@ fn traffic(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
             ("paths", keys.paths.is_some()),
             ("streams", keys.streams.is_some()),
             ("rbuf", keys.rbuf.is_some()),
+            ("stream_buffer", keys.stream_buffer.is_some()),
         ],
     )?;
     let size = u32::try_from(keys.packet.0.count()).ok().filter(|size| (1..=PACKET_MAX).contains(size));

@@ -17,6 +17,8 @@ pub struct Config {
     pub mss: u16,
     /// rbuf: bytes that may arrive and wait, at least one segment.
     pub receive_buffer: u64,
+    /// How much of that one stream may take.
+    pub stream_buffer: StreamBuffer,
     /// Bytes that may wait to be sent on each stream, at least one.
     pub send_buffer: u64,
     /// When to acknowledge.
@@ -64,6 +66,18 @@ impl KeepAlive {
     pub const USUAL: Self = Self { idle: Span::from_secs(7200), interval: Span::from_secs(75), questions_max: 9 };
 }
 
+/// How much of the receive buffer one stream may take before it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamBuffer {
+    /// As much as leaves something for every other stream: one that is not read never keeps another from going on. Each has an
+    /// even part of a quarter of the buffer for good, and of what the others leave of the rest two thirds. So a single busy
+    /// stream gets about half of the buffer, or all if there is no other.
+    Shared,
+    /// So many bytes, at most 2^31, whatever the others take. If all streams together can take more than the buffer has, those
+    /// that are not read may stop the others; with as much as the buffer has, one may.
+    Bytes(u64),
+}
+
 impl Config {
     /// Less is no use: [rfc-9293] sec. 3.7.1 has 536, and a record with its header needs twelve.
     pub const MSS_MIN: u16 = 64;
@@ -76,6 +90,7 @@ impl Config {
             // A packet of 1500 B.
             mss: 1500 - HEADERS as u16,
             receive_buffer: 16 << 20,
+            stream_buffer: StreamBuffer::Shared,
             send_buffer: 1 << 20,
             acks: AckPolicy::EACH,
             loss_detection: LossDetection::Rack,

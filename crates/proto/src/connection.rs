@@ -18,8 +18,6 @@ mod output;
 mod streams;
 mod timestamps;
 
-use std::collections::VecDeque;
-
 use anabranch_cc::Gauges;
 use anabranch_units::{Span, Time};
 
@@ -29,7 +27,7 @@ pub use self::streams::Streams;
 use self::timestamps::Clock;
 pub(crate) use self::timestamps::TICK;
 use crate::config::Config;
-use crate::event::{CloseReason, Event};
+use crate::event::{CloseReason, Event, Events};
 use crate::path::{FourTuple, PathId};
 use crate::payload::Payload;
 use crate::receive::acks::Acks;
@@ -37,9 +35,10 @@ use crate::receive::arrivals::Arrivals;
 use crate::receive::window::Window;
 use crate::recovery::control::{PathControl, Tally};
 use crate::recovery::scoreboard::Scoreboard;
-use crate::segment::{Content, Segment, StreamHeader};
+use crate::segment::{Content, Segment, Sid, StreamHeader};
 use crate::seq::{Offset, SeqNumber};
-use crate::stream::inbound::Inbound;
+use crate::stream::credit::Grants;
+use crate::stream::inbound::{Freed, Inbound};
 use crate::stream::outbound::{Framing, Outbound};
 
 /// One end of a connection, without clock, socket or thread.
@@ -63,6 +62,7 @@ pub struct Connection<P> {
     is_closing: bool,
     arrivals: Arrivals,
     inbound: Inbound<P>,
+    grants: Grants,
     window: Window,
     acks: Acks,
     /// Where the peer's FIN stands, once it is known.
@@ -78,7 +78,7 @@ pub struct Connection<P> {
     heard: Time,
     /// When everything is forgotten.
     forget_at: Time,
-    events: VecDeque<Event>,
+    events: Events,
 }
 
 /// A segment that is to leave.
@@ -239,10 +239,11 @@ impl<P: Payload> Connection<P> {
             },
             paths: vec![Path { tuple, control, paced_until: Time::NEVER }],
             board: Scoreboard::new(1, 1),
-            outbound: Outbound::new(Framing::Streams, 0, config.send_buffer),
+            outbound: Outbound::new(Framing::Streams, 0, config.send_buffer, 0),
             is_closing: false,
             arrivals: Arrivals::new(1),
             inbound: Inbound::new(0, 1),
+            grants: Grants::none(),
             window: Window::new(config.receive_buffer, mss.into()),
             acks: Acks::new(config.acks),
             fin: None,
@@ -254,7 +255,7 @@ impl<P: Payload> Connection<P> {
             challenges: Challenges::new(now),
             heard: now,
             forget_at: Time::NEVER,
-            events: VecDeque::new(),
+            events: Events::new(),
             config,
         })
     }
@@ -391,9 +392,51 @@ impl<P: Payload> Connection<P> {
         self.arrivals.expected()
     }
 
+    /// Bytes of the receive buffer that are in use: what has arrived and has not been read or dropped.
+    pub fn buffered(&self) -> u64 {
+        self.arrivals.total() - self.window.consumed()
+    }
+
     /// Segments with content that arrived for the first time.
     pub fn arrived(&self) -> u64 {
         self.arrived
+    }
+
+    /// So much of a stream needs no buffer any more.
+    fn free(&mut self, sid: Sid, freed: Freed) {
+        self.window.consume(freed.payload + u64::from(freed.records));
+        if let Some(record) = self.grants.consume(sid, freed.payload) {
+            self.outbound.records.push(record);
+        }
+    }
+
+    /// For tests: what has come and not been consumed is what waits in the streams, within the buffer and within the credit.
+    #[cfg(test)]
+    pub(crate) fn check(&self) {
+        if self.peer.framing == Framing::Plain {
+            return;
+        }
+        let unread = self.inbound.unread();
+        let space = unread.payload + u64::from(unread.records);
+        assert_eq!(self.buffered(), space, "of {unread:?}");
+        assert!(space <= self.config.receive_buffer, "{unread:?} in {} bytes", self.config.receive_buffer);
+        let Some((promised, arrived)) = self.grants.totals() else { return };
+        assert_eq!(arrived, unread.payload);
+        if self.config.stream_buffer == crate::StreamBuffer::Shared && self.config.receive_buffer > 4096 {
+            assert!(promised < self.config.receive_buffer, "{promised} bytes are promised");
+        }
+    }
+
+    /// For tests: on each stream no more has left than the peer takes, by its own account, and the peer has allowed it.
+    #[cfg(test)]
+    pub(crate) fn check_with(&self, peer: &Self) {
+        if self.peer.framing == Framing::Plain || peer.peer.framing == Framing::Plain {
+            return;
+        }
+        for (sid, used, credit) in self.outbound.credits() {
+            let limit = peer.grants.limit(sid);
+            assert!(used <= credit && credit <= limit, "stream {sid}: {used} of {credit}, allowed {limit}");
+        }
     }
 
     /// The connection is gone.

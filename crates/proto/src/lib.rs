@@ -31,13 +31,16 @@
 //!
 //! Each stream is delivered once, whole, in its order, whatever is missing of the others. A segment keeps its boundaries for
 //! life. What has been acknowledged is never taken back, the right edge of the window never shrinks, and no loss ends a
-//! connection as long as anything gets through. Everything that grows is bounded by the receive window, the send buffers, or
-//! 2^23 segments in flight; holes are not counted.
+//! connection as long as anything gets through. Everything that grows is bounded by the receive window, the send buffers,
+//! 2^23 segments in flight, or a few records and events for each stream; holes are not counted.
+//!
+//! Either side opens streams, at most 255, and each direction of a name is a stream of its own. With [`StreamBuffer::Shared`] one
+//! that is not read keeps no other from going on. A stream that is given up, by its sender or its receiver, is over at once;
+//! its name is used again when everything about it has been acknowledged.
 //!
 //! # What is not there yet
 //!
-//! One path. Streams end, but cannot be reset or stopped, and share the
-//! connection's window without a credit of their own. No ECN.
+//! One path. No ECN.
 
 #![forbid(unsafe_code)]
 
@@ -59,7 +62,7 @@ mod testing;
 mod vectors;
 pub mod wire;
 
-pub use config::{Config, KeepAlive, LossDetection};
+pub use config::{Config, KeepAlive, LossDetection, StreamBuffer};
 pub use connection::{ConfigError, Connection, PathReport, State, Streams, Transmit};
 pub use event::{CloseReason, Event};
 pub use options::{
@@ -73,3 +76,4 @@ pub use segment::{Content, Flags, HEADERS, Header, Record, Segment, Sid, StreamH
 pub use seq::{Offset, SeqNumber, Ssn};
 pub use stream::inbound::{Read, ReadError};
 pub use stream::outbound::{OpenError, WriteError};
+pub use stream::turns::Priority;

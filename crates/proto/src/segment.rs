@@ -69,18 +69,20 @@ pub struct Sid(u8);
 /// control stream is missing before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// The stream has ended: its segment `end` will not come, or belongs to the next stream of this name.
+    /// The stream has ended. Its end takes a number, which no segment has: the next stream of this name begins after it, and
+    /// no number ever belongs to two streams.
     Finish {
         /// Which stream.
         sid: Sid,
-        /// The number after that of its last segment.
+        /// The number of its end: the one after that of its last segment.
         end: Ssn,
     },
-    /// The sender gives the stream up: its segment `end` will not come, and those before it are of no use to anybody.
+    /// The sender gives the stream up: what came of it and what is still to come is of no use to anybody. It may follow a
+    /// Finish with the same end, and arrive before it.
     Reset {
         /// Which stream.
         sid: Sid,
-        /// The number after that of its last segment.
+        /// The number of its end: the one after that of its last segment.
         end: Ssn,
         /// Why, in the application's words.
         code: u16,
@@ -89,7 +91,7 @@ pub enum Record {
     Stop {
         /// Which stream.
         sid: Sid,
-        /// The number that the receiver expects: of two streams of one name, the one to which it belongs.
+        /// The number that the receiver expects: it belongs to the stream that is meant.
         expected: Ssn,
         /// Why, in the application's words.
         code: u16,

@@ -1,13 +1,13 @@
 //! Two engines, the wires between them, and virtual time, so that a test reads as a dialogue.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anabranch_cc::{Settings, registry};
 use anabranch_units::{Span, Time};
 
 use crate::{
-    Config, Connection, Endpoint, Event, FourTuple, Options, PathId, PathReport, Payload, Read, Segment, SeqNumber,
-    Sid, State,
+    Config, Connection, Endpoint, Event, FourTuple, OpenError, Options, PathId, PathReport, Payload, Read, ReadError,
+    Segment, SeqNumber, Sid, State, WriteError,
 };
 
 /// Bytes that know where in their stream they stand: so a test sees what was lost, doubled or confused.
@@ -71,6 +71,16 @@ pub(crate) struct Wire {
     pub(crate) log: Vec<(Time, Segment<Marked>)>,
 }
 
+/// A stream from its opening to its end, as the application that writes it knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Story {
+    pub(crate) sid: Sid,
+    /// Bytes that the engine took.
+    pub(crate) bytes: u64,
+    pub(crate) is_finished: bool,
+    pub(crate) is_reset: bool,
+}
+
 /// One end and its application.
 #[derive(Debug)]
 pub(crate) struct End {
@@ -78,11 +88,23 @@ pub(crate) struct End {
     pub(crate) tuple: FourTuple,
     /// Whether the application takes what comes.
     pub(crate) is_reading: bool,
+    /// But what comes on these streams it does not take.
+    pub(crate) neglected: BTreeSet<Sid>,
     /// What the application has of each stream: bytes, and streams of that name that ended.
     pub(crate) received: BTreeMap<Sid, u64>,
     pub(crate) ended: BTreeMap<Sid, u32>,
-    /// Bytes written to each stream, and what is still to be.
-    written: BTreeMap<Sid, u64>,
+    /// Streams that it read a reset of, and why.
+    pub(crate) resets: Vec<(Sid, u16)>,
+    /// Streams that were opened. A payload's tag is its stream's place in here; in plain TCP it is 0.
+    pub(crate) stories: Vec<Story>,
+    /// What is being read of each name: tag, and bytes so far. A name is gone from here with its stream.
+    reading: BTreeMap<Sid, (u32, u64)>,
+    /// Tags and bytes of the streams with something in them that were read to their end.
+    pub(crate) whole: Vec<(u32, u64)>,
+    /// Tags of the streams that it stopped while it read them, and the names of those of which it had read nothing.
+    pub(crate) stopped: Vec<u32>,
+    pub(crate) stopped_unread: Vec<Sid>,
+    /// Bytes still to be written to each stream.
     pending: BTreeMap<Sid, u64>,
     pub(crate) events: Vec<Event>,
 }
@@ -245,7 +267,10 @@ impl Pair {
                     break;
                 }
             }
+            end.connection.check();
         }
+        self.client.connection.check_with(&self.server.connection);
+        self.server.connection.check_with(&self.client.connection);
     }
 }
 
@@ -301,9 +326,15 @@ impl End {
             connection,
             tuple,
             is_reading: true,
+            neglected: BTreeSet::new(),
             received: BTreeMap::new(),
             ended: BTreeMap::new(),
-            written: BTreeMap::new(),
+            resets: Vec::new(),
+            stories: vec![Story { sid: Sid::PLAIN, bytes: 0, is_finished: false, is_reset: false }],
+            reading: BTreeMap::new(),
+            whole: Vec::new(),
+            stopped: Vec::new(),
+            stopped_unread: Vec::new(),
             pending: BTreeMap::new(),
             events: Vec::new(),
         }
@@ -311,7 +342,46 @@ impl End {
 
     #[track_caller]
     pub(crate) fn open(&mut self) -> Sid {
-        self.connection.streams().open().expect("a stream is left")
+        self.try_open().expect("a stream is left")
+    }
+
+    pub(crate) fn try_open(&mut self) -> Result<Sid, OpenError> {
+        let sid = self.connection.streams().open()?;
+        self.stories.push(Story { sid, bytes: 0, is_finished: false, is_reset: false });
+        Ok(sid)
+    }
+
+    /// The place of the last stream of this name.
+    fn tag(&self, sid: Sid) -> usize {
+        self.stories.iter().rposition(|story| story.sid == sid).unwrap_or(0)
+    }
+
+    pub(crate) fn finish(&mut self, sid: Sid) -> Result<(), WriteError> {
+        let tag = self.tag(sid);
+        self.connection.streams().finish(sid)?;
+        self.stories[tag].is_finished = true;
+        Ok(())
+    }
+
+    pub(crate) fn reset(&mut self, sid: Sid, code: u16) -> Result<(), WriteError> {
+        let tag = self.tag(sid);
+        self.connection.streams().reset(sid, code)?;
+        self.stories[tag].is_reset = true;
+        Ok(())
+    }
+
+    pub(crate) fn stop(&mut self, sid: Sid, code: u16) -> Result<(), ReadError> {
+        self.connection.streams().stop(sid, code)?;
+        match self.reading.remove(&sid) {
+            Some((tag, _)) => self.stopped.push(tag),
+            None => self.stopped_unread.push(sid),
+        }
+        Ok(())
+    }
+
+    /// Tag and bytes of what is being read of a name.
+    pub(crate) fn reading(&self, sid: Sid) -> Option<(u32, u64)> {
+        self.reading.get(&sid).copied()
     }
 
     /// Writes so many bytes, as soon as there is room.
@@ -324,11 +394,6 @@ impl End {
         let before = self.pending.insert(sid, bytes.into());
         self.write_some(sid);
         self.pending.insert(sid, before.unwrap_or(0));
-    }
-
-    /// Bytes that the engine took.
-    pub(crate) fn written(&self, sid: Sid) -> u64 {
-        self.written.get(&sid).copied().unwrap_or(0)
     }
 
     pub(crate) fn received(&self, sid: Sid) -> u64 {
@@ -347,6 +412,10 @@ impl End {
     fn serve(&mut self) -> bool {
         let mut is_busy = false;
         while let Some(event) = self.connection.poll_event() {
+            if let Event::Stopped { sid, .. } = event {
+                let tag = self.tag(sid);
+                self.stories[tag].is_reset = true;
+            }
             self.events.push(event);
             is_busy = true;
         }
@@ -354,37 +423,44 @@ impl End {
             is_busy |= self.write_some(sid);
         }
         if self.is_reading {
-            for number in 1..=255 {
-                is_busy |= self.read_some(Sid::new(number), u32::MAX);
+            for sid in (1..=255).map(Sid::new) {
+                is_busy |= !self.neglected.contains(&sid) && self.read_some(sid, u32::MAX);
             }
         }
         is_busy
     }
 
     fn write_some(&mut self, sid: Sid) -> bool {
-        let (start, bytes) = (self.written.get(&sid).copied().unwrap_or(0), self.pending[&sid]);
+        let (tag, bytes) = (self.tag(sid), self.pending[&sid]);
         let len = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let mut payload = Marked { tag: sid.number().into(), start, len };
+        let mut payload = Marked { tag: tag as u32, start: self.stories[tag].bytes, len };
         let taken = self.connection.streams().write(sid, &mut payload).unwrap_or(0);
         assert_eq!(payload.len, len - taken);
-        *self.written.entry(sid).or_default() += u64::from(taken);
+        self.stories[tag].bytes += u64::from(taken);
         *self.pending.get_mut(&sid).unwrap() -= u64::from(taken);
         taken > 0
     }
 
-    /// Reads and checks that it is what comes next.
+    /// Reads and checks that it is what comes next: of a stream that was begun nothing is left out, and a new one is newer.
     #[track_caller]
     pub(crate) fn read_some(&mut self, sid: Sid, most: u32) -> bool {
         match self.connection.streams().read(sid, most) {
             Err(_) | Ok(Read::Nothing) => false,
             Ok(Read::End) => {
                 *self.ended.entry(sid).or_default() += 1;
+                self.whole.extend(self.reading.remove(&sid));
+                true
+            }
+            Ok(Read::Reset(code)) => {
+                self.resets.push((sid, code));
+                self.reading.remove(&sid);
                 true
             }
             Ok(Read::Data(payload)) => {
-                let received = self.received.entry(sid).or_default();
-                assert_eq!((payload.tag, payload.start), (sid.number().into(), *received), "in order, once");
-                *received += u64::from(payload.len);
+                let (tag, bytes) = self.reading.entry(sid).or_insert((payload.tag, 0));
+                assert_eq!((payload.tag, payload.start), (*tag, *bytes), "in order, once");
+                *bytes += u64::from(payload.len);
+                *self.received.entry(sid).or_default() += u64::from(payload.len);
                 true
             }
         }

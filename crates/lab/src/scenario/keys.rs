@@ -271,6 +271,9 @@ pub(crate) struct FlowKeys {
     /// The receive buffer. Only `anabranch`; `16MiB` if absent.
     #[serde(default)]
     pub(crate) rbuf: Option<Text<Bytes>>,
+    /// How much of it one stream may take. Only `anabranch`; `whole` if absent.
+    #[serde(default)]
+    pub(crate) stream_buffer: Option<StreamBufferKeys>,
     /// Bits per second of a `cbr`, or of the bursts of an `on_off`.
     #[serde(default)]
     pub(crate) rate: Option<Text<Rate>>,
@@ -294,6 +297,17 @@ pub(crate) struct PathKeys {
     /// What the policy `loss_rate` takes for the share of packets that it loses; 0 if absent.
     #[serde(default)]
     pub(crate) loss_rate: Option<Probability>,
+}
+
+/// How much of the receive buffer of a connection one stream may take.
+#[derive(Clone, Copy, Debug, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "stream_buffer")]
+pub(crate) enum StreamBufferKeys {
+    /// All of it, as in the papers: streams have no credit of their own.
+    Whole,
+    /// As much as leaves something for every other stream.
+    Shared,
 }
 
 /// How a receiver of ns-2 acknowledges.

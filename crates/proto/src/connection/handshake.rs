@@ -3,12 +3,14 @@
 use anabranch_units::{Span, Time};
 
 use super::Connection;
+use crate::config::Config;
 use crate::event::Event;
 use crate::options::{Features, HandshakeOptions, Multistream, Timestamps};
 use crate::payload::Payload;
 use crate::receive::window::{SHIFT_MAX, Window};
 use crate::recovery::control::dup_acks::Detection;
 use crate::segment::{Flags, Segment};
+use crate::stream::credit::Grants;
 use crate::stream::inbound::Inbound;
 use crate::stream::outbound::{Framing, Outbound};
 
@@ -122,7 +124,7 @@ impl<P: Payload> Connection<P> {
             version: Multistream::VERSION,
             streams: self.config.streams,
             features: Features::default(),
-            credit: CREDIT_MAX,
+            credit: self.credit(),
         };
         let granted = if is_answer {
             let Multistream { streams, .. } = self.handshake.understood()?;
@@ -133,13 +135,19 @@ impl<P: Payload> Connection<P> {
         (granted.streams > 0).then_some(granted)
     }
 
+    /// The credit of each stream that we offer, whatever the peer wants: 2 to this power.
+    fn credit(&self) -> u8 {
+        let Config { stream_buffer, receive_buffer, streams, .. } = self.config;
+        Grants::exponent(stream_buffer, receive_buffer, streams)
+    }
+
     /// Both SYNs are known and ours was acknowledged.
     pub(super) fn establish(&mut self, now: Time) {
         let sample = self.handshake.on_acked(now);
         let offer = self.handshake.offer;
         let mss = u32::from(offer.mss.unwrap_or(MSS_DEFAULT).min(self.config.mss));
         // A peer that asks for less than a stream header and a byte would never get anything.
-        self.peer.mss = mss.max(u32::from(crate::config::Config::MSS_MIN));
+        self.peer.mss = mss.max(u32::from(Config::MSS_MIN));
         self.clock.set(self.config.timestamps && offer.timestamps.is_some());
         if self.clock.is_on() {
             // [rfc-9293] sec. 3.7.1: what is agreed on counts no options, and each segment has these, padded to words.
@@ -154,7 +162,13 @@ impl<P: Payload> Connection<P> {
         let streams = self.grant(true).map(|granted| granted.streams);
         self.peer.framing = if streams.is_some() { Framing::Streams } else { Framing::Plain };
         let count = streams.unwrap_or(1);
-        self.outbound = Outbound::new(self.peer.framing, count, self.config.send_buffer);
+        let Config { send_buffer, stream_buffer, receive_buffer, mss, .. } = self.config;
+        let credit = self.handshake.understood().map_or(u64::MAX, |offer| 1 << offer.credit.min(CREDIT_MAX));
+        self.outbound = Outbound::new(self.peer.framing, count, send_buffer, credit);
+        self.grants = match streams {
+            Some(streams) => Grants::new(stream_buffer, receive_buffer, mss.into(), streams, self.credit()),
+            None => Grants::none(),
+        };
         // A stream counts segments from 0, plain TCP bytes from the SYN.
         self.inbound = Inbound::new(count, if streams.is_some() { 0 } else { 1 });
         for path in &mut self.paths {
@@ -182,5 +196,5 @@ impl Handshake {
 /// [rfc-9293] sec. 3.7.1: what a peer takes that does not say.
 const MSS_DEFAULT: u16 = 536;
 
-/// No stream is held back by more than the window of the connection.
+/// More than 2^31 a limit of 32 bits cannot say.
 const CREDIT_MAX: u8 = 31;

@@ -9,6 +9,7 @@ use crate::payload::Payload;
 use crate::recovery::scoreboard::Doubt;
 use crate::segment::{Content, Flags, Record, Segment, Sid, StreamHeader};
 use crate::seq::Offset;
+use crate::stream::inbound::Freed;
 use crate::stream::outbound::Framing;
 
 impl<P: Payload> Connection<P> {
@@ -216,15 +217,20 @@ impl<P: Payload> Connection<P> {
             self.outbound.on_expected(header);
         }
         let doubt = Doubt { echo: self.echo(now, segment), ..self.paths[0].control.doubt(now) };
-        let Self { board, outbound, events, .. } = self;
+        let Self { board, outbound, grants, events, .. } = self;
         let mut is_fin_acked = false;
         board.acknowledge(ack, doubt, |sent: Sent<P>| {
             is_fin_acked |= sent.is_fin;
             match sent.content {
-                Content::Control(Record::Finish { sid, .. }) => outbound.on_acked(sid, events),
-                Content::Control(Record::Reset { .. } | Record::Stop { .. } | Record::Credit { .. }) => {
-                    unreachable!("not sent yet")
+                Content::Control(Record::Finish { sid, .. } | Record::Reset { sid, .. }) => {
+                    outbound.on_acked(sid, events);
                 }
+                Content::Control(Record::Credit { sid, limit }) => {
+                    if let Some(record) = grants.on_acked(sid, limit) {
+                        outbound.records.push(record);
+                    }
+                }
+                Content::Control(Record::Stop { .. }) => {}
                 Content::Data(_) => {
                     outbound.on_acked(sent.stream_header.map_or(Sid::PLAIN, |header| header.sid), events)
                 }
@@ -363,26 +369,46 @@ impl<P: Payload> Connection<P> {
         }
         match (segment.stream_header, segment.content) {
             (None, Content::Nothing) => return true,
-            (Some(header), Content::Data(payload)) if header.sid != Sid::CONTROL && self.inbound.has(header.sid) => {
+            (Some(header), Content::Data(payload)) => {
+                let StreamHeader { sid, .. } = header;
+                let is_stream = sid != Sid::CONTROL && self.inbound.has(sid);
+                // What exceeds its credit is as good as lost: it may come again when there is more.
+                if !is_stream || payload.is_empty() || !self.grants.admits(sid, payload.len()) {
+                    return false;
+                }
+                self.grants.on_arrived(sid, payload.len());
                 let useless = self.inbound.accept(header, payload, &mut self.events);
-                self.window.consume(u64::from(StreamHeader::LEN) + u64::from(useless));
-                let ssn = self.inbound.expected(header.sid);
-                self.acks.answer = Some(StreamHeader { ssn, ..header });
+                self.window.consume(StreamHeader::LEN.into());
+                self.free(sid, useless);
+                self.acks.answer = Some(StreamHeader { ssn: self.inbound.expected(sid), ..header });
             }
             (Some(header), Content::Control(record)) if header.sid == Sid::CONTROL => {
                 self.inbound.accept_control(header.ssn);
-                match record {
-                    Record::Finish { sid, end } => self.inbound.finish(sid, end, &mut self.events),
-                    // Not acted on yet.
-                    Record::Reset { .. } | Record::Stop { .. } | Record::Credit { .. } => {}
-                }
-                self.window.consume((StreamHeader::LEN + Record::LEN).into());
+                self.on_record(record);
                 self.acks.answer = Some(StreamHeader { ssn: self.inbound.expected(Sid::CONTROL), ..header });
             }
             _ => return false,
         }
         self.arrivals.insert(offset, data_end);
         true
+    }
+
+    /// A record came. Whichever stream it is about, it is acted on at once.
+    fn on_record(&mut self, record: Record) {
+        let (sid, freed) = match record {
+            Record::Finish { sid, end } => (sid, self.inbound.finish(sid, end, &mut self.events)),
+            Record::Reset { sid, end, code } => (sid, self.inbound.reset(sid, end, code, &mut self.events)),
+            Record::Stop { sid, expected, code } => {
+                self.outbound.stop(sid, expected, code, &mut self.events);
+                (sid, Freed::RECORD)
+            }
+            Record::Credit { sid, limit } => {
+                self.outbound.on_credit(sid, limit);
+                (sid, Freed::RECORD)
+            }
+        };
+        // A name that there is not has nothing to free but the record.
+        self.free(if self.inbound.has(sid) { sid } else { Sid::CONTROL }, freed);
     }
 
     /// Plain TCP may cut its bytes anew with each transmission: what is missing is taken, piece by piece.
@@ -400,6 +426,7 @@ impl<P: Payload> Connection<P> {
 
     /// Everything up to the peer's FIN has arrived.
     fn on_fin(&mut self, now: Time) {
+        self.outbound.lift_credit();
         if let (Framing::Plain, Some(fin)) = (self.peer.framing, self.fin) {
             self.inbound.finish_plain(fin, &mut self.events);
         }

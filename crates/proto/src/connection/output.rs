@@ -131,7 +131,7 @@ impl<P: Payload> Connection<P> {
             // The peer's silence counts from here on.
             self.heard = now;
         }
-        let sent = match self.outbound.cut(space, &mut self.events) {
+        let sent = match self.outbound.cut(space, self.peer.mss, &mut self.events) {
             Some((stream_header, content)) => Sent { stream_header, content, is_fin: false },
             None => {
                 self.on_fin_sent();
@@ -190,10 +190,12 @@ impl<P: Payload> Connection<P> {
     /// Whether a FIN is the next thing to send.
     fn owes_fin(&self) -> bool {
         let can_send = matches!(self.state, State::Established | State::CloseWait);
-        self.is_closing && can_send && self.outbound.is_empty()
+        self.is_closing && can_send && self.outbound.is_drained()
     }
 
     fn on_fin_sent(&mut self) {
+        self.outbound.records.close();
+        self.grants.close();
         self.state = match self.state {
             State::Established => State::FinWait1,
             State::CloseWait => State::LastAck,

@@ -68,7 +68,7 @@ fn a_loss_is_repaired_and_everything_is_accounted_for() {
     let tally = source.path().unwrap().tally;
     assert_eq!((tally.lost, tally.sent_again, tally.timeouts), (1, 1, 0));
     assert_eq!(sink.read(), 996 * sink.connection().arrived());
-    let remembered: u64 = sink.deliveries().unwrap().iter().map(|(_, bits)| bits).sum();
+    let remembered: u64 = sink.deliveries().unwrap().iter().map(|portion| portion.bits).sum();
     assert_eq!(remembered, 8 * sink.read());
     // The buffer holds 16 segments, and the ACK of a segment leaves before the reader has taken it.
     let most = source.rows().unwrap().iter().map(|row| row.gauges.in_flight).max();
