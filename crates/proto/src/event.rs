@@ -1,5 +1,6 @@
 //! What the engine tells the application.
 
+use crate::path::PathId;
 use crate::segment::Sid;
 
 /// Something happened that the application may want to act on.
@@ -16,6 +17,14 @@ pub enum Event {
     Writable(Sid),
     /// The peer has all of a stream that was finished; its name can be used again.
     Finished(Sid),
+    /// A path has been answered: it carries data from now on.
+    PathValidated(PathId),
+    /// A path is silent while others are not. It carries nothing until it answers; what was lost with it is sent on others.
+    PathFailed(PathId),
+    /// It has answered, and carries data again.
+    PathRestored(PathId),
+    /// A path is no more: it was never answered, or one of the two has given it up.
+    PathGone(PathId),
     /// The peer sends nothing more; everything that it sent has arrived.
     PeerClosed,
     /// The connection is gone. Nothing follows.

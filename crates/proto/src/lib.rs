@@ -23,18 +23,19 @@
 //! * `stream` cuts what the application writes into segments, and delivers what comes in the order of its stream.
 //! * `receive` says which bytes have arrived, what is reported of them, when, and how many more may come.
 //! * `recovery` says what is in flight, delivered or lost, and drives a congestion controller on each path.
+//! * `scheduler` chooses a path for what is sent.
 //! * `segment`, `options`, `payload`, `path`, `seq` are the words that all of them use.
 //!
 //! # What it promises
 //!
 //! Each stream is delivered once, whole, in its order, whatever is missing of the others. A segment keeps its boundaries for
 //! life. What has been acknowledged is never taken back, the right edge of the window never shrinks, and no loss ends a
-//! connection as long as anything gets through. Everything that grows is bounded by the receive window, the send buffers, or
+//! connection as long as anything gets through. A path that dies takes nothing with it as long as there is another. Everything that grows is bounded by the receive window, the send buffers, or
 //! 2^23 segments in flight; holes are not counted.
 //!
 //! # What is not there yet
 //!
-//! One path. No undo of a spurious timeout, no timestamps, no keep-alive, no limited transmit (RACK does its work), and with a peer
+//! No undo of a spurious timeout, no timestamps, no keep-alive, no limited transmit (RACK does its work), and with a peer
 //! that has no SACK losses are found by the timer alone. Streams end, but cannot be reset or stopped, and share the
 //! connection's window without a credit of their own.
 
@@ -48,22 +49,24 @@ mod path;
 mod payload;
 mod receive;
 mod recovery;
+mod scheduler;
 mod segment;
 mod seq;
 mod stream;
 #[cfg(test)]
 mod testing;
 
-pub use config::Config;
-pub use connection::{ConfigError, Connection, PathReport, State, Streams, Transmit};
+pub use config::{Config, Repair};
+pub use connection::{ConfigError, Connection, PathReport, Paths, State, Streams, Transmit};
 pub use event::{CloseReason, Event};
 pub use options::{
     AcknowledgementOptions, Features, HandshakeOptions, Multistream, Options, PathOption, SackBlocks, Timestamps,
 };
-pub use path::{Endpoint, FourTuple, PathId};
+pub use path::{AddPathError, Endpoint, FourTuple, PATHS_MAX, PathId, PathState, PathStatus, RemovePathError};
 pub use payload::{Payload, Virtual};
 pub use receive::acks::AckPolicy;
 pub use recovery::control::Tally;
+pub use scheduler::Scheduling;
 pub use segment::{Content, Flags, HEADERS, Header, Record, Segment, Sid, StreamHeader};
 pub use seq::{Offset, SeqNumber, Ssn};
 pub use stream::inbound::{Read, ReadError};

@@ -6,8 +6,8 @@ use anabranch_cc::{Settings, registry};
 use anabranch_units::{Span, Time};
 
 use crate::{
-    Config, Connection, Endpoint, Event, FourTuple, Options, PathId, PathReport, Payload, Read, Segment, SeqNumber,
-    Sid, State,
+    Config, Connection, Endpoint, Event, FourTuple, Options, PathId, PathReport, PathState, Payload, Read, Segment,
+    SeqNumber, Sid, State,
 };
 
 /// Bytes that know where in their stream they stand: so a test sees what was lost, doubled or confused.
@@ -72,6 +72,8 @@ pub(crate) struct Wire {
 pub(crate) struct End {
     pub(crate) connection: Connection<Marked>,
     pub(crate) tuple: FourTuple,
+    /// Whether segments may go where nobody is any more.
+    pub(crate) has_moved: bool,
     /// Whether the application takes what comes.
     pub(crate) is_reading: bool,
     /// What the application has of each stream: bytes, and streams of that name that ended.
@@ -81,6 +83,7 @@ pub(crate) struct End {
     written: BTreeMap<Sid, u64>,
     pending: BTreeMap<Sid, u64>,
     pub(crate) events: Vec<Event>,
+    pub(crate) event_times: Vec<(Time, Event)>,
 }
 
 pub(crate) struct Pair {
@@ -90,7 +93,19 @@ pub(crate) struct Pair {
     /// From the client to the server.
     pub(crate) up: Wire,
     pub(crate) down: Wire,
+    /// Further ways between the two.
+    pub(crate) routes: Vec<Route>,
     order: u64,
+}
+
+/// One more way between the two.
+#[derive(Debug)]
+pub(crate) struct Route {
+    /// Its ends, as each of the two sees them.
+    pub(crate) client: FourTuple,
+    pub(crate) server: FourTuple,
+    pub(crate) up: Wire,
+    pub(crate) down: Wire,
 }
 
 /// The law that the tests of the engine run on: plain Reno.
@@ -122,8 +137,32 @@ impl Pair {
             server: End::new(server, tuple.reversed()),
             up: Wire::new(),
             down: Wire::new(),
+            routes: Vec::new(),
             order: 0,
         }
+    }
+
+    /// One more way between the two, with this delay in each direction. Nobody has used it yet.
+    pub(crate) fn route(&mut self, delay: Span) -> FourTuple {
+        let address = 10 + 2 * self.routes.len() as u128;
+        let tuple =
+            FourTuple { local: Endpoint { address, port: 7 }, remote: Endpoint { address: address + 1, port: 7 } };
+        let wire = || Wire { delay, ..Wire::new() };
+        self.routes.push(Route { client: tuple, server: tuple.reversed(), up: wire(), down: wire() });
+        tuple
+    }
+
+    /// The same, used by the client and validated by both.
+    #[track_caller]
+    pub(crate) fn join(&mut self, delay: Span) -> PathId {
+        let tuple = self.route(delay);
+        let id = self.client.connection.paths().add(self.now, tuple).expect("paths are negotiated");
+        self.run_for(delay * 4);
+        let server = self.server.connection.paths().find(&tuple.reversed()).expect("the server has been asked");
+        for (end, id) in [(&self.client, id), (&self.server, server)] {
+            assert_eq!(end.connection.path(id).map(|path| path.state), Some(PathState::Live));
+        }
+        id
     }
 
     /// The same after the handshake.
@@ -168,9 +207,15 @@ impl Pair {
     /// Runs until `is_done`, for a minute at most.
     #[track_caller]
     pub(crate) fn run_until(&mut self, is_done: impl Fn(&Self) -> bool) {
+        self.run_until_each(is_done);
+    }
+
+    /// The same, and `look` may look at each step.
+    #[track_caller]
+    pub(crate) fn run_until_each(&mut self, mut look: impl FnMut(&Self) -> bool) {
         let limit = self.now + Span::from_secs(60);
         self.drain();
-        while !is_done(self) {
+        while !look(self) {
             assert!(self.next() <= limit, "nothing came of it in a minute: {:?}", self.states());
             self.step();
         }
@@ -186,18 +231,27 @@ impl Pair {
 
     fn next(&self) -> Time {
         let timers = [self.client.connection.poll_timeout(), self.server.connection.poll_timeout()];
-        let wires = [&self.up, &self.down].map(|wire| wire.flying.keys().next().map_or(Time::NEVER, |key| key.0));
-        timers.into_iter().chain(wires).min().unwrap()
+        let wires =
+            [&self.up, &self.down].into_iter().chain(self.routes.iter().flat_map(|route| [&route.up, &route.down]));
+        let arrivals = wires.map(|wire| wire.flying.keys().next().map_or(Time::NEVER, |key| key.0));
+        timers.into_iter().chain(arrivals).min().unwrap()
     }
 
     fn step(&mut self) {
         self.now = self.now.max(self.next());
         let now = self.now;
-        for (wire, end) in [(&mut self.up, &mut self.server), (&mut self.down, &mut self.client)] {
-            if let Some(entry) = wire.flying.first_entry()
-                && entry.key().0 <= now
+        for route in &mut self.routes {
+            for (wire, end, tuple) in
+                [(&mut route.up, &mut self.server, route.server), (&mut route.down, &mut self.client, route.client)]
             {
-                end.connection.handle_segment(now, end.tuple, entry.remove());
+                if let Some(segment) = wire.deliver(now) {
+                    end.connection.handle_segment(now, tuple, segment);
+                }
+            }
+        }
+        for (wire, end) in [(&mut self.up, &mut self.server), (&mut self.down, &mut self.client)] {
+            if let Some(segment) = wire.deliver(now) {
+                end.connection.handle_segment(now, end.tuple, segment);
             }
             if end.connection.poll_timeout() <= now {
                 end.connection.handle_timeout(now);
@@ -208,18 +262,31 @@ impl Pair {
 
     /// What a driver does after each input.
     pub(crate) fn drain(&mut self) {
-        for (wire, end) in [(&mut self.up, &mut self.client), (&mut self.down, &mut self.server)] {
+        let Self { up, down, client, server, routes, .. } = self;
+        for (is_client, wire, end) in [(true, up, client), (false, down, server)] {
             loop {
                 while let Some(transmit) = end.connection.poll_transmit(self.now) {
-                    assert_eq!((transmit.path, transmit.tuple), (PathId::FIRST, end.tuple));
                     self.order += 2;
-                    wire.carry(self.now, self.order, transmit.segment);
+                    let route = routes.iter_mut().find(|route| transmit.tuple == route.tuple(is_client));
+                    match route {
+                        Some(route) if is_client => route.up.carry(self.now, self.order, transmit.segment),
+                        Some(route) => route.down.carry(self.now, self.order, transmit.segment),
+                        None if transmit.tuple == end.tuple => wire.carry(self.now, self.order, transmit.segment),
+                        // It leads nowhere any more.
+                        None => assert!(transmit.path == PathId::FIRST || end.has_moved),
+                    }
                 }
-                if !end.serve() {
+                if !end.serve(self.now) {
                     break;
                 }
             }
         }
+    }
+}
+
+impl Route {
+    fn tuple(&self, is_client: bool) -> FourTuple {
+        if is_client { self.client } else { self.server }
     }
 }
 
@@ -259,6 +326,12 @@ impl Wire {
         }
     }
 
+    /// What has arrived, if anything has.
+    fn deliver(&mut self, now: Time) -> Option<Segment<Marked>> {
+        let entry = self.flying.first_entry().filter(|entry| entry.key().0 <= now)?;
+        Some(entry.remove())
+    }
+
     /// Segments with data.
     pub(crate) fn data(&self) -> impl Iterator<Item = &(Time, Segment<Marked>)> {
         self.log.iter().filter(|(_, segment)| !segment.content.is_empty())
@@ -270,12 +343,14 @@ impl End {
         Self {
             connection,
             tuple,
+            has_moved: false,
             is_reading: true,
             received: BTreeMap::new(),
             ended: BTreeMap::new(),
             written: BTreeMap::new(),
             pending: BTreeMap::new(),
             events: Vec::new(),
+            event_times: Vec::new(),
         }
     }
 
@@ -314,10 +389,11 @@ impl End {
     }
 
     /// What the application does; whether it did anything.
-    fn serve(&mut self) -> bool {
+    fn serve(&mut self, now: Time) -> bool {
         let mut is_busy = false;
         while let Some(event) = self.connection.poll_event() {
             self.events.push(event);
+            self.event_times.push((now, event));
             is_busy = true;
         }
         for sid in self.pending.iter().filter(|(_, bytes)| **bytes > 0).map(|(sid, _)| *sid).collect::<Vec<_>>() {

@@ -294,7 +294,14 @@ impl Host for EngineSource {
                 Event::Established { streams } => self.open(streams),
                 Event::Writable(sid) => self.write(usize::from(sid.number()) - 1),
                 // Nothing comes back, and a source does not close.
-                Event::Readable(_) | Event::Finished(_) | Event::PeerClosed | Event::Closed(_) => {}
+                Event::Readable(_)
+                | Event::Finished(_)
+                | Event::PathValidated(_)
+                | Event::PathFailed(_)
+                | Event::PathRestored(_)
+                | Event::PathGone(_)
+                | Event::PeerClosed
+                | Event::Closed(_) => {}
             }
         }
     }
@@ -326,6 +333,10 @@ impl Host for EngineSink {
                 Event::Established { .. }
                 | Event::Writable(_)
                 | Event::Finished(_)
+                | Event::PathValidated(_)
+                | Event::PathFailed(_)
+                | Event::PathRestored(_)
+                | Event::PathGone(_)
                 | Event::PeerClosed
                 | Event::Closed(_) => {}
             }

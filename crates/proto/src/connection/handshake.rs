@@ -5,6 +5,7 @@ use anabranch_units::{Span, Time};
 use super::Connection;
 use crate::event::Event;
 use crate::options::{Features, HandshakeOptions, Multistream};
+use crate::path::PathId;
 use crate::payload::Payload;
 use crate::receive::window::{SHIFT_MAX, Window};
 use crate::segment::{Flags, Segment};
@@ -113,15 +114,12 @@ impl<P: Payload> Connection<P> {
 
     /// Streams wanted, or granted in an answer.
     fn grant(&self, is_answer: bool) -> Option<Multistream> {
-        let wanted = Multistream {
-            version: Multistream::VERSION,
-            streams: self.config.streams,
-            features: Features::default(),
-            credit: CREDIT_MAX,
-        };
+        let features = if self.config.paths_max > 1 { Features::PATHS } else { Features::default() };
+        let wanted =
+            Multistream { version: Multistream::VERSION, streams: self.config.streams, features, credit: CREDIT_MAX };
         let granted = if is_answer {
-            let Multistream { streams, .. } = self.handshake.understood()?;
-            Multistream { streams: wanted.streams.min(streams), ..wanted }
+            let Multistream { streams, features: theirs, .. } = self.handshake.understood()?;
+            Multistream { streams: wanted.streams.min(streams), features: features.and(theirs), ..wanted }
         } else {
             wanted
         };
@@ -141,15 +139,17 @@ impl<P: Payload> Connection<P> {
             self.peer.shift = shift.min(SHIFT_MAX);
             self.window.set_shift(Window::scale(self.config.receive_buffer));
         }
-        let streams = self.grant(true).map(|granted| granted.streams);
+        let granted = self.grant(true);
+        let streams = granted.map(|granted| granted.streams);
+        // Without selective acknowledgements nobody could tell what of which path has arrived.
+        let features = granted.map_or_else(Features::default, |granted| granted.features);
+        self.paths.are_negotiated = features.contains(Features::PATHS) && self.peer.has_sack;
         self.peer.framing = if streams.is_some() { Framing::Streams } else { Framing::Plain };
         let count = streams.unwrap_or(1);
         self.outbound = Outbound::new(self.peer.framing, count, self.config.send_buffer);
         // A stream counts segments from 0, plain TCP bytes from the SYN.
         self.inbound = Inbound::new(count, if streams.is_some() { 0 } else { 1 });
-        for path in &mut self.paths {
-            path.control.establish(now, self.peer.mss.into(), sample);
-        }
+        self.paths[PathId::FIRST].control.establish(now, self.peer.mss.into(), sample);
         self.heard = now;
         if self.is_closing {
             self.outbound.finish_all();

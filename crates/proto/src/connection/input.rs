@@ -4,18 +4,27 @@ use anabranch_units::Time;
 
 use super::{Connection, Peer, Persist, Reply, Sent, State};
 use crate::event::{CloseReason, Event};
-use crate::path::FourTuple;
+use crate::options::Options;
+use crate::path::{FourTuple, PathId};
 use crate::payload::Payload;
 use crate::segment::{Content, Flags, Record, Segment, Sid, StreamHeader};
 use crate::seq::Offset;
 use crate::stream::outbound::Framing;
 
 impl<P: Payload> Connection<P> {
-    /// A segment came, on the path with this four-tuple. One from anywhere else is not ours and changes nothing.
+    /// A segment came, on the path with this four-tuple. One from anywhere else is not ours and changes nothing, unless it begins a
+    /// new path.
     pub fn handle_segment(&mut self, now: Time, tuple: FourTuple, segment: Segment<P>) {
-        if !self.paths.iter().any(|path| path.tuple == tuple) {
-            return;
+        match self.paths.find(&tuple) {
+            Some(path) => self.handle_on_path(now, path, segment),
+            None => self.handle_stranger(now, tuple, segment),
         }
+    }
+
+    /// A segment came on this path.
+    pub(super) fn handle_on_path(&mut self, now: Time, path: PathId, segment: Segment<P>) {
+        self.acks.on_arrival(path);
+        self.paths[path].arrived = now;
         match self.state {
             State::Closed => self.refuse(&segment),
             State::Listen => self.handle_in_listen(now, &segment),
@@ -90,6 +99,9 @@ impl<P: Payload> Connection<P> {
 
     /// [rfc-9293] sec. 3.10.7.4.
     fn handle_synchronized(&mut self, now: Time, segment: Segment<P>) {
+        if let Options::Path(option) = segment.options {
+            return self.on_path_option(now, option, &segment);
+        }
         let near = self.arrivals.expected();
         let Some(offset) = segment.header.seq.offset_from(self.initial_peer, near) else {
             // Before the SYN.
@@ -111,6 +123,11 @@ impl<P: Payload> Connection<P> {
                 }
                 return;
             }
+            // Of several paths, a slow one brings acknowledgements that were overtaken: of no interest but to itself.
+            if self.paths.are_negotiated && segment.space() == 0 && self.is_plausible(&segment) {
+                self.on_acknowledgement(now, offset, &segment);
+                return;
+            }
             // What lies beyond the window has not arrived twice: it has not arrived.
             if segment.space() > 0 && self.arrivals.missing(offset, offset + segment.space()).is_none() {
                 self.arrivals.on_duplicate(offset, offset + segment.space());
@@ -123,7 +140,7 @@ impl<P: Payload> Connection<P> {
             // What it acknowledges counts if it is no older than anything else: a window that is shut takes no data, but a
             // valid acknowledgement. A SYN that comes again is no such thing: its window is not scaled.
             let is_latest = !segment.has(Flags::SYN) && offset <= near && offset + segment.space() >= near;
-            if is_latest && segment.has(Flags::ACK) {
+            if (is_latest || self.paths.are_negotiated && self.is_plausible(&segment)) && segment.has(Flags::ACK) {
                 self.on_acknowledgement(now, offset, &segment);
             }
             return;
@@ -181,7 +198,8 @@ impl<P: Payload> Connection<P> {
         }
         self.heard = now;
         self.on_window(offset, ack, segment.header.window);
-        if ack < acked {
+        let via = self.acks.via();
+        if ack < acked && !self.paths.are_negotiated {
             return true;
         }
         let options = segment.options.acknowledgement();
@@ -189,7 +207,7 @@ impl<P: Payload> Connection<P> {
         if let Some(header) = options.expected() {
             self.outbound.on_expected(header);
         }
-        let doubt = self.paths[0].control.doubt(now);
+        let doubt = self.paths[via].control.doubt(now);
         let Self { board, outbound, events, .. } = self;
         let mut is_fin_acked = false;
         board.acknowledge(ack, doubt, |sent: Sent<P>| {
@@ -215,14 +233,18 @@ impl<P: Payload> Connection<P> {
             let second = sack.as_slice().get(1).and_then(|block| Some((place(block.0)?, place(block.1)?)));
             let is_duplicate = right <= ack || second.is_some_and(|(start, end)| start <= left && right <= end);
             if index == 0 && is_duplicate {
-                self.paths[0].control.on_duplicate(&self.board, right);
+                self.paths[via].control.on_duplicate(&self.board, right);
             } else if left > ack {
                 self.board.acknowledge_selectively(left, right, doubt);
             }
         }
-        for path in &mut self.paths {
-            path.control.on_ack(now, &mut self.board);
+        if self.paths.are_negotiated {
+            let places = sack.as_slice().iter().filter_map(|(left, right)| {
+                Some((left.offset_from(self.initial, ack)?, right.offset_from(self.initial, ack)?))
+            });
+            self.board.confirm(via, ack, places);
         }
+        self.on_acknowledged(now, via);
         if is_fin_acked {
             self.on_fin_acked(now);
         }
@@ -323,7 +345,7 @@ impl<P: Payload> Connection<P> {
                 let useless = self.inbound.accept(header, payload, &mut self.events);
                 self.window.consume(u64::from(StreamHeader::LEN) + u64::from(useless));
                 let ssn = self.inbound.expected(header.sid);
-                self.acks.answer = Some(StreamHeader { ssn, ..header });
+                self.acks.answer(StreamHeader { ssn, ..header });
             }
             (Some(header), Content::Control(record)) if header.sid == Sid::CONTROL => {
                 self.inbound.accept_control(header.ssn);
@@ -333,7 +355,7 @@ impl<P: Payload> Connection<P> {
                     Record::Reset { .. } | Record::Stop { .. } | Record::Credit { .. } => {}
                 }
                 self.window.consume((StreamHeader::LEN + Record::LEN).into());
-                self.acks.answer = Some(StreamHeader { ssn: self.inbound.expected(Sid::CONTROL), ..header });
+                self.acks.answer(StreamHeader { ssn: self.inbound.expected(Sid::CONTROL), ..header });
             }
             _ => return false,
         }

@@ -54,13 +54,13 @@ impl<P: Payload> Streams<'_, P> {
     /// # Errors
     /// If there is no such stream.
     pub fn read(&mut self, sid: Sid, most: u32) -> Result<Read<P>, ReadError> {
-        let Connection { inbound, window, arrivals, acks, .. } = &mut *self.connection;
+        let Connection { inbound, window, arrivals, acks, paths, .. } = &mut *self.connection;
         let read = inbound.read(sid, most)?;
         if let Read::Data(payload) = &read {
             window.consume(payload.len().into());
             if window.wants_update(arrivals.expected(), arrivals.end()) {
                 // The field may have no room for all of it; what it does not say now it says with the next ACK.
-                acks.demand_pure();
+                acks.demand_pure_on(paths.quickest(acks.via()));
             }
         }
         Ok(read)

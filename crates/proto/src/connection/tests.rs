@@ -9,6 +9,7 @@ use crate::{CloseReason, Config, Content, Event, Flags, OpenError, Segment, SeqN
 mod closing;
 mod handshake;
 mod hostile;
+mod paths;
 mod random;
 mod recovery;
 mod streams;

@@ -83,14 +83,15 @@ impl Bench {
     fn send(&mut self, count: u64) {
         for _ in 0..count {
             self.board.send((), 1000, PATH, self.control.departure(self.now));
-            self.control.on_sent(self.now, &self.board, 1000, 1000, Transmission::First);
+            self.control.on_sent(self.now, &self.board, (self.board.next(), 1000), 1000, Transmission::First);
         }
     }
 
     fn resend(&mut self) {
-        let index = self.board.lowest_lost().expect("something is lost");
-        let added = self.board.resend(index, PATH, self.control.departure(self.now));
-        self.control.on_sent(self.now, &self.board, 1000, added, Transmission::Again);
+        let index = self.board.lowest_lost(PATH).expect("something is lost");
+        let added = self.board.resend(index, PATH, self.control.departure(self.now)).added;
+        let (offset, ..) = self.board.segment(index);
+        self.control.on_sent(self.now, &self.board, (offset + 1000, 1000), added, Transmission::Again);
     }
 
     /// `span` later, an ACK for everything below segment `upto` and for `blocks` above.
@@ -101,7 +102,7 @@ impl Bench {
         for &(left, right) in blocks {
             self.board.acknowledge_selectively(1000 * left, 1000 * right, doubt);
         }
-        self.control.on_ack(self.now, &mut self.board);
+        self.control.on_ack(self.now, &mut self.board, Via::Own);
     }
 
     fn heard(&mut self) -> Vec<Heard> {
@@ -231,12 +232,12 @@ fn a_series_of_timeouts_is_one_episode() {
         bench.now = bench.control.deadline();
         bench.control.handle_timeout(bench.now, &mut bench.board);
         timeouts = bench.control.tally.timeouts;
-        if bench.board.lowest_lost().is_some() {
+        if bench.board.lowest_lost(PATH).is_some() {
             bench.resend();
         } else if bench.control.is_probe_due() {
-            let last = bench.board.last().expect("three are out");
-            let added = bench.board.resend(last, PATH, bench.control.departure(bench.now));
-            bench.control.on_sent(bench.now, &bench.board, 1000, added, Transmission::Again);
+            let last = bench.board.last(PATH).expect("three are out");
+            let added = bench.board.resend(last, PATH, bench.control.departure(bench.now)).added;
+            bench.control.on_sent(bench.now, &bench.board, (3000, 1000), added, Transmission::Again);
         }
     }
     let heard = bench.heard();
