@@ -1,4 +1,4 @@
-//! `cargo xtask counts`: instructions of the benchmark scenarios, the measure of speed that does not depend on the machine's
+//! `cargo xtask counts`: instructions of the benchmarks, the measure of speed that does not depend on the machine's
 //! load.
 
 use std::fs;
@@ -6,11 +6,30 @@ use std::process::Command;
 
 use crate::run;
 
-/// The scenarios, and what shortens them to some seconds under callgrind. The counts hold for exactly these commands.
-const SCENARIOS: &[(&str, &[&str])] = &[
-    ("highspeed", &["sim", "run", "experiments/bench/highspeed.toml", "--json", "--set", "duration=5s"]),
-    ("small", &["sim", "run", "experiments/bench/small.toml", "--json"]),
+/// What is counted, and what shortens it to some seconds under callgrind. The counts hold for exactly these commands.
+const MEASURED: &[(&str, Program, &[&str])] = &[
+    (
+        "highspeed",
+        Program::Anabranch,
+        &["sim", "run", "experiments/bench/highspeed.toml", "--json", "--set", "duration=5s"],
+    ),
+    ("small", Program::Anabranch, &["sim", "run", "experiments/bench/small.toml", "--json"]),
+    ("engine, 1 stream", Program::Engine, &["1", "200000"]),
+    ("engine, 200 streams", Program::Engine, &["200", "200000"]),
+    ("engine, 200 streams, 0.1 % lost", Program::Engine, &["200", "200000", "1000"]),
 ];
+
+/// What is run.
+#[derive(Clone, Copy)]
+enum Program {
+    /// The command.
+    Anabranch,
+    /// Two engines of the transport back to back: an example of `anabranch-proto`.
+    Engine,
+}
+
+/// The example that runs the engine by itself.
+const ENGINE: &str = "back_to_back";
 
 /// How far a count may lie from the recorded one, in percent. Inlining differs a little between builds.
 const MARGIN_PERCENT: f64 = 5.0;
@@ -20,11 +39,13 @@ pub(crate) fn run(write: bool) -> Result<(), String> {
         return Err("valgrind is missing; install the packages that README.md lists".to_owned());
     }
     run::run("cargo", &["build", "--release", "--locked", "--quiet"], &[])?;
+    let example = ["--package", "anabranch-proto", "--example", ENGINE];
+    run::run("cargo", &[&["build", "--release", "--locked", "--quiet"], &example[..]].concat(), &[])?;
     let path = run::root().join("CONTRIBUTING.md");
     let mut text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut problems = vec![];
-    for (name, arguments) in SCENARIOS {
-        let count = instructions(arguments)?;
+    for (name, program, arguments) in MEASURED {
+        let count = instructions(*program, arguments)?;
         let recorded = row(&text, name).ok_or_else(|| format!("CONTRIBUTING.md has no row `| {name} | … |`"))?;
         let (line, before) = recorded;
         let drift = (count as f64 / before as f64 - 1.0) * 100.0;
@@ -44,9 +65,13 @@ pub(crate) fn run(write: bool) -> Result<(), String> {
     if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
 }
 
-fn instructions(arguments: &[&str]) -> Result<u64, String> {
+fn instructions(program: Program, arguments: &[&str]) -> Result<u64, String> {
+    let program = match program {
+        Program::Anabranch => run::anabranch()?,
+        Program::Engine => run::example(ENGINE)?,
+    };
     let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", &run::anabranch()?])
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", &program])
         .args(arguments)
         .current_dir(run::root())
         .output()
@@ -55,7 +80,7 @@ fn instructions(arguments: &[&str]) -> Result<u64, String> {
     let collected = log.lines().find_map(|line| line.split_once("Collected :")).map(|(_, count)| count.trim());
     match collected.and_then(|count| count.parse().ok()) {
         Some(count) if output.status.success() => Ok(count),
-        _ => Err(format!("callgrind of `anabranch {}` failed:\n{log}", arguments.join(" "))),
+        _ => Err(format!("callgrind of `{program} {}` failed:\n{log}", arguments.join(" "))),
     }
 }
 

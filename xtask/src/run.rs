@@ -33,6 +33,11 @@ pub(crate) fn anabranch() -> Result<String, String> {
     target().map(|target| target.join("release/anabranch").to_string_lossy().into_owned())
 }
 
+/// A released example.
+pub(crate) fn example(name: &str) -> Result<String, String> {
+    target().map(|target| target.join("release/examples").join(name).to_string_lossy().into_owned())
+}
+
 /// Runs `program` in the root and fails with its command line if it does.
 pub(crate) fn run(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
     say(&format!("$ {program} {}", arguments.join(" ")));

@@ -54,7 +54,8 @@ pub(crate) struct Link {
     pub(crate) rate: Rate,
     pub(crate) delay: SimSpan,
     pub(crate) queue: QueueSpec,
-    pub(crate) error: Option<ErrorSpec>,
+    /// What it loses in front of its queue, one model after the other.
+    pub(crate) errors: Vec<ErrorSpec>,
 }
 
 /// A source and its destination.
@@ -174,11 +175,13 @@ impl Scenario {
     pub fn is_random(&self) -> bool {
         let is_open = |p: f64| 0.0 < p && p < 1.0;
         let loses = |error: &ErrorSpec| match error {
-            ErrorSpec::List(_) | ErrorSpec::Periodic { .. } | ErrorSpec::Policer { .. } => false,
+            ErrorSpec::List(_) | ErrorSpec::Periodic { .. } | ErrorSpec::Policer { .. } | ErrorSpec::Outage { .. } => {
+                false
+            }
             &ErrorSpec::PerPacket(p) | &ErrorSpec::PerByte(p) => is_open(p),
             ErrorSpec::GilbertElliott(_) => true,
         };
-        self.links.iter().any(|link| link.error.as_ref().is_some_and(loses) || matches!(link.queue, QueueSpec::Red(_)))
+        self.links.iter().any(|link| link.errors.iter().any(loses) || matches!(link.queue, QueueSpec::Red(_)))
             || self.flows.iter().any(|flow| flow.transport.is_random() || !flow.start_jitter.is_zero())
     }
 }

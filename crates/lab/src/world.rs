@@ -138,7 +138,7 @@ impl<'a> Simulation<'a> {
         let mut links = Vec::with_capacity(scenario.links.len());
         for link in &scenario.links {
             let spec = LinkSpec::new(link.rate, link.delay).named(&link.id).queue(link.queue.clone());
-            let spec = link.error.iter().cloned().fold(spec, LinkSpec::error);
+            let spec = link.errors.iter().cloned().fold(spec, LinkSpec::error);
             links.push(builder.link(nodes[link.from], nodes[link.to], spec)?);
         }
         let wanted = Wanted::new(scenario, recording);

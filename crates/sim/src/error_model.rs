@@ -33,6 +33,13 @@ pub enum ErrorSpec {
         /// What may pass above that at once: the depth of the bucket.
         burst: Bytes,
     },
+    /// Everything that comes at `from` or later and before `until`. What is in the queue or under way gets through.
+    Outage {
+        /// When it begins.
+        from: SimTime,
+        /// When it ends, after it has begun.
+        until: SimTime,
+    },
 }
 
 /// A channel that is good or bad (Gilbert, BSTJ 39, 1960; Elliott, BSTJ 42, 1963). It starts good. A packet is lost with the
@@ -62,6 +69,7 @@ impl ErrorSpec {
             }
             &Self::Periodic { period, burst, .. } => period > 0 && burst <= period,
             Self::Policer { rate, .. } => rate.bits_per_second() > 0,
+            Self::Outage { from, until } => from < until,
         }
     }
 }
@@ -120,6 +128,7 @@ impl ErrorModel {
                 }
                 exceeds
             }
+            &ErrorSpec::Outage { from, until } => from <= now && now < until,
         }
     }
 }
@@ -180,6 +189,15 @@ mod tests {
         let later = arrival(40) + SimSpan::from_millis(5);
         assert!(model.strikes(later, 7000));
         assert!(!model.strikes(later, 5000));
+    }
+
+    #[test]
+    fn an_outage_loses_all_that_comes_while_it_lasts() {
+        let at = |ms| SimTime::ZERO + SimSpan::from_millis(ms);
+        let mut model =
+            ErrorModel::new(ErrorSpec::Outage { from: at(3), until: at(6) }, Substreams::new(1).stream("test"));
+        let lost: Vec<u64> = (0..9).filter(|&ms| model.strikes(at(ms), 1000)).collect();
+        assert_eq!(lost, [3, 4, 5]);
     }
 
     #[test]

@@ -23,12 +23,13 @@ impl Topology {
                 rate: shown.rate.to_string(),
                 delay: shown.delay.to_string(),
                 queue: queue(&shown.queue),
-                error: shown.error.as_ref().map(error),
+                error: (!shown.errors.is_empty())
+                    .then(|| shown.errors.iter().map(error).collect::<Vec<_>>().join("; ")),
                 is_duplex,
             };
             // What `[[link]]` makes by itself.
             let is_plain = |back: &Link| {
-                let plain = Link { queue: QueueSpec::Packets(50), error: None, ..link.clone() };
+                let plain = Link { queue: QueueSpec::Packets(50), errors: outages(link), ..link.clone() };
                 *back == Link { id: back.id.clone(), from: link.to, to: link.from, ..plain }
             };
             match back {
@@ -44,6 +45,11 @@ impl Topology {
         });
         Self { nodes: scenario.nodes.clone(), links, flows: flows.collect() }
     }
+}
+
+/// What a link has in common with its way back.
+fn outages(link: &Link) -> Vec<ErrorSpec> {
+    link.errors.iter().filter(|error| matches!(error, ErrorSpec::Outage { .. })).cloned().collect()
 }
 
 fn queue(spec: &QueueSpec) -> String {
@@ -73,6 +79,7 @@ fn error(spec: &ErrorSpec) -> String {
         }
         ErrorSpec::Periodic { period, burst, .. } => format!("{burst} of every {period} packets"),
         ErrorSpec::Policer { rate, burst } => format!("what exceeds {rate} by more than {burst}"),
+        ErrorSpec::Outage { from, until } => format!("everything from {from} to {until}"),
     }
 }
 

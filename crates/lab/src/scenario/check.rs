@@ -84,6 +84,16 @@ impl Network {
             return Err((path.key("reverse"), fault.remedy("remove `reverse`, or `duplex = false`")));
         }
         let (from, to) = (self.node_or_new(&keys.from.0), self.node_or_new(&keys.to.0));
+        let mut outages = vec![];
+        for (index, outage) in keys.outages.iter().enumerate() {
+            let [from, until] = [outage.from, outage.until].map(|at| SimTime::ZERO.saturating_add(at.0));
+            if until <= from {
+                let fault = Fault::new("an outage ends before it begins");
+                let path = path.key("outages").index(index).key("until");
+                return Err((path, fault.remedy("make `until` later than `from`")));
+            }
+            outages.push(ErrorSpec::Outage { from, until });
+        }
         let link = Link {
             id: id.clone(),
             from,
@@ -91,14 +101,14 @@ impl Network {
             rate: positive(keys.rate.0, &path.key("rate"))?,
             delay: keys.delay.0,
             queue: queue(&keys.queue, &path.key("queue"))?,
-            error: error(&keys.error, &path.key("error"))?,
+            errors: error(&keys.error, &path.key("error"))?.into_iter().chain(outages.clone()).collect(),
         };
         let back = Link {
             id: format!("{id}.reverse"),
             from: to,
             to: from,
             queue: queue(&QueueKeys::default(), path)?,
-            error: None,
+            errors: outages.clone(),
             ..link.clone()
         };
         self.neighbours[from].push(to);
@@ -114,7 +124,8 @@ impl Network {
             let delay = reverse.delay.map_or(back.delay, |delay| delay.0);
             let queue = queue(&reverse.queue, &path.key("reverse").key("queue"))?;
             let error = error(&reverse.error, &path.key("reverse").key("error"))?;
-            self.links.push(Link { rate, delay, queue, error, ..back });
+            let errors = error.into_iter().chain(outages).collect();
+            self.links.push(Link { rate, delay, queue, errors, ..back });
         } else if keys.duplex {
             self.links.push(back);
         }

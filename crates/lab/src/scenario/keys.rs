@@ -43,6 +43,9 @@ pub(crate) struct LinkKeys {
     /// Which packets are lost in front of the queue; none if absent.
     #[serde(default)]
     pub(crate) error: ErrorKeys,
+    /// When the link is cut, both ways: what comes to it then is lost.
+    #[serde(default)]
+    pub(crate) outages: Vec<OutageKeys>,
     /// What is different on the way back.
     #[serde(default)]
     pub(crate) reverse: Option<ReverseKeys>,
@@ -65,6 +68,17 @@ pub(crate) struct ReverseKeys {
     /// Which packets are lost in front of the queue; none if absent.
     #[serde(default)]
     pub(crate) error: ErrorKeys,
+}
+
+/// A time during which a link is cut. What is in its queue or under way gets through.
+#[derive(Clone, Copy, Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "outage")]
+pub(crate) struct OutageKeys {
+    /// When it begins.
+    pub(crate) from: Text<SimSpan>,
+    /// When it ends.
+    pub(crate) until: Text<SimSpan>,
 }
 
 /// How times are added up. It matters where two of them are equal on paper: in networks of round numbers, which is why the

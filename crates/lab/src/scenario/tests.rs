@@ -80,8 +80,8 @@ fn the_way_back_can_be_different() {
     assert_eq!(back.rate, Rate::from_bits_per_second(1_000_000));
     assert_eq!(back.delay, SimSpan::from_millis(100));
     assert_eq!(back.queue, QueueSpec::Packets(7));
-    assert_eq!(back.error, Some(ErrorSpec::PerPacket(0.01)));
-    assert_eq!(scenario.links[0].error, None, "errors act in one direction");
+    assert_eq!(back.errors, [ErrorSpec::PerPacket(0.01)]);
+    assert_eq!(scenario.links[0].errors, [], "errors act in one direction");
     assert!(scenario.is_random());
 }
 
@@ -366,7 +366,7 @@ fn overrides_change_any_key() {
     let link = &scenario.links[0];
     assert_eq!(link.rate, Rate::from_bits_per_second(2_000_000));
     assert_eq!(link.queue, QueueSpec::Packets(20));
-    assert_eq!(link.error, Some(ErrorSpec::List(vec![1, 3])));
+    assert_eq!(link.errors, [ErrorSpec::List(vec![1, 3])]);
     assert_eq!(scenario.flows[0].law_name.as_deref(), Some("vegas"));
 }
 
@@ -436,8 +436,24 @@ fn a_policer_has_a_rate() {
         let error = format!("error = {{ kind = \"policer\", rate = \"{rate}\", burst = \"15kB\" }}\nqueue =");
         CHAIN.replacen("queue =", &error, 1)
     };
-    assert!(matches!(parse(&with("1Mbit/s")).unwrap().links[0].error, Some(ErrorSpec::Policer { .. })));
+    assert!(matches!(parse(&with("1Mbit/s")).unwrap().links[0].errors[..], [ErrorSpec::Policer { .. }]));
     assert_text_refused(&with("0bit/s"), "chain.toml:10:36: nothing passes a link of 0 bit/s; use a rate above 0bit/s");
+}
+
+#[test]
+fn an_outage_cuts_both_ways() {
+    let with = |until: &str| {
+        let outages = format!("outages = [{{ from = \"2s\", until = \"{until}\" }}]\nqueue =");
+        CHAIN.replacen("queue =", &outages, 1)
+    };
+    let scenario = parse(&with("3s")).unwrap();
+    let time = |s| SimTime::ZERO + SimSpan::from_secs(s);
+    let outage = [ErrorSpec::Outage { from: time(2), until: time(3) }];
+    assert_eq!((&scenario.links[0].errors[..], &scenario.links[1].errors[..]), (&outage[..], &outage[..]));
+    assert_text_refused(
+        &with("2s"),
+        "chain.toml:10:35: an outage ends before it begins; make `until` later than `from`",
+    );
 }
 
 #[test]

@@ -92,7 +92,7 @@ pub enum BuildError {
         /// The link.
         link: String,
     },
-    /// A probability outside `[0, 1]`, or a period that cannot be.
+    /// A probability outside `[0, 1]`, or a period or an outage that cannot be.
     BadErrorModel {
         /// The link.
         link: String,

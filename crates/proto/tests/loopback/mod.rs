@@ -1,0 +1,159 @@
+//! Two engines back to back in memory, and as little as possible between them: what it costs to run this is what the engine
+//! costs. The client sends without end on all of its streams, the payload is a length.
+
+use std::collections::VecDeque;
+
+use anabranch_cc::{Settings, registry};
+use anabranch_proto::{
+    Config, Connection, Endpoint, Event, FourTuple, PathId, Read, Segment, SeqNumber, Sid, State, Virtual,
+};
+use anabranch_units::{Span, Time};
+
+pub(crate) struct Loopback {
+    now: Time,
+    client: Connection<Virtual>,
+    server: Connection<Virtual>,
+    up: Wire,
+    down: Wire,
+    /// Of the segments to the server each of these is lost; none if zero.
+    lose_each: u64,
+    carried: u64,
+    /// Bytes that the server's application has read.
+    read: u64,
+}
+
+/// A FIFO with a rate and a delay.
+struct Wire {
+    spacing: Span,
+    free_at: Time,
+    flying: VecDeque<(Time, Segment<Virtual>)>,
+}
+
+impl Loopback {
+    /// A connection that is established and has filled its path, with so many streams.
+    pub(crate) fn new(streams: u8, lose_each: u64) -> Self {
+        let law = Settings::default_for(registry::find("anabranch").expect("it is the default"));
+        let config = Config { streams, ..Config::new(law) };
+        let end = |address| Endpoint { address, port: 0 };
+        let tuple = FourTuple { local: end(1), remote: end(2) };
+        let mut loopback = Self {
+            now: Time::ZERO,
+            client: Connection::connect(Time::ZERO, config.clone(), tuple, SeqNumber(0)).expect("it can work"),
+            server: Connection::listen(Time::ZERO, config, tuple.reversed(), SeqNumber(0)).expect("it can work"),
+            up: Wire::new(SPACING),
+            down: Wire::new(Span::ZERO),
+            lose_each: 0,
+            carried: 0,
+            read: 0,
+        };
+        loopback.drain();
+        while loopback.client.state() != State::Established {
+            loopback.step();
+        }
+        for _ in 0..streams {
+            let sid = loopback.client.streams().open().expect("it was granted");
+            loopback.write(sid);
+        }
+        loopback.lose_each = lose_each;
+        loopback.drain();
+        loopback
+    }
+
+    /// Runs until the server has so many segments more. Returns how many bytes its application read meanwhile.
+    pub(crate) fn run(&mut self, segments: u64) -> u64 {
+        let (until, before) = (self.server.arrived() + segments, self.read);
+        while self.server.arrived() < until {
+            self.step();
+        }
+        self.read - before
+    }
+
+    /// Segments in flight, and segments that were sent again.
+    pub(crate) fn flight(&self) -> (f64, u64) {
+        let path = self.client.path(PathId::FIRST).expect("there is one");
+        (path.flight, path.tally.sent_again)
+    }
+
+    fn step(&mut self) {
+        let timer = self.client.poll_timeout().min(self.server.poll_timeout());
+        self.now = self.now.max(timer.min(self.up.next()).min(self.down.next()));
+        let now = self.now;
+        assert!(now < Time::NEVER, "something always happens: the client has data for ever");
+        if let Some(segment) = self.up.take(now) {
+            self.server.handle_segment(now, tuple().reversed(), segment);
+        }
+        if let Some(segment) = self.down.take(now) {
+            self.client.handle_segment(now, tuple(), segment);
+        }
+        if self.client.poll_timeout() <= now {
+            self.client.handle_timeout(now);
+        }
+        if self.server.poll_timeout() <= now {
+            self.server.handle_timeout(now);
+        }
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        loop {
+            while let Some(transmit) = self.client.poll_transmit(self.now) {
+                self.carried += 1;
+                if self.lose_each == 0 || !self.carried.is_multiple_of(self.lose_each) {
+                    self.up.carry(self.now, transmit.segment);
+                }
+            }
+            let Some(event) = self.client.poll_event() else { break };
+            if let Event::Writable(sid) = event {
+                self.write(sid);
+            }
+        }
+        loop {
+            while let Some(event) = self.server.poll_event() {
+                if let Event::Readable(sid) = event {
+                    while let Ok(Read::Data(payload)) = self.server.streams().read(sid, u32::MAX) {
+                        self.read += u64::from(payload.0);
+                    }
+                }
+            }
+            let Some(transmit) = self.server.poll_transmit(self.now) else { break };
+            self.down.carry(self.now, transmit.segment);
+        }
+    }
+
+    fn write(&mut self, sid: Sid) {
+        let _ = self.client.streams().write(sid, &mut Virtual(u32::MAX));
+    }
+}
+
+impl Wire {
+    fn new(spacing: Span) -> Self {
+        Self { spacing, free_at: Time::ZERO, flying: VecDeque::new() }
+    }
+
+    fn next(&self) -> Time {
+        self.flying.front().map_or(Time::NEVER, |flying| flying.0)
+    }
+
+    fn take(&mut self, now: Time) -> Option<Segment<Virtual>> {
+        if self.next() > now {
+            return None;
+        }
+        self.flying.pop_front().map(|(_, segment)| segment)
+    }
+
+    fn carry(&mut self, now: Time, segment: Segment<Virtual>) {
+        self.free_at = self.free_at.max(now) + self.spacing;
+        self.flying.push_back((self.free_at + DELAY, segment));
+    }
+}
+
+fn tuple() -> FourTuple {
+    let end = |address| Endpoint { address, port: 0 };
+    FourTuple { local: end(1), remote: end(2) }
+}
+
+/// A segment of 1500 B at 1.2 Gbit/s.
+const SPACING: Span = Span::from_micros(10);
+
+/// With [`SPACING`], a round trip is 1000 segments.
+const DELAY: Span = Span::from_millis(5);
