@@ -370,6 +370,11 @@ impl<P: Payload> Connection<P> {
         })
     }
 
+    /// What each of its paths looks like.
+    pub fn path_reports(&self) -> impl Iterator<Item = (PathId, PathReport)> + '_ {
+        self.paths.iter().filter_map(|(id, _)| Some((id, self.path(id)?)))
+    }
+
     /// Bytes of sequence space that have been sent, the SYN included.
     pub fn sent(&self) -> u64 {
         self.board.next()
@@ -388,6 +393,13 @@ impl<P: Payload> Connection<P> {
     /// Segments with content that arrived for the first time.
     pub fn arrived(&self) -> u64 {
         self.arrived
+    }
+
+    /// Checks each count against what it counts. For tests: it looks at everything.
+    #[cfg(test)]
+    pub(crate) fn check(&self) {
+        self.board.check();
+        self.paths.iter().for_each(|(_, path)| path.control.check(&self.board));
     }
 
     /// The connection is gone.

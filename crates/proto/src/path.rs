@@ -8,7 +8,7 @@ impl PathId {
     /// The path on which the connection is opened.
     pub const FIRST: Self = Self(0);
 
-    /// Its number; a connection has at most [`PATHS_MAX`] paths at a time, and the name of one that is gone is used again.
+    /// Its number: a small one, as the name of a path that is gone is used again.
     pub const fn number(self) -> u8 {
         self.0
     }
@@ -27,6 +27,13 @@ impl PathId {
 
 /// The most paths that a connection has at a time.
 pub const PATHS_MAX: usize = 8;
+
+/// Paths that the peer asked for and that it has not answered on, at most. They have room of their own, so that nobody loses a path to
+/// a stranger.
+pub(crate) const UNINVITED_MAX: usize = 2;
+
+/// Names of paths.
+pub(crate) const SLOTS_MAX: usize = PATHS_MAX + UNINVITED_MAX;
 
 /// What a path is good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::fmt;
 
 use anabranch_units::Span;
 
-use crate::path::{PATHS_MAX, PathId};
+use crate::path::{PathId, SLOTS_MAX};
 
 /// How data is spread over the paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,7 +105,7 @@ struct MinRtt;
 #[derive(Debug, Default)]
 struct Weighted {
     /// By path: bytes sent per weight, in parts that are small enough for any weight.
-    served: [u128; PATHS_MAX],
+    served: [u128; SLOTS_MAX],
 }
 
 #[derive(Debug)]

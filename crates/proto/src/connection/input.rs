@@ -123,8 +123,10 @@ impl<P: Payload> Connection<P> {
                 }
                 return;
             }
-            // Of several paths, a slow one brings acknowledgements that were overtaken: of no interest but to itself.
-            if self.paths.are_negotiated && segment.space() == 0 && self.is_plausible(&segment) {
+            // Of several paths, a slow one brings acknowledgements that were overtaken: of no interest but to itself. The place just
+            // before what is expected is that of a probe, which wants an answer.
+            let is_probe = offset + 1 == near;
+            if self.paths.are_negotiated && segment.space() == 0 && !is_probe && self.is_plausible(&segment) {
                 self.on_acknowledgement(now, offset, &segment);
                 return;
             }
@@ -233,7 +235,7 @@ impl<P: Payload> Connection<P> {
             let second = sack.as_slice().get(1).and_then(|block| Some((place(block.0)?, place(block.1)?)));
             let is_duplicate = right <= ack || second.is_some_and(|(start, end)| start <= left && right <= end);
             if index == 0 && is_duplicate {
-                self.paths[via].control.on_duplicate(&self.board, right);
+                self.paths[via].control.on_duplicate(now, &mut self.board, right);
             } else if left > ack {
                 self.board.acknowledge_selectively(left, right, doubt);
             }

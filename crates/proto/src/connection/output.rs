@@ -11,7 +11,7 @@ use anabranch_units::{Span, Time};
 use super::{Connection, Path, Persist, Reply, Sent, State, Transmit};
 use crate::config::Repair;
 use crate::options::{AcknowledgementOptions, Options, SackBlocks};
-use crate::path::{PATHS_MAX, PathId};
+use crate::path::{PathId, SLOTS_MAX};
 use crate::payload::Payload;
 use crate::scheduler::{Candidate, Demand};
 use crate::segment::{Content, Flags, Header, Segment, StreamHeader};
@@ -82,7 +82,7 @@ impl<P: Payload> Connection<P> {
             return None;
         }
         let mut repair = None;
-        let mut may_send = [false; PATHS_MAX];
+        let mut may_send = [false; SLOTS_MAX];
         for (index, may_send) in may_send.iter_mut().enumerate() {
             let path = PathId::new(index);
             if !self.paths.get(path).is_some_and(Path::is_live) || !self.is_released(now, path) {
@@ -138,7 +138,7 @@ impl<P: Payload> Connection<P> {
         }
         let rtt = |connection: &Self, id: PathId| connection.paths[id].control.rtt_smoothed().unwrap_or(Span::MAX);
         let (mut lost, mine) = (lost, rtt(self, path));
-        for index in (0..PATHS_MAX).filter(|&index| index != path.index()) {
+        for index in (0..SLOTS_MAX).filter(|&index| index != path.index()) {
             let other = PathId::new(index);
             if self.paths.get(other).is_some_and(Path::is_live) && rtt(self, other) > mine {
                 let theirs = self.board.lowest_lost(other);
@@ -151,13 +151,10 @@ impl<P: Payload> Connection<P> {
     /// Sends a segment again.
     fn resend(&mut self, now: Time, path: PathId, index: u64) -> Transmit<P> {
         let Self { board, paths, .. } = self;
-        let moved = board.resend(index, path, paths[path].control.departure(now));
+        let added = board.resend(index, path, paths[path].control.departure(now));
         let (offset, len, sent) = board.segment(index);
         let (sent, len) = (sent.clone(), u64::from(len));
-        if let Some(before) = moved.from {
-            paths[before].control.on_moved(now, board, len);
-        }
-        paths[path].control.on_sent(now, board, (offset + len, len), moved.added, Transmission::Again);
+        paths[path].control.on_sent(now, board, (offset + len, len), added, Transmission::Again);
         self.segment_of(path, offset, sent)
     }
 
@@ -201,18 +198,18 @@ impl<P: Payload> Connection<P> {
     }
 
     /// The path on which `len` bytes leave that have not been sent before.
-    fn choose(&mut self, now: Time, len: u64, may_send: [bool; PATHS_MAX]) -> Option<PathId> {
+    fn choose(&mut self, now: Time, len: u64, may_send: [bool; SLOTS_MAX]) -> Option<PathId> {
         let Self { paths, board, .. } = self;
         if !paths.has_several() {
             let control = &mut paths[PathId::FIRST].control;
             control.on_demand(now, board);
             return (may_send[0] && control.admit(board, len)).then_some(PathId::FIRST);
         }
-        let mut candidates = [Candidate::NONE; PATHS_MAX];
+        let mut candidates = [Candidate::NONE; SLOTS_MAX];
         let mut count = 0;
-        let mut usable = [false; PATHS_MAX];
+        let mut usable = [false; SLOTS_MAX];
         paths.usable().for_each(|id| usable[id.index()] = true);
-        for id in (0..PATHS_MAX).filter(|&index| usable[index]).map(PathId::new) {
+        for id in (0..SLOTS_MAX).filter(|&index| usable[index]).map(PathId::new) {
             let Path { control, weight, .. } = &mut paths[id];
             control.on_demand(now, board);
             candidates[count] = Candidate {
@@ -232,7 +229,7 @@ impl<P: Payload> Connection<P> {
 
     /// The peer's window is shut, and what it waits for is on a slow path: a faster one that has room takes it over, if it is there sooner.
     /// The room would else be of no use to anybody.
-    fn unblock(&mut self, now: Time, may_send: [bool; PATHS_MAX]) -> Option<Transmit<P>> {
+    fn unblock(&mut self, now: Time, may_send: [bool; SLOTS_MAX]) -> Option<Transmit<P>> {
         if !self.paths.has_several() {
             return None;
         }
@@ -347,7 +344,7 @@ impl<P: Payload> Connection<P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Admission {
     /// The congestion windows of these paths, by their names.
-    Window([bool; PATHS_MAX]),
+    Window([bool; SLOTS_MAX]),
     /// A tail loss probe is due on this path.
     Probe(PathId),
 }

@@ -13,8 +13,10 @@
 //! A four-tuple from which a plausible segment comes without a challenge is that of a peer whose address was changed by the network: it
 //! is challenged, too, and when it answers, paths of the same local end that have been silent since are looked into at once.
 //!
+//! A path that was given up is not taken up again for a while, whoever asks: a challenge may have crossed the leave.
+//!
 //! Silence is no answer to what left on a path, by any ACK that came on it; see `PathControl::suspect_at`. An only path is never
-//! suspected: its timers are all there is.
+//! suspected for its silence: its timers are all there is.
 
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
@@ -25,7 +27,9 @@ use anabranch_units::{Span, Time};
 use super::{Connection, State, Transmit};
 use crate::event::Event;
 use crate::options::{Options, PathOption};
-use crate::path::{AddPathError, FourTuple, PATHS_MAX, PathId, PathState, PathStatus, RemovePathError};
+use crate::path::{
+    AddPathError, FourTuple, PATHS_MAX, PathId, PathState, PathStatus, RemovePathError, SLOTS_MAX, UNINVITED_MAX,
+};
 use crate::payload::Payload;
 use crate::recovery::control::{PathControl, Via};
 use crate::segment::{Content, Flags, Header, Segment};
@@ -108,7 +112,10 @@ impl<P: Payload> Paths<'_, P> {
         }
         paths.left.retain(|(left, _)| *left != tuple);
         paths.farewells.retain(|(_, left)| *left != tuple);
-        let id = paths.free(config.paths_max).ok_or(AddPathError::TooMany)?;
+        if paths.count() >= usize::from(config.paths_max) {
+            return Err(AddPathError::TooMany);
+        }
+        let id = paths.free().ok_or(AddPathError::TooMany)?;
         self.connection.open_path(now, id, tuple, Origin::Own);
         Ok(id)
     }
@@ -175,15 +182,10 @@ impl<P: Payload> Connection<P> {
             Options::Path(PathOption::Response(_) | PathOption::Leave) => return,
             Options::Acknowledgement(_) | Options::Handshake(_) => Origin::Rebinding(now),
         };
-        let is_ours = self.paths.iter().any(|(_, path)| path.tuple.local == tuple.local);
-        if matches!(origin, Origin::Rebinding(_)) && !is_ours {
+        if self.paths.iter().filter(|(_, path)| path.is_uninvited()).count() >= UNINVITED_MAX {
             return;
         }
-        let uninvited = self.paths.iter().filter(|(_, path)| path.origin != Origin::Own && !path.is_live());
-        if uninvited.count() >= UNINVITED_MAX {
-            return;
-        }
-        let Some(id) = self.paths.free(self.config.paths_max) else { return };
+        let Some(id) = self.paths.free() else { return };
         self.open_path(now, id, tuple, origin);
         self.handle_on_path(now, id, segment);
     }
@@ -218,12 +220,12 @@ impl<P: Payload> Connection<P> {
             PathOption::Challenge(token) => self.paths[id].response = Some(token),
             PathOption::Response(token) => self.on_response(now, id, token),
             PathOption::Leave => {
-                if !self.paths.live().any(|other| other != id) {
-                    // The best of those that are suspected is better than none.
-                    let Some(other) = self.paths.suspect() else { return };
-                    self.revive(now, other, None);
+                if self.paths.live().any(|other| other != id) {
+                    self.drop_path(now, id);
+                } else if self.paths[id].is_live() {
+                    // Both have given up paths at once, and this is the last one: the peer is asked for it until it agrees.
+                    self.suspect(now, id);
                 }
-                self.drop_path(now, id);
             }
         }
     }
@@ -344,20 +346,30 @@ impl<P: Payload> Connection<P> {
         if is_suspect {
             return self.revive(now, id, sample);
         }
+        let Path { origin, tuple, .. } = self.paths[id];
+        let is_stale = |path: &Path| match origin {
+            Origin::Rebinding(since) => path.is_live() && path.tuple.local == tuple.local && path.arrived < since,
+            Origin::Own | Origin::Peer => false,
+        };
+        if self.paths[id].is_uninvited() && self.paths.count() >= usize::from(self.config.paths_max) {
+            // There are as many as may be. One that does not answer makes room, or the new one is not taken.
+            let is_useless = |path: &Path| path.state() == PathState::Suspect || is_stale(path);
+            let useless = self.paths.iter().filter(|(_, path)| is_useless(path));
+            let Some(useless) = useless.min_by_key(|(_, path)| path.arrived).map(|(id, _)| id) else {
+                self.paths.say_farewell(id, tuple);
+                return self.drop_path(now, id);
+            };
+            self.drop_path(now, useless);
+        }
         let path = &mut self.paths[id];
         path.phase = Phase::Live;
         path.control.establish(now, self.peer.mss.into(), sample);
-        let (origin, local) = (path.origin, path.tuple.local);
         self.paths.count_others();
         self.scheduler.on_path(id);
         self.events.push_back(Event::PathValidated(id));
-        if let Origin::Rebinding(since) = origin {
-            for index in (0..self.paths.slots.len()).filter(|&index| index != id.index()) {
-                let before = PathId::new(index);
-                let is_stale = |path: &Path| path.is_live() && path.tuple.local == local && path.arrived < since;
-                if self.paths.get(before).is_some_and(is_stale) {
-                    self.suspect(now, before);
-                }
+        for before in (0..self.paths.slots.len()).map(PathId::new) {
+            if before != id && self.paths.get(before).is_some_and(is_stale) {
+                self.suspect(now, before);
             }
         }
     }
@@ -402,6 +414,11 @@ impl Path {
 
     pub(super) fn is_live(&self) -> bool {
         self.phase == Phase::Live
+    }
+
+    /// Whether the peer asked for it, and has not answered on it.
+    fn is_uninvited(&self) -> bool {
+        self.origin != Origin::Own && self.state() == PathState::Validating
     }
 
     pub(super) fn state(&self) -> PathState {
@@ -489,15 +506,13 @@ impl Table {
         quickest.map_or(latest, |(id, _)| id)
     }
 
-    /// Of those that are suspected, the one that was heard of last.
-    fn suspect(&self) -> Option<PathId> {
-        let suspects = self.iter().filter(|(_, path)| path.state() == PathState::Suspect);
-        suspects.max_by_key(|(_, path)| path.arrived).map(|(id, _)| id)
+    /// Paths that count: those that we or the peer have an answer on, and those that we asked for.
+    fn count(&self) -> usize {
+        self.iter().filter(|(_, path)| !path.is_uninvited()).count()
     }
 
-    fn free(&self, most: u8) -> Option<PathId> {
-        let most = usize::from(most);
-        (0..most).find(|&index| self.slots.get(index).is_none_or(Option::is_none)).map(PathId::new)
+    fn free(&self) -> Option<PathId> {
+        (0..SLOTS_MAX).find(|&index| self.slots.get(index).is_none_or(Option::is_none)).map(PathId::new)
     }
 
     fn put(&mut self, id: PathId, path: Path) {
@@ -533,7 +548,7 @@ impl Table {
     /// [`anabranch_cc::Controller::on_group`], for the controller of this path.
     fn report_group(&mut self, now: Time, own: PathId) {
         let Some(first) = self.get(own).map(|path| path.control.summary(own)) else { return };
-        let mut group: [PathSummary; PATHS_MAX] = [first; PATHS_MAX];
+        let mut group: [PathSummary; SLOTS_MAX] = [first; SLOTS_MAX];
         let mut count = 0;
         for (place, (_, path)) in group.iter_mut().zip(self.iter().filter(|(_, path)| path.is_live())) {
             *place = path.control.summary(own);
@@ -575,9 +590,6 @@ const SUSPECT_WAIT_MAX: Span = Span::from_secs(4);
 
 /// How long a path that was given up is remembered: a challenge that crossed the leave does not bring it back.
 const LEFT_FOR: Span = Span::from_secs(10);
-
-/// Paths that we did not ask for and that have not been answered.
-const UNINVITED_MAX: usize = 2;
 
 /// Heard of so lately that nothing speaks against a path.
 const FRESH: Span = Span::from_secs(1);

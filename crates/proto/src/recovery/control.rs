@@ -245,13 +245,6 @@ impl PathControl {
         Doubt { now, via: self.id, rtt_min: self.rtt.least() }
     }
 
-    /// `len` bytes that were in flight here left again on another path.
-    pub(crate) fn on_moved<T>(&mut self, now: Time, board: &Scoreboard<T>, len: u64) {
-        self.flight -= len;
-        self.check(board);
-        self.arm(now);
-    }
-
     /// From when on a path that has answered nothing for so long cannot be relied on: two probe timeouts ([rfc-9002] sec. 6.2.1)
     /// after the last word, or after something left into an idle path. [`Time::NEVER`] if nothing is to be answered.
     pub(crate) fn suspect_at(&self) -> Time {
@@ -266,6 +259,7 @@ impl PathControl {
     /// timeout.
     pub(crate) fn abandon<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         board.release_held(self.id, u64::MAX);
+        board.release_copies(self.id);
         let harvest = board.take_harvest(self.id);
         self.flight -= harvest.bytes_from_flight;
         self.tally.delivered += harvest.bytes;
@@ -309,7 +303,9 @@ impl PathControl {
     }
 
     /// The peer got `left..right` twice.
-    pub(crate) fn on_duplicate<T>(&mut self, board: &Scoreboard<T>, right: Offset) {
+    pub(crate) fn on_duplicate<T>(&mut self, now: Time, board: &mut Scoreboard<T>, right: Offset) {
+        self.heard = now;
+        board.confirm_copy(self.id, right);
         self.rack.on_duplicate(board.departures(self.id));
         // [rfc-8985] sec. 7.4.2: the probe was not needed.
         if let Probe::Out { probed, transmission: Transmission::Again, .. } = self.probe
@@ -393,6 +389,7 @@ impl PathControl {
             // All that is in flight has arrived, by the word of other paths: this one owes ACKs, but nothing is to be repaired.
             Timer::Probe(at) | Timer::Retransmission(at) if at <= now && board.oldest(self.id).is_none() => {
                 board.release_held(self.id, u64::MAX);
+                board.release_copies(self.id);
                 self.on_ack(now, board, Via::Other);
             }
             Timer::Probe(at) if at <= now => {
@@ -468,7 +465,7 @@ impl PathControl {
     }
 
     /// Both accounts of what is in flight agree.
-    fn check<T>(&self, board: &Scoreboard<T>) {
+    pub(crate) fn check<T>(&self, board: &Scoreboard<T>) {
         debug_assert_eq!(self.flight, board.flight(self.id), "the controller hears of what the scoreboard counts");
     }
 

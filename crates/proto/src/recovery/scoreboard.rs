@@ -106,6 +106,16 @@ struct Lane {
     above: usize,
     /// What was delivered by the word of another path, in the order of departure and of sequence space.
     held: VecDeque<Held>,
+    /// What left again on another path while it was in flight here, in the order of departure: it still fills this one.
+    copies: VecDeque<Copied>,
+}
+
+/// A segment that is in flight twice, where it left first.
+#[derive(Clone, Copy, Debug)]
+struct Copied {
+    end: Offset,
+    len: u32,
+    serial: u64,
 }
 
 /// What is lost.
@@ -159,15 +169,6 @@ pub(crate) struct Found {
     pub(crate) departure: Option<Departure>,
     /// The highest end.
     pub(crate) end: Offset,
-}
-
-/// A segment that leaves again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Moved {
-    /// Bytes that this adds to what is in flight on its path.
-    pub(crate) added: u64,
-    /// The path on which its bytes are not in flight any more.
-    pub(crate) from: Option<PathId>,
 }
 
 /// Whose RTT samples can be trusted.
@@ -313,18 +314,27 @@ impl<T> Scoreboard<T> {
         self.link(index, path);
     }
 
-    /// A segment leaves again, in flight or lost.
-    pub(crate) fn resend(&mut self, index: Index, path: PathId, departure: impl FnOnce(u64) -> Departure) -> Moved {
-        let Entry { fate, path: before, len, .. } = *self.entry(index);
-        let moved = match fate {
+    /// A segment leaves again, lost or in flight; on another path only what has been in flight for longest on its own, where it
+    /// remains. Returns how many bytes that adds to what is in flight on its path.
+    pub(crate) fn resend(&mut self, index: Index, path: PathId, departure: impl FnOnce(u64) -> Departure) -> u64 {
+        let Entry { fate, path: before, offset, len, serial, .. } = *self.entry(index);
+        let added = match fate {
+            Fate::InFlight if before == path => {
+                self.unlink(index);
+                0
+            }
             Fate::InFlight => {
                 self.unlink(index);
-                let is_same = before == path;
-                Moved { added: if is_same { 0 } else { len.into() }, from: (!is_same).then_some(before) }
+                let lane = &mut self.lanes[before.index()];
+                let is_later = lane.copies.back().is_none_or(|last| last.serial < serial);
+                debug_assert!(is_later, "what has been in flight for longest is copied first");
+                lane.bytes += u64::from(len);
+                lane.copies.push_back(Copied { end: offset + u64::from(len), len, serial });
+                len.into()
             }
             Fate::Lost => {
                 self.losses(before).count -= 1;
-                Moved { added: len.into(), from: None }
+                len.into()
             }
             Fate::Delivered => unreachable!("what was delivered is not sent again"),
         };
@@ -336,7 +346,7 @@ impl<T> Scoreboard<T> {
         entry.serial = departures;
         entry.departure = departure(bytes + u64::from(entry.len));
         self.link(index, path);
-        moved
+        added
     }
 
     /// The lowest segment that was lost on a path; of [`PathId::NOWHERE`], the lowest one that has no path any more.
@@ -475,14 +485,31 @@ impl<T> Scoreboard<T> {
         }
     }
 
+    /// A segment that ends at `end` has come a second time, by this path: if it is a copy, what left before has come or is lost.
+    pub(crate) fn confirm_copy(&mut self, path: PathId, end: Offset) {
+        let lane = &mut self.lanes[path.index()];
+        if let Some(copied) = lane.copies.front().copied().filter(|copied| copied.end == end) {
+            lane.release_copies(copied.serial);
+        }
+    }
+
+    /// Nothing is in flight any more that was copied to another path.
+    pub(crate) fn release_copies(&mut self, path: PathId) {
+        self.lanes[path.index()].release_copies(u64::MAX);
+    }
+
     /// Whether anything was reported on a path that has not been taken.
     pub(crate) fn has_harvest(&self, path: PathId) -> bool {
-        self.lanes[path.index()].harvest.bytes > 0
+        self.lanes[path.index()].harvest.bytes_from_flight > 0 || self.lanes[path.index()].harvest.bytes > 0
     }
 
     /// What was reported on a path since the last call.
     pub(crate) fn take_harvest(&mut self, path: PathId) -> Harvest {
-        mem::take(&mut self.lanes[path.index()].harvest)
+        let lane = &mut self.lanes[path.index()];
+        if let Some(newest) = lane.harvest.newest {
+            lane.release_copies(newest.serial);
+        }
+        mem::take(&mut lane.harvest)
     }
 
     /// The path is given up: what was in flight on it is lost, and what was lost on it may leave on any other.
@@ -573,7 +600,8 @@ impl<T> Scoreboard<T> {
             assert_eq!(lane.above, above.count());
             let flying = self.entries.iter().filter(|entry| entry.fate == Fate::InFlight && is_here(entry));
             let held: u64 = lane.held.iter().map(|held| held.end - held.start).sum();
-            assert_eq!(lane.bytes, held + flying.clone().map(|entry| u64::from(entry.len)).sum::<u64>());
+            let copied: u64 = lane.copies.iter().map(|copied| u64::from(copied.len)).sum();
+            assert_eq!(lane.bytes, held + copied + flying.clone().map(|entry| u64::from(entry.len)).sum::<u64>());
             let (mut index, mut serials) = (lane.oldest, vec![]);
             while index != NONE {
                 serials.push(self.entry(index).serial);
@@ -714,6 +742,15 @@ impl Lane {
             cursor,
             above: 0,
             held: VecDeque::new(),
+            copies: VecDeque::new(),
+        }
+    }
+
+    /// What was copied and left at `serial` or before is not in flight here any more.
+    fn release_copies(&mut self, serial: u64) {
+        while let Some(copied) = self.copies.pop_front_if(|copied| copied.serial <= serial) {
+            self.bytes -= u64::from(copied.len);
+            self.harvest.bytes_from_flight += u64::from(copied.len);
         }
     }
 

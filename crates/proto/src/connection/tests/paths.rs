@@ -258,6 +258,18 @@ fn a_leave_that_is_lost_is_said_again() {
     assert_eq!(pair.client.connection.path(again).unwrap().state, PathState::Live);
 }
 
+/// Each gives up the path that the other one keeps: the last one is asked for until it is there again.
+#[test]
+fn leaves_that_cross_end_in_a_path() {
+    let (mut pair, second) = two(steady());
+    let now = pair.now;
+    pair.client.connection.paths().remove(now, PathId::FIRST).unwrap();
+    pair.server.connection.paths().remove(now, second).unwrap();
+    let sid = pair.send(996 * 50);
+    pair.run_until_received(sid, 996 * 50);
+    assert_eq!(pair.client.connection.path(second).map(|path| path.state), Some(PathState::Live));
+}
+
 /// The network gives the client another address: what the server sends finds it again, and the old address is not relied on.
 #[test]
 fn a_peer_whose_address_changes_is_found_again() {
@@ -275,6 +287,23 @@ fn a_peer_whose_address_changes_is_found_again() {
     let (new, old) = (paths.find(&now_at).unwrap(), paths.find(&old).unwrap());
     assert_eq!(pair.server.connection.path(new).unwrap().state, PathState::Live);
     assert_eq!(pair.server.connection.path(old).unwrap().state, PathState::Suspect);
+}
+
+/// All that there may be are there, and all are somewhere else now: what comes from the new addresses takes the place of the old ones.
+#[test]
+fn all_paths_may_move_at_once() {
+    let two_at_most = Config { paths_max: 2, ..config() };
+    let mut pair = Pair::established(two_at_most.clone(), two_at_most);
+    pair.join(ms(50));
+    pair.server.has_moved = true;
+    pair.server.tuple.remote.port = 99;
+    pair.routes[0].server.remote.port = 99;
+    let sid = pair.send(996 * 300);
+    let back = pair.server.open();
+    pair.server.write(back, 996 * 300);
+    pair.run_until(|pair| pair.server.received(sid) == 996 * 300 && pair.client.received(back) == 996 * 300);
+    let reports: Vec<_> = pair.server.connection.path_reports().collect();
+    assert!(reports.len() == 2 && reports.iter().any(|(_, path)| path.tuple.remote.port == 99), "{reports:?}");
 }
 
 #[test]
@@ -303,6 +332,7 @@ fn strangers_make_no_paths() {
         tuple.remote.port = port + 1000;
         pair.server.connection.handle_segment(now, tuple, far);
     }
+    // Each of the two was validated before it counted.
     assert!(pair.server.connection.paths().ids().count() <= 4);
 }
 
@@ -365,4 +395,18 @@ fn both_sides_send_on_both_paths() {
     pair.server.connection.close();
     pair.run_for(Span::from_secs(100));
     assert_eq!(pair.states(), (State::Closed, State::Closed));
+}
+
+/// The window is shut, and the word that it has opened is lost on a path that leads nowhere any more.
+#[test]
+fn a_shut_window_is_probed_on_any_path() {
+    let mut pair = Pair::established(steady(), Config { receive_buffer: 4000, ..several() });
+    pair.join(ms(10));
+    pair.server.is_reading = false;
+    let sid = pair.send(996 * 10);
+    pair.run_for(ms(2000));
+    assert_eq!(pair.server.connection.received(), 4001);
+    pair.routes[0].down.is_cut = true;
+    pair.server.is_reading = true;
+    pair.run_until_received(sid, 996 * 10);
 }

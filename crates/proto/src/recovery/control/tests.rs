@@ -89,7 +89,7 @@ impl Bench {
 
     fn resend(&mut self) {
         let index = self.board.lowest_lost(PATH).expect("something is lost");
-        let added = self.board.resend(index, PATH, self.control.departure(self.now)).added;
+        let added = self.board.resend(index, PATH, self.control.departure(self.now));
         let (offset, ..) = self.board.segment(index);
         self.control.on_sent(self.now, &self.board, (offset + 1000, 1000), added, Transmission::Again);
     }
@@ -236,7 +236,7 @@ fn a_series_of_timeouts_is_one_episode() {
             bench.resend();
         } else if bench.control.is_probe_due() {
             let last = bench.board.last(PATH).expect("three are out");
-            let added = bench.board.resend(last, PATH, bench.control.departure(bench.now)).added;
+            let added = bench.board.resend(last, PATH, bench.control.departure(bench.now));
             bench.control.on_sent(bench.now, &bench.board, (3000, 1000), added, Transmission::Again);
         }
     }
