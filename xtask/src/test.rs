@@ -26,6 +26,7 @@ pub(crate) fn run() -> Result<(), String> {
     run::run("cargo", &["build", "--release", "--locked", "--quiet"], &[])?;
     oracle::run(&oracle::Options::quick())?;
     counts::run(false)?;
+    run::run(&run::anabranch()?, &["sim", "swarm", "--seeds", "1000"], &[])?;
     run::run(&run::anabranch()?, &["reproduce"], &[])?;
     run::say("all checks passed");
     Ok(())

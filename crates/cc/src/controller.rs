@@ -1,7 +1,7 @@
 //! The seam between a transport and a congestion law: one trait, the events it hears, and the gauges it shows.
 //!
-//! Order inside one ACK, which every driver keeps: RTT estimate, loss detection, classification, [`Controller::on_loss`],
-//! [`Controller::on_ack`], [`Controller::on_round`].
+//! Order inside one ACK, which every driver keeps: RTT estimate, [`Controller::on_undo`], loss detection, classification,
+//! [`Controller::on_loss`], [`Controller::on_ack`], [`Controller::on_round`].
 
 use std::fmt;
 
@@ -37,6 +37,14 @@ pub trait Controller: Send + fmt::Debug {
 
     /// Fast recovery is over: everything outstanding at the loss has been acknowledged.
     fn on_recovered(&mut self, path: &PathView) {
+        let _ = path;
+    }
+
+    /// The latest loss was none: what seemed lost was late (RFC 3708, 4015, 5682). Takes back what [`Self::on_loss`] did, so that
+    /// the window is no less than before it. Called at most once per loss, with no [`Self::on_restart`] between the two but
+    /// [`Restart::AfterTimeout`]. If the loss is still being repaired, that ends here: neither [`Self::on_recovered`] nor
+    /// [`Restart::AfterTimeout`] follows.
+    fn on_undo(&mut self, path: &PathView) {
         let _ = path;
     }
 

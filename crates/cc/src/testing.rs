@@ -105,6 +105,11 @@ impl Flow {
         self.controller.on_loss(&self.view(), &loss);
     }
 
+    /// The latest loss was none.
+    pub(crate) fn undo(&mut self) {
+        self.controller.on_undo(&self.view());
+    }
+
     pub(crate) fn restart(&mut self, restart: Restart) {
         self.controller.on_restart(&self.view(), restart);
     }

@@ -3,6 +3,7 @@
 //! The model draws operations, plays a transport that keeps the seam's contract, and checks after each event:
 //!
 //! * the window is finite and at least one segment; a pacing rate is positive; gauges have one name each and are no NaN;
+//! * a loss that is taken back leaves no less of the window than there was before it;
 //! * a loss by duplicate ACKs whose cause is congestion never enlarges the window, and shrinks it as the row's
 //!   [`Conduct`](anabranch_cc::registry::Conduct) says; a timeout leads to the window that it says;
 //! * the same events give the same bits.
@@ -34,6 +35,8 @@ enum Operation {
     TimeOut,
     /// Fast recovery ends, or everything outstanding at a timeout is acknowledged.
     Recover,
+    /// The latest loss turns out to be none.
+    Undo,
     /// Nothing was sent for a while.
     Idle { micros: u64 },
     /// The path changes.
@@ -57,6 +60,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => Just(Operation::Mark),
         1 => Just(Operation::TimeOut),
         3 => Just(Operation::Recover),
+        2 => Just(Operation::Undo),
         1 => (0_u64..100_000_000).prop_map(|micros| Operation::Idle { micros }),
         1 => Just(Operation::ChangePath),
         1 => prop::collection::vec(1.0..1000.0_f64, 1..4).prop_map(|windows| Operation::Group { windows }),
@@ -92,6 +96,8 @@ struct Transport {
     /// What the controller was told of the loss under repair.
     repairing: Option<Cause>,
     timed_out: bool,
+    /// What taking back the latest loss must at least lead to, as long as that is legal.
+    before_loss: Option<f64>,
     rtts: Vec<Span>,
     rtt_min: Option<Span>,
     round_began: Time,
@@ -111,6 +117,7 @@ impl Transport {
             phase: Phase::Open,
             repairing: None,
             timed_out: false,
+            before_loss: None,
             rtts: Vec::new(),
             rtt_min: None,
             round_began: now,
@@ -165,17 +172,22 @@ impl Transport {
                 self.timed_out = false;
                 self.controller.on_restart(&self.view(), Restart::AfterTimeout);
             }
+            Operation::Undo if self.before_loss.is_some() => {
+                (self.phase, self.repairing, self.timed_out) = (Phase::Open, None, false);
+                self.controller.on_undo(&self.view());
+            }
             Operation::Idle { micros } if self.phase == Phase::Open => {
+                self.before_loss = None;
                 self.now += Span::from_micros(micros);
                 self.controller.on_restart(&PathView { flight: 0.0, ..self.view() }, Restart::Idle);
             }
             Operation::ChangePath => {
                 (self.phase, self.repairing, self.timed_out) = (Phase::Open, None, false);
-                (self.rtts, self.rtt_min) = (Vec::new(), None);
+                (self.rtts, self.rtt_min, self.before_loss) = (Vec::new(), None, None);
                 self.controller.on_restart(&self.view(), Restart::PathChanged);
             }
             Operation::Group { ref windows } => self.group(windows),
-            Operation::EndRound | Operation::Mark | Operation::Recover | Operation::Idle { .. } => {}
+            Operation::EndRound | Operation::Mark | Operation::Recover | Operation::Undo | Operation::Idle { .. } => {}
         }
     }
 
@@ -206,8 +218,12 @@ impl Transport {
     }
 
     fn lose(&mut self, signal: Signal, cause: Cause) {
+        let before = self.controller.window();
         let lost = if signal == Signal::Ecn { 0.0 } else { 1.0 };
         self.controller.on_loss(&self.view(), &Loss { signal, cause, lost, departure: self.departure() });
+        // A loss that leaves the window alone has nothing to give back.
+        let is_taken = self.controller.window() < before;
+        self.before_loss = Some(if is_taken { before } else { WINDOW_MIN });
     }
 
     fn group(&mut self, windows: &[f64]) {
@@ -262,6 +278,10 @@ fn run(row: &'static Row, draws: &Draws, operations: &[Operation]) -> Result<Vec
             Operation::TimeOut => {
                 let most = row.conduct.timeout_window_max;
                 prop_assert!(after <= most, "a timeout leads from {before} to {after}, more than {most}");
+            }
+            Operation::Undo => {
+                let least = transport.before_loss.take().unwrap_or(before).max(before);
+                prop_assert!(after >= least, "a loss that was none leads from {before} to {after}, less than {least}");
             }
             _ => {}
         }

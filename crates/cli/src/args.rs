@@ -136,6 +136,8 @@ pub(crate) enum Sim {
     Run(Run),
     /// Run every combination of a scenario's axes with several seeds; write mean, sd and 95 % interval of everything as CSV.
     Sweep(Sweep),
+    /// Run our transport over random networks with random faults, and check that nothing is lost, doubled or stuck.
+    Swarm(Swarm),
     /// Measure the simulator itself on experiments/bench.
     Bench(Bench),
 }
@@ -189,6 +191,24 @@ pub(crate) struct Sweep {
     /// Write the table into this file instead of printing it.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Swarm {
+    /// The first seed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How many seeds, counted up from the first.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) seeds: u32,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
+    /// Write the scenario of each seed that fails into this folder (swarm-SEED.toml), to be run by itself.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

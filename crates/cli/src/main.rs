@@ -9,6 +9,7 @@ mod files;
 mod generate;
 mod reproduce;
 mod sim;
+mod swarm;
 mod terminal;
 
 use std::process::ExitCode;
@@ -36,6 +37,7 @@ fn run(anabranch: Anabranch) -> Outcome {
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Sim(Sim::Run(args)) => sim::run(&args),
         Command::Sim(Sim::Sweep(args)) => sim::sweep(&args),
+        Command::Sim(Sim::Swarm(args)) => swarm::swarm(&args),
         Command::Sim(Sim::Bench(args)) => bench::bench(&args),
         Command::Artifact(Artifact::Pack(args)) => artifact::pack(&args),
         Command::Artifact(Artifact::Verify(args)) => artifact::verify(&args),

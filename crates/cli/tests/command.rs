@@ -155,6 +155,7 @@ fn a_run_is_one_document() {
         keys(&run["flows"][0]),
         [
             "acked_seq",
+            "buffered_bytes_max",
             "cc",
             "delivered_packets",
             "dropped_packets",

@@ -71,10 +71,11 @@ enum Function {
     Count,
     FirstTime,
     LastTime,
+    Quantile,
 }
 
 /// Functions of series, for the reference: how they are written, and what they are.
-pub(crate) const FUNCTIONS: [(&str, &str); 12] = [
+pub(crate) const FUNCTIONS: [(&str, &str); 14] = [
     ("value_at(S, t)", "what it was at t"),
     ("min(S, t0, t1)", "its least value from t0 to t1"),
     ("max(S, t0, t1)", "its largest value from t0 to t1"),
@@ -86,6 +87,8 @@ pub(crate) const FUNCTIONS: [(&str, &str); 12] = [
     ("count(S >= x, t0, t1)", "how often it came to be so from t0 on and before t1"),
     ("count(E, t0, t1)", "how many events there were from t0 on and before t1"),
     ("sum(E, t0, t1)", "their size"),
+    ("quantile(S, q, t0, t1)", "at most so much it was for a share q of the time: 0.95 is the 95th percentile"),
+    ("quantile(E, q, t0, t1)", "the size that a share q of them has at most"),
     ("bins(E, w)", "a variable in place of an S: the size of the events per second, in bins of w seconds from 0 on"),
 ];
 
@@ -102,13 +105,15 @@ impl Function {
             "count" => Self::Count,
             "first_time" => Self::FirstTime,
             "last_time" => Self::LastTime,
+            "quantile" => Self::Quantile,
             _ => return None,
         })
     }
 
-    /// How many times it is told.
+    /// How many numbers it is told: times, and before them the share of a quantile.
     fn times(self) -> usize {
         match self {
+            Self::Quantile => 3,
             Self::ValueAt | Self::FirstTime | Self::LastTime => 1,
             _ => 2,
         }
@@ -117,7 +122,7 @@ impl Function {
     /// Whether it can be asked of variables, and of events.
     fn suits(self, kind: Kind) -> bool {
         match self {
-            Self::Mean | Self::FirstTime | Self::LastTime | Self::Count => true,
+            Self::Mean | Self::FirstTime | Self::LastTime | Self::Count | Self::Quantile => true,
             Self::Sum => kind == Kind::Events,
             _ => kind == Kind::Variable,
         }
@@ -156,6 +161,7 @@ impl Question {
                 Function::Count => Ok(series.count(condition, first, second)),
                 Function::FirstTime => series.first_time(condition, first),
                 Function::LastTime => series.last_time(condition, first),
+                Function::Quantile => series.quantile(first, second, times[2]),
             }
         };
         asked().map_err(|error| ExpressionError(format!("`{}`: {error}", self.series)))
@@ -629,6 +635,7 @@ mod tests {
         assert_asked("first_time(link.a.drops, 2) - first_time(link.a.drops, 0)", 2.0);
         assert_asked("last_time(link.a.drops, 9)", 3.0);
         assert_asked("count(link.a.drops, 0, 3)", 1.0);
+        assert_asked("quantile(flow.f.window, 0.5, 0, 10) + quantile(link.a.drops, 0.95, 0, 10)", 4.0);
         assert_asked("count(flow.f.window >= 3, 0, 9)", 1.0);
         assert_asked("sum(link.a.drops, 0, 3.5)", 2.0);
         assert_asked("mean(link.a.drops, 0, 4)", 0.5);

@@ -8,6 +8,7 @@
 //! * [`artifact`] bundles what was run and what came out, for others to check.
 //! * [`html`] makes a report of what [`reproduce`] found out.
 //! * [`reproduce`] runs experiments over all cores and judges their claims; [`sweep`] runs a grid; [`run`] runs one scenario.
+//! * [`swarm`] runs random networks with random faults, and checks what must always hold.
 //! * [`experiment`] holds claims, [`verdict`] judges them by [`statistics`]; [`expression`] is the arithmetic in between.
 //! * [`scenario`] is what runs; `transport` builds what drives a flow, `world` puts it all into the simulator.
 //! * [`report`] is what a run measured, `trace` what happened in it, `series` what can be asked about that.
@@ -28,6 +29,7 @@ pub mod run;
 pub mod scenario;
 mod series;
 pub mod statistics;
+pub mod swarm;
 pub mod sweep;
 mod trace;
 pub mod transport;

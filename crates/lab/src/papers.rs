@@ -6,7 +6,7 @@ struct Known {
     question: &'static str,
 }
 
-const PAPERS: [Known; 6] = [
+const PAPERS: [Known; 7] = [
     Known {
         key: "mfast-2019",
         title: "Enhancing Fast TCP's Performance Using Single TCP Connection for Parallel Traffic Flows to Prevent \
@@ -37,6 +37,11 @@ const PAPERS: [Known; 6] = [
         key: "analytic",
         title: "What follows from the laws",
         question: "Does the simulator do what the laws say on paper?",
+    },
+    Known {
+        key: "beyond",
+        title: "What the papers did not ask",
+        question: "What do the mechanisms do where their papers did not look, and what do the bounds of our own law cost and win?",
     },
 ];
 

@@ -83,7 +83,8 @@ its first point on, which holds until the next. *Events* happen at a time and ha
 the application can have, in order, of `throughput` all bits that arrive, of `drops` and `forwarded` one packet, of `resets` one
 baseRTT that FAST forgot. `flow.*.<events>` are the events of all flows. Times are in seconds, windows and queues in packets;
 the packet in service is in the queue. `held` are the packets that the receiver holds because one before them is missing; `ipd`
-is the inter-packet delay, from the acknowledgement before to the last one that came back to the source. Streams count from 1.
+is the inter-packet delay, from the acknowledgement before to the last one that came back to the source. `delay`, of `anabranch`
+alone, is a message that its reader has whole; its size is the time since it was offered. Streams count from 1.
 What never happens makes a claim deviate.
 Below, S is a variable, E are events, t is a time.
 ";

@@ -50,6 +50,9 @@ pub struct FlowReport {
     /// The most packets that the receiver held at one time because one before them was missing: on the connection, or in their
     /// stream if there are streams.
     pub held_packets_max: Option<u64>,
+    /// The most bytes of the receive buffer that were in use at one time, when the application had read what it could. Only
+    /// `anabranch`.
+    pub buffered_bytes_max: Option<u64>,
     /// Packets from the source to the sink that the network lost; acknowledgements are not among them.
     pub dropped_packets: u64,
     /// Mean of the RTTs that the sender measured.
@@ -114,6 +117,7 @@ const FLOW_GAUGES: &[Gauge<FlowReport>] = &[
     ("delivered_packets", |flow| Some(flow.delivered_packets as f64)),
     ("retransmitted_packets", |flow| Some(flow.retransmitted_packets as f64)),
     ("held_packets_max", |flow| flow.held_packets_max.map(|packets| packets as f64)),
+    ("buffered_bytes_max", |flow| flow.buffered_bytes_max.map(|bytes| bytes as f64)),
     ("dropped_packets", |flow| Some(flow.dropped_packets as f64)),
     ("rtt_mean_s", |flow| flow.rtt_mean_s),
     ("one_way_delay_mean_s", |flow| flow.one_way_delay_mean_s),

@@ -7,7 +7,7 @@
 use crate::expression::Comparison;
 
 /// The series of a flow, in the order of the reference.
-pub(crate) const FLOW_SERIES: [(&str, Kind); 11] = [
+pub(crate) const FLOW_SERIES: [(&str, Kind); 12] = [
     ("window", Kind::Variable),
     ("ssthresh", Kind::Variable),
     ("rtt", Kind::Variable),
@@ -19,6 +19,7 @@ pub(crate) const FLOW_SERIES: [(&str, Kind); 11] = [
     ("goodput", Kind::Events),
     ("throughput", Kind::Events),
     ("resets", Kind::Events),
+    ("delay", Kind::Events),
 ];
 
 /// The series of a stream of a flow.
@@ -134,6 +135,38 @@ impl Series {
         let ends = held.iter().skip(1).map(|&(at, _)| at).chain([to]);
         let area: f64 = held.iter().zip(ends).map(|(&(at, value), end)| value * (end - at)).sum();
         Ok(area / (to - held[0].0))
+    }
+
+    /// Of a variable, the value below which it is for a share `share` of the time from `from` to `to`; of events from `from`
+    /// on and before `to`, the size below which that share of them is.
+    pub(crate) fn quantile(&self, share: f64, from: f64, to: f64) -> Result<f64, String> {
+        if !(0.0..=1.0).contains(&share) {
+            return Err(format!("{share} is no share: use 0 to 1"));
+        }
+        // Values and their weights.
+        let mut weighted: Vec<(f64, f64)> = match self.kind {
+            Kind::Events => {
+                let inside = self.points.iter().filter(|&&(at, _)| from <= at && at < to);
+                inside.map(|&(_, size)| (size, 1.0)).collect()
+            }
+            Kind::Variable => {
+                let held = self.between(from, to)?;
+                let ends = held.iter().skip(1).map(|&(at, _)| at).chain([to]);
+                held.iter().zip(ends).map(|(&(at, value), end)| (value, end - at)).collect()
+            }
+        };
+        weighted.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let wanted = share * weighted.iter().map(|&(_, weight)| weight).sum::<f64>();
+        let mut below = 0.0;
+        let reached = weighted.iter().find(|&&(_, weight)| {
+            below += weight;
+            below >= wanted
+        });
+        // Rounding may leave the last a little short of the sum.
+        reached
+            .or(weighted.last())
+            .map(|&(value, _)| value)
+            .ok_or_else(|| format!("nothing happens from {from} s to {to} s"))
     }
 
     /// The size of all events from `from` on and before `to`.
@@ -283,6 +316,16 @@ mod tests {
         let spikes = Series::variable([(1.0, 1.0), (2.0, 5.0), (3.0, 2.0), (4.0, 3.0), (5.0, 4.0), (6.0, 0.0)]);
         let count = |from, to| spikes.count(Some((Comparison::Above, 2.0)), from, to);
         assert_eq!((count(0.0, 9.0), count(2.0, 4.0), count(2.5, 9.0)), (2.0, 1.0, 1.0));
+    }
+
+    /// From 1 s to 5 s: 1 for 1 s, 3 for 1 s, 5 for 2 s. Of the sizes 10, 20, 30, 40 a quarter is at most 10.
+    #[test]
+    fn quantiles_are_of_time_or_of_events() {
+        let quantiles =
+            |series: &Series, from, to| [0.25, 0.3, 0.5, 0.51, 1.0].map(|share| series.quantile(share, from, to));
+        assert_eq!(quantiles(&stairs(), 1.0, 5.0), [1.0, 3.0, 3.0, 5.0, 5.0].map(Ok));
+        assert_eq!(quantiles(&arrivals(), 0.0, 9.0), [10.0, 20.0, 20.0, 30.0, 40.0].map(Ok));
+        assert!(arrivals().quantile(0.5, 5.0, 9.0).is_err() && stairs().quantile(1.5, 1.0, 5.0).is_err());
     }
 
     #[test]

@@ -5,7 +5,9 @@ use std::io::{self, Write};
 
 use anabranch_ns2::Gauges;
 use anabranch_ns2::sctp::{self, Endpoint};
-use anabranch_sim::{Direction, DropReason, FlowId, GaugeRow, Happening, Ns2Sctp, Observer, PacketEvent, is_same_bin};
+use anabranch_sim::{
+    Direction, DropReason, FlowId, GaugeRow, Happening, Ns2Sctp, Observer, PacketEvent, Portion, is_same_bin,
+};
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
 /// What changes on a link.
@@ -256,6 +258,30 @@ pub(crate) fn sctp_released(sink: &Ns2Sctp, stream: Option<u8>) -> impl Iterator
 pub(crate) fn sctp_held(sink: &Ns2Sctp) -> impl Iterator<Item = (f64, f64)> {
     let rows = sink.held().unwrap_or_default().iter();
     [(0.0, 0.0)].into_iter().chain(rows.map(|&(time, held)| (time.as_secs_f64(), f64::from(held))))
+}
+
+/// When the application had the last bit of each message, and the seconds since it was offered. What is read of a stream is of
+/// its oldest messages.
+pub(crate) fn message_delays(offers: &[Portion], reads: &[Portion]) -> Vec<(f64, f64)> {
+    let streams = offers.iter().map(|offer| offer.stream + 1).max().unwrap_or(0);
+    let mut waiting = vec![VecDeque::new(); streams];
+    for offer in offers {
+        waiting[offer.stream].push_back(*offer);
+    }
+    let mut delays = Vec::new();
+    for read in reads.iter().filter(|read| read.stream < streams) {
+        let mut bits = read.bits;
+        while let Some(message) = waiting[read.stream].front_mut() {
+            let taken = message.bits.min(bits);
+            (message.bits, bits) = (message.bits - taken, bits - taken);
+            if message.bits > 0 {
+                break;
+            }
+            delays.push((read.time.as_secs_f64(), read.time.since(message.time).as_secs_f64()));
+            waiting[read.stream].pop_front();
+        }
+    }
+    delays
 }
 
 /// Writes `time_s,window,ssthresh,rtt_s,base_rtt_s,avg_rtt_s,in_flight`; what an agent does not keep is empty.

@@ -13,7 +13,7 @@ use anabranch_ns2::config::{
     VegasOptions,
 };
 use anabranch_ns2::sctp::{Data, EndpointConfig};
-use anabranch_proto::{Config, HEADERS, PATHS_MAX, Scheduling, StreamHeader};
+use anabranch_proto::{Config, HEADERS, PATHS_MAX, Scheduling, StreamBuffer, StreamHeader};
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
 use anabranch_sim::{Messages, Spacing, Workload};
 use anabranch_units::{Bytes, SimSpan};
@@ -21,7 +21,9 @@ use anabranch_units::{Bytes, SimSpan};
 use crate::diagnostic::{Fault, suggestion};
 use crate::document::Path;
 use crate::scenario::RATE_MAX;
-use crate::scenario::keys::{Count, FlowKeys, LawKeys, SchedulerKeys, Setting, SinkKeys, WorkloadKeys};
+use crate::scenario::keys::{
+    Count, FlowKeys, LawKeys, SchedulerKeys, Setting, SinkKeys, StreamBufferKeys, WorkloadKeys,
+};
 
 /// What drives a flow.
 #[derive(Clone, Debug)]
@@ -108,6 +110,7 @@ impl Transport {
             ("streams", keys.streams.is_some()),
             ("scheduler", keys.scheduler.is_some()),
             ("rbuf", keys.rbuf.is_some()),
+            ("stream_buffer", keys.stream_buffer.is_some()),
         ];
         refuse_keys(keys, path, &present)?;
         let mut sender = SenderConfig::new(agent);
@@ -154,6 +157,16 @@ impl Transport {
             Self::Ns2 { streams: Some(streams), .. } => (1..=streams.get()).contains(&stream),
             Self::Sctp { config, .. } => (1..=config.streams).contains(&stream.into()),
             _ => false,
+        }
+    }
+
+    /// Bytes that its application wants to have sent, if they end.
+    pub(crate) fn offered(&self) -> Option<u64> {
+        let (Self::Ns2 { workload, .. } | Self::Engine { workload, .. }) = self else { return None };
+        match workload {
+            Workload::Bulk => None,
+            Workload::Fixed { bytes } => Some(*bytes),
+            Workload::Messages(messages) => Some(messages.count?.saturating_mul(messages.bytes)),
         }
     }
 
@@ -222,6 +235,10 @@ fn engine(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
         paths_max: paths(keys, streams, scheduling, path)?,
         scheduling,
         receive_buffer,
+        stream_buffer: match keys.stream_buffer {
+            None | Some(StreamBufferKeys::Whole) => StreamBuffer::Bytes(u64::MAX),
+            Some(StreamBufferKeys::Shared) => StreamBuffer::Shared,
+        },
         // So little that a flow that is told to stop does stop.
         send_buffer: SEND_BUFFER_SEGMENTS * u64::from(mss),
         ..Config::new(law)
@@ -322,6 +339,7 @@ fn traffic(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
             ("streams", keys.streams.is_some()),
             ("scheduler", keys.scheduler.is_some()),
             ("rbuf", keys.rbuf.is_some()),
+            ("stream_buffer", keys.stream_buffer.is_some()),
         ],
     )?;
     let size = u32::try_from(keys.packet.0.count()).ok().filter(|size| (1..=PACKET_MAX).contains(size));

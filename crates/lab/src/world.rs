@@ -62,7 +62,7 @@ impl Wanted {
 }
 
 /// What is made of the packets that come to a flow's ends, and not of its source's variables.
-const ARRIVAL_SERIES: [&str; 4] = [".goodput", ".throughput", ".held", ".ipd"];
+const ARRIVAL_SERIES: [&str; 5] = [".goodput", ".throughput", ".held", ".ipd", ".delay"];
 
 /// A scenario in the simulator.
 pub(crate) struct Simulation<'a> {
@@ -187,6 +187,7 @@ impl<'a> Simulation<'a> {
                     let (is_source_wanted, is_sink_wanted) = (wanted.flows[flows.len()], wanted.arrivals[flows.len()]);
                     let source = if is_source_wanted { source.traced_every(scenario.resolution) } else { source };
                     let sink = if is_sink_wanted { sink.traced_every(scenario.resolution) } else { sink };
+                    let source = if is_sink_wanted { source.remembering_offers() } else { source };
                     (builder.host(from, source)?, builder.host(to, sink)?)
                 }
                 Transport::Cbr(cbr) => (builder.host(from, cbr.clone())?, builder.host(to, traffic::Sink::default())?),
@@ -251,6 +252,21 @@ impl<'a> Simulation<'a> {
     /// Runs to the end of the scenario.
     pub(crate) fn run(&mut self) {
         self.world.run_until(self.end());
+    }
+
+    /// Runs up to some time.
+    pub(crate) fn run_until(&mut self, until: SimTime) {
+        self.world.run_until(until);
+    }
+
+    /// Where packets have appeared or vanished, if they have.
+    pub(crate) fn conservation(&self) -> Result<(), String> {
+        self.world.conservation()
+    }
+
+    /// Bytes that the application at the far end of a flow of our own transport has read.
+    pub(crate) fn read(&self, flow: usize) -> Option<u64> {
+        Some(self.world.host::<EngineSink>(self.flows[flow].sink)?.read())
     }
 
     fn end(&self) -> SimTime {
@@ -340,8 +356,13 @@ impl<'a> Simulation<'a> {
     /// A series of a flow; nothing if its transport does not know it.
     fn flow_series(&self, index: usize, variable: &str) -> Option<Series> {
         if let ("goodput", Some(sink)) = (variable, self.world.host::<EngineSink>(self.flows[index].sink)) {
-            let bits = sink.deliveries().unwrap_or_default().iter();
-            return Some(Series::events(bits.map(|&(at, bits)| (at.as_secs_f64(), bits as f64))));
+            let read = sink.deliveries().unwrap_or_default().iter();
+            return Some(Series::events(read.map(|portion| (portion.time.as_secs_f64(), portion.bits as f64))));
+        }
+        if variable == "delay" {
+            let source = self.world.host::<EngineSource>(self.flows[index].source)?;
+            let sink = self.world.host::<EngineSink>(self.flows[index].sink)?;
+            return Some(Series::events(trace::message_delays(source.offers()?, sink.deliveries()?)));
         }
         if let Some(sink) = self.world.host::<Ns2Sctp>(self.flows[index].sink) {
             match variable {
@@ -416,6 +437,7 @@ impl<'a> Simulation<'a> {
             delivered_packets: 0,
             retransmitted_packets: 0,
             held_packets_max: None,
+            buffered_bytes_max: None,
             dropped_packets: self.links.iter().map(dropped).sum::<u64>()
                 + self.world.flow_strays(ends.flow, Direction::Forward),
             rtt_mean_s: None,
@@ -466,6 +488,7 @@ impl<'a> Simulation<'a> {
             report.goodput_bps = bits_per_second(sink.read(), active);
             report.throughput_bps = bits_per_second(sink.wire(), active);
             report.delivered_packets = sink.connection().arrived();
+            report.buffered_bytes_max = Some(sink.buffered_max());
             let (mut rtt_sum, mut rtt_samples) = (SimSpan::ZERO, 0);
             for (number, path) in source.paths() {
                 let (tally, rtt) = (path.tally, path.tally.rtt_sum.rescale());

@@ -18,6 +18,8 @@ pub struct Config {
     pub mss: u16,
     /// rbuf: bytes that may arrive and wait, at least one segment.
     pub receive_buffer: u64,
+    /// How much of that one stream may take.
+    pub stream_buffer: StreamBuffer,
     /// Bytes that may wait to be sent on each stream, at least one.
     pub send_buffer: u64,
     /// The most paths at a time, 1 to [`crate::PATHS_MAX`]. With one, the connection speaks of none: then it cannot move either.
@@ -30,11 +32,20 @@ pub struct Config {
     pub path_seed: u64,
     /// When to acknowledge.
     pub acks: AckPolicy,
+    /// How losses are found.
+    pub loss_detection: LossDetection,
     /// The least that is added to SRTT for the retransmission timeout.
     pub rto_margin: Span,
-    /// How long the peer may say nothing to what is sent before the connection is given up; never if none. A loss, however
-    /// heavy, never ends a connection as long as anything gets through.
+    /// Whether a short segment waits as long as something is unacknowledged, for more to fill it ([rfc-9293] sec. 3.7.4:
+    /// Nagle's algorithm).
+    pub nagle: bool,
+    /// Whether segments say when they left, if the peer wants that, too. Takes twelve bytes of each ([rfc-7323]).
+    pub timestamps: bool,
+    /// How long what is sent may get nowhere before the connection is given up; never if none. A loss, however heavy, never
+    /// ends a connection as long as anything gets through, nor does a window that stays shut.
     pub user_timeout: Option<Span>,
+    /// How a peer that says nothing is asked whether it is there; not at all if none.
+    pub keep_alive: Option<KeepAlive>,
     /// How long the end that closes first remembers the connection: two maximum segment lifetimes.
     pub time_wait: Span,
 }
@@ -49,6 +60,43 @@ pub enum Repair {
     AnyPath,
 }
 
+/// How losses are found. With a peer that has no SACK, by duplicate ACKs in either case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossDetection {
+    /// By time, learning how much the path reorders, with a probe of the tail: [rfc-8985].
+    Rack,
+    /// By counting what arrived of what left later: [rfc-6675].
+    DupAcks,
+}
+
+/// How a silent peer is asked whether it is there ([rfc-9293] sec. 3.8.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// How long it may say nothing.
+    pub idle: Span,
+    /// From one question to the next.
+    pub interval: Span,
+    /// So many may have no answer.
+    pub questions_max: u32,
+}
+
+impl KeepAlive {
+    /// [rfc-9293] sec. 3.8.4: no less than two hours by default. The rest is what common systems do.
+    pub const USUAL: Self = Self { idle: Span::from_secs(7200), interval: Span::from_secs(75), questions_max: 9 };
+}
+
+/// How much of the receive buffer one stream may take before it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamBuffer {
+    /// As much as leaves something for every other stream: one that is not read never keeps another from going on. Each has an
+    /// even part of a quarter of the buffer for good, and of what the others leave of the rest two thirds. So a single busy
+    /// stream gets about half of the buffer, or all if there is no other.
+    Shared,
+    /// So many bytes, at most 2^31, whatever the others take. If all streams together can take more than the buffer has, those
+    /// that are not read may stop the others; with as much as the buffer has, one may.
+    Bytes(u64),
+}
+
 impl Config {
     /// Less is no use: [rfc-9293] sec. 3.7.1 has 536, and a record with its header needs twelve.
     pub const MSS_MIN: u16 = 64;
@@ -61,13 +109,18 @@ impl Config {
             // A packet of 1500 B.
             mss: 1500 - HEADERS as u16,
             receive_buffer: 16 << 20,
+            stream_buffer: StreamBuffer::Shared,
             send_buffer: 1 << 20,
             paths_max: 1,
             scheduling: Scheduling::default(),
             repair: Repair::default(),
             path_seed: 0,
             acks: AckPolicy::EACH,
+            loss_detection: LossDetection::Rack,
             rto_margin: Span::from_millis(200),
+            nagle: false,
+            timestamps: false,
+            keep_alive: None,
             // [rfc-9293] sec. 3.8.3: at least 100 s.
             user_timeout: Some(Span::from_secs(300)),
             // [rfc-9293] sec. 3.4.2 has two minutes for the lifetime of a segment; common systems take half a minute.

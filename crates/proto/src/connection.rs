@@ -7,26 +7,30 @@
 //!                                                               └──FIN──> Closing ──ACK──────────^
 //! ```
 //!
-//! `handshake` settles what both ends can do, `input` is [rfc-9293] sec. 3.10.7, `output` decides what leaves next, `streams` is
-//! what the application may do, `paths` sets paths up, watches over them and gives them up.
+//! `handshake` settles what both ends can do, `alive` finds out whether the peer is still there, `timestamps` are an option,
+//! `input` is [rfc-9293] sec. 3.10.7, `output` decides what leaves next, `streams` is what the application may do, `paths` sets
+//! paths up, watches over them and gives them up.
 
+mod alive;
 mod handshake;
 mod input;
 mod output;
 mod paths;
 mod streams;
-
-use std::collections::VecDeque;
+mod timestamps;
 
 use anabranch_cc::Gauges;
 use anabranch_units::{Span, Time};
 
+use self::alive::{Challenges, Questions};
 use self::handshake::Handshake;
 pub use self::paths::Paths;
 use self::paths::{Path, Table};
 pub use self::streams::Streams;
+use self::timestamps::Clock;
+pub(crate) use self::timestamps::TICK;
 use crate::config::Config;
-use crate::event::{CloseReason, Event};
+use crate::event::{CloseReason, Event, Events};
 use crate::path::{FourTuple, PATHS_MAX, PathId, PathState, PathStatus};
 use crate::payload::Payload;
 use crate::receive::acks::Acks;
@@ -35,9 +39,10 @@ use crate::receive::window::Window;
 use crate::recovery::control::{PathControl, Tally};
 use crate::recovery::scoreboard::Scoreboard;
 use crate::scheduler::Scheduler;
-use crate::segment::{Content, Segment, StreamHeader};
+use crate::segment::{Content, Segment, Sid, StreamHeader};
 use crate::seq::{Offset, SeqNumber};
-use crate::stream::inbound::Inbound;
+use crate::stream::credit::Grants;
+use crate::stream::inbound::{Freed, Inbound};
 use crate::stream::outbound::{Framing, Outbound};
 
 /// One end of a connection, without clock, socket or thread.
@@ -63,6 +68,7 @@ pub struct Connection<P> {
     is_closing: bool,
     arrivals: Arrivals,
     inbound: Inbound<P>,
+    grants: Grants,
     window: Window,
     acks: Acks,
     /// Where the peer's FIN stands, once it is known.
@@ -71,11 +77,14 @@ pub struct Connection<P> {
     arrived: u64,
     reply: Option<Reply>,
     persist: Persist,
-    /// When the peer last answered, or something was sent into silence.
+    clock: Clock,
+    questions: Questions,
+    challenges: Challenges,
+    /// When what was sent last got anywhere, or something was sent into silence.
     heard: Time,
     /// When everything is forgotten.
     forget_at: Time,
-    events: VecDeque<Event>,
+    events: Events,
 }
 
 /// A segment that is to leave.
@@ -238,19 +247,23 @@ impl<P: Payload> Connection<P> {
             paths: Table::new(Path::live(tuple, control)),
             scheduler: config.scheduling.build(),
             board: Scoreboard::new(1, 1),
-            outbound: Outbound::new(Framing::Streams, 0, config.send_buffer),
+            outbound: Outbound::new(Framing::Streams, 0, config.send_buffer, 0),
             is_closing: false,
             arrivals: Arrivals::new(1),
             inbound: Inbound::new(0, 1),
+            grants: Grants::none(),
             window: Window::new(config.receive_buffer, mss.into()),
             acks: Acks::new(config.acks),
             fin: None,
             arrived: 0,
             reply: None,
             persist: Persist::Open,
+            clock: Clock::new(initial),
+            questions: Questions::new(),
+            challenges: Challenges::new(now),
             heard: now,
             forget_at: Time::NEVER,
-            events: VecDeque::new(),
+            events: Events::new(),
             config,
         })
     }
@@ -312,7 +325,7 @@ impl<P: Payload> Connection<P> {
             self.end(CloseReason::Finished);
             return;
         }
-        if self.give_up_at() <= now {
+        if self.give_up_at() <= now || self.is_deserted(now) {
             self.abort();
             // The reset says so to the peer, if it can hear; the application hears why.
             if let Some(Event::Closed(reason)) = self.events.back_mut() {
@@ -322,6 +335,7 @@ impl<P: Payload> Connection<P> {
         }
         self.handshake.handle_timeout(now);
         self.acks.handle_timeout(now);
+        self.handle_question_timeout(now);
         if let Persist::Waiting { at, probes } = self.persist
             && at <= now
         {
@@ -344,7 +358,14 @@ impl<P: Payload> Connection<P> {
             Persist::Waiting { at, .. } => at,
             Persist::Open | Persist::Due { .. } => Time::NEVER,
         };
-        let own = [self.handshake.deadline(), self.acks.deadline(), persist, self.forget_at, self.give_up_at()];
+        let own = [
+            self.handshake.deadline(),
+            self.acks.deadline(),
+            persist,
+            self.forget_at,
+            self.give_up_at(),
+            self.question_at(),
+        ];
         let has_paths = self.state.has_paths();
         let paths = self.paths.iter().map(|(_, path)| path.deadline(has_paths));
         own.into_iter().chain(paths).min().unwrap_or(Time::NEVER)
@@ -390,34 +411,60 @@ impl<P: Payload> Connection<P> {
         self.arrivals.expected()
     }
 
+    /// Bytes of the receive buffer that are in use: what has arrived and has not been read or dropped.
+    pub fn buffered(&self) -> u64 {
+        self.arrivals.total() - self.window.consumed()
+    }
+
     /// Segments with content that arrived for the first time.
     pub fn arrived(&self) -> u64 {
         self.arrived
     }
 
-    /// Checks each count against what it counts. For tests: it looks at everything.
+    /// So much of a stream needs no buffer any more.
+    fn free(&mut self, sid: Sid, freed: Freed) {
+        self.window.consume(freed.payload + u64::from(freed.records));
+        if let Some(record) = self.grants.consume(sid, freed.payload) {
+            self.outbound.records.push(record);
+        }
+    }
+
+    /// For tests: what has come and not been consumed is what waits in the streams, within the buffer and within the credit; and each
+    /// count of what was sent is that of what it counts.
     #[cfg(test)]
     pub(crate) fn check(&self) {
         self.board.check();
         self.paths.iter().for_each(|(_, path)| path.control.check(&self.board));
+        if self.peer.framing == Framing::Plain {
+            return;
+        }
+        let unread = self.inbound.unread();
+        let space = unread.payload + u64::from(unread.records);
+        assert_eq!(self.buffered(), space, "of {unread:?}");
+        assert!(space <= self.config.receive_buffer, "{unread:?} in {} bytes", self.config.receive_buffer);
+        let Some((promised, arrived)) = self.grants.totals() else { return };
+        assert_eq!(arrived, unread.payload);
+        if self.config.stream_buffer == crate::StreamBuffer::Shared && self.config.receive_buffer > 4096 {
+            assert!(promised < self.config.receive_buffer, "{promised} bytes are promised");
+        }
+    }
+
+    /// For tests: on each stream no more has left than the peer takes, by its own account, and the peer has allowed it.
+    #[cfg(test)]
+    pub(crate) fn check_with(&self, peer: &Self) {
+        if self.peer.framing == Framing::Plain || peer.peer.framing == Framing::Plain {
+            return;
+        }
+        for (sid, used, credit) in self.outbound.credits() {
+            let limit = peer.grants.limit(sid);
+            assert!(used <= credit && credit <= limit, "stream {sid}: {used} of {credit}, allowed {limit}");
+        }
     }
 
     /// The connection is gone.
     fn end(&mut self, reason: CloseReason) {
         self.state = State::Closed;
         self.events.push_back(Event::Closed(reason));
-    }
-
-    /// When the peer has been silent for too long ([rfc-9293] sec. 3.8.3).
-    fn give_up_at(&self) -> Time {
-        let is_waiting = match self.state {
-            State::SynSent | State::SynReceived => true,
-            _ => !self.board.is_empty() || self.persist != Persist::Open,
-        };
-        match self.config.user_timeout {
-            Some(timeout) if is_waiting => self.heard.saturating_add(timeout),
-            Some(_) | None => Time::NEVER,
-        }
     }
 }
 

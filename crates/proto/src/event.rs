@@ -1,5 +1,7 @@
 //! What the engine tells the application.
 
+use std::collections::VecDeque;
+
 use crate::path::PathId;
 use crate::segment::Sid;
 
@@ -15,8 +17,15 @@ pub enum Event {
     Readable(Sid),
     /// There is room on a stream that had not taken all of a write.
     Writable(Sid),
-    /// The peer has all of a stream that was finished; its name can be used again.
+    /// The peer has all that it will get of a stream that was finished or reset; its name can be used again.
     Finished(Sid),
+    /// The peer does not want the rest of a stream, and so it was reset.
+    Stopped {
+        /// Which stream.
+        sid: Sid,
+        /// Why, in the words of the peer's application.
+        code: u16,
+    },
     /// A path has been answered: it carries data from now on.
     PathValidated(PathId),
     /// A path is silent while others are not. It carries nothing until it answers; what was lost with it is sent on others.
@@ -44,4 +53,87 @@ pub enum CloseReason {
     Reset,
     /// The peer did not answer for too long.
     TimedOut,
+}
+
+/// What the application has not been told yet. Of each kind there is one for each stream at most, so that neither a peer nor
+/// an application that does not listen makes it grow.
+#[derive(Debug)]
+pub(crate) struct Events {
+    queue: VecDeque<Event>,
+    /// The kinds that wait, by stream.
+    waiting: [u8; 1 + Sid::STREAMS_MAX as usize],
+}
+
+impl Events {
+    pub(crate) fn new() -> Self {
+        Self { queue: VecDeque::new(), waiting: [0; 1 + Sid::STREAMS_MAX as usize] }
+    }
+
+    /// Tells the application something, unless it is about to hear it anyway.
+    pub(crate) fn push_back(&mut self, event: Event) {
+        if let Some((sid, kind)) = event.stream() {
+            let waiting = &mut self.waiting[sid.index()];
+            if *waiting & kind != 0 {
+                return;
+            }
+            *waiting |= kind;
+        }
+        self.queue.push_back(event);
+    }
+
+    pub(crate) fn pop_front(&mut self) -> Option<Event> {
+        let event = self.queue.pop_front()?;
+        if let Some((sid, kind)) = event.stream() {
+            self.waiting[sid.index()] &= !kind;
+        }
+        Some(event)
+    }
+
+    /// For tests: how many.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(crate) fn back_mut(&mut self) -> Option<&mut Event> {
+        self.queue.back_mut()
+    }
+}
+
+impl Event {
+    /// Which stream it is about, and a bit for each kind of event.
+    fn stream(&self) -> Option<(Sid, u8)> {
+        match *self {
+            Self::Readable(sid) => Some((sid, 1)),
+            Self::Writable(sid) => Some((sid, 2)),
+            Self::Finished(sid) => Some((sid, 4)),
+            Self::Stopped { sid, .. } => Some((sid, 8)),
+            Self::Established { .. }
+            | Self::PathValidated(_)
+            | Self::PathFailed(_)
+            | Self::PathRestored(_)
+            | Self::PathGone(_)
+            | Self::PeerClosed
+            | Self::Closed(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_is_told_once_until_it_was_heard() {
+        let (mut events, sid) = (Events::new(), Sid::new(255));
+        for code in 0..3 {
+            events.push_back(Event::Readable(sid));
+            events.push_back(Event::Stopped { sid, code });
+        }
+        assert_eq!(events.pop_front(), Some(Event::Readable(sid)));
+        events.push_back(Event::Readable(sid));
+        assert_eq!(events.pop_front(), Some(Event::Stopped { sid, code: 0 }), "the first is the one that counts");
+        assert_eq!(events.pop_front(), Some(Event::Readable(sid)));
+        assert_eq!(events.pop_front(), None);
+    }
 }

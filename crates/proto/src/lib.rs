@@ -25,19 +25,20 @@
 //! * `recovery` says what is in flight, delivered or lost, and drives a congestion controller on each path.
 //! * `scheduler` chooses a path for what is sent.
 //! * `segment`, `options`, `payload`, `path`, `seq` are the words that all of them use.
+//! * [`wire`] makes bytes of segments and segments of bytes, at the edge; [`seal`] does so for datagrams that nobody else can
+//!   read or forge.
 //!
 //! # What it promises
 //!
 //! Each stream is delivered once, whole, in its order, whatever is missing of the others. A segment keeps its boundaries for
 //! life. What has been acknowledged is never taken back, the right edge of the window never shrinks, and no loss ends a
-//! connection as long as anything gets through. A path that dies takes nothing with it as long as there is another. Everything that grows is bounded by the receive window, the send buffers, or
-//! 2^23 segments in flight; holes are not counted.
+//! connection as long as anything gets through. A path that dies takes nothing with it as long as there is another. Everything
+//! that grows is bounded by the receive window, the send buffers, 2^23 segments in flight, or a few records and events for each
+//! stream and path; holes are not counted.
 //!
-//! # What is not there yet
-//!
-//! No undo of a spurious timeout, no timestamps, no keep-alive, no limited transmit (RACK does its work), and with a peer
-//! that has no SACK losses are found by the timer alone. Streams end, but cannot be reset or stopped, and share the
-//! connection's window without a credit of their own.
+//! Either side opens streams, at most 255, and each direction of a name is a stream of its own. With [`StreamBuffer::Shared`] one
+//! that is not read keeps no other from going on. A stream that is given up, by its sender or its receiver, is over at once;
+//! its name is used again when everything about it has been acknowledged.
 
 #![forbid(unsafe_code)]
 
@@ -50,13 +51,17 @@ mod payload;
 mod receive;
 mod recovery;
 mod scheduler;
+pub mod seal;
 mod segment;
 mod seq;
 mod stream;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod vectors;
+pub mod wire;
 
-pub use config::{Config, Repair};
+pub use config::{Config, KeepAlive, LossDetection, Repair, StreamBuffer};
 pub use connection::{ConfigError, Connection, PathReport, Paths, State, Streams, Transmit};
 pub use event::{CloseReason, Event};
 pub use options::{
@@ -71,3 +76,4 @@ pub use segment::{Content, Flags, HEADERS, Header, Record, Segment, Sid, StreamH
 pub use seq::{Offset, SeqNumber, Ssn};
 pub use stream::inbound::{Read, ReadError};
 pub use stream::outbound::{OpenError, WriteError};
+pub use stream::turns::Priority;

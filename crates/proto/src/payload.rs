@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use bytes::Bytes;
+
 /// Bytes that can be cut without being copied.
 pub trait Payload: Clone + fmt::Debug {
     /// How many bytes.
@@ -43,5 +45,26 @@ impl Payload for Virtual {
     fn join(&mut self, other: Self) -> Result<(), Self> {
         self.0 = self.0.checked_add(other.0).ok_or(other)?;
         Ok(())
+    }
+}
+
+/// Bytes of a network. They are shared, not copied: a part of a datagram keeps all of it in memory.
+impl Payload for Bytes {
+    /// Of 4 GB and more, only so much is taken at once.
+    fn len(&self) -> u32 {
+        u32::try_from(Self::len(self)).unwrap_or(u32::MAX)
+    }
+
+    fn split_to(&mut self, at: u32) -> Self {
+        Self::split_to(self, at as usize)
+    }
+
+    /// Whether two pieces lie side by side in one allocation, a `Bytes` does not tell; only nothing can be joined.
+    fn join(&mut self, other: Self) -> Result<(), Self> {
+        if self.is_empty() {
+            *self = other;
+            return Ok(());
+        }
+        if other.is_empty() { Ok(()) } else { Err(other) }
     }
 }

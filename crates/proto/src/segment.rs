@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::BitOr;
 
-use crate::options::Options;
+use crate::options::{Options, Timestamps};
 use crate::payload::Payload;
 use crate::seq::{SeqNumber, Ssn};
 
@@ -69,18 +69,20 @@ pub struct Sid(u8);
 /// control stream is missing before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// The stream has ended: its segment `end` will not come, or belongs to the next stream of this name.
+    /// The stream has ended. Its end takes a number, which no segment has: the next stream of this name begins after it, and
+    /// no number ever belongs to two streams.
     Finish {
         /// Which stream.
         sid: Sid,
-        /// The number after that of its last segment.
+        /// The number of its end: the one after that of its last segment.
         end: Ssn,
     },
-    /// The sender gives the stream up: its segment `end` will not come, and those before it are of no use to anybody.
+    /// The sender gives the stream up: what came of it and what is still to come is of no use to anybody. It may follow a
+    /// Finish with the same end, and arrive before it.
     Reset {
         /// Which stream.
         sid: Sid,
-        /// The number after that of its last segment.
+        /// The number of its end: the one after that of its last segment.
         end: Ssn,
         /// Why, in the application's words.
         code: u16,
@@ -89,7 +91,7 @@ pub enum Record {
     Stop {
         /// Which stream.
         sid: Sid,
-        /// The number that the receiver expects: of two streams of one name, the one to which it belongs.
+        /// The number that the receiver expects: it belongs to the stream that is meant.
         expected: Ssn,
         /// Why, in the application's words.
         code: u16,
@@ -114,6 +116,15 @@ impl<P: Payload> Segment<P> {
     /// Whether all of these control bits are set.
     pub fn has(&self, flags: Flags) -> bool {
         self.header.flags.contains(flags)
+    }
+
+    /// What it says of clocks.
+    pub fn timestamps(&self) -> Option<Timestamps> {
+        match &self.options {
+            Options::Handshake(options) => options.timestamps,
+            Options::Acknowledgement(options) => options.timestamps(),
+            Options::Path(_) => None,
+        }
     }
 
     /// Bytes that it takes on an IPv4 network.
@@ -192,6 +203,13 @@ impl Flags {
     /// Multistream enabled. [mfast-2019] drew it beside URG, where [rfc-3168] has since put ECE; 0x200 is the nearest bit that
     /// is still reserved.
     pub const MSE: Self = Self(0x200);
+    /// All of these.
+    const KNOWN: Self = Self(0x21f);
+
+    /// What a header says; bits that have no name here mean nothing to us.
+    pub const fn from_bits(bits: u16) -> Self {
+        Self(bits & Self::KNOWN.0)
+    }
 
     /// The 16 bits with no data offset in them.
     pub const fn bits(self) -> u16 {

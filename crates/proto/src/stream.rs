@@ -1,4 +1,7 @@
 //! Streams: what is to be sent on each, and what has come in its order. They know no loss.
 
+pub(crate) mod credit;
 pub(crate) mod inbound;
 pub(crate) mod outbound;
+pub(crate) mod records;
+pub(crate) mod turns;

@@ -1,13 +1,13 @@
 //! Two engines, the wires between them, and virtual time, so that a test reads as a dialogue.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anabranch_cc::{Settings, registry};
 use anabranch_units::{Span, Time};
 
 use crate::{
-    Config, Connection, Endpoint, Event, FourTuple, Options, PathId, PathReport, PathState, Payload, Read, Segment,
-    SeqNumber, Sid, State,
+    Config, Connection, Endpoint, Event, FourTuple, OpenError, Options, PathId, PathReport, PathState, Payload, Read,
+    ReadError, Segment, SeqNumber, Sid, State, WriteError,
 };
 
 /// Bytes that know where in their stream they stand: so a test sees what was lost, doubled or confused.
@@ -59,12 +59,26 @@ pub(crate) struct Wire {
     pub(crate) is_cut: bool,
     /// Takes the permission of SACK out of every SYN.
     pub(crate) is_without_sack: bool,
+    /// The same for the window scale, and for the MSS.
+    pub(crate) is_without_scale: bool,
+    pub(crate) is_without_mss: bool,
     /// Segments so far.
     pub(crate) count: u64,
-    free_at: Time,
+    /// When it takes the next segment: later than now, and everything waits in a queue.
+    pub(crate) free_at: Time,
     flying: BTreeMap<(Time, u64), Segment<Marked>>,
     /// What entered it.
     pub(crate) log: Vec<(Time, Segment<Marked>)>,
+}
+
+/// A stream from its opening to its end, as the application that writes it knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Story {
+    pub(crate) sid: Sid,
+    /// Bytes that the engine took.
+    pub(crate) bytes: u64,
+    pub(crate) is_finished: bool,
+    pub(crate) is_reset: bool,
 }
 
 /// One end and its application.
@@ -76,11 +90,23 @@ pub(crate) struct End {
     pub(crate) has_moved: bool,
     /// Whether the application takes what comes.
     pub(crate) is_reading: bool,
+    /// But what comes on these streams it does not take.
+    pub(crate) neglected: BTreeSet<Sid>,
     /// What the application has of each stream: bytes, and streams of that name that ended.
     pub(crate) received: BTreeMap<Sid, u64>,
     pub(crate) ended: BTreeMap<Sid, u32>,
-    /// Bytes written to each stream, and what is still to be.
-    written: BTreeMap<Sid, u64>,
+    /// Streams that it read a reset of, and why.
+    pub(crate) resets: Vec<(Sid, u16)>,
+    /// Streams that were opened. A payload's tag is its stream's place in here; in plain TCP it is 0.
+    pub(crate) stories: Vec<Story>,
+    /// What is being read of each name: tag, and bytes so far. A name is gone from here with its stream.
+    reading: BTreeMap<Sid, (u32, u64)>,
+    /// Tags and bytes of the streams with something in them that were read to their end.
+    pub(crate) whole: Vec<(u32, u64)>,
+    /// Tags of the streams that it stopped while it read them, and the names of those of which it had read nothing.
+    pub(crate) stopped: Vec<u32>,
+    pub(crate) stopped_unread: Vec<Sid>,
+    /// Bytes still to be written to each stream.
     pending: BTreeMap<Sid, u64>,
     pub(crate) events: Vec<Event>,
     pub(crate) event_times: Vec<(Time, Event)>,
@@ -118,6 +144,10 @@ pub(crate) fn ms(count: u64) -> Span {
     Span::from_millis(count)
 }
 
+/// Both begin just below the end of their numbers, so every test sees them wrap.
+const CLIENT: SeqNumber = SeqNumber(u32::MAX - 5000);
+const SERVER: SeqNumber = SeqNumber(u32::MAX - 3);
+
 impl Pair {
     /// Two ends with the usual settings, 50 ms away from each other; nothing has been sent.
     pub(crate) fn new() -> Self {
@@ -127,10 +157,8 @@ impl Pair {
     pub(crate) fn with(client: Config, server: Config) -> Self {
         let end = |address| Endpoint { address, port: 7 };
         let tuple = FourTuple { local: end(1), remote: end(2) };
-        // Both begin just below the end of their numbers, so every test sees them wrap.
-        let (ours, theirs) = (SeqNumber(u32::MAX - 5000), SeqNumber(u32::MAX - 3));
-        let client = Connection::connect(Time::ZERO, client, tuple, ours).unwrap();
-        let server = Connection::listen(Time::ZERO, server, tuple.reversed(), theirs).unwrap();
+        let client = Connection::connect(Time::ZERO, client, tuple, CLIENT).unwrap();
+        let server = Connection::listen(Time::ZERO, server, tuple.reversed(), SERVER).unwrap();
         Self {
             now: Time::ZERO,
             client: End::new(client, tuple),
@@ -179,6 +207,26 @@ impl Pair {
 
     pub(crate) fn states(&self) -> (State, State) {
         (self.client.connection.state(), self.server.connection.state())
+    }
+
+    /// The number of a place in what the client sends.
+    pub(crate) fn client_at(&self, offset: u64) -> SeqNumber {
+        CLIENT.plus(offset)
+    }
+
+    /// The same for the server.
+    pub(crate) fn server_at(&self, offset: u64) -> SeqNumber {
+        SERVER.plus(offset)
+    }
+
+    /// What the client sends next, if all that it has sent has left: for those who forge.
+    pub(crate) fn client_seq(&self) -> SeqNumber {
+        CLIENT.plus(self.client.connection.sent())
+    }
+
+    /// The same for the server.
+    pub(crate) fn server_seq(&self) -> SeqNumber {
+        SERVER.plus(self.server.connection.sent())
     }
 
     /// Opens a stream from the client and writes so many bytes to it.
@@ -236,7 +284,10 @@ impl Pair {
             wire.faults.clear();
             wire.is_cut = false;
         }
-        (self.client.is_reading, self.server.is_reading) = (true, true);
+        for end in [&mut self.client, &mut self.server] {
+            end.is_reading = true;
+            end.neglected.clear();
+        }
     }
 
     /// The paths of both ends and the ways between them, for messages.
@@ -312,7 +363,10 @@ impl Pair {
                     break;
                 }
             }
+            end.connection.check();
         }
+        self.client.connection.check_with(&self.server.connection);
+        self.server.connection.check_with(&self.client.connection);
     }
 }
 
@@ -330,6 +384,8 @@ impl Wire {
             faults: BTreeMap::new(),
             is_cut: false,
             is_without_sack: false,
+            is_without_scale: false,
+            is_without_mss: false,
             count: 0,
             free_at: Time::ZERO,
             flying: BTreeMap::new(),
@@ -340,6 +396,8 @@ impl Wire {
     fn carry(&mut self, now: Time, order: u64, mut segment: Segment<Marked>) {
         if let Options::Handshake(handshake) = &mut segment.options {
             handshake.sack_permitted &= !self.is_without_sack;
+            handshake.window_scale = handshake.window_scale.filter(|_| !self.is_without_scale);
+            handshake.mss = handshake.mss.filter(|_| !self.is_without_mss);
         }
         let number = self.count;
         self.count += 1;
@@ -377,9 +435,15 @@ impl End {
             tuple,
             has_moved: false,
             is_reading: true,
+            neglected: BTreeSet::new(),
             received: BTreeMap::new(),
             ended: BTreeMap::new(),
-            written: BTreeMap::new(),
+            resets: Vec::new(),
+            stories: vec![Story { sid: Sid::PLAIN, bytes: 0, is_finished: false, is_reset: false }],
+            reading: BTreeMap::new(),
+            whole: Vec::new(),
+            stopped: Vec::new(),
+            stopped_unread: Vec::new(),
             pending: BTreeMap::new(),
             events: Vec::new(),
             event_times: Vec::new(),
@@ -388,7 +452,46 @@ impl End {
 
     #[track_caller]
     pub(crate) fn open(&mut self) -> Sid {
-        self.connection.streams().open().expect("a stream is left")
+        self.try_open().expect("a stream is left")
+    }
+
+    pub(crate) fn try_open(&mut self) -> Result<Sid, OpenError> {
+        let sid = self.connection.streams().open()?;
+        self.stories.push(Story { sid, bytes: 0, is_finished: false, is_reset: false });
+        Ok(sid)
+    }
+
+    /// The place of the last stream of this name.
+    fn tag(&self, sid: Sid) -> usize {
+        self.stories.iter().rposition(|story| story.sid == sid).unwrap_or(0)
+    }
+
+    pub(crate) fn finish(&mut self, sid: Sid) -> Result<(), WriteError> {
+        let tag = self.tag(sid);
+        self.connection.streams().finish(sid)?;
+        self.stories[tag].is_finished = true;
+        Ok(())
+    }
+
+    pub(crate) fn reset(&mut self, sid: Sid, code: u16) -> Result<(), WriteError> {
+        let tag = self.tag(sid);
+        self.connection.streams().reset(sid, code)?;
+        self.stories[tag].is_reset = true;
+        Ok(())
+    }
+
+    pub(crate) fn stop(&mut self, sid: Sid, code: u16) -> Result<(), ReadError> {
+        self.connection.streams().stop(sid, code)?;
+        match self.reading.remove(&sid) {
+            Some((tag, _)) => self.stopped.push(tag),
+            None => self.stopped_unread.push(sid),
+        }
+        Ok(())
+    }
+
+    /// Tag and bytes of what is being read of a name.
+    pub(crate) fn reading(&self, sid: Sid) -> Option<(u32, u64)> {
+        self.reading.get(&sid).copied()
     }
 
     /// Writes so many bytes, as soon as there is room.
@@ -401,11 +504,6 @@ impl End {
         let before = self.pending.insert(sid, bytes.into());
         self.write_some(sid);
         self.pending.insert(sid, before.unwrap_or(0));
-    }
-
-    /// Bytes that the engine took.
-    pub(crate) fn written(&self, sid: Sid) -> u64 {
-        self.written.get(&sid).copied().unwrap_or(0)
     }
 
     pub(crate) fn received(&self, sid: Sid) -> u64 {
@@ -424,6 +522,10 @@ impl End {
     fn serve(&mut self, now: Time) -> bool {
         let mut is_busy = false;
         while let Some(event) = self.connection.poll_event() {
+            if let Event::Stopped { sid, .. } = event {
+                let tag = self.tag(sid);
+                self.stories[tag].is_reset = true;
+            }
             self.events.push(event);
             self.event_times.push((now, event));
             is_busy = true;
@@ -432,37 +534,44 @@ impl End {
             is_busy |= self.write_some(sid);
         }
         if self.is_reading {
-            for number in 1..=255 {
-                is_busy |= self.read_some(Sid::new(number), u32::MAX);
+            for sid in (1..=255).map(Sid::new) {
+                is_busy |= !self.neglected.contains(&sid) && self.read_some(sid, u32::MAX);
             }
         }
         is_busy
     }
 
     fn write_some(&mut self, sid: Sid) -> bool {
-        let (start, bytes) = (self.written.get(&sid).copied().unwrap_or(0), self.pending[&sid]);
+        let (tag, bytes) = (self.tag(sid), self.pending[&sid]);
         let len = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let mut payload = Marked { tag: sid.number().into(), start, len };
+        let mut payload = Marked { tag: tag as u32, start: self.stories[tag].bytes, len };
         let taken = self.connection.streams().write(sid, &mut payload).unwrap_or(0);
         assert_eq!(payload.len, len - taken);
-        *self.written.entry(sid).or_default() += u64::from(taken);
+        self.stories[tag].bytes += u64::from(taken);
         *self.pending.get_mut(&sid).unwrap() -= u64::from(taken);
         taken > 0
     }
 
-    /// Reads and checks that it is what comes next.
+    /// Reads and checks that it is what comes next: of a stream that was begun nothing is left out, and a new one is newer.
     #[track_caller]
     pub(crate) fn read_some(&mut self, sid: Sid, most: u32) -> bool {
         match self.connection.streams().read(sid, most) {
             Err(_) | Ok(Read::Nothing) => false,
             Ok(Read::End) => {
                 *self.ended.entry(sid).or_default() += 1;
+                self.whole.extend(self.reading.remove(&sid));
+                true
+            }
+            Ok(Read::Reset(code)) => {
+                self.resets.push((sid, code));
+                self.reading.remove(&sid);
                 true
             }
             Ok(Read::Data(payload)) => {
-                let received = self.received.entry(sid).or_default();
-                assert_eq!((payload.tag, payload.start), (sid.number().into(), *received), "in order, once");
-                *received += u64::from(payload.len);
+                let (tag, bytes) = self.reading.entry(sid).or_insert((payload.tag, 0));
+                assert_eq!((payload.tag, payload.start), (*tag, *bytes), "in order, once");
+                *bytes += u64::from(payload.len);
+                *self.received.entry(sid).or_default() += u64::from(payload.len);
                 true
             }
         }

@@ -8,7 +8,9 @@ use loopback::Loopback;
 fn allocations(streams: u8, lose_each: u64, segments: u64) -> u64 {
     let mut loopback = Loopback::new(streams, lose_each);
     loopback.run(50_000);
-    assert!(loopback.flight().0 > 900.0, "the path is full");
+    // Losses halve the window now and then.
+    let (flight, _) = loopback.flight();
+    assert!(flight > if lose_each == 0 { 900.0 } else { 250.0 }, "the path is full: {flight}");
     allocation_counter::measure(|| {
         loopback.run(segments);
     })

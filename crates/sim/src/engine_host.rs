@@ -31,6 +31,19 @@ pub struct EngineSource {
     rows: Option<Vec<GaugeRow>>,
     /// Of several rows within one of these only the last is kept; zero keeps all.
     resolution: SimSpan,
+    /// What it was offered, if it was told to remember.
+    offers: Option<Vec<Portion>>,
+}
+
+/// Bits of one stream: offered to a source, or read by the application of a sink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Portion {
+    /// When.
+    pub time: SimTime,
+    /// Counted from 0.
+    pub stream: usize,
+    /// How many.
+    pub bits: u64,
 }
 
 /// A path as its end sees it: packets leave by an interface, for an address of the other end, and those of the other end come to an
@@ -72,9 +85,11 @@ pub struct EngineSink {
     read: u64,
     /// Bytes on the wire that came, and data segments among them.
     wire: u64,
-    /// Bits read, and when, if the sink was told to remember them.
-    deliveries: Option<Vec<(SimTime, u64)>>,
-    /// What is read within one of these is one; zero keeps all apart.
+    /// The most bytes in the receive buffer, when the application had read what it could.
+    buffered_max: u64,
+    /// What was read, if the sink was told to remember.
+    deliveries: Option<Vec<Portion>>,
+    /// What is read of a stream within one of these is one; zero keeps all apart.
     resolution: SimSpan,
 }
 
@@ -121,6 +136,7 @@ impl EngineSource {
             weights: Vec::new(),
             rows: None,
             resolution: SimSpan::ZERO,
+            offers: None,
         })
     }
 
@@ -148,6 +164,17 @@ impl EngineSource {
     #[must_use]
     pub fn traced_every(self, resolution: SimSpan) -> Self {
         Self { rows: Some(Vec::new()), resolution, ..self }
+    }
+
+    /// The same, remembering what it is offered.
+    #[must_use]
+    pub fn remembering_offers(self) -> Self {
+        Self { offers: Some(Vec::new()), ..self }
+    }
+
+    /// What it was offered, if it was told to remember: message by message.
+    pub fn offers(&self) -> Option<&[Portion]> {
+        self.offers.as_deref()
     }
 
     /// The variables at each change, if the source was told to remember them: the window and the flight of all paths, and the rest of
@@ -180,9 +207,12 @@ impl EngineSource {
         }
     }
 
-    fn offer(&mut self, offer: Offer) {
+    fn offer(&mut self, now: SimTime, offer: Offer) {
         // Streams that were not granted share those that were.
         let index = offer.stream as usize % self.lanes.len();
+        if let (Some(offers), Some(bytes)) = (&mut self.offers, offer.bytes) {
+            offers.push(Portion { time: now, stream: index, bits: 8 * bytes });
+        }
         match offer.bytes {
             Some(bytes) => self.lanes[index].bytes += bytes,
             None => self.lanes[index].is_endless = true,
@@ -275,7 +305,15 @@ impl EngineSink {
     /// If the configuration cannot work.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         let connection = Connection::listen(Time::ZERO, config, tuple(0).reversed(), INITIAL)?;
-        Ok(Self { connection, ways: Vec::new(), read: 0, wire: 0, deliveries: None, resolution: SimSpan::ZERO })
+        Ok(Self {
+            connection,
+            ways: Vec::new(),
+            read: 0,
+            wire: 0,
+            buffered_max: 0,
+            deliveries: None,
+            resolution: SimSpan::ZERO,
+        })
     }
 
     /// The same with several paths, in the order of the source's.
@@ -300,8 +338,14 @@ impl EngineSink {
         self.wire
     }
 
-    /// Bits read, and when, if the sink was told to remember them.
-    pub fn deliveries(&self) -> Option<&[(SimTime, u64)]> {
+    /// The most bytes that were in the receive buffer when the application had read what it could: because one before them was
+    /// missing, in their stream or on the connection.
+    pub fn buffered_max(&self) -> u64 {
+        self.buffered_max
+    }
+
+    /// What was read, if the sink was told to remember.
+    pub fn deliveries(&self) -> Option<&[Portion]> {
         self.deliveries.as_deref()
     }
 
@@ -315,15 +359,18 @@ impl EngineSink {
         loop {
             match self.connection.streams().read(sid, u32::MAX) {
                 Ok(Read::Data(payload)) => bytes += u64::from(payload.0),
-                Ok(Read::End) => {}
+                Ok(Read::End | Read::Reset(_)) => {}
                 Ok(Read::Nothing) | Err(_) => break,
             }
         }
         self.read += bytes;
         if let Some(deliveries) = self.deliveries.as_mut().filter(|_| bytes > 0) {
+            let (stream, bits) = (lane(sid), 8 * bytes);
             match deliveries.last_mut() {
-                Some((last, bits)) if is_same_bin(*last, now, self.resolution) => *bits += 8 * bytes,
-                _ => deliveries.push((now, 8 * bytes)),
+                Some(last) if last.stream == stream && is_same_bin(last.time, now, self.resolution) => {
+                    last.bits += bits
+                }
+                _ => deliveries.push(Portion { time: now, stream, bits }),
             }
         }
     }
@@ -355,7 +402,7 @@ impl Host for EngineSource {
             Input::Stop => self.lanes.iter_mut().for_each(|lane| *lane = Lane::default()),
             Input::Offer(offer) => {
                 self.start(now);
-                self.offer(offer);
+                self.offer(now, offer);
             }
         }
     }
@@ -371,14 +418,15 @@ impl Host for EngineSource {
             };
             match event {
                 Event::Established { streams } => self.open(now, streams),
-                Event::Writable(sid) => self.write(usize::from(sid.number()) - 1),
-                // Nothing comes back, and a source does not close.
+                Event::Writable(sid) => self.write(lane(sid)),
+                // Nothing comes back, and a source neither closes nor is stopped.
                 Event::Readable(_)
                 | Event::Finished(_)
                 | Event::PathValidated(_)
                 | Event::PathFailed(_)
                 | Event::PathRestored(_)
                 | Event::PathGone(_)
+                | Event::Stopped { .. }
                 | Event::PeerClosed
                 | Event::Closed(_) => {}
             }
@@ -408,7 +456,11 @@ impl Host for EngineSink {
             if let Some(transmit) = self.connection.poll_transmit(engine_time(now)) {
                 return Some(sent_by(&self.ways, number(transmit.tuple.remote), transmit.segment));
             }
-            match self.connection.poll_event()? {
+            let Some(event) = self.connection.poll_event() else {
+                self.buffered_max = self.buffered_max.max(self.connection.buffered());
+                return None;
+            };
+            match event {
                 Event::Readable(sid) => self.read_all(now, sid),
                 Event::Established { .. }
                 | Event::Writable(_)
@@ -417,6 +469,7 @@ impl Host for EngineSink {
                 | Event::PathFailed(_)
                 | Event::PathRestored(_)
                 | Event::PathGone(_)
+                | Event::Stopped { .. }
                 | Event::PeerClosed
                 | Event::Closed(_) => {}
             }
@@ -432,6 +485,11 @@ impl Host for EngineSink {
 fn sid(index: usize) -> Sid {
     // There are at most 255.
     Sid::new(index as u8 + 1)
+}
+
+/// The lane of a stream.
+fn lane(sid: Sid) -> usize {
+    usize::from(sid.number()) - 1
 }
 
 /// Engines count nanoseconds.

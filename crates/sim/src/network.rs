@@ -178,15 +178,23 @@ impl Network {
         self.slab.len()
     }
 
-    pub(crate) fn assert_conserved(&self) {
+    /// Where packets have appeared or vanished, if they have.
+    pub(crate) fn conservation(&self) -> Result<(), String> {
         let mut inside = 0;
         for link in &self.links {
             let LinkReport { counts, delivered, waiting, flying, .. } = link.report(self.moment.now);
             let gone = counts.errors + counts.drops + delivered;
-            assert_eq!(counts.offered, gone + waiting + flying, "{}: offered = lost + delivered + inside", link.name);
+            if counts.offered != gone + waiting + flying {
+                let offered = counts.offered;
+                return Err(format!(
+                    "link {}: {offered} offered, {gone} gone, {waiting} waiting, {flying} flying",
+                    link.name
+                ));
+            }
             inside += waiting + flying;
         }
-        assert_eq!(self.slab.len() as u64, inside, "bodies = packets on links");
+        let bodies = self.slab.len() as u64;
+        if bodies == inside { Ok(()) } else { Err(format!("{bodies} packets exist, {inside} are on links")) }
     }
 
     /// A packet goes to the entrance of a link.

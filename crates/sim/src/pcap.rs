@@ -8,6 +8,7 @@
 //!   data packet (wire size less 40), an acknowledgement the number after the one acknowledged, and SACK blocks likewise;
 //! * SCTP's packets are cut after 80 bytes with IP's header;
 //! * other packets are UDP, with their number as the first eight bytes of payload;
+//! * segments of the transport are as `anabranch_proto::wire` makes them, without their data;
 //! * the IP checksum is right; those of TCP, UDP and SCTP are zero, because there is no payload to sum up.
 
 mod sctp;
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anabranch_ns2::{Kind, Packet};
-use anabranch_proto::{Multistream, Options, Segment, StreamHeader, Virtual};
+use anabranch_proto::wire::{Ports, encode_head, internet_checksum};
 use anabranch_units::Time;
 
 use crate::id::{FlowId, LinkId};
@@ -111,7 +112,8 @@ impl<W: Write + Send + 'static> Capture<W> {
                 SCTP
             }
             Body::Segment(segment) => {
-                write_segment(segment, &mut transport);
+                transport.clear();
+                encode_head(segment, Ports { source: ports[0], target: ports[1] }, &mut transport);
                 TCP
             }
             Body::Raw(Raw { seq, .. }) => {
@@ -127,7 +129,7 @@ impl<W: Write + Send + 'static> Capture<W> {
         ip.extend([0, 0, 0x40, 0, 64, protocol, 0, 0]);
         ip.extend(source);
         ip.extend(target);
-        let sum = checksum(&ip);
+        let sum = internet_checksum(&[&ip]);
         ip[10..12].copy_from_slice(&sum.to_be_bytes());
         ip.extend(transport);
         ip
@@ -161,63 +163,6 @@ impl<W: Write + Send + 'static> Capture<W> {
     }
 }
 
-/// The TCP header of the transport's segment after the ports, and the stream header.
-fn write_segment(segment: &Segment<Virtual>, out: &mut Vec<u8>) {
-    let mut options = Vec::new();
-    match &segment.options {
-        Options::Handshake(handshake) => {
-            if let Some(mss) = handshake.mss {
-                options.extend([MSS, 4]);
-                options.extend(mss.to_be_bytes());
-            }
-            if let Some(shift) = handshake.window_scale {
-                options.extend([WINDOW_SCALE, 3, shift]);
-            }
-            if handshake.sack_permitted {
-                options.extend([SACK_PERMITTED, 2]);
-            }
-            if let Some(Multistream { version, streams, features, credit }) = handshake.multistream {
-                options.extend([EXPERIMENT, 8, EXPERIMENT_ID[0], EXPERIMENT_ID[1]]);
-                options.extend([version, streams, features.0, credit]);
-            }
-        }
-        Options::Acknowledgement(acknowledgement) => {
-            let sack = acknowledgement.sack();
-            let blocks = sack.as_slice();
-            if !blocks.is_empty() {
-                options.extend([SACK, 2 + 8 * blocks.len() as u8]);
-                for (left, right) in blocks {
-                    options.extend(left.0.to_be_bytes());
-                    options.extend(right.0.to_be_bytes());
-                }
-            }
-            if let Some(header) = acknowledgement.expected() {
-                options.extend([EXPERIMENT, 8, EXPERIMENT_ID[0], EXPERIMENT_ID[1]]);
-                options.extend(stream_header(header));
-            }
-        }
-        // Not sent yet.
-        Options::Path(_) => {}
-    }
-    options.resize(options.len().next_multiple_of(4), NO_OPERATION);
-    debug_assert_eq!(options.len() as u32, segment.options.len(), "the engine counts what the wire carries");
-    let offset_and_flags = ((20 + options.len()) as u16 / 4) << 12 | segment.header.flags.bits();
-    out.extend(segment.header.seq.0.to_be_bytes());
-    out.extend(segment.header.ack.0.to_be_bytes());
-    out.extend(offset_and_flags.to_be_bytes());
-    out.extend(segment.header.window.to_be_bytes());
-    out.extend([0; 4]);
-    out.extend(options);
-    if let Some(header) = segment.stream_header {
-        out.extend(stream_header(header));
-    }
-}
-
-/// SID, then SSN.
-fn stream_header(header: StreamHeader) -> [u8; 4] {
-    (u32::from(header.sid.number()) << 24 | header.ssn.bits()).to_be_bytes()
-}
-
 impl<W: Write + Send + 'static> Observer for Capture<W> {
     fn on_packet(&mut self, event: &PacketEvent<'_>) {
         if event.happening == Happening::Enqueued && self.error.is_none() {
@@ -243,13 +188,6 @@ fn push_option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
     body.extend((value.len() as u16).to_le_bytes());
     body.extend(value);
     body.resize(body.len().next_multiple_of(4), 0);
-}
-
-/// The Internet checksum (RFC 1071).
-fn checksum(header: &[u8]) -> u16 {
-    let sum: u32 = header.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
-    let sum = (sum & 0xffff) + (sum >> 16);
-    !((sum & 0xffff) + (sum >> 16)) as u16
 }
 
 const fn high(time: Time) -> u32 {
@@ -281,10 +219,3 @@ const SINK_PORT: u16 = 5001;
 const ACK_FLAG: u8 = 0x10;
 const NO_OPERATION: u8 = 1;
 const SACK: u8 = 5;
-const MSS: u8 = 2;
-const WINDOW_SCALE: u8 = 3;
-const SACK_PERMITTED: u8 = 4;
-/// RFC 6994: an experiment says which it is by two bytes of its own.
-const EXPERIMENT: u8 = 253;
-/// The letters MS, for multistream.
-const EXPERIMENT_ID: [u8; 2] = *b"MS";

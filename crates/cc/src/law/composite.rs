@@ -53,6 +53,8 @@ pub struct Composite {
     base: Box<dyn Controller>,
     repair: Repair,
     belief: Belief,
+    /// The latest loss, until it is taken back.
+    latest: Latest,
     /// Random losses so far, for the gauges.
     randoms: u64,
 }
@@ -68,6 +70,17 @@ enum Repair {
     Congestion,
 }
 
+/// What became of the latest loss.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Latest {
+    /// There is none, or it was taken back.
+    None,
+    /// The base law does not know of it; so long was the smoothed interval before it.
+    Kept { interval: f64 },
+    /// The base law has heard of it.
+    Told,
+}
+
 impl Composite {
     /// `base` under the loss policy of ctcp-2019.
     pub fn new(base: Box<dyn Controller>) -> Self {
@@ -78,7 +91,7 @@ impl Composite {
     /// random. Beyond it the base law hears of those losses too: a policer drops singly and without delay, and that rule
     /// alone would never give way to it.
     pub fn believing(base: Box<dyn Controller>, loss_most: f64) -> Self {
-        Self { base, repair: Repair::None, belief: Belief::new(loss_most), randoms: 0 }
+        Self { base, repair: Repair::None, belief: Belief::new(loss_most), latest: Latest::None, randoms: 0 }
     }
 }
 
@@ -138,11 +151,14 @@ impl Controller for Composite {
 
     fn on_loss(&mut self, path: &PathView, loss: &Loss) {
         let seems_random = loss.signal == Signal::DupAcks && loss.cause == Cause::Random;
+        let interval = self.belief.interval;
+        self.latest = Latest::Told;
         let cause = if seems_random && !self.belief.on_random(loss.lost) { Cause::Unknown } else { loss.cause };
         let loss = &Loss { cause, ..*loss };
         match (loss.signal, loss.cause) {
             (Signal::DupAcks, Cause::Random) => {
                 self.randoms += 1;
+                self.latest = Latest::Kept { interval };
                 if self.repair == Repair::None {
                     self.repair = Repair::Random;
                 }
@@ -163,6 +179,15 @@ impl Controller for Composite {
     fn on_recovered(&mut self, path: &PathView) {
         if self.repair != Repair::Random {
             self.base.on_recovered(path);
+        }
+        self.repair = Repair::None;
+    }
+
+    fn on_undo(&mut self, path: &PathView) {
+        match std::mem::replace(&mut self.latest, Latest::None) {
+            Latest::None => {}
+            Latest::Kept { interval } => self.belief.interval = interval,
+            Latest::Told => self.base.on_undo(path),
         }
         self.repair = Repair::None;
     }

@@ -13,7 +13,6 @@
 //! Differs from rfc-9438 in:
 //! * It multiplies the window, not FlightSize, by beta: see [`crate::law::reno`].
 //! * No HyStart++: a slow start of its own is another law's part. Slow start is Reno's.
-//! * No undo of a reduction that was spurious (sec. 4.9).
 
 use anabranch_units::Time;
 
@@ -82,6 +81,7 @@ pub struct Cubic {
     window_prior: f64,
     start: Start,
     curve: Option<Curve>,
+    before_loss: Option<BeforeLoss>,
     /// When the last ACK was heard.
     heard: Time,
     window_initial: f64,
@@ -111,6 +111,17 @@ struct Curve {
     friendly: f64,
 }
 
+/// What the latest loss changed, as it was before, until it is taken back (rfc-9438 sec. 4.9).
+#[derive(Clone, Copy, Debug)]
+struct BeforeLoss {
+    window: f64,
+    ssthresh: f64,
+    window_max: f64,
+    window_prior: f64,
+    start: Start,
+    curve: Option<Curve>,
+}
+
 impl Cubic {
     pub(crate) fn new(settings: &Settings) -> Self {
         let window_initial = settings.number(INITIAL_WINDOW.name);
@@ -121,6 +132,7 @@ impl Cubic {
             window_prior: 0.0,
             start: Start::OnPlateau,
             curve: None,
+            before_loss: None,
             heard: Time::ZERO,
             window_initial,
             c: settings.number("c"),
@@ -179,6 +191,8 @@ impl Controller for Cubic {
     }
 
     fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
+        let Self { window, ssthresh, window_max, window_prior, start, curve, .. } = *self;
+        self.before_loss = Some(BeforeLoss { window, ssthresh, window_max, window_prior, start, curve });
         self.window_prior = self.window;
         // [rfc-9438] sec. 4.7.
         let has_fallen = self.fast_convergence && self.window < self.window_max;
@@ -189,6 +203,14 @@ impl Controller for Cubic {
             Signal::Timeout => (Start::OnPlateau, WINDOW_MIN),
             Signal::DupAcks | Signal::Ecn => (Start::BelowPlateau, self.window.min(self.ssthresh)),
         };
+    }
+
+    fn on_undo(&mut self, _path: &PathView) {
+        // [rfc-9438] sec. 4.9.2: a window that has grown beyond what it was stays, and all that belongs to it.
+        if let Some(before) = self.before_loss.take().filter(|before| self.window < before.window) {
+            let BeforeLoss { window, ssthresh, window_max, window_prior, start, curve } = before;
+            *self = Self { window, ssthresh, window_max, window_prior, start, curve, ..*self };
+        }
     }
 
     fn on_restart(&mut self, path: &PathView, restart: Restart) {

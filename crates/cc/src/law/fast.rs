@@ -88,6 +88,8 @@ pub struct Fast {
     /// Reroutes so far, for the gauges.
     reroutes: u64,
     ccafr: Ccafr,
+    /// The window before the latest loss, until it is taken back.
+    before_loss: Option<f64>,
     /// What was in flight when the last acknowledged segment left, for the gauges.
     old: f64,
 }
@@ -105,6 +107,7 @@ impl Fast {
             rerouted: f64::NEG_INFINITY,
             reroutes: 0,
             ccafr: Ccafr::new(),
+            before_loss: None,
             old: 0.0,
         }
     }
@@ -192,6 +195,7 @@ impl Controller for Fast {
     }
 
     fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
+        self.before_loss = Some(self.window);
         self.steps.clear();
         self.ccafr.end();
         self.window = match loss.signal {
@@ -203,6 +207,14 @@ impl Controller for Fast {
     fn on_recovered(&mut self, _path: &PathView) {
         if self.rules.ccafr.is_some() {
             self.ccafr.begin();
+        }
+    }
+
+    fn on_undo(&mut self, _path: &PathView) {
+        if let Some(window) = self.before_loss.take() {
+            self.window = self.window.max(window);
+            // Nothing was drained, so there is nothing to refill.
+            self.ccafr.end();
         }
     }
 

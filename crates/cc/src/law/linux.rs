@@ -15,6 +15,7 @@
 //! * The first ssthresh is the parameter `initial_ssthresh`; in ns-2 it is `window_` (50 in ctcp-2019), and nothing else limits
 //!   the agent: hence the 146302 packets of ctcp-2019 Table 2.
 //! * Rate halving, the way in which the agent comes down to the new window, is the transport's business.
+//! * A loss that turns out to be none is taken back; ns-2's agent never learns of that.
 //! * An ACK that acknowledges selectively below a loss that is not detected yet counts as an ACK.
 
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Signal, WINDOW_MIN};
@@ -64,6 +65,8 @@ pub struct Linux {
     value: f64,
     /// Whole segments, at least two.
     ssthresh: f64,
+    /// Both before the latest loss, until it is taken back.
+    before_loss: Option<(f64, f64)>,
     window_initial: f64,
     ssthresh_initial: f64,
 }
@@ -72,7 +75,7 @@ impl Linux {
     pub(crate) fn new(settings: &Settings) -> Self {
         let window_initial = settings.number(INITIAL_WINDOW.name);
         let ssthresh_initial = settings.number("initial_ssthresh").floor();
-        Self { value: window_initial, ssthresh: ssthresh_initial, window_initial, ssthresh_initial }
+        Self { value: window_initial, ssthresh: ssthresh_initial, before_loss: None, window_initial, ssthresh_initial }
     }
 }
 
@@ -88,6 +91,7 @@ impl Controller for Linux {
     }
 
     fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
+        self.before_loss = Some((self.value, self.ssthresh));
         self.ssthresh = ssthresh(self.value);
         self.value = match loss.signal {
             Signal::Timeout => WINDOW_MIN,
@@ -97,6 +101,12 @@ impl Controller for Linux {
 
     fn on_recovered(&mut self, path: &PathView) {
         self.value = moderate(self.value, self.ssthresh, path.flight);
+    }
+
+    fn on_undo(&mut self, _path: &PathView) {
+        if let Some((value, ssthresh)) = self.before_loss.take() {
+            (self.value, self.ssthresh) = (self.value.max(value), self.ssthresh.max(ssthresh));
+        }
     }
 
     fn on_restart(&mut self, _path: &PathView, restart: Restart) {

@@ -61,13 +61,15 @@ pub struct Reno {
     window: f64,
     /// Segments; infinite before the first loss.
     ssthresh: f64,
+    /// Both before the latest loss, until it is taken back.
+    before_loss: Option<(f64, f64)>,
     window_initial: f64,
 }
 
 impl Reno {
     pub(crate) fn new(settings: &Settings) -> Self {
         let window_initial = settings.number(INITIAL_WINDOW.name);
-        Self { window: window_initial, ssthresh: f64::INFINITY, window_initial }
+        Self { window: window_initial, ssthresh: f64::INFINITY, before_loss: None, window_initial }
     }
 }
 
@@ -79,12 +81,19 @@ impl Controller for Reno {
     }
 
     fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
+        self.before_loss = Some((self.window, self.ssthresh));
         self.ssthresh = halve(self.window);
         self.window = match loss.signal {
             Signal::Timeout => WINDOW_MIN,
             // A window that is already below two segments stays there.
             Signal::DupAcks | Signal::Ecn => self.window.min(self.ssthresh),
         };
+    }
+
+    fn on_undo(&mut self, _path: &PathView) {
+        if let Some((window, ssthresh)) = self.before_loss.take() {
+            (self.window, self.ssthresh) = (self.window.max(window), self.ssthresh.max(ssthresh));
+        }
     }
 
     fn on_restart(&mut self, _path: &PathView, restart: Restart) {

@@ -110,6 +110,8 @@ pub struct Vegas {
     ssthresh: f64,
     /// The round that is under way: [`Step::Up`] grows by ACKs, in slow start by one each.
     step: Step,
+    /// The three before the latest loss, until it is taken back.
+    before_loss: Option<(f64, f64, Step)>,
     /// Least RTT sample in seconds; infinite before the first.
     base: f64,
     /// The latest diff, in segments.
@@ -132,6 +134,7 @@ impl Vegas {
             window: window_initial,
             ssthresh: f64::INFINITY,
             step: Step::Up,
+            before_loss: None,
             base: f64::INFINITY,
             backlog: 0.0,
             flight: window_initial,
@@ -190,6 +193,7 @@ impl Controller for Vegas {
     }
 
     fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
+        self.before_loss = Some((self.window, self.ssthresh, self.step));
         match loss.signal {
             Signal::Timeout => {
                 self.ssthresh = reno::halve(self.window);
@@ -200,6 +204,13 @@ impl Controller for Vegas {
                 self.window = self.window.min(reduce(self.window));
                 self.leave_slow_start();
             }
+        }
+    }
+
+    fn on_undo(&mut self, _path: &PathView) {
+        if let Some((window, ssthresh, step)) = self.before_loss.take() {
+            (self.window, self.ssthresh) = (self.window.max(window), self.ssthresh.max(ssthresh));
+            self.step = step;
         }
     }
 

@@ -45,6 +45,8 @@ pub struct Westwood {
     window: f64,
     /// Segments; infinite before the first loss.
     ssthresh: f64,
+    /// Both before the latest loss, until it is taken back.
+    before_loss: Option<(f64, f64)>,
     /// BWE in segments per second; `None` before the first sample.
     bandwidth: Option<f64>,
     /// RTTmin in seconds; infinite before the first.
@@ -58,7 +60,7 @@ impl Westwood {
     pub(crate) fn new(settings: &Settings) -> Self {
         let window_initial = settings.number(INITIAL_WINDOW.name);
         let (ssthresh, rtt_min, limit) = (f64::INFINITY, f64::INFINITY, Limit::Window);
-        Self { window: window_initial, ssthresh, bandwidth: None, rtt_min, limit, window_initial }
+        Self { window: window_initial, ssthresh, before_loss: None, bandwidth: None, rtt_min, limit, window_initial }
     }
 
     /// The window that the path needs, as far as it is known.
@@ -89,11 +91,18 @@ impl Controller for Westwood {
     }
 
     fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
+        self.before_loss = Some((self.window, self.ssthresh));
         self.ssthresh = self.pipe();
         self.window = match loss.signal {
             Signal::Timeout => WINDOW_MIN,
             Signal::DupAcks | Signal::Ecn => self.window.min(self.ssthresh),
         };
+    }
+
+    fn on_undo(&mut self, _path: &PathView) {
+        if let Some((window, ssthresh)) = self.before_loss.take() {
+            (self.window, self.ssthresh) = (self.window.max(window), self.ssthresh.max(ssthresh));
+        }
     }
 
     fn on_restart(&mut self, _path: &PathView, restart: Restart) {

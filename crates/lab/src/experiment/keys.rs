@@ -264,6 +264,8 @@ pub enum SourceKeys {
     Analytic,
     /// Another implementation, run by us.
     Oracle,
+    /// An earlier run of ours, written down: nobody else says so, and a change is to be noticed.
+    Measurement,
 }
 
 /// What is claimed.

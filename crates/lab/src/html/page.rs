@@ -57,9 +57,10 @@ fn titles(outcome: &Outcome) -> String {
 
 fn masthead(outcome: &Outcome) -> Markup {
     let claims = outcome.claims().count();
-    // What follows from the laws is no paper.
-    let papers = outcome.papers.iter().filter(|paper| paper.key != "analytic").count();
-    let derivations = if papers < outcome.papers.len() { " and of derivations" } else { "" };
+    // What follows from the laws, and what no paper asked, is no paper.
+    let is_paper = |key: &str| !matches!(key, "analytic" | "beyond");
+    let papers = outcome.papers.iter().filter(|paper| is_paper(&paper.key)).count();
+    let derivations = if papers < outcome.papers.len() { " and of our own questions" } else { "" };
     html! {
         header.masthead {
             div {

@@ -56,6 +56,7 @@ fn outcome(text: &str, figures: Vec<Figure>) -> Outcome {
         claims: vec![
             claim(ClaimKind::Number, Source::Paper, PublishedValue::Number(1.0), Verdict::Reproduced),
             claim(ClaimKind::Number, Source::Oracle, PublishedValue::Number(3.0), Verdict::Deviates),
+            claim(ClaimKind::Number, Source::Measurement, PublishedValue::Number(1.0), Verdict::Reproduced),
             claim(ClaimKind::Order, Source::Analytic, PublishedValue::Words(text()), Verdict::NotReproducible),
         ],
         notes: vec![JudgedNote { item: text(), text: text() }],

@@ -53,6 +53,7 @@ pub(super) fn theirs(source: Source) -> &'static str {
         Source::Paper => "published",
         Source::Analytic => "derived",
         Source::Oracle => "theirs",
+        Source::Measurement => "before",
     }
 }
 
@@ -78,6 +79,7 @@ pub(super) fn source(source: Source) -> Option<&'static str> {
         Source::Paper => None,
         Source::Analytic => Some("derivation"),
         Source::Oracle => Some("other implementation"),
+        Source::Measurement => Some("our measurement"),
     }
 }
 

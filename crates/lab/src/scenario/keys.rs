@@ -275,6 +275,9 @@ pub(crate) struct FlowKeys {
     /// The receive buffer. Only `anabranch`; `16MiB` if absent.
     #[serde(default)]
     pub(crate) rbuf: Option<Text<Bytes>>,
+    /// How much of it one stream may take. Only `anabranch`; `whole` if absent.
+    #[serde(default)]
+    pub(crate) stream_buffer: Option<StreamBufferKeys>,
     /// Bits per second of a `cbr`, or of the bursts of an `on_off`.
     #[serde(default)]
     pub(crate) rate: Option<Text<Rate>>,
@@ -316,6 +319,17 @@ pub(crate) struct PathKeys {
     /// How much it is to carry in proportion to others; 1 if absent. Only with the scheduler `weighted`.
     #[serde(default)]
     pub(crate) weight: Option<Count>,
+}
+
+/// How much of the receive buffer of a connection one stream may take.
+#[derive(Clone, Copy, Debug, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "stream_buffer")]
+pub(crate) enum StreamBufferKeys {
+    /// All of it, as in the papers: streams have no credit of their own.
+    Whole,
+    /// As much as leaves something for every other stream.
+    Shared,
 }
 
 /// How a receiver of ns-2 acknowledges.

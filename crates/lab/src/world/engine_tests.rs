@@ -111,6 +111,36 @@ fn messages_arrive_whole() {
     assert_within(report.flows[0].goodput_bps * 20.0 / 8.0, 800_000.0..=800_000.0);
 }
 
+/// A message of one full segment takes 30 ms and 1040 B at 10 Mbit/s, 30.832 ms. One segment is lost: the next one on its
+/// connection waits until it has come again, that on another stream does not.
+#[test]
+fn a_message_is_delayed_until_it_is_whole() {
+    let delays = |streams: u8| {
+        let mut document = Document::parse("chain.toml", CHAIN).unwrap();
+        let workload = "flow.f.workload={ kind = \"messages\", bytes = \"996B\", count = 50, every = \"20ms\" }";
+        // The handshake is of two packets in this direction.
+        let error = "link.a.error={ kind = \"list\", packets = [22] }";
+        for argument in [workload, error, &format!("flow.f.streams={streams}"), "duration=3s"] {
+            document.set(argument).unwrap();
+        }
+        let scenario = Scenario::parse(&document).unwrap();
+        let wanted = ["flow.f.delay".to_owned()];
+        let mut simulation = Simulation::build(&scenario, Recording::Series(&wanted)).unwrap();
+        simulation.run();
+        simulation.series("flow.f.delay").unwrap()
+    };
+    for (streams, late) in [(1, 2..=10), (2, 1..=1)] {
+        let delays = delays(streams);
+        // The first ones wait for the handshake.
+        let count = delays.count(None, 0.25, 3.0) as i32;
+        assert_within(delays.quantile(0.5, 0.25, 3.0).unwrap(), 0.03083..=0.03084);
+        let most = delays.quantile(1.0, 0.25, 3.0).unwrap();
+        assert_within(most, 0.09..=0.2);
+        let above = delays.points.iter().filter(|&&(at, delay)| at > 0.25 && delay > 0.032).count() as i32;
+        assert!(count > 35 && late.contains(&above), "{streams} streams: {above} of {count} messages are late");
+    }
+}
+
 /// A setting that means nothing is refused.
 #[test]
 fn what_the_transport_does_not_have_is_refused() {

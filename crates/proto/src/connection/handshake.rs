@@ -3,12 +3,15 @@
 use anabranch_units::{Span, Time};
 
 use super::Connection;
+use crate::config::Config;
 use crate::event::Event;
-use crate::options::{Features, HandshakeOptions, Multistream};
+use crate::options::{Features, HandshakeOptions, Multistream, Timestamps};
 use crate::path::PathId;
 use crate::payload::Payload;
 use crate::receive::window::{SHIFT_MAX, Window};
+use crate::recovery::control::dup_acks::Detection;
 use crate::segment::{Flags, Segment};
+use crate::stream::credit::Grants;
 use crate::stream::inbound::Inbound;
 use crate::stream::outbound::{Framing, Outbound};
 
@@ -89,10 +92,13 @@ impl Handshake {
 
 impl<P: Payload> Connection<P> {
     /// The peer's SYN came.
-    pub(super) fn on_syn(&mut self, segment: &Segment<P>) {
+    pub(super) fn on_syn(&mut self, now: Time, segment: &Segment<P>) {
         self.initial_peer = segment.header.seq;
         self.handshake.offer = segment.options.handshake();
         self.handshake.has_flag = segment.has(Flags::MSE);
+        if let Some(timestamps) = self.handshake.offer.timestamps {
+            self.clock.on_syn(now, timestamps);
+        }
         // [rfc-7323] sec. 2.2: the window of a SYN is not scaled.
         self.peer.edge = 1 + u64::from(segment.header.window);
         self.peer.edge_from = (0, 0);
@@ -108,15 +114,16 @@ impl<P: Payload> Connection<P> {
                 .then(|| Window::scale(self.config.receive_buffer)),
             sack_permitted: !is_answer || offer.sack_permitted,
             multistream: self.grant(is_answer),
-            timestamps: None,
+            timestamps: (self.config.timestamps && (!is_answer || offer.timestamps.is_some()))
+                .then(|| self.clock.timestamps()),
         }
     }
 
     /// Streams wanted, or granted in an answer.
     fn grant(&self, is_answer: bool) -> Option<Multistream> {
         let features = if self.config.paths_max > 1 { Features::PATHS } else { Features::default() };
-        let wanted =
-            Multistream { version: Multistream::VERSION, streams: self.config.streams, features, credit: CREDIT_MAX };
+        let (streams, credit) = (self.config.streams, self.credit());
+        let wanted = Multistream { version: Multistream::VERSION, streams, features, credit };
         let granted = if is_answer {
             let Multistream { streams, features: theirs, .. } = self.handshake.understood()?;
             Multistream { streams: wanted.streams.min(streams), features: features.and(theirs), ..wanted }
@@ -126,13 +133,24 @@ impl<P: Payload> Connection<P> {
         (granted.streams > 0).then_some(granted)
     }
 
+    /// The credit of each stream that we offer, whatever the peer wants: 2 to this power.
+    fn credit(&self) -> u8 {
+        let Config { stream_buffer, receive_buffer, streams, .. } = self.config;
+        Grants::exponent(stream_buffer, receive_buffer, streams)
+    }
+
     /// Both SYNs are known and ours was acknowledged.
     pub(super) fn establish(&mut self, now: Time) {
         let sample = self.handshake.on_acked(now);
         let offer = self.handshake.offer;
         let mss = u32::from(offer.mss.unwrap_or(MSS_DEFAULT).min(self.config.mss));
         // A peer that asks for less than a stream header and a byte would never get anything.
-        self.peer.mss = mss.max(u32::from(crate::config::Config::MSS_MIN));
+        self.peer.mss = mss.max(u32::from(Config::MSS_MIN));
+        self.clock.set(self.config.timestamps && offer.timestamps.is_some());
+        if self.clock.is_on() {
+            // [rfc-9293] sec. 3.7.1: what is agreed on counts no options, and each segment has these, padded to words.
+            self.peer.mss -= Timestamps::LEN.next_multiple_of(4);
+        }
         self.peer.has_sack = offer.sack_permitted;
         if let Some(shift) = offer.window_scale {
             // [rfc-7323] sec. 2.3: more than 14 is taken for 14.
@@ -146,11 +164,20 @@ impl<P: Payload> Connection<P> {
         self.paths.are_negotiated = features.contains(Features::PATHS) && self.peer.has_sack;
         self.peer.framing = if streams.is_some() { Framing::Streams } else { Framing::Plain };
         let count = streams.unwrap_or(1);
-        self.outbound = Outbound::new(self.peer.framing, count, self.config.send_buffer);
+        let Config { send_buffer, stream_buffer, receive_buffer, mss, .. } = self.config;
+        let credit = self.handshake.understood().map_or(u64::MAX, |offer| 1 << offer.credit.min(CREDIT_MAX));
+        self.outbound = Outbound::new(self.peer.framing, count, send_buffer, credit);
+        self.grants = match streams {
+            Some(streams) => Grants::new(stream_buffer, receive_buffer, mss.into(), streams, self.credit()),
+            None => Grants::none(),
+        };
         // A stream counts segments from 0, plain TCP bytes from the SYN.
         self.inbound = Inbound::new(count, if streams.is_some() { 0 } else { 1 });
-        self.paths[PathId::FIRST].control.establish(now, self.peer.mss.into(), sample);
+        let control = &mut self.paths[PathId::FIRST].control;
+        control.establish(now, self.peer.mss.into(), sample);
+        control.detect_by(Detection::of(self.config.loss_detection, self.peer.has_sack));
         self.heard = now;
+        self.questions.on_heard(now, self.config.keep_alive);
         if self.is_closing {
             self.outbound.finish_all();
         }
@@ -170,5 +197,5 @@ impl Handshake {
 /// [rfc-9293] sec. 3.7.1: what a peer takes that does not say.
 const MSS_DEFAULT: u16 = 536;
 
-/// No stream is held back by more than the window of the connection.
+/// More than 2^31 a limit of 32 bits cannot say.
 const CREDIT_MAX: u8 = 31;

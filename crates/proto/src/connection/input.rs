@@ -7,8 +7,10 @@ use crate::event::{CloseReason, Event};
 use crate::options::Options;
 use crate::path::{FourTuple, PathId};
 use crate::payload::Payload;
+use crate::recovery::scoreboard::Doubt;
 use crate::segment::{Content, Flags, Record, Segment, Sid, StreamHeader};
 use crate::seq::Offset;
+use crate::stream::inbound::Freed;
 use crate::stream::outbound::Framing;
 
 impl<P: Payload> Connection<P> {
@@ -60,7 +62,7 @@ impl<P: Payload> Connection<P> {
         if segment.has(Flags::ACK) {
             self.refuse(segment);
         } else if segment.has(Flags::SYN) {
-            self.on_syn(segment);
+            self.on_syn(now, segment);
             self.state = State::SynReceived;
             self.heard = now;
             self.handshake.send();
@@ -85,7 +87,7 @@ impl<P: Payload> Connection<P> {
         if !segment.has(Flags::SYN) {
             return;
         }
-        self.on_syn(&segment);
+        self.on_syn(now, &segment);
         if is_answer {
             self.state = State::Established;
             self.establish(now);
@@ -105,8 +107,11 @@ impl<P: Payload> Connection<P> {
         let near = self.arrivals.expected();
         let Some(offset) = segment.header.seq.offset_from(self.initial_peer, near) else {
             // Before the SYN.
-            return self.acks.demand_pure();
+            return self.challenge(now);
         };
+        if !self.check_timestamps(now, offset, &segment) {
+            return;
+        }
         // First: the sequence number. A SYN that comes again stands at 0.
         if !self.is_acceptable(offset, segment.space()) {
             if segment.has(Flags::RST) {
@@ -126,15 +131,10 @@ impl<P: Payload> Connection<P> {
             // Of several paths, a slow one brings acknowledgements that were overtaken: of no interest but to itself. The place just
             // before what is expected is that of a probe, which wants an answer.
             let is_probe = offset + 1 == near;
-            if self.paths.are_negotiated && segment.space() == 0 && !is_probe && self.is_plausible(&segment) {
-                self.on_acknowledgement(now, offset, &segment);
-                return;
+            let is_overtaken = self.paths.are_negotiated && self.is_plausible(&segment);
+            if !is_overtaken || segment.space() > 0 || is_probe {
+                self.answer_unacceptable(now, offset, &segment);
             }
-            // What lies beyond the window has not arrived twice: it has not arrived.
-            if segment.space() > 0 && self.arrivals.missing(offset, offset + segment.space()).is_none() {
-                self.arrivals.on_duplicate(offset, offset + segment.space());
-            }
-            self.acks.demand_pure();
             if self.state == State::TimeWait && segment.has(Flags::FIN) {
                 // The acknowledgement of the FIN was lost: the wait begins again.
                 self.forget_at = now.saturating_add(self.config.time_wait);
@@ -142,7 +142,8 @@ impl<P: Payload> Connection<P> {
             // What it acknowledges counts if it is no older than anything else: a window that is shut takes no data, but a
             // valid acknowledgement. A SYN that comes again is no such thing: its window is not scaled.
             let is_latest = !segment.has(Flags::SYN) && offset <= near && offset + segment.space() >= near;
-            if (is_latest || self.paths.are_negotiated && self.is_plausible(&segment)) && segment.has(Flags::ACK) {
+            if (is_latest || is_overtaken) && segment.has(Flags::ACK) {
+                self.take_timestamps(now, offset, &segment);
                 self.on_acknowledgement(now, offset, &segment);
             }
             return;
@@ -150,15 +151,20 @@ impl<P: Payload> Connection<P> {
         // Second: a reset. [rfc-5961] sec. 3.2: one that does not hit the expected number exactly is challenged.
         if segment.has(Flags::RST) {
             if offset != near {
-                return self.acks.demand_pure();
+                return self.challenge(now);
             }
-            let reason = if self.state == State::SynReceived { CloseReason::Refused } else { CloseReason::Reset };
-            return self.end(reason);
+            return self.end(match self.state {
+                State::SynReceived => CloseReason::Refused,
+                // Both sides have had everything.
+                State::TimeWait => CloseReason::Finished,
+                _ => CloseReason::Reset,
+            });
         }
         // Fourth: a SYN is challenged ([rfc-5961] sec. 4.2).
         if segment.has(Flags::SYN) {
-            return self.acks.demand_pure();
+            return self.challenge(now);
         }
+        self.take_timestamps(now, offset, &segment);
         // Fifth: the acknowledgement.
         if !segment.has(Flags::ACK) {
             return;
@@ -180,6 +186,20 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// A segment does not lie in the window, or is too old: the peer is told what is expected, and what it sends twice.
+    pub(super) fn answer_unacceptable(&mut self, now: Time, offset: Offset, segment: &Segment<P>) {
+        let (space, is_syn) = (segment.space(), segment.has(Flags::SYN));
+        if space == 0 || is_syn {
+            // Two ends that answer each other's answers would never stop.
+            return self.challenge(now);
+        }
+        // What lies beyond the window has not arrived twice: it has not arrived.
+        if self.arrivals.missing(offset, offset + space).is_none() {
+            self.arrivals.on_duplicate(offset, offset + space);
+        }
+        self.acks.demand_pure();
+    }
+
     /// [rfc-9293] sec. 3.10.7.4, table 6; the window is the largest that was ever announced.
     fn is_acceptable(&self, offset: Offset, space: u64) -> bool {
         let (expected, edge) = (self.arrivals.expected(), self.window.edge());
@@ -192,16 +212,22 @@ impl<P: Payload> Connection<P> {
     /// Enters what is acknowledged, and the window. Whether the segment is good for anything else.
     fn on_acknowledgement(&mut self, now: Time, offset: Offset, segment: &Segment<P>) -> bool {
         let acked = self.board.acked();
-        let Some(ack) = segment.header.ack.offset_from(self.initial, acked) else { return false };
-        if ack > self.board.next() {
-            // [rfc-9293]: "If the ACK acks something not yet sent, then send an ACK and drop the segment".
-            self.acks.demand_pure();
+        let Some(ack) = segment.header.ack.offset_from(self.initial, acked) else {
+            self.challenge(now);
+            return false;
+        };
+        // [rfc-5961] sec. 5.2: SND.UNA − MAX.SND.WND ≤ SEG.ACK ≤ SND.NXT. [rfc-9293] sec. 3.10.7.4: "If the ACK acks something
+        // not yet sent, then send an ACK and drop the segment".
+        if ack > self.board.next() || ack + self.ack_age_max() < acked {
+            self.challenge(now);
             return false;
         }
-        self.heard = now;
+        let delivered = self.delivered();
+        let edge = self.peer.edge;
         self.on_window(offset, ack, segment.header.window);
         let via = self.acks.via();
         if ack < acked && !self.paths.are_negotiated {
+            self.on_heard(now, false);
             return true;
         }
         let options = segment.options.acknowledgement();
@@ -209,16 +235,21 @@ impl<P: Payload> Connection<P> {
         if let Some(header) = options.expected() {
             self.outbound.on_expected(header);
         }
-        let doubt = self.paths[via].control.doubt(now);
-        let Self { board, outbound, events, .. } = self;
+        let doubt = Doubt { echo: self.echo(now, segment), ..self.paths[via].control.doubt(now) };
+        let Self { board, outbound, grants, events, .. } = self;
         let mut is_fin_acked = false;
         board.acknowledge(ack, doubt, |sent: Sent<P>| {
             is_fin_acked |= sent.is_fin;
             match sent.content {
-                Content::Control(Record::Finish { sid, .. }) => outbound.on_acked(sid, events),
-                Content::Control(Record::Reset { .. } | Record::Stop { .. } | Record::Credit { .. }) => {
-                    unreachable!("not sent yet")
+                Content::Control(Record::Finish { sid, .. } | Record::Reset { sid, .. }) => {
+                    outbound.on_acked(sid, events);
                 }
+                Content::Control(Record::Credit { sid, limit }) => {
+                    if let Some(record) = grants.on_acked(sid, limit) {
+                        outbound.records.push(record);
+                    }
+                }
+                Content::Control(Record::Stop { .. }) => {}
                 Content::Data(_) => {
                     outbound.on_acked(sent.stream_header.map_or(Sid::PLAIN, |header| header.sid), events)
                 }
@@ -235,10 +266,14 @@ impl<P: Payload> Connection<P> {
             let second = sack.as_slice().get(1).and_then(|block| Some((place(block.0)?, place(block.1)?)));
             let is_duplicate = right <= ack || second.is_some_and(|(start, end)| start <= left && right <= end);
             if index == 0 && is_duplicate {
+                self.board.on_duplicate(left, right);
                 self.paths[via].control.on_duplicate(now, &mut self.board, right);
             } else if left > ack {
                 self.board.acknowledge_selectively(left, right, doubt);
             }
+        }
+        if self.is_duplicate_ack(acked, edge, segment) {
+            self.paths[via].control.on_duplicate_ack(&self.board);
         }
         if self.paths.are_negotiated {
             let places = sack.as_slice().iter().filter_map(|(left, right)| {
@@ -247,10 +282,24 @@ impl<P: Payload> Connection<P> {
             self.board.confirm(via, ack, places);
         }
         self.on_acknowledged(now, via);
+        self.on_heard(now, self.board.acked() > acked || self.delivered() > delivered);
         if is_fin_acked {
             self.on_fin_acked(now);
         }
         true
+    }
+
+    /// Bytes that the peer has reported in any way.
+    fn delivered(&self) -> u64 {
+        self.paths.iter().map(|(_, path)| path.control.tally.delivered).sum()
+    }
+
+    /// Whether an ACK answers a segment, and yet neither the acknowledgement number nor anything else says so. What stands
+    /// for something in sequence space is none ([rfc-5681] sec. 2), nor is an update of the window, unless it names a stream.
+    fn is_duplicate_ack(&self, acked: Offset, edge: Offset, segment: &Segment<P>) -> bool {
+        let is_answer = edge == self.peer.edge || segment.options.acknowledgement().expected().is_some();
+        let is_silent = segment.space() == 0 && self.board.acked() == acked && !self.board.is_empty();
+        is_silent && is_answer && !self.peer.has_sack
     }
 
     /// The peer's window. One that speaks streams never takes back an edge, so an old segment cannot either.
@@ -343,26 +392,46 @@ impl<P: Payload> Connection<P> {
         }
         match (segment.stream_header, segment.content) {
             (None, Content::Nothing) => return true,
-            (Some(header), Content::Data(payload)) if header.sid != Sid::CONTROL && self.inbound.has(header.sid) => {
+            (Some(header), Content::Data(payload)) => {
+                let StreamHeader { sid, .. } = header;
+                let is_stream = sid != Sid::CONTROL && self.inbound.has(sid);
+                // What exceeds its credit is as good as lost: it may come again when there is more.
+                if !is_stream || payload.is_empty() || !self.grants.admits(sid, payload.len()) {
+                    return false;
+                }
+                self.grants.on_arrived(sid, payload.len());
                 let useless = self.inbound.accept(header, payload, &mut self.events);
-                self.window.consume(u64::from(StreamHeader::LEN) + u64::from(useless));
-                let ssn = self.inbound.expected(header.sid);
-                self.acks.answer(StreamHeader { ssn, ..header });
+                self.window.consume(StreamHeader::LEN.into());
+                self.free(sid, useless);
+                self.acks.answer(StreamHeader { ssn: self.inbound.expected(sid), ..header });
             }
             (Some(header), Content::Control(record)) if header.sid == Sid::CONTROL => {
                 self.inbound.accept_control(header.ssn);
-                match record {
-                    Record::Finish { sid, end } => self.inbound.finish(sid, end, &mut self.events),
-                    // Not acted on yet.
-                    Record::Reset { .. } | Record::Stop { .. } | Record::Credit { .. } => {}
-                }
-                self.window.consume((StreamHeader::LEN + Record::LEN).into());
+                self.on_record(record);
                 self.acks.answer(StreamHeader { ssn: self.inbound.expected(Sid::CONTROL), ..header });
             }
             _ => return false,
         }
         self.arrivals.insert(offset, data_end);
         true
+    }
+
+    /// A record came. Whichever stream it is about, it is acted on at once.
+    fn on_record(&mut self, record: Record) {
+        let (sid, freed) = match record {
+            Record::Finish { sid, end } => (sid, self.inbound.finish(sid, end, &mut self.events)),
+            Record::Reset { sid, end, code } => (sid, self.inbound.reset(sid, end, code, &mut self.events)),
+            Record::Stop { sid, expected, code } => {
+                self.outbound.stop(sid, expected, code, &mut self.events);
+                (sid, Freed::RECORD)
+            }
+            Record::Credit { sid, limit } => {
+                self.outbound.on_credit(sid, limit);
+                (sid, Freed::RECORD)
+            }
+        };
+        // A name that there is not has nothing to free but the record.
+        self.free(if self.inbound.has(sid) { sid } else { Sid::CONTROL }, freed);
     }
 
     /// Plain TCP may cut its bytes anew with each transmission: what is missing is taken, piece by piece.
@@ -380,6 +449,7 @@ impl<P: Payload> Connection<P> {
 
     /// Everything up to the peer's FIN has arrived.
     fn on_fin(&mut self, now: Time) {
+        self.outbound.lift_credit();
         if let (Framing::Plain, Some(fin)) = (self.peer.framing, self.fin) {
             self.inbound.finish_plain(fin, &mut self.events);
         }

@@ -24,6 +24,7 @@ impl<P: Payload> Connection<P> {
         if let Some(Reply::Reset { seq, ack }) = self.reply.take() {
             return Some(self.transmit(self.acks.via(), reset(seq, ack)));
         }
+        self.clock.on_time(now);
         match self.state {
             State::Closed | State::Listen => None,
             State::SynSent | State::SynReceived => self.poll_handshake(now),
@@ -42,7 +43,7 @@ impl<P: Payload> Connection<P> {
                     return self.poll_ack(pure);
                 }
                 let data = self.poll_data(now).or_else(|| self.poll_window_probe(now));
-                data.or_else(|| self.poll_ack(self.acks.due()))
+                data.or_else(|| self.poll_question(now)).or_else(|| self.poll_ack(self.acks.due()))
             }
         }
     }
@@ -62,6 +63,7 @@ impl<P: Payload> Connection<P> {
         };
         // The shift is not set before the handshake is over, so this is the unscaled window that a SYN has.
         let window = self.window.advertise(self.arrivals.expected());
+        self.clock.on_ack_sent(self.arrivals.expected());
         let header = Header { seq: self.initial, ack, flags, window };
         let segment =
             Segment { header, options: Options::Handshake(options), stream_header: None, content: Content::Nothing };
@@ -72,9 +74,9 @@ impl<P: Payload> Connection<P> {
     fn poll_ack(&mut self, due: Option<PathId>) -> Option<Transmit<P>> {
         let path = due?;
         let sack = if self.peer.has_sack { self.arrivals.report(self.initial_peer) } else { SackBlocks::default() };
-        let options = AcknowledgementOptions::new(sack, self.acks.expected(path));
+        let options = self.stamp(AcknowledgementOptions::new(sack, self.acks.expected(path)));
         let segment = self.segment(path, self.board.next(), Flags::default(), None, Content::Nothing);
-        Some(self.transmit(path, Segment { options: Options::Acknowledgement(options), ..segment }))
+        Some(self.transmit(path, Segment { options, ..segment }))
     }
 
     fn poll_data(&mut self, now: Time) -> Option<Transmit<P>> {
@@ -168,6 +170,9 @@ impl<P: Payload> Connection<P> {
             None if self.owes_fin() => 1,
             None => return None,
         };
+        if matches!(admission, Admission::Window(_)) && self.waits_for_more(space) {
+            return None;
+        }
         let space = self.fit(now, space)?;
         let path = match admission {
             Admission::Probe(path) => {
@@ -180,7 +185,7 @@ impl<P: Payload> Connection<P> {
             // The peer's silence counts from here on.
             self.heard = now;
         }
-        let sent = match self.outbound.cut(space, &mut self.events) {
+        let sent = match self.outbound.cut(space, self.peer.mss, &mut self.events) {
             Some((stream_header, content)) => Sent { stream_header, content, is_fin: false },
             None => {
                 self.on_fin_sent();
@@ -256,6 +261,11 @@ impl<P: Payload> Connection<P> {
         Some(self.resend(now, path, index))
     }
 
+    /// [rfc-9293] sec. 3.7.4: whether a segment is short, might still become longer, and something is unacknowledged.
+    fn waits_for_more(&self, space: u32) -> bool {
+        self.config.nagle && !self.board.is_empty() && space < self.peer.mss && self.outbound.may_grow()
+    }
+
     /// How much of `space` the peer's window takes; `None` if the sender waits for more.
     ///
     /// [rfc-9293] sec. 3.8.6.2.1: a window that is less than half of what it was is not filled by shorter segments, unless
@@ -297,10 +307,12 @@ impl<P: Payload> Connection<P> {
     /// Whether a FIN is the next thing to send.
     fn owes_fin(&self) -> bool {
         let can_send = matches!(self.state, State::Established | State::CloseWait);
-        self.is_closing && can_send && self.outbound.is_empty()
+        self.is_closing && can_send && self.outbound.is_drained()
     }
 
     fn on_fin_sent(&mut self) {
+        self.outbound.records.close();
+        self.grants.close();
         self.state = match self.state {
             State::Established => State::FinWait1,
             State::CloseWait => State::LastAck,
@@ -315,7 +327,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// A segment that acknowledges what has arrived.
-    fn segment(
+    pub(super) fn segment(
         &mut self,
         path: PathId,
         offset: Offset,
@@ -332,10 +344,17 @@ impl<P: Payload> Connection<P> {
             window: self.window.advertise(expected),
         };
         self.acks.on_sent(path);
-        Segment { header, options: Options::default(), stream_header, content }
+        self.clock.on_ack_sent(expected);
+        Segment { header, options: self.stamp(AcknowledgementOptions::default()), stream_header, content }
     }
 
-    fn transmit(&self, path: PathId, segment: Segment<P>) -> Transmit<P> {
+    /// With our clock, if it is to be told.
+    fn stamp(&self, options: AcknowledgementOptions) -> Options {
+        let is_on = self.clock.is_on();
+        Options::Acknowledgement(if is_on { options.with_timestamps(self.clock.timestamps()) } else { options })
+    }
+
+    pub(super) fn transmit(&self, path: PathId, segment: Segment<P>) -> Transmit<P> {
         Transmit { path, tuple: self.paths[path].tuple, segment }
     }
 }

@@ -204,10 +204,14 @@ impl<P: Payload> Connection<P> {
         );
         let (Some(seq), Some(ack)) = (seq, ack) else { return false };
         // [rfc-5961] sec. 5.2: "SND.UNA - MAX.SND.WND =< SEG.ACK =< SND.NXT".
-        let behind = self.peer.window_max.max(ACK_AGE_MIN);
-        let is_acked = (self.board.acked().saturating_sub(behind)..=self.board.next()).contains(&ack);
+        let is_acked = (self.board.acked().saturating_sub(self.ack_age_max())..=self.board.next()).contains(&ack);
         let width = (self.window.edge().saturating_sub(expected)).max(self.config.receive_buffer);
         is_acked && (expected.saturating_sub(width)..=self.window.edge().max(expected)).contains(&seq)
+    }
+
+    /// How far behind what has been acknowledged an acknowledgement may be.
+    pub(super) fn ack_age_max(&self) -> u64 {
+        if self.paths.are_negotiated { self.peer.window_max.max(ACK_AGE_MIN) } else { self.peer.window_max }
     }
 
     /// A segment that is about its path.

@@ -2,9 +2,10 @@
 
 use super::{Connection, State};
 use crate::payload::Payload;
-use crate::segment::{Sid, StreamHeader};
-use crate::stream::inbound::{Read, ReadError};
-use crate::stream::outbound::{OpenError, WriteError};
+use crate::segment::{Record, Sid, StreamHeader};
+use crate::stream::inbound::{Freed, Read, ReadError};
+use crate::stream::outbound::{Framing, OpenError, WriteError};
+use crate::stream::turns::Priority;
 
 /// The streams of a connection. What is done through it is an input: afterwards the driver drains the connection.
 #[derive(Debug)]
@@ -37,6 +38,14 @@ impl<P: Payload> Streams<'_, P> {
         }
     }
 
+    /// From now on our stream stands so to our others. A name that is used again begins with [`Priority::USUAL`].
+    ///
+    /// # Errors
+    /// If nothing of the stream can wait, because it is not open or has been sent to its end.
+    pub fn set_priority(&mut self, sid: Sid, priority: Priority) -> Result<(), WriteError> {
+        self.connection.outbound.set_priority(sid, priority)
+    }
+
     /// Ends a stream after what has been written to it.
     ///
     /// # Errors
@@ -45,7 +54,40 @@ impl<P: Payload> Streams<'_, P> {
         let Connection { outbound, peer, is_closing, .. } = &mut *self.connection;
         outbound.finish(sid)?;
         // Plain TCP has one stream, and its end is a FIN.
-        *is_closing |= peer.framing == crate::stream::outbound::Framing::Plain;
+        *is_closing |= peer.framing == Framing::Plain;
+        Ok(())
+    }
+
+    /// Gives a stream up that is open, or was finished and has not been acknowledged: what waits is dropped, and the peer reads
+    /// [`Read::Reset`] instead of what it has not read, unless all of the stream and its end had come. [`crate::Event::Finished`]
+    /// says when the name can be used again.
+    ///
+    /// # Errors
+    /// If there is no such stream, or it has been reset; in plain TCP, which cannot say so.
+    pub fn reset(&mut self, sid: Sid, code: u16) -> Result<(), WriteError> {
+        match self.connection.state {
+            State::Established | State::CloseWait => self.connection.outbound.reset(sid, code),
+            _ => Err(WriteError::NotOpen),
+        }
+    }
+
+    /// Refuses the rest of the stream that is being read: what came of it is dropped, and so is what still comes; the peer
+    /// hears [`crate::Event::Stopped`] and resets it. What is read next belongs to another stream of the same name.
+    ///
+    /// After the close the peer does not hear of it, as nothing follows a FIN.
+    ///
+    /// # Errors
+    /// If nothing of the stream has come, or it has been stopped; in plain TCP, which cannot say so.
+    pub fn stop(&mut self, sid: Sid, code: u16) -> Result<(), ReadError> {
+        let Connection { inbound, outbound, events, peer, .. } = &mut *self.connection;
+        if peer.framing == Framing::Plain {
+            return Err(ReadError::Plain);
+        }
+        let (freed, expected) = inbound.stop(sid, events)?;
+        if let Some(expected) = expected {
+            outbound.records.push(Record::Stop { sid, expected, code });
+        }
+        self.free(sid, freed);
         Ok(())
     }
 
@@ -54,19 +96,27 @@ impl<P: Payload> Streams<'_, P> {
     /// # Errors
     /// If there is no such stream.
     pub fn read(&mut self, sid: Sid, most: u32) -> Result<Read<P>, ReadError> {
-        let Connection { inbound, window, arrivals, acks, paths, .. } = &mut *self.connection;
-        let read = inbound.read(sid, most)?;
-        if let Read::Data(payload) = &read {
-            window.consume(payload.len().into());
-            if window.wants_update(arrivals.expected(), arrivals.end()) {
-                // The field may have no room for all of it; what it does not say now it says with the next ACK.
-                acks.demand_pure_on(paths.quickest(acks.via()));
-            }
-        }
+        let (read, freed) = self.connection.inbound.read(sid, most)?;
+        self.free(sid, freed);
         Ok(read)
     }
 
-    /// Segments of our stream that the peer has in order, by its own account ([mfast-2019] Procedure 1: ESSN).
+    /// So much of a stream needs no buffer any more, and the peer may be waiting for that.
+    fn free(&mut self, sid: Sid, freed: Freed) {
+        // The end of plain TCP's stream is a FIN, and no record.
+        if freed == Freed::default() || (freed == Freed::RECORD && self.connection.peer.framing == Framing::Plain) {
+            return;
+        }
+        self.connection.free(sid, freed);
+        let Connection { window, arrivals, acks, paths, .. } = &mut *self.connection;
+        if window.wants_update(arrivals.expected(), arrivals.end()) {
+            // The field may have no room for all of it; what it does not say now it says with the next ACK.
+            acks.demand_pure_on(paths.quickest(acks.via()));
+        }
+    }
+
+    /// Segments and ends on our streams of this name that the peer has in order, by its own account ([mfast-2019] Procedure 1:
+    /// ESSN).
     pub fn delivered(&self, sid: Sid) -> u64 {
         self.connection.outbound.expected(sid)
     }

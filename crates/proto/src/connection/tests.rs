@@ -4,12 +4,19 @@ use anabranch_cc::{Settings, registry};
 use anabranch_units::{Span, Time};
 
 use crate::testing::{Fault, Marked, Pair, config, ms};
-use crate::{CloseReason, Config, Content, Event, Flags, OpenError, Segment, SeqNumber, Sid, State};
+use crate::{CloseReason, Config, Content, Event, Flags, OpenError, Priority, Segment, SeqNumber, Sid, State};
 
+mod alive;
 mod closing;
+mod credit;
+mod dup_acks;
+mod giving_up;
 mod handshake;
 mod hostile;
+mod life;
+mod options;
 mod paths;
 mod random;
 mod recovery;
 mod streams;
+mod undo;

@@ -9,6 +9,8 @@ use crate::seq::{Offset, SeqNumber};
 pub(crate) struct Arrivals {
     /// ESEQ: everything below has arrived.
     expected: Offset,
+    /// How much has arrived, with everything below.
+    total: u64,
     /// What has arrived above; nothing in it touches `expected`.
     above: Ranges,
     /// A place in each of the ranges that changed last, the latest first; 0 where there is none.
@@ -20,7 +22,7 @@ pub(crate) struct Arrivals {
 impl Arrivals {
     /// Nothing has arrived but what is below `expected`.
     pub(crate) fn new(expected: Offset) -> Self {
-        Self { expected, above: Ranges::default(), recent: [0; SackBlocks::MAX], duplicate: None }
+        Self { expected, total: expected, above: Ranges::default(), recent: [0; SackBlocks::MAX], duplicate: None }
     }
 
     /// ESEQ: everything below has arrived.
@@ -31,6 +33,11 @@ impl Arrivals {
     /// Everything at or above has not arrived.
     pub(crate) fn end(&self) -> Offset {
         self.above.end().unwrap_or(self.expected)
+    }
+
+    /// How much has arrived, the SYN included.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
     }
 
     /// Whether something has arrived above a hole.
@@ -46,6 +53,7 @@ impl Arrivals {
     /// `left..right` has arrived; none of it had before.
     pub(crate) fn insert(&mut self, left: Offset, right: Offset) {
         debug_assert_eq!(self.missing(left, right), Some((left, right)), "what arrived before does not count again");
+        self.total += right - left;
         if left > self.expected {
             self.above.insert(left, right);
             // [rfc-2018] sec. 4: the first block has the segment that triggered the ACK, the others repeat the latest reports.

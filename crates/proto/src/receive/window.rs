@@ -50,6 +50,11 @@ impl Window {
         self.consumed += bytes;
     }
 
+    /// How much needs no buffer any more.
+    pub(crate) fn consumed(&self) -> u64 {
+        self.consumed
+    }
+
     /// The right edge that the peer knows.
     pub(crate) fn edge(&self) -> Offset {
         self.edge

@@ -2,9 +2,12 @@
 //! component of [multihoming-2010] sec. III.A: nothing in it knows of another path. What it looks at is its lane of the
 //! scoreboard, where an ACK of another path makes no RTT sample and no room.
 //!
-//! Order inside one ACK: RTT estimate, loss detection, classification, `on_loss`, `on_ack`, `on_round`.
+//! Order inside one ACK: RTT estimate, second thoughts (`undo`), loss detection, classification, `on_loss`, `on_ack`, `on_round`.
 //!
 //! Differs from rfc-8985 in: after a timeout, what left more than an SRTT ago counts as lost (sec. 6.3 has RACK's RTT and window).
+
+pub(crate) mod dup_acks;
+pub(crate) mod undo;
 
 use anabranch_cc::{
     Ack, Cause, Controller, Departure, Evidence, Gauges, Loss, PathSummary, PathView, Restart, Sent, Signal,
@@ -12,10 +15,13 @@ use anabranch_cc::{
 };
 use anabranch_units::{Bytes, Span, Time};
 
+use self::dup_acks::{Detection, Duplicates};
+use self::undo::Suspicion;
+use crate::connection::TICK;
 use crate::path::PathId;
 use crate::recovery::episode::{Belief, Episode};
 use crate::recovery::pacer::Pacer;
-use crate::recovery::rack::{Conditions, Rack};
+use crate::recovery::rack::{Conditions, Rack, Verdict};
 use crate::recovery::rounds::Rounds;
 use crate::recovery::rtt::RttEstimator;
 use crate::recovery::scoreboard::{Doubt, Found, Harvest, Scoreboard};
@@ -29,12 +35,16 @@ pub(crate) struct PathControl {
     /// Payload bytes of a full segment, as the controller counts: sequence space.
     mss: u64,
     rtt: RttEstimator,
+    detection: Detection,
     rack: Rack,
+    duplicates: Duplicates,
     rounds: Rounds,
     pacer: Pacer,
     episode: Episode,
     timer: Timer,
     probe: Probe,
+    /// The latest loss, as long as it may turn out to be none.
+    suspicion: Option<Suspicion>,
     /// When the retransmission timer was started.
     started: Time,
     /// When something left last.
@@ -63,6 +73,10 @@ pub struct Tally {
     pub lost: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// Times that the peer got something twice.
+    pub duplicates: u64,
+    /// Episodes of loss that turned out to be none.
+    pub undone: u64,
     /// Sequence space delivered, in bytes.
     pub delivered: u64,
     /// RTT samples.
@@ -114,12 +128,15 @@ impl PathControl {
             controller,
             mss,
             rtt: RttEstimator::new(rto_margin),
+            detection: Detection::Rack,
             rack: Rack::new(),
+            duplicates: Duplicates::new(),
             rounds: Rounds::new(now),
             pacer: Pacer::new(),
             episode: Episode::Calm,
             timer: Timer::Idle,
             probe: Probe::None,
+            suspicion: None,
             started: now,
             sent_last: now,
             heard: now,
@@ -169,7 +186,8 @@ impl PathControl {
 
     /// The same, as a question.
     pub(crate) fn has_room(&self, len: u64) -> bool {
-        self.flight == 0 || self.segments(self.flight + len) <= self.controller.window()
+        let flight = self.flight - self.presumed();
+        flight == 0 || self.segments(flight + len) <= self.controller.window()
     }
 
     /// Whether a lost segment of `len` bytes may leave.
@@ -192,6 +210,7 @@ impl PathControl {
         self.check(board);
         if self.flight == 0 && now.since(self.sent_last) > self.rtt.timeout() {
             self.sent_last = now;
+            self.suspicion = None;
             let view = self.view(now);
             self.controller.on_restart(&view, Restart::Idle);
         }
@@ -242,7 +261,7 @@ impl PathControl {
 
     /// How acknowledgements are to be read.
     pub(crate) fn doubt(&self, now: Time) -> Doubt {
-        Doubt { now, via: self.id, rtt_min: self.rtt.least() }
+        Doubt { now, via: self.id, rtt_min: self.rtt.least(), echo: None }
     }
 
     /// From when on a path that has answered nothing for so long cannot be relied on: two probe timeouts ([rfc-9002] sec. 6.2.1)
@@ -270,6 +289,7 @@ impl PathControl {
             self.report_loss(now, board, Signal::Timeout, Cause::Congestion, departure);
         }
         (self.is_silent, self.is_urgent) = (true, false);
+        self.suspicion = None;
         self.episode = Episode::AfterTimeout { until: board.next() };
         self.timer = Timer::Idle;
     }
@@ -304,6 +324,7 @@ impl PathControl {
 
     /// The peer got `left..right` twice.
     pub(crate) fn on_duplicate<T>(&mut self, now: Time, board: &mut Scoreboard<T>, right: Offset) {
+        self.tally.duplicates += 1;
         self.heard = now;
         board.confirm_copy(self.id, right);
         self.rack.on_duplicate(board.departures(self.id));
@@ -324,6 +345,7 @@ impl PathControl {
             Via::Own => self.estimate(now, &harvest),
             Via::Other => None,
         };
+        self.reconsider(now, board, &harvest);
         if let Some(newest) = &harvest.newest_certain {
             match via {
                 Via::Own => self.rack.on_delivered(now, newest),
@@ -431,7 +453,14 @@ impl PathControl {
 
     /// The raw RTT sample of an ACK, if Karn's rule allows one.
     fn estimate(&mut self, now: Time, harvest: &Harvest) -> Option<Span> {
-        let newest = harvest.newest.filter(|newest| newest.transmissions == 1)?;
+        let newest = harvest.newest?;
+        if newest.transmissions > 1 {
+            // [rfc-7323] sec. 4: the echo knows which transmission it was, but not to the microsecond.
+            if let Some(echo) = harvest.echo {
+                self.rtt.on_echo(now.since(echo).saturating_add(TICK));
+            }
+            return None;
+        }
         let sample = now.since(newest.departure.time);
         self.rtt.on_sample(sample);
         self.tally.rtt_samples += 1;
@@ -448,7 +477,16 @@ impl PathControl {
             is_repairing: !self.episode.is_calm(),
             delivered: board.delivered(self.id),
         };
-        let Some(verdict) = self.rack.verdict(&conditions) else { return (Found::default(), None) };
+        let verdict = match self.detection {
+            Detection::Rack => self.rack.verdict(&conditions),
+            Detection::Overtaken => Some(Verdict { serial: board.overtaken(self.id), patience: Span::ZERO }),
+            Detection::NewReno => {
+                let found = self.count_duplicates(board);
+                self.on_lost(board, &found);
+                return (found, None);
+            }
+        };
+        let Some(verdict) = verdict else { return (Found::default(), None) };
         if now.since(Time::ZERO) < verdict.patience {
             return (Found::default(), None);
         }
@@ -470,7 +508,7 @@ impl PathControl {
     }
 
     /// Losses were found, or none: begins an episode, or ends one that gives way to another.
-    fn repair<T>(&mut self, now: Time, board: &Scoreboard<T>, found: &Found, settled: Offset) {
+    fn repair<T>(&mut self, now: Time, board: &mut Scoreboard<T>, found: &Found, settled: Offset) {
         if found.count > 0 {
             self.episode.on_more(found);
         }
@@ -478,6 +516,7 @@ impl PathControl {
             Episode::Calm => {
                 if let Some(departure) = found.departure {
                     self.begin_episode(now, board, departure);
+                    self.suspect(board, Signal::DupAcks, found);
                 }
             }
             Episode::Recovery { later, .. } if self.episode.is_over(settled) => {
@@ -511,16 +550,17 @@ impl PathControl {
         let is_spared = cause == Cause::Random && self.controller.window() >= window;
         let belief = if is_spared { Belief::Spared } else { Belief::Answered };
         self.episode = Episode::Recovery { until: board.next(), belief, later: None };
+        // Whether it may be none the caller knows.
+        self.suspicion = None;
     }
 
     fn end_episode(&mut self, now: Time) {
         let view = self.view(now);
+        // [rfc-8985] sec. 6.2 step 4: both kinds of recovery count.
+        self.rack.on_recovered();
         match std::mem::take(&mut self.episode) {
             Episode::Calm => {}
-            Episode::Recovery { .. } => {
-                self.rack.on_recovered();
-                self.controller.on_recovered(&view);
-            }
+            Episode::Recovery { .. } => self.controller.on_recovered(&view),
             Episode::AfterTimeout { .. } => self.controller.on_restart(&view, Restart::AfterTimeout),
         }
     }
@@ -555,6 +595,11 @@ impl PathControl {
         self.probe = Probe::None;
         if let Some(departure) = found.departure.filter(|_| !self.is_silent) {
             self.report_loss(now, board, Signal::Timeout, Cause::Congestion, departure);
+            // What an earlier loss has to do with this one nobody can tell.
+            match self.episode {
+                Episode::Calm => self.suspect(board, Signal::Timeout, &found),
+                Episode::Recovery { .. } | Episode::AfterTimeout { .. } => self.suspicion = None,
+            }
         }
         self.is_silent = true;
         self.is_urgent = false;
@@ -590,7 +635,7 @@ impl PathControl {
         }
         let retransmission = self.started.saturating_add(self.rtt.timeout());
         // [rfc-8985] sec. 7.2: no probe while a loss is repaired, nor a second one.
-        if !self.episode.is_calm() || self.probe != Probe::None {
+        if self.detection != Detection::Rack || !self.episode.is_calm() || self.probe != Probe::None {
             self.timer = Timer::Retransmission(retransmission);
             return;
         }

@@ -83,6 +83,11 @@ impl Rack {
         }
     }
 
+    /// Nothing of what has arrived counts any more.
+    pub(crate) fn forget(&mut self) {
+        self.newest = None;
+    }
+
     /// A recovery is over.
     pub(crate) fn on_recovered(&mut self) {
         self.recoveries_left = self.recoveries_left.saturating_sub(1);

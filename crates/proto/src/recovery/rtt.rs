@@ -36,6 +36,12 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
+    /// A sample by the clocks of both ends, of a segment that was sent again. It is too coarse for the least RTT.
+    pub(crate) fn on_echo(&mut self, sample: Span) {
+        self.smooth(sample);
+        self.backoff = 0;
+    }
+
     /// The sample of a handshake. Its segments are shorter than data: they say nothing about the least RTT of data, and a
     /// delay-based law that takes theirs for it counts the difference as queue for ever.
     pub(crate) fn on_handshake(&mut self, sample: Span) {
@@ -62,6 +68,17 @@ impl RttEstimator {
     /// The timeout expired.
     pub(crate) fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(BACKOFF_MAX);
+    }
+
+    /// The latest timeout was not needed.
+    pub(crate) fn forgive(&mut self) {
+        self.backoff = 0;
+    }
+
+    /// Something was as late as `sample`, or nearly. [rfc-4015] sec. 3.3: the next timeout is not to come as early.
+    pub(crate) fn on_late(&mut self, sample: Span) {
+        self.smoothed = Some(self.smoothed.map_or(sample, |smoothed| smoothed.max(sample)));
+        self.variation = self.variation.max(sample / 2);
     }
 
     pub(crate) fn smoothed(&self) -> Option<Span> {
@@ -143,6 +160,18 @@ mod tests {
         assert_eq!(rtt.timeout(), Span::from_secs(60));
         rtt.on_sample(ms(400));
         assert!(rtt.timeout() < ms(1200));
+    }
+
+    /// [rfc-4015] sec. 3.3, by hand: SRTT 900 ms, RTTVAR 450 ms.
+    #[test]
+    fn a_timeout_that_was_not_needed_makes_the_next_one_later() {
+        let mut rtt = RttEstimator::new(ms(200));
+        rtt.on_sample(ms(100));
+        rtt.back_off();
+        rtt.back_off();
+        rtt.on_late(ms(900));
+        rtt.forgive();
+        assert_eq!(rtt.timeout(), ms(2700));
     }
 
     #[test]

@@ -30,6 +30,9 @@ use anabranch_cc::Departure;
 use anabranch_units::{Span, Time};
 
 use crate::path::PathId;
+use crate::recovery::control::undo;
+use crate::recovery::ledger::Ledger;
+use crate::recovery::rack::DUPLICATES;
 use crate::seq::Offset;
 
 /// An entry's place, counted from the first segment of the connection.
@@ -96,7 +99,10 @@ struct Lane {
     departures: u64,
     /// The highest end of a segment that was delivered.
     highest: Offset,
+    /// The three latest departures that are sure to have arrived, each plus one; the latest first.
+    latest: [u64; DUPLICATES],
     harvest: Harvest,
+    ledger: Ledger,
     lost: Losses,
     /// Segments that were lost here and not delivered since, sent again or not.
     damaged: usize,
@@ -148,6 +154,14 @@ pub(crate) struct Harvest {
     pub(crate) newest_certain: Option<Delivered>,
     /// Whether one that was sent once arrived after a higher one.
     pub(crate) is_reordered: bool,
+    /// Whether something arrived that had been given up and not been sent again.
+    pub(crate) is_late: bool,
+    /// Whether something that was sent again arrived by its first transmission.
+    pub(crate) is_original: bool,
+    /// Whether something that was sent again arrived, and nobody knows by which transmission.
+    pub(crate) is_ambiguous: bool,
+    /// [`Doubt::echo`], if the acknowledgement number moved.
+    pub(crate) echo: Option<Time>,
 }
 
 /// A segment that arrived.
@@ -179,6 +193,8 @@ pub(crate) struct Doubt {
     pub(crate) via: PathId,
     /// The ACK of a retransmission that comes earlier than this after it answers the original ([rfc-8985] sec. 6.2 step 2).
     pub(crate) rtt_min: Option<Span>,
+    /// What moved the acknowledgement number left before this, by the peer's echo of our clock; `None` without timestamps.
+    pub(crate) echo: Option<Time>,
 }
 
 impl<T> Scoreboard<T> {
@@ -339,12 +355,17 @@ impl<T> Scoreboard<T> {
             Fate::Delivered => unreachable!("what was delivered is not sent again"),
         };
         let Lane { departures, bytes, .. } = self.lanes[path.index()];
+        let is_repair = fate == Fate::Lost;
         let entry = self.entry_mut(index);
         entry.fate = Fate::InFlight;
         entry.path = path;
         entry.transmissions += 1;
         entry.serial = departures;
         entry.departure = departure(bytes + u64::from(entry.len));
+        let (end, time) = (entry.offset + u64::from(entry.len), entry.departure.time);
+        if let Some(lane) = self.lanes.get_mut(before.index()).filter(|_| is_repair) {
+            lane.ledger.on_resent(end, time);
+        }
         self.link(index, path);
         added
     }
@@ -400,14 +421,16 @@ impl<T> Scoreboard<T> {
         if upto <= self.acked {
             return;
         }
-        self.acked = upto;
+        let edge = mem::replace(&mut self.acked, upto);
         while let Some(entry) = self.entries.front() {
             if entry.offset + u64::from(entry.len) > upto {
                 break;
             }
-            let is_delivered = entry.fate == Fate::Delivered;
+            let (is_delivered, is_edge) = (entry.fate == Fate::Delivered, entry.offset == edge);
             if !is_delivered {
-                self.harvest(self.first, doubt);
+                // The echo tells of the segment at the edge only.
+                let echo = doubt.echo.filter(|_| is_edge);
+                self.harvest(self.first, Doubt { echo, ..doubt });
             }
             let entry = self.entries.pop_front().expect("it was just looked at");
             self.first += 1;
@@ -437,7 +460,7 @@ impl<T> Scoreboard<T> {
             }
             // The first entry was below `left` or is delivered now: then there is no hole before it, until the cumulative
             // acknowledgement that a sane receiver sends with this block takes it away.
-            self.harvest(index, doubt);
+            self.harvest(index, Doubt { echo: None, ..doubt });
             let is_delivered =
                 |index: Index| index >= self.first && index < end && self.entry(index).fate == Fate::Delivered;
             let neighbours = usize::from(is_delivered(index.wrapping_sub(1))) + usize::from(is_delivered(index + 1));
@@ -554,6 +577,19 @@ impl<T> Scoreboard<T> {
         }
     }
 
+    /// Counts the first segment as lost, if it is in flight on this path.
+    pub(crate) fn lose_first(&mut self, path: PathId, found: &mut Found) {
+        let is_flying = |entry: &Entry<T>| entry.fate == Fate::InFlight && entry.path == path;
+        if self.entries.front().is_some_and(is_flying) {
+            self.lose(self.first, found);
+        }
+    }
+
+    /// The departure on a path before which all have been overtaken by three that arrived.
+    pub(crate) fn overtaken(&self, path: PathId) -> u64 {
+        self.lanes[path.index()].latest[DUPLICATES - 1].saturating_sub(1)
+    }
+
     /// Forgets what was delivered above holes, if the receiver does not seem to have it any more: it asks for a segment that it
     /// had reported ([rfc-2018] sec. 8). Only peers without streams may take back what they said.
     pub(crate) fn distrust(&mut self) {
@@ -574,6 +610,51 @@ impl<T> Scoreboard<T> {
         for lane in &mut self.lanes {
             (lane.cursor, lane.above) = (self.first, 0);
         }
+    }
+
+    /// A loss on a path is to be repaired: what is sent again from now on is entered.
+    pub(crate) fn open_ledger(&mut self, path: PathId) {
+        self.lanes[path.index()].ledger.open();
+    }
+
+    /// What was sent again for losses on a path.
+    pub(crate) fn ledger(&self, path: PathId) -> &Ledger {
+        &self.lanes[path.index()].ledger
+    }
+
+    /// The peer got `left..right` once more.
+    pub(crate) fn on_duplicate(&mut self, left: Offset, right: Offset) {
+        self.lanes.iter_mut().for_each(|lane| lane.ledger.on_duplicate(left, right));
+    }
+
+    /// What counts as lost on a path is in flight after all. Returns how many bytes that adds. Takes time for all that is in
+    /// flight: a loss that was none is rare.
+    pub(crate) fn restore(&mut self, path: PathId) -> u64 {
+        let mut indices = vec![];
+        let mut added = 0;
+        for position in 0..self.entries.len() {
+            let entry = &mut self.entries[position];
+            if entry.path != path || entry.fate == Fate::Delivered {
+                continue;
+            }
+            if entry.fate == Fate::Lost {
+                entry.fate = Fate::InFlight;
+                added += u64::from(entry.len);
+                self.lanes[path.index()].lost.count -= 1;
+                if let Some(place) = entry.lost_on.take() {
+                    self.lanes[place.index()].damaged -= 1;
+                }
+            }
+            indices.push((entry.serial, self.first + position as u64));
+        }
+        indices.sort_unstable();
+        let lane = &mut self.lanes[path.index()];
+        (lane.oldest, lane.newest, lane.latest) = (NONE, NONE, [0; DUPLICATES]);
+        lane.bytes += added;
+        for (_, index) in indices {
+            self.append(index, path);
+        }
+        added
     }
 
     /// Checks each count against the entries. For tests: it looks at all of them.
@@ -636,11 +717,26 @@ impl<T> Scoreboard<T> {
                 return;
             }
         }
+        // Of two transmissions the first, if the answer comes too early for the second or is none to it. Another path's answer says
+        // nothing of when.
+        let (is_again, is_here) = (transmissions > 1, path == doubt.via);
+        let waited = doubt.now.since(departure.time);
+        let is_early =
+            transmissions == 2 && is_here && doubt.rtt_min.is_some_and(|least| waited < undo::too_early(least));
+        let has_echo = |lane: &Lane| doubt.echo.is_some_and(|echo| lane.ledger.is_later_than(echo));
+        let is_original = is_again && (is_early || self.lanes.iter().any(has_echo));
+        if is_original {
+            self.lanes.iter_mut().for_each(|lane| lane.ledger.on_original(end));
+        }
         // [rfc-8985] sec. 6.2 step 2.
-        let is_late =
-            || path == doubt.via && doubt.rtt_min.is_some_and(|least| doubt.now.since(departure.time) >= least);
-        let is_certain = transmissions == 1 || is_late();
+        let is_certain = !is_again || is_here && !is_original && doubt.rtt_min.is_some_and(|least| waited >= least);
+        let lane = &mut self.lanes[path.index()];
         lane.reap(end, len.into(), was_in_flight, Delivered { serial, transmissions, departure }, is_certain);
+        let harvest = &mut lane.harvest;
+        harvest.echo = harvest.echo.or(doubt.echo);
+        harvest.is_late |= !was_in_flight && !is_again;
+        harvest.is_original |= is_original;
+        harvest.is_ambiguous |= is_again && !is_original;
     }
 
     fn lose(&mut self, index: Index, found: &mut Found) {
@@ -688,12 +784,17 @@ impl<T> Scoreboard<T> {
     /// Puts an entry at the new end of a lane.
     fn link(&mut self, index: Index, path: PathId) {
         let lane = &mut self.lanes[path.index()];
+        lane.departures += 1;
+        lane.bytes += u64::from(self.entries[(index - self.first) as usize].len);
+        self.append(index, path);
+    }
+
+    fn append(&mut self, index: Index, path: PathId) {
+        let lane = &mut self.lanes[path.index()];
         let newest = mem::replace(&mut lane.newest, index);
         if newest == NONE {
             lane.oldest = index;
         }
-        lane.departures += 1;
-        lane.bytes += u64::from(self.entries[(index - self.first) as usize].len);
         let entry = self.entry_mut(index);
         (entry.older, entry.newer) = (newest, NONE);
         if newest != NONE {
@@ -736,7 +837,9 @@ impl Lane {
             bytes: 0,
             departures: 0,
             highest: 0,
+            latest: [0; DUPLICATES],
             harvest: Harvest::default(),
+            ledger: Ledger::default(),
             lost: Losses::default(),
             damaged: 0,
             cursor,
@@ -764,6 +867,14 @@ impl Lane {
         }
         if is_certain && harvest.newest_certain.is_none_or(|newest| newest.serial < serial) {
             harvest.newest_certain = Some(delivered);
+        }
+        if is_certain {
+            let mut place = serial + 1;
+            for latest in &mut self.latest {
+                if place > *latest {
+                    mem::swap(latest, &mut place);
+                }
+            }
         }
         // [rfc-8985] sec. 6.2 step 3.
         harvest.is_reordered |= end < self.highest && delivered.transmissions == 1;

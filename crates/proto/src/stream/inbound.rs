@@ -1,11 +1,14 @@
 //! The receiving side of streams: [mfast-2019] Procedure 1. What is in order on its stream is delivered, whatever is missing of
 //! other streams.
+//!
+//! A record is acted on when it comes, before, after and between the segments that it is about. As the end of a stream takes a
+//! number, of two streams of one name the numbers say which is meant, and what is late is known by a number that is past.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::event::Event;
+use crate::event::{Event, Events};
 use crate::payload::Payload;
-use crate::segment::{Sid, StreamHeader};
+use crate::segment::{Record, Sid, StreamHeader};
 use crate::seq::{Offset, Ssn};
 
 /// All streams of one direction.
@@ -17,14 +20,19 @@ pub(crate) struct Inbound<P> {
 
 #[derive(Debug)]
 struct Stream<P> {
-    /// ESSN, without wrapping: what to deliver next. A number of segments, or a place in plain TCP.
+    /// ESSN, without wrapping: what to deliver next. A number of segments and ends, or a place in plain TCP.
     expected: u64,
-    /// What arrived above it. Bounded by the receive window.
+    /// The first number of the stream that has this name now.
+    begin: u64,
+    /// What arrived above what is expected. Bounded by the receive window.
     held: BTreeMap<u64, P>,
-    /// What the application may read. Bounded by the receive window.
+    /// What the application may read. Bounded by the receive window, of which an end takes the bytes of its record, so that a
+    /// peer cannot pile ends up.
     ready: VecDeque<Ready<P>>,
-    /// Where the stream ends, if that is known and lies above `expected`.
+    /// Where the stream ends, if that is known; nothing is held from there on.
     end: Option<u64>,
+    /// Whether the application does not want the rest of it.
+    is_stopped: bool,
     /// Whether the application has been told that there is something.
     is_told: bool,
 }
@@ -33,6 +41,7 @@ struct Stream<P> {
 enum Ready<P> {
     Data(P),
     End,
+    Reset(u16),
 }
 
 /// What a stream has for the application.
@@ -42,22 +51,35 @@ pub enum Read<P> {
     Data(P),
     /// The stream has ended. What is read next belongs to another stream of the same name.
     End,
+    /// The peer has given the stream up, for this reason of its application's; of what had not been read nothing is left. What
+    /// is read next belongs to another stream of the same name.
+    Reset(u16),
     /// Nothing yet.
     Nothing,
 }
 
-/// What can be wrong with reading a stream.
+/// What can be wrong with reading a stream, or stopping it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// There is no stream of this name.
+    /// There is no stream of this name; or, to be stopped, nothing of it has come yet.
     NoSuchStream,
+    /// In plain TCP a stream can only be given up with its connection.
+    Plain,
+}
+
+/// Bytes that need no buffer any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Freed {
+    /// Of payload, for which the stream has credit.
+    pub(crate) payload: u64,
+    /// Of records, which need none.
+    pub(crate) records: u32,
 }
 
 impl<P: Payload> Inbound<P> {
     /// So many streams besides the control stream, in plain TCP one that begins at `expected`.
     pub(crate) fn new(streams: u8, expected: u64) -> Self {
-        let stream = || Stream { expected, held: BTreeMap::new(), ready: VecDeque::new(), end: None, is_told: false };
-        Self { streams: (0..=streams).map(|_| stream()).collect() }
+        Self { streams: (0..=streams).map(|_| Stream::new(expected)).collect() }
     }
 
     /// Whether there is a stream of this name.
@@ -65,16 +87,19 @@ impl<P: Payload> Inbound<P> {
         sid.index() < self.streams.len()
     }
 
-    /// A segment of a stream arrived for the first time. Returns how much of it is of no use to anybody.
-    pub(crate) fn accept(&mut self, header: StreamHeader, payload: P, events: &mut VecDeque<Event>) -> u32 {
+    /// A segment of a stream arrived for the first time. Returns what of it is of no use to anybody.
+    pub(crate) fn accept(&mut self, header: StreamHeader, payload: P, events: &mut Events) -> Freed {
         let stream = &mut self.streams[header.sid.index()];
-        let Some(count) = header.ssn.count_near(stream.expected).filter(|&count| count >= stream.expected) else {
-            // A number that the stream is past, in sequence space that it is not: the peer is wrong.
-            return payload.len();
-        };
+        let count = header.ssn.count_near(stream.expected).filter(|&count| stream.takes(count));
+        // A number that the stream is past, because it was reset; or the peer is wrong.
+        let Some(count) = count else { return Freed::payload(payload.len()) };
+        if stream.is_stopped {
+            stream.expected = count;
+            return Freed::payload(payload.len());
+        }
         // [mfast-2019] Procedure 1, lines 5 to 22.
         if count > stream.expected {
-            return stream.held.insert(count, payload).map_or(0, |before| before.len());
+            return Freed::payload(stream.held.insert(count, payload).map_or(0, |before| before.len()));
         }
         stream.deliver(payload);
         stream.expected += 1;
@@ -86,11 +111,11 @@ impl<P: Payload> Inbound<P> {
             stream.expected += 1;
         }
         stream.settle(header.sid, events);
-        0
+        Freed::default()
     }
 
     /// Data of plain TCP arrived for the first time, at this place.
-    pub(crate) fn accept_plain(&mut self, place: Offset, payload: P, events: &mut VecDeque<Event>) {
+    pub(crate) fn accept_plain(&mut self, place: Offset, payload: P, events: &mut Events) {
         let stream = &mut self.streams[Sid::PLAIN.index()];
         if place != stream.expected {
             stream.held.insert(place, payload);
@@ -116,16 +141,62 @@ impl<P: Payload> Inbound<P> {
         }
     }
 
-    /// The peer says where a stream ends.
-    pub(crate) fn finish(&mut self, sid: Sid, end: Ssn, events: &mut VecDeque<Event>) {
-        if let Some(stream) = self.streams.get_mut(sid.index()) {
-            stream.end = end.count_near(stream.expected).filter(|&end| end >= stream.expected);
-            stream.settle(sid, events);
+    /// The peer says where a stream ends. Returns what needs no buffer, of the record too.
+    pub(crate) fn finish(&mut self, sid: Sid, end: Ssn, events: &mut Events) -> Freed {
+        let Some((stream, end)) = self.ending(sid, end) else { return Freed::RECORD };
+        if stream.is_stopped {
+            return stream.skip(end).and(Freed::RECORD);
+        }
+        if stream.end.is_some() {
+            // It has said so before, and otherwise.
+            return Freed::RECORD;
+        }
+        stream.end = Some(end);
+        let beyond = stream.held.split_off(&end);
+        stream.settle(sid, events);
+        Freed { payload: sum(beyond.values()), records: 0 }
+    }
+
+    /// The peer gives a stream up. Returns what needs no buffer, of the record too.
+    pub(crate) fn reset(&mut self, sid: Sid, end: Ssn, code: u16, events: &mut Events) -> Freed {
+        let Some((stream, end)) = self.ending(sid, end) else { return Freed::RECORD };
+        let is_stopped = stream.is_stopped;
+        let freed = stream.skip(end);
+        if is_stopped {
+            return freed.and(Freed::RECORD);
+        }
+        stream.ready.push_back(Ready::Reset(code));
+        stream.settle(sid, events);
+        freed
+    }
+
+    /// The application does not want the rest of the stream that it is reading. Returns what needs no buffer any more, and the
+    /// number to name in a Stop if the sender is to be asked.
+    pub(crate) fn stop(&mut self, sid: Sid, events: &mut Events) -> Result<(Freed, Option<Ssn>), ReadError> {
+        let stream = self.streams.get_mut(sid.index()).filter(|_| sid != Sid::CONTROL);
+        let stream = stream.filter(|stream| !stream.ready.is_empty() || stream.is_there());
+        let stream = stream.ok_or(ReadError::NoSuchStream)?;
+        stream.is_told = false;
+        let mut freed = Freed::default();
+        while let Some(ready) = stream.ready.pop_front() {
+            freed = freed.and(ready.space());
+            if !matches!(ready, Ready::Data(_)) {
+                // All of it had come; what is left belongs to the next stream of this name.
+                stream.settle(sid, events);
+                return Ok((freed, None));
+            }
+        }
+        match stream.end {
+            Some(end) => Ok((freed.and(stream.skip(end)), None)),
+            None => {
+                stream.is_stopped = true;
+                Ok((freed.and(stream.drop_unread()), Some(Ssn::of(stream.expected))))
+            }
         }
     }
 
     /// Plain TCP's stream ends at this place.
-    pub(crate) fn finish_plain(&mut self, end: Offset, events: &mut VecDeque<Event>) {
+    pub(crate) fn finish_plain(&mut self, end: Offset, events: &mut Events) {
         let stream = &mut self.streams[Sid::PLAIN.index()];
         stream.end = Some(end);
         stream.settle(Sid::PLAIN, events);
@@ -136,44 +207,144 @@ impl<P: Payload> Inbound<P> {
         Ssn::of(self.streams[sid.index()].expected)
     }
 
-    /// Takes at most `most` bytes of what is ready.
-    pub(crate) fn read(&mut self, sid: Sid, most: u32) -> Result<Read<P>, ReadError> {
+    /// Takes at most `most` bytes of what is ready, which then need no buffer any more.
+    pub(crate) fn read(&mut self, sid: Sid, most: u32) -> Result<(Read<P>, Freed), ReadError> {
         let stream = self.streams.get_mut(sid.index()).filter(|_| sid != Sid::CONTROL);
         let stream = stream.ok_or(ReadError::NoSuchStream)?;
-        let read = match stream.ready.front_mut() {
+        let ready = match stream.ready.front_mut() {
             None => {
                 stream.is_told = false;
-                return Ok(Read::Nothing);
+                return Ok((Read::Nothing, Freed::default()));
             }
-            Some(Ready::Data(payload)) if payload.len() > most => return Ok(Read::Data(payload.split_to(most))),
+            Some(Ready::Data(payload)) if payload.len() > most => Ready::Data(payload.split_to(most)),
             Some(_) => stream.ready.pop_front().expect("it was just looked at"),
         };
-        Ok(match read {
+        let freed = ready.space();
+        let read = match ready {
             Ready::Data(payload) => Read::Data(payload),
             Ready::End => Read::End,
-        })
+            Ready::Reset(code) => Read::Reset(code),
+        };
+        Ok((read, freed))
+    }
+
+    /// For tests: what takes room.
+    #[cfg(test)]
+    pub(crate) fn unread(&self) -> Freed {
+        self.streams.iter().fold(Freed::default(), |sum, stream| sum.and(stream.unread()))
+    }
+
+    /// The stream that ends with this number, and the number without wrapping; `None` if the stream has ended before.
+    fn ending(&mut self, sid: Sid, end: Ssn) -> Option<(&mut Stream<P>, u64)> {
+        let stream = self.streams.get_mut(sid.index()).filter(|_| sid != Sid::CONTROL)?;
+        let end = end.count_near(stream.expected).filter(|&end| end >= stream.expected)?;
+        Some((stream, end))
     }
 }
 
 impl<P: Payload> Stream<P> {
+    fn new(expected: u64) -> Self {
+        Self {
+            expected,
+            begin: expected,
+            held: BTreeMap::new(),
+            ready: VecDeque::new(),
+            end: None,
+            is_stopped: false,
+            is_told: false,
+        }
+    }
+
+    /// Whether a segment with this number may still come.
+    fn takes(&self, count: u64) -> bool {
+        count >= self.expected && self.end.is_none_or(|end| count < end)
+    }
+
+    /// Whether anything has come of the stream that has this name now, and it was not stopped.
+    fn is_there(&self) -> bool {
+        let has_come = self.expected > self.begin || !self.held.is_empty() || self.end.is_some();
+        has_come && !self.is_stopped
+    }
+
     fn deliver(&mut self, payload: P) {
         let payload = match self.ready.back_mut() {
             Some(Ready::Data(last)) => last.join(payload).err(),
-            Some(Ready::End) | None => Some(payload),
+            Some(Ready::End | Ready::Reset(_)) | None => Some(payload),
         };
         self.ready.extend(payload.map(Ready::Data));
     }
 
     /// Ends the stream if its end is reached, and tells the application once that there is something to read.
-    fn settle(&mut self, sid: Sid, events: &mut VecDeque<Event>) {
+    fn settle(&mut self, sid: Sid, events: &mut Events) {
         if self.end == Some(self.expected) {
-            self.end = None;
+            self.begin_after(self.expected);
             self.ready.push_back(Ready::End);
         }
         if !self.ready.is_empty() && !std::mem::replace(&mut self.is_told, true) {
             events.push_back(Event::Readable(sid));
         }
     }
+
+    /// The stream is over without having been read. Returns what needs no buffer any more.
+    fn skip(&mut self, end: u64) -> Freed {
+        let record = if self.end.is_some() { Freed::RECORD } else { Freed::default() };
+        let freed = self.drop_unread().and(record);
+        self.begin_after(end);
+        freed
+    }
+
+    /// The next stream of this name begins.
+    fn begin_after(&mut self, end: u64) {
+        self.expected = end + 1;
+        self.begin = self.expected;
+        self.end = None;
+        self.is_stopped = false;
+    }
+
+    /// Drops what came of the stream that has this name now.
+    fn drop_unread(&mut self) -> Freed {
+        let mut freed = Freed { payload: sum(self.held.values()), records: 0 };
+        self.held.clear();
+        while let Some(Ready::Data(_)) = self.ready.back() {
+            freed = freed.and(self.ready.pop_back().map_or(Freed::default(), |ready| ready.space()));
+        }
+        freed
+    }
+
+    /// For tests: what takes room.
+    #[cfg(test)]
+    fn unread(&self) -> Freed {
+        let ends = if self.end.is_some() { Freed::RECORD } else { Freed::default() };
+        let held = Freed { payload: sum(self.held.values()), records: 0 };
+        self.ready.iter().fold(ends.and(held), |sum, ready| sum.and(ready.space()))
+    }
+}
+
+impl<P: Payload> Ready<P> {
+    /// What it takes of the receive window.
+    fn space(&self) -> Freed {
+        match self {
+            Self::Data(payload) => Freed::payload(payload.len()),
+            Self::End | Self::Reset(_) => Freed::RECORD,
+        }
+    }
+}
+
+impl Freed {
+    /// A record, on the wire.
+    pub(crate) const RECORD: Self = Self { payload: 0, records: StreamHeader::LEN + Record::LEN };
+
+    fn payload(bytes: u32) -> Self {
+        Self { payload: bytes.into(), records: 0 }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { payload: self.payload + other.payload, records: self.records + other.records }
+    }
+}
+
+fn sum<'a, P: Payload + 'a>(payloads: impl Iterator<Item = &'a P>) -> u64 {
+    payloads.map(|payload| u64::from(payload.len())).sum()
 }
 
 #[cfg(test)]
@@ -184,9 +355,17 @@ mod tests {
     const SID: Sid = Sid::new(1);
 
     fn accept(inbound: &mut Inbound<Virtual>, ssn: u64, len: u32) -> usize {
-        let mut events = VecDeque::new();
+        let mut events = Events::new();
         inbound.accept(StreamHeader { sid: SID, ssn: Ssn::of(ssn) }, Virtual(len), &mut events);
-        events.len()
+        std::iter::from_fn(|| events.pop_front()).count()
+    }
+
+    fn take(inbound: &mut Inbound<Virtual>, most: u32) -> Read<Virtual> {
+        inbound.read(SID, most).unwrap().0
+    }
+
+    fn freed(payload: u64, records: u32) -> Freed {
+        Freed { payload, records: 12 * records }
     }
 
     #[test]
@@ -194,28 +373,28 @@ mod tests {
         let mut inbound = Inbound::new(2, 0);
         assert_eq!(accept(&mut inbound, 1, 10), 0);
         assert_eq!(accept(&mut inbound, 2, 20), 0);
-        assert_eq!(inbound.read(SID, 100), Ok(Read::Nothing));
+        assert_eq!(take(&mut inbound, 100), Read::Nothing);
         assert_eq!(accept(&mut inbound, 0, 5), 1);
         assert_eq!(accept(&mut inbound, 3, 1), 0, "told and not read empty");
-        assert_eq!(inbound.read(SID, 30), Ok(Read::Data(Virtual(30))));
-        assert_eq!(inbound.read(SID, 30), Ok(Read::Data(Virtual(6))));
-        assert_eq!(inbound.read(SID, 30), Ok(Read::Nothing));
+        assert_eq!(take(&mut inbound, 30), Read::Data(Virtual(30)));
+        assert_eq!(take(&mut inbound, 30), Read::Data(Virtual(6)));
+        assert_eq!(take(&mut inbound, 30), Read::Nothing);
         assert_eq!(accept(&mut inbound, 4, 1), 1);
         assert_eq!(inbound.expected(SID), Ssn::of(5));
     }
 
     #[test]
     fn the_end_waits_for_what_is_before_it() {
-        let (mut inbound, mut events) = (Inbound::new(1, 0), VecDeque::new());
+        let (mut inbound, mut events) = (Inbound::new(1, 0), Events::new());
         inbound.finish(SID, Ssn::of(2), &mut events);
         accept(&mut inbound, 1, 1);
-        assert_eq!(inbound.read(SID, 9), Ok(Read::Nothing));
+        assert_eq!(take(&mut inbound, 9), Read::Nothing);
         accept(&mut inbound, 0, 1);
-        assert_eq!(inbound.read(SID, 9), Ok(Read::Data(Virtual(2))));
-        assert_eq!(inbound.read(SID, 9), Ok(Read::End));
-        // The name is used again, and the numbers go on.
-        accept(&mut inbound, 2, 7);
-        assert_eq!(inbound.read(SID, 9), Ok(Read::Data(Virtual(7))));
+        assert_eq!(take(&mut inbound, 9), Read::Data(Virtual(2)));
+        assert_eq!(take(&mut inbound, 9), Read::End);
+        // The name is used again, and the numbers go on after that of the end.
+        accept(&mut inbound, 3, 7);
+        assert_eq!(take(&mut inbound, 9), Read::Data(Virtual(7)));
     }
 
     #[test]
@@ -223,7 +402,84 @@ mod tests {
         let mut inbound = Inbound::new(1, 0);
         accept(&mut inbound, 0, 10);
         let header = StreamHeader { sid: SID, ssn: Ssn::of(0) };
-        assert_eq!(inbound.accept(header, Virtual(10), &mut VecDeque::new()), 10);
+        assert_eq!(inbound.accept(header, Virtual(10), &mut Events::new()), freed(10, 0));
         assert_eq!(inbound.read(Sid::CONTROL, 1), Err(ReadError::NoSuchStream));
+    }
+
+    fn read(inbound: &mut Inbound<Virtual>) -> Read<Virtual> {
+        take(inbound, 1000)
+    }
+
+    #[test]
+    fn a_reset_drops_what_came_and_what_comes_late() {
+        let (mut inbound, mut events) = (Inbound::new(1, 0), Events::new());
+        for (ssn, len) in [(0, 10), (1, 20), (3, 40)] {
+            accept(&mut inbound, ssn, len);
+        }
+        assert_eq!(take(&mut inbound, 5), Read::Data(Virtual(5)));
+        assert_eq!(inbound.reset(SID, Ssn::of(5), 7, &mut events), freed(5 + 20 + 40, 0));
+        assert_eq!(inbound.accept(StreamHeader { sid: SID, ssn: Ssn::of(2) }, Virtual(9), &mut events), freed(9, 0));
+        // The next stream has begun before this one is read.
+        accept(&mut inbound, 6, 3);
+        assert_eq!([0; 3].map(|_| read(&mut inbound)), [Read::Reset(7), Read::Data(Virtual(3)), Read::Nothing]);
+    }
+
+    /// Both ends of one stream, in either order, before and after its data: one of them counts.
+    #[test]
+    fn a_finish_and_a_reset_with_one_end_end_one_stream() {
+        let finish = |inbound: &mut Inbound<Virtual>| inbound.finish(SID, Ssn::of(2), &mut Events::new());
+        let reset = |inbound: &mut Inbound<Virtual>| inbound.reset(SID, Ssn::of(2), 7, &mut Events::new());
+        let mut whole = Inbound::new(1, 0);
+        accept(&mut whole, 0, 10);
+        accept(&mut whole, 1, 10);
+        assert_eq!((finish(&mut whole), reset(&mut whole)), (freed(0, 0), freed(0, 1)));
+        assert_eq!([0; 3].map(|_| read(&mut whole)), [Read::Data(Virtual(20)), Read::End, Read::Nothing]);
+        let mut broken = Inbound::new(1, 0);
+        accept(&mut broken, 1, 10);
+        assert_eq!((finish(&mut broken), reset(&mut broken)), (freed(0, 0), freed(10, 1)));
+        assert_eq!([0; 2].map(|_| read(&mut broken)), [Read::Reset(7), Read::Nothing]);
+        let mut swapped = Inbound::new(1, 0);
+        assert_eq!((reset(&mut swapped), finish(&mut swapped)), (freed(0, 0), freed(0, 1)));
+        assert_eq!([0; 2].map(|_| read(&mut swapped)), [Read::Reset(7), Read::Nothing]);
+    }
+
+    #[test]
+    fn what_comes_of_a_stopped_stream_is_dropped_until_its_end() {
+        let (mut inbound, mut events) = (Inbound::new(1, 0), Events::new());
+        assert_eq!(inbound.stop(SID, &mut events), Err(ReadError::NoSuchStream), "nothing has come");
+        accept(&mut inbound, 0, 10);
+        accept(&mut inbound, 2, 10);
+        assert_eq!(inbound.stop(SID, &mut events), Ok((freed(20, 0), Some(Ssn::of(1)))));
+        assert_eq!(inbound.stop(SID, &mut events), Err(ReadError::NoSuchStream), "once is enough");
+        assert_eq!((accept(&mut inbound, 1, 5), read(&mut inbound)), (0, Read::Nothing));
+        assert_eq!(inbound.reset(SID, Ssn::of(4), 7, &mut events), freed(0, 1));
+        accept(&mut inbound, 5, 3);
+        assert_eq!(read(&mut inbound), Read::Data(Virtual(3)), "the next stream is wanted");
+    }
+
+    /// The application stops what it reads, which is not the last that came.
+    #[test]
+    fn a_stream_that_had_ended_is_stopped_without_a_word_to_its_sender() {
+        let (mut inbound, mut events) = (Inbound::new(1, 0), Events::new());
+        accept(&mut inbound, 0, 10);
+        inbound.finish(SID, Ssn::of(1), &mut events);
+        accept(&mut inbound, 2, 3);
+        assert_eq!(inbound.stop(SID, &mut events), Ok((freed(10, 1), None)));
+        assert_eq!(read(&mut inbound), Read::Data(Virtual(3)));
+        // The end is known, and not all before it has come.
+        inbound.finish(SID, Ssn::of(4), &mut events);
+        assert_eq!(inbound.stop(SID, &mut events), Ok((freed(0, 1), None)));
+        assert_eq!(inbound.accept(StreamHeader { sid: SID, ssn: Ssn::of(3) }, Virtual(9), &mut events), freed(9, 0));
+    }
+
+    #[test]
+    fn what_lies_beyond_the_end_is_of_no_use() {
+        let (mut inbound, mut events) = (Inbound::new(1, 0), Events::new());
+        accept(&mut inbound, 3, 10);
+        assert_eq!(inbound.finish(SID, Ssn::of(2), &mut events), freed(10, 0));
+        assert_eq!(inbound.accept(StreamHeader { sid: SID, ssn: Ssn::of(2) }, Virtual(9), &mut events), freed(9, 0));
+        accept(&mut inbound, 0, 1);
+        accept(&mut inbound, 1, 1);
+        assert_eq!([0; 3].map(|_| read(&mut inbound)), [Read::Data(Virtual(2)), Read::End, Read::Nothing]);
     }
 }

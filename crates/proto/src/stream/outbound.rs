@@ -2,26 +2,33 @@
 //!
 //! ```text
 //! Idle ──open──> Open ──finish──> Ending ──last data cut──> Ended ──all acknowledged──> Idle
+//!                 └────────reset────┴────────────────────────┴──> Reset ──all acknowledged──^
 //! ```
 //!
-//! Streams take turns, a segment each. A stream that has ended keeps its count of segments: when its name is used again, the
-//! numbers go on, so that the two are never confused.
+//! Streams take turns as `turns` says; usually a segment each. A stream that has ended keeps its count of segments: when its name is used again, the
+//! numbers go on after that of its end, so that the two are never confused.
 
 use std::collections::VecDeque;
 
-use crate::event::Event;
+use crate::event::{Event, Events};
 use crate::payload::Payload;
 use crate::segment::{Content, Record, Sid, StreamHeader};
 use crate::seq::Ssn;
+use crate::stream::credit::later;
+use crate::stream::records::Records;
+use crate::stream::turns::{Priority, Turns};
 
 /// All streams of one direction.
 #[derive(Debug)]
 pub(crate) struct Outbound<P> {
     /// By name, the control stream included.
     streams: Vec<Stream<P>>,
-    /// Streams with data, in the order of their turns.
-    turns: VecDeque<Sid>,
-    records: VecDeque<Record>,
+    /// Streams with data and credit, in the order of their turns.
+    turns: Turns,
+    /// Bytes that wait on all streams.
+    waiting: u64,
+    /// What is to be said on the control stream.
+    pub(crate) records: Records,
     framing: Framing,
     /// Bytes that may wait on one stream.
     limit: u64,
@@ -42,14 +49,22 @@ struct Stream<P> {
     waiting: VecDeque<P>,
     /// Bytes in `waiting`; at most the limit.
     bytes: u64,
-    /// Segments cut so far.
+    priority: Priority,
+    /// Whether it has a turn.
+    is_queued: bool,
+    /// Bytes cut so far, and how many the peer takes, on all streams of this name.
+    used: u64,
+    credit: u64,
+    /// Numbers given so far, to segments and ends.
     segments: u64,
-    /// Segments and records sent and not acknowledged cumulatively.
+    /// Those given before it was opened last.
+    begin: u64,
+    /// Segments sent and ends told, or about to be, that have not been acknowledged cumulatively.
     unacked: u64,
     /// Whether a write was cut short, so that the application waits for room.
     wants_room: bool,
-    /// Segments that the peer has in order, by its own account.
-    pub(crate) expected: u64,
+    /// Numbers that the peer has in order, by its own account.
+    expected: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +75,8 @@ enum State {
     Ending,
     /// Nothing more will be cut.
     Ended,
+    /// It was given up.
+    Reset,
 }
 
 /// What can be wrong with opening a stream.
@@ -76,15 +93,18 @@ pub enum OpenError {
 pub enum WriteError {
     /// There is no such open stream.
     NotOpen,
+    /// In plain TCP a stream can only be given up with its connection.
+    Plain,
 }
 
 impl<P: Payload> Outbound<P> {
-    /// So many streams besides the control stream; plain TCP has one, which is open.
-    pub(crate) fn new(framing: Framing, streams: u8, limit: u64) -> Self {
+    /// So many streams besides the control stream, with so much credit each; plain TCP has one, which is open.
+    pub(crate) fn new(framing: Framing, streams: u8, limit: u64, credit: u64) -> Self {
         let mut outbound = Self {
-            streams: (0..=streams).map(|_| Stream::new()).collect(),
-            turns: VecDeque::new(),
-            records: VecDeque::new(),
+            streams: (0..=streams).map(|_| Stream::new(credit)).collect(),
+            turns: Turns::new(),
+            waiting: 0,
+            records: Records::new(streams),
             framing,
             limit,
         };
@@ -98,7 +118,8 @@ impl<P: Payload> Outbound<P> {
     pub(crate) fn open(&mut self) -> Result<Sid, OpenError> {
         let idle = self.streams.iter().skip(1).position(|stream| stream.state == State::Idle);
         let index = idle.ok_or(OpenError::NoneLeft)? + 1;
-        self.streams[index].state = State::Open;
+        let stream = &mut self.streams[index];
+        (stream.state, stream.begin, stream.priority) = (State::Open, stream.segments, Priority::USUAL);
         Ok(Sid::new(index as u8))
     }
 
@@ -118,11 +139,24 @@ impl<P: Payload> Outbound<P> {
             None => Some(part),
         };
         stream.waiting.extend(part);
-        if stream.bytes == 0 {
-            self.turns.push_back(sid);
-        }
-        self.streams[sid.index()].bytes += u64::from(taken);
+        stream.bytes += u64::from(taken);
+        self.waiting += u64::from(taken);
+        self.enqueue(sid);
         Ok(taken)
+    }
+
+    /// From now on the stream stands so to the others.
+    pub(crate) fn set_priority(&mut self, sid: Sid, priority: Priority) -> Result<(), WriteError> {
+        let stream = self.streams.get_mut(sid.index()).filter(|_| sid != Sid::CONTROL).ok_or(WriteError::NotOpen)?;
+        if !matches!(stream.state, State::Open | State::Ending) {
+            return Err(WriteError::NotOpen);
+        }
+        let before = std::mem::replace(&mut stream.priority, priority);
+        if stream.is_queued && before != priority {
+            self.turns.remove(sid, before);
+            self.turns.push(sid, priority);
+        }
+        Ok(())
     }
 
     /// Nothing more will be written to a stream.
@@ -135,6 +169,44 @@ impl<P: Payload> Outbound<P> {
         Ok(())
     }
 
+    /// Gives a stream up. What waits is dropped; what was sent stays in sequence space until it is acknowledged.
+    pub(crate) fn reset(&mut self, sid: Sid, code: u16) -> Result<(), WriteError> {
+        if self.framing == Framing::Plain {
+            return Err(WriteError::Plain);
+        }
+        let stream = self.streams.get_mut(sid.index()).filter(|_| sid != Sid::CONTROL).ok_or(WriteError::NotOpen)?;
+        match stream.state {
+            State::Idle | State::Reset => return Err(WriteError::NotOpen),
+            State::Open | State::Ending => {
+                stream.waiting.clear();
+                self.waiting -= std::mem::take(&mut stream.bytes);
+                stream.wants_room = false;
+                if std::mem::take(&mut stream.is_queued) {
+                    self.turns.remove(sid, stream.priority);
+                }
+                stream.segments += 1;
+            }
+            State::Ended => {}
+        }
+        stream.state = State::Reset;
+        // A reset takes the place of an end that has not left.
+        let is_new = self.records.push(Record::Reset { sid, end: Ssn::of(stream.segments - 1), code });
+        stream.unacked += u64::from(is_new);
+        Ok(())
+    }
+
+    /// The peer does not want the rest of the stream to which the number `expected` belongs. If there is a rest, the stream is
+    /// reset.
+    pub(crate) fn stop(&mut self, sid: Sid, expected: Ssn, code: u16, events: &mut Events) {
+        let Some(stream) = self.streams.get(sid.index()) else { return };
+        let is_meant =
+            expected.count_near(stream.segments).is_some_and(|count| (stream.begin..=stream.segments).contains(&count))
+                && matches!(stream.state, State::Open | State::Ending);
+        if is_meant && self.reset(sid, code).is_ok() {
+            events.push_back(Event::Stopped { sid, code });
+        }
+    }
+
     /// Finishes all streams that are open.
     pub(crate) fn finish_all(&mut self) {
         for index in 1..self.streams.len() {
@@ -143,9 +215,32 @@ impl<P: Payload> Outbound<P> {
         }
     }
 
-    /// Whether nothing waits.
+    /// The peer takes more on a stream.
+    pub(crate) fn on_credit(&mut self, sid: Sid, bits: u32) {
+        if let Some(stream) = self.streams.get_mut(sid.index())
+            && let Some(credit) = later(stream.credit, bits)
+        {
+            stream.credit = credit;
+            self.enqueue(sid);
+        }
+    }
+
+    /// The peer's FIN has come, after which it can say no more about credit: only its window counts.
+    pub(crate) fn lift_credit(&mut self) {
+        for index in 0..self.streams.len() {
+            self.streams[index].credit = u64::MAX;
+            self.enqueue(Sid::new(index as u8));
+        }
+    }
+
+    /// Whether there is nothing that could be sent now.
     pub(crate) fn is_empty(&self) -> bool {
         self.turns.is_empty() && self.records.is_empty()
+    }
+
+    /// Whether nothing waits, not even for credit.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.waiting == 0 && self.records.is_empty()
     }
 
     /// Bytes of sequence space of the next segment, if it may have `space` of them.
@@ -154,8 +249,18 @@ impl<P: Payload> Outbound<P> {
         if !self.records.is_empty() {
             return Some(header + Record::LEN);
         }
-        let first = self.streams[self.turns.front()?.index()].waiting.front()?;
-        Some((header + first.len()).min(space))
+        let stream = &self.streams[self.turns.first()?.index()];
+        let most = stream.waiting.front()?.len().min(stream.credit());
+        Some((header + most).min(space))
+    }
+
+    /// Whether the next segment takes all that waits, and the application may still write more.
+    pub(crate) fn may_grow(&self) -> bool {
+        let only = |sid: Sid| {
+            let stream = &self.streams[sid.index()];
+            stream.state == State::Open && stream.waiting.len() == 1
+        };
+        self.records.is_empty() && self.turns.only().is_some_and(only)
     }
 
     /// Whether the next segment could be shorter.
@@ -163,34 +268,36 @@ impl<P: Payload> Outbound<P> {
         self.records.is_empty()
     }
 
-    /// Cuts the next segment, with at most `space` bytes of sequence space.
+    /// Cuts the next segment, with at most `space` bytes of sequence space where a full one has `full`.
     pub(crate) fn cut(
         &mut self,
         space: u32,
-        events: &mut VecDeque<Event>,
+        full: u32,
+        events: &mut Events,
     ) -> Option<(Option<StreamHeader>, Content<P>)> {
-        if let Some(record) = self.records.pop_front() {
-            if let Record::Finish { sid, .. } = record {
-                self.streams[sid.index()].unacked += 1;
-            }
+        if let Some(record) = self.records.pop() {
             return Some((self.number(Sid::CONTROL), Content::Control(record)));
         }
-        let sid = self.turns.pop_front()?;
+        let sid = self.turns.first()?;
         let (header_len, limit) = (self.header_len(), self.limit);
         let header = self.number(sid);
         let stream = &mut self.streams[sid.index()];
+        let room = space.checked_sub(header_len).map(|room| room.min(stream.credit()));
+        let room =
+            room.filter(|&room| room > 0).expect("a segment has room for data, and a stream with a turn has credit");
         let first = stream.waiting.front_mut().expect("a stream that has a turn has data");
-        let room = space.checked_sub(header_len).filter(|&room| room > 0).expect("a segment has room for data");
         let part = if first.len() > room {
             first.split_to(room)
         } else {
             stream.waiting.pop_front().expect("it was just looked at")
         };
         stream.bytes -= u64::from(part.len());
+        stream.used += u64::from(part.len());
         stream.unacked += 1;
-        if stream.bytes > 0 {
-            self.turns.push_back(sid);
-        } else if stream.state == State::Ending {
+        stream.is_queued = stream.bytes > 0 && stream.credit() > 0;
+        self.turns.on_sent(header_len + part.len(), full, stream.priority, stream.is_queued);
+        self.waiting -= u64::from(part.len());
+        if stream.bytes == 0 && stream.state == State::Ending {
             self.end(sid);
         }
         let stream = &mut self.streams[sid.index()];
@@ -201,11 +308,14 @@ impl<P: Payload> Outbound<P> {
         Some((header, Content::Data(part)))
     }
 
-    /// A segment or record has been acknowledged for good.
-    pub(crate) fn on_acked(&mut self, sid: Sid, events: &mut VecDeque<Event>) {
+    /// A segment or an end has been acknowledged for good.
+    pub(crate) fn on_acked(&mut self, sid: Sid, events: &mut Events) {
         let stream = &mut self.streams[sid.index()];
         stream.unacked -= 1;
-        if stream.state == State::Ended && stream.unacked == 0 && self.framing == Framing::Streams {
+        if matches!(stream.state, State::Ended | State::Reset)
+            && stream.unacked == 0
+            && self.framing == Framing::Streams
+        {
             stream.state = State::Idle;
             events.push_back(Event::Finished(sid));
         }
@@ -221,9 +331,24 @@ impl<P: Payload> Outbound<P> {
         }
     }
 
-    /// Segments of a stream that the peer has in order, by its own account.
+    /// For tests: of each name how many bytes have been cut, and how many the peer takes.
+    #[cfg(test)]
+    pub(crate) fn credits(&self) -> impl Iterator<Item = (Sid, u64, u64)> {
+        let streams = self.streams.iter().enumerate().skip(1);
+        streams.map(|(index, stream)| (Sid::new(index as u8), stream.used, stream.credit))
+    }
+
+    /// Segments and ends on a stream that the peer has in order, by its own account.
     pub(crate) fn expected(&self, sid: Sid) -> u64 {
         self.streams.get(sid.index()).map_or(0, |stream| stream.expected)
+    }
+
+    /// Gives a stream a turn if it has data and credit.
+    fn enqueue(&mut self, sid: Sid) {
+        let stream = &mut self.streams[sid.index()];
+        if stream.bytes > 0 && stream.credit() > 0 && !std::mem::replace(&mut stream.is_queued, true) {
+            self.turns.push(sid, stream.priority);
+        }
     }
 
     fn writable(&mut self, sid: Sid) -> Result<&mut Stream<P>, WriteError> {
@@ -236,7 +361,9 @@ impl<P: Payload> Outbound<P> {
         let stream = &mut self.streams[sid.index()];
         stream.state = State::Ended;
         if self.framing == Framing::Streams {
-            self.records.push_back(Record::Finish { sid, end: Ssn::of(stream.segments) });
+            self.records.push(Record::Finish { sid, end: Ssn::of(stream.segments) });
+            stream.segments += 1;
+            stream.unacked += 1;
         }
     }
 
@@ -257,12 +384,22 @@ impl<P: Payload> Outbound<P> {
 }
 
 impl<P> Stream<P> {
-    fn new() -> Self {
+    /// How much may be cut.
+    fn credit(&self) -> u32 {
+        u32::try_from(self.credit - self.used).unwrap_or(u32::MAX)
+    }
+
+    fn new(credit: u64) -> Self {
         Self {
             state: State::Idle,
             waiting: VecDeque::new(),
             bytes: 0,
+            priority: Priority::USUAL,
+            is_queued: false,
+            used: 0,
+            credit,
             segments: 0,
+            begin: 0,
             unacked: 0,
             wants_room: false,
             expected: 0,
@@ -276,7 +413,7 @@ mod tests {
     use crate::payload::Virtual;
 
     fn cut(outbound: &mut Outbound<Virtual>) -> Option<(u8, u32, u32)> {
-        let (header, content) = outbound.cut(104, &mut VecDeque::new())?;
+        let (header, content) = outbound.cut(104, 104, &mut Events::new())?;
         let header = header.expect("there are streams");
         Some((header.sid.number(), header.ssn.bits(), content.len()))
     }
@@ -284,7 +421,7 @@ mod tests {
     /// [mfast-2019] sec. V: "in a round robin fashion".
     #[test]
     fn streams_take_turns_a_segment_each() {
-        let mut outbound = Outbound::new(Framing::Streams, 3, 1000);
+        let mut outbound = Outbound::new(Framing::Streams, 3, 1000, 1 << 20);
         for (number, bytes) in [(1, 250), (2, 100), (3, 150)] {
             assert_eq!(outbound.open(), Ok(Sid::new(number)));
             assert_eq!(outbound.write(Sid::new(number), &mut Virtual(bytes)), Ok(bytes));
@@ -295,26 +432,26 @@ mod tests {
 
     #[test]
     fn a_full_stream_takes_no_more_and_says_when_there_is_room() {
-        let mut outbound = Outbound::new(Framing::Streams, 1, 300);
-        let (sid, mut events) = (outbound.open().unwrap(), VecDeque::new());
+        let mut outbound = Outbound::new(Framing::Streams, 1, 300, 1 << 20);
+        let (sid, mut events) = (outbound.open().unwrap(), Events::new());
         let mut payload = Virtual(1000);
         assert_eq!((outbound.write(sid, &mut payload), payload), (Ok(300), Virtual(700)));
         assert_eq!(outbound.write(sid, &mut payload), Ok(0));
-        outbound.cut(104, &mut events);
-        assert!(events.is_empty());
-        outbound.cut(104, &mut events);
-        assert_eq!(events, [Event::Writable(sid)]);
+        outbound.cut(104, 104, &mut events);
+        assert_eq!(events.pop_front(), None);
+        outbound.cut(104, 104, &mut events);
+        assert_eq!(events.pop_front(), Some(Event::Writable(sid)));
     }
 
     #[test]
     fn a_name_is_used_again_when_all_of_it_is_acknowledged_and_numbers_go_on() {
-        let mut outbound = Outbound::new(Framing::Streams, 1, 300);
-        let (sid, mut events) = (outbound.open().unwrap(), VecDeque::new());
+        let mut outbound = Outbound::new(Framing::Streams, 1, 300, 1 << 20);
+        let (sid, mut events) = (outbound.open().unwrap(), Events::new());
         outbound.write(sid, &mut Virtual(100)).unwrap();
         outbound.finish(sid).unwrap();
         assert_eq!(outbound.write(sid, &mut Virtual(1)), Err(WriteError::NotOpen));
         assert_eq!(cut(&mut outbound), Some((1, 0, 100)));
-        let (header, content) = outbound.cut(104, &mut events).unwrap();
+        let (header, content) = outbound.cut(104, 104, &mut events).unwrap();
         assert_eq!(content, Content::Control(Record::Finish { sid, end: Ssn::of(1) }));
         assert_eq!(header.map(|header| header.sid), Some(Sid::CONTROL));
         outbound.on_acked(sid, &mut events);
@@ -322,6 +459,89 @@ mod tests {
         outbound.on_acked(sid, &mut events);
         assert_eq!((outbound.open(), events.pop_front()), (Ok(sid), Some(Event::Finished(sid))));
         outbound.write(sid, &mut Virtual(10)).unwrap();
-        assert_eq!(cut(&mut outbound), Some((1, 1, 10)));
+        assert_eq!(cut(&mut outbound), Some((1, 2, 10)), "number 1 is the end of the first");
+    }
+
+    #[test]
+    fn a_reset_drops_what_waits_and_takes_the_place_of_an_end_that_has_not_left() {
+        let (mut outbound, mut events) = (Outbound::new(Framing::Streams, 2, 1000, 1 << 20), Events::new());
+        let (sid, other) = (outbound.open().unwrap(), outbound.open().unwrap());
+        for sid in [sid, other] {
+            outbound.write(sid, &mut Virtual(150)).unwrap();
+        }
+        assert_eq!(cut(&mut outbound), Some((1, 0, 100)));
+        outbound.reset(sid, 7).unwrap();
+        outbound.finish(other).unwrap();
+        let reset = |sid, end, code| Some(Content::Control(Record::Reset { sid, end: Ssn::of(end), code }));
+        let mut content = || outbound.cut(104, 104, &mut Events::new()).map(|(_, content)| content);
+        assert_eq!(content(), reset(sid, 1, 7));
+        assert_eq!(content(), Some(Content::Data(Virtual(100))));
+        assert_eq!(content(), Some(Content::Data(Virtual(50))));
+        outbound.reset(other, 8).unwrap();
+        assert_eq!(outbound.reset(other, 9), Err(WriteError::NotOpen));
+        assert_eq!(outbound.cut(104, 104, &mut events).map(|(_, content)| content), reset(other, 2, 8));
+        assert!(outbound.is_empty());
+        // One segment and the reset, then two segments and the reset.
+        for (sid, count) in [(sid, 2), (other, 3)] {
+            (0..count).for_each(|_| outbound.on_acked(sid, &mut events));
+            assert_eq!(events.pop_front(), Some(Event::Finished(sid)));
+        }
+    }
+
+    #[test]
+    fn a_stop_counts_for_the_stream_to_which_its_number_belongs() {
+        let (mut outbound, mut events) = (Outbound::<Virtual>::new(Framing::Streams, 1, 1000, 1 << 20), Events::new());
+        let sid = outbound.open().unwrap();
+        outbound.finish(sid).unwrap();
+        cut(&mut outbound);
+        outbound.on_acked(sid, &mut events);
+        assert_eq!(events.pop_front(), Some(Event::Finished(sid)));
+        outbound.open().unwrap();
+        // The first has the number 0, its end; the second begins with 1.
+        outbound.stop(sid, Ssn::of(0), 5, &mut events);
+        assert_eq!(events.pop_front(), None);
+        outbound.stop(sid, Ssn::of(1), 6, &mut events);
+        outbound.stop(sid, Ssn::of(1), 7, &mut events);
+        assert_eq!(events.pop_front(), Some(Event::Stopped { sid, code: 6 }));
+        assert_eq!((events.pop_front(), outbound.write(sid, &mut Virtual(1))), (None, Err(WriteError::NotOpen)));
+    }
+
+    #[test]
+    fn a_stream_without_credit_has_no_turn() {
+        let mut outbound = Outbound::new(Framing::Streams, 2, 1000, 130);
+        let (blocked, other) = (outbound.open().unwrap(), outbound.open().unwrap());
+        outbound.write(blocked, &mut Virtual(300)).unwrap();
+        outbound.write(other, &mut Virtual(120)).unwrap();
+        outbound.finish(blocked).unwrap();
+        let order: Vec<_> = std::iter::from_fn(|| cut(&mut outbound)).collect();
+        assert_eq!(order, [(1, 0, 100), (2, 0, 100), (1, 1, 30), (2, 1, 20)]);
+        assert_eq!((outbound.is_empty(), outbound.is_drained(), outbound.peek(104)), (true, false, None));
+        outbound.on_credit(blocked, 130);
+        outbound.on_credit(blocked, 100);
+        assert_eq!(outbound.peek(104), None, "an old limit takes nothing away");
+        outbound.on_credit(blocked, 180);
+        assert_eq!((outbound.peek(104), cut(&mut outbound), outbound.peek(104)), (Some(54), Some((1, 2, 50)), None));
+        outbound.lift_credit();
+        assert_eq!(std::iter::from_fn(|| cut(&mut outbound)).collect::<Vec<_>>(), [(1, 3, 100), (1, 4, 20), (0, 0, 8)]);
+        assert!(outbound.is_drained());
+    }
+
+    #[test]
+    fn a_priority_counts_at_once_and_ends_with_its_stream() {
+        let mut outbound = Outbound::new(Framing::Streams, 2, 1000, 1 << 20);
+        let (first, second) = (outbound.open().unwrap(), outbound.open().unwrap());
+        for sid in [first, second] {
+            outbound.write(sid, &mut Virtual(300)).unwrap();
+        }
+        assert_eq!(cut(&mut outbound), Some((1, 0, 100)));
+        outbound.set_priority(first, Priority { level: 2, weight: 1 }).unwrap();
+        assert_eq!([0; 3].map(|_| cut(&mut outbound).unwrap().0), [1, 1, 2]);
+        outbound.reset(first, 0).unwrap();
+        assert_eq!(outbound.set_priority(first, Priority::USUAL), Err(WriteError::NotOpen));
+        cut(&mut outbound);
+        (0..4).for_each(|_| outbound.on_acked(first, &mut Events::new()));
+        assert_eq!(outbound.open(), Ok(first));
+        outbound.write(first, &mut Virtual(100)).unwrap();
+        assert_eq!([0; 2].map(|_| cut(&mut outbound).unwrap().0), [2, 1], "it is as usual again");
     }
 }

@@ -44,11 +44,11 @@ fn a_capture_shows_real_headers() {
         }
     }
     let (len, syn) = &packets[0];
-    assert_eq!(*len, 56);
-    // Sequence number 0, 9 words of header, SYN and the bit that was reserved; MSS 1000, a scale of 0, SACK permitted, MS version
-    // 1 with 5 streams.
-    assert_eq!(syn[4..14], [0, 0, 0, 0, 0, 0, 0, 0, 0x92, 0x02]);
-    assert_eq!(syn[20..36], [2, 4, 0x03, 0xe8, 3, 3, 0, 4, 2, 253, 7, b'M', b'S', 1, 5, 0]);
+    assert_eq!(*len, 60);
+    // Sequence number 0, 10 words of header, SYN and the bit that was reserved; MSS 1000, a scale of 0, SACK permitted, MS version
+    // 1 with 5 streams, no features and a credit of 2^31.
+    assert_eq!(syn[4..14], [0, 0, 0, 0, 0, 0, 0, 0, 0xa2, 0x02]);
+    assert_eq!(syn[20..37], [2, 4, 0x03, 0xe8, 3, 3, 0, 4, 2, 253, 8, b'M', b'S', 1, 5, 0, 31]);
     // The third segment of the handshake, then the first of each stream: 5 words, ACK and the bit, the stream and its number 0.
     for (number, (len, data)) in packets[2..7].iter().enumerate() {
         assert_eq!(*len, 1040);
@@ -68,7 +68,7 @@ fn a_loss_is_repaired_and_everything_is_accounted_for() {
     let tally = source.path().unwrap().tally;
     assert_eq!((tally.lost, tally.sent_again, tally.timeouts), (1, 1, 0));
     assert_eq!(sink.read(), 996 * sink.connection().arrived());
-    let remembered: u64 = sink.deliveries().unwrap().iter().map(|(_, bits)| bits).sum();
+    let remembered: u64 = sink.deliveries().unwrap().iter().map(|portion| portion.bits).sum();
     assert_eq!(remembered, 8 * sink.read());
     // The buffer holds 16 segments, and the ACK of a segment leaves before the reader has taken it.
     let most = source.rows().unwrap().iter().map(|row| row.gauges.in_flight).max();

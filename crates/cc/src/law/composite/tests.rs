@@ -67,3 +67,14 @@ fn without_losses_it_is_its_base() {
         }
     }
 }
+
+/// What the base law has not heard of it cannot take back: an earlier loss, of which it has, stays.
+#[test]
+fn a_random_loss_that_was_none_is_not_told() {
+    let mut flow = flow();
+    flow.lose(Cause::Congestion);
+    assert_near(flow.window(), 20.0, 0.0);
+    flow.loss(Signal::DupAcks, Cause::Random);
+    flow.undo();
+    assert_near(flow.window(), 20.0, 0.0);
+}

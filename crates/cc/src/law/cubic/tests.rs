@@ -98,3 +98,33 @@ fn idle_time_does_not_move_along_the_curve() {
     idle.rounds(10);
     assert_near(idle.window(), busy.window(), 1e-6);
 }
+
+/// rfc-9438 sec. 4.9: a loss that was none leaves no trace: the curve goes on from where it was. A second of repair counts, so
+/// the window is that of a flow that never heard of the loss.
+#[test]
+fn a_loss_that_was_none_leaves_the_curve_as_it_was() {
+    let (mut flow, mut undisturbed) = (lost_at_a_hundred(&[]), lost_at_a_hundred(&[]));
+    for flow in [&mut flow, &mut undisturbed] {
+        (0..20).for_each(|_| flow.round());
+    }
+    let window = flow.window();
+    flow.loss(Signal::DupAcks, Cause::Congestion);
+    assert!(flow.window() < window);
+    flow.undo();
+    assert_near(flow.window(), window, 0.0);
+    for flow in [&mut flow, &mut undisturbed] {
+        (0..40).for_each(|_| flow.round());
+    }
+    assert_near(flow.window(), undisturbed.window(), 1e-9);
+}
+
+/// rfc-9438 sec. 4.9.2: what has grown beyond stays.
+#[test]
+fn a_window_that_has_outgrown_its_loss_stays() {
+    let mut flow = lost_at_a_hundred(&[]);
+    (0..100).for_each(|_| flow.round());
+    let window = flow.window();
+    assert!(window > 100.0);
+    flow.undo();
+    assert_near(flow.window(), window, 0.0);
+}

@@ -121,9 +121,11 @@ proptest! {
         established in any::<bool>(),
         streams in 0..6u8,
         is_reading in any::<bool>(),
+        timestamps in any::<bool>(),
+        is_listening in any::<bool>(),
     ) {
-        let victim = Config { streams, receive_buffer: 20_000, ..config() };
-        let mut pair = if established { Pair::established(victim, config()) } else { Pair::with(victim, config()) };
+        let victim = Config { streams, timestamps, receive_buffer: 20_000, ..config() };
+        let mut pair = if established { Pair::established(victim, Config { timestamps, ..config() }) } else { Pair::with(victim, config()) };
         let sid = if established && streams > 0 { pair.client.open() } else { Sid::PLAIN };
         if established {
             pair.client.write_now(sid, 50_000);
@@ -142,7 +144,8 @@ proptest! {
             let tuple = pair.client.tuple;
             connection.handle_segment(now, tuple, segment(forgery, &last));
             while connection.poll_transmit(now).is_some() {}
-            while connection.poll_event().is_some() {}
+            while is_listening && connection.poll_event().is_some() {}
+            connection.check();
             let until = now + wait;
             while connection.poll_timeout() <= until {
                 now = now.max(connection.poll_timeout());
@@ -155,7 +158,50 @@ proptest! {
             }
         }
         taken += read_all(&mut pair.client);
+        pair.client.connection.check();
         // Nothing beyond the window was taken: rbuf and what was read of it.
         prop_assert!(pair.client.connection.received() <= 1 + 20_000 + taken + 12 * 60 + 1);
     }
+}
+
+/// A peer opens, fills, ends and stops all that there is, a thousand times, and nobody listens: what waits is bounded.
+#[test]
+fn what_a_peer_provokes_does_not_pile_up() {
+    let victim = Config { streams: 255, receive_buffer: 1 << 20, ..config() };
+    let mut pair = Pair::established(victim.clone(), victim);
+    let sids: Vec<Sid> = (1..=255).map(|_| pair.client.open()).collect();
+    (pair.up.is_cut, pair.down.is_cut) = (true, true);
+    let (now, tuple) = (pair.now, pair.client.tuple);
+    let connection = &mut pair.client.connection;
+    // What an acknowledgement of the victim would say, as the peer sees it.
+    connection.acks.demand_pure();
+    let answer = connection.poll_transmit(now).expect("an acknowledgement is due").segment.header;
+    let last = Header { ack: answer.seq, window: u16::MAX, ..answer };
+    let mut seq = answer.ack;
+    let mut control = 0;
+    for round in 0..1000u64 {
+        for &sid in &sids {
+            let data = Content::Data(Marked { tag: 0, start: 0, len: 1 });
+            let records = [
+                Record::Stop { sid, expected: Ssn::of(2 * round), code: 1 },
+                Record::Credit { sid, limit: (round as u32) << 16 },
+                Record::Reset { sid, end: Ssn::of(2 * round + 1), code: 1 },
+            ];
+            let contents = [(sid, Ssn::of(2 * round), data)].into_iter().chain(records.map(|record| {
+                control += 1;
+                (Sid::CONTROL, Ssn::of(control - 1), Content::Control(record))
+            }));
+            for (sid, ssn, content) in contents {
+                let stream_header = Some(StreamHeader { sid, ssn });
+                let header = Header { seq, ..last };
+                let segment = Segment { header, options: Options::default(), stream_header, content };
+                connection.handle_segment(now, tuple, segment);
+                seq = seq.plus(segment.space());
+            }
+        }
+        connection.check();
+        assert!(connection.events.len() <= 2 + 4 * 255, "{} events", connection.events.len());
+        assert!(connection.outbound.records.len() <= 3 * 255, "{} records", connection.outbound.records.len());
+    }
+    assert!(connection.arrived() > 100_000 && connection.buffered() <= 1 << 20, "{}", connection.arrived());
 }

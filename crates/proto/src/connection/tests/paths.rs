@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::Route;
-use crate::{AddPathError, PathId, PathState, PathStatus, RemovePathError, Repair, Scheduling};
+use crate::{AddPathError, PathId, PathState, PathStatus, RemovePathError, Repair, Scheduling, StreamBuffer};
 
 fn several() -> Config {
     Config { paths_max: 4, ..config() }
@@ -400,7 +400,10 @@ fn both_sides_send_on_both_paths() {
 /// The window is shut, and the word that it has opened is lost on a path that leads nowhere any more.
 #[test]
 fn a_shut_window_is_probed_on_any_path() {
-    let mut pair = Pair::established(steady(), Config { receive_buffer: 4000, ..several() });
+    let mut pair = Pair::established(
+        steady(),
+        Config { receive_buffer: 4000, stream_buffer: StreamBuffer::Bytes(u64::MAX), ..several() },
+    );
     pair.join(ms(10));
     pair.server.is_reading = false;
     let sid = pair.send(996 * 10);

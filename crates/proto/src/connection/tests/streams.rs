@@ -1,5 +1,10 @@
 use super::*;
 
+/// Of the connection's window nothing is kept for other streams.
+fn uncredited() -> Config {
+    Config { stream_buffer: crate::StreamBuffer::Bytes(u64::MAX), ..config() }
+}
+
 /// [mfast-2019] sec. IV.D: a segment of one stream is lost; the others are delivered.
 #[test]
 fn a_loss_blocks_its_own_stream_only() {
@@ -36,7 +41,7 @@ fn an_acknowledgement_names_the_stream_and_what_it_expects() {
 /// The right edge moves with what was consumed above the hole: with a buffer of ten segments, nine other streams go on.
 #[test]
 fn what_is_delivered_above_a_hole_frees_the_buffer() {
-    let small = Config { receive_buffer: 10_000, ..config() };
+    let small = Config { receive_buffer: 10_000, ..uncredited() };
     let law = Settings::parse(registry::find("reno").unwrap(), [("initial_window", "100")]).unwrap();
     let mut pair = Pair::established(Config { law, ..config() }, small);
     let blocked = pair.client.open();
@@ -55,7 +60,7 @@ fn what_is_delivered_above_a_hole_frees_the_buffer() {
 
 #[test]
 fn a_slow_reader_is_not_overrun_and_the_edge_never_shrinks() {
-    let small = Config { receive_buffer: 20_000, ..config() };
+    let small = Config { receive_buffer: 20_000, ..uncredited() };
     let mut pair = Pair::established(config(), small);
     pair.server.is_reading = false;
     let sid = pair.send(200_000);
@@ -85,7 +90,7 @@ fn a_slow_reader_is_not_overrun_and_the_edge_never_shrinks() {
 /// [rfc-9293] sec. 3.8.6.1: the update that opens the window is lost, and only a probe finds out.
 #[test]
 fn a_lost_window_update_is_found_by_a_probe() {
-    let small = Config { receive_buffer: 10_000, ..config() };
+    let small = Config { receive_buffer: 10_000, ..uncredited() };
     let mut pair = Pair::established(config(), small);
     pair.server.is_reading = false;
     let sid = pair.send(30_000);
@@ -99,7 +104,7 @@ fn a_lost_window_update_is_found_by_a_probe() {
 
 #[test]
 fn a_shut_window_is_probed_ever_more_rarely() {
-    let small = Config { receive_buffer: 10_000, ..config() };
+    let small = Config { receive_buffer: 10_000, ..uncredited() };
     let mut pair = Pair::established(config(), small);
     pair.server.is_reading = false;
     pair.send(30_000);
@@ -147,4 +152,38 @@ fn delayed_acknowledgements_are_fewer() {
     pair.run_for(ms(200));
     assert_eq!(pair.client.connection.acked(), 1 + 1000 * 101);
     assert!(pair.down.log.len() <= 60, "{} ACKs for 101 segments", pair.down.log.len());
+}
+
+/// What comes later and is more urgent waits for nothing but what is on its way.
+#[test]
+fn an_urgent_stream_overtakes() {
+    let mut pair = Pair::established(config(), config());
+    pair.up.spacing = ms(1);
+    let bulk = pair.send(10_000_000);
+    pair.run_for(ms(300));
+    let urgent = pair.client.open();
+    pair.client.connection.streams().set_priority(urgent, Priority { level: 0, weight: 1 }).unwrap();
+    pair.client.write(urgent, 996 * 30);
+    let before = pair.server.received(bulk);
+    let flight = pair.client.path().flight as u64;
+    pair.run_until_received(urgent, 996 * 30);
+    let meanwhile = (pair.server.received(bulk) - before) / 996;
+    assert!(meanwhile <= flight + 1, "{meanwhile} segments came of the other, {flight} were in flight");
+}
+
+#[test]
+fn a_heavier_stream_gets_as_many_times_the_bytes() {
+    let mut pair = Pair::established(config(), config());
+    pair.up.spacing = ms(1);
+    let sids = [1, 2, 5].map(|weight| {
+        let sid = pair.client.open();
+        pair.client.connection.streams().set_priority(sid, Priority { weight, ..Priority::USUAL }).unwrap();
+        pair.client.write(sid, 100_000_000);
+        sid
+    });
+    pair.run_for(Span::from_secs(8));
+    let received = sids.map(|sid| pair.server.received(sid) / 996);
+    assert!(received[0] > 900, "{received:?}");
+    // A turn of five at most is under way.
+    assert!(received[1].abs_diff(2 * received[0]) <= 8 && received[2].abs_diff(5 * received[0]) <= 8, "{received:?}");
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 
 const PATH: PathId = PathId::FIRST;
-const DOUBT: Doubt = Doubt { now: Time::ZERO, via: PATH, rtt_min: None };
+const DOUBT: Doubt = Doubt { now: Time::ZERO, via: PATH, rtt_min: None, echo: None };
 
 /// A scoreboard with `count` segments of 100 bytes from place 0 on, one a millisecond.
 fn board(count: u64) -> Scoreboard<u64> {
@@ -92,7 +92,7 @@ fn a_retransmission_is_doubted_if_its_ack_comes_too_early() {
     board.lose_until(PATH, 1, Time::NEVER);
     let time = Time::from_ticks(10);
     board.resend(0, PATH, |_| Departure { time, window: 0.0, flight: 0.0 });
-    let doubt = Doubt { now: Time::from_ticks(15), via: PATH, rtt_min: Some(Span::from_ticks(6)) };
+    let doubt = Doubt { now: Time::from_ticks(15), via: PATH, rtt_min: Some(Span::from_ticks(6)), echo: None };
     board.acknowledge(100, doubt, |_| ());
     let harvest = board.take_harvest(PATH);
     assert!(harvest.newest.is_some_and(|newest| newest.transmissions == 2) && harvest.newest_certain.is_none());
@@ -118,6 +118,7 @@ enum Operation {
     Selective(u64, u64),
     Lose(u64),
     Resend,
+    Restore,
     ResendLast,
     Distrust,
 }
@@ -129,6 +130,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         3 => (0..40u64, 1..6u64).prop_map(|(left, len)| Operation::Selective(left, len)),
         1 => (0..12u64).prop_map(Operation::Lose),
         2 => Just(Operation::Resend),
+        1 => Just(Operation::Restore),
         1 => Just(Operation::ResendLast),
         1 => Just(Operation::Distrust),
     ]
@@ -164,6 +166,11 @@ proptest! {
                     if let Some(index) = board.lowest_lost(PATH) {
                         board.resend(index, PATH, departure);
                     }
+                }
+                Operation::Restore => {
+                    board.open_ledger(PATH);
+                    board.restore(PATH);
+                    prop_assert_eq!(board.lowest_lost(PATH), None);
                 }
                 Operation::Distrust => {
                     // What arrives again after that counts again.

@@ -1,0 +1,125 @@
+//! Whether the peer is still there, and how much is said to somebody who may not be the peer.
+//!
+//! * The user timeout: what is sent gets nowhere for too long ([rfc-5482], [rfc-9293] sec. 3.8.3).
+//! * Keep-alive: nothing is sent, and the peer is asked now and then ([rfc-9293] sec. 3.8.4).
+//! * Challenges: a segment that the peer would not have sent is answered, but not too often ([rfc-5961] sec. 7).
+
+use anabranch_units::{Span, Time};
+
+use super::{Connection, Persist, State, Transmit};
+use crate::config::KeepAlive;
+use crate::payload::Payload;
+use crate::segment::{Content, Flags};
+
+/// The questions that a silent peer is asked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Questions {
+    /// When the next one is to leave, or the peer is given up.
+    next: Time,
+    /// Those that have had no answer.
+    unanswered: u32,
+    is_due: bool,
+}
+
+/// Answers to segments that a peer would not have sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Challenges {
+    since: Time,
+    count: u32,
+}
+
+impl Questions {
+    pub(super) fn new() -> Self {
+        Self { next: Time::NEVER, unanswered: 0, is_due: false }
+    }
+
+    /// The peer has said something.
+    pub(super) fn on_heard(&mut self, now: Time, keep_alive: Option<KeepAlive>) {
+        let next = keep_alive.map_or(Time::NEVER, |keep_alive| now.saturating_add(keep_alive.idle));
+        *self = Self { next, ..Self::new() };
+    }
+}
+
+impl Challenges {
+    pub(super) fn new(now: Time) -> Self {
+        Self { since: now, count: 0 }
+    }
+
+    /// Whether one more may be answered.
+    fn admit(&mut self, now: Time) -> bool {
+        if now.since(self.since) >= PERIOD {
+            *self = Self::new(now);
+        }
+        self.count += 1;
+        self.count <= CHALLENGES_MAX
+    }
+}
+
+impl<P: Payload> Connection<P> {
+    /// A segment came that the peer would hardly have sent: what it would have had to say is said in an acknowledgement.
+    pub(super) fn challenge(&mut self, now: Time) {
+        if self.challenges.admit(now) {
+            self.acks.demand_pure();
+        }
+    }
+
+    /// When something has been sent and got nowhere for too long. While the peer's window is shut, its answers are enough
+    /// ([rfc-9293] sec. 3.8.6.1), else it has to acknowledge something.
+    pub(super) fn give_up_at(&self) -> Time {
+        let is_waiting = match self.state {
+            State::SynSent | State::SynReceived => true,
+            _ => !self.board.is_empty() || self.persist != Persist::Open,
+        };
+        match self.config.user_timeout {
+            Some(timeout) if is_waiting => self.heard.saturating_add(timeout),
+            Some(_) | None => Time::NEVER,
+        }
+    }
+
+    /// An acceptable acknowledgement came; `has_advanced` says whether of something that had not been acknowledged.
+    pub(super) fn on_heard(&mut self, now: Time, has_advanced: bool) {
+        let is_shut = self.board.is_empty() || self.peer.edge <= self.board.acked();
+        if has_advanced || is_shut {
+            self.heard = now;
+        }
+        self.questions.on_heard(now, self.config.keep_alive);
+    }
+
+    /// [rfc-9293] sec. 3.8.4: only "when no sent data is outstanding".
+    pub(super) fn question_at(&self) -> Time {
+        let is_idle = self.board.is_empty() && self.persist == Persist::Open;
+        match self.state {
+            State::Established | State::CloseWait | State::FinWait2 if is_idle && !self.questions.is_due => {
+                self.questions.next
+            }
+            _ => Time::NEVER,
+        }
+    }
+
+    /// Whether the peer has left too many questions unanswered.
+    pub(super) fn is_deserted(&self, now: Time) -> bool {
+        let most = self.config.keep_alive.map_or(u32::MAX, |keep_alive| keep_alive.questions_max);
+        self.question_at() <= now && self.questions.unanswered >= most
+    }
+
+    pub(super) fn handle_question_timeout(&mut self, now: Time) {
+        self.questions.is_due |= self.question_at() <= now;
+    }
+
+    /// A question: an old sequence number, which the peer answers with an acknowledgement.
+    pub(super) fn poll_question(&mut self, now: Time) -> Option<Transmit<P>> {
+        if !std::mem::take(&mut self.questions.is_due) {
+            return None;
+        }
+        self.questions.unanswered += 1;
+        self.questions.next =
+            self.config.keep_alive.map_or(Time::NEVER, |keep_alive| now.saturating_add(keep_alive.interval));
+        let path = self.paths.main();
+        let segment = self.segment(path, self.board.acked() - 1, Flags::default(), None, Content::Nothing);
+        Some(self.transmit(path, segment))
+    }
+}
+
+/// [rfc-5961] sec. 7: "For example: an implementation may allow 10 challenge ACKs in any 5 second window".
+const CHALLENGES_MAX: u32 = 10;
+const PERIOD: Span = Span::from_secs(5);

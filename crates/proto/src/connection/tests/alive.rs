@@ -1,0 +1,185 @@
+//! Peers that say nothing, or too much: keep-alive, the user timeout, challenges.
+
+use super::*;
+use crate::KeepAlive;
+use crate::StreamBuffer;
+
+const KEEP_ALIVE: KeepAlive = KeepAlive { idle: Span::from_secs(60), interval: Span::from_secs(10), questions_max: 3 };
+
+fn asking() -> Pair {
+    Pair::established(Config { keep_alive: Some(KEEP_ALIVE), ..config() }, config())
+}
+
+/// [rfc-9293] sec. 3.8.4: "MUST be able to turn keep-alives on or off, and they MUST default to off".
+#[test]
+fn an_idle_connection_says_nothing_by_default() {
+    let mut pair = Pair::established(config(), config());
+    pair.run_for(Span::from_secs(100_000));
+    assert_eq!((pair.up.log.len(), pair.down.log.len()), (0, 0));
+    assert_eq!(pair.states(), (State::Established, State::Established));
+}
+
+/// A question a minute, each answered: a number that lies behind, nothing in it, and the peer says what it expects.
+#[test]
+fn a_silent_peer_is_asked_and_lives_on() {
+    let mut pair = asking();
+    pair.run_for(Span::from_secs(60 * 10));
+    assert_eq!((pair.up.log.len(), pair.down.log.len()), (9, 9));
+    let (question, answer) = (&pair.up.log[0].1, &pair.down.log[0].1);
+    assert_eq!((question.header.seq.plus(1), question.space()), (answer.header.ack, 0));
+    assert_eq!(pair.states(), (State::Established, State::Established));
+}
+
+/// Whatever comes counts as an answer: nobody is asked while data flows.
+#[test]
+fn a_peer_that_speaks_is_not_asked() {
+    let mut pair = asking();
+    let sid = pair.client.open();
+    for _ in 0..20 {
+        pair.client.write(sid, 500);
+        pair.run_for(Span::from_secs(59));
+    }
+    assert!(pair.up.log.iter().all(|(_, segment)| !segment.content.is_empty()));
+}
+
+/// The threshold is exact: asked after 60, 70 and 80 s, given up after 90.
+#[test]
+fn a_peer_that_does_not_answer_is_given_up() {
+    let mut pair = asking();
+    let heard = pair.now;
+    pair.up.is_cut = true;
+    pair.run_until(|pair| pair.client.connection.state() == State::Closed || pair.up.log.len() == 1);
+    pair.run_until(|pair| pair.client.connection.state() == State::Closed);
+    assert_eq!((pair.up.log.len(), pair.client.events.last()), (4, Some(&Event::Closed(CloseReason::TimedOut))));
+    // The client heard the last of the peer 50 ms before the handshake was settled.
+    let silence = pair.now - heard;
+    assert!(Span::from_secs(90) >= silence && silence >= Span::from_millis(89_900), "{silence}");
+    assert!(pair.up.log[3].1.has(Flags::RST), "if the peer lives after all, it hears so");
+}
+
+/// A peer that was restarted knows nothing of the connection, and says so.
+#[test]
+fn a_peer_that_has_forgotten_resets() {
+    let mut pair = asking();
+    let tuple = pair.server.tuple;
+    pair.server.connection = crate::Connection::listen(pair.now, config(), tuple, SeqNumber(1)).unwrap();
+    pair.run_for(Span::from_secs(61));
+    assert_eq!(pair.client.events.last(), Some(&Event::Closed(CloseReason::Reset)));
+}
+
+/// [rfc-5482] sec. 1: "how long transmitted data may remain unacknowledged". Answers that acknowledge nothing do not count:
+/// here the peer asks for what it has long been sent, by window probes of its own.
+#[test]
+fn a_peer_that_acknowledges_nothing_is_given_up() {
+    let quick = Config { user_timeout: Some(Span::from_secs(30)), ..config() };
+    let mut pair = Pair::established(quick, config());
+    pair.up.is_cut = true;
+    pair.send(5000);
+    let begin = pair.now;
+    while pair.client.connection.state() == State::Established {
+        // What the server says whenever somebody bothers it.
+        let header =
+            crate::Header { seq: pair.server_seq(), ack: pair.up.log[0].1.header.seq, flags: Flags::ACK, window: 1000 };
+        let options = crate::Options::default();
+        let segment = Segment { header, options, stream_header: None, content: Content::Nothing };
+        pair.client.connection.handle_segment(pair.now, pair.client.tuple, segment);
+        pair.run_for(ms(500));
+    }
+    assert_eq!(pair.now - begin, Span::from_secs(30));
+    assert_eq!(pair.client.events.last(), Some(&Event::Closed(CloseReason::TimedOut)));
+}
+
+/// Half of everything is lost, for minutes: something gets through, so the connection lives.
+#[test]
+fn a_loss_ends_no_connection() {
+    let quick = Config { user_timeout: Some(Span::from_secs(60)), ..config() };
+    let mut pair = Pair::established(quick.clone(), quick);
+    for number in (0..100_000).filter(|number| number % 2 == 0) {
+        pair.up.faults.insert(number, Fault::Lose);
+    }
+    let sid = pair.send(996 * 2000);
+    pair.run_for(Span::from_secs(600));
+    assert_eq!(pair.states(), (State::Established, State::Established));
+    assert!(pair.server.received(sid) > 0);
+}
+
+/// [rfc-9293] sec. 3.8.6.1: "MUST allow the connection to stay open" as long as probes are answered, a user timeout or not.
+#[test]
+fn a_window_that_stays_shut_ends_no_connection() {
+    let quick = Config { user_timeout: Some(Span::from_secs(100)), ..config() };
+    let mut pair = Pair::established(
+        quick,
+        Config { receive_buffer: 10_000, stream_buffer: StreamBuffer::Bytes(1 << 20), ..config() },
+    );
+    pair.server.is_reading = false;
+    let sid = pair.send(30_000);
+    pair.run_for(Span::from_secs(24 * 3600));
+    assert_eq!(pair.states(), (State::Established, State::Established));
+    // One a minute, and no data into the shut window.
+    let probes = pair.up.log.iter().filter(|(time, _)| *time > Time::ZERO + Span::from_secs(3600)).count();
+    assert!((23 * 60 - 2..=23 * 60 + 2).contains(&probes), "{probes}");
+    pair.server.is_reading = true;
+    pair.run_until_received(sid, 30_000);
+}
+
+/// The peer is gone while its window is shut: nobody answers the probes.
+#[test]
+fn a_probe_without_an_answer_counts() {
+    let quick = Config { user_timeout: Some(Span::from_secs(100)), ..config() };
+    let mut pair = Pair::established(
+        quick,
+        Config { receive_buffer: 10_000, stream_buffer: StreamBuffer::Bytes(1 << 20), ..config() },
+    );
+    pair.server.is_reading = false;
+    pair.send(30_000);
+    pair.run_for(Span::from_secs(1000));
+    pair.down.is_cut = true;
+    pair.run_for(Span::from_secs(161));
+    assert_eq!(pair.client.events.last(), Some(&Event::Closed(CloseReason::TimedOut)));
+}
+
+/// [rfc-5961] sec. 7: ten challenges in five seconds, whatever is forged; and then again.
+#[test]
+fn challenges_are_limited() {
+    let mut pair = Pair::established(config(), config());
+    pair.send(5000);
+    pair.run_for(ms(200));
+    let forged = |pair: &Pair, flags: Flags, ahead: u64| {
+        let last = &pair.down.log.last().unwrap().1.header;
+        let header = crate::Header { seq: last.ack.plus(ahead), ack: last.seq, flags, window: 10 };
+        Segment { header, options: crate::Options::default(), stream_header: None, content: Content::Nothing }
+    };
+    let begin = pair.down.log.len();
+    for period in 1..=2 {
+        for number in 0..100 {
+            let (flags, ahead) = [(Flags::SYN, 0), (Flags::RST, 7), (Flags::ACK, 1 << 30)][number % 3];
+            let segment = forged(&pair, flags, ahead);
+            pair.server.connection.handle_segment(pair.now, pair.server.tuple, segment);
+            pair.drain();
+        }
+        assert_eq!(pair.down.log.len() - begin, 10 * period);
+        pair.run_for(Span::from_secs(6));
+    }
+    // What is no challenge is answered all the same.
+    let sid = pair.send(5000);
+    pair.run_until_received(sid, 5000);
+}
+
+/// Two ends that disagree about everything do not answer each other's answers for ever.
+#[test]
+fn two_ends_that_disagree_fall_silent() {
+    let mut pair = Pair::established(config(), config());
+    let far = |pair: &Pair| {
+        let header = crate::Header {
+            seq: pair.server_seq().plus(1 << 30),
+            ack: pair.client_seq().plus(1 << 30),
+            flags: Flags::ACK,
+            window: 10,
+        };
+        Segment { header, options: crate::Options::default(), stream_header: None, content: Content::Nothing }
+    };
+    let segment = far(&pair);
+    pair.client.connection.handle_segment(pair.now, pair.client.tuple, segment);
+    pair.run_for(Span::from_secs(60));
+    assert!(pair.up.log.len() <= 2, "{}", pair.up.log.len());
+}

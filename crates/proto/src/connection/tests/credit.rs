@@ -1,0 +1,229 @@
+//! What a receiver takes on each stream: one that is not read keeps no other from going on.
+
+use super::*;
+use crate::{Record, StreamBuffer};
+
+/// A megabyte of buffer for eight streams on a wire of a segment in a millisecond: 100 segments are a round trip.
+fn narrow(stream_buffer: StreamBuffer) -> Pair {
+    let server = Config { receive_buffer: 1 << 20, stream_buffer, ..config() };
+    let mut pair = Pair::established(config(), server);
+    pair.up.spacing = ms(1);
+    pair
+}
+
+/// Eight streams with data for ever, of which the server neglects these; the others' bytes in the ten seconds after the first
+/// thirty.
+fn rate(pair: &mut Pair, neglected: &[u8], is_late: bool) -> u64 {
+    let sids: Vec<Sid> = (0..8).map(|_| pair.client.open()).collect();
+    sids.iter().for_each(|sid| pair.client.write(*sid, 1 << 40));
+    let neglected: Vec<Sid> = neglected.iter().copied().map(Sid::new).collect();
+    if is_late {
+        pair.run_for(Span::from_secs(10));
+    }
+    pair.server.neglected.extend(&neglected);
+    pair.run_for(Span::from_secs(20));
+    let sum = |pair: &Pair| {
+        sids.iter().filter(|sid| !neglected.contains(sid)).map(|sid| pair.server.received(*sid)).sum::<u64>()
+    };
+    let before = sum(pair);
+    pair.run_for(Span::from_secs(10));
+    sum(pair) - before
+}
+
+/// 10 000 segments in ten seconds; one record and more for each 16 kB come back, and none of it costs anything here.
+const FULL: u64 = 9900 * 996;
+
+#[test]
+fn a_stream_that_is_not_read_stops_nobody_else() {
+    for (neglected, is_late) in [(&[1][..], false), (&[1], true), (&[8], true), (&[1, 2, 3], true)] {
+        let mut pair = narrow(StreamBuffer::Shared);
+        let rate = rate(&mut pair, neglected, is_late);
+        assert!(rate >= FULL, "{rate} bytes beside {neglected:?}");
+    }
+}
+
+/// Not even all but one: that has at least an eighth of a quarter, 32 kB in a power of two, and what is left of the pool.
+#[test]
+fn the_last_stream_that_is_read_goes_on() {
+    let mut pair = narrow(StreamBuffer::Shared);
+    let rate = rate(&mut pair, &[1, 2, 3, 4, 5, 6, 7], false);
+    assert!(rate >= FULL, "{rate}");
+    let mut pair = narrow(StreamBuffer::Shared);
+    let rate = self::rate(&mut pair, &[1, 2, 3, 4, 5, 6, 7], true);
+    assert!(rate >= 100 * 32_768, "{rate}: its part, once in 100 ms");
+}
+
+/// The same without credit: the stream that is not read fills the buffer.
+#[test]
+fn without_credit_one_stream_stops_all() {
+    let mut pair = narrow(StreamBuffer::Bytes(u64::MAX));
+    assert_eq!(rate(&mut pair, &[1], false), 0);
+}
+
+/// The client reads nothing at all, and yet hears how much more it may send.
+#[test]
+fn credit_comes_through_a_buffer_that_nobody_reads() {
+    let small = Config { receive_buffer: 40_000, ..config() };
+    let mut pair = Pair::established(small.clone(), small);
+    pair.client.is_reading = false;
+    for sid in (0..8).map(|_| pair.server.open()).collect::<Vec<_>>() {
+        pair.server.write(sid, 100_000);
+    }
+    let sid = pair.send(2_000_000);
+    pair.run_until_received(sid, 2_000_000);
+    assert!(
+        pair.client.connection.received() < 40_000 + 12 * 2000,
+        "it has not read: {}",
+        pair.client.connection.received()
+    );
+    pair.client.is_reading = true;
+    pair.run_until(|pair| (1..=8).map(Sid::new).all(|sid| pair.client.received(sid) == 100_000));
+}
+
+#[test]
+fn the_handshake_says_the_credit_of_each_stream() {
+    let client = Config { stream_buffer: StreamBuffer::Bytes(5000), ..config() };
+    // 2^20 bytes, and a quarter of that for eight streams.
+    let server = Config { receive_buffer: 1 << 20, ..config() };
+    let mut pair = Pair::with(client, server);
+    pair.run_for(ms(150));
+    let credit = |wire: &crate::testing::Wire| wire.log[0].1.options.handshake().multistream.unwrap().credit;
+    assert_eq!((credit(&pair.up), credit(&pair.down)), (12, 15));
+    pair.server.is_reading = false;
+    pair.client.is_reading = false;
+    let (up, down) = (pair.client.open(), pair.server.open());
+    pair.client.write(up, 1_000_000);
+    pair.server.write(down, 1_000_000);
+    pair.run_for(Span::from_secs(5));
+    let read_all = |end: &mut crate::testing::End, sid| while end.read_some(sid, u32::MAX) {};
+    let arrived = |pair: &Pair| {
+        (pair.server.connection.inbound.unread().payload, pair.client.connection.inbound.unread().payload)
+    };
+    assert_eq!(arrived(&pair), (1 << 15, 1 << 12));
+    // What is not a power of two comes with the first record.
+    read_all(&mut pair.client, down);
+    pair.run_for(Span::from_secs(5));
+    assert_eq!(arrived(&pair), (1 << 15, 5000));
+}
+
+/// Blocked, it is silent: no probe is needed, as a record that is lost is sent again.
+#[test]
+fn a_stream_without_credit_waits_in_silence_and_for_a_record_that_was_lost() {
+    let server = Config { stream_buffer: StreamBuffer::Bytes(4096), ..config() };
+    let mut pair = Pair::established(config(), server);
+    pair.server.is_reading = false;
+    let sid = pair.send(20_000);
+    pair.run_for(ms(500));
+    let (sent, segments) = (pair.client.connection.sent(), pair.up.count);
+    pair.run_for(Span::from_secs(100));
+    assert_eq!((pair.client.connection.sent(), pair.up.count), (sent, segments));
+    assert_eq!(pair.client.connection.poll_timeout(), Time::NEVER);
+    pair.down.faults.extend((0..3).map(|ahead| (pair.down.count + ahead, Fault::Lose)));
+    pair.server.is_reading = true;
+    pair.drain();
+    pair.run_until_received(sid, 20_000);
+}
+
+/// The application of a stream that waits for credit finishes it, and closes.
+#[test]
+fn what_waits_for_credit_is_sent_before_the_end() {
+    let server = Config { stream_buffer: StreamBuffer::Bytes(4096), time_wait: ms(100), ..config() };
+    let mut pair = Pair::established(config(), server);
+    pair.server.is_reading = false;
+    let sid = pair.send(20_000);
+    pair.client.connection.close();
+    pair.run_for(Span::from_secs(5));
+    assert_eq!(pair.states(), (State::Established, State::Established));
+    pair.server.is_reading = true;
+    pair.run_until(|pair| pair.states() == (State::FinWait2, State::CloseWait));
+    assert_eq!((pair.server.received(sid), pair.server.ended(sid)), (20_000, 1));
+}
+
+/// No record can follow a FIN, so whoever closes takes what comes, within its window.
+#[test]
+fn after_the_close_of_its_receiver_a_stream_needs_no_credit() {
+    let server = Config { stream_buffer: StreamBuffer::Bytes(4096), ..config() };
+    let mut pair = Pair::established(config(), server);
+    pair.server.is_reading = false;
+    let sid = pair.send(1_000_000);
+    pair.run_for(ms(500));
+    pair.server.connection.close();
+    pair.run_for(ms(500));
+    assert_eq!(pair.states(), (State::CloseWait, State::FinWait2));
+    pair.server.is_reading = true;
+    pair.drain();
+    pair.run_until_received(sid, 1_000_000);
+}
+
+#[test]
+fn a_stream_that_waits_for_credit_can_be_reset_and_stopped() {
+    let one = Config { streams: 1, stream_buffer: StreamBuffer::Bytes(4096), ..config() };
+    for is_reset in [true, false] {
+        let mut pair = Pair::established(one.clone(), one.clone());
+        pair.server.is_reading = false;
+        let sid = pair.send(20_000);
+        pair.run_for(ms(500));
+        if is_reset {
+            pair.client.reset(sid, 4).unwrap();
+        } else {
+            pair.server.stop(sid, 4).unwrap();
+        }
+        pair.server.is_reading = true;
+        pair.run_until(|pair| pair.client.events.contains(&Event::Finished(sid)));
+        assert_eq!(pair.server.resets.len(), usize::from(is_reset));
+        // What was dropped gave its credit back: the name is good for more.
+        let again = pair.send(20_000);
+        pair.run_until_received(again, 20_000);
+    }
+}
+
+/// What exceeds its credit is not taken, and the connection lives.
+#[test]
+fn a_segment_beyond_its_credit_is_as_good_as_lost() {
+    let server = Config { stream_buffer: StreamBuffer::Bytes(600), ..config() };
+    let mut pair = Pair::established(config(), server);
+    pair.server.is_reading = false;
+    let sid = pair.client.open();
+    pair.client.write(sid, 512);
+    pair.drain();
+    let (_, segment) = *pair.up.log.last().unwrap();
+    let Content::Data(payload) = segment.content else { panic!("it is data: {segment:?}") };
+    let long = Segment { content: Content::Data(Marked { len: 513, ..payload }), ..segment };
+    let (now, tuple) = (pair.now, pair.server.tuple);
+    pair.server.connection.handle_segment(now, tuple, long);
+    assert_eq!(pair.server.connection.received(), 1);
+    assert!(pair.server.connection.poll_transmit(now).is_some_and(|ack| ack.segment.content.is_empty()));
+    pair.run_for(ms(200));
+    assert_eq!(pair.server.connection.received(), 1 + 4 + 512);
+}
+
+/// One record for each quarter of a buffer, not for each segment.
+#[test]
+fn credit_is_given_in_quarters() {
+    let server = Config { stream_buffer: StreamBuffer::Bytes(1 << 16), ..config() };
+    let mut pair = Pair::established(config(), server);
+    let sid = pair.send(1 << 20);
+    pair.run_until_received(sid, 1 << 20);
+    let is_credit = |segment: &Segment<Marked>| matches!(segment.content, Content::Control(Record::Credit { .. }));
+    let records = pair.down.log.iter().filter(|(_, segment)| is_credit(segment)).count();
+    assert!((60..=64).contains(&records), "{records} for 64 quarters");
+}
+
+/// All names in both directions at once, each direction its own.
+#[test]
+fn there_are_255_streams_in_each_direction() {
+    let all = Config { streams: 255, ..config() };
+    let mut pair = Pair::established(all.clone(), all);
+    let sids: Vec<Sid> = (1..=255).map(Sid::new).collect();
+    for &sid in &sids {
+        assert_eq!((pair.client.open(), pair.server.open()), (sid, sid));
+        pair.client.write(sid, 10_000 + u64::from(sid.number()));
+        pair.server.write(sid, 20_000 + u64::from(sid.number()));
+    }
+    assert_eq!(pair.client.try_open(), Err(OpenError::NoneLeft));
+    pair.run_for(Span::from_secs(10));
+    for &sid in &sids {
+        let number = u64::from(sid.number());
+        assert_eq!((pair.server.received(sid), pair.client.received(sid)), (10_000 + number, 20_000 + number));
+    }
+}

@@ -1,0 +1,200 @@
+//! What can be switched on: timestamps and Nagle's algorithm.
+
+use super::*;
+use crate::{Options, Timestamps};
+
+fn timed() -> Config {
+    let row = registry::find("reno").unwrap();
+    let law = Settings::parse(row, [("initial_window", "20")]).unwrap();
+    Config { timestamps: true, law, ..config() }
+}
+
+fn pair() -> Pair {
+    Pair::established(timed(), timed())
+}
+
+/// [rfc-7323] sec. 3.2: in the SYN, in the answer if the SYN had them, then in every segment.
+#[test]
+fn both_must_want_timestamps() {
+    for (client, server) in [(timed(), timed()), (timed(), config()), (config(), timed())] {
+        let is_on = client.timestamps && server.timestamps;
+        let wants = client.timestamps;
+        let mut pair = Pair::with(client, server);
+        pair.run_for(ms(150));
+        assert_eq!(pair.up.log[0].1.timestamps().is_some(), wants);
+        assert_eq!(pair.down.log[0].1.timestamps().is_some(), is_on);
+        let sid = pair.send(10_000);
+        pair.run_until_received(sid, 10_000);
+        let all = pair.up.log[1..].iter().chain(&pair.down.log[1..]);
+        assert!(all.into_iter().all(|(_, segment)| segment.timestamps().is_some() == is_on));
+    }
+}
+
+/// [rfc-9293] sec. 3.7.1: twelve bytes less of data, so that no packet is larger than it was.
+#[test]
+fn timestamps_take_their_room_from_the_data() {
+    let mut pair = pair();
+    let sid = pair.send(984 * 20);
+    pair.run_until_received(sid, 984 * 20);
+    let sizes: Vec<u32> = pair.up.data().map(|(_, segment)| segment.wire_size()).collect();
+    assert_eq!(sizes, vec![40 + 1000; 20]);
+    assert_eq!(pair.up.data().next().map(|(_, segment)| segment.content.len()), Some(984));
+}
+
+/// [rfc-7323] sec. 3.2: "the 40 bytes of options": two blocks beside timestamps.
+#[test]
+fn two_blocks_are_reported_beside_timestamps() {
+    let mut pair = pair();
+    pair.lose(&[1, 3, 5, 7]);
+    let sid = pair.send(984 * 20);
+    pair.run_until_received(sid, 984 * 20);
+    let most = pair.down.log.iter().map(|(_, ack)| ack.options.acknowledgement().sack().as_slice().len()).max();
+    assert_eq!(most, Some(2));
+    assert!(pair.down.log.iter().all(|(_, ack)| ack.options.len() <= 40));
+    assert_eq!(pair.client.path().tally.timeouts, 0);
+}
+
+/// The echo is that of the segment that is answered, to the millisecond.
+#[test]
+fn a_peer_echoes_what_it_answers() {
+    let mut pair = pair();
+    pair.send(984);
+    pair.run_for(ms(200));
+    let value = pair.up.log[0].1.timestamps().map(|timestamps| timestamps.value);
+    assert_eq!(pair.down.log[0].1.timestamps().map(|timestamps| timestamps.echo), value);
+}
+
+/// [rfc-7323] sec. 4.1, where Karn's rule forbids a sample: half a second behind a queue, after a timeout, the RTT is known.
+#[test]
+fn a_segment_that_was_sent_again_has_an_rtt() {
+    let smoothed = |config: Config| {
+        let mut pair = Pair::established(config.clone(), config);
+        pair.lose(&[0]);
+        pair.up.delay = ms(150);
+        pair.send(100);
+        pair.run_for(ms(1000));
+        assert_eq!(pair.client.path().tally.sent_again, 1);
+        assert_eq!(
+            (pair.client.path().rtt_min, pair.client.path().tally.rtt_samples),
+            (None, 0),
+            "too coarse for that"
+        );
+        pair.client.path().rtt_smoothed.unwrap()
+    };
+    // The handshake took 100 ms, the segment 200: 7/8 of one and 1/8 of the other, and less than two ticks.
+    assert_eq!(smoothed(Config { timestamps: false, ..timed() }), ms(100));
+    let with = smoothed(timed());
+    assert!(with >= Span::from_micros(112_500) && with <= Span::from_micros(112_750), "{with}");
+}
+
+/// [rfc-3522] sec. 3.2: the original was so late that its ACK could answer the retransmission, but its echo tells.
+#[test]
+fn an_echo_takes_a_loss_back_at_once() {
+    let mut pair = pair();
+    pair.up.spacing = ms(1);
+    // Arrives after 121 ms; sent again at 109 ms, acknowledged at 171 ms, and as a duplicate at 209 ms only.
+    pair.up.faults.insert(5, Fault::Delay(ms(65)));
+    pair.send(984 * 20);
+    pair.run_for(ms(175));
+    let path = pair.client.path();
+    assert_eq!((path.tally.sent_again, path.tally.undone, path.tally.duplicates), (1, 1, 0));
+    assert!(path.window >= 20.0, "{}", path.window);
+}
+
+/// [rfc-4015]: a single segment behind a queue of a second is not lost, and its ACK says so, which without timestamps only a
+/// duplicate would.
+#[test]
+fn an_echo_takes_a_timeout_back() {
+    let mut pair = pair();
+    let sid = pair.send(984 * 20);
+    pair.run_for(ms(500));
+    let before = pair.client.path().window;
+    (pair.up.spacing, pair.up.free_at) = (ms(1), pair.now + ms(1000));
+    pair.client.write(sid, 984);
+    pair.run_for(ms(1101));
+    let path = pair.client.path();
+    assert!(path.tally.timeouts >= 1, "{:?}", path.tally);
+    assert_eq!((path.tally.undone, path.tally.duplicates), (1, 0));
+    assert!(path.window >= before, "{}", path.window);
+}
+
+/// [rfc-7323] sec. 5: a segment of a round of sequence numbers ago fits the window, and is older than what came last.
+#[test]
+fn an_old_duplicate_is_dropped() {
+    let mut pair = pair();
+    let sid = pair.send(984 * 3);
+    pair.run_until_received(sid, 984 * 3);
+    let received = pair.server.connection.received();
+    let last = pair.up.log.last().unwrap().1;
+    let forged = |pair: &Pair, ago: u32| {
+        let value = last.timestamps().unwrap().value.wrapping_sub(ago);
+        let options = crate::AcknowledgementOptions::default().with_timestamps(Timestamps { value, echo: 0 });
+        let seq = pair.client_seq();
+        let ssn = crate::Ssn::of(3);
+        Segment {
+            header: crate::Header { seq, ..last.header },
+            options: Options::Acknowledgement(options),
+            stream_header: Some(crate::StreamHeader { sid, ssn }),
+            content: Content::Data(Marked { tag: sid.number().into(), start: 984 * 3, len: 10 }),
+        }
+    };
+    for (ago, taken) in [(1, 0), (1 << 30, 0), (0, 14)] {
+        let (segment, answers) = (forged(&pair, ago), pair.down.log.len());
+        pair.server.connection.handle_segment(pair.now, pair.server.tuple, segment);
+        pair.drain();
+        assert_eq!(pair.server.connection.received(), received + taken, "{ago} ms older");
+        assert_eq!(pair.down.log.len(), answers + 1, "and answered");
+    }
+}
+
+/// [rfc-7323] sec. 3.2: what lacks timestamps is dropped, but a reset.
+#[test]
+fn a_segment_without_a_clock_is_dropped() {
+    let mut pair = pair();
+    pair.send(984);
+    pair.run_for(ms(200));
+    let bare = |pair: &Pair, flags: Flags| {
+        let header = crate::Header { seq: pair.client_seq(), ack: pair.server_seq(), flags, window: 10 };
+        Segment { header, options: Options::default(), stream_header: None, content: Content::Nothing }
+    };
+    let (fin, reset) = (bare(&pair, Flags::FIN | Flags::ACK), bare(&pair, Flags::RST));
+    pair.server.connection.handle_segment(pair.now, pair.server.tuple, fin);
+    assert_eq!(pair.server.connection.state(), State::Established);
+    pair.server.connection.handle_segment(pair.now, pair.server.tuple, reset);
+    assert_eq!(pair.server.connection.state(), State::Closed);
+}
+
+/// [rfc-9293] sec. 3.7.4: the first of many small writes leaves at once, the others together when it is acknowledged.
+#[test]
+fn nagle_gathers_small_writes() {
+    let segments = |nagle: bool| {
+        let mut pair = Pair::established(Config { nagle, ..config() }, config());
+        let sid = pair.client.open();
+        for _ in 0..5 {
+            pair.client.write(sid, 50);
+            pair.drain();
+            pair.run_for(ms(10));
+        }
+        pair.run_until_received(sid, 250);
+        pair.up.data().map(|(_, segment)| segment.content.len()).collect::<Vec<_>>()
+    };
+    assert_eq!(segments(true), [50, 200]);
+    assert_eq!(segments(false), [50; 5], "off by default");
+    assert!(!config().nagle);
+}
+
+/// A full segment does not wait, nor does the end of a stream, nor what another stream has behind it.
+#[test]
+fn nagle_holds_only_what_may_grow() {
+    let mut pair = Pair::established(Config { nagle: true, ..config() }, config());
+    let (one, two) = (pair.client.open(), pair.client.open());
+    pair.client.write(one, 996 + 100);
+    pair.drain();
+    assert_eq!(pair.up.data().count(), 1, "the rest waits");
+    pair.client.write(two, 10);
+    pair.drain();
+    assert_eq!(pair.up.data().count(), 2, "the rest of the first waits no more, the second does");
+    pair.client.connection.streams().finish(two).unwrap();
+    pair.drain();
+    assert_eq!(pair.up.data().count(), 4, "its data and its end");
+}

@@ -1,0 +1,102 @@
+//! Anti-amplification ([rfc-9000] sec. 8): who has an address forged cannot make us flood its owner.
+
+use std::collections::VecDeque;
+
+use crate::path::Endpoint;
+
+/// How much may be sent to which address.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Allowances {
+    /// Those that have shown that they get what is sent there; the latest last.
+    validated: VecDeque<Endpoint>,
+    /// Those that have not; the latest last.
+    others: VecDeque<Allowance>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Allowance {
+    address: Endpoint,
+    /// Bytes that may be sent there.
+    bytes: u64,
+}
+
+impl Allowances {
+    /// Something authentic came from an address.
+    pub(super) fn on_received(&mut self, address: Endpoint, bytes: usize) {
+        if self.is_validated(address) {
+            return;
+        }
+        let bytes = FACTOR * bytes as u64;
+        match self.others.iter_mut().find(|other| other.address == address) {
+            Some(other) => other.bytes = other.bytes.saturating_add(bytes),
+            None => push(&mut self.others, Allowance { address, bytes }),
+        }
+    }
+
+    /// Who is there gets what is sent there.
+    pub(super) fn validate(&mut self, address: Endpoint) {
+        if !self.is_validated(address) {
+            self.others.retain(|other| other.address != address);
+            push(&mut self.validated, address);
+        }
+    }
+
+    /// Whether so much may be sent there.
+    pub(super) fn allows(&self, address: Endpoint, bytes: usize) -> bool {
+        let is_within = |other: &Allowance| other.address == address && other.bytes >= bytes as u64;
+        self.is_validated(address) || self.others.iter().any(is_within)
+    }
+
+    /// So much is sent there.
+    pub(super) fn on_sent(&mut self, address: Endpoint, bytes: usize) {
+        if let Some(other) = self.others.iter_mut().find(|other| other.address == address) {
+            other.bytes = other.bytes.saturating_sub(bytes as u64);
+        }
+    }
+
+    fn is_validated(&self, address: Endpoint) -> bool {
+        self.validated.contains(&address)
+    }
+}
+
+/// The oldest makes room.
+fn push<T>(list: &mut VecDeque<T>, item: T) {
+    if list.len() >= ADDRESSES_MAX {
+        list.pop_front();
+    }
+    list.push_back(item);
+}
+
+/// [rfc-9000] sec. 8.1: three times what came.
+const FACTOR: u64 = 3;
+
+/// A connection has a few paths; who comes from more addresses than that at a time proves the oldest again.
+const ADDRESSES_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_times_what_came_and_no_byte_more() {
+        let (mut allowances, address) = (Allowances::default(), Endpoint { address: 5, port: 5 });
+        assert!(!allowances.allows(address, 1));
+        allowances.on_received(address, 100);
+        assert!(allowances.allows(address, 300) && !allowances.allows(address, 301));
+        allowances.on_sent(address, 200);
+        assert!(allowances.allows(address, 100) && !allowances.allows(address, 101));
+        allowances.validate(address);
+        assert!(allowances.allows(address, 1 << 40));
+    }
+
+    #[test]
+    fn many_addresses_take_no_more_room_than_a_few() {
+        let mut allowances = Allowances::default();
+        for number in 0..1000 {
+            let address = Endpoint { address: number, port: 1 };
+            allowances.on_received(address, 1);
+            allowances.validate(Endpoint { port: 2, ..address });
+        }
+        assert_eq!((allowances.validated.len(), allowances.others.len()), (16, 16));
+    }
+}

@@ -1,0 +1,232 @@
+//! Noise_IK_25519_ChaChaPoly_BLAKE2s by `snow`, with randomness that the caller gives, and the hashes around it.
+
+use std::fmt;
+
+use snow::params::{CipherChoice, DHChoice, HashChoice, NoiseParams};
+use snow::resolvers::{CryptoResolver, DefaultResolver};
+use snow::types::{Cipher, Dh, Hash, Random};
+use snow::{Builder, HandshakeState};
+
+use super::key::{PublicKey, SecretKey};
+
+/// Bytes of an authentication tag.
+pub(super) const TAG: usize = 16;
+/// Bytes of the initiator's message without its payload: an ephemeral key, a sealed static key, a tag.
+pub(super) const MESSAGE_1: usize = 32 + 32 + TAG + TAG;
+/// Bytes of the responder's message without its payload: an ephemeral key and a tag.
+pub(super) const MESSAGE_2: usize = 32 + TAG;
+/// The longest message that Noise has.
+pub(super) const MESSAGE_MAX: usize = 65535;
+
+/// A handshake half done.
+pub(super) struct Handshake(Box<HandshakeState>);
+
+/// 32 secret bytes from outside, and as many more as are wanted. What was given out cannot be computed from what is kept.
+pub(super) struct Entropy([u8; 32]);
+
+impl Entropy {
+    pub(super) fn new(seed: [u8; 32]) -> Self {
+        Self(seed)
+    }
+
+    pub(super) fn draw(&mut self) -> [u8; 32] {
+        let drawn = mac(&self.0, &[b"draw"]);
+        self.0 = mac(&self.0, &[b"next"]);
+        drawn
+    }
+}
+
+impl Handshake {
+    /// Begins one and appends its first message to `out`.
+    pub(super) fn initiate(
+        secret: &SecretKey,
+        remote: &PublicKey,
+        prologue: &[u8],
+        ephemeral: [u8; 32],
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Self, snow::Error> {
+        let builder = builder(secret, prologue, ephemeral)?.remote_public_key(&remote.0)?;
+        let mut state = builder.build_initiator()?;
+        append(MESSAGE_1 + payload.len(), out, |space| state.write_message(payload, space))?;
+        Ok(Self(Box::new(state)))
+    }
+
+    /// Reads a first message and its payload; and who it is from.
+    pub(super) fn receive(
+        secret: &SecretKey,
+        prologue: &[u8],
+        ephemeral: [u8; 32],
+        message: &[u8],
+    ) -> Result<(Self, PublicKey, Vec<u8>), snow::Error> {
+        let mut state = builder(secret, prologue, ephemeral)?.build_responder()?;
+        let payload = read(&mut state, message)?;
+        let remote = state.get_remote_static().and_then(|key| key.try_into().ok()).ok_or(snow::Error::Dh)?;
+        Ok((Self(Box::new(state)), PublicKey(remote), payload))
+    }
+
+    /// Appends the second message to `out`. Afterwards the keys are there.
+    pub(super) fn respond(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), snow::Error> {
+        append(MESSAGE_2 + payload.len(), out, |space| self.0.write_message(payload, space))
+    }
+
+    /// Reads the second message and its payload. One that is not authentic changes nothing.
+    pub(super) fn conclude(&mut self, message: &[u8]) -> Result<Vec<u8>, snow::Error> {
+        read(&mut self.0, message)
+    }
+
+    /// The keys, and a hash of all that made them.
+    pub(super) fn finish(self) -> Result<(snow::StatelessTransportState, [u8; 32]), snow::Error> {
+        let binding = self.0.get_handshake_hash().try_into().map_err(|_| snow::Error::Input)?;
+        Ok((self.0.into_stateless_transport_mode()?, binding))
+    }
+}
+
+fn builder<'a>(secret: &'a SecretKey, prologue: &'a [u8], ephemeral: [u8; 32]) -> Result<Builder<'a>, snow::Error> {
+    let params: NoiseParams = "Noise_IK_25519_ChaChaPoly_BLAKE2s".parse()?;
+    Builder::with_resolver(params, Box::new(Resolver { ephemeral }))
+        .local_private_key(secret.bytes())?
+        .prologue(prologue)
+}
+
+fn append(
+    len: usize,
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut [u8]) -> Result<usize, snow::Error>,
+) -> Result<(), snow::Error> {
+    let start = out.len();
+    out.resize(start + len, 0);
+    let written = write(&mut out[start..]);
+    out.truncate(start + written.as_ref().copied().unwrap_or(0));
+    written.map(|_| ())
+}
+
+fn read(state: &mut HandshakeState, message: &[u8]) -> Result<Vec<u8>, snow::Error> {
+    let mut payload = vec![0; message.len()];
+    let len = state.read_message(message, &mut payload)?;
+    payload.truncate(len);
+    Ok(payload)
+}
+
+/// `snow`'s own primitives, and an ephemeral key from outside.
+struct Resolver {
+    ephemeral: [u8; 32],
+}
+
+/// Random bytes that can be had once.
+struct Once(Option<[u8; 32]>);
+
+impl CryptoResolver for Resolver {
+    fn resolve_rng(&self) -> Option<Box<dyn Random>> {
+        Some(Box::new(Once(Some(self.ephemeral))))
+    }
+
+    fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
+        DefaultResolver.resolve_dh(choice)
+    }
+
+    fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
+        DefaultResolver.resolve_hash(choice)
+    }
+
+    fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
+        DefaultResolver.resolve_cipher(choice)
+    }
+}
+
+impl Random for Once {
+    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), snow::Error> {
+        let bytes = self.0.take().filter(|bytes| bytes.len() == out.len()).ok_or(snow::Error::Rng)?;
+        out.copy_from_slice(&bytes);
+        Ok(())
+    }
+}
+
+/// The public key of a secret one.
+pub(super) fn public(secret: &[u8; 32]) -> PublicKey {
+    let mut dh = DefaultResolver.resolve_dh(&DHChoice::Curve25519).expect("the feature is on");
+    dh.set(secret);
+    PublicKey(dh.pubkey().try_into().expect("an X25519 key has 32 bytes"))
+}
+
+/// BLAKE2s of all parts, one after the other.
+pub(super) fn hash(parts: &[&[u8]]) -> [u8; 32] {
+    let mut hash = blake2s();
+    parts.iter().for_each(|part| hash.input(part));
+    let mut out = [0; 32];
+    hash.result(&mut out);
+    out
+}
+
+/// HMAC ([rfc-2104]) with BLAKE2s of all parts, one after the other.
+pub(super) fn mac(key: &[u8; 32], parts: &[&[u8]]) -> [u8; 32] {
+    let pad = |with: u8| {
+        let mut block = [with; BLOCK];
+        block.iter_mut().zip(key).for_each(|(byte, key)| *byte ^= key);
+        block
+    };
+    let mut inner = blake2s();
+    inner.input(&pad(0x36));
+    parts.iter().for_each(|part| inner.input(part));
+    let mut out = [0; 32];
+    inner.result(&mut out);
+    hash(&[&pad(0x5c), &out])
+}
+
+/// Whether two tags are equal, in a time that does not tell where they differ.
+pub(super) fn is_equal(one: &[u8; TAG], other: &[u8; TAG]) -> bool {
+    one.iter().zip(other).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
+}
+
+fn blake2s() -> Box<dyn Hash> {
+    DefaultResolver.resolve_hash(&HashChoice::Blake2s).expect("the feature is on")
+}
+
+impl fmt::Debug for Handshake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Handshake(..)")
+    }
+}
+
+impl fmt::Debug for Entropy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Entropy(..)")
+    }
+}
+
+/// Bytes that BLAKE2s takes at once.
+const BLOCK: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex(text: &str) -> Vec<u8> {
+        (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
+    }
+
+    /// [rfc-7693] appendix B, and [rfc-7748] sec. 6.1.
+    #[test]
+    fn the_primitives_are_those_of_their_rfcs() {
+        let abc = hash(&[b"a", b"", b"bc"]);
+        assert_eq!(abc.to_vec(), hex("508c5e8c327c14e2e1a72ba34eeb452f37458b209ed63a294d999b4c86675982"));
+        let secret = hex("5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb");
+        let expected = hex("de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f");
+        assert_eq!(public(&secret.try_into().unwrap()).0.to_vec(), expected);
+    }
+
+    #[test]
+    fn the_mac_is_that_of_noise() {
+        let (key, mut expected) = ([7; 32], [0; 32]);
+        blake2s().hmac(&key, b"some bytes", &mut expected);
+        assert_eq!(mac(&key, &[b"some ", b"bytes"]), expected);
+    }
+
+    #[test]
+    fn what_was_drawn_does_not_come_again() {
+        let mut entropy = Entropy::new([1; 32]);
+        let drawn = [entropy.draw(), entropy.draw(), entropy.draw()];
+        assert!(drawn[0] != drawn[1] && drawn[1] != drawn[2] && drawn[0] != drawn[2]);
+        assert_eq!(Once(Some([5; 32])).try_fill_bytes(&mut [0; 31]).ok(), None);
+    }
+}

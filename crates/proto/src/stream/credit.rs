@@ -1,0 +1,268 @@
+//! Credit: how much the receiver takes on each stream, so that one that is not read keeps no other from going on.
+//!
+//! The receive window is one for all streams, and what is not read fills it. A sender that has no more than its streams' credit
+//! under way finds the window open if all of that credit has a place in the buffer (`rbuf`). So the buffer is promised in parts:
+//!
+//! ```text
+//! rbuf  =  a reserve for the control stream, which credit never stops
+//!       +  streams × initial credit, which each stream always gets back: at most a quarter of rbuf
+//!       +  a pool: of what the others leave of it, a stream gets two thirds at most
+//! ```
+//!
+//! What is promised cannot be taken back, but what is read and not promised again returns to the pool. So a stream that nobody
+//! reads keeps what it had, at most about half of rbuf, and of what is left the same is true. Each stream begins with its
+//! initial credit and gets twice as much whenever a quarter of it has been read: what fits into a slow start, which doubles
+//! once a round, and a stream that carries little is promised little.
+//!
+//! A limit counts bytes of payload on all streams of a name since the handshake; what is dropped counts as read. On the wire it
+//! is taken modulo 2^32, and so no limit lies 2^31 or more above the last one that the peer is known to have.
+
+use crate::config::StreamBuffer;
+use crate::segment::{Record, Sid};
+
+/// The credit that this end gives.
+#[derive(Clone, Debug)]
+pub(crate) struct Grants {
+    /// By name, the control stream included, which needs none.
+    accounts: Vec<Account>,
+    buffer: StreamBuffer,
+    /// What each stream has from the start.
+    initial: u64,
+    /// What can be promised beyond that, and how much of it is.
+    pool: u64,
+    promised: u64,
+    /// Whether the peer is held to it. Not in plain TCP, and not after our FIN, which no record can follow.
+    is_open: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Account {
+    /// Bytes that arrived, and those of them that need no buffer any more.
+    arrived: u64,
+    consumed: u64,
+    /// At least `arrived`.
+    limit: u64,
+    /// A limit that the peer has.
+    acked: u64,
+    /// The last limit less what had been consumed then.
+    allotment: u64,
+}
+
+impl Grants {
+    /// The initial credit that a handshake says: a power of two.
+    pub(crate) fn exponent(buffer: StreamBuffer, capacity: u64, streams: u8) -> u8 {
+        let initial = match buffer {
+            StreamBuffer::Shared => capacity / INITIAL_PART / u64::from(streams.max(1)),
+            StreamBuffer::Bytes(bytes) => bytes,
+        };
+        // Below 32.
+        initial.clamp(1, MOST).ilog2() as u8
+    }
+
+    /// Credit for so many streams, each of which has been told `2^exponent`.
+    pub(crate) fn new(buffer: StreamBuffer, capacity: u64, mss: u64, streams: u8, exponent: u8) -> Self {
+        let initial = 1 << exponent;
+        let account = Account { arrived: 0, consumed: 0, limit: initial, acked: initial, allotment: initial };
+        // At least two segments, as the window opens in steps of one; of a tiny buffer no more than a quarter.
+        let reserve = (capacity / RESERVE_PART).max(2 * mss).min(capacity / INITIAL_PART);
+        Self {
+            accounts: vec![account; 1 + usize::from(streams)],
+            buffer,
+            initial,
+            pool: (capacity - reserve).saturating_sub(u64::from(streams) * initial),
+            promised: 0,
+            is_open: true,
+        }
+    }
+
+    /// Plain TCP has none.
+    pub(crate) fn none() -> Self {
+        let mut grants = Self::new(StreamBuffer::Bytes(MOST), 0, 0, 1, 0);
+        grants.close();
+        grants
+    }
+
+    /// The peer is not held to it any more.
+    pub(crate) fn close(&mut self) {
+        self.is_open = false;
+    }
+
+    /// Whether so many bytes more on a stream are within its limit.
+    pub(crate) fn admits(&self, sid: Sid, bytes: u32) -> bool {
+        let account = &self.accounts[sid.index()];
+        !self.is_open || account.arrived + u64::from(bytes) <= account.limit
+    }
+
+    /// So many bytes have arrived for the first time.
+    pub(crate) fn on_arrived(&mut self, sid: Sid, bytes: u32) {
+        self.accounts[sid.index()].arrived += u64::from(bytes);
+    }
+
+    /// So many bytes need no buffer any more. Returns what the peer is to be told.
+    pub(crate) fn consume(&mut self, sid: Sid, bytes: u64) -> Option<Record> {
+        if !self.is_open {
+            return None;
+        }
+        // The control stream and one more: there is nobody to share with.
+        let (initial, is_alone) = (self.initial, self.accounts.len() == 2);
+        let account = &mut self.accounts[sid.index()];
+        account.consumed += bytes;
+        debug_assert!(account.consumed <= account.arrived, "nothing is read that has not come: {account:?}");
+        let held = account.limit - account.consumed;
+        self.promised -= (held + bytes).saturating_sub(initial) - held.saturating_sub(initial);
+        let ceiling = match self.buffer {
+            StreamBuffer::Bytes(bytes) => bytes.clamp(1, MOST),
+            StreamBuffer::Shared => {
+                let left = self.pool.saturating_sub(self.promised - held.saturating_sub(initial));
+                let most = if is_alone { left } else { left / 3 * 2 };
+                (initial + most).min(MOST)
+            }
+        };
+        let allotment = account.allotment.saturating_mul(2).min(ceiling);
+        let limit = (account.consumed + allotment).min(account.acked + HALF - 1);
+        let allotment = limit.saturating_sub(account.consumed);
+        let is_due = 4 * held <= 3 * account.allotment && 4 * held <= 3 * allotment;
+        if !is_due || limit <= account.limit {
+            return None;
+        }
+        self.promised += allotment.saturating_sub(initial) - held.saturating_sub(initial);
+        (account.limit, account.allotment) = (limit, allotment);
+        Some(Record::Credit { sid, limit: limit as u32 })
+    }
+
+    /// The peer has this limit. Returns what it is to be told, if that had to wait for this.
+    pub(crate) fn on_acked(&mut self, sid: Sid, limit: u32) -> Option<Record> {
+        let account = &mut self.accounts[sid.index()];
+        account.acked = account.acked.max(later(account.acked, limit)?);
+        self.consume(sid, 0)
+    }
+
+    /// For tests: what a stream may send, since the handshake.
+    #[cfg(test)]
+    pub(crate) fn limit(&self, sid: Sid) -> u64 {
+        if self.is_open { self.accounts[sid.index()].limit } else { u64::MAX }
+    }
+
+    /// For tests: everything promised, and of that what has come; `None` if the peer is not held to it.
+    #[cfg(test)]
+    pub(crate) fn totals(&self) -> Option<(u64, u64)> {
+        let accounts = || self.accounts.iter().skip(1).filter(|_| self.is_open);
+        assert!(accounts().all(|account| account.arrived <= account.limit), "{self:?}");
+        let beyond = |account: &Account| (account.limit - account.consumed).saturating_sub(self.initial);
+        assert!(!self.is_open || accounts().map(beyond).sum::<u64>() == self.promised, "{self:?}");
+        let promised = accounts().map(|account| account.limit - account.consumed).sum();
+        self.is_open.then_some((promised, accounts().map(|account| account.arrived - account.consumed).sum()))
+    }
+}
+
+/// The limit that these 32 bits name, if it lies above `limit`, by 2^31 at most.
+pub(crate) fn later(limit: u64, bits: u32) -> Option<u64> {
+    let ahead = u64::from(bits.wrapping_sub(limit as u32));
+    (1..=HALF).contains(&ahead).then_some(limit.saturating_add(ahead))
+}
+
+const HALF: u64 = 1 << 31;
+
+/// The most that one stream is promised, so that of two limits 32 bits tell the later.
+const MOST: u64 = HALF;
+
+/// A quarter of the buffer is enough to begin with: the rest goes where it is used.
+const INITIAL_PART: u64 = 4;
+
+/// A sixteenth for the control stream is a thousand records and more wherever it matters.
+const RESERVE_PART: u64 = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SID: Sid = Sid::new(1);
+
+    fn limit(record: Option<Record>) -> Option<u32> {
+        record.map(|record| match record {
+            Record::Credit { limit, .. } => limit,
+            record => panic!("{record:?} is no credit"),
+        })
+    }
+
+    fn read(grants: &mut Grants, sid: Sid, bytes: u32) -> Option<u32> {
+        assert!(grants.admits(sid, bytes));
+        grants.on_arrived(sid, bytes);
+        let record = grants.consume(sid, bytes.into());
+        grants.totals();
+        limit(record)
+    }
+
+    #[test]
+    fn a_quarter_that_was_read_is_given_back_at_once() {
+        let mut grants = Grants::new(StreamBuffer::Bytes(1000), 9000, 100, 2, 9);
+        assert_eq!(read(&mut grants, SID, 127), None);
+        // 512 are not all: at the first occasion it is 1000.
+        assert_eq!(read(&mut grants, SID, 1), Some(1128));
+        assert_eq!(read(&mut grants, SID, 249), None);
+        assert_eq!(read(&mut grants, SID, 1), Some(1378));
+        assert!(grants.admits(SID, 1000) && !grants.admits(SID, 1001));
+    }
+
+    /// 2^20 bytes, 4 streams: 2^16 each from the start, a reserve of 2^16, and a pool of 11 × 2^16.
+    #[test]
+    fn a_stream_gets_two_thirds_of_what_the_others_leave() {
+        let unit = 1 << 16;
+        assert_eq!(Grants::exponent(StreamBuffer::Shared, 1 << 20, 4), 16);
+        let mut grants = Grants::new(StreamBuffer::Shared, 1 << 20, 1000, 4, 16);
+        let mut fill = |sid| {
+            // Reads until it gets no more, and then no longer.
+            let mut most = 0;
+            for _ in 0..1000 {
+                most = read(&mut grants, sid, 8192).unwrap_or(most);
+            }
+            let account = grants.accounts[sid.index()];
+            (account.allotment * 10 / unit, grants.promised * 10 / unit)
+        };
+        // 1 + 11 × 2/3, then 1 + (11 − 22/3) × 2/3; what has been consumed since the last record is not promised.
+        let (allotment, promised) = fill(Sid::new(1));
+        assert_eq!(allotment, 83);
+        assert!((55..=73).contains(&promised), "{promised}");
+        let (allotment, _) = fill(Sid::new(2));
+        assert!((34..=47).contains(&allotment), "{allotment}");
+        let (total, unread) = grants.totals().unwrap();
+        assert!(total <= (1 << 20) * 15 / 16 && unread == 0, "{total}");
+    }
+
+    #[test]
+    fn the_only_stream_gets_all_but_the_reserve() {
+        let mut grants = Grants::new(StreamBuffer::Shared, 1 << 20, 1000, 1, 18);
+        let mut last = None;
+        for _ in 0..1000 {
+            last = read(&mut grants, SID, 8192).map(u64::from).or(last);
+        }
+        assert_eq!(grants.accounts[1].allotment, (1 << 20) * 15 / 16);
+        assert_eq!(last, Some(grants.accounts[1].limit));
+    }
+
+    /// The peer's clock of 32 bits goes round many times.
+    #[test]
+    fn limits_wrap() {
+        let mut grants = Grants::new(StreamBuffer::Bytes(u64::MAX), 1 << 20, 1000, 1, 31);
+        let (mut known, mut records) = (1 << 31, 0);
+        for _ in 0..1 << 12 {
+            let new = read(&mut grants, SID, 1 << 24);
+            if let Some(bits) = new {
+                known = later(known, bits).unwrap();
+                records += 1;
+                assert_eq!((known, later(known, bits)), (grants.limit(SID), None));
+                grants.on_acked(SID, bits);
+            }
+        }
+        assert_eq!(records, 1 << 7, "2^36 bytes, a record for 2^29 of them");
+    }
+
+    #[test]
+    fn no_limit_runs_half_of_its_bits_away_from_one_that_the_peer_has() {
+        let mut grants = Grants::new(StreamBuffer::Bytes(u64::MAX), 1 << 20, 1000, 1, 31);
+        let told: Vec<u32> = (0..255).filter_map(|_| read(&mut grants, SID, 1 << 24)).collect();
+        // 2^31 from the start, 2^29 more three times, and then all but what would be half.
+        assert_eq!(told, [5 << 29, 6 << 29, 7 << 29, u32::MAX]);
+        assert_eq!(limit(grants.on_acked(SID, 5 << 29)), Some((1 << 29) - 1), "9 × 2^29 - 1, modulo 2^32");
+    }
+}

@@ -1,0 +1,182 @@
+//! Whose turn it is among the streams that have something to send.
+//!
+//! Levels are strict: a stream waits as long as one of a lower level has something. On one level streams go round, and a turn is
+//! worth a full segment for each unit of weight, in bytes: it ends when what is left of it is less than a full segment, and
+//! the rest is forgotten. So streams of weight 1 take turns a segment each, long or short ([mfast-2019] sec. V: "in a round robin
+//! fashion"), and those of greater weight get as many times the bytes. Segments are never cut for that. Each step is O(1).
+
+use std::collections::VecDeque;
+
+use crate::segment::Sid;
+
+/// How a stream stands to the others of its direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Priority {
+    /// Streams of a lower level go first, always; at most [`Priority::LEVEL_MAX`].
+    pub level: u8,
+    /// How many times the bytes of a stream of weight 1 it gets, of what its level gets; at least 1. They go in a row.
+    pub weight: u8,
+}
+
+/// Streams with data and credit, in the order of their turns.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    levels: [VecDeque<Sid>; Priority::LEVEL_MAX as usize + 1],
+    /// The levels that have streams, a bit each.
+    occupied: u8,
+    /// What the stream whose turn it is has left of it, once it has begun.
+    left: Option<u64>,
+}
+
+impl Priority {
+    /// The last level. Eight are as many as anybody has names for.
+    pub const LEVEL_MAX: u8 = 7;
+
+    /// What a stream has that nobody gave another: in the middle, so that there is room before it and after it.
+    pub const USUAL: Self = Self { level: 3, weight: 1 };
+
+    /// The nearest that there is.
+    fn clamped(self) -> Self {
+        Self { level: self.level.min(Self::LEVEL_MAX), weight: self.weight.max(1) }
+    }
+}
+
+impl Default for Priority {
+    fn default() -> Self {
+        Self::USUAL
+    }
+}
+
+impl Turns {
+    pub(crate) fn new() -> Self {
+        Self { levels: Default::default(), occupied: 0, left: None }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.occupied == 0
+    }
+
+    /// The stream whose turn it is.
+    pub(crate) fn first(&self) -> Option<Sid> {
+        self.levels.get(self.level())?.front().copied()
+    }
+
+    /// The only stream that has something to send, if it is alone.
+    pub(crate) fn only(&self) -> Option<Sid> {
+        let level = self.levels.get(self.level())?;
+        (self.occupied.count_ones() == 1 && level.len() == 1).then(|| level[0])
+    }
+
+    /// The last on its level.
+    pub(crate) fn push(&mut self, sid: Sid, priority: Priority) {
+        let level = priority.clamped().level;
+        // Whoever comes before the stream whose turn it was begins with a turn of its own.
+        if usize::from(level) < self.level() {
+            self.left = None;
+        }
+        self.levels[usize::from(level)].push_back(sid);
+        self.occupied |= 1 << level;
+    }
+
+    /// The stream whose turn it is has sent so many bytes of sequence space, where a full segment has `full`. It `stays` if it
+    /// has more.
+    pub(crate) fn on_sent(&mut self, bytes: u32, full: u32, priority: Priority, stays: bool) {
+        let turn = u64::from(priority.clamped().weight) * u64::from(full);
+        let left = self.left.unwrap_or(turn).saturating_sub(bytes.into());
+        self.left = Some(left).filter(|&left| stays && left >= u64::from(full));
+        if self.left.is_some() {
+            return;
+        }
+        let level = self.level();
+        let queue = &mut self.levels[level];
+        let first = queue.pop_front();
+        if stays {
+            queue.extend(first);
+        } else if queue.is_empty() {
+            self.occupied &= !(1 << level);
+        }
+    }
+
+    /// The stream has nothing more to send.
+    pub(crate) fn remove(&mut self, sid: Sid, priority: Priority) {
+        if self.first() == Some(sid) {
+            self.left = None;
+        }
+        let level = priority.clamped().level;
+        let queue = &mut self.levels[usize::from(level)];
+        queue.retain(|other| *other != sid);
+        if queue.is_empty() {
+            self.occupied &= !(1 << level);
+        }
+    }
+
+    /// The first level that has streams; one that there is not if none has.
+    fn level(&self) -> usize {
+        self.occupied.trailing_zeros() as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Streams numbered from 1 with these priorities and data for ever; the first turns, of so many bytes each.
+    fn order(priorities: &[(u8, u8)], bytes: u32, count: usize) -> Vec<u8> {
+        let priority = |sid: Sid| {
+            let (level, weight) = priorities[sid.index() - 1];
+            Priority { level, weight }
+        };
+        let mut turns = Turns::new();
+        (1..=priorities.len()).for_each(|number| {
+            let sid = Sid::new(number as u8);
+            turns.push(sid, priority(sid));
+        });
+        let next = |_| {
+            let sid = turns.first().unwrap();
+            turns.on_sent(bytes, 100, priority(sid), true);
+            sid.number()
+        };
+        (0..count).map(next).collect()
+    }
+
+    #[test]
+    fn equals_take_turns_a_segment_each_however_long() {
+        for bytes in [1, 60, 100] {
+            assert_eq!(order(&[(3, 1); 3], bytes, 7), [1, 2, 3, 1, 2, 3, 1]);
+        }
+    }
+
+    #[test]
+    fn a_turn_is_worth_as_many_full_segments_as_the_weight_says() {
+        assert_eq!(order(&[(3, 1), (3, 3)], 100, 8), [1, 2, 2, 2, 1, 2, 2, 2]);
+        // In bytes: 300 are 7 segments of 40, and the rest of 20 would be less than a full one long before: at 60.
+        assert_eq!(order(&[(3, 1), (3, 3)], 40, 8), [1, 2, 2, 2, 2, 2, 2, 1]);
+    }
+
+    #[test]
+    fn a_lower_level_goes_first_and_what_there_is_not_is_the_nearest() {
+        assert_eq!(order(&[(9, 0), (7, 2), (6, 1)], 100, 3), [3, 3, 3]);
+        assert_eq!(order(&[(9, 0), (7, 2)], 100, 6), [1, 2, 2, 1, 2, 2]);
+    }
+
+    /// In the middle of its turn a stream gives way to a more urgent one, and then has the rest of nothing.
+    #[test]
+    fn an_urgent_stream_interrupts_a_turn() {
+        let (heavy, urgent) = (Priority { level: 3, weight: 3 }, Priority { level: 0, weight: 1 });
+        let mut turns = Turns::new();
+        (1..3).for_each(|number| turns.push(Sid::new(number), heavy));
+        turns.on_sent(100, 100, heavy, true);
+        turns.push(Sid::new(9), urgent);
+        assert_eq!(turns.first(), Some(Sid::new(9)));
+        turns.on_sent(100, 100, urgent, false);
+        let next = |turns: &mut Turns| {
+            let first = turns.first().unwrap().number();
+            turns.on_sent(100, 100, heavy, true);
+            first
+        };
+        assert_eq!([0; 6].map(|_| next(&mut turns)), [1, 1, 1, 2, 2, 2]);
+        turns.remove(Sid::new(1), heavy);
+        turns.remove(Sid::new(2), heavy);
+        assert!(turns.is_empty() && turns.first().is_none());
+    }
+}

@@ -1,0 +1,212 @@
+//! The vectors of `docs/wire.md`, both ways: what the page says is what the code does.
+
+use std::collections::BTreeMap;
+
+use anabranch_units::{Span, Time};
+use bytes::{Bytes, BytesMut};
+
+use crate::seal::{Answer, Limits, Listener, ListenerLimits, Seal, SecretKey, testing};
+use crate::wire::{Checksum, Ports, decode, encode};
+use crate::{
+    AcknowledgementOptions, Content, Endpoint, Features, Flags, FourTuple, HandshakeOptions, Header, Multistream,
+    Options, PathOption, Record, SackBlocks, Segment, SeqNumber, Sid, Ssn, StreamHeader, Timestamps,
+};
+
+/// What the page has under each name.
+fn page() -> BTreeMap<&'static str, Vec<u8>> {
+    let page = include_str!("../../../docs/wire.md");
+    let blocks = page.split("```vector ").skip(1).map(|block| block.split_once("\n```").expect("a block ends"));
+    let parse = |(block, _): (&'static str, &str)| {
+        let (name, text) = block.split_once('\n').unwrap_or((block, ""));
+        let digits: Vec<_> = text.chars().filter_map(|digit| digit.to_digit(16)).collect();
+        (name, digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
+    };
+    blocks.map(parse).collect()
+}
+
+fn header(seq: u32, ack: u32, flags: Flags, window: u16) -> Header {
+    Header { seq: SeqNumber(seq), ack: SeqNumber(ack), flags, window }
+}
+
+fn hello(header: Header, stream_header: Option<StreamHeader>) -> Segment<Bytes> {
+    let content = Content::Data(Bytes::from_static(b"hello"));
+    Segment { header, options: Options::default(), stream_header, content }
+}
+
+fn bare(header: Header, options: Options) -> Segment<Bytes> {
+    Segment { header, options, stream_header: None, content: Content::Nothing }
+}
+
+/// What the page describes in words.
+fn segments() -> Vec<(&'static str, Segment<Bytes>)> {
+    let streams = Flags::ACK | Flags::MSE;
+    let multistream = Multistream { version: 1, streams: 16, features: Features::PATHS, credit: 20 };
+    let syn = HandshakeOptions {
+        mss: Some(1460),
+        window_scale: Some(10),
+        sack_permitted: true,
+        multistream: Some(multistream),
+        timestamps: None,
+    };
+    let syn_ack = HandshakeOptions {
+        multistream: Some(Multistream { streams: 8, features: Features(0), ..multistream }),
+        timestamps: Some(Timestamps { value: 16_909_060, echo: 84_281_096 }),
+        ..syn
+    };
+    let stream = StreamHeader { sid: Sid::new(3), ssn: Ssn::of(258) };
+    let mut sack = SackBlocks::default();
+    sack.push(SeqNumber(3000), SeqNumber(4000));
+    sack.push(SeqNumber(5000), SeqNumber(6000));
+    let acknowledgement = AcknowledgementOptions::new(sack, Some(StreamHeader { ssn: Ssn::of(259), ..stream }))
+        .with_timestamps(Timestamps { value: 1, echo: 2 });
+    let data = hello(header(1001, 0, streams, 512), Some(stream));
+    let usual = header(1010, 2000, streams, 512);
+    let records = [
+        Record::Finish { sid: Sid::new(3), end: Ssn::of(260) },
+        Record::Reset { sid: Sid::new(4), end: Ssn::of(16_777_215), code: 7 },
+        Record::Stop { sid: Sid::new(5), expected: Ssn::of(9), code: 65_535 },
+        Record::Credit { sid: Sid::new(255), limit: 4_294_967_040 },
+    ];
+    let record = |ssn: usize| {
+        let stream_header = Some(StreamHeader { sid: Sid::CONTROL, ssn: Ssn::of(ssn as u64) });
+        Segment { stream_header, content: Content::Control(records[ssn]), ..bare(usual, Options::default()) }
+    };
+    let path = |option| bare(usual, Options::Path(option));
+    let token = [1, 2, 3, 4, 5, 6, 7, 8];
+    vec![
+        ("syn", bare(header(1000, 0, Flags::SYN | Flags::MSE, 65_535), Options::Handshake(syn))),
+        (
+            "syn-ack",
+            bare(
+                header(4_294_967_295, 1001, Flags::SYN | Flags::ACK | Flags::MSE, 65_535),
+                Options::Handshake(syn_ack),
+            ),
+        ),
+        ("data", data.clone()),
+        ("data-v6", data),
+        ("plain", hello(header(1001, 0, Flags::ACK, 512), None)),
+        ("acknowledgement", bare(usual, Options::Acknowledgement(acknowledgement))),
+        ("finish", record(0)),
+        ("reset", record(1)),
+        ("stop", record(2)),
+        ("credit", record(3)),
+        ("challenge", path(PathOption::Challenge(token))),
+        ("response", path(PathOption::Response(token))),
+        ("leave", path(PathOption::Leave)),
+    ]
+}
+
+/// Ports and pseudo header of a vector.
+fn network(name: &str) -> (Ports, Checksum) {
+    let ports = Ports { source: 50_000, target: 443 };
+    let v4 = [[192, 0, 2, 1], [198, 51, 100, 2]];
+    match name {
+        "syn-ack" => (Ports { source: 443, target: 50_000 }, Checksum::V4([v4[1], v4[0]])),
+        "data-v6" => {
+            let v6 = |last| [0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last];
+            (ports, Checksum::V6([v6(1), v6(2)]))
+        }
+        _ => (ports, Checksum::V4(v4)),
+    }
+}
+
+/// The dialogue of sealed datagrams that the page describes.
+fn sealed() -> Vec<(&'static str, Vec<u8>)> {
+    let (client_key, server_key) = (SecretKey::new([1; 32]), SecretKey::new([2; 32]));
+    let publics = [client_key.public().0, server_key.public().0].concat();
+    let (client_seed, server_seed) = ([0x11; 32], [0x22; 32]);
+    let ephemerals = testing::ephemerals(client_seed, server_seed).concat();
+    let end = |address, port| Endpoint { address, port };
+    let path = FourTuple { local: end(1, 1), remote: end(2, 2) };
+    let (now, later) = (Time::ZERO, Time::ZERO.saturating_add(Span::from_secs(120)));
+    let options = HandshakeOptions { sack_permitted: true, ..HandshakeOptions::default() };
+    let syn = bare(header(100, 0, Flags::SYN, 65_535), Options::Handshake(options));
+    let syn_ack = bare(header(200, 101, Flags::SYN | Flags::ACK, 65_535), Options::Handshake(options));
+    let data = hello(header(101, 201, Flags::ACK, 512), None);
+    let back = hello(header(201, 101, Flags::ACK, 512), None);
+    let mut buffer = BytesMut::new();
+    let send = |seal: &mut Seal, now, segment: &Segment<Bytes>| {
+        let path = if segment.header.seq.0 < 200 { path } else { path.reversed() };
+        let mut datagram = vec![];
+        seal.seal(now, path, segment, &mut datagram).unwrap();
+        datagram
+    };
+
+    let mut client = Seal::initiator(client_key, server_key.public(), 7, Limits::default(), client_seed);
+    let initiation = send(&mut client, now, &syn);
+    let cookie = testing::cookie(&server_key.public(), &initiation, [0xaa; 16]);
+    client.open(now, path, &cookie, &mut buffer).unwrap();
+    let with_cookie = send(&mut client, now, &syn);
+    let mut listener = Listener::new(now, server_key, ListenerLimits::default(), server_seed);
+    let Ok(Answer::Accept { seal: mut server, segment }) =
+        listener.handle(now, path.reversed(), &initiation, 9, &mut vec![])
+    else {
+        panic!("it is not accepted")
+    };
+    assert_eq!(segment, syn);
+    let response = send(&mut server, now, &syn_ack);
+    assert_eq!(client.open(now, path, &response, &mut buffer), Ok(Some(syn_ack)));
+    let there = send(&mut client, now, &data);
+    assert_eq!(server.open(now, path.reversed(), &there, &mut buffer), Ok(Some(data.clone())));
+    let home = send(&mut server, now, &back);
+    // It comes when the keys are old.
+    assert_eq!(client.open(later, path, &home, &mut buffer), Ok(Some(back)));
+    let (mut request, mut answer) = (vec![], vec![]);
+    client.poll_transmit(later, &mut request).unwrap();
+    server.open(later, path.reversed(), &request, &mut buffer).unwrap();
+    server.poll_transmit(later, &mut answer).unwrap();
+    client.open(later, path, &answer, &mut buffer).unwrap();
+    let rekeyed = send(&mut client, later, &data);
+    assert_eq!(server.open(later, path.reversed(), &rekeyed, &mut buffer), Ok(Some(data)));
+    vec![
+        ("public-keys", publics),
+        ("ephemeral-keys", ephemerals),
+        ("initiation", initiation),
+        ("cookie", cookie),
+        ("initiation-with-cookie", with_cookie),
+        ("sealed-response", response),
+        ("sealed-data", there),
+        ("sealed-data-back", home),
+        ("request", request),
+        ("answer", answer),
+        ("sealed-data-rekeyed", rekeyed),
+    ]
+}
+
+#[test]
+fn the_page_has_the_bytes_that_are_sent() {
+    let mut page = page();
+    let mut wrong = String::new();
+    let encoded = segments().into_iter().map(|(name, segment)| {
+        let (ports, checksum) = network(name);
+        let mut bytes = vec![];
+        encode(&segment, ports, checksum, &mut bytes);
+        (name, bytes)
+    });
+    for (name, bytes) in encoded.chain(sealed()) {
+        if page.remove(name).is_none_or(|on_page| on_page != bytes) {
+            wrong += &block(name, &bytes);
+        }
+    }
+    assert!(wrong.is_empty(), "the page should have\n{wrong}");
+    assert!(page.is_empty(), "nobody makes these: {:?}", page.keys());
+}
+
+#[test]
+fn the_page_is_understood() {
+    let page = page();
+    for (name, segment) in segments() {
+        let (ports, checksum) = network(name);
+        assert_eq!(decode(page[name].clone().into(), checksum), Ok((ports, segment)), "{name}");
+    }
+}
+
+/// As it stands on the page.
+fn block(name: &str, bytes: &[u8]) -> String {
+    let line = |bytes: &[u8]| {
+        let words = bytes.chunks(4).map(|word| word.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let lines: Vec<_> = bytes.chunks(32).map(line).collect();
+    format!("```vector {name}\n{}\n```\n", lines.join("\n"))
+}

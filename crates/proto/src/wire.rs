@@ -1,0 +1,175 @@
+//! Segments as bytes: the TCP form. `docs/wire.md` specifies it to the bit.
+//!
+//! ```text
+//! 0                   1                   2                   3
+//! 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +-------------------------------+-------------------------------+
+//! |          source port          |          target port          |
+//! |                        sequence number                        |
+//! |                     acknowledgement number                    |
+//! | offset| 0 |M|  |...|A|P|R|S|F |            window             |
+//! |            checksum           |        urgent pointer         |
+//! |                     options, up to 40 bytes                   |
+//! +---------------------------------------------------------------+
+//! |      SID      |                      SSN                      |  with the flag M (MSE) and content, but in no SYN
+//! |                    data, or a record of 8 bytes               |
+//! +---------------------------------------------------------------+
+//! ```
+//!
+//! Encoding is canonical: a segment has one form. Decoding is as patient as [rfc-9293] sec. 3.1 asks: options in any order, with
+//! any padding, unknown ones skipped; what is reserved is not looked at. Nothing is copied but headers.
+
+mod checksum;
+mod content;
+mod options;
+
+use std::fmt;
+
+use bytes::{Buf, Bytes};
+
+pub use self::checksum::{Checksum, internet_checksum};
+use crate::path::FourTuple;
+use crate::payload::Payload;
+use crate::segment::{Content, Flags, Header, Segment};
+use crate::seq::SeqNumber;
+
+/// TCP's ports of one segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ports {
+    /// Whence it comes.
+    pub source: u16,
+    /// Where it goes.
+    pub target: u16,
+}
+
+/// Why bytes are not a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecodeError {
+    /// What is wrong.
+    pub fault: Fault,
+    /// Where: bytes from the beginning of TCP's header.
+    pub at: usize,
+}
+
+/// What can be wrong with bytes that should be a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// There are fewer bytes than a header has.
+    HeaderTooShort,
+    /// The data offset points into the header or past the end.
+    DataOffset,
+    /// The sum is not what it should be: a bit has fallen.
+    Checksum,
+    /// An option's length is less than its own two bytes, or more than there is.
+    OptionLength {
+        /// The option's kind.
+        kind: u8,
+    },
+    /// An option has a length that its kind does not have.
+    OptionSize {
+        /// The option's kind.
+        kind: u8,
+    },
+    /// Content that should have a stream header has no room for it, or nothing after it.
+    StreamHeader,
+    /// A record on the control stream does not have [`crate::Record::LEN`] bytes.
+    RecordSize,
+    /// A record of a kind that this version does not have.
+    RecordKind(u8),
+}
+
+impl Ports {
+    /// Those of a segment that leaves on this path.
+    pub const fn of(tuple: FourTuple) -> Self {
+        Self { source: tuple.local.port, target: tuple.remote.port }
+    }
+}
+
+/// Appends a segment's bytes to `out`.
+pub fn encode(segment: &Segment<Bytes>, ports: Ports, checksum: Checksum, out: &mut Vec<u8>) {
+    let start = out.len();
+    encode_head(segment, ports, out);
+    if let Content::Data(payload) = &segment.content {
+        out.extend_from_slice(payload);
+    }
+    if let Some(sum) = checksum.of(&out[start..]) {
+        out[start + CHECKSUM_AT..start + CHECKSUM_AT + 2].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+/// Appends all of a segment but its data, whatever that is: TCP's header with a checksum of zero, options, stream header, record.
+pub fn encode_head<P: Payload>(segment: &Segment<P>, ports: Ports, out: &mut Vec<u8>) {
+    let Segment { header, options, stream_header, content } = segment;
+    // At most 60 bytes are 15 words.
+    let words = (HEADER_LEN as u32 + options.len()) as u16 / 4;
+    out.extend(ports.source.to_be_bytes());
+    out.extend(ports.target.to_be_bytes());
+    out.extend(header.seq.0.to_be_bytes());
+    out.extend(header.ack.0.to_be_bytes());
+    out.extend((words << 12 | header.flags.bits()).to_be_bytes());
+    out.extend(header.window.to_be_bytes());
+    // The checksum and the urgent pointer, which this transport never uses.
+    out.extend([0; 4]);
+    options::encode(options, out);
+    if let Some(header) = stream_header {
+        out.extend(content::stream_header(*header));
+    }
+    if let Content::Control(record) = content {
+        out.extend(content::record(*record));
+    }
+}
+
+/// Makes a segment of bytes. Its data shares their memory.
+///
+/// # Errors
+/// If they are none. Whatever they are, nothing panics.
+pub fn decode(mut bytes: Bytes, checksum: Checksum) -> Result<(Ports, Segment<Bytes>), DecodeError> {
+    if bytes.len() < HEADER_LEN {
+        return Err(DecodeError { fault: Fault::HeaderTooShort, at: bytes.len() });
+    }
+    let half = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+    let word = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    let header_len = usize::from(half(FLAGS_AT) >> 12) * 4;
+    if header_len < HEADER_LEN || header_len > bytes.len() {
+        return Err(DecodeError { fault: Fault::DataOffset, at: FLAGS_AT });
+    }
+    if !checksum.is_right(&bytes) {
+        return Err(DecodeError { fault: Fault::Checksum, at: CHECKSUM_AT });
+    }
+    let ports = Ports { source: half(0), target: half(2) };
+    let flags = Flags::from_bits(half(FLAGS_AT));
+    let header = Header { seq: SeqNumber(word(4)), ack: SeqNumber(word(8)), flags, window: half(WINDOW_AT) };
+    let options = options::decode(&bytes[HEADER_LEN..header_len], flags)
+        .map_err(|(fault, at)| DecodeError { fault, at: HEADER_LEN + at })?;
+    bytes.advance(header_len);
+    let (stream_header, content) =
+        content::decode(bytes, flags).map_err(|(fault, at)| DecodeError { fault, at: header_len + at })?;
+    Ok((ports, Segment { header, options, stream_header, content }))
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { fault, at } = self;
+        match fault {
+            Fault::HeaderTooShort => write!(f, "{at} bytes are no TCP header, which has {HEADER_LEN}"),
+            Fault::DataOffset => write!(f, "the data offset at byte {at} does not fit the header"),
+            Fault::Checksum => write!(f, "the checksum at byte {at} is wrong"),
+            Fault::OptionLength { kind } => write!(f, "option {kind} at byte {at} does not end within the header"),
+            Fault::OptionSize { kind } => write!(f, "option {kind} at byte {at} has a length that it cannot have"),
+            Fault::StreamHeader => write!(f, "the content at byte {at} is no stream header and something after it"),
+            Fault::RecordSize => write!(f, "the record at byte {at} does not have 8 bytes"),
+            Fault::RecordKind(kind) => write!(f, "the record at byte {at} is of the unknown kind {kind}"),
+        }
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+/// Bytes of a TCP header without options, and where its parts stand ([rfc-9293] sec. 3.1).
+const HEADER_LEN: usize = 20;
+const FLAGS_AT: usize = 12;
+const WINDOW_AT: usize = 14;
+const CHECKSUM_AT: usize = 16;
+
+#[cfg(test)]
+mod tests;

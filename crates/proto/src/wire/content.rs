@@ -1,0 +1,79 @@
+//! Stream headers and records as bytes.
+
+use bytes::{Buf, Bytes};
+
+use super::Fault;
+use crate::segment::{Content, Flags, Record, Sid, StreamHeader};
+use crate::seq::Ssn;
+
+/// SID, then SSN.
+pub(super) fn stream_header(header: StreamHeader) -> [u8; 4] {
+    (u32::from(header.sid.number()) << 24 | header.ssn.bits()).to_be_bytes()
+}
+
+impl StreamHeader {
+    pub(super) fn from_bytes(bytes: [u8; 4]) -> Self {
+        let number = u32::from_be_bytes(bytes);
+        Self { sid: Sid::new(bytes[0]), ssn: Ssn::of(number.into()) }
+    }
+}
+
+/// Kind, SID, a code of two bytes, a number of four.
+pub(super) fn record(record: Record) -> [u8; Record::LEN as usize] {
+    let (kind, sid, code, number) = match record {
+        Record::Finish { sid, end } => (FINISH, sid, 0, end.bits()),
+        Record::Reset { sid, end, code } => (RESET, sid, code, end.bits()),
+        Record::Stop { sid, expected, code } => (STOP, sid, code, expected.bits()),
+        Record::Credit { sid, limit } => (CREDIT, sid, 0, limit),
+    };
+    let ([c, d], [n0, n1, n2, n3]) = (code.to_be_bytes(), number.to_be_bytes());
+    [kind, sid.number(), c, d, n0, n1, n2, n3]
+}
+
+/// What stands after the options. An error says where in it it is.
+pub(super) fn decode(mut bytes: Bytes, flags: Flags) -> Result<(Option<StreamHeader>, Content<Bytes>), (Fault, usize)> {
+    if bytes.is_empty() {
+        return Ok((None, Content::Nothing));
+    }
+    if !flags.contains(Flags::MSE) || flags.contains(Flags::SYN) {
+        return Ok((None, Content::Data(bytes)));
+    }
+    let header = match bytes.first_chunk() {
+        Some(header) if bytes.len() > header.len() => StreamHeader::from_bytes(*header),
+        _ => return Err((Fault::StreamHeader, 0)),
+    };
+    bytes.advance(StreamHeader::LEN as usize);
+    let content = if header.sid == Sid::CONTROL {
+        Content::Control(read_record(&bytes).map_err(|fault| (fault, StreamHeader::LEN as usize))?)
+    } else {
+        Content::Data(bytes)
+    };
+    Ok((Some(header), content))
+}
+
+fn read_record(bytes: &[u8]) -> Result<Record, Fault> {
+    let &[kind, sid, c, d, ref value @ ..] = bytes else { return Err(Fault::RecordSize) };
+    if bytes.len() != Record::LEN as usize {
+        return Err(Fault::RecordSize);
+    }
+    let (sid, code, number) = (Sid::new(sid), u16::from_be_bytes([c, d]), number(value));
+    // The upper byte of a stream sequence number is reserved.
+    let ssn = Ssn::of(number.into());
+    match kind {
+        FINISH => Ok(Record::Finish { sid, end: ssn }),
+        RESET => Ok(Record::Reset { sid, end: ssn, code }),
+        STOP => Ok(Record::Stop { sid, expected: ssn, code }),
+        CREDIT => Ok(Record::Credit { sid, limit: number }),
+        _ => Err(Fault::RecordKind(kind)),
+    }
+}
+
+/// The first four bytes, which the caller knows to be there.
+pub(super) fn number(bytes: &[u8]) -> u32 {
+    bytes.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))
+}
+
+const FINISH: u8 = 1;
+const RESET: u8 = 2;
+const STOP: u8 = 3;
+const CREDIT: u8 = 4;

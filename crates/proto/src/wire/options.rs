@@ -1,0 +1,176 @@
+//! TCP's options as bytes: kind, length, value.
+
+use super::Fault;
+use super::content::{number, stream_header};
+use crate::options::{
+    AcknowledgementOptions, Features, HandshakeOptions, Multistream, Options, PathOption, SackBlocks, Timestamps,
+};
+use crate::segment::{Flags, StreamHeader};
+use crate::seq::SeqNumber;
+
+/// Appends the options, padded to words.
+pub(super) fn encode(options: &Options, out: &mut Vec<u8>) {
+    let start = out.len();
+    match options {
+        Options::Handshake(options) => handshake(options, out),
+        Options::Acknowledgement(options) => acknowledgement(options, out),
+        Options::Path(PathOption::Challenge(token)) => path(CHALLENGE, token, out),
+        Options::Path(PathOption::Response(token)) => path(RESPONSE, token, out),
+        Options::Path(PathOption::Leave) => path(LEAVE, &[], out),
+    }
+    let len = (out.len() - start).next_multiple_of(4);
+    out.resize(start + len, NO_OPERATION);
+    debug_assert_eq!(len as u32, options.len(), "what is counted is what is written");
+}
+
+fn handshake(options: &HandshakeOptions, out: &mut Vec<u8>) {
+    if let Some(mss) = options.mss {
+        out.extend([MSS, 4]);
+        out.extend(mss.to_be_bytes());
+    }
+    if let Some(shift) = options.window_scale {
+        out.extend([WINDOW_SCALE, 3, shift]);
+    }
+    if options.sack_permitted {
+        out.extend([SACK_PERMITTED, 2]);
+    }
+    if let Some(Multistream { version, streams, features, credit }) = options.multistream {
+        experiment(8, out);
+        out.extend([version, streams, features.0, credit]);
+    }
+    if let Some(timestamps) = options.timestamps {
+        clocks(timestamps, out);
+    }
+}
+
+fn acknowledgement(options: &AcknowledgementOptions, out: &mut Vec<u8>) {
+    let sack = options.sack();
+    let blocks = sack.as_slice();
+    if !blocks.is_empty() {
+        out.extend([SACK, 2 + 8 * blocks.len() as u8]);
+        for (left, right) in blocks {
+            out.extend(left.0.to_be_bytes());
+            out.extend(right.0.to_be_bytes());
+        }
+    }
+    if let Some(expected) = options.expected() {
+        experiment(8, out);
+        out.extend(stream_header(expected));
+    }
+    if let Some(timestamps) = options.timestamps() {
+        clocks(timestamps, out);
+    }
+}
+
+fn path(what: u8, token: &[u8], out: &mut Vec<u8>) {
+    experiment(5 + token.len() as u8, out);
+    out.push(what);
+    out.extend_from_slice(token);
+}
+
+fn experiment(len: u8, out: &mut Vec<u8>) {
+    out.extend([EXPERIMENT, len, EXPERIMENT_ID[0], EXPERIMENT_ID[1]]);
+}
+
+fn clocks(timestamps: Timestamps, out: &mut Vec<u8>) {
+    out.extend([TIMESTAMPS, Timestamps::LEN as u8]);
+    out.extend(timestamps.value.to_be_bytes());
+    out.extend(timestamps.echo.to_be_bytes());
+}
+
+/// Reads all options of a header. What comes twice counts the second time. An error says where in them it is.
+pub(super) fn decode(bytes: &[u8], flags: Flags) -> Result<Options, (Fault, usize)> {
+    let is_syn = flags.contains(Flags::SYN);
+    let mut handshake = HandshakeOptions::default();
+    let (mut sack, mut expected, mut timestamps) = (SackBlocks::default(), None, None);
+    let mut path = None;
+    let mut at = 0;
+    while let Some(&kind) = bytes.get(at) {
+        match kind {
+            END => break,
+            NO_OPERATION => {
+                at += 1;
+                continue;
+            }
+            _ => {}
+        }
+        // [rfc-9293] sec. 3.1: the length counts the kind and itself.
+        let len = bytes.get(at + 1).map_or(0, |&len| usize::from(len));
+        let value = bytes.get(at + 2..at + len).ok_or((Fault::OptionLength { kind }, at))?;
+        match (kind, value) {
+            (MSS, &[high, low]) => handshake.mss = Some(u16::from_be_bytes([high, low])),
+            (WINDOW_SCALE, &[shift]) => handshake.window_scale = Some(shift),
+            (SACK_PERMITTED, []) => handshake.sack_permitted = true,
+            (SACK, blocks) if !blocks.is_empty() && blocks.len() % 8 == 0 => sack = read_sack(blocks),
+            (TIMESTAMPS, value) if value.len() == 8 => {
+                let (value, echo) = (number(value), number(&value[4..]));
+                timestamps = Some(Timestamps { value, echo });
+            }
+            (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS, _) => {
+                return Err((Fault::OptionSize { kind }, at));
+            }
+            (EXPERIMENT, value) => match value.split_first_chunk::<2>() {
+                Some((&EXPERIMENT_ID, &[version, streams, features, credit])) if is_syn => {
+                    let features = Features(features);
+                    handshake.multistream = Some(Multistream { version, streams, features, credit });
+                }
+                Some((&EXPERIMENT_ID, &[sid, a, b, c])) => expected = Some(StreamHeader::from_bytes([sid, a, b, c])),
+                Some((&EXPERIMENT_ID, &[what, ref token @ ..])) => path = read_path(what, token).or(path),
+                // Somebody else's experiment, or a later one of ours.
+                _ => {}
+            },
+            _ => {}
+        }
+        at += len;
+    }
+    if is_syn {
+        return Ok(Options::Handshake(HandshakeOptions { timestamps, ..handshake }));
+    }
+    if let Some(path) = path {
+        return Ok(Options::Path(path));
+    }
+    let options = AcknowledgementOptions::new(sack, expected);
+    Ok(Options::Acknowledgement(match timestamps {
+        Some(timestamps) => options.with_timestamps(timestamps),
+        None => options,
+    }))
+}
+
+/// The first blocks; more than there is place for, and those with nothing in them, are not taken.
+fn read_sack(bytes: &[u8]) -> SackBlocks {
+    let mut sack = SackBlocks::default();
+    for block in bytes.chunks_exact(8) {
+        let (left, right) = (SeqNumber(number(block)), SeqNumber(number(&block[4..])));
+        if left.is_before(right) {
+            sack.push(left, right);
+        }
+    }
+    sack
+}
+
+fn read_path(what: u8, token: &[u8]) -> Option<PathOption> {
+    match (what, token) {
+        (CHALLENGE, token) => token.try_into().ok().map(PathOption::Challenge),
+        (RESPONSE, token) => token.try_into().ok().map(PathOption::Response),
+        (LEAVE, []) => Some(PathOption::Leave),
+        _ => None,
+    }
+}
+
+/// The kinds: [rfc-9293] sec. 3.2, [rfc-7323], [rfc-2018], [rfc-6994].
+const END: u8 = 0;
+const NO_OPERATION: u8 = 1;
+const MSS: u8 = 2;
+const WINDOW_SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
+const EXPERIMENT: u8 = 253;
+
+/// [rfc-6994]: an experiment says which it is by two bytes of its own; these are the letters MS, for multistream.
+const EXPERIMENT_ID: [u8; 2] = *b"MS";
+
+/// What a path option is.
+const CHALLENGE: u8 = 1;
+const RESPONSE: u8 = 2;
+const LEAVE: u8 = 3;

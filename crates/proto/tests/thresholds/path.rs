@@ -1,0 +1,241 @@
+//! Two engines on a path that is fast or slow, loses, jitters, reorders or dies, in virtual time. A transfer from the client to
+//! the server, and how long it took.
+
+use std::collections::BTreeMap;
+
+use anabranch_cc::{Settings, registry};
+use anabranch_proto::{
+    Config, Connection, Endpoint, Event, FourTuple, PathId, PathReport, Read, Segment, SeqNumber, Sid, State, Virtual,
+};
+use anabranch_units::{Rate, Span, Time};
+
+/// What a path is like; the same both ways but for what is lost, late or in a queue, which is on the way there.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    pub(crate) rate: Rate,
+    /// Of the propagation, there and back.
+    pub(crate) rtt: Span,
+    /// How long what waits may wait, in front of the transmitter.
+    pub(crate) queue: Span,
+    /// The share of segments that is lost, there.
+    pub(crate) loss: f64,
+    /// Each segment is late by up to so much, and what follows it waits for it: no order is lost.
+    pub(crate) jitter: Span,
+    /// Each so manieth segment is late by so much, and others overtake it.
+    pub(crate) late: Option<(u64, Span)>,
+    /// Nothing gets through in these times, there or back.
+    pub(crate) outages: Vec<(Time, Time)>,
+}
+
+/// What came of a transfer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outcome {
+    /// From the SYN to the last byte read.
+    pub(crate) took: Span,
+    pub(crate) path: PathReport,
+}
+
+pub(crate) struct World {
+    pub(crate) now: Time,
+    path: Path,
+    pub(crate) client: Connection<Virtual>,
+    pub(crate) server: Connection<Virtual>,
+    there: Wire,
+    back: Wire,
+    random: Random,
+    /// What is still to be written.
+    left: u64,
+    pub(crate) read: u64,
+}
+
+#[derive(Default)]
+struct Wire {
+    free_at: Time,
+    /// When the latest of those comes that keep their order.
+    latest: Time,
+    carried: u64,
+    flying: BTreeMap<(Time, u64), Segment<Virtual>>,
+}
+
+/// SplitMix64: equal draws on every machine.
+struct Random(u64);
+
+impl Path {
+    /// Without loss or jitter, and with a queue for a round trip.
+    pub(crate) fn new(rate: &str, rtt: Span) -> Self {
+        let rate = rate.parse().expect("a rate");
+        Self { rate, rtt, queue: rtt, loss: 0.0, jitter: Span::ZERO, late: None, outages: vec![] }
+    }
+
+    /// Bytes of payload that a full segment carries, of the 1500 that it takes.
+    pub(crate) const PAYLOAD: u64 = 1456;
+
+    /// How long so much payload takes at full rate.
+    pub(crate) fn time_of(&self, bytes: u64) -> Span {
+        Span::from_secs_f64((bytes * 1500 / Self::PAYLOAD * 8) as f64 / self.rate.bits_per_second() as f64)
+    }
+}
+
+/// The usual settings, with a buffer for two of the largest round trips here.
+pub(crate) fn config(law: &str, pairs: &[(&'static str, &str)]) -> Config {
+    let row = registry::find(law).expect("a law");
+    let law = Settings::parse(row, pairs.iter().copied()).expect("its parameters");
+    Config { streams: 1, receive_buffer: 512 << 20, send_buffer: 16 << 20, ..Config::new(law) }
+}
+
+/// Sends so many bytes and waits until all are read.
+#[track_caller]
+pub(crate) fn transfer(path: &Path, config: &Config, bytes: u64) -> Outcome {
+    let mut world = World::new(path.clone(), config, bytes);
+    world.run_until(|world| world.read == bytes);
+    Outcome { took: world.now.since(Time::ZERO), path: world.report() }
+}
+
+impl World {
+    pub(crate) fn new(path: Path, config: &Config, bytes: u64) -> Self {
+        let client = Connection::connect(Time::ZERO, config.clone(), tuple(), SeqNumber(0)).expect("it can work");
+        let server = Connection::listen(Time::ZERO, config.clone(), tuple().reversed(), SeqNumber(0));
+        let mut world = Self {
+            now: Time::ZERO,
+            path,
+            client,
+            server: server.expect("it can work"),
+            there: Wire::default(),
+            back: Wire::default(),
+            random: Random(1),
+            left: bytes,
+            read: 0,
+        };
+        world.drain();
+        world
+    }
+
+    pub(crate) fn report(&self) -> PathReport {
+        self.client.path(PathId::FIRST).expect("there is one")
+    }
+
+    /// Runs until `is_done`, for an hour at most.
+    #[track_caller]
+    pub(crate) fn run_until(&mut self, is_done: impl Fn(&Self) -> bool) {
+        while !is_done(self) {
+            let next = [self.client.poll_timeout(), self.server.poll_timeout(), self.there.next(), self.back.next()];
+            self.now = self.now.max(next.into_iter().min().expect("there are four"));
+            assert!(self.now < Time::ZERO + Span::from_secs(3600), "an hour, and {} are left", self.left);
+            self.step();
+        }
+    }
+
+    fn step(&mut self) {
+        let now = self.now;
+        while let Some(segment) = self.there.take(now) {
+            self.server.handle_segment(now, tuple().reversed(), segment);
+            self.drain();
+        }
+        while let Some(segment) = self.back.take(now) {
+            self.client.handle_segment(now, tuple(), segment);
+            self.drain();
+        }
+        for connection in [&mut self.client, &mut self.server] {
+            if connection.poll_timeout() <= now {
+                connection.handle_timeout(now);
+            }
+        }
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        loop {
+            while let Some(transmit) = self.client.poll_transmit(self.now) {
+                self.carry_there(transmit.segment);
+            }
+            let Some(event) = self.client.poll_event() else { break };
+            match event {
+                Event::Established { .. } => {
+                    self.client.streams().open().expect("one is granted");
+                    self.write();
+                }
+                Event::Writable(_) => self.write(),
+                Event::Closed(reason) => panic!("nobody closes: {reason:?}"),
+                _ => {}
+            }
+        }
+        loop {
+            while let Some(Event::Readable(sid)) = self.server.poll_event() {
+                while let Ok(Read::Data(payload)) = self.server.streams().read(sid, u32::MAX) {
+                    self.read += u64::from(payload.0);
+                }
+            }
+            let Some(transmit) = self.server.poll_transmit(self.now) else { break };
+            if !self.is_dead() {
+                let arrival = self.now + self.path.rtt / 2;
+                self.back.carried += 1;
+                self.back.flying.insert((arrival, self.back.carried), transmit.segment);
+            }
+        }
+    }
+
+    fn write(&mut self) {
+        while self.left > 0 {
+            let mut payload = Virtual(u32::try_from(self.left).unwrap_or(u32::MAX));
+            let written = self.client.streams().write(Sid::new(1), &mut payload).expect("the stream is open");
+            self.left -= u64::from(written);
+            if written == 0 {
+                return;
+            }
+        }
+    }
+
+    fn carry_there(&mut self, segment: Segment<Virtual>) {
+        let Path { rate, rtt, queue, loss, jitter, late, .. } = self.path;
+        let wire = &mut self.there;
+        wire.carried += 1;
+        let (number, start) = (wire.carried, wire.free_at.max(self.now));
+        let is_lost = self.random.unit() < loss || start.since(self.now) > queue;
+        let delay = Span::from_ticks((self.random.unit() * jitter.ticks() as f64) as u64);
+        if is_lost && self.client.state() == State::Established {
+            return;
+        }
+        wire.free_at = start + rate.transmission(anabranch_units::Bytes::new(segment.wire_size().into()));
+        let arrival = wire.free_at + rtt / 2;
+        let arrival = match late {
+            Some((each, by)) if number.is_multiple_of(each) => arrival + by,
+            _ => {
+                wire.latest = wire.latest.max(arrival + delay);
+                wire.latest
+            }
+        };
+        if !self.is_dead() {
+            self.there.flying.insert((arrival, number), segment);
+        }
+    }
+
+    fn is_dead(&self) -> bool {
+        self.path.outages.iter().any(|&(from, until)| from <= self.now && self.now < until)
+    }
+}
+
+impl Wire {
+    fn next(&self) -> Time {
+        self.flying.first_key_value().map_or(Time::NEVER, |(key, _)| key.0)
+    }
+
+    fn take(&mut self, now: Time) -> Option<Segment<Virtual>> {
+        self.flying.first_entry().filter(|entry| entry.key().0 <= now).map(|entry| entry.remove())
+    }
+}
+
+impl Random {
+    /// From zero up to one.
+    fn unit(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+fn tuple() -> FourTuple {
+    let end = |address| Endpoint { address, port: 0 };
+    FourTuple { local: end(1), remote: end(2) }
+}
