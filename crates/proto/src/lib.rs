@@ -39,6 +39,10 @@
 //! Either side opens streams, at most 255, and each direction of a name is a stream of its own. With [`StreamBuffer::Shared`] one
 //! that is not read keeps no other from going on. A stream that is given up, by its sender or its receiver, is over at once;
 //! its name is used again when everything about it has been acknowledged.
+//!
+//! # What is not there yet
+//!
+//! No ECN.
 
 #![forbid(unsafe_code)]
 

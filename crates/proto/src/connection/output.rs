@@ -81,6 +81,10 @@ impl<P: Payload> Connection<P> {
 
     fn poll_data(&mut self, now: Time) -> Option<Transmit<P>> {
         if self.board.is_empty() && self.outbound.is_empty() && !self.owes_fin() {
+            if !self.outbound.is_drained() {
+                // What waits has no credit. More is sure to come, if the peer is still there.
+                self.wait(now);
+            }
             return None;
         }
         let mut repair = None;
@@ -284,13 +288,20 @@ impl<P: Payload> Connection<P> {
             self.persist = Persist::Open;
             return Some(usable);
         }
-        if self.board.is_empty() && self.persist == Persist::Open {
+        if self.board.is_empty() {
+            self.wait(now);
+        }
+        None
+    }
+
+    /// Only the peer can say when to go on: asks, so as to find out if it has and that was lost, or if it is gone.
+    fn wait(&mut self, now: Time) {
+        if self.persist == Persist::Open {
             // [rfc-9293] sec. 3.8.6.1: the first probe after a retransmission timeout.
             self.heard = now;
             let rto = self.paths[self.paths.main()].control.rto();
             self.persist = Persist::Waiting { at: now.saturating_add(rto), probes: 0 };
         }
-        None
     }
 
     /// A probe of a window that is shut: an old sequence number, which the peer answers with an acknowledgement.

@@ -155,10 +155,10 @@ impl Grants {
     }
 }
 
-/// The limit that these 32 bits name, if it lies above `limit`, by 2^31 at most.
+/// The limit that these 32 bits name, if it lies above `limit`, by less than 2^31.
 pub(crate) fn later(limit: u64, bits: u32) -> Option<u64> {
     let ahead = u64::from(bits.wrapping_sub(limit as u32));
-    (1..=HALF).contains(&ahead).then_some(limit.saturating_add(ahead))
+    (1..HALF).contains(&ahead).then_some(limit.saturating_add(ahead))
 }
 
 const HALF: u64 = 1 << 31;

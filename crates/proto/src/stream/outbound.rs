@@ -258,7 +258,7 @@ impl<P: Payload> Outbound<P> {
     pub(crate) fn may_grow(&self) -> bool {
         let only = |sid: Sid| {
             let stream = &self.streams[sid.index()];
-            stream.state == State::Open && stream.waiting.len() == 1
+            stream.state == State::Open && stream.waiting.len() == 1 && stream.bytes <= stream.credit().into()
         };
         self.records.is_empty() && self.turns.only().is_some_and(only)
     }

@@ -106,18 +106,19 @@ fn the_handshake_says_the_credit_of_each_stream() {
     assert_eq!(arrived(&pair), (1 << 15, 5000));
 }
 
-/// Blocked, it is silent: no probe is needed, as a record that is lost is sent again.
+/// It asks whether the peer is there, ever more rarely, and carries on when a record that was lost has come again.
 #[test]
-fn a_stream_without_credit_waits_in_silence_and_for_a_record_that_was_lost() {
+fn a_stream_without_credit_waits_for_a_record_that_was_lost() {
     let server = Config { stream_buffer: StreamBuffer::Bytes(4096), ..config() };
     let mut pair = Pair::established(config(), server);
     pair.server.is_reading = false;
     let sid = pair.send(20_000);
     pair.run_for(ms(500));
     let (sent, segments) = (pair.client.connection.sent(), pair.up.count);
-    pair.run_for(Span::from_secs(100));
-    assert_eq!((pair.client.connection.sent(), pair.up.count), (sent, segments));
-    assert_eq!(pair.client.connection.poll_timeout(), Time::NEVER);
+    pair.run_for(Span::from_secs(200));
+    assert_eq!(pair.client.connection.sent(), sent);
+    let probes = pair.up.count - segments;
+    assert!((6..14).contains(&probes), "{probes} probes");
     pair.down.faults.extend((0..3).map(|ahead| (pair.down.count + ahead, Fault::Lose)));
     pair.server.is_reading = true;
     pair.drain();
