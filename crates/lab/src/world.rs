@@ -192,7 +192,7 @@ impl<'a> Simulation<'a> {
                     let source = EngineSource::new((**config).clone()).expect(CHECKED);
                     let source = if *workload == Workload::Bulk { source } else { source.fed() };
                     let sink = EngineSink::new((**config).clone()).expect(CHECKED);
-                    let [there, back] = ways(flow, &mut builder, &links)?;
+                    let (there, back) = ways(flow, &mut builder, &links)?.into_iter().unzip();
                     let weights = flow.paths.iter().map(|path| path.weight).collect();
                     let (source, sink) = (source.multihomed(there).weighted(weights), sink.multihomed(back));
                     let (is_source_wanted, is_sink_wanted) = (wanted.flows[flows.len()], wanted.arrivals[flows.len()]);
@@ -670,10 +670,10 @@ fn ways(flow: &Flow, builder: &mut Builder, links: &[LinkId]) -> Result<[Vec<Way
     for path in &flow.paths {
         let sink = builder.address_through(links[path.last])?;
         let source = builder.address_through(links[path.back_last])?;
-        there.push(Way { via: links[path.first], to: sink, here: source });
-        back.push(Way { via: links[path.back_first], to: source, here: sink });
+        let there = Way { via: links[path.first], to: sink, here: source };
+        ways.push((there, Way { via: links[path.back_first], to: source, here: sink }));
     }
-    Ok([there, back])
+    Ok(ways)
 }
 
 /// The phases of the agents' clocks, and the stream that their hosts share. With ns-2's clock both are ns-2's: each agent resets

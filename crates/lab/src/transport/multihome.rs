@@ -19,6 +19,7 @@ pub(super) fn from_keys(keys: &FlowKeys, path: &Path) -> Checked<(Transport, Str
             ("window", keys.window.is_some()),
             ("sink", keys.sink.is_some()),
             ("streams", keys.streams.is_some()),
+            ("scheduler", keys.scheduler.is_some()),
             ("rate", keys.rate.is_some()),
             ("on", keys.on.is_some()),
             ("off", keys.off.is_some()),
