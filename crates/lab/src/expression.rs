@@ -9,7 +9,7 @@
 //! product   = factor {("*" | "/") factor}
 //! factor    = "-" factor | number | "(" sum ")" | ("min" | "max") "(" sum {"," sum} ")" | name [ "(" label {"," label} ")" ]
 //!           | function "(" series [comparison sum] {"," sum} ")"
-//! series    = name | "bins" "(" name "," sum ")"
+//! series    = name | ("bins" | "pauses") "(" name "," sum ")"
 //! label     = "'" text "'"
 //! ```
 //!
@@ -52,10 +52,29 @@ enum Tree {
 struct Question {
     function: Function,
     series: String,
-    /// Width of the bins, if it is asked in bins.
-    bins: Option<Tree>,
+    /// What is made of its events before it is asked, and of what width.
+    made: Option<(Made, Tree)>,
     condition: Option<(Comparison, Tree)>,
     times: Vec<Tree>,
+}
+
+/// What can be made of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Made {
+    /// Their size per second in bins: a variable.
+    Bins,
+    /// The times without one: events.
+    Pauses,
+}
+
+impl Made {
+    fn named(name: &str) -> Option<(Self, Kind)> {
+        Some(match name {
+            "bins" => (Self::Bins, Kind::Variable),
+            "pauses" => (Self::Pauses, Kind::Events),
+            _ => return None,
+        })
+    }
 }
 
 /// What can be asked of a series.
@@ -68,6 +87,7 @@ enum Function {
     TimeOfLeast,
     TimeOfMost,
     Sum,
+    Largest,
     Count,
     FirstTime,
     LastTime,
@@ -75,7 +95,7 @@ enum Function {
 }
 
 /// Functions of series, for the reference: how they are written, and what they are.
-pub(crate) const FUNCTIONS: [(&str, &str); 14] = [
+pub(crate) const FUNCTIONS: [(&str, &str); 16] = [
     ("value_at(S, t)", "what it was at t"),
     ("min(S, t0, t1)", "its least value from t0 to t1"),
     ("max(S, t0, t1)", "its largest value from t0 to t1"),
@@ -89,7 +109,13 @@ pub(crate) const FUNCTIONS: [(&str, &str); 14] = [
     ("sum(E, t0, t1)", "their size"),
     ("quantile(S, q, t0, t1)", "at most so much it was for a share q of the time: 0.95 is the 95th percentile"),
     ("quantile(E, q, t0, t1)", "the size that a share q of them has at most"),
+    ("largest(E, t0, t1)", "the size of the largest; 0 if there is none"),
     ("bins(E, w)", "a variable in place of an S: the size of the events per second, in bins of w seconds from 0 on"),
+    (
+        "pauses(E, w)",
+        "events in place of an E: the times of more than w seconds from one event to the next, or to the end of the run; each \
+         happens when it begins, and its size are its seconds",
+    ),
 ];
 
 impl Function {
@@ -102,6 +128,7 @@ impl Function {
             "time_of_min" => Self::TimeOfLeast,
             "time_of_max" => Self::TimeOfMost,
             "sum" => Self::Sum,
+            "largest" => Self::Largest,
             "count" => Self::Count,
             "first_time" => Self::FirstTime,
             "last_time" => Self::LastTime,
@@ -123,7 +150,7 @@ impl Function {
     fn suits(self, kind: Kind) -> bool {
         match self {
             Self::Mean | Self::FirstTime | Self::LastTime | Self::Count | Self::Quantile => true,
-            Self::Sum => kind == Kind::Events,
+            Self::Sum | Self::Largest => kind == Kind::Events,
             _ => kind == Kind::Variable,
         }
     }
@@ -136,7 +163,10 @@ impl Function {
 impl Question {
     fn answer(&self, lookups: &mut Lookups<'_, '_>) -> Result<f64, ExpressionError> {
         let mut value = |tree: &Tree| tree.evaluate(lookups);
-        let bins = self.bins.as_ref().map(&mut value).transpose()?;
+        let made = match &self.made {
+            Some((made, width)) => Some((*made, value(width)?)),
+            None => None,
+        };
         let condition = match &self.condition {
             Some((comparison, right)) => Some((*comparison, value(right)?)),
             None => None,
@@ -144,8 +174,9 @@ impl Question {
         let times = self.times.iter().map(value).collect::<Result<Vec<f64>, _>>()?;
         let Some((series, end)) = (lookups.series)(&self.series)? else { return Ok(1.0) };
         let asked = || {
-            let series = match bins {
-                Some(width) => series.bins(width, end)?,
+            let series = match made {
+                Some((Made::Bins, width)) => series.bins(width, end)?,
+                Some((Made::Pauses, width)) => series.pauses(width, end),
                 None => series,
             };
             let first = times[0];
@@ -158,6 +189,7 @@ impl Question {
                 Function::TimeOfMost => series.extreme(Extreme::Most, first, second).map(|(time, _)| time),
                 Function::Mean => series.mean(first, second),
                 Function::Sum => Ok(series.sum(first, second)),
+                Function::Largest => Ok(series.largest(first, second)),
                 Function::Count => Ok(series.count(condition, first, second)),
                 Function::FirstTime => series.first_time(condition, first),
                 Function::LastTime => series.last_time(condition, first),
@@ -355,9 +387,10 @@ impl Tree {
             Self::Least(terms) | Self::Most(terms) => terms.iter().for_each(|term| term.series(names)),
             Self::Asked(question) => {
                 names.push(question.series.clone());
-                let Question { bins, condition, times, .. } = question.as_ref();
+                let Question { made, condition, times, .. } = question.as_ref();
+                let width = made.as_ref().map(|(_, width)| width);
                 let right = condition.as_ref().map(|(_, right)| right);
-                bins.iter().chain(right).chain(times).for_each(|term| term.series(names));
+                width.into_iter().chain(right).chain(times).for_each(|term| term.series(names));
             }
         }
     }
@@ -393,9 +426,9 @@ impl Tree {
 /// The series that a question is about.
 struct Subject<'a> {
     name: &'a str,
-    /// In bins, events are a variable.
+    /// Of what is made of it.
     kind: Kind,
-    bins: Option<Tree>,
+    made: Option<(Made, Tree)>,
 }
 
 struct Parser<'a> {
@@ -478,22 +511,24 @@ impl<'a> Parser<'a> {
         self.expect(")").map(|()| tree)
     }
 
-    /// A series in brackets behind a function, and the width of its bins; nothing if something else stands there.
+    /// A series in brackets behind a function, and what is made of it; nothing if something else stands there.
     fn series(&mut self, depth: usize) -> Result<Option<Subject<'a>>, ExpressionError> {
         let before = self.rest;
         self.rest = self.rest.trim_start();
         let name = self.name().unwrap_or_default();
-        if name == "bins" && self.take("(") {
+        if let Some((made, kind)) = Made::named(name)
+            && self.take("(")
+        {
             self.rest = self.rest.trim_start();
             let name = self.name().filter(|name| crate::series::kind(name) == Some(Kind::Events));
             let name = name.ok_or_else(|| self.fault("a series of events, such as flow.f0.goodput"))?;
             self.expect(",")?;
             let width = self.sum(depth + 1)?;
             self.expect(")")?;
-            return Ok(Some(Subject { name, kind: Kind::Variable, bins: Some(width) }));
+            return Ok(Some(Subject { name, kind, made: Some((made, width)) }));
         }
         match crate::series::kind(name) {
-            Some(kind) => Ok(Some(Subject { name, kind, bins: None })),
+            Some(kind) => Ok(Some(Subject { name, kind, made: None })),
             None => {
                 self.rest = before;
                 Ok(None)
@@ -505,7 +540,7 @@ impl<'a> Parser<'a> {
         &mut self,
         name: &str,
         function: Function,
-        Subject { name: series, kind, bins }: Subject<'_>,
+        Subject { name: series, kind, made }: Subject<'_>,
         depth: usize,
     ) -> Result<Tree, ExpressionError> {
         if !function.suits(kind) {
@@ -523,7 +558,7 @@ impl<'a> Parser<'a> {
             self.expect(",")?;
             times.push(self.sum(depth + 1)?);
         }
-        Ok(Tree::Asked(Box::new(Question { function, series: series.to_owned(), bins, condition, times })))
+        Ok(Tree::Asked(Box::new(Question { function, series: series.to_owned(), made, condition, times })))
     }
 
     fn comparison(&mut self) -> Result<Comparison, ExpressionError> {
@@ -640,6 +675,8 @@ mod tests {
         assert_asked("sum(link.a.drops, 0, 3.5)", 2.0);
         assert_asked("mean(link.a.drops, 0, 4)", 0.5);
         assert_asked("max(bins(link.a.drops, 0.5), 0, 10)", 2.0);
+        assert_asked("count(pauses(link.a.drops, 1), 0, 10) + largest(pauses(link.a.drops, 1), 0, 10)", 9.0);
+        assert_asked("first_time(pauses(link.a.drops, 2), 0) + sum(pauses(link.a.drops, 2), 0, 10)", 10.0);
         assert_asked("value_at(flow.f.window, first_time(link.a.drops, 2))", 5.0);
         assert_asked("max(1, value_at(flow.f.window, 3))", 5.0);
     }

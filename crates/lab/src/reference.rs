@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::experiment::keys::FileKeys;
 use crate::expression::FUNCTIONS;
-use crate::series::{FLOW_SERIES, Kind, LINK_SERIES, STREAM_SERIES};
+use crate::series::{FLOW_SERIES, Kind, LINK_SERIES, PATH_SERIES, STREAM_SERIES};
 
 /// `docs/reference/scenario.schema.json`.
 pub fn schema_json() -> String {
@@ -62,12 +62,15 @@ fn series() -> String {
     };
     let mut text = format!(
         "{SERIES}\n| | variables | events |\n| --- | --- | --- |\n| `flow.<id>.` | {} | {} |\n| `flow.<id>.stream.<number>.` | {} | {} |\n\
+         | `flow.<id>.path.<number>.` | {} | {} |\n\
          | `link.<id>.` | {} | {} |\n\n\
          | function | what it is |\n| --- | --- |\n",
         names(&FLOW_SERIES, Kind::Variable),
         names(&FLOW_SERIES, Kind::Events),
         names(&STREAM_SERIES, Kind::Variable),
         names(&STREAM_SERIES, Kind::Events),
+        names(&PATH_SERIES, Kind::Variable),
+        names(&PATH_SERIES, Kind::Events),
         names(&LINK_SERIES, Kind::Variable),
         names(&LINK_SERIES, Kind::Events),
     );
@@ -84,7 +87,8 @@ the application can have, in order, of `throughput` all bits that arrive, of `dr
 baseRTT that FAST forgot. `flow.*.<events>` are the events of all flows. Times are in seconds, windows and queues in packets;
 the packet in service is in the queue. `held` are the packets that the receiver holds because one before them is missing; `ipd`
 is the inter-packet delay, from the acknowledgement before to the last one that came back to the source. `delay`, of `anabranch`
-alone, is a message that its reader has whole; its size is the time since it was offered. Streams count from 1.
+alone, is a message that its reader has whole; its size is the time since it was offered. Streams count from 1, and paths, which
+SCTP and FAST multihoming have, too. `peer_window` is the window that SCTP's receiver offers, as the source knows it.
 What never happens makes a claim deviate.
 Below, S is a variable, E are events, t is a time.
 ";

@@ -102,6 +102,8 @@ pub(crate) enum SeriesPlace {
     Flow,
     /// A stream of a flow, by its number.
     Stream(u8),
+    /// A path of a flow, by its number.
+    Path(u8),
     Link,
 }
 
@@ -163,6 +165,9 @@ impl Scenario {
         match name.split_once('.').and_then(|(kind, rest)| Some((kind, rest.rsplit_once('.')?.0))) {
             Some(("flow", place)) if let Some((id, number)) = series::stream(place) => {
                 find("flow", id, flows()).map(|index| (SeriesPlace::Stream(number), index))
+            }
+            Some(("flow", place)) if let Some((id, number)) = series::path(place) => {
+                find("flow", id, flows()).map(|index| (SeriesPlace::Path(number), index))
             }
             Some(("flow", id)) => find("flow", id, flows()).map(|index| (SeriesPlace::Flow, index)),
             Some(("link", id)) => find("link", id, links()).map(|index| (SeriesPlace::Link, index)),

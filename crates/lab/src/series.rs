@@ -7,13 +7,14 @@
 use crate::expression::Comparison;
 
 /// The series of a flow, in the order of the reference.
-pub(crate) const FLOW_SERIES: [(&str, Kind); 12] = [
+pub(crate) const FLOW_SERIES: [(&str, Kind); 13] = [
     ("window", Kind::Variable),
     ("ssthresh", Kind::Variable),
     ("rtt", Kind::Variable),
     ("base_rtt", Kind::Variable),
     ("avg_rtt", Kind::Variable),
     ("in_flight", Kind::Variable),
+    ("peer_window", Kind::Variable),
     ("ipd", Kind::Variable),
     ("held", Kind::Variable),
     ("goodput", Kind::Events),
@@ -24,6 +25,10 @@ pub(crate) const FLOW_SERIES: [(&str, Kind); 12] = [
 
 /// The series of a stream of a flow.
 pub(crate) const STREAM_SERIES: [(&str, Kind); 1] = [("goodput", Kind::Events)];
+
+/// The series of a path of a flow.
+pub(crate) const PATH_SERIES: [(&str, Kind); 3] =
+    [("window", Kind::Variable), ("ssthresh", Kind::Variable), ("in_flight", Kind::Variable)];
 
 /// The series of a link.
 pub(crate) const LINK_SERIES: [(&str, Kind); 3] =
@@ -36,12 +41,14 @@ pub(crate) enum Kind {
     Events,
 }
 
-/// The kind of the series called `flow.<id>.<series>`, `flow.<id>.stream.<number>.<series>` or `link.<id>.<series>`, if the name
+/// The kind of the series called `flow.<id>.<series>`, `flow.<id>.stream.<number>.<series>`,
+/// `flow.<id>.path.<number>.<series>` or `link.<id>.<series>`, if the name
 /// ends like one.
 pub(crate) fn kind(name: &str) -> Option<Kind> {
     let (place, series) = name.rsplit_once('.')?;
     let known = match place.split_once('.')?.0 {
         "flow" if stream(place).is_some() => &STREAM_SERIES[..],
+        "flow" if path(place).is_some() => &PATH_SERIES[..],
         "flow" => &FLOW_SERIES[..],
         "link" => &LINK_SERIES[..],
         _ => return None,
@@ -51,8 +58,17 @@ pub(crate) fn kind(name: &str) -> Option<Kind> {
 
 /// A flow's id and the number of a stream from `<id>.stream.<number>`.
 pub(crate) fn stream(place: &str) -> Option<(&str, u8)> {
+    numbered(place, ".stream")
+}
+
+/// A flow's id and the number of a path from `<id>.path.<number>`.
+pub(crate) fn path(place: &str) -> Option<(&str, u8)> {
+    numbered(place, ".path")
+}
+
+fn numbered<'a>(place: &'a str, part: &str) -> Option<(&'a str, u8)> {
     let (flow, number) = place.rsplit_once('.')?;
-    Some((flow.strip_suffix(".stream")?, number.parse().ok().filter(|&number| number > 0)?))
+    Some((flow.strip_suffix(part)?, number.parse().ok().filter(|&number| number > 0)?))
 }
 
 /// Points in the order of their times, in seconds.
@@ -91,6 +107,14 @@ impl Series {
             sums[bin] += size;
         }
         Ok(Self::variable(sums.into_iter().enumerate().map(|(bin, sum)| (bin as f64 * width, sum / width))))
+    }
+
+    /// The times of more than `width` seconds from one of these events to the next, or from the last one to `end`: events that
+    /// happen when such a time begins, and are as large as it is long.
+    pub(crate) fn pauses(&self, width: f64, end: f64) -> Self {
+        let times = self.points.iter().map(|&(at, _)| at);
+        let next = times.clone().skip(1).chain([end]);
+        Self::events(times.zip(next).map(|(at, next)| (at, next - at)).filter(|&(_, length)| length > width))
     }
 
     /// What a variable was at `time`.
@@ -173,6 +197,11 @@ impl Series {
     pub(crate) fn sum(&self, from: f64, to: f64) -> f64 {
         // From 0 on: the sum of no floats is -0.
         self.points.iter().filter(|&&(at, _)| from <= at && at < to).fold(0.0, |sum, &(_, size)| sum + size)
+    }
+
+    /// The size of the largest event from `from` on and before `to`; 0 if there is none.
+    pub(crate) fn largest(&self, from: f64, to: f64) -> f64 {
+        self.points.iter().filter(|&&(at, _)| from <= at && at < to).fold(0.0, |largest, &(_, size)| size.max(largest))
     }
 
     /// How many events there were, or how often a variable came to compare so, from `from` on and before `to`.
@@ -310,6 +339,16 @@ mod tests {
         assert!(arrivals().bins(0.0, 2.0).is_err() && arrivals().bins(1e-9, 2.0).is_err());
     }
 
+    /// Between 1.5 s and 4 s are 2.5 s, and after 4 s until the end at 5 s is one; what comes before the first event is none.
+    #[test]
+    fn a_pause_begins_with_the_event_before_it() {
+        let pauses = |width| arrivals().pauses(width, 5.0);
+        assert_eq!(pauses(0.5), Series::events([(1.5, 2.5), (4.0, 1.0)]));
+        assert_eq!(pauses(1.0), Series::events([(1.5, 2.5)]), "a pause is longer than the width");
+        let largest = |width, from| pauses(width).largest(from, 5.0);
+        assert_eq!((largest(0.5, 0.0), largest(0.5, 2.0), largest(9.0, 0.0)), (2.5, 1.0, 0.0));
+    }
+
     /// Above 2 from 2 s to 3 s and from 4 s to 6 s; that it is still so at 5 s is nothing new.
     #[test]
     fn a_variable_comes_to_compare_so_many_times() {
@@ -329,12 +368,14 @@ mod tests {
     }
 
     #[test]
-    fn streams_count_from_1_to_255() {
+    fn streams_and_paths_count_from_1_to_255() {
         assert_eq!(stream("flow.f.stream.255"), Some(("flow.f", 255)));
         for place in ["flow.f.stream.0", "flow.f.stream.256", "flow.f.stream.x", "flow.stream"] {
             assert_eq!(stream(place), None, "{place}");
         }
         assert_eq!((kind("flow.f.stream.2.goodput"), kind("flow.f.stream.2.window")), (Some(Kind::Events), None));
+        assert_eq!((path("f.path.2"), path("f.path.0"), path("f.stream.2")), (Some(("f", 2)), None, None));
+        assert_eq!((kind("flow.f.path.2.window"), kind("flow.f.path.2.goodput")), (Some(Kind::Variable), None));
     }
 
     #[test]

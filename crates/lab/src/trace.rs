@@ -6,7 +6,8 @@ use std::io::{self, Write};
 use anabranch_ns2::Gauges;
 use anabranch_ns2::sctp::{self, Endpoint};
 use anabranch_sim::{
-    Direction, DropReason, FlowId, GaugeRow, Happening, Ns2Sctp, Observer, PacketEvent, Portion, is_same_bin,
+    Direction, DropReason, FlowId, GaugeRow, Happening, MultihomedSource, Ns2Sctp, Observer, PacketEvent, Portion,
+    is_same_bin, sum_of_paths,
 };
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
@@ -205,23 +206,66 @@ fn add(arrivals: &mut Vec<(SimTime, u64)>, resolution: SimSpan, time: SimTime, b
 /// What an association's source remembered, as a row of the others: windows in packets, the sums of all destinations.
 pub(crate) fn sctp_rows(source: &Ns2Sctp) -> Option<Vec<GaugeRow>> {
     let room = source.endpoint().config().room();
-    let count = source.endpoint().destinations();
-    let mut changes = vec![];
-    for destination in 0..count {
-        changes.extend(source.rows(destination)?.iter().map(|row| (row.time, destination, row.gauges)));
-    }
-    // By time; all destinations have a row when the flow starts.
-    changes.sort_by_key(|&(time, destination, _)| (time, destination));
-    let mut present: Vec<Option<sctp::Gauges>> = vec![None; count];
+    let rows = |destination| Some(source.rows(destination)?.iter().map(|row| (row.time, row.gauges)));
+    let rows: Option<Vec<_>> = (0..source.endpoint().destinations()).map(rows).collect();
+    Some(joined(rows?, |present| sum(present.iter().flatten(), room)))
+}
+
+/// What a source with several paths remembered, as a row of the others: the sums of all paths.
+pub(crate) fn multihomed_rows(source: &MultihomedSource) -> Option<Vec<GaugeRow>> {
+    let rows = |path| Some(source.rows(path)?.iter().map(|row| (row.time, row.gauges)));
+    let rows: Option<Vec<_>> = (0..source.sender().config().paths).map(rows).collect();
+    Some(joined(rows?, |present| sum_of_paths(present.iter().flatten().copied()).expect("one is present")))
+}
+
+/// A row at each time at which one of several parts changed, made of what they all are then.
+fn joined<T: Copy>(
+    parts: Vec<impl Iterator<Item = (SimTime, T)>>,
+    make: impl Fn(&[Option<T>]) -> Gauges,
+) -> Vec<GaugeRow> {
+    let mut present: Vec<Option<T>> = vec![None; parts.len()];
+    let changes = (0..).zip(parts).flat_map(|(part, rows)| rows.map(move |(time, gauges)| (time, part, gauges)));
+    let mut changes: Vec<(SimTime, usize, T)> = changes.collect();
+    // By time; all parts have a row when the flow starts.
+    changes.sort_by_key(|&(time, part, _)| (time, part));
     let mut rows: Vec<GaugeRow> = vec![];
-    for (time, destination, gauges) in changes {
-        present[destination] = Some(gauges);
+    for (time, part, gauges) in changes {
+        present[part] = Some(gauges);
         if rows.last().is_some_and(|last| last.time == time) {
             rows.pop();
         }
-        rows.push(GaugeRow { time, gauges: sum(present.iter().flatten(), room) });
+        rows.push(GaugeRow { time, gauges: make(&present) });
     }
-    Some(rows)
+    rows
+}
+
+/// A variable of one of an association's destinations, in packets; nothing if there is none such.
+pub(crate) fn sctp_path(source: &Ns2Sctp, destination: usize, variable: &str) -> Option<Vec<(f64, f64)>> {
+    let room = f64::from(source.endpoint().config().room());
+    let of: fn(&sctp::Gauges) -> i32 = match variable {
+        "window" => |it| it.window,
+        "ssthresh" => |it| it.ssthresh,
+        _ => |it| it.in_flight,
+    };
+    let rows = source.rows(destination)?.iter();
+    Some(rows.map(|row| (row.time.as_secs_f64(), f64::from(of(&row.gauges)) / room)).collect())
+}
+
+/// A variable of one path of a source with several; nothing if there is none such.
+pub(crate) fn multihomed_path(source: &MultihomedSource, path: usize, variable: &str) -> Option<Vec<(f64, f64)>> {
+    let of: fn(&Gauges) -> f64 = match variable {
+        "window" => |it| it.window,
+        "ssthresh" => |it| it.ssthresh,
+        _ => |it| f64::from(it.in_flight),
+    };
+    Some(source.rows(path)?.iter().map(|row| (row.time.as_secs_f64(), of(&row.gauges))).collect())
+}
+
+/// The receive window as an association's source knows it, in packets.
+pub(crate) fn sctp_peer_window(source: &Ns2Sctp) -> impl Iterator<Item = (f64, f64)> {
+    let room = f64::from(source.endpoint().config().room());
+    let rows = source.peer_windows().unwrap_or_default().iter();
+    rows.map(move |&(time, bytes)| (time.as_secs_f64(), f64::from(bytes) / room))
 }
 
 /// The variables of an association's source now.

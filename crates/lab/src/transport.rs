@@ -1,5 +1,6 @@
 //! From the keys of a flow to what drives it: the one place that knows which transports there are and what each can be set to.
 
+mod multihome;
 mod sctp;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use anabranch_ns2::config::{
     Agent, CompositeOptions, FastOptions, HoleTest, NewRenoOptions, RttTest, SendRule, SenderConfig, SinkConfig,
     VegasOptions,
 };
+use anabranch_ns2::multihome as multihome_agent;
 use anabranch_ns2::sctp::{Data, EndpointConfig};
 use anabranch_proto::{Config, HEADERS, StreamBuffer, StreamHeader};
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
@@ -28,6 +30,8 @@ use crate::scenario::keys::{Count, FlowKeys, LawKeys, Setting, SinkKeys, StreamB
 pub(crate) enum Transport {
     /// A one-way agent of ns-2, its sink, the streams of MFast's receiver, and what it is to send.
     Ns2 { sender: Box<SenderConfig>, sink: SinkConfig, streams: Option<NonZeroU8>, workload: Workload },
+    /// FAST's agent of ns-2 on each of several paths, and what it is to send.
+    Multihomed { config: Box<multihome_agent::Config>, workload: Workload },
     /// ns-2's SCTP, both ends alike, the path to begin with, and what it is to send.
     Sctp { config: Box<EndpointConfig>, primary: usize, workload: Workload },
     /// Our own transport, both ends of which are set alike.
@@ -39,7 +43,7 @@ pub(crate) enum Transport {
 }
 
 /// Names of transports, for messages.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "anabranch",
     "ns2/reno",
     "ns2/newreno",
@@ -51,6 +55,7 @@ const NAMES: [&str; 15] = [
     "ns2/composite",
     "ns2/fast",
     "ns2/mfast",
+    "ns2/fast-mh",
     "ns2/sctp",
     "ns2/sctp-cmt",
     "cbr",
@@ -67,6 +72,9 @@ impl Transport {
         }
         if matches!(keys.transport.as_str(), "ns2/sctp" | "ns2/sctp-cmt") {
             return sctp::from_keys(keys, path).map(|transport| (transport, None));
+        }
+        if keys.transport == "ns2/fast-mh" {
+            return multihome::from_keys(keys, path).map(|(transport, law_name)| (transport, Some(law_name)));
         }
         if keys.transport == "anabranch" {
             return engine(keys, path).map(|(transport, law_name)| (transport, Some(law_name)));
@@ -140,6 +148,7 @@ impl Transport {
         match self {
             Self::Ns2 { sender, streams: None, .. } => sender.payload,
             Self::Ns2 { sender, streams: Some(_), .. } => sender.payload - STREAM_HEADER,
+            Self::Multihomed { config, .. } => config.agent.payload,
             Self::Sctp { config, .. } => config.chunk - Data::HEADER,
             Self::Engine { config, .. } => {
                 u32::from(config.mss) - if config.streams > 0 { StreamHeader::LEN } else { 0 }
@@ -170,7 +179,7 @@ impl Transport {
     /// Whether it sends by chance.
     pub(crate) fn is_random(&self) -> bool {
         match self {
-            Self::Ns2 { workload, .. } | Self::Engine { workload, .. } => {
+            Self::Ns2 { workload, .. } | Self::Multihomed { workload, .. } | Self::Engine { workload, .. } => {
                 matches!(workload, Workload::Messages(Messages { spacing: Spacing::Exponential(_), .. }))
             }
             Self::Sctp { .. } | Self::Cbr(_) => false,
@@ -235,7 +244,7 @@ fn engine(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
     Ok((Transport::Engine { config: Box::new(config), workload }, name))
 }
 
-/// The receive buffer of our own transport, if nobody says: 1.3 Gbit/s at 100 ms.
+/// The receive buffer of our own transport and of FAST multihoming, if nobody says: 1.3 Gbit/s at 100 ms.
 const RBUF: u64 = 16 << 20;
 
 /// The largest window that TCP can announce ([rfc-7323] sec. 2.3).
@@ -399,7 +408,7 @@ fn fast(law: &mut Settings) -> Checked<(FastOptions, &'static str)> {
     Ok((FastOptions::from_settings(&settings), row.name))
 }
 
-/// The laws that `ns2/fast` and `ns2/mfast` can have: FAST, and what differs from it in parts that ns-2's agent has.
+/// The laws that `ns2/fast`, `ns2/mfast` and `ns2/fast-mh` can have: FAST, and what differs from it in parts that ns-2's agent has.
 pub fn fast_laws() -> &'static [&'static str] {
     &FAST_LAWS
 }
@@ -439,7 +448,7 @@ pub(crate) fn laws_markdown() -> String {
          | `ns2/vegas` | `vegas` | `alpha` ({alpha}), `beta` ({beta}), `gamma` ({gamma}): whole packets |\n\
          | `ns2/linux` | `linux` | |\n\
          | `ns2/composite` | `composite` | `holes` ({}), `rtt` ({}), `send` ({}): the first is the default |\n\
-         | `ns2/fast`, `ns2/mfast` | {} | {}; what they mean and may be: `anabranch cc show fast` |\n",
+         | `ns2/fast`, `ns2/mfast`, `ns2/fast-mh` | {} | {}; what they mean and may be: `anabranch cc show fast` |\n",
         alternatives(&HOLES),
         alternatives(&RTTS),
         alternatives(&SENDS),

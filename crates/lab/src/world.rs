@@ -4,13 +4,15 @@ use std::borrow::Cow;
 use std::io;
 
 use anabranch_ns2::config::Agent;
+use anabranch_ns2::multihome;
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_ns2::sctp::{DestinationConfig, Endpoint};
 use anabranch_ns2::{Sender, SenderConfig, Sink, Streams, TICK};
 use anabranch_sim::traffic::{self, Cbr, OnOff};
 use anabranch_sim::{
-    BuildError, Builder, Capture, Control, DeliveryRow, Direction, EngineSink, EngineSource, FlowId, GaugeRow, HostId,
-    LinkId, LinkSpec, NodeId, Ns2Sctp, Ns2Sink, Ns2Source, ObserverId, Port, QueueArea, Workload, World,
+    Address, BuildError, Builder, Capture, Control, DeliveryRow, Direction, EngineSink, EngineSource, FlowId, GaugeRow,
+    HostId, LinkId, LinkSpec, MultihomedSink, MultihomedSource, NodeId, Ns2Sctp, Ns2Sink, Ns2Source, ObserverId, Port,
+    QueueArea, Workload, World, sum_of_paths,
 };
 use anabranch_units::{SimSpan, SimTime};
 
@@ -51,7 +53,7 @@ impl Wanted {
                 let is_of_arrivals = ARRIVAL_SERIES.iter().any(|series| name.ends_with(series));
                 match place {
                     SeriesPlace::Flow | SeriesPlace::Stream(_) if is_of_arrivals => wanted.arrivals[index] = true,
-                    SeriesPlace::Flow | SeriesPlace::Stream(_) => wanted.flows[index] = true,
+                    SeriesPlace::Flow | SeriesPlace::Stream(_) | SeriesPlace::Path(_) => wanted.flows[index] = true,
                     SeriesPlace::Link => wanted.links[index] = true,
                 }
             }
@@ -167,6 +169,15 @@ impl<'a> Simulation<'a> {
                     let sink = if is_sink_wanted { sink.traced_every(scenario.resolution) } else { sink };
                     (builder.host(from, source)?, builder.host(to, sink)?)
                 }
+                Transport::Multihomed { workload, .. } => {
+                    let clock_phase = phases.next().expect("there is a phase for each agent");
+                    let (source, sink) = multihomed(flow, clock_phase, &mut builder, &links)?;
+                    let source = if *workload == Workload::Bulk { source } else { source.fed() };
+                    let (is_source_wanted, is_sink_wanted) = (wanted.flows[flows.len()], wanted.arrivals[flows.len()]);
+                    let source = if is_source_wanted { source.traced_every(scenario.resolution) } else { source };
+                    let sink = if is_sink_wanted { sink.traced_every(scenario.resolution) } else { sink };
+                    (builder.host(from, source)?, builder.host(to, sink)?)
+                }
                 Transport::Sctp { workload, .. } => {
                     let [source, sink] = associate(flow, &mut builder, &links)?;
                     let source = if *workload == Workload::Bulk { source } else { source.fed() };
@@ -188,8 +199,11 @@ impl<'a> Simulation<'a> {
                 }
                 Transport::Cbr(cbr) => (builder.host(from, cbr.clone())?, builder.host(to, traffic::Sink::default())?),
                 Transport::OnOff(parameters) => {
-                    let stream = builder.stream(&format!("flow.{}", flow.id));
-                    let source = OnOff::new(*parameters, stream);
+                    let source = match scenario.clock {
+                        ClockKeys::Exact => OnOff::new(*parameters, builder.stream(&format!("flow.{}", flow.id))),
+                        // The world lends it ns-2's stream.
+                        ClockKeys::Ns2 => OnOff::ns2(*parameters, Mrg32k3a::new(Mrg32k3a::DEFAULT_SEED)),
+                    };
                     (builder.host(from, source)?, builder.host(to, traffic::Sink::default())?)
                 }
             };
@@ -199,6 +213,7 @@ impl<'a> Simulation<'a> {
         for (flow, ends) in scenario.flows.iter().zip(&flows) {
             match flow.transport {
                 Transport::Ns2 { workload: Workload::Bulk, .. }
+                | Transport::Multihomed { workload: Workload::Bulk, .. }
                 | Transport::Sctp { workload: Workload::Bulk, .. }
                 | Transport::Engine { workload: Workload::Bulk, .. }
                 | Transport::Cbr(_)
@@ -206,6 +221,7 @@ impl<'a> Simulation<'a> {
                     builder.start(ends.start, ends.source)?;
                 }
                 Transport::Ns2 { workload, .. }
+                | Transport::Multihomed { workload, .. }
                 | Transport::Sctp { workload, .. }
                 | Transport::Engine { workload, .. } => {
                     builder.workload(&flow.id, ends.start, (ends.source, Port::FIRST), workload)?;
@@ -296,6 +312,9 @@ impl<'a> Simulation<'a> {
         if let Some(source) = self.world.host::<EngineSource>(ends.source) {
             return source.rows().map(Cow::Borrowed);
         }
+        if let Some(source) = self.world.host::<MultihomedSource>(ends.source) {
+            return trace::multihomed_rows(source).map(Cow::Owned);
+        }
         self.world.host::<Ns2Sctp>(ends.source).and_then(trace::sctp_rows).map(Cow::Owned)
     }
 
@@ -337,6 +356,17 @@ impl<'a> Simulation<'a> {
                 let rows = rows.ok_or_else(|| format!("`{name}` was not measured: there is no such stream"))?;
                 Ok(self.released(index, rows.iter().filter(|row| row.stream == stream)))
             }
+            (SeriesPlace::Path(path), _) => {
+                let (source, path) = (self.flows[index].source, usize::from(path) - 1);
+                let points = match self.world.host::<MultihomedSource>(source) {
+                    Some(source) => trace::multihomed_path(source, path, variable),
+                    None => {
+                        let source = self.world.host::<Ns2Sctp>(source).ok_or_else(unknown)?;
+                        trace::sctp_path(source, path, variable)
+                    }
+                };
+                points.map(Series::variable).ok_or_else(|| format!("`{name}` was not measured: there is no such path"))
+            }
             (SeriesPlace::Link, _) => {
                 let rows = self.world.observer(self.traces[index].ok_or_else(unknown)?).rows(self.end());
                 if variable == "queue" {
@@ -366,6 +396,10 @@ impl<'a> Simulation<'a> {
                 "held" => return Some(Series::variable(trace::sctp_held(sink))),
                 _ => {}
             }
+        }
+        if variable == "peer_window" {
+            let source = self.world.host::<Ns2Sctp>(self.flows[index].source)?;
+            return Some(Series::variable(trace::sctp_peer_window(source)));
         }
         let arrivals = || self.arrivals[index].map(|id| self.world.observer(id));
         match (variable, self.deliveries(index)) {
@@ -404,7 +438,11 @@ impl<'a> Simulation<'a> {
 
     /// What a flow's sink did with each arrival, if it is one of ns-2.
     fn deliveries(&self, index: usize) -> Option<&[DeliveryRow]> {
-        self.world.host::<Ns2Sink>(self.flows[index].sink)?.rows()
+        let sink = self.flows[index].sink;
+        match self.world.host::<MultihomedSink>(sink) {
+            Some(sink) => sink.rows(),
+            None => self.world.host::<Ns2Sink>(sink)?.rows(),
+        }
     }
 
     /// The bits of payload that some arrivals released.
@@ -460,6 +498,27 @@ impl<'a> Simulation<'a> {
             report.one_way_delay_mean_s = mean(received.delay_sum, received.unique_packets);
             report.window_final = Some(sender.gauges().window);
             report.reset_count = matches!(sender.config().agent, Agent::Fast(_)).then(|| sender.reroutes());
+        }
+        if let (Some(source), Some(sink)) =
+            (self.world.host::<MultihomedSource>(ends.source), self.world.host::<MultihomedSink>(ends.sink))
+        {
+            let (sender, received) = (source.sender(), sink.sink().received());
+            let counters = sender.counters();
+            // Each path begins with a SYN, which has no payload.
+            let data_packets = received.unique_packets.saturating_sub(sender.config().paths as u64);
+            report.goodput_bps = bits_per_second(data_packets * u64::from(flow.transport.payload()), active);
+            report.throughput_bps = bits_per_second(received.bytes, active);
+            report.sent_packets = counters.sent_packets;
+            report.max_seq = Some(sender.max_seq().into());
+            report.acked_seq = Some(sender.acked_seq().into());
+            report.delivered_packets = received.unique_packets;
+            report.retransmitted_packets = counters.retransmitted_packets;
+            report.held_packets_max = Some(sink.sink().held_packets_max().into());
+            report.rtt_mean_s = mean(counters.rtt_sum, counters.rtt_samples);
+            report.one_way_delay_mean_s = mean(received.delay_sum, received.unique_packets);
+            let gauges = sum_of_paths((0..sender.config().paths).map(|path| sender.gauges(path)));
+            report.window_final = gauges.map(|gauges| gauges.window);
+            report.reset_count = gauges.map(|gauges| gauges.reroutes);
         }
         if let (Some(source), Some(sink)) =
             (self.world.host::<Ns2Sctp>(ends.source), self.world.host::<Ns2Sctp>(ends.sink))
@@ -557,12 +616,45 @@ fn associate(flow: &Flow, builder: &mut Builder, links: &[LinkId]) -> Result<[Ns
     if flow.paths.is_empty() {
         return Ok([source, sink]);
     }
-    let (mut there, mut back) = (vec![], vec![]);
-    for path in &flow.paths {
-        there.push((links[path.first], builder.address_through(links[path.last])?));
-        back.push((links[path.back_first], builder.address_through(links[path.back_last])?));
+    let (there, back): (Vec<_>, Vec<_>) = ways(flow, builder, links)?.into_iter().unzip();
+    let outward = |ways: &[Way]| ways.iter().map(|way| (way.via, way.to)).collect();
+    Ok([source.multihomed(outward(&there)), sink.multihomed(outward(&back))])
+}
+
+/// Both ends of FAST multihoming.
+fn multihomed(
+    flow: &Flow,
+    clock_phase: SimSpan,
+    builder: &mut Builder,
+    links: &[LinkId],
+) -> Result<(MultihomedSource, MultihomedSink), BuildError> {
+    let Transport::Multihomed { config, .. } = &flow.transport else { unreachable!("the caller has matched it") };
+    let agent = SenderConfig { clock_phase, ..config.agent };
+    let source = MultihomedSource::new(multihome::Sender::new(multihome::Config { agent, ..**config }));
+    let sink = MultihomedSink::new(config.paths);
+    if flow.paths.is_empty() {
+        return Ok((source, sink));
     }
-    Ok([source.multihomed(there), sink.multihomed(back)])
+    let (there, back): (Vec<_>, Vec<_>) = ways(flow, builder, links)?.into_iter().unzip();
+    let of = |here: &[Way], other: &[Way]| here.iter().zip(other).map(|(way, own)| (way.via, way.to, own.to)).collect();
+    Ok((source.multihomed(of(&there, &back)), sink.multihomed(of(&back, &there))))
+}
+
+/// How one end of a path reaches the other.
+struct Way {
+    via: LinkId,
+    to: Address,
+}
+
+/// Each path of a flow, there and back.
+fn ways(flow: &Flow, builder: &mut Builder, links: &[LinkId]) -> Result<Vec<(Way, Way)>, BuildError> {
+    let mut ways = vec![];
+    for path in &flow.paths {
+        let there = Way { via: links[path.first], to: builder.address_through(links[path.last])? };
+        let back = Way { via: links[path.back_first], to: builder.address_through(links[path.back_last])? };
+        ways.push((there, back));
+    }
+    Ok(ways)
 }
 
 /// The phases of the agents' clocks, and the stream that their hosts share. With ns-2's clock both are ns-2's: each agent resets
@@ -574,6 +666,7 @@ fn clock_phases(scenario: &Scenario, builder: &Builder) -> (Vec<SimSpan>, Option
         .iter()
         .filter_map(|flow| match &flow.transport {
             Transport::Ns2 { sender, .. } => Some((flow, sender.agent)),
+            Transport::Multihomed { config, .. } => Some((flow, config.agent.agent)),
             Transport::Sctp { .. } | Transport::Engine { .. } | Transport::Cbr(_) | Transport::OnOff(_) => None,
         })
         .collect();

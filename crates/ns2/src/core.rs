@@ -74,6 +74,10 @@ pub(crate) struct Core {
     pub(crate) inflation: i32,
     /// An integer, as in ns-2.
     pub(crate) ssthresh: i32,
+    /// Packets of the receiver's buffer that this sender may fill: `window_`, of several paths the part of this one.
+    pub(crate) share: f64,
+    /// Highest packet for which the receiver has room, where other paths fill its buffer too.
+    pub(crate) edge: Option<i32>,
     pub(crate) last_action: LastAction,
     pub(crate) rtt: RttEstimator,
     /// The packet that is being timed and when it left (`rtt_active_`, `rtt_seq_`, `rtt_ts_`).
@@ -112,6 +116,8 @@ impl Core {
             window: if linux || !config.syn { config.window_initial } else { 1.0 },
             inflation: 0,
             ssthresh: config.window as i32,
+            share: config.window,
+            edge: None,
             last_action: LastAction::None,
             rtt: RttEstimator::new(config.clock_phase, config.rto_min, rto_max, deviation),
             timed: None,
@@ -132,6 +138,11 @@ impl Core {
             Some(packets) => self.produced.saturating_add(packets).min(ENDLESS),
             None => ENDLESS,
         };
+    }
+
+    /// The application has produced everything before packet `end`, or an endless supply.
+    pub(crate) fn supply(&mut self, end: Option<i32>) {
+        self.produced = end.unwrap_or(ENDLESS).min(ENDLESS);
     }
 
     /// The SYN, if there is one, takes a number of its own before the application's data.
@@ -162,11 +173,11 @@ impl Core {
 
     /// The same with its fraction (`windowd()`).
     pub(crate) fn precise_window(&self) -> f64 {
-        (self.window + f64::from(self.inflation)).min(self.config.window)
+        (self.window + f64::from(self.inflation)).min(self.share)
     }
 
     pub(crate) fn receiver_window(&self) -> i32 {
-        self.config.window as i32
+        self.edge.map_or(self.share as i32, |edge| edge - self.highest_ack)
     }
 
     pub(crate) fn initial_window(&self) -> f64 {
@@ -199,7 +210,8 @@ impl Core {
     }
 
     pub(crate) fn reduce(&mut self, reduction: Reduction) {
-        self.reduce_from(reduction, self.precise_window(), self.usable_window());
+        let precise = self.precise_window();
+        self.reduce_from(reduction, precise, precise as i32);
     }
 
     /// Sends packet `seq`, new or again (`output`).

@@ -143,6 +143,10 @@ impl Fast {
         self.resets
     }
 
+    pub(crate) fn is_recovering(&self) -> bool {
+        self.recovery.is_recovering()
+    }
+
     pub(crate) fn on_ack(&mut self, core: &mut Core, ack: &Packet) {
         let now = core.clock();
         if self.rtts.is_none() {

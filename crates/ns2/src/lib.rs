@@ -13,8 +13,9 @@
 //! * `reno`, `newreno`, `sack`, `fack`, `vegas`, `fast_start`, `linux`, `fast` hold one agent each, `composite` the loss policy that
 //!   ctcp-2019 puts on `sack`, `mfast` the receiver that mfast-2019 puts on FAST's. The textbook laws they follow are those of
 //!   `anabranch_cc`.
-//! * `core` is what they share, `recovery` what those with SACK do, `rtt` the clock, `sacked` and `linux_scoreboard` the scoreboards,
+//! * `core` is what they share, `recovery` what those with SACK do, `rtt` the clock, `sacked` (of `ranges`) and `linux_scoreboard` the scoreboards,
 //!   `arrivals` what a sink knows.
+//! * [`multihome`] is FAST over several paths: the agent `fast` on each, one receiver.
 //! * [`sctp`] is the SCTP of ns-2.35, whose endpoints send and receive, over one path or several.
 //! * [`random`] is ns-2's default random stream.
 
@@ -28,9 +29,11 @@ mod fast_start;
 mod linux;
 mod linux_scoreboard;
 mod mfast;
+pub mod multihome;
 mod newreno;
 mod packet;
 pub mod random;
+mod ranges;
 mod recovery;
 mod reno;
 mod rtt;

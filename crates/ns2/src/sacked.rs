@@ -1,11 +1,11 @@
 //! The scoreboard of ns-2's SACK sender: which packets above the cumulative ACK the receiver has, as disjoint intervals.
 
 use crate::packet::SackBlocks;
+use crate::ranges::Ranges;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sacked {
-    /// Disjoint and not touching, in order; each `left..right`.
-    blocks: Vec<(i32, i32)>,
+    blocks: Ranges,
     /// First packet above the cumulative ACK, when the scoreboard was last updated.
     base: i32,
     /// First packet that has not been resent in this episode.
@@ -14,7 +14,7 @@ pub(crate) struct Sacked {
 
 impl Sacked {
     pub(crate) fn new() -> Self {
-        Self { blocks: vec![], base: -1, resend_from: -1 }
+        Self { blocks: Ranges::default(), base: -1, resend_from: -1 }
     }
 
     /// Forgets all blocks.
@@ -30,14 +30,11 @@ impl Sacked {
         let mut changed = false;
         if self.base <= acked {
             self.base = acked + 1;
-            changed = !self.blocks.is_empty();
-            self.blocks.retain_mut(|(left, right)| {
-                *left = (*left).max(acked + 1);
-                left < right
-            });
+            changed = !self.blocks.as_slice().is_empty();
+            self.blocks.remove_below(acked + 1);
         }
         for &(left, right) in sack.as_slice() {
-            self.insert(left, right);
+            self.blocks.insert(left, right);
         }
         changed || self.packets() != before
     }
@@ -45,13 +42,14 @@ impl Sacked {
     /// The next hole to resend: the first packet that is neither sacked nor resent and lies below a sacked one.
     pub(crate) fn next_hole(&mut self) -> Option<i32> {
         self.resend_from = self.resend_from.max(self.base);
-        for (index, &(left, right)) in self.blocks.iter().enumerate() {
+        let blocks = self.blocks.as_slice();
+        for (index, &(left, right)) in blocks.iter().enumerate() {
             if left > self.resend_from {
                 return Some(self.resend_from);
             }
             if right >= self.resend_from {
                 // What follows the last block is no hole.
-                if index + 1 == self.blocks.len() {
+                if index + 1 == blocks.len() {
                     return None;
                 }
                 self.resend_from = right;
@@ -69,7 +67,7 @@ impl Sacked {
     /// `from` if nothing at or before it is sacked, else the first packet after what is sacked from there on; `None` if
     /// nothing is sacked at all (`GetNextUnacked`).
     pub(crate) fn first_missing_from(&self, from: i32) -> Option<i32> {
-        let &(left, right) = self.blocks.iter().find(|block| block.1 >= from)?;
+        let &(left, right) = self.blocks.as_slice().iter().find(|block| block.1 >= from)?;
         Some(if left > from { from } else { right })
     }
 
@@ -77,7 +75,7 @@ impl Sacked {
     pub(crate) fn missing(&self) -> usize {
         let mut edge = self.base;
         let mut missing = 0;
-        for &(left, right) in &self.blocks {
+        for &(left, right) in self.blocks.as_slice() {
             missing += (left - edge).max(0);
             edge = right;
         }
@@ -85,18 +83,7 @@ impl Sacked {
     }
 
     fn packets(&self) -> i32 {
-        self.blocks.iter().map(|(left, right)| right - left).sum()
-    }
-
-    fn insert(&mut self, left: i32, right: i32) {
-        let first = self.blocks.partition_point(|block| block.1 < left);
-        let end = self.blocks.partition_point(|block| block.0 <= right);
-        let merged = match self.blocks.get(first..end) {
-            Some([only]) => (left.min(only.0), right.max(only.1)),
-            Some([low, .., high]) => (left.min(low.0), right.max(high.1)),
-            _ => (left, right),
-        };
-        self.blocks.splice(first..end, [merged]);
+        self.blocks.as_slice().iter().map(|(left, right)| right - left).sum()
     }
 }
 

@@ -18,7 +18,7 @@ use crate::vegas::Vegas;
 /// A one-way TCP sender of ns-2.35.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    core: Core,
+    pub(crate) core: Core,
     variant: Variant,
 }
 
@@ -74,6 +74,23 @@ pub struct Gauges {
     pub reroutes: u64,
 }
 
+impl Counters {
+    /// The sum of both.
+    #[must_use]
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        Self {
+            sent_packets: self.sent_packets + other.sent_packets,
+            sent_bytes: self.sent_bytes + other.sent_bytes,
+            retransmitted_packets: self.retransmitted_packets + other.retransmitted_packets,
+            window_cuts: self.window_cuts + other.window_cuts,
+            timeouts: self.timeouts + other.timeouts,
+            random_losses: self.random_losses + other.random_losses,
+            rtt_samples: self.rtt_samples + other.rtt_samples,
+            rtt_sum: self.rtt_sum.saturating_add(other.rtt_sum),
+        }
+    }
+}
+
 impl Sender {
     /// A sender that has not started.
     pub fn new(config: SenderConfig) -> Self {
@@ -95,16 +112,14 @@ impl Sender {
     pub fn produce(&mut self, now: SimTime, packets: Option<u32>) {
         self.core.now = now;
         self.core.produce(packets.map(|packets| i32::try_from(packets).unwrap_or(i32::MAX)));
-        let burst = self.core.config.burst_max;
-        self.send_much(burst);
+        self.send();
     }
 
     /// The application stops: nothing new is sent from now on.
     pub fn stop(&mut self, now: SimTime) {
         self.core.now = now;
         self.core.stop();
-        let burst = self.core.config.burst_max;
-        self.send_much(burst);
+        self.send();
     }
 
     /// The present in seconds by ns-2's own clock, a float; to be told before everything else, or never.
@@ -211,8 +226,15 @@ impl Sender {
         }
     }
 
-    fn send_much(&mut self, burst: u32) {
+    /// Whether it is in a state in which more room lets it send: it does not count duplicates.
+    pub(crate) fn may_send(&self) -> bool {
+        self.core.duplicates == 0 || matches!(&self.variant, Variant::Fast(fast) if fast.is_recovering())
+    }
+
+    /// Sends what fits the window.
+    pub(crate) fn send(&mut self) {
         let core = &mut self.core;
+        let burst = core.config.burst_max;
         match &mut self.variant {
             Variant::Reno(_) | Variant::NewReno(_) => core.send_much(burst),
             Variant::Sack(sack) => sack.send_much(core, burst),

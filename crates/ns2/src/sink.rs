@@ -23,12 +23,17 @@ pub struct Sink {
     held_max: u32,
     echo: SimTime,
     last_acked: i32,
-    /// Blocks reported before, the most recent first (ns-2's stack, as deep as an ACK has room for).
-    reported: Vec<(i32, i32)>,
+    reports: Reports,
     /// The packet whose ACK waits, and until when.
     waiting: Option<(i32, SimTime)>,
     received: Received,
     out: Option<Packet>,
+}
+
+/// Blocks that a sink has reported, the most recent first (ns-2's stack, as deep as an ACK has room for).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reports {
+    reported: Vec<(i32, i32)>,
 }
 
 /// What a sink has received so far.
@@ -54,7 +59,7 @@ impl Sink {
             held_max: 0,
             echo: SimTime::ZERO,
             last_acked: 0,
-            reported: Vec::with_capacity(SackBlocks::MAX),
+            reports: Reports::default(),
             waiting: None,
             received: Received::default(),
             out: None,
@@ -69,13 +74,7 @@ impl Sink {
             self.echo = packet.sent_at;
         }
         let duplicate = !self.take(seq);
-        self.received.packets += 1;
-        self.received.bytes += u64::from(packet.size);
-        if !duplicate {
-            self.received.unique_packets += 1;
-            let delay = now.since(packet.first_sent_at);
-            self.received.delay_sum = self.received.delay_sum.saturating_add(delay);
-        }
+        self.received.note(now, packet, duplicate);
         if let Some(delay) = self.config.delay
             && self.waiting.is_none()
             && seq == self.arrivals.next() - 1
@@ -143,7 +142,10 @@ impl Sink {
     }
 
     fn acknowledge(&mut self, now: SimTime, seq: i32, duplicate: bool) {
-        let sack = if self.config.sack { self.blocks(seq, duplicate) } else { SackBlocks::default() };
+        let sack = match self.config.sack {
+            true => self.reports.blocks(&self.arrivals, self.highest, seq, duplicate),
+            false => SackBlocks::default(),
+        };
         self.last_acked = self.arrivals.next() - 1;
         self.out = Some(Packet {
             kind: Kind::Ack,
@@ -155,31 +157,49 @@ impl Sink {
             sack,
         });
     }
+}
+
+impl Received {
+    pub(crate) fn note(&mut self, now: SimTime, packet: &Packet, is_again: bool) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.size);
+        if !is_again {
+            self.unique_packets += 1;
+            self.delay_sum = self.delay_sum.saturating_add(now.since(packet.first_sent_at));
+        }
+    }
+}
+
+impl Reports {
+    /// Forgets blocks below `next`, the first packet that is missing. A sink with one path has none.
+    pub(crate) fn forget_below(&mut self, next: i32) {
+        self.reported.retain(|&(_, right)| right > next);
+    }
 
     /// The blocks of the ACK that answers `seq`, and what is remembered of them.
-    fn blocks(&mut self, seq: i32, duplicate: bool) -> SackBlocks {
+    pub(crate) fn blocks(&mut self, arrivals: &Arrivals, highest: i32, seq: i32, duplicate: bool) -> SackBlocks {
         let mut sack = SackBlocks::default();
-        let acked = self.arrivals.next() - 1;
-        if acked >= self.highest && !self.reported.is_empty() {
+        let acked = arrivals.next() - 1;
+        if acked >= highest && !self.reported.is_empty() {
             self.reported.clear();
             return sack;
         }
-        if acked >= self.highest && !duplicate {
+        if acked >= highest && !duplicate {
             return sack;
         }
         // A packet at or below the ACK belongs to everything from 0 on, which covers old blocks but is not reported.
-        let recent = match self.arrivals.above().iter().find(|block| block.0 <= seq && seq < block.1) {
+        let recent = match arrivals.above().iter().find(|block| block.0 <= seq && seq < block.1) {
             Some(&block) if seq > acked => {
                 sack.push(block.0, block.1);
                 block
             }
-            _ => (0, self.arrivals.next()),
+            _ => (0, arrivals.next()),
         };
         let mut index = 0;
         while sack.as_slice().len() < SackBlocks::MAX
             && let Some(&(left, right)) = self.reported.get(index)
         {
-            if right > self.highest + 1 {
+            if right > highest + 1 {
                 break;
             }
             if recent.0 <= left && recent.1 >= right {

@@ -41,18 +41,6 @@ pub struct Config {
     pub time_wait: Span,
 }
 
-/// How much of the receive buffer one stream may take before it is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StreamBuffer {
-    /// As much as leaves something for every other stream: one that is not read never keeps another from going on. Each has an
-    /// even part of a quarter of the buffer for good, and of what the others leave of the rest two thirds. So a single busy
-    /// stream gets about half of the buffer, or all if there is no other.
-    Shared,
-    /// So many bytes, at most 2^31, whatever the others take. If all streams together can take more than the buffer has, those
-    /// that are not read may stop the others; with as much as the buffer has, one may.
-    Bytes(u64),
-}
-
 /// How losses are found. With a peer that has no SACK, by duplicate ACKs in either case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossDetection {
@@ -76,6 +64,18 @@ pub struct KeepAlive {
 impl KeepAlive {
     /// [rfc-9293] sec. 3.8.4: no less than two hours by default. The rest is what common systems do.
     pub const USUAL: Self = Self { idle: Span::from_secs(7200), interval: Span::from_secs(75), questions_max: 9 };
+}
+
+/// How much of the receive buffer one stream may take before it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamBuffer {
+    /// As much as leaves something for every other stream: one that is not read never keeps another from going on. Each has an
+    /// even part of a quarter of the buffer for good, and of what the others leave of the rest two thirds. So a single busy
+    /// stream gets about half of the buffer, or all if there is no other.
+    Shared,
+    /// So many bytes, at most 2^31, whatever the others take. If all streams together can take more than the buffer has, those
+    /// that are not read may stop the others; with as much as the buffer has, one may.
+    Bytes(u64),
 }
 
 impl Config {

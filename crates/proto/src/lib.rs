@@ -40,7 +40,7 @@
 //!
 //! # What is not there yet
 //!
-//! One path.
+//! One path. No ECN.
 
 #![forbid(unsafe_code)]
 

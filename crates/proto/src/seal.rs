@@ -460,6 +460,9 @@ impl Seal {
     ) -> Result<(), SealError> {
         let local = self.index();
         let State::Responding(responding) = &mut self.state else { return Err(SealError::NotReady) };
+        if !is_answer(segment) {
+            return Err(SealError::NotReady);
+        }
         let len = 12 + MESSAGE_2 + self.scratch.len();
         if !self.addresses.allows(path.remote, len.max(responding.response.len())) {
             return Err(SealError::NotAllowed);
@@ -469,8 +472,6 @@ impl Seal {
             let payload = [&local.to_be_bytes(), self.scratch.as_slice()].concat();
             handshake.respond(&payload, &mut responding.response).map_err(|_| SealError::TooLong)?;
             self.current = Session::new(now, local, sender, handshake).ok();
-        } else if !segment.has(Flags::SYN) {
-            return Err(SealError::NotReady);
         }
         out.extend(&responding.response);
         Ok(())
@@ -506,6 +507,9 @@ impl Seal {
                     self.current = Some(Session::new(now, receiver, sender, initiating.handshake)?);
                 }
                 let segment = read_segment(plain)?;
+                if !is_answer(&segment) {
+                    return Err(Refusal::NoSegment);
+                }
                 self.state = State::Established(Some(Box::new((tag, segment.clone()))));
                 Ok(Some(segment))
             }
@@ -770,6 +774,11 @@ fn read_segment(plain: Bytes) -> Result<Segment<Bytes>, Refusal> {
         Ok((_, segment)) => Ok(segment),
         Err(_) => Err(Refusal::NoSegment),
     }
+}
+
+/// Whether a segment may answer an initiation. It may come again, and so carries nothing that would count twice.
+fn is_answer(segment: &Segment<Bytes>) -> bool {
+    (segment.has(Flags::SYN) || segment.has(Flags::RST)) && segment.content.is_empty()
 }
 
 /// The keys are bound to the initiator's index, which the responder reads in the clear.

@@ -29,7 +29,7 @@
 //!
 //! * `world` joins hosts to the network and runs the loop; `world::builder` checks what it is built from.
 //! * `host` is the seam to everything that sends and receives: the four sans-I/O methods of [`Host`]. `traffic` has hosts that
-//!   only fill links, `ns2_host` and `sctp_host` make hosts of ns-2's agents and `engine_host` of the transport, `workload` says
+//!   only fill links, `ns2_host`, `sctp_host` and `multihome_host` make hosts of ns-2's agents and `engine_host` of the transport, `workload` says
 //!   what applications want to have sent, `agenda` what the scenario does at a time.
 //! * `network` moves packets between hosts: `route` says where to, `link` how. A link is `error_model`s in front of a `queue`,
 //!   a `link::transmitter`, and a `link::pipe` in which packets fly.
@@ -63,6 +63,7 @@ mod float_clock;
 mod host;
 mod id;
 mod link;
+mod multihome_host;
 mod network;
 mod ns2_host;
 mod packet;
@@ -85,6 +86,7 @@ pub use event_queue::{EventQueue, Key, Next, Order};
 pub use host::{Arrival, Due, Host, Input, Offer, Transmit};
 pub use id::{Address, FlowId, HostId, LinkId, NodeId, Port};
 pub use link::{Counts, DropReason, LinkReport, PACKETS_PER_LINK_MAX};
+pub use multihome_host::{MultihomedSink, MultihomedSource, sum_of_paths};
 pub use network::HOPS_MAX;
 pub use ns2_host::{DeliveryRow, GaugeRow, Ns2Sink, Ns2Source};
 pub use packet::{Body, Raw};

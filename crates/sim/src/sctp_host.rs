@@ -28,6 +28,7 @@ struct Record {
     rows: Vec<Vec<SctpRow>>,
     deliveries: Vec<SctpDelivery>,
     held: Vec<(SimTime, u32)>,
+    peer_windows: Vec<(SimTime, u32)>,
     /// Of several changes of a variable within one of these only the last is kept; zero keeps all.
     resolution: SimSpan,
 }
@@ -83,7 +84,7 @@ impl Ns2Sctp {
     #[must_use]
     pub fn traced_every(self, resolution: SimSpan) -> Self {
         let rows = vec![Vec::new(); self.endpoint.destinations()];
-        Self { record: Some(Record { rows, deliveries: Vec::new(), held: Vec::new(), resolution }), ..self }
+        Self { record: Some(Record::new(rows, resolution)), ..self }
     }
 
     /// The agent.
@@ -106,6 +107,11 @@ impl Ns2Sctp {
         self.record.as_ref().map(|record| record.held.as_slice())
     }
 
+    /// What the receive window is taken for in bytes, from when on, if the host was told to remember it.
+    pub fn peer_windows(&self) -> Option<&[(SimTime, u32)]> {
+        self.record.as_ref().map(|record| record.peer_windows.as_slice())
+    }
+
     /// After everything that an event changes has changed.
     fn note(&mut self, now: SimTime) {
         let Self { endpoint, record, .. } = self;
@@ -115,13 +121,8 @@ impl Ns2Sctp {
             }
         }
         let Some(record) = record else { return };
-        let held = endpoint.held_chunks();
-        match record.held.last_mut() {
-            Some((_, last)) if *last == held => {}
-            Some(last) if is_same_bin(last.0, now, record.resolution) => *last = (now, held),
-            None if held == 0 => {}
-            _ => record.held.push((now, held)),
-        }
+        add(&mut record.held, now, endpoint.held_chunks(), record.resolution);
+        add(&mut record.peer_windows, now, endpoint.peer_window(), record.resolution);
         for (destination, rows) in record.rows.iter_mut().enumerate() {
             let gauges = endpoint.gauges(destination);
             match rows.last_mut() {
@@ -130,6 +131,22 @@ impl Ns2Sctp {
                 _ => rows.push(SctpRow { time: now, gauges }),
             }
         }
+    }
+}
+
+impl Record {
+    fn new(rows: Vec<Vec<SctpRow>>, resolution: SimSpan) -> Self {
+        Self { rows, deliveries: Vec::new(), held: Vec::new(), peer_windows: Vec::new(), resolution }
+    }
+}
+
+/// Adds what a variable is now, which was 0 at first, if it has changed.
+fn add(changes: &mut Vec<(SimTime, u32)>, now: SimTime, value: u32, resolution: SimSpan) {
+    match changes.last_mut() {
+        Some((_, last)) if *last == value => {}
+        Some(last) if is_same_bin(last.0, now, resolution) => *last = (now, value),
+        None if value == 0 => {}
+        _ => changes.push((now, value)),
     }
 }
 

@@ -19,26 +19,30 @@
 //! * While the application, not the window, holds the sender back, the window does not grow, and shrinks only if what was
 //!   sent keeps more than alpha segments queued: what was not sent cannot queue.
 //! * Bounds, which are off but in `anabranch`: `probe_queued_most`, `probe_in_refill`, `base_rise_most`, `reroute_interval`,
-//!   `random_loss_most`.
+//!   `random_loss_most`, `drain_interval` ([`drain`]), `loss_memory` ([`memory`]).
 //!
 //! Limits. A late comer takes the standing queue for propagation and keeps more than its share, the golden ratio for two. What
 //! adds delay without a queue, such as jitter or a coarse clock, is taken for one. A rival that fills the queue gets it.
 
 pub mod base_rtt;
+pub mod drain;
 pub mod estimator;
 pub mod loss;
+pub mod memory;
 pub(crate) mod parameters;
 pub mod refill;
 pub mod window;
 
 use self::base_rtt::{Reroute, Route};
+use self::drain::{Action, Drain};
 use self::estimator::Estimator;
 use self::loss::Policy;
+use self::memory::Memory;
 pub use self::parameters::Parts;
 use self::parameters::{COUNT, Preset, Rules};
-use self::refill::{Ccafr, Facts};
+use self::refill::{Ccafr, Facts, Mode};
 use self::window::{Goal, Schedule, Steps};
-use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Signal};
+use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Sent, Signal, Transmission};
 use crate::law::composite::Composite;
 use crate::registry::{Conduct, INITIAL_WINDOW, LossResponse, Parameter, Row, Settings};
 
@@ -88,10 +92,14 @@ pub struct Fast {
     /// Reroutes so far, for the gauges.
     reroutes: u64,
     ccafr: Ccafr,
-    /// The window before the latest loss, until it is taken back.
-    before_loss: Option<f64>,
+    /// The window before the latest loss and what was kept in mind then, until the loss is taken back.
+    before_loss: Option<(f64, Memory)>,
+    drain: Drain,
+    memory: Memory,
     /// What was in flight when the last acknowledged segment left, for the gauges.
     old: f64,
+    /// The last RTT sample in seconds; infinite before the first.
+    rtt: f64,
 }
 
 impl Fast {
@@ -108,18 +116,23 @@ impl Fast {
             reroutes: 0,
             ccafr: Ccafr::new(),
             before_loss: None,
+            drain: Drain::default(),
+            memory: Memory::new(rules.goal.alpha),
             old: 0.0,
+            rtt: f64::INFINITY,
         }
     }
 
     /// An RTT sample of `rtt` seconds arrived at `now`.
     fn measure(&mut self, path: &PathView, now: f64, rtt: f64) {
+        self.rtt = rtt;
         self.estimator.on_rtt(rtt, self.window, &self.rules.weights);
         if let Some(rule) = &self.rules.reroute
             && self.reroute.on_rtt(now, rtt, self.estimator.base(), rule) == Route::Longer
             && now - self.rerouted >= self.rules.reroute_interval
         {
             (self.rerouted, self.reroutes) = (now, self.reroutes + 1);
+            self.memory = Memory::new(self.rules.goal.alpha);
             match self.rules.reroute_keeps_average {
                 false => self.estimator.forget(),
                 true => self.estimator.forget_base(),
@@ -136,16 +149,39 @@ impl Fast {
     fn advance(&mut self, now: f64, rtt: f64, ack: &Ack) -> f64 {
         let (base, average, old) = (self.estimator.base(), self.estimator.average(), ack.departure.flight);
         let Rules { goal, rounds, growth, .. } = self.rules;
+        self.memory.on_ack(now, goal.alpha, self.rules.loss_memory);
+        let goal = Goal { alpha: self.memory.alpha(), ..goal };
         let schedule = self.schedule.get_or_insert(Schedule::new(now));
         schedule.on_ack(now, rtt);
+        if let Some(rule) = &self.rules.drain {
+            let may_begin = ack.limit == Limit::Window && self.ccafr.mode() == Mode::Off;
+            let (window, pending) = (self.window, self.steps.pending());
+            let facts = drain::Facts { now, rtt, base, average, window, pending, may_begin };
+            match self.drain.on_ack(&facts, rule) {
+                Action::None => {}
+                Action::Hold => return self.steps.on_ack(self.window, drain::RETURN * ack.newly_acked),
+                Action::Fall(window) => {
+                    self.steps.clear();
+                    return window.max(window::WINDOW_MIN).min(self.window);
+                }
+                Action::Return { window, share } => {
+                    return self.steps.turn_to(self.window, window * share + goal.alpha, growth);
+                }
+            }
+        }
         let has_room = Goal::backlog(old, base, rtt) < self.rules.probe_queued_most * goal.alpha;
-        let is_probing = has_room && window::is_probing(base, average, self.rules.mi_threshold);
+        let is_probing =
+            has_room && self.memory.has_room(self.window) && window::is_probing(base, average, self.rules.mi_threshold);
         if let Some(rule) = &self.rules.ccafr
             && !(is_probing && self.rules.probe_in_refill)
         {
             let facts = Facts { window: self.window, old, acked: ack.newly_acked, rtt, base, average };
             if let Some(window) = self.ccafr.on_ack(&facts, &goal, rule) {
                 self.steps.clear();
+                let (window, may_go_on) = self.memory.bound(self.window, window);
+                if !may_go_on {
+                    self.ccafr.end();
+                }
                 return window;
             }
         }
@@ -167,7 +203,14 @@ impl Fast {
 }
 
 impl Controller for Fast {
+    fn on_sent(&mut self, _path: &PathView, sent: &Sent) {
+        if sent.transmission == Transmission::Again {
+            self.memory.count(0.0, sent.segments);
+        }
+    }
+
     fn on_ack(&mut self, path: &PathView, ack: &Ack) {
+        self.memory.count(ack.newly_acked, 0.0);
         let now = ack.arrival.as_secs_f64();
         if let Some(rule) = &self.rules.ccafr {
             self.ccafr.on_arrival(now, rule);
@@ -186,7 +229,7 @@ impl Controller for Fast {
         self.old = ack.departure.flight;
         let (base, average) = (self.estimator.base(), self.estimator.average());
         let is_limited = ack.limit == Limit::Application;
-        if is_limited && Goal::backlog(self.old, base, average) <= self.rules.goal.alpha {
+        if is_limited && Goal::backlog(self.old, base, average) <= self.memory.alpha() {
             self.steps.clear();
             return;
         }
@@ -194,14 +237,20 @@ impl Controller for Fast {
         self.window = if is_limited { window.min(self.window) } else { window };
     }
 
-    fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
-        self.before_loss = Some(self.window);
+    fn on_loss(&mut self, path: &PathView, loss: &Loss) {
+        self.before_loss = Some((self.window, self.memory));
         self.steps.clear();
         self.ccafr.end();
+        self.drain.on_loss(path.now.as_secs_f64());
+        let halved = loss::halve(self.window);
         self.window = match loss.signal {
             Signal::Timeout => loss::time_out(self.window),
             Signal::DupAcks | Signal::Ecn => loss::halve(self.window),
         };
+        if self.rules.loss_memory > 0.0 {
+            let queued = Goal::backlog(self.old, self.estimator.base(), self.rtt);
+            self.memory.on_loss(path.now.as_secs_f64(), halved, queued, self.rules.loss_memory_above);
+        }
     }
 
     fn on_recovered(&mut self, _path: &PathView) {
@@ -211,8 +260,8 @@ impl Controller for Fast {
     }
 
     fn on_undo(&mut self, _path: &PathView) {
-        if let Some(window) = self.before_loss.take() {
-            self.window = self.window.max(window);
+        if let Some((window, memory)) = self.before_loss.take() {
+            (self.window, self.memory) = (self.window.max(window), memory);
             // Nothing was drained, so there is nothing to refill.
             self.ccafr.end();
         }

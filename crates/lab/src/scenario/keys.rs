@@ -90,7 +90,8 @@ pub(crate) enum ClockKeys {
     /// In whole picoseconds.
     #[default]
     Exact,
-    /// As ns-2 does, in floating-point seconds, whose last bits decide which of two packets comes first.
+    /// As ns-2 does, in floating-point seconds, whose last bits decide which of two packets comes first. Agents of ns-2 and
+    /// `on_off` flows draw from ns-2's random stream, in turn as in ns-2.
     Ns2,
 }
 
@@ -228,7 +229,7 @@ pub(crate) struct FlowKeys {
     pub(crate) stop: Option<Text<SimSpan>>,
     /// `ns2/<agent>`: a one-way TCP of ns-2.35 that always has data; agents are reno, newreno, sack, fack, vegas, fs, linux,
     /// composite, fast (the CUBIN module for ns-2), and mfast (fast with MFast's receiver: streams that are sent in turn, and 4
-    /// bytes of stream header in each packet). `ns2/sctp` and `ns2/sctp-cmt`: its SCTP, and concurrent multipath transfer.
+    /// bytes of stream header in each packet). `ns2/fast-mh`: FAST multihoming, fast on each of several paths at once. `ns2/sctp` and `ns2/sctp-cmt`: its SCTP, and concurrent multipath transfer.
     /// `anabranch`: our own transport, with streams. `cbr`: packets at a constant rate. `on_off`: exponential bursts between
     /// exponential silences.
     pub(crate) transport: String,
@@ -239,7 +240,7 @@ pub(crate) struct FlowKeys {
     /// Size of a data packet on the wire, headers included; `1040B` if absent. Of SCTP, of the largest one.
     #[serde(default = "packet_default")]
     pub(crate) packet: Text<Bytes>,
-    /// The most packets in flight: ns-2's `window_`. Only `ns2/*`; 20 if absent.
+    /// The most packets in flight: ns-2's `window_`. Only one-way TCP of `ns2/*`; 20 if absent.
     #[serde(default)]
     pub(crate) window: Option<Count>,
     /// Window at the start, in packets: ns-2's `windowInit_`. Only `ns2/*`; 2 if absent.
@@ -255,20 +256,22 @@ pub(crate) struct FlowKeys {
     #[serde(default)]
     pub(crate) workload: Option<WorkloadKeys>,
     /// Quirks of an agent of ns-2: `burst_max` (`maxburst_`, 0 is no limit), `precise_halving` (`precisionReduce_`), of
-    /// `ns2/newreno` `impatient` (`newreno_changes1_`) and of `ns2/mfast` `streams` (1 to 255; 5 if absent). Only `ns2/*`. SCTP has others: `chunk` (bytes with its header of 16),
+    /// `ns2/newreno` `impatient` (`newreno_changes1_`) and of `ns2/mfast` `streams` (1 to 255; 5 if absent), of `ns2/fast-mh` `reinject` (how long a path
+    /// that times out may be silent before the others send what it has in flight, such as "2s"; never if absent). Only `ns2/*`. SCTP has others: `chunk` (bytes with its header of 16),
     /// `streams`, `receive_buffer` and `ssthresh` (bytes), `window_floor` (packets), `delayed_sack`, `sack_delay`, `burst_limit`,
     /// `missing_reports`, `unordered`, `alternate` (`never`, `always`, `timeouts`), `dormant` (`hop`, `primary`, `last`),
     /// `path_errors_max`, `association_errors_max`, `heartbeat` (seconds, 0 for none), `primary` (from 0), and of CMT
     /// `split_fast_retransmit`, `window_update`, `delayed_ack`, `policy` (`asap`, `same`, `ssthresh`, `loss_rate`, `window`).
     #[serde(default)]
     pub(crate) options: Option<BTreeMap<String, Setting>>,
-    /// The interfaces by which both ends of an SCTP association can be reached; one, by the shortest way, if absent.
+    /// The interfaces by which both ends of an SCTP association, or of `ns2/fast-mh`, can be reached; one, by the shortest way, if
+    /// absent.
     #[serde(default)]
     pub(crate) paths: Option<Vec<PathKeys>>,
     /// Streams from the source to its destination, 0 to 255; 0 is plain TCP. Only `anabranch`; 1 if absent.
     #[serde(default)]
     pub(crate) streams: Option<u8>,
-    /// The receive buffer. Only `anabranch`; `16MiB` if absent.
+    /// The receive buffer; all paths of `ns2/fast-mh` share it. Only these and `anabranch`; `16MiB` if absent.
     #[serde(default)]
     pub(crate) rbuf: Option<Text<Bytes>>,
     /// How much of it one stream may take. Only `anabranch`; `whole` if absent.
@@ -285,7 +288,7 @@ pub(crate) struct FlowKeys {
     pub(crate) off: Option<Text<SimSpan>>,
 }
 
-/// A pair of interfaces of an SCTP association. Between them packets go the shortest way.
+/// A pair of interfaces, one at each end. Between them packets go the shortest way.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "path")]

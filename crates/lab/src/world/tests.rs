@@ -342,8 +342,52 @@ paths = [{ first = "a0", last = "b0" }, { first = "a1", last = "b1" }]
         let scenario = Scenario::parse(&Document::parse("two.toml", text).unwrap()).unwrap();
         run::run(&scenario).flows[0].throughput_bps / 1e6
     };
-    let (plain, both) = (rate(two), rate(&two.replace("ns2/sctp", "ns2/sctp-cmt")));
+    let cmt = two.replace("ns2/sctp", "ns2/sctp-cmt");
+    let (plain, both) = (rate(two), rate(&cmt));
     assert!((0.9..=1.0).contains(&plain) && (1.8..=2.0).contains(&both), "{plain} and {both} Mbit/s");
+
+    let scenario = Scenario::parse(&Document::parse("two.toml", &cmt).unwrap()).unwrap();
+    let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
+    simulation.run();
+    let at = |series: &str| simulation.series(&format!("flow.f.{series}")).unwrap().value_at(20.0).unwrap();
+    assert!((at("path.1.window") + at("path.2.window") - at("window")).abs() < 1e-9);
+    // A chunk of 1452 bytes with its header.
+    let offered = simulation.series("flow.f.peer_window").unwrap().extreme(Extreme::Most, 0.0, 30.0).unwrap().1;
+    assert!((offered - 65536.0 / 1468.0).abs() < 1e-9, "{offered} packets");
+    let refused = ["flow.f.path.3.window", "flow.f.path.2.ssthresh"].map(|name| simulation.series(name).is_err());
+    assert_eq!(refused, [true, false]);
+}
+
+/// ns-2.35's `Application/Traffic/Exponential` with its default seed: how many packets of two sources come to the other end,
+/// and when the first and the last do. Both draw from one stream, so each depends on the other.
+#[test]
+fn bursts_with_ns2s_clock_are_those_of_ns2() {
+    let text = r#"
+duration = "12s"
+clock = "ns2"
+link = [{ id = "a", from = "n0", to = "n1", rate = "8Gbit/s", delay = "1ms" }]
+[[flow]]
+id = "u#"
+count = 2
+from = "n0"
+to = "n1"
+transport = "on_off"
+packet = "1000B"
+rate = "80kbit/s"
+on = "300ms"
+off = "500ms"
+start = ["0s", "100ms"]
+"#;
+    let scenario = Scenario::parse(&Document::parse("bursts.toml", text).unwrap()).unwrap();
+    let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
+    simulation.run();
+    let summary = |name: &str| {
+        let points = simulation.series(name).unwrap().points;
+        let (first, last) = (points[0].0, points[points.len() - 1].0);
+        format!("{} packets from {first:.6} s to {last:.6} s", points.len())
+    };
+    assert_eq!(summary("flow.u0.throughput"), "66 packets from 0.394602 s to 11.093388 s");
+    assert_eq!(summary("flow.u1.throughput"), "45 packets from 1.415514 s to 11.527913 s");
 }
 
 #[track_caller]
@@ -370,4 +414,51 @@ fn what_sctp_would_ignore_or_cannot_do_is_refused() {
         "paths = [{ first = \"b\", last = \"c\" }]\npacket =",
         "`b` is no duplex link that leaves node `n0`",
     );
+}
+
+/// [multihoming-2010] sec. III: over two paths of which one carries a packet in 8 ms and the other in 4 ms, a connection of FAST
+/// sends 375 packets a second, each path its own; with a receive buffer for 30 packets, a path has its part of them.
+#[test]
+fn fast_uses_all_paths_and_one_receive_buffer() {
+    let file = r#"
+        duration = "20s"
+        [[link]]
+        id = "slow"
+        from = "a"
+        to = "b"
+        rate = "1Mbit/s"
+        delay = "20ms"
+        [[link]]
+        id = "fast"
+        from = "a"
+        to = "b"
+        rate = "2Mbit/s"
+        delay = "20ms"
+        [[flow]]
+        id = "f"
+        from = "a"
+        to = "b"
+        transport = "ns2/fast-mh"
+        cc = { name = "fast", alpha = 10, beta = 10 }
+        packet = "1000B"
+        paths = [{ first = "slow", last = "slow" }, { first = "fast", last = "fast" }]
+    "#;
+    let run = |file: &str| {
+        let scenario = Scenario::parse(&Document::parse("test.toml", file).unwrap()).unwrap();
+        let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
+        simulation.run();
+        let mean = |name: &str| simulation.series(name).unwrap().mean(10.0, 20.0).unwrap();
+        [
+            mean("link.slow.forwarded"),
+            mean("link.fast.forwarded"),
+            mean("flow.f.path.1.in_flight") + mean("flow.f.path.2.in_flight"),
+            mean("flow.f.goodput") / (8.0 * 960.0),
+        ]
+    };
+    let [slow, fast, _, goodput] = run(file);
+    assert!((slow - 125.0).abs() < 1.0 && (fast - 250.0).abs() < 1.0, "{slow} and {fast} packets a second");
+    assert!((goodput - 375.0).abs() < 2.0, "{goodput} packets a second in order");
+    let small = file.replace("packet = \"1000B\"", "packet = \"1000B\"\nrbuf = \"28800B\"");
+    let [.., in_flight, _] = run(&small);
+    assert!((10.0..=30.0).contains(&in_flight), "{in_flight} packets in flight");
 }

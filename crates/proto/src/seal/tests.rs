@@ -143,6 +143,21 @@ fn a_lost_response_is_sent_again_as_it_was() {
     assert_eq!(opened(&mut client, secs(2), PATH, &first), Err(Refusal::Unexpected), "both have the keys by now");
 }
 
+/// The response may come again, and nothing in it may count twice.
+#[test]
+fn no_data_ride_on_a_response() {
+    let (mut client, mut listener) = (initiator(Limits::default()), listener(ListenerLimits::default()));
+    let initiation = sealed(&mut client, secs(0), PATH, &syn());
+    let (mut server, _) = accepted(&mut listener, secs(0), &initiation, 9);
+    let early = segment(Flags::SYN | Flags::ACK, 200, b"early");
+    for refused in [data(1), early] {
+        assert_eq!(server.seal(secs(0), PATH.reversed(), &refused, &mut vec![]), Err(SealError::NotReady));
+    }
+    let refusal = segment(Flags::RST | Flags::ACK, 0, b"");
+    let response = sealed(&mut server, secs(0), PATH.reversed(), &refusal);
+    assert_eq!(opened(&mut client, secs(0), PATH, &response), Ok(Some(refusal)), "there is no connection to be had");
+}
+
 #[test]
 fn a_forged_response_does_not_keep_the_true_one_out() {
     let (mut client, mut listener) = (initiator(Limits::default()), listener(ListenerLimits::default()));

@@ -61,10 +61,10 @@ impl Turns {
         self.levels.get(self.level())?.front().copied()
     }
 
-    /// The stream whose turn it is, if there is no other.
+    /// The only stream that has something to send, if it is alone.
     pub(crate) fn only(&self) -> Option<Sid> {
-        let is_only = self.occupied.is_power_of_two() && self.levels[self.level()].len() == 1;
-        self.first().filter(|_| is_only)
+        let level = self.levels.get(self.level())?;
+        (self.occupied.count_ones() == 1 && level.len() == 1).then(|| level[0])
     }
 
     /// The last on its level.

@@ -7,10 +7,15 @@
 //!
 //! It begins with a silence. The first packet of a burst leaves one packet interval after the silence ends, as in ns-2, where
 //! the silence is added to the interval that follows the last packet. Draws: the burst, then the silence before it.
+//!
+//! In a world that is like ns-2 it draws from ns-2's default stream, in turn with all others that do, and adds its times up in
+//! doubles.
 
-use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
+use anabranch_ns2::random::Mrg32k3a;
+use anabranch_units::{Rate, SimSpan, SimTime};
 
-use crate::host::{Arrival, Host, Input, Transmit};
+use crate::float_clock;
+use crate::host::{Arrival, Due, Host, Input, Transmit};
 use crate::packet::{Body, Raw};
 use crate::rng::Stream;
 
@@ -31,17 +36,47 @@ pub struct OnOffParameters {
 #[derive(Clone, Debug)]
 pub struct OnOff {
     parameters: OnOffParameters,
-    stream: Stream,
+    draws: Draws,
     /// Packets left in the burst.
     left: u64,
     next_at: SimTime,
+    /// The same by ns-2's clock, and when it was set; nothing in other worlds.
+    due: Option<Due>,
+    /// The present by ns-2's clock, in a world that has it.
+    clock: Option<f64>,
     sent: u64,
+}
+
+/// Where its random numbers come from.
+#[derive(Clone, Debug)]
+enum Draws {
+    Own(Stream),
+    Lent(Mrg32k3a),
+}
+
+impl Draws {
+    /// Exponential with this mean.
+    fn exponential(&mut self, mean: f64) -> f64 {
+        match self {
+            Self::Own(stream) => stream.exponential(mean),
+            Self::Lent(stream) => mean * -libm::log(stream.uniform()),
+        }
+    }
 }
 
 impl OnOff {
     /// A source that waits for its start.
     pub const fn new(parameters: OnOffParameters, stream: Stream) -> Self {
-        Self { parameters, stream, left: 0, next_at: SimTime::NEVER, sent: 0 }
+        Self::drawing(parameters, Draws::Own(stream))
+    }
+
+    /// The same, drawing from the world's stream if that has ns-2's, and from `stream` if it has not.
+    pub const fn ns2(parameters: OnOffParameters, stream: Mrg32k3a) -> Self {
+        Self::drawing(parameters, Draws::Lent(stream))
+    }
+
+    const fn drawing(parameters: OnOffParameters, draws: Draws) -> Self {
+        Self { parameters, draws, left: 0, next_at: SimTime::NEVER, due: None, clock: None, sent: 0 }
     }
 
     /// Packets sent so far.
@@ -49,22 +84,35 @@ impl OnOff {
         self.sent
     }
 
-    /// The time from one packet to the next; between bursts with a silence.
-    fn interval(&mut self) -> SimSpan {
+    /// Seconds from one packet to the next; between bursts with a silence.
+    fn interval(&mut self) -> f64 {
         let OnOffParameters { on, off, rate, size } = self.parameters;
-        let mut interval: SimSpan = rate.transmission(Bytes::new(u64::from(size)));
+        let mut interval = 8.0 * f64::from(size) / rate.bits_per_second() as f64;
         if self.left == 0 {
-            let mean = on.as_secs_f64() / interval.as_secs_f64();
             // A cast rounds towards zero.
-            self.left = ((self.stream.exponential(mean) + 0.5) as u64).max(1);
-            interval = interval.saturating_add(self.stream.exponential_span(off));
+            self.left = ((self.draws.exponential(on.as_secs_f64() / interval) + 0.5) as u64).max(1);
+            interval += self.draws.exponential(off.as_secs_f64());
         }
         self.left -= 1;
         interval
     }
+
+    /// Sets the time of the next packet, counted from `from`.
+    fn schedule(&mut self, from: SimTime, now: SimTime) {
+        let interval = self.interval();
+        self.due = self.clock.map(|clock| Due { seconds: clock + interval, set_at: now });
+        self.next_at = match self.due {
+            Some(due) => float_clock::ticks(due.seconds),
+            None => from.saturating_add(SimSpan::from_secs_f64(interval)),
+        };
+    }
 }
 
 impl Host for OnOff {
+    fn handle_clock(&mut self, seconds: f64) {
+        self.clock = Some(seconds);
+    }
+
     fn handle(&mut self, _now: SimTime, _arrival: Arrival<'_>) {}
 
     fn handle_timeout(&mut self, _now: SimTime) {}
@@ -73,9 +121,9 @@ impl Host for OnOff {
         match input {
             Input::Start => {
                 self.left = 0;
-                self.next_at = now.saturating_add(self.interval());
+                self.schedule(now, now);
             }
-            Input::Stop => self.next_at = SimTime::NEVER,
+            Input::Stop => (self.next_at, self.due) = (SimTime::NEVER, None),
             Input::Offer(_) => {}
         }
     }
@@ -84,12 +132,23 @@ impl Host for OnOff {
         if self.next_at > now {
             return None;
         }
-        self.next_at = self.next_at.saturating_add(self.interval());
+        self.schedule(self.next_at, now);
         self.sent += 1;
         Some(Transmit::new(self.parameters.size, Body::Raw(Raw { seq: self.sent - 1, sent_at: now })))
     }
 
     fn poll_timeout(&self) -> SimTime {
         self.next_at
+    }
+
+    fn poll_due(&self) -> Option<Due> {
+        self.due
+    }
+
+    fn random(&mut self) -> Option<&mut Mrg32k3a> {
+        match &mut self.draws {
+            Draws::Own(_) => None,
+            Draws::Lent(stream) => Some(stream),
+        }
     }
 }

@@ -7,6 +7,7 @@ mod determinism;
 mod engine;
 mod hosts;
 mod links;
+mod multihome;
 mod ns2;
 mod random;
 mod routes;

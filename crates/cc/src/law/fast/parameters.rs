@@ -3,6 +3,7 @@
 use anabranch_units::Span;
 
 use super::base_rtt::{self, Decrease, Relief};
+use super::drain;
 use super::estimator::Weights;
 use super::loss::Policy;
 use super::refill::{self, Flight, GapTest, Rtt};
@@ -10,7 +11,7 @@ use super::window::{Goal, Growth, Rounds};
 use crate::registry::{INITIAL_WINDOW, Kind, Parameter, Settings};
 
 /// How many parameters there are.
-pub(crate) const COUNT: usize = 32;
+pub(crate) const COUNT: usize = 37;
 
 /// The defaults in which the rows of the family differ.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +27,8 @@ pub(crate) struct Preset {
     pub(crate) reroute_interval: Span,
     pub(crate) probe_in_refill: bool,
     pub(crate) random_loss_most: f64,
+    pub(crate) drain_interval: Span,
+    pub(crate) loss_memory: Span,
 }
 
 impl Preset {
@@ -42,6 +45,8 @@ impl Preset {
         reroute_interval: Span::from_secs(0),
         probe_in_refill: false,
         random_loss_most: 1.0,
+        drain_interval: Span::from_secs(0),
+        loss_memory: Span::from_secs(0),
     };
 }
 
@@ -76,6 +81,20 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
             preset.probe_queued_most,
             0.0,
             UNBOUNDED,
+        ),
+        span(
+            "loss_memory",
+            "bound: how long a loss without a queue makes alpha fit, and ends growth by the ACK; 0s is none",
+            preset.loss_memory,
+            Span::from_secs(3600),
+        ),
+        number(
+            "loss_memory_above",
+            "loss_memory: the share of segments that may be lost before it counts",
+            "",
+            0.02,
+            0.0,
+            1.0,
         ),
         span("update_period", "least time between two updates", Span::from_millis(10), Span::from_secs(10)),
         switch("every_other_round", "update in every second round trip only", true),
@@ -205,6 +224,21 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
             0.001,
             1.0,
         ),
+        span(
+            "drain_interval",
+            "bound: from one drain, which shows the path without its queue, to the next; 0s is never",
+            preset.drain_interval,
+            Span::from_secs(3600),
+        ),
+        number("drain_share", "drain: what is left of the window", "", 0.5, 0.001, 1.0),
+        number(
+            "drain_join",
+            "drain: a queue below this share of its average is the drain of another",
+            "",
+            0.75,
+            0.0,
+            1.0,
+        ),
     ]
 }
 
@@ -250,6 +284,11 @@ pub(crate) struct Rules {
     pub(crate) probe_in_refill: bool,
     pub(crate) loss: Policy,
     pub(crate) random_loss_most: f64,
+    /// `None`: the window never falls to look at the path.
+    pub(crate) drain: Option<drain::Rule>,
+    /// Seconds; zero: losses are forgotten at once.
+    pub(crate) loss_memory: f64,
+    pub(crate) loss_memory_above: f64,
 }
 
 impl Rules {
@@ -274,6 +313,14 @@ impl Rules {
             probe_in_refill: settings.switch("probe_in_refill"),
             loss,
             random_loss_most: number("random_loss_most"),
+            loss_memory: seconds("loss_memory"),
+            loss_memory_above: number("loss_memory_above"),
+            drain: Some(drain::Rule {
+                interval: seconds("drain_interval"),
+                share: number("drain_share"),
+                join: number("drain_join"),
+            })
+            .filter(|rule| rule.interval > 0.0),
         }
     }
 }

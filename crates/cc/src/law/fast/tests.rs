@@ -2,6 +2,9 @@ use crate::controller::{Cause, Limit, Phase, Restart};
 use crate::testing::bottleneck::Bottleneck;
 use crate::testing::{Flow, assert_near};
 
+/// For what is said of rest.
+const NO_DRAINS: (&str, &str) = ("drain_interval", "0s");
+
 /// [fast-2006] eq. 10: at rest w (1 − baseRTT/RTT) = alpha, whatever the path. On a link of c segments/s that is a window of
 /// c · propagation + 1 on the link and alpha in the queue.
 #[test]
@@ -9,7 +12,7 @@ fn alpha_segments_wait_at_rest() {
     for name in ["fast", "emfast", "rrfast", "anabranch"] {
         for (rate, propagation_millis, alpha) in [(1000.0, 100, 20.0), (5000.0, 40, 50.0), (200.0, 250, 8.0)] {
             let mut path = Bottleneck::new(rate);
-            let flow = path.flow(name, &[("alpha", &alpha.to_string())], propagation_millis);
+            let flow = path.flow(name, &[("alpha", &alpha.to_string()), NO_DRAINS], propagation_millis);
             path.run(60.0);
             let pipe = rate * propagation_millis as f64 / 1e3 + 1.0;
             assert_near(path.window(flow), pipe + alpha, 1e-4);
@@ -48,7 +51,7 @@ fn the_dead_band_is_entered_and_not_left() {
 fn flows_that_begin_together_share() {
     for name in ["fast", "anabranch"] {
         let mut path = Bottleneck::new(10_000.0);
-        (0..4).for_each(|_| _ = path.flow(name, &[("initial_window", "1")], 100));
+        (0..4).for_each(|_| _ = path.flow(name, &[("initial_window", "1"), NO_DRAINS], 100));
         path.run(60.0);
         let (queue, rates) = path.means(20.0);
         assert_near(queue, 80.0, 0.02);
@@ -64,9 +67,9 @@ fn flows_that_begin_together_share() {
 fn a_late_comer_gets_the_golden_ratio() {
     for name in ["fast", "anabranch"] {
         let mut path = Bottleneck::new(2000.0);
-        path.flow(name, &[], 100);
+        path.flow(name, &[NO_DRAINS], 100);
         path.run(60.0);
-        path.flow(name, &[("initial_window", "1")], 100);
+        path.flow(name, &[("initial_window", "1"), NO_DRAINS], 100);
         path.run(120.0);
         let (queue, rates) = path.means(60.0);
         assert_near(queue, 20.0 * (3.0 + 5.0_f64.sqrt()) / 2.0, 0.02);
@@ -74,9 +77,47 @@ fn a_late_comer_gets_the_golden_ratio() {
     }
 }
 
+/// With drains the late comer finds the path: two alpha are queued, less what the drains take, and rates are equal. They cost a half of the
+/// window less alpha, for about three of a hundred round trips: at most 1.5 %.
+#[test]
+fn drains_show_a_late_comer_the_path() {
+    let mut path = Bottleneck::new(2000.0);
+    path.flow("anabranch", &[], 100);
+    path.run(60.0);
+    let late = path.flow("anabranch", &[("initial_window", "1")], 100);
+    path.run(60.0);
+    // A segment takes 0.5 ms on the link.
+    assert_near(path.gauge(late, "rtt_base_s"), 0.1005, 1e-6);
+    let (queue, rates) = path.means(60.0);
+    assert_near(queue, 40.0, 0.1);
+    // What is in flight is whole: each keeps 19 to 20.
+    assert_near(rates[1] / rates[0], 1.0, 20.0 / 19.0 - 1.0);
+    assert!(rates[0] + rates[1] > 0.985 * 2000.0, "{rates:?}");
+}
+
+/// Of four that came in turn, one alone cannot drain what the other three queue: half of its window is less than that. Together
+/// they can.
+#[test]
+fn flows_join_one_anothers_drains() {
+    let spread = |join| {
+        let mut path = Bottleneck::new(2500.0);
+        let pairs = [("alpha", "40"), ("drain_join", join), ("initial_window", "1")];
+        for _ in 0..4 {
+            path.flow("anabranch", &pairs, 100);
+            path.run(23.0);
+        }
+        path.run(60.0);
+        let (queue, rates) = path.means(60.0);
+        let most = rates.iter().copied().fold(0.0, f64::max);
+        (queue, most / rates.into_iter().fold(f64::INFINITY, f64::min))
+    };
+    let ((alone, _), (together, ratio)) = (spread("0"), spread("0.75"));
+    assert!(alone > 200.0 && together < 175.0 && ratio < 1.3, "{alone} and {together} queued, ratio {ratio}");
+}
+
 /// A flow with alpha = 4 on 1250 segments/s, whose way grows from 125 to 376 ms after 30 s.
 fn rerouted(name: &str, pairs: &[(&str, &str)], seconds: f64) -> (Bottleneck, usize) {
-    let pairs: Vec<_> = [("alpha", "4")].iter().chain(pairs).copied().collect();
+    let pairs: Vec<_> = [("alpha", "4"), NO_DRAINS].iter().chain(pairs).copied().collect();
     let mut path = Bottleneck::new(1250.0);
     let flow = path.flow(name, &pairs, 125);
     path.run(30.0);
@@ -134,7 +175,7 @@ fn the_literal_rule_fires_at_rest() {
 #[test]
 fn base_rtt_stays_within_reach_of_the_least_rtt() {
     let mut path = Bottleneck::new(1000.0);
-    let flow = path.flow("anabranch", &[("alpha", "4")], 20);
+    let flow = path.flow("anabranch", &[("alpha", "4"), NO_DRAINS], 20);
     path.run(10.0);
     path.reroute(flow, 420);
     path.run(60.0);
@@ -147,7 +188,7 @@ fn base_rtt_stays_within_reach_of_the_least_rtt() {
 fn a_long_queue_on_a_short_path_is_no_route() {
     let reroutes = |name| {
         let mut path = Bottleneck::new(200.0);
-        let flow = path.flow(name, &[], 50);
+        let flow = path.flow(name, &[NO_DRAINS], 50);
         path.run(60.0);
         (path.gauge(flow, "reroutes"), path.queue())
     };
@@ -185,7 +226,8 @@ fn ccafr_refills_faster() {
 /// Mean rate of a flow on 1000 segments/s and 100 ms of which `damage` is lost at random, and its least window.
 fn damaged(name: &str, pairs: &[(&str, &str)], damage: f64) -> (f64, f64) {
     let mut path = Bottleneck::new(1000.0);
-    let flow = path.flow(name, pairs, 100);
+    let pairs: Vec<_> = pairs.iter().copied().chain((name != "composite").then_some(NO_DRAINS)).collect();
+    let flow = path.flow(name, &pairs, 100);
     path.run(20.0);
     path.damage = damage;
     let began = path.delivered(flow);
@@ -227,7 +269,7 @@ fn belief_in_random_loss_has_an_end() {
 fn probing_ends_at_alpha() {
     let queue = |name| {
         let mut path = Bottleneck::new(50_000.0);
-        path.flow(name, &[], 20);
+        path.flow(name, &[NO_DRAINS], 20);
         path.run(10.0);
         path.means(2.0).0
     };
@@ -273,6 +315,8 @@ fn presets_are_settings_of_fast() {
         ("reroute_count", "1"),
         ("reroute_interval", "10s"),
         ("random_loss_most", "0.05"),
+        ("drain_interval", "10s"),
+        ("loss_memory", "10s"),
     ];
     assert_eq!(windows("anabranch", &[]), windows("fast", &all));
 }

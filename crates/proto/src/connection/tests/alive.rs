@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::KeepAlive;
+use crate::StreamBuffer;
 
 const KEEP_ALIVE: KeepAlive = KeepAlive { idle: Span::from_secs(60), interval: Span::from_secs(10), questions_max: 3 };
 
@@ -106,7 +107,10 @@ fn a_loss_ends_no_connection() {
 #[test]
 fn a_window_that_stays_shut_ends_no_connection() {
     let quick = Config { user_timeout: Some(Span::from_secs(100)), ..config() };
-    let mut pair = Pair::established(quick, Config { receive_buffer: 10_000, ..config() });
+    let mut pair = Pair::established(
+        quick,
+        Config { receive_buffer: 10_000, stream_buffer: StreamBuffer::Bytes(1 << 20), ..config() },
+    );
     pair.server.is_reading = false;
     let sid = pair.send(30_000);
     pair.run_for(Span::from_secs(24 * 3600));
@@ -122,7 +126,10 @@ fn a_window_that_stays_shut_ends_no_connection() {
 #[test]
 fn a_probe_without_an_answer_counts() {
     let quick = Config { user_timeout: Some(Span::from_secs(100)), ..config() };
-    let mut pair = Pair::established(quick, Config { receive_buffer: 10_000, ..config() });
+    let mut pair = Pair::established(
+        quick,
+        Config { receive_buffer: 10_000, stream_buffer: StreamBuffer::Bytes(1 << 20), ..config() },
+    );
     pair.server.is_reading = false;
     pair.send(30_000);
     pair.run_for(Span::from_secs(1000));

@@ -139,3 +139,44 @@ fn duplicates_of_a_timeout_begin_no_recovery() {
     let tally = pair.client.path().tally;
     assert!(tally.timeouts > 0 && tally.sent_again <= tally.timeouts + 3, "{tally:?}");
 }
+
+/// An ACK from nowhere, for so many bytes, that lets so many come.
+fn ack(pair: &mut Pair, acked: u64, window: u16) {
+    let header = crate::Header { seq: pair.server_seq(), ack: pair.client_at(acked), flags: Flags::ACK, window };
+    let options = crate::Options::default();
+    let segment = Segment { header, options, stream_header: None, content: Content::Nothing };
+    pair.client.connection.handle_segment(pair.now, pair.client.tuple, segment);
+    pair.drain();
+}
+
+/// Three ACKs that say nothing new are a loss, three that open the window are none ([rfc-5681] sec. 2).
+#[test]
+fn an_ack_that_opens_the_window_is_no_duplicate() {
+    for (step, again) in [(0, 1), (1, 0)] {
+        let mut pair = without_sack("20");
+        (pair.up.is_cut, pair.down.is_cut) = (true, true);
+        pair.send(996 * 20);
+        for number in 0..5 {
+            ack(&mut pair, 1, 60_000 + step * number);
+        }
+        assert_eq!(pair.client.path().tally.sent_again, again);
+    }
+}
+
+/// [rfc-6582] sec. 3.2 step 2: duplicates at the end of what a timeout repaired are its echo; one segment further they are not.
+#[test]
+fn a_recovery_needs_an_ack_beyond_the_last_one() {
+    let mut pair = without_sack("20");
+    (pair.up.is_cut, pair.down.is_cut) = (true, true);
+    let sid = pair.send(996 * 20);
+    pair.run_until(|pair| pair.client.path().tally.timeouts == 1);
+    ack(&mut pair, 20_001, 60_000);
+    pair.client.write(sid, 996 * 20);
+    pair.drain();
+    let again = pair.client.path().tally.sent_again;
+    (0..4).for_each(|_| ack(&mut pair, 20_001, 60_000));
+    assert_eq!(pair.client.path().tally.sent_again, again);
+    ack(&mut pair, 21_001, 59_000);
+    (0..4).for_each(|_| ack(&mut pair, 21_001, 59_000));
+    assert_eq!(pair.client.path().tally.sent_again, again + 1);
+}

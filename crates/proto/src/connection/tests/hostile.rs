@@ -121,8 +121,8 @@ proptest! {
         established in any::<bool>(),
         streams in 0..6u8,
         is_reading in any::<bool>(),
-        is_listening in any::<bool>(),
         timestamps in any::<bool>(),
+        is_listening in any::<bool>(),
     ) {
         let victim = Config { streams, timestamps, receive_buffer: 20_000, ..config() };
         let mut pair = if established { Pair::established(victim, Config { timestamps, ..config() }) } else { Pair::with(victim, config()) };

@@ -77,39 +77,27 @@ fn setup() -> impl Strategy<Value = Setup> {
     let streams = prop_oneof![1 => Just((0, 5)), 4 => (1..6u8, 1..6u8)];
     let stream_buffer =
         prop_oneof![3 => Just(StreamBuffer::Shared), 1 => (1..200_000u64).prop_map(StreamBuffer::Bytes)];
+    let buffers = (2000..200_000u64, stream_buffer, 1..100_000u64);
     let detection = prop_oneof![Just(crate::LossDetection::Rack), Just(crate::LossDetection::DupAcks)];
     let has_sack = prop_oneof![3 => Just(true), 1 => Just(false)];
-    (
-        streams,
-        (2000..200_000u64, stream_buffer, 1..100_000u64),
-        1..4u32,
-        0..registry::rows().len(),
-        (has_sack, detection),
-        any::<(bool, bool, bool)>(),
-    )
-        .prop_map(
-            |(
+    let options = any::<(bool, bool, bool)>();
+    (streams, buffers, 1..4u32, 0..registry::rows().len(), (has_sack, detection), options).prop_map(
+        |(streams, (receive_buffer, stream_buffer, send_buffer), every, law, (has_sack, loss_detection), options)| {
+            let (one, other, nagle) = options;
+            Setup {
                 streams,
-                (receive_buffer, stream_buffer, send_buffer),
+                receive_buffer,
+                stream_buffer,
+                send_buffer,
                 every,
                 law,
-                (has_sack, loss_detection),
-                (one, other, nagle),
-            )| {
-                Setup {
-                    streams,
-                    receive_buffer,
-                    stream_buffer,
-                    send_buffer,
-                    every,
-                    law,
-                    has_sack,
-                    loss_detection,
-                    timestamps: (one, other),
-                    nagle,
-                }
-            },
-        )
+                has_sack,
+                loss_detection,
+                timestamps: (one, other),
+                nagle,
+            }
+        },
+    )
 }
 
 fn end(pair: &mut Pair, side: Side) -> &mut End {

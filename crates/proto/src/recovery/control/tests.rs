@@ -251,3 +251,45 @@ fn a_series_of_timeouts_is_one_episode() {
     bench.ack(ms(100), 3, &[]);
     assert_eq!(names(&bench.heard()), ["ack", "restart", "round"]);
 }
+
+/// A hole that closes by itself, 5 ms after it seemed lost and before it could be sent again: the controller hears of that before
+/// anything else, and there is no recovery that would end.
+#[test]
+fn a_loss_that_was_none_is_told_before_the_ack() {
+    let mut bench = Bench::new();
+    bench.send(10);
+    bench.ack(ms(100), 1, &[(2, 5)]);
+    bench.heard();
+    bench.ack(ms(5), 5, &[]);
+    let heard = bench.heard();
+    assert_eq!(names(&heard), ["undone", "ack"]);
+    let Heard::Ack(ack, _) = &heard[1] else { unreachable!("it is an ACK") };
+    assert_eq!((ack.phase, bench.control.tally.undone), (Phase::Open, 1));
+}
+
+/// The same after a timeout: what had not been sent again is in flight again, and the RTO is that of before, or longer.
+#[test]
+fn a_timeout_that_was_not_needed_puts_everything_back_in_flight() {
+    let mut bench = Bench::new();
+    bench.send(10);
+    bench.ack(ms(100), 1, &[]);
+    while bench.control.tally.timeouts == 0 {
+        bench.now = bench.control.deadline();
+        bench.control.handle_timeout(bench.now, &mut bench.board);
+        if bench.control.is_probe_due() {
+            let last = bench.board.last().expect("nine are out");
+            let added = bench.board.resend(last, PATH, bench.control.departure(bench.now));
+            bench.control.on_sent(bench.now, &bench.board, 1000, added, Transmission::Again);
+        }
+    }
+    // The probe left less than an SRTT ago, or has been given up, too.
+    assert!(bench.board.flight(PATH) <= 1000);
+    bench.resend();
+    bench.heard();
+    // Segments 1 and 2: which transmission of the first arrived nobody knows, the second was sent once.
+    bench.ack(ms(1), 2, &[]);
+    assert_eq!(names(&bench.heard()), ["undone", "ack", "round"]);
+    assert_eq!((bench.board.flight(PATH), bench.board.lowest_lost()), (8000, None));
+    bench.board.check();
+    assert!(bench.control.rto() < ms(5000), "{}", bench.control.rto());
+}

@@ -1,0 +1,213 @@
+//! Drains: from time to time the window falls, so that the path shows its RTT without the queue.
+//!
+//! ```text
+//! waiting:    the law, for an interval
+//! draining:   w ← share · w, for two round trips
+//! refilling:  half a segment an ACK to baseRTT/avgRTT · w + alpha, with the baseRTT found and what w and avgRTT were before
+//! settling:   one more round trip, until what was in flight an RTT ago is what w allows
+//! ```
+//!
+//! Why: a late comer takes the standing queue for propagation ([`super`]). While it drains, the others hold their windows for
+//! a round trip; if what it gives up is more than what is queued, the queue is empty then and the late comer sees the path.
+//!
+//! Citation: ledbat-plus-plus sec. 4.4, periodic slowdown.
+//!
+//! Differs from it in:
+//! * LEDBAT++ falls to two segments and returns by slow start, so its next slowdown is nine times as long away as the last one
+//!   took. A half is found to do, and costs less.
+//! * **Joining.** Of several flows one alone gives up less than what all the others have queued. So a flow that sees the queue
+//!   fall by itself, to a share of what it was, takes it for the drain of another and drains as well.
+
+/// How to drain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    /// Seconds from one drain to the next; more than zero.
+    pub interval: f64,
+    /// What is left of the window; more than zero, at most one.
+    pub share: f64,
+    /// Drains also when the queue falls below this share of what it was on average; zero: never.
+    pub join: f64,
+}
+
+/// Round trips that a drain lasts: after one the queue is drained, in the second the samples show it.
+const ROUNDS: f64 = 2.0;
+
+/// Segments by which the window returns for each that is acknowledged. The ACKs of half a window come in half of a round trip:
+/// with one each, a quarter of the window would queue.
+pub const RETURN: f64 = 0.5;
+
+/// A flow does not join before this share of the interval is over: what it joins may be no drain.
+const JOIN_AFTER: f64 = 0.5;
+
+/// Where a flow stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Drain {
+    /// No ACK yet.
+    #[default]
+    New,
+    /// The law is at work.
+    Waiting {
+        /// Since when, in seconds.
+        since: f64,
+    },
+    /// The window is low.
+    Draining {
+        /// Until when, in seconds.
+        until: f64,
+        /// The window before, in segments.
+        window: f64,
+        /// avgRTT before, in seconds.
+        average: f64,
+    },
+    /// The window returns.
+    Refilling,
+    /// The window is back.
+    Settling {
+        /// Until when, in seconds.
+        until: f64,
+    },
+}
+
+/// What is known at an ACK; times in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Facts {
+    /// The ACK's arrival.
+    pub now: f64,
+    /// Its RTT.
+    pub rtt: f64,
+    /// baseRTT, this sample included.
+    pub base: f64,
+    /// avgRTT, this sample included.
+    pub average: f64,
+    /// The window in segments.
+    pub window: f64,
+    /// Segments of an increase that are still to be handed out.
+    pub pending: f64,
+    /// Whether a drain may begin: the window is full and nothing else is about to move it.
+    pub may_begin: bool,
+}
+
+/// What to do with the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Action {
+    /// The law's own business.
+    None,
+    /// To this many segments, at once.
+    Fall(f64),
+    /// Hold it, or hand out what is pending.
+    Hold,
+    /// To `window · share + alpha` segments, by the ACK.
+    Return {
+        /// The window before the drain.
+        window: f64,
+        /// baseRTT over what avgRTT was before the drain.
+        share: f64,
+    },
+}
+
+impl Drain {
+    /// An ACK outside fast recovery.
+    pub fn on_ack(&mut self, facts: &Facts, rule: &Rule) -> Action {
+        let &Facts { now, rtt, base, average, window, .. } = facts;
+        match *self {
+            Self::New => {
+                *self = Self::Waiting { since: now };
+                Action::None
+            }
+            Self::Waiting { since } => {
+                let waited = now - since;
+                let is_joining = waited >= JOIN_AFTER * rule.interval && rtt - base < rule.join * (average - base);
+                if !facts.may_begin || !(waited >= rule.interval || is_joining) {
+                    return Action::None;
+                }
+                *self = Self::Draining { until: now + ROUNDS * rtt, window, average };
+                Action::Fall(rule.share * window)
+            }
+            Self::Draining { until, .. } if now < until => Action::Hold,
+            Self::Draining { window, average, .. } => {
+                *self = Self::Refilling;
+                Action::Return { window, share: (base / average).min(1.0) }
+            }
+            Self::Refilling => {
+                if facts.pending <= 0.0 {
+                    *self = Self::Settling { until: now + rtt };
+                }
+                Action::Hold
+            }
+            Self::Settling { until } => {
+                if now < until {
+                    return Action::Hold;
+                }
+                *self = Self::Waiting { since: now };
+                Action::None
+            }
+        }
+    }
+
+    /// A loss or a timeout ends a drain: what is low already is halved, as everybody halves what he has.
+    pub fn on_loss(&mut self, now: f64) {
+        if !matches!(self, Self::New | Self::Waiting { .. }) {
+            *self = Self::Waiting { since: now };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: Rule = Rule { interval: 10.0, share: 0.5, join: 0.75 };
+
+    /// 100 ms of path and 20 ms of queue.
+    const REST: Facts =
+        Facts { now: 0.0, rtt: 0.12, base: 0.1, average: 0.12, window: 120.0, pending: 0.0, may_begin: true };
+
+    /// The first ACK at 0 s, and the drain.
+    fn waiting() -> Drain {
+        let mut drain = Drain::default();
+        assert_eq!(drain.on_ack(&REST, &RULE), Action::None);
+        drain
+    }
+
+    #[test]
+    fn a_drain_falls_holds_returns_and_settles() {
+        let mut drain = waiting();
+        assert_eq!(drain.on_ack(&Facts { now: 9.99, ..REST }, &RULE), Action::None);
+        assert_eq!(drain.on_ack(&Facts { now: 10.0, ..REST }, &RULE), Action::Fall(60.0));
+        let low = Facts { now: 10.2, rtt: 0.09, base: 0.09, average: 0.1, window: 60.0, ..REST };
+        assert_eq!(drain.on_ack(&low, &RULE), Action::Hold);
+        // The path is 90 ms long: the window returns to less than it was.
+        assert_eq!(
+            drain.on_ack(&Facts { now: 10.25, ..low }, &RULE),
+            Action::Return { window: 120.0, share: 0.09 / 0.12 }
+        );
+        assert_eq!(drain.on_ack(&Facts { now: 10.4, pending: 9.0, ..low }, &RULE), Action::Hold);
+        assert_eq!(drain.on_ack(&Facts { now: 10.5, ..low }, &RULE), Action::Hold);
+        assert_eq!(drain.on_ack(&Facts { now: 10.58, ..low }, &RULE), Action::Hold);
+        assert_eq!(drain.on_ack(&Facts { now: 10.6, ..low }, &RULE), Action::None);
+        assert_eq!(drain, Drain::Waiting { since: 10.6 });
+    }
+
+    /// A quarter of the queue is gone: not before 5 s, and not while something else moves the window.
+    #[test]
+    fn a_queue_that_falls_by_itself_is_joined() {
+        let fallen = Facts { rtt: 0.1149, ..REST };
+        let mut drain = waiting();
+        assert_eq!(drain.on_ack(&Facts { now: 4.9, ..fallen }, &RULE), Action::None);
+        assert_eq!(drain.on_ack(&Facts { now: 5.0, may_begin: false, ..fallen }, &RULE), Action::None);
+        assert_eq!(drain.on_ack(&Facts { now: 5.0, rtt: 0.1151, ..fallen }, &RULE), Action::None);
+        assert_eq!(drain.on_ack(&Facts { now: 5.0, ..fallen }, &Rule { join: 0.0, ..RULE }), Action::None);
+        assert_eq!(drain.on_ack(&Facts { now: 5.0, ..fallen }, &RULE), Action::Fall(60.0));
+    }
+
+    /// A loss at rest changes nothing here.
+    #[test]
+    fn a_loss_ends_a_drain() {
+        let mut drain = waiting();
+        drain.on_loss(3.0);
+        assert_eq!(drain, Drain::Waiting { since: 0.0 });
+        drain.on_ack(&Facts { now: 10.0, ..REST }, &RULE);
+        drain.on_loss(10.1);
+        assert_eq!(drain, Drain::Waiting { since: 10.1 });
+    }
+}

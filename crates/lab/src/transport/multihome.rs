@@ -1,0 +1,58 @@
+//! The keys of `ns2/fast-mh`.
+
+use anabranch_ns2::config::{Agent, SenderConfig};
+use anabranch_ns2::multihome::{Config, PATHS_MAX};
+use anabranch_units::{Bytes, SimSpan};
+
+use super::{
+    Checked, INITIAL_WINDOW_MAX, RBUF, Settings, Transport, WINDOW_MAX, fast, packets, payload, refuse_keys, workload,
+};
+use crate::diagnostic::Fault;
+use crate::document::Path;
+use crate::scenario::keys::FlowKeys;
+
+pub(super) fn from_keys(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
+    refuse_keys(
+        keys,
+        path,
+        &[
+            ("window", keys.window.is_some()),
+            ("sink", keys.sink.is_some()),
+            ("streams", keys.streams.is_some()),
+            ("rate", keys.rate.is_some()),
+            ("on", keys.on.is_some()),
+            ("off", keys.off.is_some()),
+        ],
+    )?;
+    let mut law = Settings::of_law(keys.cc.as_ref(), path.key("cc"))?;
+    let (options, law_name) = fast(&mut law)?;
+    law.finish(law_name)?;
+    let mut agent = SenderConfig::new(Agent::Fast(options));
+    agent.payload = payload(keys, &agent, 0, path)?;
+    let initial = packets(keys.initial_window, agent.window_initial, INITIAL_WINDOW_MAX, &path.key("initial_window"));
+    agent.window_initial = initial?;
+    agent.rto_min = keys.min_rto.map_or(agent.rto_min, |text| text.0);
+    let mut options =
+        Settings::new(keys.options.clone().unwrap_or_default(), path.key("options"), "an option of this agent");
+    agent.burst_max = options.take("burst_max", agent.burst_max)?;
+    agent.precise_halving = options.take("precise_halving", agent.precise_halving)?;
+    let reinject = Some(options.take("reinject", SimSpan::ZERO)?).filter(|after| !after.is_zero());
+    options.finish("")?;
+    let paths = keys.paths.as_ref().map_or(1, Vec::len);
+    if !(1..=PATHS_MAX).contains(&paths) {
+        let fault = Fault::new(format!("a connection cannot have {paths} paths"));
+        return Err((path.key("paths"), fault.remedy(format!("name 1 to {PATHS_MAX}"))));
+    }
+    let payload = u64::from(agent.payload);
+    let rbuf = keys.rbuf.map_or(RBUF, |rbuf| rbuf.0.count());
+    let (least, most) = (payload * paths as u64, payload * u64::from(WINDOW_MAX));
+    if !(least..=most).contains(&rbuf) {
+        let fault = Fault::new(format!("a receive buffer of {} is impossible", Bytes::new(rbuf)));
+        let remedy = format!("use {} to {}: a packet for each path", Bytes::new(least), Bytes::new(most));
+        return Err((path.key("rbuf"), fault.remedy(remedy)));
+    }
+    agent.window = (rbuf / payload) as f64;
+    let workload = workload(keys.workload.as_ref(), 1, &path.key("workload"))?;
+    let config = Config { agent, paths, reinject };
+    Ok((Transport::Multihomed { config: Box::new(config), workload }, law_name.to_owned()))
+}

@@ -1,0 +1,169 @@
+//! A path: its virtual send buffer, and FAST's agent on top of it.
+//!
+//! The agent numbers the packets of its path from 0, with no gaps, and so sees a connection of its own. The virtual send buffer
+//! knows what each of them is called in the one sequence space.
+
+use std::collections::VecDeque;
+
+use anabranch_units::SimTime;
+
+use crate::packet::{Packet, SackBlocks};
+use crate::ranges::Ranges;
+use crate::sender::Sender as Agent;
+
+#[derive(Clone, Debug)]
+pub(super) struct Path {
+    /// FAST with its four components.
+    pub(super) agent: Agent,
+    /// Names of the agent's packets from `first` on, rising but for what was sent over another path before.
+    buffer: VecDeque<Entry>,
+    first: i32,
+    /// How many of them were sent over another path before.
+    adopted: usize,
+    /// Highest of the agent's packets up to which the receiver has all, as far as SACKs over this path tell.
+    acked: i32,
+    /// What else they tell that it has, by the names of the one sequence space: all up to `told`, and `above`.
+    told: i32,
+    above: Ranges,
+    /// When the last SACK came over this path, or when something left after nothing had been in flight.
+    pub(super) silent_since: SimTime,
+    /// Highest of the agent's packets that the other paths were given.
+    disowned: i32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    number: i32,
+    is_adopted: bool,
+}
+
+/// Where a number of the one sequence space comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// It is the next one.
+    New(i32),
+    /// It was sent over another path, which is silent.
+    Adopted(i32),
+}
+
+impl Path {
+    pub(super) fn new(agent: Agent) -> Self {
+        Self {
+            agent,
+            buffer: VecDeque::new(),
+            first: 0,
+            adopted: 0,
+            acked: -1,
+            told: -1,
+            above: Ranges::default(),
+            silent_since: SimTime::ZERO,
+            disowned: -1,
+        }
+    }
+
+    /// Whether the agent's packet `seq` is none that it has sent before.
+    pub(super) fn is_new(&self, seq: i32) -> bool {
+        seq == self.end()
+    }
+
+    /// The agent sends a new packet: what it is called.
+    pub(super) fn append(&mut self, origin: Origin) {
+        let (number, is_adopted) = match origin {
+            Origin::New(number) => (number, false),
+            Origin::Adopted(number) => (number, true),
+        };
+        self.adopted += usize::from(is_adopted);
+        self.buffer.push_back(Entry { number, is_adopted });
+    }
+
+    /// What the agent's packet `seq` is called.
+    pub(super) fn number(&self, seq: i32) -> i32 {
+        let entry = usize::try_from(seq - self.first).ok().and_then(|index| self.buffer.get(index));
+        entry.expect("a packet is remembered as long as the agent may send it").number
+    }
+
+    /// Packets of this path that take room in the receiver's buffer, `acked` being all that it has handed over.
+    pub(super) fn occupied(&self, acked: i32) -> i32 {
+        if self.adopted > 0 {
+            return self.buffer.iter().filter(|entry| entry.number > acked).count() as i32;
+        }
+        (self.buffer.len() - self.buffer.partition_point(|entry| entry.number <= acked)) as i32
+    }
+
+    /// A SACK over this path as its agent sees it.
+    ///
+    /// What SACKs over other paths told of this one's packets does not count: they may be faster, and a packet would seem to be
+    /// acknowledged before its own SACK is here.
+    ///
+    // [multihoming-2010] Fig. 9 (a), step 2, and (b), steps 2 and 3: of all that the SACK reports, what was sent over this path.
+    pub(super) fn translate(&mut self, sack: &Packet) -> Packet {
+        self.told = self.told.max(sack.seq);
+        let news = sack.sack.as_slice().iter().filter(|block| block.1 > self.told + 1);
+        news.for_each(|&(left, right)| self.above.insert(left.max(self.told + 1), right));
+        self.above.remove_below(self.told + 1);
+        while let Some(entry) = self.buffer.get((self.acked + 1 - self.first) as usize)
+            && (entry.number <= self.told || self.above.contains(entry.number))
+        {
+            self.acked += 1;
+        }
+        let mut blocks = SackBlocks::default();
+        for &(left, right) in sack.sack.as_slice() {
+            if self.adopted > 0 {
+                self.push_runs(&mut blocks, left, right);
+                continue;
+            }
+            let place = |number| self.first + self.buffer.partition_point(|entry| entry.number < number) as i32;
+            let (left, right) = (place(left).max(self.acked + 1), place(right));
+            if left < right {
+                blocks.push(left, right);
+            }
+        }
+        Packet { seq: self.acked, sack: blocks, ..*sack }
+    }
+
+    /// The same of one block, whose packets need not follow each other here.
+    fn push_runs(&self, blocks: &mut SackBlocks, left: i32, right: i32) {
+        let is_inside = |seq: i32| (left..right).contains(&self.number(seq));
+        let mut seq = self.acked + 1;
+        while seq < self.end() {
+            let start = seq;
+            while seq < self.end() && is_inside(seq) {
+                seq += 1;
+            }
+            if start < seq {
+                blocks.push(start, seq);
+            }
+            seq += 1;
+        }
+    }
+
+    /// Forgets names that neither the agent nor [`Path::occupied`] asks for again.
+    pub(super) fn forget(&mut self, acked: i32) {
+        // In recovery the agent may go back to the packet at its last ACK, by the slip that `fast` tells of.
+        let needed = self.agent.core.last_ack.min(self.agent.core.highest_ack);
+        while self.first < needed
+            && let Some(entry) = self.buffer.front().filter(|entry| entry.number <= acked)
+        {
+            self.adopted -= usize::from(entry.is_adopted);
+            self.buffer.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// Names of what is in flight here and was not disowned before, for other paths to send.
+    pub(super) fn disown(&mut self) -> impl Iterator<Item = i32> {
+        let from = (self.disowned.max(self.agent.core.highest_ack) + 1 - self.first).max(0);
+        self.disowned = self.end() - 1;
+        self.buffer.iter().skip(from as usize).map(|entry| entry.number)
+    }
+
+    /// The last new packet, -1 before the first.
+    pub(super) fn newest(&self) -> i32 {
+        self.buffer.back().map_or(-1, |entry| entry.number)
+    }
+
+    /// First of the agent's packets that it has not sent.
+    fn end(&self) -> i32 {
+        self.first + self.buffer.len() as i32
+    }
+}

@@ -1,0 +1,237 @@
+//! The ends of FAST multihoming as hosts, with one interface or several.
+//!
+//! As with SCTP, interfaces are the links at the host's node, and a path is a pair of them: the one that a packet leaves by, and
+//! the one by which the address that it is sent to is reached. By the address that it was sent to a host knows the path of what
+//! arrives.
+
+use anabranch_ns2::multihome::{Departure, Sender, Sink};
+use anabranch_ns2::{Gauges, Packet};
+use anabranch_units::{SimSpan, SimTime};
+
+use crate::host::{Arrival, Host, Input, Transmit};
+use crate::id::{Address, LinkId, Port};
+use crate::ns2_host::{DeliveryRow, GaugeRow};
+use crate::packet::Body;
+use crate::probe::is_same_bin;
+
+/// The sender of FAST multihoming. Told to start it has data for ever, unless it is fed by offers.
+#[derive(Clone, Debug)]
+pub struct MultihomedSource {
+    sender: Sender,
+    ways: Ways,
+    is_fed: bool,
+    /// By path.
+    rows: Option<Vec<Vec<GaugeRow>>>,
+    resolution: SimSpan,
+}
+
+/// The receiver of FAST multihoming.
+#[derive(Clone, Debug)]
+pub struct MultihomedSink {
+    sink: Sink,
+    ways: Ways,
+    paths: u64,
+    rows: Option<Vec<DeliveryRow>>,
+    resolution: SimSpan,
+}
+
+/// By path: the interface by which packets leave, the address that they are sent to, and the own address that the other end
+/// sends to. By whatever way the routing tables say if there is none.
+#[derive(Clone, Debug, Default)]
+struct Ways(Vec<(LinkId, Address, Address)>);
+
+impl Ways {
+    /// The path of what arrives.
+    fn of(&self, arrival: &Arrival<'_>) -> Option<usize> {
+        if self.0.is_empty() { Some(0) } else { self.0.iter().position(|&(_, _, own)| own == arrival.address) }
+    }
+
+    fn transmit(&self, Departure { path, packet }: Departure) -> Transmit {
+        let (via, to) = self.0.get(path).map(|&(via, to, _)| (via, to)).unzip();
+        Transmit { port: Port::FIRST, size: packet.size, body: Body::Ns2(packet), via, to }
+    }
+}
+
+impl MultihomedSource {
+    /// A source of one interface that has not started.
+    pub fn new(sender: Sender) -> Self {
+        Self { sender, ways: Ways::default(), is_fed: false, rows: None, resolution: SimSpan::ZERO }
+    }
+
+    /// The same with several interfaces: for each path a link that starts at the host's node, the other end's address on it and
+    /// the own one.
+    ///
+    /// # Panics
+    /// If there are not as many as paths.
+    #[must_use]
+    pub fn multihomed(self, ways: Vec<(LinkId, Address, Address)>) -> Self {
+        assert_eq!(ways.len(), self.sender.config().paths, "one way for each path");
+        Self { ways: Ways(ways), ..self }
+    }
+
+    /// The same, with no data but what it is offered.
+    #[must_use]
+    pub fn fed(self) -> Self {
+        Self { is_fed: true, ..self }
+    }
+
+    /// The same, remembering each path's variables at each change; of several within one `resolution`, counted from the start
+    /// of time, the last.
+    #[must_use]
+    pub fn traced_every(self, resolution: SimSpan) -> Self {
+        let rows = Some(vec![Vec::new(); self.sender.config().paths]);
+        Self { rows, resolution, ..self }
+    }
+
+    /// The agent.
+    pub fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    /// The variables of a path at each change, if the source was told to remember them and there is such a path.
+    pub fn rows(&self, path: usize) -> Option<&[GaugeRow]> {
+        self.rows.as_ref()?.get(path).map(Vec::as_slice)
+    }
+
+    /// After everything that an event changes has changed.
+    fn note(&mut self, now: SimTime) {
+        for (path, rows) in self.rows.iter_mut().flatten().enumerate() {
+            let gauges = self.sender.gauges(path);
+            let row = GaugeRow { time: now, gauges };
+            match rows.last_mut() {
+                Some(last) if last.gauges == gauges => {}
+                Some(last) if is_same_bin(last.time, now, self.resolution) => *last = row,
+                _ => rows.push(row),
+            }
+        }
+    }
+}
+
+impl MultihomedSink {
+    /// A sink of one interface that has received nothing.
+    pub fn new(paths: usize) -> Self {
+        let sink = Sink::new(paths);
+        Self { sink, ways: Ways::default(), paths: paths as u64, rows: None, resolution: SimSpan::ZERO }
+    }
+
+    /// As [`MultihomedSource::multihomed`].
+    ///
+    /// # Panics
+    /// If there are not as many as paths.
+    #[must_use]
+    pub fn multihomed(self, ways: Vec<(LinkId, Address, Address)>) -> Self {
+        assert_eq!(ways.len() as u64, self.paths, "one way for each path");
+        Self { ways: Ways(ways), ..self }
+    }
+
+    /// The same, remembering what the application can have when; what comes within one `resolution` as one.
+    #[must_use]
+    pub fn traced_every(self, resolution: SimSpan) -> Self {
+        Self { rows: Some(Vec::new()), resolution, ..self }
+    }
+
+    /// The agent.
+    pub fn sink(&self) -> &Sink {
+        &self.sink
+    }
+
+    /// Packets with data that the application has: each path begins with a packet that has none.
+    pub fn delivered_data_packets(&self) -> u64 {
+        self.sink.delivered_packets().saturating_sub(self.paths)
+    }
+
+    /// What each arrival changed for the application, if the sink was told to remember it.
+    pub fn rows(&self) -> Option<&[DeliveryRow]> {
+        self.rows.as_deref()
+    }
+
+    fn take(&mut self, now: SimTime, path: usize, packet: &Packet) {
+        let before = self.delivered_data_packets();
+        self.sink.handle(now, path, packet);
+        // An arrival releases fewer packets than the receiver's buffer has, which are counted in 32 bits.
+        let packets = (self.delivered_data_packets() - before) as u32;
+        let held = self.sink.held_packets();
+        let Some(rows) = &mut self.rows else { return };
+        let row = DeliveryRow { time: now, stream: 0, packets, held };
+        match rows.last_mut() {
+            Some(last) if is_same_bin(last.time, now, self.resolution) => {
+                *last = DeliveryRow { packets: last.packets + packets, ..row };
+            }
+            last => {
+                let held_before = last.map_or(0, |last| last.held);
+                rows.extend((packets > 0 || held != held_before).then_some(row));
+            }
+        }
+    }
+}
+
+impl Host for MultihomedSource {
+    fn handle_clock(&mut self, seconds: f64) {
+        self.sender.handle_clock(seconds);
+    }
+
+    fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
+        if let (Some(path), Body::Ns2(packet)) = (self.ways.of(&arrival), &*arrival.body) {
+            self.sender.handle(now, path, packet);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: SimTime) {
+        self.sender.handle_timeout(now);
+    }
+
+    fn handle_input(&mut self, now: SimTime, input: Input) {
+        match input {
+            Input::Start if !self.is_fed => self.sender.produce(now, None),
+            Input::Start => {}
+            Input::Stop => self.sender.stop(now),
+            Input::Offer(offer) => {
+                // Packets are whole: the last one of an offer may be padded.
+                let payload = u64::from(self.sender.config().agent.payload.max(1));
+                let packets = offer.bytes.map(|bytes| bytes.div_ceil(payload));
+                self.sender.produce(now, packets.map(|packets| u32::try_from(packets).unwrap_or(u32::MAX)));
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit> {
+        let departure = self.sender.poll_transmit();
+        if departure.is_none() {
+            self.note(now);
+        }
+        departure.map(|departure| self.ways.transmit(departure))
+    }
+
+    fn poll_timeout(&self) -> SimTime {
+        self.sender.poll_timeout()
+    }
+}
+
+impl Host for MultihomedSink {
+    fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
+        if let (Some(path), &Body::Ns2(packet)) = (self.ways.of(&arrival), &*arrival.body) {
+            self.take(now, path, &packet);
+        }
+    }
+
+    fn handle_timeout(&mut self, _now: SimTime) {}
+
+    fn poll_transmit(&mut self, _now: SimTime) -> Option<Transmit> {
+        self.sink.poll_transmit().map(|departure| self.ways.transmit(departure))
+    }
+
+    fn poll_timeout(&self) -> SimTime {
+        SimTime::NEVER
+    }
+}
+
+/// What a connection over several paths is as a whole: windows and what is in flight add up, the RTTs are the first path's.
+pub fn sum_of_paths(gauges: impl Iterator<Item = Gauges>) -> Option<Gauges> {
+    gauges.reduce(|sum, one| Gauges {
+        window: sum.window + one.window,
+        ssthresh: sum.ssthresh + one.ssthresh,
+        in_flight: sum.in_flight + one.in_flight,
+        reroutes: sum.reroutes + one.reroutes,
+        ..sum
+    })
+}
