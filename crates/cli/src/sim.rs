@@ -107,6 +107,33 @@ fn text(report: &Report) -> String {
             (flow.window_final.map_or("–".to_owned(), number), PLAIN),
         ]);
     }
+    let mut paths = Table::new(&[
+        ("path", Align::Left),
+        ("state", Align::Left),
+        ("delivered", Align::Right),
+        ("share %", Align::Right),
+        ("sent", Align::Right),
+        ("resent", Align::Right),
+        ("rtt ms", Align::Right),
+        ("window", Align::Right),
+    ]);
+    for flow in &report.flows {
+        let sum: f64 = flow.paths.iter().map(|path| path.delivered_bps).sum();
+        for path in &flow.paths {
+            paths.row(vec![
+                (format!("{}.{}", flow.id, path.path), BOLD),
+                (path.state.to_owned(), PLAIN),
+                rate(path.delivered_bps),
+                (number(if sum > 0.0 { 100.0 * path.delivered_bps / sum } else { 0.0 }), PLAIN),
+                count(path.sent_packets),
+                count(path.retransmitted_packets),
+                milliseconds(path.rtt_mean_s),
+                (number(path.window_final), PLAIN),
+            ]);
+        }
+    }
+    let paths =
+        if report.flows.iter().all(|flow| flow.paths.is_empty()) { String::new() } else { paths.render("") + "\n" };
     let mut links = Table::new(&[
         ("link", Align::Left),
         ("forwarded", Align::Right),
@@ -123,7 +150,7 @@ fn text(report: &Report) -> String {
     }
     let Report { seed, hash, wall_seconds, simulated_seconds, events, .. } = report;
     format!(
-        "{DIM}seed {seed}, hash {hash}: {} s in {wall_seconds:.3} s, {events} events{DIM:#}\n\n{}\n{}",
+        "{DIM}seed {seed}, hash {hash}: {} s in {wall_seconds:.3} s, {events} events{DIM:#}\n\n{}\n{paths}{}",
         number(*simulated_seconds),
         flows.render(""),
         links.render("")

@@ -63,6 +63,28 @@ pub struct FlowReport {
     pub window_final: Option<f64>,
     /// How often FAST with the rule of rrfast-2017 forgot its baseRTT.
     pub reset_count: Option<u64>,
+    /// The paths of a connection that has several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathReport>,
+}
+
+/// One path of a flow.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PathReport {
+    /// Its place in `paths`.
+    pub path: usize,
+    /// `live`, `validating` if nobody has answered on it yet, or `suspect` if it was silent too long.
+    pub state: &'static str,
+    /// Data packets sent, again or not.
+    pub sent_packets: u64,
+    /// Data packets sent again.
+    pub retransmitted_packets: u64,
+    /// What was delivered on it, stream headers included, over the time from the start of the flow to its stop or the end.
+    pub delivered_bps: f64,
+    /// Mean of the RTTs that the sender measured.
+    pub rtt_mean_s: Option<f64>,
+    /// Congestion window at the end, in packets.
+    pub window_final: f64,
 }
 
 /// One direction of a link.

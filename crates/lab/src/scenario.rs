@@ -73,11 +73,11 @@ pub(crate) struct Flow {
     /// Name of the congestion law, for reports.
     pub(crate) law_name: Option<String>,
     pub(crate) transport: Transport,
-    /// The interfaces of an association; none where packets go the shortest way.
+    /// The interfaces of an association or a connection; none where packets go the shortest way.
     pub(crate) paths: Vec<Interfaces>,
 }
 
-/// The links by which an association leaves its source and reaches its destination, and those for the way back.
+/// The links by which an association or a connection leaves its source and reaches its destination, and those for the way back.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Interfaces {
     pub(crate) first: LinkIndex,
@@ -85,6 +85,7 @@ pub(crate) struct Interfaces {
     pub(crate) back_first: LinkIndex,
     pub(crate) back_last: LinkIndex,
     pub(crate) loss_rate: f32,
+    pub(crate) weight: u32,
 }
 
 /// From `at` on, packets for `to` leave `node` by `via`.

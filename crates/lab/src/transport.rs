@@ -15,7 +15,7 @@ use anabranch_ns2::config::{
 };
 use anabranch_ns2::multihome as multihome_agent;
 use anabranch_ns2::sctp::{Data, EndpointConfig};
-use anabranch_proto::{Config, HEADERS, StreamBuffer, StreamHeader};
+use anabranch_proto::{Config, HEADERS, PATHS_MAX, Scheduling, StreamBuffer, StreamHeader};
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
 use anabranch_sim::{Messages, Spacing, Workload};
 use anabranch_units::{Bytes, SimSpan};
@@ -23,7 +23,9 @@ use anabranch_units::{Bytes, SimSpan};
 use crate::diagnostic::{Fault, suggestion};
 use crate::document::Path;
 use crate::scenario::RATE_MAX;
-use crate::scenario::keys::{Count, FlowKeys, LawKeys, Setting, SinkKeys, StreamBufferKeys, WorkloadKeys};
+use crate::scenario::keys::{
+    Count, FlowKeys, LawKeys, SchedulerKeys, Setting, SinkKeys, StreamBufferKeys, WorkloadKeys,
+};
 
 /// What drives a flow.
 #[derive(Clone, Debug)]
@@ -114,6 +116,7 @@ impl Transport {
             ("off", keys.off.is_some()),
             ("paths", keys.paths.is_some()),
             ("streams", keys.streams.is_some()),
+            ("scheduler", keys.scheduler.is_some()),
             ("rbuf", keys.rbuf.is_some()),
             ("stream_buffer", keys.stream_buffer.is_some()),
         ];
@@ -228,9 +231,18 @@ fn engine(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
         let remedy = format!("use {} to {}", Bytes::new(mss.into()), Bytes::new(RBUF_MAX));
         return Err((path.key("rbuf"), fault.remedy(remedy)));
     }
+    let scheduling = match keys.scheduler {
+        None => Scheduling::default(),
+        Some(SchedulerKeys::Window) => Scheduling::Window,
+        Some(SchedulerKeys::MinRtt) => Scheduling::MinRtt,
+        Some(SchedulerKeys::Weighted) => Scheduling::Weighted,
+        Some(SchedulerKeys::Backup) => Scheduling::Backup,
+    };
     let config = Config {
         streams,
         mss,
+        paths_max: paths(keys, streams, scheduling, path)?,
+        scheduling,
         receive_buffer,
         stream_buffer: match keys.stream_buffer {
             None | Some(StreamBufferKeys::Whole) => StreamBuffer::Bytes(u64::MAX),
@@ -242,6 +254,40 @@ fn engine(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
     };
     let workload = workload(keys.workload.as_ref(), u32::from(streams.max(1)), &path.key("workload"))?;
     Ok((Transport::Engine { config: Box::new(config), workload }, name))
+}
+
+/// How many paths a connection has.
+fn paths(keys: &FlowKeys, streams: u8, scheduling: Scheduling, path: &Path) -> Checked<u8> {
+    let Some(paths) = &keys.paths else {
+        return match keys.scheduler {
+            Some(_) => Err((
+                path.key("scheduler"),
+                Fault::new("one path needs no scheduler").remedy("add `paths`, or remove it"),
+            )),
+            None => Ok(1),
+        };
+    };
+    let path = path.key("paths");
+    if !(1..=PATHS_MAX).contains(&paths.len()) {
+        let fault = Fault::new(format!("a connection cannot have {} paths", paths.len()));
+        return Err((path, fault.remedy(format!("name 1 to {PATHS_MAX}"))));
+    }
+    if paths.len() > 1 && streams == 0 {
+        let fault = Fault::new("plain TCP has one path");
+        return Err((path, fault.remedy("name one path, or use streams = 1 or more")));
+    }
+    for (index, it) in paths.iter().enumerate() {
+        let refused = [
+            ("loss_rate", it.loss_rate.is_some()),
+            ("weight", it.weight.is_some() && scheduling != Scheduling::Weighted),
+        ];
+        if let Some((key, _)) = refused.iter().find(|(_, is_refused)| *is_refused) {
+            let fault = Fault::new(format!("a path of this connection has no `{key}`"));
+            let remedy = if *key == "weight" { "remove it, or write scheduler = \"weighted\"" } else { "remove it" };
+            return Err((path.index(index).key(key), fault.remedy(remedy)));
+        }
+    }
+    Ok(paths.len() as u8)
 }
 
 /// The receive buffer of our own transport and of FAST multihoming, if nobody says: 1.3 Gbit/s at 100 ms.
@@ -300,6 +346,7 @@ fn traffic(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
             ("options", keys.options.is_some()),
             ("paths", keys.paths.is_some()),
             ("streams", keys.streams.is_some()),
+            ("scheduler", keys.scheduler.is_some()),
             ("rbuf", keys.rbuf.is_some()),
             ("stream_buffer", keys.stream_buffer.is_some()),
         ],

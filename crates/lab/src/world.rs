@@ -8,15 +8,16 @@ use anabranch_ns2::multihome;
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_ns2::sctp::{DestinationConfig, Endpoint};
 use anabranch_ns2::{Sender, SenderConfig, Sink, Streams, TICK};
+use anabranch_proto::PathState;
 use anabranch_sim::traffic::{self, Cbr, OnOff};
 use anabranch_sim::{
-    Address, BuildError, Builder, Capture, Control, DeliveryRow, Direction, EngineSink, EngineSource, FlowId, GaugeRow,
-    HostId, LinkId, LinkSpec, MultihomedSink, MultihomedSource, NodeId, Ns2Sctp, Ns2Sink, Ns2Source, ObserverId, Port,
-    QueueArea, Workload, World, sum_of_paths,
+    BuildError, Builder, Capture, Control, DeliveryRow, Direction, EngineSink, EngineSource, FlowId, GaugeRow, HostId,
+    LinkId, LinkSpec, MultihomedSink, MultihomedSource, NodeId, Ns2Sctp, Ns2Sink, Ns2Source, ObserverId, Port,
+    QueueArea, Way, Workload, World, sum_of_paths,
 };
 use anabranch_units::{SimSpan, SimTime};
 
-use crate::report::{FlowReport, LinkReport, Report};
+use crate::report::{FlowReport, LinkReport, PathReport, Report};
 use crate::scenario::keys::ClockKeys;
 use crate::scenario::{Flow, Scenario, SeriesPlace};
 use crate::series::{Kind, Series};
@@ -191,6 +192,9 @@ impl<'a> Simulation<'a> {
                     let source = EngineSource::new((**config).clone()).expect(CHECKED);
                     let source = if *workload == Workload::Bulk { source } else { source.fed() };
                     let sink = EngineSink::new((**config).clone()).expect(CHECKED);
+                    let [there, back] = ways(flow, &mut builder, &links)?;
+                    let weights = flow.paths.iter().map(|path| path.weight).collect();
+                    let (source, sink) = (source.multihomed(there).weighted(weights), sink.multihomed(back));
                     let (is_source_wanted, is_sink_wanted) = (wanted.flows[flows.len()], wanted.arrivals[flows.len()]);
                     let source = if is_source_wanted { source.traced_every(scenario.resolution) } else { source };
                     let sink = if is_sink_wanted { sink.traced_every(scenario.resolution) } else { sink };
@@ -478,6 +482,7 @@ impl<'a> Simulation<'a> {
             one_way_delay_mean_s: None,
             window_final: None,
             reset_count: None,
+            paths: vec![],
         };
         if let (Some(source), Some(sink)) =
             (self.world.host::<Ns2Source>(ends.source), self.world.host::<Ns2Sink>(ends.sink))
@@ -543,12 +548,31 @@ impl<'a> Simulation<'a> {
             report.throughput_bps = bits_per_second(sink.wire(), active);
             report.delivered_packets = sink.connection().arrived();
             report.buffered_bytes_max = Some(sink.buffered_max());
-            if let Some(path) = source.path() {
-                report.sent_packets = path.tally.sent;
-                report.retransmitted_packets = path.tally.sent_again;
-                report.rtt_mean_s = mean(path.tally.rtt_sum.rescale(), path.tally.rtt_samples);
-                report.window_final = Some(path.window);
+            let (mut rtt_sum, mut rtt_samples) = (SimSpan::ZERO, 0);
+            for (number, path) in source.paths() {
+                let (tally, rtt) = (path.tally, path.tally.rtt_sum.rescale());
+                report.sent_packets += tally.sent;
+                report.retransmitted_packets += tally.sent_again;
+                (rtt_sum, rtt_samples) = (rtt_sum + rtt, rtt_samples + tally.rtt_samples);
+                report.window_final = Some(report.window_final.unwrap_or(0.0) + path.window);
+                if flow.paths.len() > 1 {
+                    report.paths.push(PathReport {
+                        path: number,
+                        state: match path.state {
+                            PathState::Validating => "validating",
+                            PathState::Live => "live",
+                            PathState::Suspect => "suspect",
+                        },
+                        sent_packets: tally.sent,
+                        retransmitted_packets: tally.sent_again,
+                        delivered_bps: bits_per_second(tally.delivered, active),
+                        rtt_mean_s: mean(rtt, tally.rtt_samples),
+                        window_final: path.window,
+                    });
+                }
             }
+            report.rtt_mean_s = mean(rtt_sum, rtt_samples);
+            report.paths.sort_by_key(|path| path.path);
         }
         if let Some(sink) = self.world.host::<traffic::Sink>(ends.sink) {
             let cbr = self.world.host::<Cbr>(ends.source).map(Cbr::sent);
@@ -616,7 +640,7 @@ fn associate(flow: &Flow, builder: &mut Builder, links: &[LinkId]) -> Result<[Ns
     if flow.paths.is_empty() {
         return Ok([source, sink]);
     }
-    let (there, back): (Vec<_>, Vec<_>) = ways(flow, builder, links)?.into_iter().unzip();
+    let [there, back] = ways(flow, builder, links)?;
     let outward = |ways: &[Way]| ways.iter().map(|way| (way.via, way.to)).collect();
     Ok([source.multihomed(outward(&there)), sink.multihomed(outward(&back))])
 }
@@ -635,26 +659,21 @@ fn multihomed(
     if flow.paths.is_empty() {
         return Ok((source, sink));
     }
-    let (there, back): (Vec<_>, Vec<_>) = ways(flow, builder, links)?.into_iter().unzip();
-    let of = |here: &[Way], other: &[Way]| here.iter().zip(other).map(|(way, own)| (way.via, way.to, own.to)).collect();
-    Ok((source.multihomed(of(&there, &back)), sink.multihomed(of(&back, &there))))
+    let [there, back] = ways(flow, builder, links)?;
+    let of = |ways: Vec<Way>| ways.into_iter().map(|way| (way.via, way.to, way.here)).collect();
+    Ok((source.multihomed(of(there)), sink.multihomed(of(back))))
 }
 
-/// How one end of a path reaches the other.
-struct Way {
-    via: LinkId,
-    to: Address,
-}
-
-/// Each path of a flow, there and back.
-fn ways(flow: &Flow, builder: &mut Builder, links: &[LinkId]) -> Result<Vec<(Way, Way)>, BuildError> {
-    let mut ways = vec![];
+/// The paths of a flow as its source and its sink see them; none where packets go the shortest way.
+fn ways(flow: &Flow, builder: &mut Builder, links: &[LinkId]) -> Result<[Vec<Way>; 2], BuildError> {
+    let (mut there, mut back) = (vec![], vec![]);
     for path in &flow.paths {
-        let there = Way { via: links[path.first], to: builder.address_through(links[path.last])? };
-        let back = Way { via: links[path.back_first], to: builder.address_through(links[path.back_last])? };
-        ways.push((there, back));
+        let sink = builder.address_through(links[path.last])?;
+        let source = builder.address_through(links[path.back_last])?;
+        there.push(Way { via: links[path.first], to: sink, here: source });
+        back.push(Way { via: links[path.back_first], to: source, here: sink });
     }
-    Ok(ways)
+    Ok([there, back])
 }
 
 /// The phases of the agents' clocks, and the stream that their hosts share. With ns-2's clock both are ns-2's: each agent resets

@@ -4,6 +4,7 @@ use anabranch_cc::Settings;
 use anabranch_units::Span;
 
 use crate::receive::acks::AckPolicy;
+use crate::scheduler::Scheduling;
 use crate::segment::HEADERS;
 
 /// What a connection can be set to. Checked once, when a connection is made.
@@ -21,6 +22,14 @@ pub struct Config {
     pub stream_buffer: StreamBuffer,
     /// Bytes that may wait to be sent on each stream, at least one.
     pub send_buffer: u64,
+    /// The most paths at a time, 1 to [`crate::PATHS_MAX`]. With one, the connection speaks of none: then it cannot move either.
+    pub paths_max: u8,
+    /// How data is spread over them.
+    pub scheduling: Scheduling,
+    /// Where lost segments are sent again.
+    pub repair: Repair,
+    /// What the tokens are made from by which a path is validated. Nobody else should be able to guess it.
+    pub path_seed: u64,
     /// When to acknowledge.
     pub acks: AckPolicy,
     /// How losses are found.
@@ -39,6 +48,16 @@ pub struct Config {
     pub keep_alive: Option<KeepAlive>,
     /// How long the end that closes first remembers the connection: two maximum segment lifetimes.
     pub time_wait: Span,
+}
+
+/// Where a lost segment is sent again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Repair {
+    /// On its own path ([multihoming-2010] Table 1), unless that is given up.
+    #[default]
+    SamePath,
+    /// On any path that has room, its own or one that is faster.
+    AnyPath,
 }
 
 /// How losses are found. With a peer that has no SACK, by duplicate ACKs in either case.
@@ -92,6 +111,10 @@ impl Config {
             receive_buffer: 16 << 20,
             stream_buffer: StreamBuffer::Shared,
             send_buffer: 1 << 20,
+            paths_max: 1,
+            scheduling: Scheduling::default(),
+            repair: Repair::default(),
+            path_seed: 0,
             acks: AckPolicy::EACH,
             loss_detection: LossDetection::Rack,
             rto_margin: Span::from_millis(200),

@@ -8,13 +8,14 @@
 //! ```
 //!
 //! `handshake` settles what both ends can do, `alive` finds out whether the peer is still there, `timestamps` are an option,
-//! `input` is [rfc-9293] sec. 3.10.7, `output` decides what leaves next, `streams` is
-//! what the application may do.
+//! `input` is [rfc-9293] sec. 3.10.7, `output` decides what leaves next, `streams` is what the application may do, `paths` sets
+//! paths up, watches over them and gives them up.
 
 mod alive;
 mod handshake;
 mod input;
 mod output;
+mod paths;
 mod streams;
 mod timestamps;
 
@@ -23,18 +24,21 @@ use anabranch_units::{Span, Time};
 
 use self::alive::{Challenges, Questions};
 use self::handshake::Handshake;
+pub use self::paths::Paths;
+use self::paths::{Path, Table};
 pub use self::streams::Streams;
 use self::timestamps::Clock;
 pub(crate) use self::timestamps::TICK;
 use crate::config::Config;
 use crate::event::{CloseReason, Event, Events};
-use crate::path::{FourTuple, PathId};
+use crate::path::{FourTuple, PATHS_MAX, PathId, PathState, PathStatus};
 use crate::payload::Payload;
 use crate::receive::acks::Acks;
 use crate::receive::arrivals::Arrivals;
 use crate::receive::window::Window;
 use crate::recovery::control::{PathControl, Tally};
 use crate::recovery::scoreboard::Scoreboard;
+use crate::scheduler::Scheduler;
 use crate::segment::{Content, Segment, Sid, StreamHeader};
 use crate::seq::{Offset, SeqNumber};
 use crate::stream::credit::Grants;
@@ -55,7 +59,9 @@ pub struct Connection<P> {
     initial: SeqNumber,
     initial_peer: SeqNumber,
     peer: Peer,
-    paths: Vec<Path>,
+    paths: Table,
+    /// Chooses a path for what has not been sent.
+    scheduler: Box<dyn Scheduler>,
     board: Scoreboard<Sent<P>>,
     outbound: Outbound<P>,
     /// Whether the application has closed its side.
@@ -128,20 +134,21 @@ pub enum ConfigError {
     BufferTooSmall,
     /// The policy acknowledges nothing.
     NoAcks,
-}
-
-/// A path of this connection.
-#[derive(Debug)]
-struct Path {
-    tuple: FourTuple,
-    control: PathControl,
-    /// When the pacer lets go of what waits.
-    paced_until: Time,
+    /// There is no path, or there are more than [`PATHS_MAX`].
+    NoPaths,
 }
 
 /// What a path looks like from outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathReport {
+    /// Its ends.
+    pub tuple: FourTuple,
+    /// What it is good for.
+    pub state: PathState,
+    /// When it is used.
+    pub status: PathStatus,
+    /// Its weight among others, if that matters.
+    pub weight: u32,
     /// The congestion window in segments.
     pub window: f64,
     /// Segments in flight.
@@ -237,7 +244,8 @@ impl<P: Payload> Connection<P> {
                 window_max: 0,
                 edge_from: (0, 0),
             },
-            paths: vec![Path { tuple, control, paced_until: Time::NEVER }],
+            paths: Table::new(Path::live(tuple, control)),
+            scheduler: config.scheduling.build(),
             board: Scoreboard::new(1, 1),
             outbound: Outbound::new(Framing::Streams, 0, config.send_buffer, 0),
             is_closing: false,
@@ -263,6 +271,11 @@ impl<P: Payload> Connection<P> {
     /// Where the connection is in its life.
     pub fn state(&self) -> State {
         self.state
+    }
+
+    /// What the application may do with paths.
+    pub fn paths(&mut self) -> Paths<'_, P> {
+        Paths { connection: self }
     }
 
     /// What the application may do with its streams.
@@ -328,12 +341,7 @@ impl<P: Payload> Connection<P> {
         {
             self.persist = Persist::Due { probes };
         }
-        for path in &mut self.paths {
-            if path.paced_until <= now {
-                path.paced_until = Time::NEVER;
-            }
-            path.control.handle_timeout(now, &mut self.board);
-        }
+        self.handle_path_timeouts(now);
     }
 
     /// What the application is to know next.
@@ -358,16 +366,22 @@ impl<P: Payload> Connection<P> {
             self.give_up_at(),
             self.question_at(),
         ];
-        let paths = self.paths.iter().map(|path| path.control.deadline().min(path.paced_until));
+        let has_paths = self.state.has_paths();
+        let paths = self.paths.iter().map(|(_, path)| path.deadline(has_paths));
         own.into_iter().chain(paths).min().unwrap_or(Time::NEVER)
     }
 
     /// What a path looks like; `None` if there is none.
     pub fn path(&self, id: PathId) -> Option<PathReport> {
-        let Path { control, .. } = self.paths.get(id.index())?;
+        let path = self.paths.get(id)?;
+        let control = &path.control;
         let mut gauges = Gauges::default();
         control.gauges(&mut gauges);
         Some(PathReport {
+            tuple: path.tuple,
+            state: path.state(),
+            status: path.status,
+            weight: path.weight,
             window: control.window(),
             flight: self.board.flight(id) as f64 / f64::from(self.peer.mss),
             rtt_smoothed: control.rtt_smoothed(),
@@ -375,6 +389,11 @@ impl<P: Payload> Connection<P> {
             tally: control.tally,
             gauges,
         })
+    }
+
+    /// What each of its paths looks like.
+    pub fn path_reports(&self) -> impl Iterator<Item = (PathId, PathReport)> + '_ {
+        self.paths.iter().filter_map(|(id, _)| Some((id, self.path(id)?)))
     }
 
     /// Bytes of sequence space that have been sent, the SYN included.
@@ -410,9 +429,12 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// For tests: what has come and not been consumed is what waits in the streams, within the buffer and within the credit.
+    /// For tests: what has come and not been consumed is what waits in the streams, within the buffer and within the credit; and each
+    /// count of what was sent is that of what it counts.
     #[cfg(test)]
     pub(crate) fn check(&self) {
+        self.board.check();
+        self.paths.iter().for_each(|(_, path)| path.control.check(&self.board));
         if self.peer.framing == Framing::Plain {
             return;
         }
@@ -453,6 +475,9 @@ impl Config {
         }
         if self.receive_buffer < u64::from(self.mss) || self.send_buffer == 0 {
             return Err(ConfigError::BufferTooSmall);
+        }
+        if !(1..=PATHS_MAX).contains(&self.paths_max.into()) {
+            return Err(ConfigError::NoPaths);
         }
         if self.acks.every == 0 { Err(ConfigError::NoAcks) } else { Ok(()) }
     }

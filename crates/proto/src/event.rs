@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::path::PathId;
 use crate::segment::Sid;
 
 /// Something happened that the application may want to act on.
@@ -25,6 +26,14 @@ pub enum Event {
         /// Why, in the words of the peer's application.
         code: u16,
     },
+    /// A path has been answered: it carries data from now on.
+    PathValidated(PathId),
+    /// A path is silent while others are not. It carries nothing until it answers; what was lost with it is sent on others.
+    PathFailed(PathId),
+    /// It has answered, and carries data again.
+    PathRestored(PathId),
+    /// A path is no more: it was never answered, or one of the two has given it up.
+    PathGone(PathId),
     /// The peer sends nothing more; everything that it sent has arrived.
     PeerClosed,
     /// The connection is gone. Nothing follows.
@@ -99,7 +108,13 @@ impl Event {
             Self::Writable(sid) => Some((sid, 2)),
             Self::Finished(sid) => Some((sid, 4)),
             Self::Stopped { sid, .. } => Some((sid, 8)),
-            Self::Established { .. } | Self::PeerClosed | Self::Closed(_) => None,
+            Self::Established { .. }
+            | Self::PathValidated(_)
+            | Self::PathFailed(_)
+            | Self::PathRestored(_)
+            | Self::PathGone(_)
+            | Self::PeerClosed
+            | Self::Closed(_) => None,
         }
     }
 }

@@ -23,6 +23,7 @@
 //! * `stream` cuts what the application writes into segments, and delivers what comes in the order of its stream.
 //! * `receive` says which bytes have arrived, what is reported of them, when, and how many more may come.
 //! * `recovery` says what is in flight, delivered or lost, and drives a congestion controller on each path.
+//! * `scheduler` chooses a path for what is sent.
 //! * `segment`, `options`, `payload`, `path`, `seq` are the words that all of them use.
 //! * [`wire`] makes bytes of segments and segments of bytes, at the edge; [`seal`] does so for datagrams that nobody else can
 //!   read or forge.
@@ -31,8 +32,9 @@
 //!
 //! Each stream is delivered once, whole, in its order, whatever is missing of the others. A segment keeps its boundaries for
 //! life. What has been acknowledged is never taken back, the right edge of the window never shrinks, and no loss ends a
-//! connection as long as anything gets through. Everything that grows is bounded by the receive window, the send buffers,
-//! 2^23 segments in flight, or a few records and events for each stream; holes are not counted.
+//! connection as long as anything gets through. A path that dies takes nothing with it as long as there is another. Everything
+//! that grows is bounded by the receive window, the send buffers, 2^23 segments in flight, or a few records and events for each
+//! stream and path; holes are not counted.
 //!
 //! Either side opens streams, at most 255, and each direction of a name is a stream of its own. With [`StreamBuffer::Shared`] one
 //! that is not read keeps no other from going on. A stream that is given up, by its sender or its receiver, is over at once;
@@ -40,7 +42,7 @@
 //!
 //! # What is not there yet
 //!
-//! One path. No ECN.
+//! ECN.
 
 #![forbid(unsafe_code)]
 
@@ -52,6 +54,7 @@ mod path;
 mod payload;
 mod receive;
 mod recovery;
+mod scheduler;
 pub mod seal;
 mod segment;
 mod seq;
@@ -62,16 +65,17 @@ mod testing;
 mod vectors;
 pub mod wire;
 
-pub use config::{Config, KeepAlive, LossDetection, StreamBuffer};
-pub use connection::{ConfigError, Connection, PathReport, State, Streams, Transmit};
+pub use config::{Config, KeepAlive, LossDetection, Repair, StreamBuffer};
+pub use connection::{ConfigError, Connection, PathReport, Paths, State, Streams, Transmit};
 pub use event::{CloseReason, Event};
 pub use options::{
     AcknowledgementOptions, Features, HandshakeOptions, Multistream, Options, PathOption, SackBlocks, Timestamps,
 };
-pub use path::{Endpoint, FourTuple, PathId};
+pub use path::{AddPathError, Endpoint, FourTuple, PATHS_MAX, PathId, PathState, PathStatus, RemovePathError};
 pub use payload::{Payload, Virtual};
 pub use receive::acks::AckPolicy;
 pub use recovery::control::Tally;
+pub use scheduler::Scheduling;
 pub use segment::{Content, Flags, HEADERS, Header, Record, Segment, Sid, StreamHeader};
 pub use seq::{Offset, SeqNumber, Ssn};
 pub use stream::inbound::{Read, ReadError};

@@ -8,9 +8,72 @@ impl PathId {
     /// The path on which the connection is opened.
     pub const FIRST: Self = Self(0);
 
+    /// Its number: a small one, as the name of a path that is gone is used again.
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+
+    /// No path: that of what has none any more.
+    pub(crate) const NOWHERE: Self = Self(u8::MAX);
+
+    pub(crate) const fn new(index: usize) -> Self {
+        Self(index as u8)
+    }
+
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }
+}
+
+/// The most paths that a connection has at a time.
+pub const PATHS_MAX: usize = 8;
+
+/// Paths that the peer asked for and that it has not answered on, at most. They have room of their own, so that nobody loses a path to
+/// a stranger.
+pub(crate) const UNINVITED_MAX: usize = 2;
+
+/// Names of paths.
+pub(crate) const SLOTS_MAX: usize = PATHS_MAX + UNINVITED_MAX;
+
+/// What a path is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathState {
+    /// Nobody has answered on it yet. It carries no data.
+    Validating,
+    /// It carries data.
+    Live,
+    /// It was silent for too long while others were not. It carries no data until it answers.
+    Suspect,
+}
+
+/// When a path is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PathStatus {
+    /// Whenever the scheduler likes.
+    #[default]
+    Active,
+    /// Only if no active path is live.
+    Standby,
+}
+
+/// What can be wrong with a new path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddPathError {
+    /// The connection is not established, or the peer does not speak of paths.
+    NotNegotiated,
+    /// There are as many as there may be.
+    TooMany,
+    /// There is such a path.
+    InUse,
+}
+
+/// What can be wrong with giving up a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemovePathError {
+    /// There is no such path.
+    Unknown,
+    /// No other path is live.
+    OnlyPath,
 }
 
 /// One end of a path. The address is a driver's business: IPv6, IPv4 mapped into it, or the number of a simulated node.

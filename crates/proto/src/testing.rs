@@ -6,8 +6,8 @@ use anabranch_cc::{Settings, registry};
 use anabranch_units::{Span, Time};
 
 use crate::{
-    Config, Connection, Endpoint, Event, FourTuple, OpenError, Options, PathId, PathReport, Payload, Read, ReadError,
-    Segment, SeqNumber, Sid, State, WriteError,
+    Config, Connection, Endpoint, Event, FourTuple, OpenError, Options, PathId, PathReport, PathState, Payload, Read,
+    ReadError, Segment, SeqNumber, Sid, State, WriteError,
 };
 
 /// Bytes that know where in their stream they stand: so a test sees what was lost, doubled or confused.
@@ -86,6 +86,8 @@ pub(crate) struct Story {
 pub(crate) struct End {
     pub(crate) connection: Connection<Marked>,
     pub(crate) tuple: FourTuple,
+    /// Whether segments may go where nobody is any more.
+    pub(crate) has_moved: bool,
     /// Whether the application takes what comes.
     pub(crate) is_reading: bool,
     /// But what comes on these streams it does not take.
@@ -107,6 +109,7 @@ pub(crate) struct End {
     /// Bytes still to be written to each stream.
     pending: BTreeMap<Sid, u64>,
     pub(crate) events: Vec<Event>,
+    pub(crate) event_times: Vec<(Time, Event)>,
 }
 
 pub(crate) struct Pair {
@@ -116,7 +119,19 @@ pub(crate) struct Pair {
     /// From the client to the server.
     pub(crate) up: Wire,
     pub(crate) down: Wire,
+    /// Further ways between the two.
+    pub(crate) routes: Vec<Route>,
     order: u64,
+}
+
+/// One more way between the two.
+#[derive(Debug)]
+pub(crate) struct Route {
+    /// Its ends, as each of the two sees them.
+    pub(crate) client: FourTuple,
+    pub(crate) server: FourTuple,
+    pub(crate) up: Wire,
+    pub(crate) down: Wire,
 }
 
 /// The law that the tests of the engine run on: plain Reno.
@@ -150,8 +165,32 @@ impl Pair {
             server: End::new(server, tuple.reversed()),
             up: Wire::new(),
             down: Wire::new(),
+            routes: Vec::new(),
             order: 0,
         }
+    }
+
+    /// One more way between the two, with this delay in each direction. Nobody has used it yet.
+    pub(crate) fn route(&mut self, delay: Span) -> FourTuple {
+        let address = 10 + 2 * self.routes.len() as u128;
+        let tuple =
+            FourTuple { local: Endpoint { address, port: 7 }, remote: Endpoint { address: address + 1, port: 7 } };
+        let wire = || Wire { delay, ..Wire::new() };
+        self.routes.push(Route { client: tuple, server: tuple.reversed(), up: wire(), down: wire() });
+        tuple
+    }
+
+    /// The same, used by the client and validated by both.
+    #[track_caller]
+    pub(crate) fn join(&mut self, delay: Span) -> PathId {
+        let tuple = self.route(delay);
+        let id = self.client.connection.paths().add(self.now, tuple).expect("paths are negotiated");
+        self.run_for(delay * 4);
+        let server = self.server.connection.paths().find(&tuple.reversed()).expect("the server has been asked");
+        for (end, id) in [(&self.client, id), (&self.server, server)] {
+            assert_eq!(end.connection.path(id).map(|path| path.state), Some(PathState::Live));
+        }
+        id
     }
 
     /// The same after the handshake.
@@ -216,9 +255,15 @@ impl Pair {
     /// Runs until `is_done`, for a minute at most.
     #[track_caller]
     pub(crate) fn run_until(&mut self, is_done: impl Fn(&Self) -> bool) {
+        self.run_until_each(is_done);
+    }
+
+    /// The same, and `look` may look at each step.
+    #[track_caller]
+    pub(crate) fn run_until_each(&mut self, mut look: impl FnMut(&Self) -> bool) {
         let limit = self.now + Span::from_secs(60);
         self.drain();
-        while !is_done(self) {
+        while !look(self) {
             assert!(self.next() <= limit, "nothing came of it in a minute: {:?}", self.states());
             self.step();
         }
@@ -232,20 +277,64 @@ impl Pair {
         self.now - begin
     }
 
+    /// Nothing is lost, delayed or cut any more, and both applications read.
+    pub(crate) fn heal(&mut self) {
+        let more = self.routes.iter_mut().flat_map(|route| [&mut route.up, &mut route.down]);
+        for wire in [&mut self.up, &mut self.down].into_iter().chain(more) {
+            wire.faults.clear();
+            wire.is_cut = false;
+        }
+        for end in [&mut self.client, &mut self.server] {
+            end.is_reading = true;
+            end.neglected.clear();
+        }
+    }
+
+    /// The paths of both ends and the ways between them, for messages.
+    pub(crate) fn describe(&self) -> String {
+        let mut text = String::new();
+        for (name, end) in [("client", &self.client), ("server", &self.server)] {
+            for (id, path) in end.connection.path_reports() {
+                let (from, to) = (path.tuple.local, path.tuple.remote);
+                let ends = format!("{}:{} to {}:{}", from.address, from.port, to.address, to.port);
+                text += &format!("\n{name} {id:?} {ends} {:?}, {} in flight", path.state, path.flight);
+            }
+        }
+        let primary = (self.client.tuple, self.server.tuple);
+        for (client, server) in
+            [primary].into_iter().chain(self.routes.iter().map(|route| (route.client, route.server)))
+        {
+            text += &format!(
+                "\nway of {}:{}, seen as {}:{}",
+                client.local.address, client.local.port, server.remote.address, server.remote.port
+            );
+        }
+        text
+    }
+
     fn next(&self) -> Time {
         let timers = [self.client.connection.poll_timeout(), self.server.connection.poll_timeout()];
-        let wires = [&self.up, &self.down].map(|wire| wire.flying.keys().next().map_or(Time::NEVER, |key| key.0));
-        timers.into_iter().chain(wires).min().unwrap()
+        let wires =
+            [&self.up, &self.down].into_iter().chain(self.routes.iter().flat_map(|route| [&route.up, &route.down]));
+        let arrivals = wires.map(|wire| wire.flying.keys().next().map_or(Time::NEVER, |key| key.0));
+        timers.into_iter().chain(arrivals).min().unwrap()
     }
 
     fn step(&mut self) {
         self.now = self.now.max(self.next());
         let now = self.now;
-        for (wire, end) in [(&mut self.up, &mut self.server), (&mut self.down, &mut self.client)] {
-            if let Some(entry) = wire.flying.first_entry()
-                && entry.key().0 <= now
+        for route in &mut self.routes {
+            for (wire, end, tuple) in
+                [(&mut route.up, &mut self.server, route.server), (&mut route.down, &mut self.client, route.client)]
             {
-                end.connection.handle_segment(now, end.tuple, entry.remove());
+                if let Some(segment) = wire.deliver(now) {
+                    end.connection.handle_segment(now, tuple, segment);
+                }
+            }
+        }
+        for (wire, end) in [(&mut self.up, &mut self.server), (&mut self.down, &mut self.client)] {
+            if let Some(segment) = wire.deliver(now) {
+                end.connection.handle_segment(now, end.tuple, segment);
             }
             if end.connection.poll_timeout() <= now {
                 end.connection.handle_timeout(now);
@@ -256,14 +345,21 @@ impl Pair {
 
     /// What a driver does after each input.
     pub(crate) fn drain(&mut self) {
-        for (wire, end) in [(&mut self.up, &mut self.client), (&mut self.down, &mut self.server)] {
+        let Self { up, down, client, server, routes, .. } = self;
+        for (is_client, wire, end) in [(true, up, client), (false, down, server)] {
             loop {
                 while let Some(transmit) = end.connection.poll_transmit(self.now) {
-                    assert_eq!((transmit.path, transmit.tuple), (PathId::FIRST, end.tuple));
                     self.order += 2;
-                    wire.carry(self.now, self.order, transmit.segment);
+                    let route = routes.iter_mut().find(|route| transmit.tuple == route.tuple(is_client));
+                    match route {
+                        Some(route) if is_client => route.up.carry(self.now, self.order, transmit.segment),
+                        Some(route) => route.down.carry(self.now, self.order, transmit.segment),
+                        None if transmit.tuple == end.tuple => wire.carry(self.now, self.order, transmit.segment),
+                        // It leads nowhere any more.
+                        None => assert!(end.has_moved, "{:?}", transmit.tuple),
+                    }
                 }
-                if !end.serve() {
+                if !end.serve(self.now) {
                     break;
                 }
             }
@@ -271,6 +367,12 @@ impl Pair {
         }
         self.client.connection.check_with(&self.server.connection);
         self.server.connection.check_with(&self.client.connection);
+    }
+}
+
+impl Route {
+    fn tuple(&self, is_client: bool) -> FourTuple {
+        if is_client { self.client } else { self.server }
     }
 }
 
@@ -314,6 +416,12 @@ impl Wire {
         }
     }
 
+    /// What has arrived, if anything has.
+    fn deliver(&mut self, now: Time) -> Option<Segment<Marked>> {
+        let entry = self.flying.first_entry().filter(|entry| entry.key().0 <= now)?;
+        Some(entry.remove())
+    }
+
     /// Segments with data.
     pub(crate) fn data(&self) -> impl Iterator<Item = &(Time, Segment<Marked>)> {
         self.log.iter().filter(|(_, segment)| !segment.content.is_empty())
@@ -325,6 +433,7 @@ impl End {
         Self {
             connection,
             tuple,
+            has_moved: false,
             is_reading: true,
             neglected: BTreeSet::new(),
             received: BTreeMap::new(),
@@ -337,6 +446,7 @@ impl End {
             stopped_unread: Vec::new(),
             pending: BTreeMap::new(),
             events: Vec::new(),
+            event_times: Vec::new(),
         }
     }
 
@@ -409,7 +519,7 @@ impl End {
     }
 
     /// What the application does; whether it did anything.
-    fn serve(&mut self) -> bool {
+    fn serve(&mut self, now: Time) -> bool {
         let mut is_busy = false;
         while let Some(event) = self.connection.poll_event() {
             if let Event::Stopped { sid, .. } = event {
@@ -417,6 +527,7 @@ impl End {
                 self.stories[tag].is_reset = true;
             }
             self.events.push(event);
+            self.event_times.push((now, event));
             is_busy = true;
         }
         for sid in self.pending.iter().filter(|(_, bytes)| **bytes > 0).map(|(sid, _)| *sid).collect::<Vec<_>>() {

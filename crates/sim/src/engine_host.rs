@@ -2,11 +2,13 @@
 
 use anabranch_ns2::Gauges;
 use anabranch_proto::{
-    Config, ConfigError, Connection, Endpoint, Event, FourTuple, PathId, PathReport, Read, SeqNumber, Sid, Virtual,
+    Config, ConfigError, Connection, Endpoint, Event, FourTuple, PathId, PathReport, Read, Segment, SeqNumber, Sid,
+    Virtual,
 };
 use anabranch_units::{SimSpan, SimTime, Span, Time};
 
 use crate::host::{Arrival, Host, Input, Offer, Transmit};
+use crate::id::{Address, LinkId};
 use crate::ns2_host::GaugeRow;
 use crate::packet::Body;
 use crate::probe::is_same_bin;
@@ -23,6 +25,9 @@ pub struct EngineSource {
     supply: Supply,
     /// Whether streams have been opened.
     is_open: bool,
+    ways: Vec<Way>,
+    /// By path, of those that there are from the start on; 1 each if nobody says.
+    weights: Vec<u32>,
     rows: Option<Vec<GaugeRow>>,
     /// Of several rows within one of these only the last is kept; zero keeps all.
     resolution: SimSpan,
@@ -39,6 +44,18 @@ pub struct Portion {
     pub stream: usize,
     /// How many.
     pub bits: u64,
+}
+
+/// A path as its end sees it: packets leave by an interface, for an address of the other end, and those of the other end come to an
+/// address of this one. An address belongs to one path, so it says by which path a packet came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// The link by which packets leave, which starts at the host's node.
+    pub via: LinkId,
+    /// The other end's address ([`crate::Builder::address_through`]).
+    pub to: Address,
+    /// This end's.
+    pub here: Address,
 }
 
 /// What waits for one stream.
@@ -63,6 +80,7 @@ enum Supply {
 #[derive(Debug)]
 pub struct EngineSink {
     connection: Connection<Virtual>,
+    ways: Vec<Way>,
     /// Bytes that the application has read, of all streams.
     read: u64,
     /// Bytes on the wire that came, and data segments among them.
@@ -75,9 +93,27 @@ pub struct EngineSink {
     resolution: SimSpan,
 }
 
-/// There is one path: which addresses it joins does not matter to the simulator, which delivers by flow.
-const TUPLE: FourTuple =
-    FourTuple { local: Endpoint { address: 1, port: 0 }, remote: Endpoint { address: 2, port: 0 } };
+/// The ends of a path by its number, as the source sees them. Nobody but the two engines looks at them: the simulator delivers by
+/// flow, and among paths by the addresses of [`Way`].
+fn tuple(path: usize) -> FourTuple {
+    let end = |address: usize| Endpoint { address: address as u128, port: 0 };
+    FourTuple { local: end(2 * path + 1), remote: end(2 * path + 2) }
+}
+
+/// The number of the path that has an end of the source at this address.
+fn number(source: Endpoint) -> usize {
+    (source.address as usize - 1) / 2
+}
+
+/// The number of the path by which something came.
+fn came_by(ways: &[Way], arrival: &Arrival<'_>) -> usize {
+    ways.iter().position(|way| way.here == arrival.address).unwrap_or(0)
+}
+
+fn sent_by(ways: &[Way], path: usize, segment: Segment<Virtual>) -> Transmit {
+    let way = ways.get(path);
+    Transmit { via: way.map(|way| way.via), to: way.map(|way| way.to), ..Transmit::from(segment) }
+}
 
 /// Nobody guesses in a simulation.
 const INITIAL: SeqNumber = SeqNumber(0);
@@ -88,7 +124,7 @@ impl EngineSource {
     /// # Errors
     /// If the configuration cannot work.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
-        Connection::<Virtual>::connect(Time::ZERO, config.clone(), TUPLE, INITIAL)?;
+        Connection::<Virtual>::connect(Time::ZERO, config.clone(), tuple(0), INITIAL)?;
         let lanes = vec![Lane::default(); usize::from(config.streams.max(1))];
         Ok(Self {
             config,
@@ -96,6 +132,8 @@ impl EngineSource {
             lanes,
             supply: Supply::Endless,
             is_open: false,
+            ways: Vec::new(),
+            weights: Vec::new(),
             rows: None,
             resolution: SimSpan::ZERO,
             offers: None,
@@ -106,6 +144,19 @@ impl EngineSource {
     #[must_use]
     pub fn fed(self) -> Self {
         Self { supply: Supply::Offers, ..self }
+    }
+
+    /// The same with several paths. The connection is opened on the first one; it sets up the others as soon as it is established,
+    /// if its configuration allows as many.
+    #[must_use]
+    pub fn multihomed(self, ways: Vec<Way>) -> Self {
+        Self { ways, ..self }
+    }
+
+    /// The same, with weights for its paths.
+    #[must_use]
+    pub fn weighted(self, weights: Vec<u32>) -> Self {
+        Self { weights, ..self }
     }
 
     /// The same, remembering of the changes of its variables within one `resolution`, counted from the start of time, the last;
@@ -126,15 +177,22 @@ impl EngineSource {
         self.offers.as_deref()
     }
 
-    /// The variables at each change, if the source was told to remember them. `rtt_base` and `rtt_smoothed` are the law's own
+    /// The variables at each change, if the source was told to remember them: the window and the flight of all paths, and the rest of
+    /// the first. `rtt_base` and `rtt_smoothed` are the law's own
     /// where it keeps them, else the path's.
     pub fn rows(&self) -> Option<&[GaugeRow]> {
         self.rows.as_deref()
     }
 
-    /// The path of the connection; `None` before the start.
+    /// The first path of the connection; `None` before the start.
     pub fn path(&self) -> Option<PathReport> {
         self.connection.as_ref()?.path(PathId::FIRST)
+    }
+
+    /// Each of its paths that there is, with its number.
+    pub fn paths(&self) -> impl Iterator<Item = (usize, PathReport)> + '_ {
+        let reports = self.connection.iter().flat_map(Connection::path_reports);
+        reports.map(|(_, report)| (number(report.tuple.local), report))
     }
 
     /// The connection; `None` before the start.
@@ -144,7 +202,7 @@ impl EngineSource {
 
     fn start(&mut self, now: SimTime) {
         if self.connection.is_none() {
-            let connection = Connection::connect(engine_time(now), self.config.clone(), TUPLE, INITIAL);
+            let connection = Connection::connect(engine_time(now), self.config.clone(), tuple(0), INITIAL);
             self.connection = Some(connection.expect("the configuration was checked when the source was made"));
         }
     }
@@ -162,9 +220,18 @@ impl EngineSource {
         self.write(index);
     }
 
-    /// Opens as many streams as were granted.
-    fn open(&mut self, granted: Option<u8>) {
+    /// Opens as many streams as were granted, and sets up the other paths.
+    fn open(&mut self, now: SimTime, granted: Option<u8>) {
         let Some(connection) = &mut self.connection else { return };
+        for path in 1..self.ways.len() {
+            // A peer that does not speak of paths has one.
+            let _ = connection.paths().add(engine_time(now), tuple(path));
+        }
+        for (path, &weight) in self.weights.iter().enumerate() {
+            if let Some(id) = connection.paths().find(&tuple(path)) {
+                connection.paths().set_weight(id, weight);
+            }
+        }
         let count = usize::from(granted.unwrap_or(1));
         if granted.is_some() {
             for _ in 0..count {
@@ -202,19 +269,24 @@ impl EngineSource {
     }
 
     fn record(&mut self, now: SimTime) {
+        if self.rows.is_none() {
+            return;
+        }
+        let Some(path) = self.path() else { return };
+        let (window, flight) =
+            self.paths().fold((0.0, 0.0), |(window, flight), (_, path)| (window + path.window, flight + path.flight));
         let Some(rows) = &mut self.rows else { return };
-        let Some(path) = self.connection.as_ref().and_then(|connection| connection.path(PathId::FIRST)) else { return };
         let span = |span: Option<Span>| span.map_or(SimSpan::ZERO, Span::rescale);
         let seconds = |name: &str| path.gauges.value(name).filter(|value| value.is_finite() && *value > 0.0);
         let law = |name: &str| seconds(name).map(SimSpan::from_secs_f64);
         let gauges = Gauges {
-            window: path.window,
+            window,
             ssthresh: path.gauges.value("ssthresh").unwrap_or(f64::INFINITY),
             rtt: span(path.tally.rtt_latest),
             rtt_smoothed: law("rtt_average_s").unwrap_or(span(path.rtt_smoothed)),
             rtt_base: law("rtt_base_s").or(path.rtt_min.map(Span::rescale)),
             // Whole segments, as ns-2 counts.
-            in_flight: path.flight as i32,
+            in_flight: flight as i32,
             reroutes: path.gauges.value("reroutes").unwrap_or(0.0) as u64,
         };
         let row = GaugeRow { time: now, gauges };
@@ -232,8 +304,22 @@ impl EngineSink {
     /// # Errors
     /// If the configuration cannot work.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
-        let connection = Connection::listen(Time::ZERO, config, TUPLE.reversed(), INITIAL)?;
-        Ok(Self { connection, read: 0, wire: 0, buffered_max: 0, deliveries: None, resolution: SimSpan::ZERO })
+        let connection = Connection::listen(Time::ZERO, config, tuple(0).reversed(), INITIAL)?;
+        Ok(Self {
+            connection,
+            ways: Vec::new(),
+            read: 0,
+            wire: 0,
+            buffered_max: 0,
+            deliveries: None,
+            resolution: SimSpan::ZERO,
+        })
+    }
+
+    /// The same with several paths, in the order of the source's.
+    #[must_use]
+    pub fn multihomed(self, ways: Vec<Way>) -> Self {
+        Self { ways, ..self }
     }
 
     /// The same, remembering what was read when; what is read within one `resolution`, counted from the start of time, is one.
@@ -292,8 +378,9 @@ impl EngineSink {
 
 impl Host for EngineSource {
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
+        let came_by = came_by(&self.ways, &arrival);
         if let (Body::Segment(segment), Some(connection)) = (arrival.body, &mut self.connection) {
-            connection.handle_segment(engine_time(now), TUPLE, *segment);
+            connection.handle_segment(engine_time(now), tuple(came_by), *segment);
         }
     }
 
@@ -323,18 +410,22 @@ impl Host for EngineSource {
     fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit> {
         loop {
             if let Some(transmit) = self.connection.as_mut()?.poll_transmit(engine_time(now)) {
-                return Some(Transmit::from(transmit.segment));
+                return Some(sent_by(&self.ways, number(transmit.tuple.local), transmit.segment));
             }
             let Some(event) = self.connection.as_mut()?.poll_event() else {
                 self.record(now);
                 return None;
             };
             match event {
-                Event::Established { streams } => self.open(streams),
+                Event::Established { streams } => self.open(now, streams),
                 Event::Writable(sid) => self.write(lane(sid)),
                 // Nothing comes back, and a source neither closes nor is stopped.
                 Event::Readable(_)
                 | Event::Finished(_)
+                | Event::PathValidated(_)
+                | Event::PathFailed(_)
+                | Event::PathRestored(_)
+                | Event::PathGone(_)
                 | Event::Stopped { .. }
                 | Event::PeerClosed
                 | Event::Closed(_) => {}
@@ -349,9 +440,10 @@ impl Host for EngineSource {
 
 impl Host for EngineSink {
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
+        let came_by = came_by(&self.ways, &arrival);
         if let Body::Segment(segment) = arrival.body {
             self.wire += u64::from(arrival.size);
-            self.connection.handle_segment(engine_time(now), TUPLE.reversed(), *segment);
+            self.connection.handle_segment(engine_time(now), tuple(came_by).reversed(), *segment);
         }
     }
 
@@ -362,7 +454,7 @@ impl Host for EngineSink {
     fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit> {
         loop {
             if let Some(transmit) = self.connection.poll_transmit(engine_time(now)) {
-                return Some(Transmit::from(transmit.segment));
+                return Some(sent_by(&self.ways, number(transmit.tuple.remote), transmit.segment));
             }
             let Some(event) = self.connection.poll_event() else {
                 self.buffered_max = self.buffered_max.max(self.connection.buffered());
@@ -373,6 +465,10 @@ impl Host for EngineSink {
                 Event::Established { .. }
                 | Event::Writable(_)
                 | Event::Finished(_)
+                | Event::PathValidated(_)
+                | Event::PathFailed(_)
+                | Event::PathRestored(_)
+                | Event::PathGone(_)
                 | Event::Stopped { .. }
                 | Event::PeerClosed
                 | Event::Closed(_) => {}

@@ -80,7 +80,7 @@ mod workload;
 mod world;
 
 pub use agenda::Control;
-pub use engine_host::{EngineSink, EngineSource, Portion};
+pub use engine_host::{EngineSink, EngineSource, Portion, Way};
 pub use error_model::{ErrorSpec, GilbertElliott};
 pub use event_queue::{EventQueue, Key, Next, Order};
 pub use host::{Arrival, Due, Host, Input, Offer, Transmit};

@@ -190,7 +190,8 @@ impl Network {
             }
         }
         let loss_rate = keys.loss_rate.map_or(0.0, |loss_rate| loss_rate.0 as f32);
-        Ok(Interfaces { first, last, back_first, back_last, loss_rate })
+        let weight = keys.weight.map_or(1, |weight| weight.0);
+        Ok(Interfaces { first, last, back_first, back_last, loss_rate, weight })
     }
 
     fn route(&self, keys: &RouteKeys, path: &Path) -> Checked<RouteChange> {

@@ -264,13 +264,16 @@ pub(crate) struct FlowKeys {
     /// `split_fast_retransmit`, `window_update`, `delayed_ack`, `policy` (`asap`, `same`, `ssthresh`, `loss_rate`, `window`).
     #[serde(default)]
     pub(crate) options: Option<BTreeMap<String, Setting>>,
-    /// The interfaces by which both ends of an SCTP association, or of `ns2/fast-mh`, can be reached; one, by the shortest way, if
-    /// absent.
+    /// The interfaces by which both ends of an SCTP association, of `ns2/fast-mh` or of a connection of `anabranch` can be reached;
+    /// one, by the shortest way, if absent. Of the last two at most 8.
     #[serde(default)]
     pub(crate) paths: Option<Vec<PathKeys>>,
     /// Streams from the source to its destination, 0 to 255; 0 is plain TCP. Only `anabranch`; 1 if absent.
     #[serde(default)]
     pub(crate) streams: Option<u8>,
+    /// How data is spread over several paths. Only `anabranch`; `min_rtt` if absent.
+    #[serde(default)]
+    pub(crate) scheduler: Option<SchedulerKeys>,
     /// The receive buffer; all paths of `ns2/fast-mh` share it. Only these and `anabranch`; `16MiB` if absent.
     #[serde(default)]
     pub(crate) rbuf: Option<Text<Bytes>>,
@@ -288,6 +291,21 @@ pub(crate) struct FlowKeys {
     pub(crate) off: Option<Text<SimSpan>>,
 }
 
+/// Which path takes what is sent next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "scheduler")]
+pub(crate) enum SchedulerKeys {
+    /// All, in proportion to their congestion windows, as in multihoming-2010.
+    Window,
+    /// The one with the least RTT that has room.
+    MinRtt,
+    /// All, in proportion to their weights.
+    Weighted,
+    /// The first; the others if it fails.
+    Backup,
+}
+
 /// A pair of interfaces, one at each end. Between them packets go the shortest way.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -297,9 +315,12 @@ pub(crate) struct PathKeys {
     pub(crate) first: Name,
     /// The duplex link by which they arrive at the node that receives.
     pub(crate) last: Name,
-    /// What the policy `loss_rate` takes for the share of packets that it loses; 0 if absent.
+    /// What the policy `loss_rate` takes for the share of packets that it loses; 0 if absent. Only SCTP.
     #[serde(default)]
     pub(crate) loss_rate: Option<Probability>,
+    /// How much it is to carry in proportion to others; 1 if absent. Only with the scheduler `weighted`.
+    #[serde(default)]
+    pub(crate) weight: Option<Count>,
 }
 
 /// How much of the receive buffer of a connection one stream may take.

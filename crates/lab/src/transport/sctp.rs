@@ -17,6 +17,7 @@ pub(super) fn from_keys(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
             ("window", keys.window.is_some()),
             ("initial_window", keys.initial_window.is_some()),
             ("sink", keys.sink.is_some()),
+            ("scheduler", keys.scheduler.is_some()),
             ("rate", keys.rate.is_some()),
             ("on", keys.on.is_some()),
             ("off", keys.off.is_some()),
@@ -63,6 +64,10 @@ pub(super) fn from_keys(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
     if !(1..=PATHS_MAX).contains(&paths) {
         let fault = Fault::new(format!("an association cannot have {paths} paths"));
         return Err((path.key("paths"), fault.remedy(format!("name 1 to {PATHS_MAX}"))));
+    }
+    if let Some(index) = keys.paths.iter().flatten().position(|path| path.weight.is_some()) {
+        let fault = Fault::new("a path of an association has no `weight`");
+        return Err((path.key("paths").index(index).key("weight"), fault.remedy("remove it")));
     }
     let primary = small(&mut options, "primary", 0, 0..=paths as u32 - 1)? as usize;
     options.finish("")?;

@@ -155,3 +155,164 @@ fn what_the_transport_does_not_have_is_refused() {
     assert!(refused("flow.f.cc={ name = \"fsat\" }").contains("fast"));
     assert!(refused("flow.f.cc={ name = \"fast\", alpa = 3 }").contains("alpha"));
 }
+
+/// 50 Mbit/s and 20 ms of round trip, 10 Mbit/s and 200 ms.
+const TWO: &str = r#"
+duration = "30s"
+link = [
+    { id = "a0", from = "s", to = "x0", rate = "1Gbit/s", delay = "1ms", queue = { kind = "unlimited" } },
+    { id = "a1", from = "s", to = "x1", rate = "1Gbit/s", delay = "1ms", queue = { kind = "unlimited" } },
+    { id = "b0", from = "x0", to = "d", rate = "50Mbit/s", delay = "9ms", queue = { kind = "drop_tail", packets = 200 } },
+    { id = "b1", from = "x1", to = "d", rate = "10Mbit/s", delay = "99ms", queue = { kind = "drop_tail", packets = 200 } },
+]
+
+[[flow]]
+id = "f"
+from = "s"
+to = "d"
+transport = "anabranch"
+packet = "1500B"
+rbuf = "3MB"
+cc = { name = "fast" }
+paths = [{ first = "a0", last = "b0" }, { first = "a1", last = "b1" }]
+"#;
+
+#[track_caller]
+fn report_of(text: &str, overrides: &[&str]) -> Report {
+    let mut document = Document::parse("two.toml", text).unwrap();
+    overrides.iter().for_each(|argument| document.set(argument).unwrap());
+    run::run(&Scenario::parse(&document).unwrap())
+}
+
+const BETTER_ALONE: &str = "flow.f.paths=[{ first = \"a0\", last = \"b0\" }]";
+
+/// The receive buffer is two products of the sum of the rates and the longer RTT, as RFC 6182 sec. 5.3 advises. In 30 s the slow path
+/// takes some 2 s to be found.
+#[test]
+fn two_unequal_paths_are_full_whoever_chooses_between_them() {
+    let payload = 1456.0 / 1500.0;
+    let alone = report_of(TWO, &[BETTER_ALONE]).flows[0].goodput_bps;
+    for scheduler in ["min_rtt", "window"] {
+        let report = report_of(TWO, &[&format!("flow.f.scheduler={scheduler}")]);
+        let flow = &report.flows[0];
+        assert_within(flow.goodput_bps / (60e6 * payload), 0.95..=1.0);
+        assert!(flow.goodput_bps > alone);
+        assert_eq!((flow.paths.len(), flow.retransmitted_packets, flow.dropped_packets), (2, 0, 0), "{scheduler}");
+        assert_within(flow.paths[1].rtt_mean_s.unwrap(), 0.2..=0.25);
+        assert_within(flow.paths[0].rtt_mean_s.unwrap(), 0.02..=0.03);
+    }
+}
+
+/// Loss-based laws fill buffers and lose what does not fit; the sum is still there, and never less than the better path.
+#[test]
+fn every_law_uses_both_paths() {
+    for law in ["reno", "cubic", "vegas", "anabranch"] {
+        let law = format!("flow.f.cc={{ name = \"{law}\" }}");
+        let goodput =
+            |overrides: &[&str]| report_of(TWO, &[overrides, &[&law, "duration=60s"]].concat()).flows[0].goodput_bps;
+        let (both, alone) = (goodput(&[]), goodput(&[BETTER_ALONE]));
+        assert!(both > 1.05 * alone, "{law}: {both} and {alone}");
+        assert_within(both / (60e6 * 1456.0 / 1500.0), 0.85..=1.0);
+    }
+}
+
+/// A buffer that cannot hold what the slow path blocks: that is left alone, and the other one loses little by it.
+#[test]
+fn a_small_buffer_costs_the_slow_path_and_not_the_fast_one() {
+    for rbuf in ["flow.f.rbuf=300kB", "flow.f.rbuf=500kB", "flow.f.rbuf=750kB"] {
+        let goodput =
+            |overrides: &[&str]| report_of(TWO, &[overrides, &[rbuf, "duration=60s"]].concat()).flows[0].goodput_bps;
+        assert!(
+            goodput(&[]) > 0.97 * goodput(&[BETTER_ALONE]),
+            "{rbuf}: {} and {}",
+            goodput(&[]),
+            goodput(&[BETTER_ALONE])
+        );
+    }
+}
+
+/// Two paths of 20 Mbit/s, 40 and 60 ms; the second one is cut for good after 10 s. Nothing reaches the reader for as long as it takes
+/// to see that and to send again what was lost; before and after that, links are full.
+#[test]
+fn a_path_that_dies_costs_less_than_300_ms() {
+    let text = TWO
+        .replace("rate = \"50Mbit/s\", delay = \"9ms\"", "rate = \"20Mbit/s\", delay = \"19ms\"")
+        .replace("rate = \"10Mbit/s\", delay = \"99ms\"", "rate = \"20Mbit/s\", delay = \"29ms\"")
+        .replace("packets = 200", "packets = 60")
+        .replace("name = \"fast\"", "name = \"LAW\"");
+    for law in ["fast", "reno", "cubic", "anabranch"] {
+        let mut document = Document::parse("two.toml", &text.replace("LAW", law)).unwrap();
+        document.set("link.b1.outages=[{ from = \"10s\", until = \"100s\" }]").unwrap();
+        let scenario = Scenario::parse(&document).unwrap();
+        let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
+        simulation.run();
+        let events = simulation.series("flow.f.goodput").unwrap().points;
+        let after = |start: f64| events.iter().filter(move |(at, _)| *at > start);
+        let gap = after(9.9).zip(after(9.9).skip(1)).map(|(a, b)| b.0 - a.0).fold(0.0, f64::max);
+        assert!(gap <= 0.3, "{law}: nothing for {gap} s");
+        // What the better path carries alone in the 20 s after the cut, less 300 ms of it.
+        let carried: f64 = after(10.0).map(|(_, bits)| bits).sum();
+        let full = 20e6 * 1456.0 / 1500.0;
+        assert!(
+            carried >= full * (20.0 - 0.3) * if law == "fast" { 1.0 } else { 0.95 },
+            "{law}: {} s of it",
+            carried / full
+        );
+        let report = simulation.report();
+        assert_eq!((report.flows[0].paths[0].state, report.flows[0].paths[1].state), ("live", "suspect"), "{law}");
+    }
+}
+
+/// The weights decide, though both could carry more.
+#[test]
+fn weights_and_backups_are_heeded() {
+    let shares = |overrides: &[&str]| {
+        let flow = report_of(TWO, overrides).flows.remove(0);
+        let sum: f64 = flow.paths.iter().map(|path| path.delivered_bps).sum();
+        flow.paths[0].delivered_bps / sum
+    };
+    let weights = "flow.f.paths=[{ first = \"a0\", last = \"b0\", weight = 3 }, { first = \"a1\", last = \"b1\" }]";
+    assert_within(shares(&["flow.f.scheduler=weighted", weights]), 0.745..=0.755);
+    assert_within(shares(&["flow.f.scheduler=backup"]), 1.0..=1.0);
+}
+
+/// Two ways of an association of one host with two interfaces to one with a single one.
+#[test]
+fn one_end_may_have_a_single_interface() {
+    let report = report_of(
+        r#"
+duration = "20s"
+link = [
+    { id = "a0", from = "s", to = "x", rate = "10Mbit/s", delay = "5ms" },
+    { id = "a1", from = "s", to = "x", rate = "5Mbit/s", delay = "20ms" },
+    { id = "b", from = "x", to = "d", rate = "1Gbit/s", delay = "5ms" },
+]
+[[flow]]
+id = "f"
+from = "s"
+to = "d"
+transport = "anabranch"
+paths = [{ first = "a0", last = "b" }, { first = "a1", last = "b" }]
+"#,
+        &[],
+    );
+    assert_within(report.flows[0].throughput_bps / 15e6, 0.9..=1.0);
+}
+
+/// A setting that means nothing is refused, for paths as well.
+#[test]
+fn what_paths_do_not_have_is_refused() {
+    let refused = |argument: &str| {
+        let mut document = Document::parse("two.toml", TWO).unwrap();
+        document.set(argument).unwrap();
+        Scenario::parse(&document).unwrap_err().to_string()
+    };
+    let path = |key: &str| format!("flow.f.paths=[{{ first = \"a0\", last = \"b0\", {key} }}]");
+    assert!(refused(&path("weight = 3")).contains("no `weight`"), "{}", refused(&path("weight = 3")));
+    assert!(refused(&path("loss_rate = 0.1")).contains("no `loss_rate`"));
+    assert!(refused("flow.f.streams=0").contains("plain TCP has one path"));
+    assert!(refused("flow.f.scheduler=fastest").contains("window"), "{}", refused("flow.f.scheduler=fastest"));
+    let mut document = Document::parse("chain.toml", CHAIN).unwrap();
+    document.set("flow.f.scheduler=window").unwrap();
+    assert!(Scenario::parse(&document).unwrap_err().to_string().contains("one path needs no scheduler"));
+}

@@ -114,8 +114,9 @@ impl<P: Payload> Connection<P> {
         self.questions.unanswered += 1;
         self.questions.next =
             self.config.keep_alive.map_or(Time::NEVER, |keep_alive| now.saturating_add(keep_alive.interval));
-        let segment = self.segment(self.board.acked() - 1, Flags::default(), None, Content::Nothing);
-        Some(self.transmit(segment))
+        let path = self.paths.main();
+        let segment = self.segment(path, self.board.acked() - 1, Flags::default(), None, Content::Nothing);
+        Some(self.transmit(path, segment))
     }
 }
 

@@ -6,6 +6,7 @@ use super::Connection;
 use crate::config::Config;
 use crate::event::Event;
 use crate::options::{Features, HandshakeOptions, Multistream, Timestamps};
+use crate::path::PathId;
 use crate::payload::Payload;
 use crate::receive::window::{SHIFT_MAX, Window};
 use crate::recovery::control::dup_acks::Detection;
@@ -120,15 +121,12 @@ impl<P: Payload> Connection<P> {
 
     /// Streams wanted, or granted in an answer.
     fn grant(&self, is_answer: bool) -> Option<Multistream> {
-        let wanted = Multistream {
-            version: Multistream::VERSION,
-            streams: self.config.streams,
-            features: Features::default(),
-            credit: self.credit(),
-        };
+        let features = if self.config.paths_max > 1 { Features::PATHS } else { Features::default() };
+        let (streams, credit) = (self.config.streams, self.credit());
+        let wanted = Multistream { version: Multistream::VERSION, streams, features, credit };
         let granted = if is_answer {
-            let Multistream { streams, .. } = self.handshake.understood()?;
-            Multistream { streams: wanted.streams.min(streams), ..wanted }
+            let Multistream { streams, features: theirs, .. } = self.handshake.understood()?;
+            Multistream { streams: wanted.streams.min(streams), features: features.and(theirs), ..wanted }
         } else {
             wanted
         };
@@ -159,7 +157,11 @@ impl<P: Payload> Connection<P> {
             self.peer.shift = shift.min(SHIFT_MAX);
             self.window.set_shift(Window::scale(self.config.receive_buffer));
         }
-        let streams = self.grant(true).map(|granted| granted.streams);
+        let granted = self.grant(true);
+        let streams = granted.map(|granted| granted.streams);
+        // Without selective acknowledgements nobody could tell what of which path has arrived.
+        let features = granted.map_or_else(Features::default, |granted| granted.features);
+        self.paths.are_negotiated = features.contains(Features::PATHS) && self.peer.has_sack;
         self.peer.framing = if streams.is_some() { Framing::Streams } else { Framing::Plain };
         let count = streams.unwrap_or(1);
         let Config { send_buffer, stream_buffer, receive_buffer, mss, .. } = self.config;
@@ -171,10 +173,9 @@ impl<P: Payload> Connection<P> {
         };
         // A stream counts segments from 0, plain TCP bytes from the SYN.
         self.inbound = Inbound::new(count, if streams.is_some() { 0 } else { 1 });
-        for path in &mut self.paths {
-            path.control.establish(now, self.peer.mss.into(), sample);
-            path.control.detect_by(Detection::of(self.config.loss_detection, self.peer.has_sack));
-        }
+        let control = &mut self.paths[PathId::FIRST].control;
+        control.establish(now, self.peer.mss.into(), sample);
+        control.detect_by(Detection::of(self.config.loss_detection, self.peer.has_sack));
         self.heard = now;
         self.questions.on_heard(now, self.config.keep_alive);
         if self.is_closing {

@@ -4,7 +4,8 @@ use anabranch_units::Time;
 
 use super::{Connection, Peer, Persist, Reply, Sent, State};
 use crate::event::{CloseReason, Event};
-use crate::path::FourTuple;
+use crate::options::Options;
+use crate::path::{FourTuple, PathId};
 use crate::payload::Payload;
 use crate::recovery::scoreboard::Doubt;
 use crate::segment::{Content, Flags, Record, Segment, Sid, StreamHeader};
@@ -13,11 +14,19 @@ use crate::stream::inbound::Freed;
 use crate::stream::outbound::Framing;
 
 impl<P: Payload> Connection<P> {
-    /// A segment came, on the path with this four-tuple. One from anywhere else is not ours and changes nothing.
+    /// A segment came, on the path with this four-tuple. One from anywhere else is not ours and changes nothing, unless it begins a
+    /// new path.
     pub fn handle_segment(&mut self, now: Time, tuple: FourTuple, segment: Segment<P>) {
-        if !self.paths.iter().any(|path| path.tuple == tuple) {
-            return;
+        match self.paths.find(&tuple) {
+            Some(path) => self.handle_on_path(now, path, segment),
+            None => self.handle_stranger(now, tuple, segment),
         }
+    }
+
+    /// A segment came on this path.
+    pub(super) fn handle_on_path(&mut self, now: Time, path: PathId, segment: Segment<P>) {
+        self.acks.on_arrival(path);
+        self.paths[path].arrived = now;
         match self.state {
             State::Closed => self.refuse(&segment),
             State::Listen => self.handle_in_listen(now, &segment),
@@ -92,6 +101,9 @@ impl<P: Payload> Connection<P> {
 
     /// [rfc-9293] sec. 3.10.7.4.
     fn handle_synchronized(&mut self, now: Time, segment: Segment<P>) {
+        if let Options::Path(option) = segment.options {
+            return self.on_path_option(now, option, &segment);
+        }
         let near = self.arrivals.expected();
         let Some(offset) = segment.header.seq.offset_from(self.initial_peer, near) else {
             // Before the SYN.
@@ -116,7 +128,13 @@ impl<P: Payload> Connection<P> {
                 }
                 return;
             }
-            self.answer_unacceptable(now, offset, &segment);
+            // Of several paths, a slow one brings acknowledgements that were overtaken: of no interest but to itself. The place just
+            // before what is expected is that of a probe, which wants an answer.
+            let is_probe = offset + 1 == near;
+            let is_overtaken = self.paths.are_negotiated && self.is_plausible(&segment);
+            if !is_overtaken || segment.space() > 0 || is_probe {
+                self.answer_unacceptable(now, offset, &segment);
+            }
             if self.state == State::TimeWait && segment.has(Flags::FIN) {
                 // The acknowledgement of the FIN was lost: the wait begins again.
                 self.forget_at = now.saturating_add(self.config.time_wait);
@@ -124,7 +142,7 @@ impl<P: Payload> Connection<P> {
             // What it acknowledges counts if it is no older than anything else: a window that is shut takes no data, but a
             // valid acknowledgement. A SYN that comes again is no such thing: its window is not scaled.
             let is_latest = !segment.has(Flags::SYN) && offset <= near && offset + segment.space() >= near;
-            if is_latest && segment.has(Flags::ACK) {
+            if (is_latest || is_overtaken) && segment.has(Flags::ACK) {
                 self.take_timestamps(now, offset, &segment);
                 self.on_acknowledgement(now, offset, &segment);
             }
@@ -200,14 +218,15 @@ impl<P: Payload> Connection<P> {
         };
         // [rfc-5961] sec. 5.2: SND.UNA − MAX.SND.WND ≤ SEG.ACK ≤ SND.NXT. [rfc-9293] sec. 3.10.7.4: "If the ACK acks something
         // not yet sent, then send an ACK and drop the segment".
-        if ack > self.board.next() || ack + self.peer.window_max < acked {
+        if ack > self.board.next() || ack + self.ack_age_max() < acked {
             self.challenge(now);
             return false;
         }
         let delivered = self.delivered();
         let edge = self.peer.edge;
         self.on_window(offset, ack, segment.header.window);
-        if ack < acked {
+        let via = self.acks.via();
+        if ack < acked && !self.paths.are_negotiated {
             self.on_heard(now, false);
             return true;
         }
@@ -216,7 +235,7 @@ impl<P: Payload> Connection<P> {
         if let Some(header) = options.expected() {
             self.outbound.on_expected(header);
         }
-        let doubt = Doubt { echo: self.echo(now, segment), ..self.paths[0].control.doubt(now) };
+        let doubt = Doubt { echo: self.echo(now, segment), ..self.paths[via].control.doubt(now) };
         let Self { board, outbound, grants, events, .. } = self;
         let mut is_fin_acked = false;
         board.acknowledge(ack, doubt, |sent: Sent<P>| {
@@ -248,17 +267,21 @@ impl<P: Payload> Connection<P> {
             let is_duplicate = right <= ack || second.is_some_and(|(start, end)| start <= left && right <= end);
             if index == 0 && is_duplicate {
                 self.board.on_duplicate(left, right);
-                self.paths[0].control.on_duplicate(&self.board, right);
+                self.paths[via].control.on_duplicate(now, &mut self.board, right);
             } else if left > ack {
                 self.board.acknowledge_selectively(left, right, doubt);
             }
         }
         if self.is_duplicate_ack(acked, edge, segment) {
-            self.paths[0].control.on_duplicate_ack(&self.board);
+            self.paths[via].control.on_duplicate_ack(&self.board);
         }
-        for path in &mut self.paths {
-            path.control.on_ack(now, &mut self.board);
+        if self.paths.are_negotiated {
+            let places = sack.as_slice().iter().filter_map(|(left, right)| {
+                Some((left.offset_from(self.initial, ack)?, right.offset_from(self.initial, ack)?))
+            });
+            self.board.confirm(via, ack, places);
         }
+        self.on_acknowledged(now, via);
         self.on_heard(now, self.board.acked() > acked || self.delivered() > delivered);
         if is_fin_acked {
             self.on_fin_acked(now);
@@ -268,7 +291,7 @@ impl<P: Payload> Connection<P> {
 
     /// Bytes that the peer has reported in any way.
     fn delivered(&self) -> u64 {
-        self.paths.iter().map(|path| path.control.tally.delivered).sum()
+        self.paths.iter().map(|(_, path)| path.control.tally.delivered).sum()
     }
 
     /// Whether an ACK answers a segment, and yet neither the acknowledgement number nor anything else says so. What stands
@@ -380,12 +403,12 @@ impl<P: Payload> Connection<P> {
                 let useless = self.inbound.accept(header, payload, &mut self.events);
                 self.window.consume(StreamHeader::LEN.into());
                 self.free(sid, useless);
-                self.acks.answer = Some(StreamHeader { ssn: self.inbound.expected(sid), ..header });
+                self.acks.answer(StreamHeader { ssn: self.inbound.expected(sid), ..header });
             }
             (Some(header), Content::Control(record)) if header.sid == Sid::CONTROL => {
                 self.inbound.accept_control(header.ssn);
                 self.on_record(record);
-                self.acks.answer = Some(StreamHeader { ssn: self.inbound.expected(Sid::CONTROL), ..header });
+                self.acks.answer(StreamHeader { ssn: self.inbound.expected(Sid::CONTROL), ..header });
             }
             _ => return false,
         }

@@ -1,15 +1,19 @@
 //! What leaves next.
 //!
-//! In this order: a reset, the handshake, an acknowledgement that says what data cannot, lost segments (the lowest first), a tail
-//! loss probe, new data, a FIN, an acknowledgement.
+//! In this order: a reset, the handshake, what is about paths, an acknowledgement that says what data cannot; path by path lost segments
+//! (the lowest first) and a tail loss probe; on the path that the scheduler chooses new data or a FIN; an acknowledgement.
+//!
+//! A path that has something to repair and no room for it takes no new data.
 
 use anabranch_cc::Transmission;
 use anabranch_units::{Span, Time};
 
-use super::{Connection, Persist, Reply, Sent, State, Transmit};
+use super::{Connection, Path, Persist, Reply, Sent, State, Transmit};
+use crate::config::Repair;
 use crate::options::{AcknowledgementOptions, Options, SackBlocks};
-use crate::path::PathId;
+use crate::path::{PathId, SLOTS_MAX};
 use crate::payload::Payload;
+use crate::scheduler::{Candidate, Demand};
 use crate::segment::{Content, Flags, Header, Segment, StreamHeader};
 use crate::seq::{Offset, SeqNumber};
 use crate::stream::outbound::Framing;
@@ -18,24 +22,28 @@ impl<P: Payload> Connection<P> {
     /// The next segment to send, now.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit<P>> {
         if let Some(Reply::Reset { seq, ack }) = self.reply.take() {
-            return Some(self.transmit(reset(seq, ack)));
+            return Some(self.transmit(self.acks.via(), reset(seq, ack)));
         }
         self.clock.on_time(now);
         match self.state {
             State::Closed | State::Listen => None,
             State::SynSent | State::SynReceived => self.poll_handshake(now),
-            State::TimeWait => self.poll_ack(),
+            State::TimeWait => self.poll_ack(self.acks.due()),
             State::Established
             | State::FinWait1
             | State::FinWait2
             | State::CloseWait
             | State::Closing
             | State::LastAck => {
-                if self.acks.is_pure() {
-                    return self.poll_ack();
+                if let Some(transmit) = self.poll_path_option(now) {
+                    return Some(transmit);
+                }
+                let pure = self.acks.due_pure();
+                if pure.is_some() {
+                    return self.poll_ack(pure);
                 }
                 let data = self.poll_data(now).or_else(|| self.poll_window_probe(now));
-                data.or_else(|| self.poll_question(now)).or_else(|| self.poll_ack())
+                data.or_else(|| self.poll_question(now)).or_else(|| self.poll_ack(self.acks.due()))
             }
         }
     }
@@ -59,61 +67,105 @@ impl<P: Payload> Connection<P> {
         let header = Header { seq: self.initial, ack, flags, window };
         let segment =
             Segment { header, options: Options::Handshake(options), stream_header: None, content: Content::Nothing };
-        Some(self.transmit(segment))
+        Some(self.transmit(PathId::FIRST, segment))
     }
 
-    /// A pure acknowledgement, if one is due.
-    fn poll_ack(&mut self) -> Option<Transmit<P>> {
-        if !self.acks.is_due() {
-            return None;
-        }
+    /// A pure acknowledgement on the path on which one is due.
+    fn poll_ack(&mut self, due: Option<PathId>) -> Option<Transmit<P>> {
+        let path = due?;
         let sack = if self.peer.has_sack { self.arrivals.report(self.initial_peer) } else { SackBlocks::default() };
-        let options = self.stamp(AcknowledgementOptions::new(sack, self.acks.answer));
-        let segment = self.segment(self.board.next(), Flags::default(), None, Content::Nothing);
-        Some(self.transmit(Segment { options, ..segment }))
+        let options = self.stamp(AcknowledgementOptions::new(sack, self.acks.expected(path)));
+        let segment = self.segment(path, self.board.next(), Flags::default(), None, Content::Nothing);
+        Some(self.transmit(path, Segment { options, ..segment }))
     }
 
     fn poll_data(&mut self, now: Time) -> Option<Transmit<P>> {
-        let path = PathId::FIRST;
         if self.board.is_empty() && self.outbound.is_empty() && !self.owes_fin() {
             if !self.outbound.is_drained() {
                 // What waits has no credit. More is sure to come, if the peer is still there.
-                self.wait(now, path);
+                self.wait(now);
             }
             return None;
         }
-        let release = self.paths[path.index()].control.release(now);
+        let mut repair = None;
+        let mut may_send = [false; SLOTS_MAX];
+        for (index, may_send) in may_send.iter_mut().enumerate() {
+            let path = PathId::new(index);
+            if !self.paths.get(path).is_some_and(Path::is_live) || !self.is_released(now, path) {
+                continue;
+            }
+            if let Some(lost) = self.next_lost(path) {
+                let (_, len, _) = self.board.segment(lost);
+                if self.paths[path].control.admit_again(&self.board, len.into()) {
+                    repair = Some((path, lost));
+                    break;
+                }
+                continue;
+            }
+            if self.paths[path].control.is_probe_due() {
+                // [rfc-8985] sec. 7.3: new data if there is some, whatever the window says, else the last segment again.
+                if let Some(transmit) = self.send_new(now, Admission::Probe(path)) {
+                    return Some(transmit);
+                }
+                if let Some(last) = self.board.last(path) {
+                    repair = Some((path, last));
+                    break;
+                }
+            }
+            *may_send = true;
+        }
+        if let Some((path, index)) = repair {
+            return Some(self.resend(now, path, index));
+        }
+        self.send_new(now, Admission::Window(may_send)).or_else(|| self.unblock(now, may_send))
+    }
+
+    /// Whether the pacer lets a segment leave on this path.
+    fn is_released(&mut self, now: Time, path: PathId) -> bool {
+        let path = &mut self.paths[path];
+        let release = path.control.release(now);
         if release > now {
-            self.paths[path.index()].paced_until = release;
-            return None;
+            path.paced_until = release;
         }
-        if let Some(index) = self.board.lowest_lost() {
-            let (_, len, _) = self.board.segment(index);
-            let is_admitted = self.paths[path.index()].control.admit_again(&self.board, len.into());
-            return is_admitted.then(|| self.resend(now, path, index));
+        release <= now
+    }
+
+    /// The lost segment that a path sends next: one of its own, or one that has no path any more.
+    fn next_lost(&mut self, path: PathId) -> Option<u64> {
+        let own = self.board.lowest_lost(path);
+        let orphan = if self.board.has_orphans() && self.paths.usable().any(|usable| usable == path) {
+            self.board.lowest_lost(PathId::NOWHERE)
+        } else {
+            None
+        };
+        let lost = [own, orphan].into_iter().flatten().min();
+        if self.config.repair == Repair::SamePath || !self.paths.has_several() {
+            return lost;
         }
-        if self.paths[path.index()].control.is_probe_due() {
-            // [rfc-8985] sec. 7.3: new data if there is some, whatever the window says, else the last segment again.
-            return self.send_new(now, path, Admission::Probe).or_else(|| {
-                let last = self.board.last()?;
-                Some(self.resend(now, path, last))
-            });
+        let rtt = |connection: &Self, id: PathId| connection.paths[id].control.rtt_smoothed().unwrap_or(Span::MAX);
+        let (mut lost, mine) = (lost, rtt(self, path));
+        for index in (0..SLOTS_MAX).filter(|&index| index != path.index()) {
+            let other = PathId::new(index);
+            if self.paths.get(other).is_some_and(Path::is_live) && rtt(self, other) > mine {
+                let theirs = self.board.lowest_lost(other);
+                lost = [lost, theirs].into_iter().flatten().min();
+            }
         }
-        self.send_new(now, path, Admission::Window)
+        lost
     }
 
     /// Sends a segment again.
     fn resend(&mut self, now: Time, path: PathId, index: u64) -> Transmit<P> {
-        let control = &mut self.paths[path.index()].control;
-        let added = self.board.resend(index, path, control.departure(now));
-        let (offset, len, sent) = self.board.segment(index);
-        let sent = sent.clone();
-        control.on_sent(now, &self.board, len.into(), added, Transmission::Again);
-        self.segment_of(offset, sent)
+        let Self { board, paths, .. } = self;
+        let added = board.resend(index, path, paths[path].control.departure(now));
+        let (offset, len, sent) = board.segment(index);
+        let (sent, len) = (sent.clone(), u64::from(len));
+        paths[path].control.on_sent(now, board, (offset + len, len), added, Transmission::Again);
+        self.segment_of(path, offset, sent)
     }
 
     /// Sends something that has not been sent.
-    fn send_new(&mut self, now: Time, path: PathId, admission: Admission) -> Option<Transmit<P>> {
+    fn send_new(&mut self, now: Time, admission: Admission) -> Option<Transmit<P>> {
         if self.board.len() >= SEGMENTS_MAX {
             return None;
         }
@@ -122,15 +174,17 @@ impl<P: Payload> Connection<P> {
             None if self.owes_fin() => 1,
             None => return None,
         };
-        if admission == Admission::Window && self.waits_for_more(space) {
+        if matches!(admission, Admission::Window(_)) && self.waits_for_more(space) {
             return None;
         }
-        let space = self.fit(now, path, space)?;
-        let control = &mut self.paths[path.index()].control;
-        control.on_demand(now, &self.board);
-        if admission == Admission::Window && !control.admit(&self.board, space.into()) {
-            return None;
-        }
+        let space = self.fit(now, space)?;
+        let path = match admission {
+            Admission::Probe(path) => {
+                self.paths[path].control.on_demand(now, &self.board);
+                path
+            }
+            Admission::Window(may_send) => self.choose(now, space.into(), may_send)?,
+        };
         if self.board.is_empty() {
             // The peer's silence counts from here on.
             self.heard = now;
@@ -143,10 +197,72 @@ impl<P: Payload> Connection<P> {
             }
         };
         let offset = self.board.next();
-        let control = &mut self.paths[path.index()].control;
-        self.board.send(sent.clone(), space, path, control.departure(now));
-        control.on_sent(now, &self.board, space.into(), space.into(), Transmission::First);
-        Some(self.segment_of(offset, sent))
+        let Self { board, paths, scheduler, .. } = self;
+        let Path { control, weight, .. } = &mut paths[path];
+        board.send(sent.clone(), space, path, control.departure(now));
+        let space = u64::from(space);
+        control.on_sent(now, board, (offset + space, space), space, Transmission::First);
+        scheduler.on_sent(path, *weight, space);
+        Some(self.segment_of(path, offset, sent))
+    }
+
+    /// The path on which `len` bytes leave that have not been sent before.
+    fn choose(&mut self, now: Time, len: u64, may_send: [bool; SLOTS_MAX]) -> Option<PathId> {
+        let Self { paths, board, .. } = self;
+        if !paths.has_several() {
+            let control = &mut paths[PathId::FIRST].control;
+            control.on_demand(now, board);
+            return (may_send[0] && control.admit(board, len)).then_some(PathId::FIRST);
+        }
+        let mut candidates = [Candidate::NONE; SLOTS_MAX];
+        let mut count = 0;
+        let mut usable = [false; SLOTS_MAX];
+        paths.usable().for_each(|id| usable[id.index()] = true);
+        for id in (0..SLOTS_MAX).filter(|&index| usable[index]).map(PathId::new) {
+            let Path { control, weight, .. } = &mut paths[id];
+            control.on_demand(now, board);
+            candidates[count] = Candidate {
+                id,
+                window: control.window() * f64::from(self.peer.mss),
+                flight: board.flight(id),
+                rtt: control.rtt_smoothed(),
+                weight: *weight,
+                has_room: may_send[id.index()] && control.admit(board, len),
+            };
+            count += 1;
+        }
+        let peer_window = self.peer.edge.saturating_sub(board.acked());
+        let demand = Demand { len, peer_window, peer_window_max: self.peer.window_max };
+        if count == 0 { None } else { self.scheduler.choose(&candidates[..count], &demand) }
+    }
+
+    /// The peer's window is shut, and what it waits for is on a slow path: a faster one that has room takes it over, if it is there sooner.
+    /// The room would else be of no use to anybody.
+    fn unblock(&mut self, now: Time, may_send: [bool; SLOTS_MAX]) -> Option<Transmit<P>> {
+        if !self.paths.has_several() {
+            return None;
+        }
+        let space = self.outbound.peek(self.peer.mss)?;
+        if u64::from(space) <= self.peer.edge.saturating_sub(self.board.next()) {
+            return None;
+        }
+        let half = |path: &Path| path.control.rtt_smoothed().map_or(Span::MAX, |rtt| rtt / 2);
+        let mut found: Option<(PathId, PathId, u64)> = None;
+        for (slow, behind) in self.paths.iter().filter(|(_, path)| path.is_live()) {
+            let Some((index, 1, departure)) = self.board.oldest(slow) else { continue };
+            let due = departure.saturating_add(half(behind));
+            let faster = self.paths.usable().filter(|&id| may_send[id.index()] && id != slow);
+            let (_, len, _) = self.board.segment(index);
+            let faster = faster.filter(|&id| self.paths[id].control.has_room(len.into()));
+            let Some(fast) = faster.min_by_key(|&id| half(&self.paths[id])) else { continue };
+            // A whole round trip sooner: the window that it opens is to come in time.
+            let is_sooner = now.saturating_add(half(&self.paths[fast]).saturating_mul(2)) < due;
+            if is_sooner && found.is_none_or(|(_, _, lowest)| index < lowest) {
+                found = Some((fast, slow, index));
+            }
+        }
+        let (path, _, index) = found?;
+        Some(self.resend(now, path, index))
     }
 
     /// [rfc-9293] sec. 3.7.4: whether a segment is short, might still become longer, and something is unacknowledged.
@@ -158,7 +274,7 @@ impl<P: Payload> Connection<P> {
     ///
     /// [rfc-9293] sec. 3.8.6.2.1: a window that is less than half of what it was is not filled by shorter segments, unless
     /// there has been nothing better for a while.
-    fn fit(&mut self, now: Time, path: PathId, space: u32) -> Option<u32> {
+    fn fit(&mut self, now: Time, space: u32) -> Option<u32> {
         let usable = self.peer.edge.saturating_sub(self.board.next());
         if u64::from(space) <= usable {
             self.persist = Persist::Open;
@@ -173,29 +289,30 @@ impl<P: Payload> Connection<P> {
             return Some(usable);
         }
         if self.board.is_empty() {
-            self.wait(now, path);
+            self.wait(now);
         }
         None
     }
 
     /// Only the peer can say when to go on: asks, so as to find out if it has and that was lost, or if it is gone.
-    fn wait(&mut self, now: Time, path: PathId) {
+    fn wait(&mut self, now: Time) {
         if self.persist == Persist::Open {
             // [rfc-9293] sec. 3.8.6.1: the first probe after a retransmission timeout.
             self.heard = now;
-            self.persist =
-                Persist::Waiting { at: now.saturating_add(self.paths[path.index()].control.rto()), probes: 0 };
+            let rto = self.paths[self.paths.main()].control.rto();
+            self.persist = Persist::Waiting { at: now.saturating_add(rto), probes: 0 };
         }
     }
 
     /// A probe of a window that is shut: an old sequence number, which the peer answers with an acknowledgement.
     fn poll_window_probe(&mut self, now: Time) -> Option<Transmit<P>> {
         let Persist::Due { probes } = self.persist else { return None };
-        let rto = self.paths[PathId::FIRST.index()].control.rto();
+        let path = self.paths.main();
+        let rto = self.paths[path].control.rto();
         let wait = rto.saturating_mul(2 << probes.min(PROBES_DOUBLED)).min(PERSIST_MAX.max(rto));
         self.persist = Persist::Waiting { at: now.saturating_add(wait), probes: probes + 1 };
-        let segment = self.segment(self.board.acked() - 1, Flags::default(), None, Content::Nothing);
-        Some(self.transmit(segment))
+        let segment = self.segment(path, self.board.acked() - 1, Flags::default(), None, Content::Nothing);
+        Some(self.transmit(path, segment))
     }
 
     /// Whether a FIN is the next thing to send.
@@ -214,15 +331,16 @@ impl<P: Payload> Connection<P> {
         };
     }
 
-    fn segment_of(&mut self, offset: Offset, sent: Sent<P>) -> Transmit<P> {
+    fn segment_of(&mut self, path: PathId, offset: Offset, sent: Sent<P>) -> Transmit<P> {
         let flags = if sent.is_fin { Flags::FIN } else { Flags::default() };
-        let segment = self.segment(offset, flags, sent.stream_header, sent.content);
-        self.transmit(segment)
+        let segment = self.segment(path, offset, flags, sent.stream_header, sent.content);
+        self.transmit(path, segment)
     }
 
     /// A segment that acknowledges what has arrived.
     pub(super) fn segment(
         &mut self,
+        path: PathId,
         offset: Offset,
         flags: Flags,
         stream_header: Option<StreamHeader>,
@@ -236,7 +354,7 @@ impl<P: Payload> Connection<P> {
             flags: flags | Flags::ACK | multistream,
             window: self.window.advertise(expected),
         };
-        self.acks.on_sent();
+        self.acks.on_sent(path);
         self.clock.on_ack_sent(expected);
         Segment { header, options: self.stamp(AcknowledgementOptions::default()), stream_header, content }
     }
@@ -247,19 +365,18 @@ impl<P: Payload> Connection<P> {
         Options::Acknowledgement(if is_on { options.with_timestamps(self.clock.timestamps()) } else { options })
     }
 
-    pub(super) fn transmit(&self, segment: Segment<P>) -> Transmit<P> {
-        let path = PathId::FIRST;
-        Transmit { path, tuple: self.paths[path.index()].tuple, segment }
+    pub(super) fn transmit(&self, path: PathId, segment: Segment<P>) -> Transmit<P> {
+        Transmit { path, tuple: self.paths[path].tuple, segment }
     }
 }
 
 /// What lets a new segment leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Admission {
-    /// The congestion window.
-    Window,
-    /// A tail loss probe is due.
-    Probe,
+    /// The congestion windows of these paths, by their names.
+    Window([bool; SLOTS_MAX]),
+    /// A tail loss probe is due on this path.
+    Probe(PathId),
 }
 
 fn reset<P>(seq: SeqNumber, ack: Option<SeqNumber>) -> Segment<P> {

@@ -108,10 +108,10 @@ impl<P: Payload> Streams<'_, P> {
             return;
         }
         self.connection.free(sid, freed);
-        let Connection { window, arrivals, acks, .. } = &mut *self.connection;
+        let Connection { window, arrivals, acks, paths, .. } = &mut *self.connection;
         if window.wants_update(arrivals.expected(), arrivals.end()) {
             // The field may have no room for all of it; what it does not say now it says with the next ACK.
-            acks.demand_pure();
+            acks.demand_pure_on(paths.quickest(acks.via()));
         }
     }
 

@@ -15,6 +15,7 @@ mod handshake;
 mod hostile;
 mod life;
 mod options;
+mod paths;
 mod random;
 mod recovery;
 mod streams;

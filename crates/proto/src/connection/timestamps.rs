@@ -91,7 +91,7 @@ impl Clock {
 impl<P: Payload> Connection<P> {
     /// Whether a segment passes. One that does not is answered, as it may be the peer that is mistaken, unless it is a reset.
     pub(super) fn check_timestamps(&mut self, now: Time, offset: Offset, segment: &Segment<P>) -> bool {
-        if !self.clock.is_on || segment.has(Flags::RST) || self.paths.len() > 1 {
+        if !self.clock.is_on || segment.has(Flags::RST) || self.paths.has_several() {
             return true;
         }
         // Sec. 3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD silently drop the segment".
@@ -112,7 +112,7 @@ impl<P: Payload> Connection<P> {
 
     /// Before when that left which an acknowledgement answers.
     pub(super) fn echo(&self, now: Time, segment: &Segment<P>) -> Option<Time> {
-        let timestamps = segment.timestamps().filter(|_| self.clock.is_on && self.paths.len() == 1)?;
+        let timestamps = segment.timestamps().filter(|_| self.clock.is_on && !self.paths.has_several())?;
         self.clock.left_before(now, timestamps.echo)
     }
 }

@@ -2,6 +2,7 @@
 
 use anabranch_units::{Span, Time};
 
+use crate::path::PathId;
 use crate::segment::StreamHeader;
 
 /// How often a receiver acknowledges.
@@ -18,13 +19,21 @@ impl AckPolicy {
     pub const EACH: Self = Self { every: 1, delay: Span::ZERO };
 }
 
-/// What is to be acknowledged.
+/// What is to be acknowledged, path by path: a segment is answered on the path by which it came ([multihoming-2010] sec. III).
 #[derive(Clone, Debug)]
 pub(crate) struct Acks {
     policy: AckPolicy,
+    lanes: Vec<Lane>,
+    /// The path by which the present segment came.
+    via: PathId,
+}
+
+/// The state of one path.
+#[derive(Clone, Debug)]
+struct Lane {
     need: Need,
     /// The stream of the segment that is to be answered, and what it expects next.
-    pub(crate) answer: Option<StreamHeader>,
+    answer: Option<StreamHeader>,
 }
 
 /// Whether an ACK is to be sent.
@@ -44,44 +53,103 @@ enum Need {
 
 impl Acks {
     pub(crate) fn new(policy: AckPolicy) -> Self {
-        Self { policy, need: Need::Nothing, answer: None }
+        Self { policy, lanes: vec![Lane::NEW], via: PathId::FIRST }
+    }
+
+    /// There is a path of this name, on which nothing has come.
+    pub(crate) fn open_lane(&mut self, path: PathId) {
+        while self.lanes.len() <= path.index() {
+            self.lanes.push(Lane::NEW);
+        }
+        self.lanes[path.index()] = Lane::NEW;
+    }
+
+    /// The path is gone: what came by it is answered on another one.
+    pub(crate) fn close_lane(&mut self, path: PathId, other: PathId) {
+        let lane = std::mem::replace(&mut self.lanes[path.index()], Lane::NEW);
+        if self.via == path {
+            self.via = other;
+        }
+        if lane.need != Need::Nothing {
+            self.demand_pure_on(other);
+        }
+    }
+
+    /// A segment came by this path: what is said from now on is about it.
+    pub(crate) fn on_arrival(&mut self, path: PathId) {
+        self.via = path;
+    }
+
+    /// The path by which the latest segment came.
+    pub(crate) fn via(&self) -> PathId {
+        self.via
     }
 
     /// A segment arrived in order.
     pub(crate) fn on_segment(&mut self, now: Time) {
-        let (count, deadline) = match self.need {
+        let lane = &mut self.lanes[self.via.index()];
+        let (count, deadline) = match lane.need {
             Need::Nothing => (1, now.saturating_add(self.policy.delay)),
             Need::Later { count, deadline } => (count + 1, deadline),
             Need::Now | Need::Pure => return,
         };
-        self.need = if count >= self.policy.every { Need::Now } else { Need::Later { count, deadline } };
+        lane.need = if count >= self.policy.every { Need::Now } else { Need::Later { count, deadline } };
+    }
+
+    /// What is to be said of the stream of the present segment ([mfast-2019] Procedure 1).
+    pub(crate) fn answer(&mut self, expected: StreamHeader) {
+        self.lanes[self.via.index()].answer = Some(expected);
+    }
+
+    /// What an ACK on this path says of a stream.
+    pub(crate) fn expected(&self, path: PathId) -> Option<StreamHeader> {
+        self.lanes[path.index()].answer
     }
 
     /// [rfc-5681] sec. 4.2: what comes out of order or fills a hole is acknowledged at once.
     pub(crate) fn demand_pure(&mut self) {
-        self.need = Need::Pure;
+        self.demand_pure_on(self.via);
+    }
+
+    /// The same, on this path.
+    pub(crate) fn demand_pure_on(&mut self, path: PathId) {
+        self.lanes[path.index()].need = Need::Pure;
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Time) {
-        if self.deadline() <= now {
-            self.need = Need::Now;
+        for lane in self.lanes.iter_mut().filter(|lane| lane.deadline() <= now) {
+            lane.need = Need::Now;
         }
     }
 
-    /// An acknowledgement left.
-    pub(crate) fn on_sent(&mut self) {
-        (self.need, self.answer) = (Need::Nothing, None);
+    /// An acknowledgement left on this path.
+    pub(crate) fn on_sent(&mut self, path: PathId) {
+        self.lanes[path.index()] = Lane::NEW;
     }
 
-    pub(crate) fn is_due(&self) -> bool {
-        matches!(self.need, Need::Now | Need::Pure)
+    /// The path on which one is due.
+    pub(crate) fn due(&self) -> Option<PathId> {
+        self.find(|need| matches!(need, Need::Now | Need::Pure))
     }
 
-    pub(crate) fn is_pure(&self) -> bool {
-        self.need == Need::Pure
+    /// The path on which one is due by itself.
+    pub(crate) fn due_pure(&self) -> Option<PathId> {
+        self.find(|need| need == Need::Pure)
     }
 
     pub(crate) fn deadline(&self) -> Time {
+        self.lanes.iter().map(Lane::deadline).min().unwrap_or(Time::NEVER)
+    }
+
+    fn find(&self, is: impl Fn(Need) -> bool) -> Option<PathId> {
+        self.lanes.iter().position(|lane| is(lane.need)).map(PathId::new)
+    }
+}
+
+impl Lane {
+    const NEW: Self = Self { need: Need::Nothing, answer: None };
+
+    fn deadline(&self) -> Time {
         match self.need {
             Need::Later { deadline, .. } => deadline,
             Need::Nothing | Need::Now | Need::Pure => Time::NEVER,
@@ -97,15 +165,27 @@ mod tests {
     fn every_segment_is_answered_unless_the_policy_says_otherwise() {
         let mut acks = Acks::new(AckPolicy::EACH);
         acks.on_segment(Time::ZERO);
-        assert!(acks.is_due() && !acks.is_pure());
+        assert_eq!((acks.due(), acks.due_pure()), (Some(PathId::FIRST), None));
         let mut acks = Acks::new(AckPolicy { every: 2, delay: Span::from_millis(40) });
         acks.on_segment(Time::ZERO);
-        assert_eq!((acks.is_due(), acks.deadline()), (false, Time::ZERO + Span::from_millis(40)));
+        assert_eq!((acks.due(), acks.deadline()), (None, Time::ZERO + Span::from_millis(40)));
         acks.on_segment(Time::ZERO);
-        assert!(acks.is_due());
-        acks.on_sent();
+        assert!(acks.due().is_some());
+        acks.on_sent(PathId::FIRST);
         acks.on_segment(Time::ZERO);
         acks.handle_timeout(Time::ZERO + Span::from_millis(40));
-        assert!(acks.is_due());
+        assert!(acks.due().is_some());
+    }
+    #[test]
+    fn a_segment_is_answered_on_its_path() {
+        let mut acks = Acks::new(AckPolicy { every: 2, delay: Span::from_millis(40) });
+        let second = PathId::new(1);
+        acks.open_lane(second);
+        acks.on_segment(Time::ZERO);
+        acks.on_arrival(second);
+        acks.on_segment(Time::ZERO);
+        assert_eq!(acks.due(), None, "each path has one segment");
+        acks.on_segment(Time::ZERO);
+        assert_eq!(acks.due(), Some(second));
     }
 }

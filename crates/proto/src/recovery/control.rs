@@ -1,5 +1,6 @@
 //! Control of one path: its estimates, its loss detection and its controller, put together. This is the split estimation
-//! component of [multihoming-2010]: nothing in it knows of another path.
+//! component of [multihoming-2010] sec. III.A: nothing in it knows of another path. What it looks at is its lane of the
+//! scoreboard, where an ACK of another path makes no RTT sample and no room.
 //!
 //! Order inside one ACK: RTT estimate, second thoughts (`undo`), loss detection, classification, `on_loss`, `on_ack`, `on_round`.
 //!
@@ -9,7 +10,8 @@ pub(crate) mod dup_acks;
 pub(crate) mod undo;
 
 use anabranch_cc::{
-    Ack, Cause, Controller, Departure, Evidence, Gauges, Loss, PathView, Restart, Sent, Signal, Transmission, classify,
+    Ack, Cause, Controller, Departure, Evidence, Gauges, Loss, PathSummary, PathView, Restart, Sent, Signal,
+    Transmission, classify,
 };
 use anabranch_units::{Bytes, Span, Time};
 
@@ -47,12 +49,16 @@ pub(crate) struct PathControl {
     started: Time,
     /// When something left last.
     sent_last: Time,
+    /// When the path last answered something, or something was sent into silence.
+    heard: Time,
     /// Whether one lost segment may leave though the window is full: [rfc-6675] sec. 5 (4.3).
     is_urgent: bool,
     /// Whether a timeout has had no answer yet: then another one is no new episode ([rfc-5681] sec. 3.1).
     is_silent: bool,
     /// Bytes in flight by this side's account; the scoreboard has its own.
     flight: u64,
+    /// Whether another path would take over: then silence is looked into sooner.
+    pub(crate) has_others: bool,
     pub(crate) tally: Tally,
 }
 
@@ -98,11 +104,21 @@ enum Timer {
 enum Probe {
     None,
     Due,
-    /// One is out; `end` is the end of what had been sent.
+    /// One is out; `end` is the end of what had been sent, `probed` that of the probe itself.
     Out {
         end: Offset,
+        probed: Offset,
         transmission: Transmission,
     },
+}
+
+/// On which path an ACK came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Via {
+    /// This one: it answers what left here.
+    Own,
+    /// Another one, and it tells of something that left here.
+    Other,
 }
 
 impl PathControl {
@@ -123,9 +139,11 @@ impl PathControl {
             suspicion: None,
             started: now,
             sent_last: now,
+            heard: now,
             is_urgent: false,
             is_silent: false,
             flight: 0,
+            has_others: false,
             tally: Tally::default(),
         }
     }
@@ -159,12 +177,17 @@ impl PathControl {
     /// Whether `len` bytes more may be in flight. If not, the window is what holds them back.
     pub(crate) fn admit<T>(&mut self, board: &Scoreboard<T>, len: u64) -> bool {
         self.check(board);
-        let flight = self.flight - self.presumed();
-        let is_admitted = flight == 0 || self.segments(flight + len) <= self.controller.window();
+        let is_admitted = self.has_room(len);
         if !is_admitted {
             self.rounds.on_window_full();
         }
         is_admitted
+    }
+
+    /// The same, as a question.
+    pub(crate) fn has_room(&self, len: u64) -> bool {
+        let flight = self.flight - self.presumed();
+        flight == 0 || self.segments(flight + len) <= self.controller.window()
     }
 
     /// Whether a lost segment of `len` bytes may leave.
@@ -184,7 +207,8 @@ impl PathControl {
 
     /// Something is about to leave. After a long silence the window is not trusted ([rfc-5681] sec. 4.1).
     pub(crate) fn on_demand<T>(&mut self, now: Time, board: &Scoreboard<T>) {
-        if board.is_empty() && now.since(self.sent_last) > self.rtt.timeout() {
+        self.check(board);
+        if self.flight == 0 && now.since(self.sent_last) > self.rtt.timeout() {
             self.sent_last = now;
             self.suspicion = None;
             let view = self.view(now);
@@ -198,15 +222,18 @@ impl PathControl {
         move |flight| Departure { time: now, window, flight: flight as f64 / mss }
     }
 
-    /// A segment of `len` bytes left; the scoreboard knows. `added` bytes were not in flight before.
+    /// A segment of `len` bytes that ends at `end` left; the scoreboard knows. `added` bytes were not in flight before.
     pub(crate) fn on_sent<T>(
         &mut self,
         now: Time,
         board: &Scoreboard<T>,
-        len: u64,
+        (end, len): (Offset, u64),
         added: u64,
         transmission: Transmission,
     ) {
+        if self.flight == 0 {
+            self.heard = now;
+        }
         self.flight += added;
         self.check(board);
         self.tally.sent += 1;
@@ -216,7 +243,7 @@ impl PathControl {
             self.is_urgent = false;
         }
         if self.probe == Probe::Due {
-            self.probe = Probe::Out { end: board.next(), transmission };
+            self.probe = Probe::Out { end: board.next(), probed: end, transmission };
             // [rfc-8985] sec. 7.3: the retransmission timer takes over.
             self.started = now;
         }
@@ -234,40 +261,110 @@ impl PathControl {
 
     /// How acknowledgements are to be read.
     pub(crate) fn doubt(&self, now: Time) -> Doubt {
-        Doubt { now, rtt_min: self.rtt.least(), echo: None }
+        Doubt { now, via: self.id, rtt_min: self.rtt.least(), echo: None }
+    }
+
+    /// From when on a path that has answered nothing for so long cannot be relied on: two probe timeouts ([rfc-9002] sec. 6.2.1)
+    /// after the last word, or after something left into an idle path. [`Time::NEVER`] if nothing is to be answered.
+    pub(crate) fn suspect_at(&self) -> Time {
+        if self.flight == 0 {
+            return Time::NEVER;
+        }
+        let delay = if self.flight <= self.mss { DELAYED_ACK_MAX } else { Span::ZERO };
+        self.heard.saturating_add(self.rtt.probe_timeout().saturating_mul(2)).saturating_add(delay)
+    }
+
+    /// The path is given up, for a while or for ever: what is in flight on it may leave on any other. The controller takes it for a
+    /// timeout.
+    pub(crate) fn abandon<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
+        board.release_held(self.id, u64::MAX);
+        board.release_copies(self.id);
+        let harvest = board.take_harvest(self.id);
+        self.flight -= harvest.bytes_from_flight;
+        self.tally.delivered += harvest.bytes;
+        let found = board.orphan(self.id);
+        self.on_lost(board, &found);
+        self.probe = Probe::None;
+        if let Some(departure) = found.departure.filter(|_| !self.is_silent) {
+            self.report_loss(now, board, Signal::Timeout, Cause::Congestion, departure);
+        }
+        (self.is_silent, self.is_urgent) = (true, false);
+        self.suspicion = None;
+        self.episode = Episode::AfterTimeout { until: board.next() };
+        self.timer = Timer::Idle;
+    }
+
+    /// It has answered since, and is used again; `sample` is how long that took, if it is known.
+    pub(crate) fn revive(&mut self, now: Time, sample: Option<Span>) {
+        (self.sent_last, self.started, self.heard) = (now, now, now);
+        if let Some(sample) = sample {
+            self.rtt.on_answer(sample);
+        }
+    }
+
+    /// The path is what its peers know of it.
+    pub(crate) fn summary(&self, own: PathId) -> PathSummary {
+        PathSummary {
+            path: self.id.index() as u32,
+            own: self.id == own,
+            window: self.controller.window(),
+            flight: self.segments(self.flight),
+            rtt_smoothed: self.rtt.smoothed(),
+            rtt_min: self.rtt.least(),
+            delivered: self.segments(self.tally.delivered),
+            lost: self.tally.lost as f64,
+        }
+    }
+
+    /// All paths of the connection, at the end of a round of this one.
+    pub(crate) fn on_group(&mut self, now: Time, group: &[PathSummary]) {
+        let view = self.view(now);
+        self.controller.on_group(&view, group);
     }
 
     /// The peer got `left..right` twice.
-    pub(crate) fn on_duplicate<T>(&mut self, board: &Scoreboard<T>, right: Offset) {
+    pub(crate) fn on_duplicate<T>(&mut self, now: Time, board: &mut Scoreboard<T>, right: Offset) {
         self.tally.duplicates += 1;
+        self.heard = now;
+        board.confirm_copy(self.id, right);
         self.rack.on_duplicate(board.departures(self.id));
         // [rfc-8985] sec. 7.4.2: the probe was not needed.
-        if let Probe::Out { end, transmission: Transmission::Again } = self.probe
-            && right == end
+        if let Probe::Out { probed, transmission: Transmission::Again, .. } = self.probe
+            && right == probed
         {
             self.probe = Probe::None;
         }
     }
 
-    /// An ACK has been entered on the scoreboard.
-    pub(crate) fn on_ack<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
+    /// An ACK has been entered on the scoreboard. Whether a round ended with it.
+    pub(crate) fn on_ack<T>(&mut self, now: Time, board: &mut Scoreboard<T>, via: Via) -> bool {
         let harvest = board.take_harvest(self.id);
         self.flight -= harvest.bytes_from_flight;
-        let sample = self.estimate(now, &harvest);
+        let settled = board.settled(self.id);
+        let sample = match via {
+            Via::Own => self.estimate(now, &harvest),
+            Via::Other => None,
+        };
         self.reconsider(now, board, &harvest);
         if let Some(newest) = &harvest.newest_certain {
-            self.rack.on_delivered(now, newest);
+            match via {
+                Via::Own => self.rack.on_delivered(now, newest),
+                Via::Other => self.rack.on_delivered_elsewhere(newest),
+            }
         }
         if harvest.is_reordered {
             self.rack.on_reordering();
         }
         let (found, spared) = self.detect(now, board);
-        self.conclude_probe(now, board);
-        self.repair(now, board, &found);
+        self.conclude_probe(now, board, settled);
+        self.repair(now, board, &found, settled);
         if let Some(newest) = harvest.newest {
             self.tally.delivered += harvest.bytes;
             self.is_silent = false;
             self.started = now;
+            if via == Via::Own {
+                self.heard = now;
+            }
             let limit = self.rounds.limit();
             let ack = Ack {
                 newly_acked: self.segments(harvest.bytes),
@@ -280,32 +377,42 @@ impl PathControl {
             let view = self.view(now);
             self.controller.on_ack(&view, &ack);
         }
-        if self.episode.is_over(board.acked()) {
+        if self.episode.is_over(settled) {
             self.end_episode(now);
         }
+        let mut is_round_over = false;
         if let Some(newest) = harvest.newest {
             let (acked, departures) = (self.segments(harvest.bytes), board.departures(self.id));
             if let Some(round) = self.rounds.on_ack(now, acked, sample, newest.serial, departures) {
                 let view = self.view(now);
                 self.controller.on_round(&view, &round);
+                is_round_over = true;
             }
         }
         match spared {
             Some(time) => self.timer = Timer::Reordering(time),
             None => self.arm(now),
         }
+        is_round_over
     }
 
     /// What is due by time.
     pub(crate) fn handle_timeout<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         match self.timer {
             Timer::Reordering(at) if at <= now => {
+                let settled = board.settled(self.id);
                 let (found, spared) = self.detect(now, board);
-                self.repair(now, board, &found);
+                self.repair(now, board, &found, settled);
                 match spared {
                     Some(time) => self.timer = Timer::Reordering(time),
                     None => self.arm(now),
                 }
+            }
+            // All that is in flight has arrived, by the word of other paths: this one owes ACKs, but nothing is to be repaired.
+            Timer::Probe(at) | Timer::Retransmission(at) if at <= now && board.oldest(self.id).is_none() => {
+                board.release_held(self.id, u64::MAX);
+                board.release_copies(self.id);
+                self.on_ack(now, board, Via::Other);
             }
             Timer::Probe(at) if at <= now => {
                 self.probe = Probe::Due;
@@ -368,7 +475,7 @@ impl PathControl {
             rtt_min: self.rtt.least(),
             rtt_smoothed: self.rtt.smoothed(),
             is_repairing: !self.episode.is_calm(),
-            delivered: board.delivered(),
+            delivered: board.delivered(self.id),
         };
         let verdict = match self.detection {
             Detection::Rack => self.rack.verdict(&conditions),
@@ -396,12 +503,12 @@ impl PathControl {
     }
 
     /// Both accounts of what is in flight agree.
-    fn check<T>(&self, board: &Scoreboard<T>) {
+    pub(crate) fn check<T>(&self, board: &Scoreboard<T>) {
         debug_assert_eq!(self.flight, board.flight(self.id), "the controller hears of what the scoreboard counts");
     }
 
     /// Losses were found, or none: begins an episode, or ends one that gives way to another.
-    fn repair<T>(&mut self, now: Time, board: &mut Scoreboard<T>, found: &Found) {
+    fn repair<T>(&mut self, now: Time, board: &mut Scoreboard<T>, found: &Found, settled: Offset) {
         if found.count > 0 {
             self.episode.on_more(found);
         }
@@ -412,16 +519,17 @@ impl PathControl {
                     self.suspect(board, Signal::DupAcks, found);
                 }
             }
-            Episode::Recovery { later, .. } if self.episode.is_over(board.acked()) => {
-                if let Some(departure) = later.filter(|_| board.damaged() > 0) {
+            Episode::Recovery { later, .. } if self.episode.is_over(settled) => {
+                if let Some(departure) = later.filter(|_| board.damaged(self.id) > 0) {
                     self.end_episode(now);
                     self.begin_episode(now, board, departure);
                 }
             }
             // A loss that seemed random may turn out not to be.
             Episode::Recovery { until, belief: Belief::Spared, later } => {
+                let Some(departure) = found.departure else { return };
                 let cause = self.cause(board);
-                if let Some(departure) = found.departure.filter(|_| cause != Cause::Random) {
+                if cause != Cause::Random {
                     self.episode = Episode::Recovery { until, belief: Belief::Answered, later };
                     self.report_loss(now, board, Signal::DupAcks, cause, departure);
                 }
@@ -459,7 +567,7 @@ impl PathControl {
 
     fn cause<T>(&self, board: &Scoreboard<T>) -> Cause {
         classify(&Evidence {
-            holes: board.holes(),
+            holes: board.holes(self.id),
             rtt_latest: self.tally.rtt_latest,
             rtt_smoothed: self.rtt.smoothed(),
         })
@@ -467,7 +575,7 @@ impl PathControl {
 
     fn report_loss<T>(&mut self, now: Time, board: &Scoreboard<T>, signal: Signal, cause: Cause, departure: Departure) {
         let view = self.view(now);
-        self.controller.on_loss(&view, &Loss { signal, cause, lost: board.damaged() as f64, departure });
+        self.controller.on_loss(&view, &Loss { signal, cause, lost: board.damaged(self.id) as f64, departure });
     }
 
     /// [rfc-6298] sec. 5.4 to 5.6, with [rfc-8985] sec. 6.3 for what counts as lost.
@@ -502,10 +610,11 @@ impl PathControl {
     }
 
     /// [rfc-8985] sec. 7.4.2: an ACK beyond the probe without a report that it came twice means that it repaired a loss.
-    fn conclude_probe<T>(&mut self, now: Time, board: &Scoreboard<T>) {
-        let Probe::Out { end, transmission } = self.probe else { return };
-        let is_beyond = board.acked() > end;
-        if transmission == Transmission::First && board.acked() >= end {
+    fn conclude_probe<T>(&mut self, now: Time, board: &Scoreboard<T>, settled: Offset) {
+        let Probe::Out { end, transmission, .. } = self.probe else { return };
+        // Of several paths, one is settled beyond the end as soon as nothing is in flight on it.
+        let is_beyond = settled > end && board.highest(self.id) > end;
+        if transmission == Transmission::First && settled >= end {
             self.probe = Probe::None;
         } else if is_beyond {
             self.probe = Probe::None;
@@ -536,7 +645,10 @@ impl PathControl {
         };
         let is_alone = self.flight <= self.mss;
         let delay = if is_alone { DELAYED_ACK_MAX } else { Span::ZERO };
-        let probe = now.saturating_add(smoothed.saturating_mul(2)).saturating_add(delay);
+        let wait = smoothed.saturating_mul(2);
+        // The answer to a probe is to come before the path is suspected, which is after two probe timeouts.
+        let wait = if self.has_others { wait.min(self.rtt.probe_timeout()) } else { wait };
+        let probe = now.saturating_add(wait).saturating_add(delay);
         self.timer = if probe < retransmission { Timer::Probe(probe) } else { Timer::Retransmission(retransmission) };
     }
 }

@@ -60,6 +60,13 @@ impl Rack {
         }
     }
 
+    /// The same by the word of another path, which says nothing of the RTT of this one: that remains the last one's.
+    pub(crate) fn on_delivered_elsewhere(&mut self, delivered: &Delivered) {
+        if let Some((serial, _)) = &mut self.newest {
+            *serial = delivered.serial.max(*serial);
+        }
+    }
+
     /// A segment arrived after one that left later.
     pub(crate) fn on_reordering(&mut self) {
         self.has_reordered = true;

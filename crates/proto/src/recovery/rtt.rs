@@ -48,6 +48,12 @@ impl RttEstimator {
         self.smooth(sample);
     }
 
+    /// The sample of a path that was silent, and of a segment that is shorter than data.
+    pub(crate) fn on_answer(&mut self, sample: Span) {
+        self.smooth(sample);
+        self.backoff = 0;
+    }
+
     fn smooth(&mut self, sample: Span) {
         // [rfc-6298] sec. 2.2 and 2.3.
         let Some(smoothed) = self.smoothed else {
@@ -83,6 +89,14 @@ impl RttEstimator {
         self.least
     }
 
+    /// How long an answer may take that is on its way ([rfc-9002] sec. 6.2.1), not backed off.
+    pub(crate) fn probe_timeout(&self) -> Span {
+        match self.smoothed {
+            None => TIMEOUT_INITIAL,
+            Some(smoothed) => smoothed.saturating_add(self.variation.saturating_mul(4).max(PROBE_MARGIN_MIN)),
+        }
+    }
+
     /// The retransmission timeout, backed off.
     pub(crate) fn timeout(&self) -> Span {
         // [rfc-6298] sec. 2.1: "SHOULD set RTO <- 1 second" before there is a sample.
@@ -99,6 +113,9 @@ const TIMEOUT_INITIAL: Span = Span::from_secs(1);
 
 /// [rfc-6298] sec. 2.5 allows a maximum of 60 s or more.
 const TIMEOUT_MAX: Span = Span::from_secs(60);
+
+/// On a path whose RTT does not vary, what a busy host may add to it.
+const PROBE_MARGIN_MIN: Span = Span::from_millis(5);
 
 /// Two to the sixteenth of any timeout is beyond [`TIMEOUT_MAX`], unless that timeout is below a millisecond.
 const BACKOFF_MAX: u32 = 16;

@@ -6,13 +6,25 @@
 //! * What arrived above a hole is jumped over: an entry that was delivered knows a later one that may not be, and searching
 //!   shortens the way. A SACK block costs what is new in it, however often it is repeated.
 //! * What is in flight on a path hangs in a list in the order of departure, its *lane*. RACK looks at its old end only.
-//! * What is lost waits in a heap, the lowest sequence number on top.
+//! * What is lost waits in a heap, the lowest sequence number on top: one for each path, and one for what has no path any more.
+//!
+//! # Several paths
+//!
+//! Sequence space is shared, so what is known of it as a whole (holes, what is acknowledged cumulatively) says nothing of a
+//! single path: another one is always ahead or behind. A lane therefore has a view of its own, which with one path is the whole:
+//! its lowest segment that has not arrived ([`Scoreboard::settled`]), and what of it has arrived above.
+//!
+//! An ACK answers what came on its own path ([multihoming-2010] sec. III: "all the SACKs return over the same path"), but tells of
+//! all of them. What it tells of another path is *held* there: it has arrived, but remains in flight for its lane until an ACK of its
+//! own path answers it, which gives the RTT and lets the next segment go. So an estimator and a controller see their path as if
+//! there were no other.
 //!
 //! So an ACK costs O(log n) for n segments in flight, and a constant per segment that it is the first to report. Nothing is
 //! allocated but when one of the containers grows.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::mem;
 
 use anabranch_cc::Departure;
 use anabranch_units::{Span, Time};
@@ -42,11 +54,8 @@ pub(crate) struct Scoreboard<T> {
     delivered: usize,
     /// Groups of neighbours among them. The first entry is never one of them, so that is the number of holes.
     holes: usize,
-    /// Entries that have been lost at least once and not delivered since.
-    damaged: usize,
-    /// At least the indices of all lost entries; one that is not lost any more is thrown out when it comes to the top.
-    lost: BinaryHeap<Reverse<Index>>,
-    lost_count: usize,
+    /// What is lost and has no path any more.
+    orphans: Losses,
     lanes: Vec<Lane>,
 }
 
@@ -56,9 +65,11 @@ struct Entry<T> {
     offset: Offset,
     len: u32,
     fate: Fate,
+    /// Where it left last; [`PathId::NOWHERE`] if that path is gone or given up.
     path: PathId,
     transmissions: u32,
-    was_lost: bool,
+    /// Where it was lost last, if it ever was.
+    lost_on: Option<PathId>,
     /// Departures on its path before its last one.
     serial: u64,
     departure: Departure,
@@ -92,6 +103,42 @@ struct Lane {
     latest: [u64; DUPLICATES],
     harvest: Harvest,
     ledger: Ledger,
+    lost: Losses,
+    /// Segments that were lost here and not delivered since, sent again or not.
+    damaged: usize,
+    /// Below this index nothing of this lane is missing, but what came to it from another one.
+    cursor: Index,
+    /// Segments of this lane at or above the cursor that were delivered.
+    above: usize,
+    /// What was delivered by the word of another path, in the order of departure and of sequence space.
+    held: VecDeque<Held>,
+    /// What left again on another path while it was in flight here, in the order of departure: it still fills this one.
+    copies: VecDeque<Copied>,
+}
+
+/// A segment that is in flight twice, where it left first.
+#[derive(Clone, Copy, Debug)]
+struct Copied {
+    end: Offset,
+    len: u32,
+    serial: u64,
+}
+
+/// What is lost.
+#[derive(Debug, Default)]
+struct Losses {
+    /// At least the indices of all that are lost; one that is not lost any more is thrown out when it comes to the top.
+    heap: BinaryHeap<Reverse<Index>>,
+    count: usize,
+}
+
+/// A segment that is delivered, and in flight for its lane.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    start: Offset,
+    end: Offset,
+    serial: u64,
+    departure: Departure,
 }
 
 /// What the acknowledgements since the last look reported for the first time, on one path.
@@ -142,6 +189,8 @@ pub(crate) struct Found {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Doubt {
     pub(crate) now: Time,
+    /// The path on which the ACK came. What it says of others is no word of theirs.
+    pub(crate) via: PathId,
     /// The ACK of a retransmission that comes earlier than this after it answers the original ([rfc-8985] sec. 6.2 step 2).
     pub(crate) rtt_min: Option<Span>,
     /// What moved the acknowledgement number left before this, by the peer's echo of our clock; `None` without timestamps.
@@ -158,11 +207,21 @@ impl<T> Scoreboard<T> {
             next,
             delivered: 0,
             holes: 0,
-            damaged: 0,
-            lost: BinaryHeap::new(),
-            lost_count: 0,
-            lanes: (0..paths).map(|_| Lane::new()).collect(),
+            orphans: Losses::default(),
+            lanes: (0..paths).map(|_| Lane::new(0)).collect(),
         }
+    }
+
+    /// There is a path of this name. If there was one before, nothing of it is left but the number of departures.
+    pub(crate) fn open_lane(&mut self, path: PathId) {
+        let end = self.first + self.entries.len() as u64;
+        while self.lanes.len() <= path.index() {
+            self.lanes.push(Lane::new(end));
+        }
+        let lane = &mut self.lanes[path.index()];
+        debug_assert!(lane.bytes == 0 && lane.lost.count == 0, "a path is given up before its name is used again");
+        let (departures, damaged) = (lane.departures, lane.damaged);
+        *lane = Lane { departures, damaged, ..Lane::new(end) };
     }
 
     /// Everything below has been acknowledged.
@@ -184,19 +243,58 @@ impl<T> Scoreboard<T> {
         self.entries.len()
     }
 
-    /// Holes below what was delivered.
-    pub(crate) fn holes(&self) -> usize {
-        self.holes
+    /// Holes below what was delivered on a path. Of several paths no more than two are counted: more says nothing more.
+    pub(crate) fn holes(&self, path: PathId) -> usize {
+        if self.lanes.len() == 1 {
+            return self.holes;
+        }
+        let start = self.lanes[path.index()].cursor.max(self.first) - self.first;
+        let (mut holes, mut is_in_hole) = (0, false);
+        for entry in self.entries.range(start as usize..).filter(|entry| entry.path == path) {
+            if entry.fate == Fate::Delivered && mem::take(&mut is_in_hole) {
+                holes += 1;
+                if holes == 2 {
+                    break;
+                }
+            }
+            is_in_hole |= entry.fate != Fate::Delivered;
+        }
+        holes
     }
 
-    /// Segments that were delivered above a hole.
-    pub(crate) fn delivered(&self) -> usize {
-        self.delivered
+    /// The lowest place of a segment that left on a path and has not arrived; what is next to be sent if there is none. With one path,
+    /// that is what has been acknowledged. What came to the path after it had been on another one may be left out.
+    pub(crate) fn settled(&mut self, path: PathId) -> Offset {
+        let end = self.first + self.entries.len() as u64;
+        let lane = &mut self.lanes[path.index()];
+        // Each lane passes each entry once, so this is a constant per segment.
+        lane.cursor = lane.cursor.max(self.first);
+        while lane.cursor < end {
+            let entry = &self.entries[(lane.cursor - self.first) as usize];
+            if entry.path == path {
+                if entry.fate != Fate::Delivered {
+                    return entry.offset.max(self.acked);
+                }
+                lane.above -= 1;
+            }
+            lane.cursor += 1;
+        }
+        self.next
     }
 
-    /// Segments that were lost and not delivered since, sent again or not.
-    pub(crate) fn damaged(&self) -> usize {
-        self.damaged
+    /// Segments that were delivered above the lowest one of their path that was not, as [`Scoreboard::settled`] found it.
+    pub(crate) fn delivered(&self, path: PathId) -> usize {
+        self.lanes[path.index()].above
+    }
+
+    /// The highest end of a segment that was delivered on a path.
+    pub(crate) fn highest(&self, path: PathId) -> Offset {
+        self.lanes[path.index()].highest
+    }
+
+    /// Segments that were lost on a path and not delivered since, sent again or not.
+    pub(crate) fn damaged(&self, path: PathId) -> usize {
+        self.lanes[path.index()].damaged
     }
 
     /// Bytes in flight on a path: sent, and neither delivered nor lost.
@@ -221,7 +319,7 @@ impl<T> Scoreboard<T> {
             fate: Fate::InFlight,
             path,
             transmissions: 1,
-            was_lost: false,
+            lost_on: None,
             serial: lane.departures,
             departure: departure(lane.bytes + u64::from(len)),
             skip: NONE,
@@ -232,21 +330,32 @@ impl<T> Scoreboard<T> {
         self.link(index, path);
     }
 
-    /// A segment leaves again, in flight or lost. Returns how many bytes that adds to what is in flight.
+    /// A segment leaves again, lost or in flight; on another path only what has been in flight for longest on its own, where it
+    /// remains. Returns how many bytes that adds to what is in flight on its path.
     pub(crate) fn resend(&mut self, index: Index, path: PathId, departure: impl FnOnce(u64) -> Departure) -> u64 {
-        let added = match self.entry(index).fate {
-            Fate::InFlight => {
+        let Entry { fate, path: before, offset, len, serial, .. } = *self.entry(index);
+        let added = match fate {
+            Fate::InFlight if before == path => {
                 self.unlink(index);
                 0
             }
+            Fate::InFlight => {
+                self.unlink(index);
+                let lane = &mut self.lanes[before.index()];
+                let is_later = lane.copies.back().is_none_or(|last| last.serial < serial);
+                debug_assert!(is_later, "what has been in flight for longest is copied first");
+                lane.bytes += u64::from(len);
+                lane.copies.push_back(Copied { end: offset + u64::from(len), len, serial });
+                len.into()
+            }
             Fate::Lost => {
-                self.lost_count -= 1;
-                u64::from(self.entry(index).len)
+                self.losses(before).count -= 1;
+                len.into()
             }
             Fate::Delivered => unreachable!("what was delivered is not sent again"),
         };
         let Lane { departures, bytes, .. } = self.lanes[path.index()];
-        let (lost_on, is_repair) = (self.entry(index).path, added > 0);
+        let is_repair = fate == Fate::Lost;
         let entry = self.entry_mut(index);
         entry.fate = Fate::InFlight;
         entry.path = path;
@@ -254,32 +363,50 @@ impl<T> Scoreboard<T> {
         entry.serial = departures;
         entry.departure = departure(bytes + u64::from(entry.len));
         let (end, time) = (entry.offset + u64::from(entry.len), entry.departure.time);
-        if is_repair {
-            self.lanes[lost_on.index()].ledger.on_resent(end, time);
+        if let Some(lane) = self.lanes.get_mut(before.index()).filter(|_| is_repair) {
+            lane.ledger.on_resent(end, time);
         }
         self.link(index, path);
         added
     }
 
-    /// The lowest segment that is lost.
-    pub(crate) fn lowest_lost(&mut self) -> Option<Index> {
-        if self.lost_count == 0 {
-            self.lost.clear();
+    /// The lowest segment that was lost on a path; of [`PathId::NOWHERE`], the lowest one that has no path any more.
+    pub(crate) fn lowest_lost(&mut self, path: PathId) -> Option<Index> {
+        if self.losses(path).count == 0 {
+            self.losses(path).heap.clear();
             return None;
         }
-        while let Some(&Reverse(index)) = self.lost.peek() {
-            if index >= self.first && self.entry(index).fate == Fate::Lost {
+        while let Some(&Reverse(index)) = self.losses(path).heap.peek() {
+            if index >= self.first && self.entry(index).fate == Fate::Lost && self.entry(index).path == path {
                 return Some(index);
             }
-            self.lost.pop();
+            self.losses(path).heap.pop();
         }
-        unreachable!("{} segments are lost and none waits", self.lost_count);
+        unreachable!("{} segments are lost and none waits", self.losses(path).count);
     }
 
-    /// The last segment, if it has not been delivered: what a tail loss probe sends again.
-    pub(crate) fn last(&self) -> Option<Index> {
+    /// Whether anything is lost and has no path any more.
+    pub(crate) fn has_orphans(&self) -> bool {
+        self.orphans.count > 0
+    }
+
+    /// The last segment of a path, if it has not been delivered: what a tail loss probe sends again.
+    pub(crate) fn last(&self, path: PathId) -> Option<Index> {
         let entry = self.entries.back()?;
-        (entry.fate != Fate::Delivered).then_some(self.first + self.entries.len() as u64 - 1)
+        if entry.path == path && entry.fate != Fate::Delivered {
+            return Some(self.first + self.entries.len() as u64 - 1);
+        }
+        let newest = self.lanes[path.index()].newest;
+        (self.lanes.len() > 1 && newest != NONE).then_some(newest)
+    }
+
+    /// What has been in flight on a path for longest, how often it has been sent, and when it left.
+    pub(crate) fn oldest(&self, path: PathId) -> Option<(Index, u32, Time)> {
+        let index = self.lanes[path.index()].oldest;
+        (index != NONE).then(|| {
+            let entry = self.entry(index);
+            (index, entry.transmissions, entry.departure.time)
+        })
     }
 
     /// The place and length of a segment, and what it takes to send it.
@@ -294,7 +421,7 @@ impl<T> Scoreboard<T> {
         if upto <= self.acked {
             return;
         }
-        let edge = std::mem::replace(&mut self.acked, upto);
+        let edge = mem::replace(&mut self.acked, upto);
         while let Some(entry) = self.entries.front() {
             if entry.offset + u64::from(entry.len) > upto {
                 break;
@@ -309,6 +436,11 @@ impl<T> Scoreboard<T> {
             self.first += 1;
             if is_delivered {
                 self.delivered -= 1;
+                if let Some(lane) = self.lanes.get_mut(entry.path.index())
+                    && lane.cursor < self.first
+                {
+                    lane.above -= 1;
+                }
                 let is_last = self.entries.front().is_none_or(|next| next.fate != Fate::Delivered);
                 self.holes -= usize::from(is_last);
             }
@@ -337,13 +469,87 @@ impl<T> Scoreboard<T> {
             let entry = self.entry_mut(index);
             entry.fate = Fate::Delivered;
             entry.skip = index + 1;
+            let path = entry.path;
+            if let Some(lane) = self.lanes.get_mut(path.index())
+                && lane.cursor <= index
+            {
+                lane.above += 1;
+            }
             index = self.undelivered_from(index + 1);
         }
     }
 
+    /// An ACK came on this path, for everything below `ack` and for `blocks`: what of that was held is held no longer, nor what left
+    /// before. Of all that it names, the latest departure is what it answers.
+    pub(crate) fn confirm(&mut self, path: PathId, ack: Offset, blocks: impl Iterator<Item = (Offset, Offset)>) {
+        let lane = &self.lanes[path.index()];
+        if lane.held.is_empty() {
+            return;
+        }
+        let latest = |left: Offset, right: Offset| {
+            let upto = lane.held.partition_point(|held| held.end <= right);
+            let held = lane.held.get(upto.checked_sub(1)?)?;
+            (held.start >= left).then_some(held.serial)
+        };
+        let named = blocks.filter_map(|(left, right)| latest(left, right)).max();
+        let newest = lane.harvest.newest.map(|newest| newest.serial);
+        if let Some(serial) = latest(0, ack).max(named).max(newest) {
+            self.release_held(path, serial);
+        }
+    }
+
+    /// What is held on a path and left at `serial` or before is held no longer.
+    pub(crate) fn release_held(&mut self, path: PathId, serial: u64) {
+        let lane = &mut self.lanes[path.index()];
+        while let Some(held) = lane.held.pop_front_if(|held| held.serial <= serial) {
+            let Held { start, end, serial, departure } = held;
+            lane.bytes -= end - start;
+            lane.reap(end, end - start, true, Delivered { serial, transmissions: 1, departure }, true);
+        }
+    }
+
+    /// A segment that ends at `end` has come a second time, by this path: if it is a copy, what left before has come or is lost.
+    pub(crate) fn confirm_copy(&mut self, path: PathId, end: Offset) {
+        let lane = &mut self.lanes[path.index()];
+        if let Some(copied) = lane.copies.front().copied().filter(|copied| copied.end == end) {
+            lane.release_copies(copied.serial);
+        }
+    }
+
+    /// Nothing is in flight any more that was copied to another path.
+    pub(crate) fn release_copies(&mut self, path: PathId) {
+        self.lanes[path.index()].release_copies(u64::MAX);
+    }
+
+    /// Whether anything was reported on a path that has not been taken.
+    pub(crate) fn has_harvest(&self, path: PathId) -> bool {
+        self.lanes[path.index()].harvest.bytes_from_flight > 0 || self.lanes[path.index()].harvest.bytes > 0
+    }
+
     /// What was reported on a path since the last call.
     pub(crate) fn take_harvest(&mut self, path: PathId) -> Harvest {
-        std::mem::take(&mut self.lanes[path.index()].harvest)
+        let lane = &mut self.lanes[path.index()];
+        if let Some(newest) = lane.harvest.newest {
+            lane.release_copies(newest.serial);
+        }
+        mem::take(&mut lane.harvest)
+    }
+
+    /// The path is given up: what was in flight on it is lost, and what was lost on it may leave on any other.
+    pub(crate) fn orphan(&mut self, path: PathId) -> Found {
+        let mut found = Found::default();
+        while self.lanes[path.index()].oldest != NONE {
+            self.lose_oldest(path, &mut found);
+        }
+        let Losses { heap, .. } = mem::take(&mut self.lanes[path.index()].lost);
+        for Reverse(index) in heap {
+            // A segment may wait there twice, or not be lost any more.
+            if index >= self.first && self.entry(index).fate == Fate::Lost && self.entry(index).path == path {
+                self.entry_mut(index).path = PathId::NOWHERE;
+                self.orphans.push(index);
+            }
+        }
+        found
     }
 
     /// Counts as lost, from the oldest departure on, what left before `serial` and at `time` or earlier. Returns what it found
@@ -395,14 +601,15 @@ impl<T> Scoreboard<T> {
             let entry = &mut self.entries[position];
             if entry.fate == Fate::Delivered {
                 entry.fate = Fate::Lost;
-                if !std::mem::replace(&mut entry.was_lost, true) {
-                    self.damaged += 1;
-                }
-                self.lost.push(Reverse(index));
-                self.lost_count += 1;
+                let path = entry.path;
+                self.damage(index);
+                self.losses(path).push(index);
             }
         }
         (self.delivered, self.holes) = (0, 0);
+        for lane in &mut self.lanes {
+            (lane.cursor, lane.above) = (self.first, 0);
+        }
     }
 
     /// A loss on a path is to be repaired: what is sent again from now on is entered.
@@ -432,9 +639,11 @@ impl<T> Scoreboard<T> {
             }
             if entry.fate == Fate::Lost {
                 entry.fate = Fate::InFlight;
-                entry.was_lost = false;
                 added += u64::from(entry.len);
-                (self.lost_count, self.damaged) = (self.lost_count - 1, self.damaged - 1);
+                self.lanes[path.index()].lost.count -= 1;
+                if let Some(place) = entry.lost_on.take() {
+                    self.lanes[place.index()].damaged -= 1;
+                }
             }
             indices.push((entry.serial, self.first + position as u64));
         }
@@ -451,19 +660,29 @@ impl<T> Scoreboard<T> {
     /// Checks each count against the entries. For tests: it looks at all of them.
     #[cfg(test)]
     pub(crate) fn check(&self) {
-        let count = |fate: Fate| self.entries.iter().filter(|entry| entry.fate == fate).count();
-        assert_eq!(self.delivered, count(Fate::Delivered));
-        assert_eq!(self.lost_count, count(Fate::Lost));
+        let count = |is: &dyn Fn(&Entry<T>) -> bool| self.entries.iter().filter(|entry| is(entry)).count();
+        assert_eq!(self.delivered, count(&|entry| entry.fate == Fate::Delivered));
+        let is_orphan = |entry: &Entry<T>| entry.fate == Fate::Lost && entry.path == PathId::NOWHERE;
+        assert_eq!(self.orphans.count, count(&is_orphan));
         let fates: Vec<Fate> = self.entries.iter().map(|entry| entry.fate).collect();
         let starts = (0..fates.len())
             .filter(|&i| fates[i] == Fate::Delivered && (i == 0 || fates[i - 1] != Fate::Delivered))
             .count();
         assert_eq!(self.holes, starts);
-        let damaged = self.entries.iter().filter(|entry| entry.was_lost && entry.fate != Fate::Delivered).count();
-        assert_eq!(self.damaged, damaged);
-        for (path, lane) in self.lanes.iter().enumerate() {
-            let flying = self.entries.iter().filter(|entry| entry.fate == Fate::InFlight && entry.path.index() == path);
-            assert_eq!(lane.bytes, flying.clone().map(|entry| u64::from(entry.len)).sum::<u64>());
+        for (number, lane) in self.lanes.iter().enumerate() {
+            let is_here = |entry: &Entry<T>| entry.path.index() == number;
+            assert_eq!(lane.lost.count, count(&|entry| entry.fate == Fate::Lost && is_here(entry)));
+            let is_damage = |entry: &Entry<T>| entry.fate != Fate::Delivered;
+            let is_damaged = |path: PathId| path.index() == number;
+            assert_eq!(lane.damaged, count(&|entry| is_damage(entry) && entry.lost_on.is_some_and(is_damaged)));
+            let above = (self.first..)
+                .zip(&self.entries)
+                .filter(|(index, entry)| *index >= lane.cursor && entry.fate == Fate::Delivered && is_here(entry));
+            assert_eq!(lane.above, above.count());
+            let flying = self.entries.iter().filter(|entry| entry.fate == Fate::InFlight && is_here(entry));
+            let held: u64 = lane.held.iter().map(|held| held.end - held.start).sum();
+            let copied: u64 = lane.copies.iter().map(|copied| u64::from(copied.len)).sum();
+            assert_eq!(lane.bytes, held + copied + flying.clone().map(|entry| u64::from(entry.len)).sum::<u64>());
             let (mut index, mut serials) = (lane.oldest, vec![]);
             while index != NONE {
                 serials.push(self.entry(index).serial);
@@ -471,55 +690,49 @@ impl<T> Scoreboard<T> {
             }
             assert_eq!(serials.len(), flying.count());
             assert!(serials.is_sorted(), "a lane is in the order of departure");
+            assert!(lane.held.iter().is_sorted_by_key(|held| (held.serial, held.end)), "so is what is held");
         }
     }
 
     /// A segment arrived that was not known to have.
     fn harvest(&mut self, index: Index, doubt: Doubt) {
-        let was_in_flight = self.entry(index).fate == Fate::InFlight;
-        match self.entry(index).fate {
+        let position = (index - self.first) as usize;
+        let Entry { fate, path, offset, len, serial, transmissions, departure, .. } = self.entries[position];
+        let was_in_flight = fate == Fate::InFlight;
+        match fate {
             Fate::InFlight => self.unlink(index),
-            Fate::Lost => self.lost_count -= 1,
+            Fate::Lost => self.losses(path).count -= 1,
             Fate::Delivered => unreachable!("a segment arrives once"),
         }
-        let entry = &mut self.entries[(index - self.first) as usize];
-        self.damaged -= usize::from(std::mem::take(&mut entry.was_lost));
-        let (end, len) = (entry.offset + u64::from(entry.len), u64::from(entry.len));
-        let Entry { serial, transmissions, departure, .. } = *entry;
-        let is_again = transmissions > 1;
-        // Of two transmissions the first, if the answer comes too early for the second or is none to it.
-        let is_early = transmissions == 2
-            && doubt.rtt_min.is_some_and(|least| doubt.now.since(departure.time) < undo::too_early(least));
+        if let Some(place) = self.entries[position].lost_on.take() {
+            self.lanes[place.index()].damaged -= 1;
+        }
+        let end = offset + u64::from(len);
+        let Some(lane) = self.lanes.get_mut(path.index()) else { return };
+        if path != doubt.via && was_in_flight && transmissions == 1 {
+            let is_later = lane.held.back().is_none_or(|last| last.serial < serial && last.end < end);
+            if is_later {
+                lane.bytes += u64::from(len);
+                lane.held.push_back(Held { start: offset, end, serial, departure });
+                return;
+            }
+        }
+        // Of two transmissions the first, if the answer comes too early for the second or is none to it. Another path's answer says
+        // nothing of when.
+        let (is_again, is_here) = (transmissions > 1, path == doubt.via);
+        let waited = doubt.now.since(departure.time);
+        let is_early =
+            transmissions == 2 && is_here && doubt.rtt_min.is_some_and(|least| waited < undo::too_early(least));
         let has_echo = |lane: &Lane| doubt.echo.is_some_and(|echo| lane.ledger.is_later_than(echo));
         let is_original = is_again && (is_early || self.lanes.iter().any(has_echo));
         if is_original {
             self.lanes.iter_mut().for_each(|lane| lane.ledger.on_original(end));
         }
-        let lane = &mut self.lanes[entry.path.index()];
-        let delivered = Some(Delivered { serial, transmissions, departure });
-        let harvest = &mut lane.harvest;
-        harvest.bytes += len;
-        harvest.bytes_from_flight += if was_in_flight { len } else { 0 };
-        if harvest.newest.is_none_or(|newest| newest.serial < serial) {
-            harvest.newest = delivered;
-        }
         // [rfc-8985] sec. 6.2 step 2.
-        let is_certain =
-            !is_again || !is_original && doubt.rtt_min.is_some_and(|least| doubt.now.since(departure.time) >= least);
-        if is_certain && harvest.newest_certain.is_none_or(|newest| newest.serial < serial) {
-            harvest.newest_certain = delivered;
-        }
-        if is_certain {
-            let mut place = serial + 1;
-            for latest in &mut lane.latest {
-                if place > *latest {
-                    std::mem::swap(latest, &mut place);
-                }
-            }
-        }
-        // [rfc-8985] sec. 6.2 step 3.
-        harvest.is_reordered |= end < lane.highest && transmissions == 1;
-        lane.highest = lane.highest.max(end);
+        let is_certain = !is_again || is_here && !is_original && doubt.rtt_min.is_some_and(|least| waited >= least);
+        let lane = &mut self.lanes[path.index()];
+        lane.reap(end, len.into(), was_in_flight, Delivered { serial, transmissions, departure }, is_certain);
+        let harvest = &mut lane.harvest;
         harvest.echo = harvest.echo.or(doubt.echo);
         harvest.is_late |= !was_in_flight && !is_again;
         harvest.is_original |= is_original;
@@ -530,15 +743,28 @@ impl<T> Scoreboard<T> {
         self.unlink(index);
         let entry = self.entry_mut(index);
         entry.fate = Fate::Lost;
-        let is_first_time = !std::mem::replace(&mut entry.was_lost, true);
         let (departure, end, len) = (entry.departure, entry.offset + u64::from(entry.len), u64::from(entry.len));
-        self.damaged += usize::from(is_first_time);
-        self.lost.push(Reverse(index));
-        self.lost_count += 1;
+        let path = entry.path;
+        self.damage(index);
+        self.losses(path).push(index);
         found.count += 1;
         found.bytes += len;
         found.departure = found.departure.or(Some(departure));
         found.end = found.end.max(end);
+    }
+
+    /// A segment counts as damaged where it was lost last.
+    fn damage(&mut self, index: Index) {
+        let path = self.entry(index).path;
+        let before = self.entry_mut(index).lost_on.replace(path);
+        if let Some(before) = before {
+            self.lanes[before.index()].damaged -= 1;
+        }
+        self.lanes[path.index()].damaged += 1;
+    }
+
+    fn losses(&mut self, path: PathId) -> &mut Losses {
+        if path == PathId::NOWHERE { &mut self.orphans } else { &mut self.lanes[path.index()].lost }
     }
 
     /// The lowest entry at or above `index` that is not delivered; the end if there is none.
@@ -565,7 +791,7 @@ impl<T> Scoreboard<T> {
 
     fn append(&mut self, index: Index, path: PathId) {
         let lane = &mut self.lanes[path.index()];
-        let newest = std::mem::replace(&mut lane.newest, index);
+        let newest = mem::replace(&mut lane.newest, index);
         if newest == NONE {
             lane.oldest = index;
         }
@@ -604,7 +830,7 @@ impl<T> Scoreboard<T> {
 }
 
 impl Lane {
-    fn new() -> Self {
+    fn new(cursor: Index) -> Self {
         Self {
             oldest: NONE,
             newest: NONE,
@@ -614,7 +840,52 @@ impl Lane {
             latest: [0; DUPLICATES],
             harvest: Harvest::default(),
             ledger: Ledger::default(),
+            lost: Losses::default(),
+            damaged: 0,
+            cursor,
+            above: 0,
+            held: VecDeque::new(),
+            copies: VecDeque::new(),
         }
+    }
+
+    /// What was copied and left at `serial` or before is not in flight here any more.
+    fn release_copies(&mut self, serial: u64) {
+        while let Some(copied) = self.copies.pop_front_if(|copied| copied.serial <= serial) {
+            self.bytes -= u64::from(copied.len);
+            self.harvest.bytes_from_flight += u64::from(copied.len);
+        }
+    }
+
+    /// A segment that ends at `end` is delivered, as far as this path knows.
+    fn reap(&mut self, end: Offset, len: u64, was_in_flight: bool, delivered: Delivered, is_certain: bool) {
+        let (harvest, serial) = (&mut self.harvest, delivered.serial);
+        harvest.bytes += len;
+        harvest.bytes_from_flight += if was_in_flight { len } else { 0 };
+        if harvest.newest.is_none_or(|newest| newest.serial < serial) {
+            harvest.newest = Some(delivered);
+        }
+        if is_certain && harvest.newest_certain.is_none_or(|newest| newest.serial < serial) {
+            harvest.newest_certain = Some(delivered);
+        }
+        if is_certain {
+            let mut place = serial + 1;
+            for latest in &mut self.latest {
+                if place > *latest {
+                    mem::swap(latest, &mut place);
+                }
+            }
+        }
+        // [rfc-8985] sec. 6.2 step 3.
+        harvest.is_reordered |= end < self.highest && delivered.transmissions == 1;
+        self.highest = self.highest.max(end);
+    }
+}
+
+impl Losses {
+    fn push(&mut self, index: Index) {
+        self.heap.push(Reverse(index));
+        self.count += 1;
     }
 }
 

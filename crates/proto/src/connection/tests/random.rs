@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::testing::End;
-use crate::{Priority, StreamBuffer};
+use crate::{PathStatus, Priority, Repair, Scheduling, StreamBuffer};
 
 /// What may happen to a pair.
 #[derive(Clone, Debug)]
@@ -23,6 +23,16 @@ enum Operation {
     Neglect(Side, u8),
     Fault(Side, u64, Fault),
     Wait(u64),
+    /// What happens to paths, by their place among those that there are.
+    Join(Side, u64),
+    Leave(Side, usize),
+    Standby(Side, usize, bool),
+    /// A way dies, in one direction or both, or lives again.
+    Cut(usize, bool, bool),
+    /// What happens to one segment on a way that was added.
+    RouteFault(usize, Side, u64, Fault),
+    /// The client's address on a way changes, as the server sees it.
+    Rebind(usize),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,8 +150,74 @@ fn apply(pair: &mut Pair, operation: Operation) {
             wire.faults.insert(wire.count + ahead, fault);
         }
         Operation::Wait(span) => pair.run_for(ms(span)),
+        // Before the handshake, after a close and beyond the most there are none: the application hears so.
+        Operation::Join(side, delay) if pair.routes.len() < 6 => {
+            let tuple = pair.route(ms(delay));
+            let (now, tuple) = (pair.now, if side == Side::Client { tuple } else { tuple.reversed() });
+            let _ = end(pair, side).connection.paths().add(now, tuple);
+        }
+        Operation::Join(..) => {}
+        Operation::Leave(side, index) => {
+            let now = pair.now;
+            let mut paths = end(pair, side).connection.paths();
+            let ids: Vec<_> = paths.ids().collect();
+            let _ = paths.remove(now, ids[index % ids.len()]);
+        }
+        Operation::Standby(side, index, is_standby) => {
+            let mut paths = end(pair, side).connection.paths();
+            let ids: Vec<_> = paths.ids().collect();
+            let status = if is_standby { PathStatus::Standby } else { PathStatus::Active };
+            paths.set_status(ids[index % ids.len()], status);
+        }
+        Operation::Cut(index, up, down) => {
+            let count = pair.routes.len() + 1;
+            let (there, back) = match (index % count).checked_sub(1) {
+                None => (&mut pair.up, &mut pair.down),
+                Some(index) => {
+                    let route = &mut pair.routes[index];
+                    (&mut route.up, &mut route.down)
+                }
+            };
+            (there.is_cut, back.is_cut) = (up, down);
+        }
+        Operation::RouteFault(index, side, ahead, fault) if !pair.routes.is_empty() => {
+            let count = pair.routes.len();
+            let route = &mut pair.routes[index % count];
+            let wire = if side == Side::Client { &mut route.up } else { &mut route.down };
+            wire.faults.insert(wire.count + ahead, fault);
+        }
+        Operation::RouteFault(..) => {}
+        Operation::Rebind(index) => {
+            pair.server.has_moved = true;
+            let count = pair.routes.len() + 1;
+            let tuple = match (index % count).checked_sub(1) {
+                None => &mut pair.server.tuple,
+                Some(index) => &mut pair.routes[index].server,
+            };
+            tuple.remote.port += 100;
+        }
     }
     pair.drain();
+    pair.client.connection.check();
+    pair.server.connection.check();
+}
+
+fn path_operation() -> impl Strategy<Value = Operation> {
+    let fault = prop_oneof![
+        4 => Just(Fault::Lose),
+        1 => Just(Fault::Duplicate),
+        2 => (1..400u64).prop_map(|span| Fault::Delay(ms(span))),
+    ];
+    let index = 0..6usize;
+    prop_oneof![
+        12 => operation(),
+        3 => (side(), 1..200u64).prop_map(|(side, delay)| Operation::Join(side, delay)),
+        1 => (side(), index.clone()).prop_map(|(side, index)| Operation::Leave(side, index)),
+        1 => (side(), index.clone(), any::<bool>()).prop_map(|(side, index, is)| Operation::Standby(side, index, is)),
+        3 => (index.clone(), any::<bool>(), any::<bool>()).prop_map(|(index, up, down)| Operation::Cut(index, up, down)),
+        6 => (index.clone(), side(), 0..40u64, fault).prop_map(|(index, side, ahead, fault)| Operation::RouteFault(index, side, ahead, fault)),
+        1 => index.prop_map(Operation::Rebind),
+    ]
 }
 
 /// Whether `reader` has all that `writer` wrote on streams that nobody gave up. That it was in order, once, and of one stream
@@ -211,5 +287,48 @@ proptest! {
         pair.server.connection.close();
         pair.run_for(Span::from_secs(10));
         prop_assert_eq!(pair.states(), (State::Closed, State::Closed));
+    }
+
+    /// The same while paths come and go, die and live again, and change their addresses. What is lost with a path is not lost.
+    #[test]
+    fn paths_take_nothing_with_them(
+        setup in setup(),
+        scheduling in 0..Scheduling::ALL.len(),
+        repair in prop_oneof![Just(Repair::SamePath), Just(Repair::AnyPath)],
+        operations in prop::collection::vec(path_operation(), 1..100),
+    ) {
+        let base = Config {
+            law: Settings::default_for(&registry::rows()[setup.law]),
+            streams: 5,
+            receive_buffer: setup.receive_buffer,
+            stream_buffer: setup.stream_buffer,
+            send_buffer: setup.send_buffer,
+            acks: crate::AckPolicy { every: setup.every, delay: ms(40) },
+            user_timeout: None,
+            loss_detection: setup.loss_detection,
+            nagle: setup.nagle,
+            timestamps: setup.timestamps.0,
+            // A server does not find a client that has moved and says nothing.
+            keep_alive: Some(crate::KeepAlive { idle: Span::from_secs(3), ..crate::KeepAlive::USUAL }),
+            time_wait: ms(500),
+            paths_max: 4,
+            scheduling: Scheduling::ALL[scheduling],
+            repair,
+            ..config()
+        };
+        let mut pair = Pair::established(Config { path_seed: 1, ..base.clone() }, Config { path_seed: 2, ..base });
+        for operation in operations {
+            apply(&mut pair, operation);
+        }
+        pair.heal();
+        pair.run_for(Span::from_secs(400));
+        prop_assert_eq!(pair.states(), (State::Established, State::Established));
+        is_delivered(&pair.client, &pair.server)?;
+        is_delivered(&pair.server, &pair.client)?;
+        pair.client.connection.close();
+        pair.run_for(Span::from_secs(20));
+        pair.server.connection.close();
+        pair.run_for(Span::from_secs(20));
+        prop_assert_eq!(pair.states(), (State::Closed, State::Closed), "{}", pair.describe());
     }
 }

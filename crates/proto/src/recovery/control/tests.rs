@@ -88,14 +88,15 @@ impl Bench {
     fn send(&mut self, count: u64) {
         for _ in 0..count {
             self.board.send((), 1000, PATH, self.control.departure(self.now));
-            self.control.on_sent(self.now, &self.board, 1000, 1000, Transmission::First);
+            self.control.on_sent(self.now, &self.board, (self.board.next(), 1000), 1000, Transmission::First);
         }
     }
 
     fn resend(&mut self) {
-        let index = self.board.lowest_lost().expect("something is lost");
+        let index = self.board.lowest_lost(PATH).expect("something is lost");
         let added = self.board.resend(index, PATH, self.control.departure(self.now));
-        self.control.on_sent(self.now, &self.board, 1000, added, Transmission::Again);
+        let (offset, ..) = self.board.segment(index);
+        self.control.on_sent(self.now, &self.board, (offset + 1000, 1000), added, Transmission::Again);
     }
 
     /// `span` later, an ACK for everything below segment `upto` and for `blocks` above.
@@ -106,7 +107,7 @@ impl Bench {
         for &(left, right) in blocks {
             self.board.acknowledge_selectively(1000 * left, 1000 * right, doubt);
         }
-        self.control.on_ack(self.now, &mut self.board);
+        self.control.on_ack(self.now, &mut self.board, Via::Own);
     }
 
     fn heard(&mut self) -> Vec<Heard> {
@@ -237,12 +238,12 @@ fn a_series_of_timeouts_is_one_episode() {
         bench.now = bench.control.deadline();
         bench.control.handle_timeout(bench.now, &mut bench.board);
         timeouts = bench.control.tally.timeouts;
-        if bench.board.lowest_lost().is_some() {
+        if bench.board.lowest_lost(PATH).is_some() {
             bench.resend();
         } else if bench.control.is_probe_due() {
-            let last = bench.board.last().expect("three are out");
+            let last = bench.board.last(PATH).expect("three are out");
             let added = bench.board.resend(last, PATH, bench.control.departure(bench.now));
-            bench.control.on_sent(bench.now, &bench.board, 1000, added, Transmission::Again);
+            bench.control.on_sent(bench.now, &bench.board, (3000, 1000), added, Transmission::Again);
         }
     }
     let heard = bench.heard();
@@ -277,9 +278,9 @@ fn a_timeout_that_was_not_needed_puts_everything_back_in_flight() {
         bench.now = bench.control.deadline();
         bench.control.handle_timeout(bench.now, &mut bench.board);
         if bench.control.is_probe_due() {
-            let last = bench.board.last().expect("nine are out");
+            let last = bench.board.last(PATH).expect("nine are out");
             let added = bench.board.resend(last, PATH, bench.control.departure(bench.now));
-            bench.control.on_sent(bench.now, &bench.board, 1000, added, Transmission::Again);
+            bench.control.on_sent(bench.now, &bench.board, (10_000, 1000), added, Transmission::Again);
         }
     }
     // The probe left less than an SRTT ago, or has been given up, too.
@@ -289,7 +290,7 @@ fn a_timeout_that_was_not_needed_puts_everything_back_in_flight() {
     // Segments 1 and 2: which transmission of the first arrived nobody knows, the second was sent once.
     bench.ack(ms(1), 2, &[]);
     assert_eq!(names(&bench.heard()), ["undone", "ack", "round"]);
-    assert_eq!((bench.board.flight(PATH), bench.board.lowest_lost()), (8000, None));
+    assert_eq!((bench.board.flight(PATH), bench.board.lowest_lost(PATH)), (8000, None));
     bench.board.check();
     assert!(bench.control.rto() < ms(5000), "{}", bench.control.rto());
 }

@@ -38,7 +38,7 @@ impl PathControl {
     /// A loss was reported to the controller. If it is all that is being repaired, everything that is sent again is for it.
     pub(super) fn suspect<T>(&mut self, board: &mut Scoreboard<T>, signal: Signal, found: &Found) {
         self.suspicion = None;
-        if let Some(Departure { time, .. }) = found.departure.filter(|_| board.damaged() == found.count) {
+        if let Some(Departure { time, .. }) = found.departure.filter(|_| board.damaged(self.id) == found.count) {
             board.open_ledger(self.id);
             self.suspicion = Some(Suspicion { signal, departed: time, expiry: None });
         }
@@ -66,7 +66,7 @@ impl PathControl {
                 }
                 is_late || (is_settled && ledger.has_resent())
             }
-            Episode::Calm | Episode::Recovery { .. } => is_settled && board.damaged() == 0,
+            Episode::Calm | Episode::Recovery { .. } => is_settled && board.damaged(self.id) == 0,
         };
         if is_spurious {
             self.take_back(now, board, suspicion.signal);

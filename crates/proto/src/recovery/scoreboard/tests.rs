@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 
 const PATH: PathId = PathId::FIRST;
-const DOUBT: Doubt = Doubt { now: Time::ZERO, rtt_min: None, echo: None };
+const DOUBT: Doubt = Doubt { now: Time::ZERO, via: PATH, rtt_min: None, echo: None };
 
 /// A scoreboard with `count` segments of 100 bytes from place 0 on, one a millisecond.
 fn board(count: u64) -> Scoreboard<u64> {
@@ -37,14 +37,14 @@ fn a_block_counts_once_however_often_it_comes() {
     assert_eq!(sack(&mut board, 3, 5).bytes, 200);
     assert_eq!(sack(&mut board, 3, 5).bytes, 0);
     assert_eq!(sack(&mut board, 2, 7).bytes, 300);
-    assert_eq!((board.flight(PATH), board.holes(), board.delivered()), (500, 1, 5));
+    assert_eq!((board.flight(PATH), board.holes(PATH), board.delivered(PATH)), (500, 1, 5));
 }
 
 #[test]
 fn parts_of_segments_do_not_count() {
     let mut board = board(4);
     board.acknowledge_selectively(150, 399, DOUBT);
-    assert_eq!((board.take_harvest(PATH).bytes, board.delivered()), (100, 1));
+    assert_eq!((board.take_harvest(PATH).bytes, board.delivered(PATH)), (100, 1));
     board.acknowledge(150, DOUBT, |_| ());
     assert_eq!((board.acked(), board.len(), board.flight(PATH)), (150, 3, 200));
 }
@@ -55,11 +55,11 @@ fn holes_are_counted_as_they_open_and_close() {
     sack(&mut board, 2, 3);
     sack(&mut board, 4, 5);
     sack(&mut board, 8, 9);
-    assert_eq!(board.holes(), 3);
+    assert_eq!(board.holes(PATH), 3);
     sack(&mut board, 3, 4);
-    assert_eq!(board.holes(), 2);
+    assert_eq!(board.holes(PATH), 2);
     assert_eq!(ack(&mut board, 5), [0, 1, 2, 3, 4]);
-    assert_eq!((board.holes(), board.flight(PATH)), (1, 400));
+    assert_eq!((board.holes(PATH), board.flight(PATH)), (1, 400));
 }
 
 #[test]
@@ -67,15 +67,15 @@ fn the_lowest_lost_segment_comes_first_even_if_lost_later() {
     let mut board = board(6);
     let (found, spared) = board.lose_until(PATH, 4, Time::from_ticks(2_000_000));
     assert_eq!((found.count, found.end, spared), (3, 300, Some(Time::from_ticks(3_000_000))));
-    assert_eq!(board.lowest_lost(), Some(0));
+    assert_eq!(board.lowest_lost(PATH), Some(0));
     board.resend(0, PATH, |flight| Departure { time: Time::NEVER, window: 0.0, flight: flight as f64 });
-    assert_eq!(board.lowest_lost(), Some(1));
-    assert_eq!((board.flight(PATH), board.damaged()), (400, 3));
+    assert_eq!(board.lowest_lost(PATH), Some(1));
+    assert_eq!((board.flight(PATH), board.damaged(PATH)), (400, 3));
     // What arrives after all is not sent again.
     sack(&mut board, 1, 2);
-    assert_eq!((board.lowest_lost(), board.damaged()), (Some(2), 2));
+    assert_eq!((board.lowest_lost(PATH), board.damaged(PATH)), (Some(2), 2));
     ack(&mut board, 6);
-    assert_eq!((board.lowest_lost(), board.damaged(), board.is_empty()), (None, 0, true));
+    assert_eq!((board.lowest_lost(PATH), board.damaged(PATH), board.is_empty()), (None, 0, true));
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_retransmission_is_doubted_if_its_ack_comes_too_early() {
     board.lose_until(PATH, 1, Time::NEVER);
     let time = Time::from_ticks(10);
     board.resend(0, PATH, |_| Departure { time, window: 0.0, flight: 0.0 });
-    let doubt = Doubt { now: Time::from_ticks(15), rtt_min: Some(Span::from_ticks(6)), echo: None };
+    let doubt = Doubt { now: Time::from_ticks(15), via: PATH, rtt_min: Some(Span::from_ticks(6)), echo: None };
     board.acknowledge(100, doubt, |_| ());
     let harvest = board.take_harvest(PATH);
     assert!(harvest.newest.is_some_and(|newest| newest.transmissions == 2) && harvest.newest_certain.is_none());
@@ -103,12 +103,12 @@ fn what_a_peer_takes_back_is_lost() {
     let mut board = board(4);
     sack(&mut board, 1, 3);
     board.distrust();
-    assert_eq!(board.delivered(), 2, "the receiver still asks for what is missing");
+    assert_eq!(board.delivered(PATH), 2, "the receiver still asks for what is missing");
     // The peer acknowledges 1 and asks for 1, which it had reported.
     board.acknowledge(100, DOUBT, |_| ());
     board.distrust();
     board.check();
-    assert_eq!((board.delivered(), board.lowest_lost(), board.flight(PATH)), (0, Some(1), 100));
+    assert_eq!((board.delivered(PATH), board.lowest_lost(PATH), board.flight(PATH)), (0, Some(1), 100));
 }
 
 #[derive(Clone, Debug)]
@@ -163,23 +163,23 @@ proptest! {
                     board.lose_until(PATH, oldest, Time::NEVER);
                 }
                 Operation::Resend => {
-                    if let Some(index) = board.lowest_lost() {
+                    if let Some(index) = board.lowest_lost(PATH) {
                         board.resend(index, PATH, departure);
                     }
                 }
                 Operation::Restore => {
                     board.open_ledger(PATH);
                     board.restore(PATH);
-                    prop_assert_eq!(board.lowest_lost(), None);
+                    prop_assert_eq!(board.lowest_lost(PATH), None);
                 }
                 Operation::Distrust => {
                     // What arrives again after that counts again.
-                    let delivered = board.delivered();
+                    let delivered = board.delivered(PATH);
                     board.distrust();
-                    taken_back += 100 * (delivered - board.delivered()) as u64;
+                    taken_back += 100 * (delivered - board.delivered(PATH)) as u64;
                 }
                 Operation::ResendLast => {
-                    if let Some(index) = board.last() {
+                    if let Some(index) = board.last(PATH) {
                         board.resend(index, PATH, departure);
                     }
                 }

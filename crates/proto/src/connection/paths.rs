@@ -1,0 +1,602 @@
+//! Paths: how they are set up, watched over and given up.
+//!
+//! ```text
+//!        add ──challenge──> Validating ──response──> Live ──two probe timeouts of silence──> Suspect
+//!                                │                     ^                                        │
+//!                                └──> gone             └────────────────response───────────────┘
+//! ```
+//!
+//! A challenge is a segment that carries nothing and asks for its token back on the same path. Each end validates a path for itself:
+//! who is challenged on a four-tuple that it does not know challenges back. So a path carries data in a direction only after its far end
+//! has been heard on it in answer to something that only who is there could know.
+//!
+//! A four-tuple from which a plausible segment comes without a challenge is that of a peer whose address was changed by the network: it
+//! is challenged, too, and when it answers, paths of the same local end that have been silent since are looked into at once.
+//!
+//! A path that was given up is not taken up again for a while, whoever asks: a challenge may have crossed the leave.
+//!
+//! Silence is no answer to what left on a path, by any ACK that came on it; see `PathControl::suspect_at`. An only path is never
+//! suspected for its silence: its timers are all there is.
+
+use std::collections::VecDeque;
+use std::ops::{Index, IndexMut};
+
+use anabranch_cc::PathSummary;
+use anabranch_units::{Span, Time};
+
+use super::{Connection, State, Transmit};
+use crate::event::Event;
+use crate::options::{Options, PathOption};
+use crate::path::{
+    AddPathError, FourTuple, PATHS_MAX, PathId, PathState, PathStatus, RemovePathError, SLOTS_MAX, UNINVITED_MAX,
+};
+use crate::payload::Payload;
+use crate::recovery::control::{PathControl, Via};
+use crate::segment::{Content, Flags, Header, Segment};
+
+/// The paths of a connection by name.
+#[derive(Debug)]
+pub(super) struct Table {
+    slots: Vec<Option<Path>>,
+    /// Whether both ends speak of paths.
+    pub(super) are_negotiated: bool,
+    /// Challenges made so far.
+    challenges: u64,
+    /// Paths that were given up, and until when whoever still uses them is told so.
+    left: VecDeque<(FourTuple, Time)>,
+    /// Those that are to be told now.
+    farewells: VecDeque<(PathId, FourTuple)>,
+}
+
+/// A path of a connection.
+#[derive(Debug)]
+pub(super) struct Path {
+    pub(super) tuple: FourTuple,
+    pub(super) control: PathControl,
+    /// When the pacer lets go of what waits.
+    pub(super) paced_until: Time,
+    pub(super) status: PathStatus,
+    pub(super) weight: u32,
+    /// When a segment last came on it.
+    pub(super) arrived: Time,
+    origin: Origin,
+    phase: Phase,
+    /// A token that is to be sent back.
+    response: Option<[u8; 8]>,
+}
+
+/// Why there is a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// We asked for it.
+    Own,
+    /// The peer asked for it.
+    Peer,
+    /// The peer's address changed, at this time.
+    Rebinding(Time),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Live,
+    Challenged {
+        token: [u8; 8],
+        /// Challenges that left.
+        sent: u32,
+        sent_at: Time,
+        /// When the next one is due.
+        at: Time,
+        /// Whether it was live before.
+        is_suspect: bool,
+    },
+}
+
+/// The paths of a connection. What is done through it is an input: afterwards the driver drains the connection.
+#[derive(Debug)]
+pub struct Paths<'a, P> {
+    pub(super) connection: &'a mut Connection<P>,
+}
+
+impl<P: Payload> Paths<'_, P> {
+    /// Sets up a path between two more ends. [`Event::PathValidated`] follows, or [`Event::PathGone`].
+    ///
+    /// # Errors
+    /// If there can be no other path, or this one is there already.
+    pub fn add(&mut self, now: Time, tuple: FourTuple) -> Result<PathId, AddPathError> {
+        let Connection { paths, state, config, .. } = &mut *self.connection;
+        if !paths.are_negotiated || !state.has_paths() {
+            return Err(AddPathError::NotNegotiated);
+        }
+        if paths.find(&tuple).is_some() {
+            return Err(AddPathError::InUse);
+        }
+        paths.left.retain(|(left, _)| *left != tuple);
+        paths.farewells.retain(|(_, left)| *left != tuple);
+        if paths.count() >= usize::from(config.paths_max) {
+            return Err(AddPathError::TooMany);
+        }
+        let id = paths.free().ok_or(AddPathError::TooMany)?;
+        self.connection.open_path(now, id, tuple, Origin::Own);
+        Ok(id)
+    }
+
+    /// Gives a path up. What is in flight on it is sent again on others, and [`Event::PathGone`] follows.
+    ///
+    /// # Errors
+    /// If there is no such path, or no other one that carries data.
+    pub fn remove(&mut self, now: Time, id: PathId) -> Result<(), RemovePathError> {
+        let paths = &mut self.connection.paths;
+        let tuple = paths.get(id).ok_or(RemovePathError::Unknown)?.tuple;
+        if !paths.live().any(|other| other != id) {
+            return Err(RemovePathError::OnlyPath);
+        }
+        paths.say_farewell(id, tuple);
+        paths.left.retain(|(left, until)| *left != tuple && *until > now);
+        if paths.left.len() == PATHS_MAX {
+            paths.left.pop_front();
+        }
+        paths.left.push_back((tuple, now.saturating_add(LEFT_FOR)));
+        self.connection.drop_path(now, id);
+        Ok(())
+    }
+
+    /// Says when a path is to be used. This end alone heeds it.
+    pub fn set_status(&mut self, id: PathId, status: PathStatus) {
+        if let Some(path) = self.connection.paths.get_mut(id) {
+            path.status = status;
+        }
+    }
+
+    /// Says how much a path is to carry, in proportion to others; at least 1. Only [`crate::Scheduling::Weighted`] heeds it.
+    pub fn set_weight(&mut self, id: PathId, weight: u32) {
+        if let Some(path) = self.connection.paths.get_mut(id) {
+            path.weight = weight.max(1);
+        }
+    }
+
+    /// The paths that there are.
+    pub fn ids(&self) -> impl Iterator<Item = PathId> + '_ {
+        self.connection.paths.iter().map(|(id, _)| id)
+    }
+
+    /// The path between these ends.
+    pub fn find(&self, tuple: &FourTuple) -> Option<PathId> {
+        self.connection.paths.find(tuple)
+    }
+}
+
+impl<P: Payload> Connection<P> {
+    /// A segment came on a four-tuple that is no path.
+    pub(super) fn handle_stranger(&mut self, now: Time, tuple: FourTuple, segment: Segment<P>) {
+        if !self.paths.are_negotiated || !self.state.has_paths() || !self.is_plausible(&segment) {
+            return;
+        }
+        if let Some(id) = self.paths.left_at(now, &tuple) {
+            if segment.options != Options::Path(PathOption::Leave) {
+                self.paths.say_farewell(id, tuple);
+            }
+            return;
+        }
+        let origin = match segment.options {
+            Options::Path(PathOption::Challenge(_)) => Origin::Peer,
+            Options::Path(PathOption::Response(_) | PathOption::Leave) => return,
+            Options::Acknowledgement(_) | Options::Handshake(_) => Origin::Rebinding(now),
+        };
+        if self.paths.iter().filter(|(_, path)| path.is_uninvited()).count() >= UNINVITED_MAX {
+            return;
+        }
+        let Some(id) = self.paths.free() else { return };
+        self.open_path(now, id, tuple, origin);
+        self.handle_on_path(now, id, segment);
+    }
+
+    /// Whether a segment that stands in no order to others can be the peer's: it acknowledges what is or was in flight, and its
+    /// place is within two windows of what is expected.
+    pub(super) fn is_plausible(&self, segment: &Segment<P>) -> bool {
+        let other = [Flags::SYN, Flags::RST].into_iter().any(|flag| segment.has(flag));
+        if other || !segment.has(Flags::ACK) {
+            return false;
+        }
+        let expected = self.arrivals.expected();
+        let (seq, ack) = (
+            segment.header.seq.offset_from(self.initial_peer, expected),
+            segment.header.ack.offset_from(self.initial, self.board.acked()),
+        );
+        let (Some(seq), Some(ack)) = (seq, ack) else { return false };
+        // [rfc-5961] sec. 5.2: "SND.UNA - MAX.SND.WND =< SEG.ACK =< SND.NXT".
+        let is_acked = (self.board.acked().saturating_sub(self.ack_age_max())..=self.board.next()).contains(&ack);
+        let width = (self.window.edge().saturating_sub(expected)).max(self.config.receive_buffer);
+        is_acked && (expected.saturating_sub(width)..=self.window.edge().max(expected)).contains(&seq)
+    }
+
+    /// How far behind what has been acknowledged an acknowledgement may be.
+    pub(super) fn ack_age_max(&self) -> u64 {
+        if self.paths.are_negotiated { self.peer.window_max.max(ACK_AGE_MIN) } else { self.peer.window_max }
+    }
+
+    /// A segment that is about its path.
+    pub(super) fn on_path_option(&mut self, now: Time, option: PathOption, segment: &Segment<P>) {
+        if !self.paths.are_negotiated || !self.is_plausible(segment) {
+            return;
+        }
+        let id = self.acks.via();
+        match option {
+            PathOption::Challenge(token) => self.paths[id].response = Some(token),
+            PathOption::Response(token) => self.on_response(now, id, token),
+            PathOption::Leave => {
+                if self.paths.live().any(|other| other != id) {
+                    self.drop_path(now, id);
+                } else if self.paths[id].is_live() {
+                    // Both have given up paths at once, and this is the last one: the peer is asked for it until it agrees.
+                    self.suspect(now, id);
+                }
+            }
+        }
+    }
+
+    /// An ACK that came on the path `via` has been entered: each path hears what it told of it.
+    pub(super) fn on_acknowledged(&mut self, now: Time, via: PathId) {
+        for index in 0..self.paths.slots.len() {
+            let id = PathId::new(index);
+            let Self { paths, board, .. } = self;
+            let Some(path) = paths.get_mut(id) else { continue };
+            if id != via && !board.has_harvest(id) {
+                continue;
+            }
+            let source = if id == via { Via::Own } else { Via::Other };
+            let is_round_over = path.control.on_ack(now, board, source);
+            if is_round_over && paths.has_several() {
+                paths.report_group(now, id);
+            }
+        }
+    }
+
+    /// What is due by time on each path.
+    pub(super) fn handle_path_timeouts(&mut self, now: Time) {
+        for index in 0..self.paths.slots.len() {
+            let id = PathId::new(index);
+            let Self { paths, board, .. } = self;
+            let Some(path) = paths.get_mut(id) else { continue };
+            if path.paced_until <= now {
+                path.paced_until = Time::NEVER;
+            }
+            path.control.handle_timeout(now, board);
+            if !self.state.has_paths() {
+                continue;
+            }
+            match path.phase {
+                Phase::Live if path.suspect_at() <= now => self.suspect(now, id),
+                Phase::Challenged { sent: CHALLENGES_MAX.., at, is_suspect: false, .. } if at <= now => {
+                    self.drop_path(now, id);
+                }
+                Phase::Live | Phase::Challenged { .. } => {}
+            }
+        }
+    }
+
+    /// The next segment that is about a path.
+    pub(super) fn poll_path_option(&mut self, now: Time) -> Option<Transmit<P>> {
+        if let Some((path, tuple)) = self.paths.farewells.pop_front() {
+            return Some(Transmit { path, tuple, segment: self.path_segment(PathOption::Leave) });
+        }
+        if !self.paths.are_negotiated {
+            return None;
+        }
+        for index in 0..self.paths.slots.len() {
+            let Some(path) = &mut self.paths.slots[index] else { continue };
+            let rto = path.control.rto();
+            let option = match (path.response.take(), &mut path.phase) {
+                (Some(token), _) => PathOption::Response(token),
+                (None, Phase::Challenged { token, sent, sent_at, at, is_suspect }) if *at <= now => {
+                    let wait = rto.saturating_mul(1 << (*sent).min(CHALLENGES_MAX));
+                    let wait = if *is_suspect { wait.min(SUSPECT_WAIT_MAX.max(rto)) } else { wait };
+                    (*sent, *sent_at, *at) = (sent.saturating_add(1), now, now.saturating_add(wait));
+                    PathOption::Challenge(*token)
+                }
+                (None, Phase::Live | Phase::Challenged { .. }) => continue,
+            };
+            let tuple = path.tuple;
+            return Some(Transmit { path: PathId::new(index), tuple, segment: self.path_segment(option) });
+        }
+        None
+    }
+
+    /// It carries nothing, and acknowledges no more than what is in order: an ACK that is due remains due.
+    fn path_segment(&mut self, option: PathOption) -> Segment<P> {
+        let expected = self.arrivals.expected();
+        let header = Header {
+            seq: self.initial.plus(self.board.next()),
+            ack: self.initial_peer.plus(expected),
+            flags: Flags::ACK | Flags::MSE,
+            window: self.window.advertise(expected),
+        };
+        Segment { header, options: Options::Path(option), stream_header: None, content: Content::Nothing }
+    }
+
+    fn open_path(&mut self, now: Time, id: PathId, tuple: FourTuple, origin: Origin) {
+        let controller = self.config.law.row().build(&self.config.law);
+        let control = PathControl::new(now, id, controller, self.peer.mss.into(), self.config.rto_margin);
+        self.board.open_lane(id);
+        self.acks.open_lane(id);
+        let token = self.paths.token(self.config.path_seed);
+        let phase = Phase::Challenged { token, sent: 0, sent_at: now, at: now, is_suspect: false };
+        self.paths.put(id, Path { origin, phase, arrived: now, ..Path::live(tuple, control) });
+    }
+
+    fn drop_path(&mut self, now: Time, id: PathId) {
+        let Some(mut path) = self.paths.take(id) else { return };
+        path.control.abandon(now, &mut self.board);
+        self.acks.close_lane(id, self.paths.main());
+        self.paths.count_others();
+        self.events.push_back(Event::PathGone(id));
+    }
+
+    fn suspect(&mut self, now: Time, id: PathId) {
+        let token = self.paths.token(self.config.path_seed);
+        let path = &mut self.paths[id];
+        path.control.abandon(now, &mut self.board);
+        path.phase = Phase::Challenged { token, sent: 0, sent_at: now, at: now, is_suspect: true };
+        path.paced_until = Time::NEVER;
+        self.paths.count_others();
+        self.events.push_back(Event::PathFailed(id));
+    }
+
+    fn on_response(&mut self, now: Time, id: PathId, answered: [u8; 8]) {
+        let Phase::Challenged { token, sent, sent_at, is_suspect, .. } = self.paths[id].phase else { return };
+        if answered != token || sent == 0 {
+            return;
+        }
+        let sample = (sent == 1).then(|| now.since(sent_at));
+        if is_suspect {
+            return self.revive(now, id, sample);
+        }
+        let Path { origin, tuple, .. } = self.paths[id];
+        let is_stale = |path: &Path| match origin {
+            Origin::Rebinding(since) => path.is_live() && path.tuple.local == tuple.local && path.arrived < since,
+            Origin::Own | Origin::Peer => false,
+        };
+        if self.paths[id].is_uninvited() && self.paths.count() >= usize::from(self.config.paths_max) {
+            // There are as many as may be. One that does not answer makes room, or the new one is not taken.
+            let is_useless = |path: &Path| path.state() == PathState::Suspect || is_stale(path);
+            let useless = self.paths.iter().filter(|(_, path)| is_useless(path));
+            let Some(useless) = useless.min_by_key(|(_, path)| path.arrived).map(|(id, _)| id) else {
+                self.paths.say_farewell(id, tuple);
+                return self.drop_path(now, id);
+            };
+            self.drop_path(now, useless);
+        }
+        let path = &mut self.paths[id];
+        path.phase = Phase::Live;
+        path.control.establish(now, self.peer.mss.into(), sample);
+        self.paths.count_others();
+        self.scheduler.on_path(id);
+        self.events.push_back(Event::PathValidated(id));
+        for before in (0..self.paths.slots.len()).map(PathId::new) {
+            if before != id && self.paths.get(before).is_some_and(is_stale) {
+                self.suspect(now, before);
+            }
+        }
+    }
+
+    fn revive(&mut self, now: Time, id: PathId, sample: Option<Span>) {
+        let path = &mut self.paths[id];
+        path.phase = Phase::Live;
+        path.control.revive(now, sample);
+        self.paths.count_others();
+        self.scheduler.on_path(id);
+        self.events.push_back(Event::PathRestored(id));
+    }
+}
+
+impl State {
+    /// Whether there may be more than one path.
+    pub(super) fn has_paths(self) -> bool {
+        match self {
+            Self::Closed | Self::Listen | Self::SynSent | Self::SynReceived | Self::TimeWait => false,
+            Self::Established | Self::FinWait1 | Self::FinWait2 | Self::CloseWait | Self::Closing | Self::LastAck => {
+                true
+            }
+        }
+    }
+}
+
+impl Path {
+    /// One that needs no challenge.
+    pub(super) fn live(tuple: FourTuple, control: PathControl) -> Self {
+        Self {
+            tuple,
+            control,
+            paced_until: Time::NEVER,
+            status: PathStatus::default(),
+            weight: 1,
+            arrived: Time::ZERO,
+            origin: Origin::Own,
+            phase: Phase::Live,
+            response: None,
+        }
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        self.phase == Phase::Live
+    }
+
+    /// Whether the peer asked for it, and has not answered on it.
+    fn is_uninvited(&self) -> bool {
+        self.origin != Origin::Own && self.state() == PathState::Validating
+    }
+
+    pub(super) fn state(&self) -> PathState {
+        match self.phase {
+            Phase::Live => PathState::Live,
+            Phase::Challenged { is_suspect: false, .. } => PathState::Validating,
+            Phase::Challenged { is_suspect: true, .. } => PathState::Suspect,
+        }
+    }
+
+    /// When something is due; challenges only as long as there is somebody to answer them.
+    pub(super) fn deadline(&self, has_paths: bool) -> Time {
+        let phase = match self.phase {
+            Phase::Live => self.suspect_at(),
+            Phase::Challenged { at, .. } if has_paths => at,
+            Phase::Challenged { .. } => Time::NEVER,
+        };
+        self.control.deadline().min(self.paced_until).min(phase)
+    }
+
+    fn suspect_at(&self) -> Time {
+        if self.control.has_others { self.control.suspect_at() } else { Time::NEVER }
+    }
+}
+
+impl Table {
+    /// One path, which is live.
+    pub(super) fn new(first: Path) -> Self {
+        Self {
+            slots: vec![Some(first)],
+            are_negotiated: false,
+            challenges: 0,
+            left: VecDeque::new(),
+            farewells: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (PathId, &Path)> {
+        self.slots.iter().enumerate().filter_map(|(index, path)| Some((PathId::new(index), path.as_ref()?)))
+    }
+
+    pub(super) fn get(&self, id: PathId) -> Option<&Path> {
+        self.slots.get(id.index())?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, id: PathId) -> Option<&mut Path> {
+        self.slots.get_mut(id.index())?.as_mut()
+    }
+
+    pub(super) fn find(&self, tuple: &FourTuple) -> Option<PathId> {
+        self.iter().find(|(_, path)| path.tuple == *tuple).map(|(id, _)| id)
+    }
+
+    /// Those that carry data.
+    pub(super) fn live(&self) -> impl Iterator<Item = PathId> + '_ {
+        self.iter().filter(|(_, path)| path.is_live()).map(|(id, _)| id)
+    }
+
+    /// Whether one path stands for all: there is no other.
+    pub(super) fn has_several(&self) -> bool {
+        self.slots.len() > 1
+    }
+
+    /// Those that carry new data: the active ones, or all if none of them is live.
+    pub(super) fn usable(&self) -> impl Iterator<Item = PathId> + '_ {
+        let is_active = |path: &Path| path.is_live() && path.status == PathStatus::Active;
+        let has_active = self.iter().any(|(_, path)| is_active(path));
+        self.iter().filter(move |(_, path)| if has_active { is_active(path) } else { path.is_live() }).map(|(id, _)| id)
+    }
+
+    /// The path that speaks for the connection: the first that is live.
+    pub(super) fn main(&self) -> PathId {
+        self.live().next().or_else(|| self.iter().next().map(|(id, _)| id)).unwrap_or(PathId::FIRST)
+    }
+
+    /// Of the paths that have been heard of lately, the one with the least RTT; the latest if none is known.
+    pub(super) fn quickest(&self, latest: PathId) -> PathId {
+        if !self.has_several() {
+            return latest;
+        }
+        let now = self.get(latest).map_or(Time::ZERO, |path| path.arrived);
+        let is_fresh = |path: &Path| path.is_live() && path.arrived.saturating_add(FRESH) >= now;
+        let fresh = self.iter().filter(|(_, path)| is_fresh(path));
+        let quickest = fresh.min_by_key(|(_, path)| path.control.rtt_smoothed().unwrap_or(Span::MAX));
+        quickest.map_or(latest, |(id, _)| id)
+    }
+
+    /// Paths that count: those that we or the peer have an answer on, and those that we asked for.
+    fn count(&self) -> usize {
+        self.iter().filter(|(_, path)| !path.is_uninvited()).count()
+    }
+
+    fn free(&self) -> Option<PathId> {
+        (0..SLOTS_MAX).find(|&index| self.slots.get(index).is_none_or(Option::is_none)).map(PathId::new)
+    }
+
+    fn put(&mut self, id: PathId, path: Path) {
+        while self.slots.len() <= id.index() {
+            self.slots.push(None);
+        }
+        self.slots[id.index()] = Some(path);
+        self.count_others();
+    }
+
+    fn take(&mut self, id: PathId) -> Option<Path> {
+        self.slots.get_mut(id.index())?.take()
+    }
+
+    /// Each path knows whether others would take over.
+    fn count_others(&mut self) {
+        let live = self.live().count();
+        for path in self.slots.iter_mut().flatten() {
+            path.control.has_others = live > 1;
+        }
+    }
+
+    fn left_at(&self, now: Time, tuple: &FourTuple) -> Option<PathId> {
+        self.left.iter().find(|(left, until)| left == tuple && *until > now).map(|_| PathId::NOWHERE)
+    }
+
+    fn say_farewell(&mut self, id: PathId, tuple: FourTuple) {
+        if self.farewells.len() < PATHS_MAX {
+            self.farewells.push_back((id, tuple));
+        }
+    }
+
+    /// [`anabranch_cc::Controller::on_group`], for the controller of this path.
+    fn report_group(&mut self, now: Time, own: PathId) {
+        let Some(first) = self.get(own).map(|path| path.control.summary(own)) else { return };
+        let mut group: [PathSummary; SLOTS_MAX] = [first; SLOTS_MAX];
+        let mut count = 0;
+        for (place, (_, path)) in group.iter_mut().zip(self.iter().filter(|(_, path)| path.is_live())) {
+            *place = path.control.summary(own);
+            count += 1;
+        }
+        self[own].control.on_group(now, &group[..count]);
+    }
+
+    /// Nobody can tell one token from another without the seed: splitmix64 of the seed and the number of the challenge.
+    fn token(&mut self, seed: u64) -> [u8; 8] {
+        self.challenges += 1;
+        let mut word = seed.wrapping_add(self.challenges.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (word ^ (word >> 31)).to_be_bytes()
+    }
+}
+
+/// Only for paths of which it is known that they are there.
+impl Index<PathId> for Table {
+    type Output = Path;
+
+    fn index(&self, id: PathId) -> &Path {
+        self.get(id).expect("the path is there")
+    }
+}
+
+impl IndexMut<PathId> for Table {
+    fn index_mut(&mut self, id: PathId) -> &mut Path {
+        self.get_mut(id).expect("the path is there")
+    }
+}
+
+/// Challenges on a path that was never answered: with an RTO of a second before there is a sample, for a minute.
+const CHALLENGES_MAX: u32 = 6;
+
+/// A path that is suspected is asked so often at least: a link that comes back is found in time to be of use.
+const SUSPECT_WAIT_MAX: Span = Span::from_secs(4);
+
+/// How long a path that was given up is remembered: a challenge that crossed the leave does not bring it back.
+const LEFT_FOR: Span = Span::from_secs(10);
+
+/// Heard of so lately that nothing speaks against a path.
+const FRESH: Span = Span::from_secs(1);
+
+/// An ACK on a slow path may be older than the peer's window is wide, if that is small.
+const ACK_AGE_MIN: u64 = 1 << 20;
