@@ -640,7 +640,7 @@ fn associate(flow: &Flow, builder: &mut Builder, links: &[LinkId]) -> Result<[Ns
     if flow.paths.is_empty() {
         return Ok([source, sink]);
     }
-    let [there, back] = ways(flow, builder, links)?;
+    let (there, back): (Vec<_>, Vec<_>) = ways(flow, builder, links)?.into_iter().unzip();
     let outward = |ways: &[Way]| ways.iter().map(|way| (way.via, way.to)).collect();
     Ok([source.multihomed(outward(&there)), sink.multihomed(outward(&back))])
 }
@@ -659,14 +659,14 @@ fn multihomed(
     if flow.paths.is_empty() {
         return Ok((source, sink));
     }
-    let [there, back] = ways(flow, builder, links)?;
+    let (there, back): (Vec<_>, Vec<_>) = ways(flow, builder, links)?.into_iter().unzip();
     let of = |ways: Vec<Way>| ways.into_iter().map(|way| (way.via, way.to, way.here)).collect();
     Ok((source.multihomed(of(there)), sink.multihomed(of(back))))
 }
 
 /// The paths of a flow as its source and its sink see them; none where packets go the shortest way.
-fn ways(flow: &Flow, builder: &mut Builder, links: &[LinkId]) -> Result<[Vec<Way>; 2], BuildError> {
-    let (mut there, mut back) = (vec![], vec![]);
+fn ways(flow: &Flow, builder: &mut Builder, links: &[LinkId]) -> Result<Vec<(Way, Way)>, BuildError> {
+    let mut ways = vec![];
     for path in &flow.paths {
         let sink = builder.address_through(links[path.last])?;
         let source = builder.address_through(links[path.back_last])?;
