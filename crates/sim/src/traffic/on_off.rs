@@ -12,7 +12,7 @@
 //! doubles.
 
 use anabranch_ns2::random::Mrg32k3a;
-use anabranch_units::{Rate, SimSpan, SimTime};
+use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
 use crate::float_clock;
 use crate::host::{Arrival, Due, Host, Input, Transmit};
@@ -84,27 +84,32 @@ impl OnOff {
         self.sent
     }
 
-    /// Seconds from one packet to the next; between bursts with a silence.
-    fn interval(&mut self) -> f64 {
-        let OnOffParameters { on, off, rate, size } = self.parameters;
-        let mut interval = 8.0 * f64::from(size) / rate.bits_per_second() as f64;
+    /// Seconds of silence before the next packet; `packet_s` is what a packet takes at the peak rate.
+    fn silence(&mut self, packet_s: f64) -> f64 {
+        let OnOffParameters { on, off, .. } = self.parameters;
+        let mut silence = 0.0;
         if self.left == 0 {
             // A cast rounds towards zero.
-            self.left = ((self.draws.exponential(on.as_secs_f64() / interval) + 0.5) as u64).max(1);
-            interval += self.draws.exponential(off.as_secs_f64());
+            self.left = ((self.draws.exponential(on.as_secs_f64() / packet_s) + 0.5) as u64).max(1);
+            silence = self.draws.exponential(off.as_secs_f64());
         }
         self.left -= 1;
-        interval
+        silence
     }
 
     /// Sets the time of the next packet, counted from `from`.
     fn schedule(&mut self, from: SimTime, now: SimTime) {
-        let interval = self.interval();
-        self.due = self.clock.map(|clock| Due { seconds: clock + interval, set_at: now });
-        self.next_at = match self.due {
-            Some(due) => float_clock::ticks(due.seconds),
-            None => from.saturating_add(SimSpan::from_secs_f64(interval)),
-        };
+        let OnOffParameters { rate, size, .. } = self.parameters;
+        if let Some(clock) = self.clock {
+            let packet_s = 8.0 * f64::from(size) / rate.bits_per_second() as f64;
+            let seconds = clock + (packet_s + self.silence(packet_s));
+            self.due = Some(Due { seconds, set_at: now });
+            self.next_at = float_clock::ticks(seconds);
+        } else {
+            let packet: SimSpan = rate.transmission(Bytes::new(u64::from(size)));
+            let silence = SimSpan::from_secs_f64(self.silence(packet.as_secs_f64()));
+            self.next_at = from.saturating_add(packet.saturating_add(silence));
+        }
     }
 }
 
