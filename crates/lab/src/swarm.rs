@@ -272,8 +272,16 @@ fn flow(draw: &mut Draw, text: &mut String, id: &str, (from, to): (&str, &str), 
         ),
     };
     let _ = writeln!(text, "workload = {workload}");
-    // A path that is not named is the shortest one.
-    let _ = paths;
+    // Plain TCP takes the shortest way.
+    if streams > 0 && !paths.is_empty() {
+        let each: Vec<String> =
+            paths.iter().map(|path| format!("{{ first = \"{path}-in\", last = \"{path}-out\" }}")).collect();
+        let scheduler = ["window", "min_rtt", "weighted", "backup"][draw.below(4) as usize];
+        let _ = writeln!(text, "paths = [{}]\nscheduler = \"{scheduler}\"", each.join(", "));
+    }
+    if streams > 0 && draw.happens(0.5) {
+        let _ = writeln!(text, "stream_buffer = \"shared\"");
+    }
 }
 
 /// Random numbers of a seed.

@@ -30,7 +30,6 @@ use anabranch_cc::Departure;
 use anabranch_units::{Span, Time};
 
 use crate::path::PathId;
-use crate::recovery::control::undo;
 use crate::recovery::ledger::Ledger;
 use crate::recovery::rack::DUPLICATES;
 use crate::seq::Offset;
@@ -717,14 +716,12 @@ impl<T> Scoreboard<T> {
                 return;
             }
         }
-        // Of two transmissions the first, if the answer comes too early for the second or is none to it. Another path's answer says
-        // nothing of when.
+        // Of two transmissions the first, if the clock that is echoed is older than the second. An early answer says nothing: the
+        // queue that made up the least RTT may be gone. Another path's answer says nothing of when.
         let (is_again, is_here) = (transmissions > 1, path == doubt.via);
         let waited = doubt.now.since(departure.time);
-        let is_early =
-            transmissions == 2 && is_here && doubt.rtt_min.is_some_and(|least| waited < undo::too_early(least));
         let has_echo = |lane: &Lane| doubt.echo.is_some_and(|echo| lane.ledger.is_later_than(echo));
-        let is_original = is_again && (is_early || self.lanes.iter().any(has_echo));
+        let is_original = is_again && self.lanes.iter().any(has_echo);
         if is_original {
             self.lanes.iter_mut().for_each(|lane| lane.ledger.on_original(end));
         }

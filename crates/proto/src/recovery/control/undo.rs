@@ -10,15 +10,13 @@
 //! Citation: rfc-3708 (DSACK), rfc-3522 and rfc-4015 (timestamps, and the answer), rfc-5682 (F-RTO).
 //!
 //! Differs from them in:
-//! * An ACK that comes within half of the least RTT after the only retransmission of a segment answers the original, with
-//!   or without timestamps.
 //! * No new data is sent to provoke the answer (rfc-5682 sec. 2.1 step 2b): it comes by itself, as ACKs of what was late
 //!   follow each other faster than an RTT.
 //! * The window returns at once to what it was (rfc-9438 sec. 4.9), not by slow start (rfc-4015 sec. 3.5): what was late is in
 //!   flight, so there is nothing to burst.
 
 use anabranch_cc::{Departure, Signal};
-use anabranch_units::{Span, Time};
+use anabranch_units::Time;
 
 use super::PathControl;
 use crate::recovery::episode::Episode;
@@ -93,10 +91,4 @@ impl PathControl {
         let view = self.view(now);
         self.controller.on_undo(&view);
     }
-}
-
-/// The ACK of a retransmission that comes earlier than this after it answers the original. Half leaves room for a route that has
-/// become shorter.
-pub(crate) fn too_early(rtt_min: Span) -> Span {
-    rtt_min / 2
 }
