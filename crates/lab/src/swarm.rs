@@ -1,12 +1,12 @@
 //! Random networks with random faults, and what must hold in all of them.
 //!
 //! A seed makes a scenario: a chain, a dumbbell or several paths, whose links lose, are cut, or have hardly a queue; a few flows
-//! of our own transport with any law, each with so much to send. Faults end after [`FAULTS_END`]; what a link loses by chance it
+//! of our own transport with any law, each with so much to send. Cuts end after 20 s; what a link loses by chance it
 //! goes on losing. It is checked that
 //!
 //! * on every link no packet appears or vanishes;
 //! * no application gets more than was sent, at any time;
-//! * after the last cut something arrives in every [`PATIENCE`] until everything has;
+//! * after the last cut something arrives in every 300 s until everything has;
 //! * each run ends with everything delivered, and a second run of the same seed is the same to the bit.
 //!
 //! A scenario is text: who wants to look at a failing one runs it by itself.

@@ -89,7 +89,7 @@ impl<P: Payload> Connection<P> {
         }
         let mut repair = None;
         let mut may_send = [false; SLOTS_MAX];
-        for (index, may_send) in may_send.iter_mut().enumerate() {
+        for (index, may_send) in may_send.iter_mut().enumerate().take(self.paths.slots()) {
             let path = PathId::new(index);
             if !self.paths.get(path).is_some_and(Path::is_live) || !self.is_released(now, path) {
                 continue;
@@ -144,7 +144,7 @@ impl<P: Payload> Connection<P> {
         }
         let rtt = |connection: &Self, id: PathId| connection.paths[id].control.rtt_smoothed().unwrap_or(Span::MAX);
         let (mut lost, mine) = (lost, rtt(self, path));
-        for index in (0..SLOTS_MAX).filter(|&index| index != path.index()) {
+        for index in (0..self.paths.slots()).filter(|&index| index != path.index()) {
             let other = PathId::new(index);
             if self.paths.get(other).is_some_and(Path::is_live) && rtt(self, other) > mine {
                 let theirs = self.board.lowest_lost(other);
@@ -218,7 +218,7 @@ impl<P: Payload> Connection<P> {
         let mut count = 0;
         let mut usable = [false; SLOTS_MAX];
         paths.usable().for_each(|id| usable[id.index()] = true);
-        for id in (0..SLOTS_MAX).filter(|&index| usable[index]).map(PathId::new) {
+        for id in (0..paths.slots()).filter(|&index| usable[index]).map(PathId::new) {
             let Path { control, weight, .. } = &mut paths[id];
             control.on_demand(now, board);
             candidates[count] = Candidate {

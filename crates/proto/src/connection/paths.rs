@@ -481,6 +481,11 @@ impl Table {
         self.iter().filter(|(_, path)| path.is_live()).map(|(id, _)| id)
     }
 
+    /// The numbers of all paths lie below this.
+    pub(super) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Whether one path stands for all: there is no other.
     pub(super) fn has_several(&self) -> bool {
         self.slots.len() > 1
