@@ -16,7 +16,8 @@ const MEASURED: &[(&str, Program, &[&str])] = &[
     ("small", Program::Anabranch, &["sim", "run", "experiments/bench/small.toml", "--json"]),
     ("engine, 1 stream", Program::Engine, &["1", "200000"]),
     ("engine, 200 streams", Program::Engine, &["200", "200000"]),
-    ("engine, 200 streams, 0.1 % lost", Program::Engine, &["200", "200000", "1000"]),
+    ("engine, 200 streams, 2 paths", Program::Engine, &["200", "200000", "2"]),
+    ("engine, 200 streams, 0.1 % lost", Program::Engine, &["200", "200000", "1", "1000"]),
 ];
 
 /// What is run.

@@ -1,4 +1,4 @@
-//! How fast the engine is by itself: `cargo run --release -p anabranch-proto --example back_to_back -- [STREAMS] [SEGMENTS]`.
+//! How fast the engine is by itself: `cargo run --release -p anabranch-proto --example back_to_back -- [STREAMS] [SEGMENTS] [PATHS] [LOSE_EACH]`.
 
 #[path = "../tests/loopback/mod.rs"]
 mod loopback;
@@ -11,15 +11,16 @@ use loopback::Loopback;
 fn main() {
     let mut numbers = std::env::args().skip(1).map(|argument| argument.parse().expect("arguments are numbers"));
     let (streams, segments) = (numbers.next().unwrap_or(1), numbers.next().unwrap_or(5_000_000));
-    let lose_each = numbers.next().unwrap_or(0);
-    let mut loopback = Loopback::new(u8::try_from(streams).expect("there are at most 255 streams"), lose_each);
+    let (paths, lose_each) = (numbers.next().unwrap_or(1), numbers.next().unwrap_or(0));
+    let small = |number: u64, what| u8::try_from(number).unwrap_or_else(|_| panic!("there are at most 255 {what}"));
+    let mut loopback = Loopback::new(small(streams, "streams"), small(paths, "paths"), lose_each);
     loopback.run(10_000);
     let begin = Instant::now();
     let read = loopback.run(segments);
     let seconds = begin.elapsed().as_secs_f64();
     let (flight, again) = loopback.flight();
     println!(
-        "{streams} streams: {segments} segments ({read} B read) in {seconds:.2} s, {:.2} M/s; {flight:.0} in flight, {again} sent again",
+        "{streams} streams, {paths} paths: {segments} segments ({read} B read) in {seconds:.2} s, {:.2} M/s; {flight:.0} in flight, {again} sent again",
         segments as f64 / seconds / 1e6
     );
 }

@@ -5,8 +5,8 @@ mod loopback;
 use loopback::Loopback;
 
 #[track_caller]
-fn allocations(streams: u8, lose_each: u64, segments: u64) -> u64 {
-    let mut loopback = Loopback::new(streams, lose_each);
+fn allocations(streams: u8, paths: u8, lose_each: u64, segments: u64) -> u64 {
+    let mut loopback = Loopback::new(streams, paths, lose_each);
     loopback.run(50_000);
     // Losses halve the window now and then.
     let (flight, _) = loopback.flight();
@@ -19,18 +19,25 @@ fn allocations(streams: u8, lose_each: u64, segments: u64) -> u64 {
 
 #[test]
 fn a_stream_costs_no_allocation_per_segment() {
-    assert_eq!(allocations(1, 0, 100_000), 0);
+    assert_eq!(allocations(1, 1, 0, 100_000), 0);
 }
 
 #[test]
 fn nor_do_many_streams() {
-    assert_eq!(allocations(200, 0, 100_000), 0);
+    assert_eq!(allocations(200, 1, 0, 100_000), 0);
+}
+
+/// Two paths overtake each other all the time, so that there is nearly always a hole.
+#[test]
+fn two_paths_cost_less_than_an_allocation_for_ten_segments() {
+    let count = allocations(200, 2, 0, 100_000);
+    assert!(count < 10_000, "{count} allocations");
 }
 
 /// What waits above a hole stands in ordered maps, which take a node for some entries. One loss in a thousand, with a round
 /// trip of 1000 segments: there is a hole nearly all the time.
 #[test]
 fn holes_cost_less_than_an_allocation_for_five_segments() {
-    let count = allocations(200, 1000, 100_000);
+    let count = allocations(200, 1, 1000, 100_000);
     assert!(count < 20_000, "{count} allocations");
 }

@@ -4,22 +4,27 @@
 use std::collections::VecDeque;
 
 use anabranch_cc::{Settings, registry};
-use anabranch_proto::{
-    Config, Connection, Endpoint, Event, FourTuple, PathId, Read, Segment, SeqNumber, Sid, State, Virtual,
-};
+use anabranch_proto::{Config, Connection, Endpoint, Event, FourTuple, Read, Segment, SeqNumber, Sid, State, Virtual};
 use anabranch_units::{Span, Time};
 
 pub(crate) struct Loopback {
     now: Time,
     client: Connection<Virtual>,
     server: Connection<Virtual>,
-    up: Wire,
-    down: Wire,
+    /// By path, in the order in which they were set up.
+    ways: Vec<Way>,
     /// Of the segments to the server each of these is lost; none if zero.
     lose_each: u64,
     carried: u64,
     /// Bytes that the server's application has read.
     read: u64,
+}
+
+/// A path, both ways.
+struct Way {
+    tuple: FourTuple,
+    up: Wire,
+    down: Wire,
 }
 
 /// A FIFO with a rate and a delay.
@@ -30,18 +35,16 @@ struct Wire {
 }
 
 impl Loopback {
-    /// A connection that is established and has filled its path, with so many streams.
-    pub(crate) fn new(streams: u8, lose_each: u64) -> Self {
+    /// A connection that is established, with so many streams on so many paths.
+    pub(crate) fn new(streams: u8, paths: u8, lose_each: u64) -> Self {
         let law = Settings::default_for(registry::find("anabranch").expect("it is the default"));
-        let config = Config { streams, ..Config::new(law) };
-        let end = |address| Endpoint { address, port: 0 };
-        let tuple = FourTuple { local: end(1), remote: end(2) };
+        let config = Config { streams, paths_max: paths, ..Config::new(law) };
+        let tuple = tuple(0);
         let mut loopback = Self {
             now: Time::ZERO,
             client: Connection::connect(Time::ZERO, config.clone(), tuple, SeqNumber(0)).expect("it can work"),
             server: Connection::listen(Time::ZERO, config, tuple.reversed(), SeqNumber(0)).expect("it can work"),
-            up: Wire::new(SPACING),
-            down: Wire::new(Span::ZERO),
+            ways: (0..paths).map(Way::new).collect(),
             lose_each: 0,
             carried: 0,
             read: 0,
@@ -49,6 +52,9 @@ impl Loopback {
         loopback.drain();
         while loopback.client.state() != State::Established {
             loopback.step();
+        }
+        for path in 1..paths {
+            loopback.client.paths().add(loopback.now, self::tuple(path)).expect("it was negotiated");
         }
         for _ in 0..streams {
             let sid = loopback.client.streams().open().expect("it was granted");
@@ -68,22 +74,25 @@ impl Loopback {
         self.read - before
     }
 
-    /// Segments in flight, and segments that were sent again.
+    /// Segments in flight, and segments that were sent again, on all paths.
     pub(crate) fn flight(&self) -> (f64, u64) {
-        let path = self.client.path(PathId::FIRST).expect("there is one");
-        (path.flight, path.tally.sent_again)
+        let reports = self.client.path_reports();
+        reports.fold((0.0, 0), |(flight, again), (_, path)| (flight + path.flight, again + path.tally.sent_again))
     }
 
     fn step(&mut self) {
         let timer = self.client.poll_timeout().min(self.server.poll_timeout());
-        self.now = self.now.max(timer.min(self.up.next()).min(self.down.next()));
+        let next = self.ways.iter().map(|way| way.up.next().min(way.down.next())).min().unwrap_or(Time::NEVER);
+        self.now = self.now.max(timer.min(next));
         let now = self.now;
         assert!(now < Time::NEVER, "something always happens: the client has data for ever");
-        if let Some(segment) = self.up.take(now) {
-            self.server.handle_segment(now, tuple().reversed(), segment);
-        }
-        if let Some(segment) = self.down.take(now) {
-            self.client.handle_segment(now, tuple(), segment);
+        for way in &mut self.ways {
+            if let Some(segment) = way.up.take(now) {
+                self.server.handle_segment(now, way.tuple.reversed(), segment);
+            }
+            if let Some(segment) = way.down.take(now) {
+                self.client.handle_segment(now, way.tuple, segment);
+            }
         }
         if self.client.poll_timeout() <= now {
             self.client.handle_timeout(now);
@@ -99,7 +108,7 @@ impl Loopback {
             while let Some(transmit) = self.client.poll_transmit(self.now) {
                 self.carried += 1;
                 if self.lose_each == 0 || !self.carried.is_multiple_of(self.lose_each) {
-                    self.up.carry(self.now, transmit.segment);
+                    self.ways[usize::from(transmit.tuple.local.port)].up.carry(self.now, transmit.segment);
                 }
             }
             let Some(event) = self.client.poll_event() else { break };
@@ -116,12 +125,18 @@ impl Loopback {
                 }
             }
             let Some(transmit) = self.server.poll_transmit(self.now) else { break };
-            self.down.carry(self.now, transmit.segment);
+            self.ways[usize::from(transmit.tuple.local.port)].down.carry(self.now, transmit.segment);
         }
     }
 
     fn write(&mut self, sid: Sid) {
         let _ = self.client.streams().write(sid, &mut Virtual(u32::MAX));
+    }
+}
+
+impl Way {
+    fn new(path: u8) -> Self {
+        Self { tuple: tuple(path), up: Wire::new(SPACING), down: Wire::new(Span::ZERO) }
     }
 }
 
@@ -147,8 +162,9 @@ impl Wire {
     }
 }
 
-fn tuple() -> FourTuple {
-    let end = |address| Endpoint { address, port: 0 };
+/// The ports of both ends are the number of the path.
+fn tuple(path: u8) -> FourTuple {
+    let end = |address| Endpoint { address, port: path.into() };
     FourTuple { local: end(1), remote: end(2) }
 }
 
