@@ -17,8 +17,8 @@ use crate::reproduce::{Figure, Outcome, Panel, Series, Style};
 
 use super::decimate::{decimate, share};
 
-/// Points in a whole report. One is ten bytes or so, and a report shall stay below three megabytes.
-pub(super) const POINTS_MAX: usize = 200_000;
+/// Points in a whole report. One is ten bytes or so, the rest of a report is a megabyte and a half, and all shall stay below three.
+pub(super) const POINTS_MAX: usize = 150_000;
 /// Points of one series: two thousand slices, more than a wide screen has pixels.
 const SERIES_POINTS_MAX: usize = 8_000;
 /// The axis of time is divided into at least this many ticks, and less than ten times as many.

@@ -136,7 +136,8 @@ fn a_report_of_many_long_series_stays_below_three_megabytes() {
     let curves = [series("one", 50_000), series("two", 50_000), series("three", 50_000)];
     let page = page(&outcome("a word or two", vec![figure("a word or two", 4, &curves); 60]));
     assert!(page.len() < 3_000_000, "{} bytes", page.len());
-    assert!(page.len() > 1_500_000, "{} bytes: there was room for more points", page.len());
+    // The other half of a real report is tables and networks.
+    assert!(page.len() > 1_200_000, "{} bytes: there was room for more points", page.len());
 }
 
 #[test]
