@@ -121,22 +121,27 @@ fn reordering_is_learnt_and_costs_nothing() {
     }
 }
 
-/// Counting learns nothing: each segment that three others overtake is sent again, but no more than those, and what it took from
-/// the window it gives back.
+/// Counting learns nothing: each segment that three others overtake is sent again, and with clocks no more than those. What it took from
+/// the window it gives back: where clocks tell, when the original is acknowledged, else when the receiver has reported the
+/// duplicate, a round trip later. So it takes at most twice as long. Measured of 7.5 s: 12.1 s without clocks, 11.5 s with them.
 #[test]
 fn reordering_is_no_storm_where_losses_are_counted() {
     let bytes = 10_000_000;
     let counting = LossDetection::DupAcks;
     let path = |late| Path { late, ..Path::new("12Mbit/s", ms(100)) };
-    let config = anabranch_proto::Config { loss_detection: counting, ..config("anabranch", &[]) };
-    let before = transfer(&path(None), &config, bytes);
-    for overtaken_by in [2, 3, 10, 50] {
+    let cases = [true, false].into_iter().flat_map(|clocks| [2, 3, 10, 50].map(|by| (clocks, by)));
+    for (timestamps, overtaken_by) in cases {
+        let config = anabranch_proto::Config { loss_detection: counting, timestamps, ..config("anabranch", &[]) };
+        let before = transfer(&path(None), &config, bytes);
         let late = Span::from_micros(1000 * overtaken_by + 500);
         let outcome = transfer(&path(Some((100, late))), &config, bytes);
         let tally = outcome.path.tally;
-        let most = if overtaken_by < 3 { 0 } else { bytes / Path::PAYLOAD / 100 + 1 };
+        let payload = if timestamps { Path::PAYLOAD - 12 } else { Path::PAYLOAD };
+        let rare = if overtaken_by < 3 { 0 } else { bytes / payload / 100 + 1 };
+        // What was sent again for nothing may have been overtaken itself, and only clocks tell.
+        let most = if timestamps { rare } else { 2 * rare };
         assert!(tally.sent_again <= most && tally.timeouts == 0, "{overtaken_by} overtake: {tally:?}");
-        expect_within(&outcome, 1.5 * before.took.as_secs_f64(), &format!("{overtaken_by} overtake"));
+        expect_within(&outcome, 2.0 * before.took.as_secs_f64(), &format!("{overtaken_by} overtake"));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The transport's engine as hosts.
 
 use anabranch_cc::{Settings, registry};
-use anabranch_proto::{Config, State};
+use anabranch_proto::{Config, State, StreamBuffer};
 use anabranch_sim::{Builder, Capture, EngineSink, EngineSource, ErrorSpec, HostId, LinkId, World};
 use anabranch_units::{SimSpan, SimTime};
 use pcap_file::pcapng::{Block, PcapNgReader};
@@ -10,7 +10,9 @@ use super::standard::{millis, spec};
 
 fn config(streams: u8) -> Config {
     let law = Settings::default_for(registry::find("reno").unwrap());
-    Config { mss: 1000, streams, receive_buffer: 16_000, ..Config::new(law) }
+    // One stream may take the whole buffer, so that the window alone holds the source back.
+    let stream_buffer = StreamBuffer::Bytes(u64::MAX);
+    Config { mss: 1000, streams, receive_buffer: 16_000, stream_buffer, ..Config::new(law) }
 }
 
 /// A source and a sink 10 ms from each other at 8 Mbit/s; the way there loses what `error` says.
