@@ -96,6 +96,9 @@ impl Receiver {
     }
 
     /// What a SACK says now, of which `room` bytes fit the packet.
+    ///
+    /// ns-2 announces all gaps and writes those that fit; its sender then reads what lies in memory behind the packet. That cannot be
+    /// reproduced: here a SACK has the gaps that fit.
     pub(crate) fn sack(&mut self, room: u32, packets: u8) -> Sack {
         // An entry is taken while it ends below the room, not at it.
         let fits = (room.saturating_sub(Sack::HEADER + 1) / Sack::ENTRY) as usize;
