@@ -289,7 +289,7 @@ fn a_judgement_has_the_promised_shape() {
     fs::create_dir_all(folder.join("experiments/test-2000")).unwrap();
     fs::write(folder.join("experiments/test-2000/table1.toml"), experiment(1, "")).unwrap();
     let judgement = document(&anabranch(&folder, &["reproduce", "test-2000", "--json"]));
-    assert_eq!(judgement["schema"], "anabranch-reproduce/2");
+    assert_eq!(judgement["schema"], "anabranch-reproduce/3");
     assert_eq!(judgement["version"], env!("CARGO_PKG_VERSION"));
     assert!(judgement["wall_seconds"].is_f64() && judgement["hash"].is_string());
     let claim = &judgement["papers"][0]["experiments"][0]["claims"][0];

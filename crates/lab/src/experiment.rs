@@ -90,6 +90,8 @@ pub struct Claim {
     pub band: Band,
     /// Why we get something else.
     pub because: Option<String>,
+    /// Why our own transport gives something else than ns-2's agents.
+    pub engine_because: Option<String>,
     /// Whether it is known that it cannot be reproduced.
     pub not_reproducible: bool,
     /// Whether the reason of a deviation is still to be found.
@@ -204,6 +206,15 @@ impl Experiment {
     /// If the variant makes a mistake of it.
     pub fn scenario(&self, variant: &Variant) -> Result<Scenario, Diagnostic> {
         check::scenario(&self.document, &self.axes, variant)
+    }
+
+    /// The scenario of a variant with our own transport in the place of ns-2's agents that speak FAST, MFast, EMFast, FAST
+    /// multihoming, Composite TCP or RRFast; `None` if it has no such flow. All other flows stay what they are.
+    ///
+    /// # Errors
+    /// If the variant makes a mistake of it.
+    pub fn twin(&self, variant: &Variant) -> Result<Option<Scenario>, Diagnostic> {
+        check::twin(&self.document, &self.axes, variant)
     }
 
     /// Every combination of the axes' values, the last axis fastest.

@@ -1,5 +1,6 @@
 //! Runs experiments and judges their claims.
 
+mod engine;
 mod figures;
 mod json;
 mod outcome;
@@ -12,7 +13,7 @@ use std::num::NonZeroUsize;
 use std::time::Instant;
 
 pub use outcome::{
-    ExperimentOutcome, Figure, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement, Outcome, Panel, Paper,
+    BesideEngine, EngineCount, ExperimentOutcome, Figure, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement, Outcome, Panel, Paper,
     PublishedValue, SCHEMA, Series, Style, Topology, TopologyFlow, TopologyLink, VariedAxis,
 };
 pub use shown::item_rank;
@@ -133,8 +134,17 @@ enum Done {
 #[derive(Default)]
 struct Plan {
     jobs: Vec<Job>,
-    /// Position of the first run of a variant of an experiment, and how many there are: one a seed.
-    variants: BTreeMap<(usize, Variant), (usize, usize)>,
+    /// Position of the first run of a variant of an experiment in a column, and how many there are: one a seed.
+    variants: BTreeMap<(usize, Variant, Column), (usize, usize)>,
+}
+
+/// Who runs an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Column {
+    /// Whoever its file says.
+    Own,
+    /// Our own transport in the place of ns-2's agents.
+    Engine,
 }
 
 /// One run.
@@ -154,12 +164,15 @@ impl Plan {
                 true => (first_seed(experiment, &variant, &scenario), seeds.unwrap_or(experiment.seeds)),
                 false => (scenario.seed, 1),
             };
-            self.variants.insert((index, variant), (self.jobs.len(), count as usize));
-            let seeded = |offset| {
-                let scenario = Scenario { seed: first.wrapping_add(offset), ..scenario.clone() };
-                Job { experiment: index, scenario, wants_series }
-            };
-            self.jobs.extend((0..u64::from(count)).map(seeded));
+            let twin = experiment.twin(&variant)?.map(|twin| (Column::Engine, twin));
+            for (column, scenario) in [(Column::Own, scenario)].into_iter().chain(twin) {
+                self.variants.insert((index, variant.clone(), column), (self.jobs.len(), count as usize));
+                let seeded = |offset| {
+                    let scenario = Scenario { seed: first.wrapping_add(offset), ..scenario.clone() };
+                    Job { experiment: index, scenario, wants_series }
+                };
+                self.jobs.extend((0..u64::from(count)).map(seeded));
+            }
         }
         Ok(())
     }
@@ -205,7 +218,7 @@ impl Results<'_> {
             question: experiment.question().to_owned(),
             file: experiment.file().to_owned(),
             seeds: seeds.unwrap_or(experiment.seeds),
-            is_random: self.plan.variants.iter().any(|((index, _), (_, count))| *index == self.index && *count > 1),
+            is_random: self.plan.variants.iter().any(|((index, ..), (_, count))| *index == self.index && *count > 1),
             seed: base.seed,
             duration: base.duration.to_string(),
             axes: experiment
@@ -231,10 +244,7 @@ impl Results<'_> {
     }
 
     fn judge(&self, claim: &Claim) -> JudgedClaim {
-        let sample = match &claim.statistic {
-            Statistic::Value(expression) => self.sample(expression),
-            Statistic::Order(expressions) => self.lead(expressions),
-        };
+        let sample = self.statistic(claim, Column::Own);
         let published = claim.published.number();
         // A gauge that was not measured leaves nothing to agree with.
         let admitted = sample.as_ref().is_ok_and(|sample| claim.band.admits(published, sample));
@@ -252,6 +262,7 @@ impl Results<'_> {
             .as_ref()
             .map_or(Interval { low: f64::NAN, high: f64::NAN }, |sample| claim.band.interval(published, sample));
         let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+        let engine = self.has_engine(claim).then(|| self.statistic(claim, Column::Engine));
         JudgedClaim {
             item: claim.item.clone(),
             title: claim.title.clone(),
@@ -265,7 +276,11 @@ impl Results<'_> {
                 Published::Number(number) => PublishedValue::Number(*number),
                 Published::Words(words) => PublishedValue::Words(words.clone()),
             },
-            measured: Measured { ns2: sample.as_ref().ok().map(measurement), anabranch: None },
+            measured: Measured {
+                ours: sample.as_ref().ok().map(measurement),
+                engine: engine.as_ref().and_then(|sample| sample.as_ref().ok()).map(measurement),
+            },
+            engine: engine.map(|engine| engine::beside(claim, verdict, &sample, &engine)),
             band: JudgedBand { kind: claim.band.kind(), low: finite(band.low), high: finite(band.high) },
             verdict,
             because,
@@ -274,17 +289,38 @@ impl Results<'_> {
         }
     }
 
+    /// What a claim is about, seed by seed.
+    fn statistic(&self, claim: &Claim, column: Column) -> Result<Sample, ExpressionError> {
+        match &claim.statistic {
+            Statistic::Value(expression) => self.sample(expression, column),
+            Statistic::Order(expressions) => self.lead(expressions, column),
+        }
+    }
+
+    /// Whether our own transport has run something of what a claim is about.
+    fn has_engine(&self, claim: &Claim) -> bool {
+        let mut has_engine = false;
+        for expression in claim.statistic.expressions() {
+            let ask = &mut |variant: &Variant, _: &str| {
+                has_engine |= self.plan.variants.contains_key(&(self.index, variant.clone(), Column::Engine));
+                Ok(1.0)
+            };
+            self.experiment.evaluate(expression, ask).expect("it was evaluated in the same way when it was read");
+        }
+        has_engine
+    }
+
     /// An expression seed by seed. Where one variant was run once for all seeds, its value stands for each of them.
-    fn sample(&self, expression: &Expression) -> Result<Sample, ExpressionError> {
+    fn sample(&self, expression: &Expression, column: Column) -> Result<Sample, ExpressionError> {
         let mut seeds = 1;
         let count = &mut |variant: &Variant, _: &str| {
-            seeds = seeds.max(self.runs(variant).len());
+            seeds = seeds.max(self.runs(variant, column).len());
             Ok(1.0)
         };
         self.experiment.evaluate(expression, count)?;
         let mut value = |seed: usize| {
             let gauge = &mut |variant: &Variant, name: &str| {
-                let runs = self.runs(variant);
+                let runs = self.runs(variant, column);
                 runs[seed % runs.len()].value(self.experiment, name)
             };
             self.experiment.evaluate(expression, gauge)
@@ -293,10 +329,10 @@ impl Results<'_> {
     }
 
     /// By how much each of several means is above the next: the sample of the smallest lead.
-    fn lead(&self, expressions: &[Expression]) -> Result<Sample, ExpressionError> {
+    fn lead(&self, expressions: &[Expression], column: Column) -> Result<Sample, ExpressionError> {
         let mut least: Option<Sample> = None;
         for pair in expressions.windows(2) {
-            let lead = self.sample(&pair[0].minus(&pair[1]))?;
+            let lead = self.sample(&pair[0].minus(&pair[1]), column)?;
             if least.as_ref().is_none_or(|least| lead.mean() < least.mean()) {
                 least = Some(lead);
             }
@@ -304,15 +340,17 @@ impl Results<'_> {
         Ok(least.expect("an order is of two things at least"))
     }
 
-    fn runs(&self, variant: &Variant) -> &[Run] {
-        let (first, count) = self.plan.variants[&(self.index, variant.clone())];
+    /// The runs of a variant in a column. What our own transport has no part in is the same in both.
+    fn runs(&self, variant: &Variant, column: Column) -> &[Run] {
+        let of = |column| self.plan.variants.get(&(self.index, variant.clone(), column));
+        let &(first, count) = of(column).or_else(|| of(Column::Own)).expect("every variant that is asked for was run");
         &self.runs[first..first + count]
     }
 
     fn text(&self, pieces: &[Piece]) -> String {
         let show = |piece: &Piece| match piece {
             Piece::Text(text) => text.clone(),
-            Piece::Value(expression, decimals) => match self.sample(expression) {
+            Piece::Value(expression, decimals) => match self.sample(expression, Column::Own) {
                 Ok(sample) => format!("{:.decimals$}", sample.mean()),
                 Err(error) => format!("({error})"),
             },

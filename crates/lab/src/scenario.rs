@@ -5,6 +5,7 @@
 
 mod check;
 pub(crate) mod keys;
+mod twin;
 
 use anabranch_sim::{ErrorSpec, QueueSpec};
 use anabranch_units::{Rate, SimSpan, SimTime};
@@ -181,9 +182,11 @@ impl Scenario {
     pub fn is_random(&self) -> bool {
         let is_open = |p: f64| 0.0 < p && p < 1.0;
         let loses = |error: &ErrorSpec| match error {
-            ErrorSpec::List(_) | ErrorSpec::Periodic { .. } | ErrorSpec::Policer { .. } | ErrorSpec::Outage { .. } => {
-                false
-            }
+            ErrorSpec::List(_)
+            | ErrorSpec::At(_)
+            | ErrorSpec::Periodic { .. }
+            | ErrorSpec::Policer { .. }
+            | ErrorSpec::Outage { .. } => false,
             &ErrorSpec::PerPacket(p) | &ErrorSpec::PerByte(p) => is_open(p),
             ErrorSpec::GilbertElliott(_) => true,
         };

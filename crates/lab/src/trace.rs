@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use anabranch_ns2::Gauges;
 use anabranch_ns2::sctp::{self, Endpoint};
 use anabranch_sim::{
-    Direction, DropReason, FlowId, GaugeRow, Happening, MultihomedSource, Ns2Sctp, Observer, PacketEvent, Portion,
+    Direction, DropReason, EngineSink, FlowId, GaugeRow, Happening, Ns2Sctp, Observer, PacketEvent, Portion,
     is_same_bin, sum_of_paths,
 };
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
@@ -212,10 +212,9 @@ pub(crate) fn sctp_rows(source: &Ns2Sctp) -> Option<Vec<GaugeRow>> {
 }
 
 /// What a source with several paths remembered, as a row of the others: the sums of all paths.
-pub(crate) fn multihomed_rows(source: &MultihomedSource) -> Option<Vec<GaugeRow>> {
-    let rows = |path| Some(source.rows(path)?.iter().map(|row| (row.time, row.gauges)));
-    let rows: Option<Vec<_>> = (0..source.sender().config().paths).map(rows).collect();
-    Some(joined(rows?, |present| sum_of_paths(present.iter().flatten().copied()).expect("one is present")))
+pub(crate) fn rows_of_paths(paths: &[&[GaugeRow]]) -> Vec<GaugeRow> {
+    let rows = paths.iter().map(|rows| rows.iter().map(|row| (row.time, row.gauges))).collect();
+    joined(rows, |present| sum_of_paths(present.iter().flatten().copied()).expect("one is present"))
 }
 
 /// A row at each time at which one of several parts changed, made of what they all are then.
@@ -251,14 +250,14 @@ pub(crate) fn sctp_path(source: &Ns2Sctp, destination: usize, variable: &str) ->
     Some(rows.map(|row| (row.time.as_secs_f64(), f64::from(of(&row.gauges)) / room)).collect())
 }
 
-/// A variable of one path of a source with several; nothing if there is none such.
-pub(crate) fn multihomed_path(source: &MultihomedSource, path: usize, variable: &str) -> Option<Vec<(f64, f64)>> {
+/// A variable of one path of a source with several.
+pub(crate) fn path_variable(rows: &[GaugeRow], variable: &str) -> Vec<(f64, f64)> {
     let of: fn(&Gauges) -> f64 = match variable {
         "window" => |it| it.window,
         "ssthresh" => |it| it.ssthresh,
         _ => |it| f64::from(it.in_flight),
     };
-    Some(source.rows(path)?.iter().map(|row| (row.time.as_secs_f64(), of(&row.gauges))).collect())
+    rows.iter().map(|row| (row.time.as_secs_f64(), of(&row.gauges))).collect()
 }
 
 /// The receive window as an association's source knows it, in packets.
@@ -302,6 +301,13 @@ pub(crate) fn sctp_released(sink: &Ns2Sctp, stream: Option<u8>) -> impl Iterator
 pub(crate) fn sctp_held(sink: &Ns2Sctp) -> impl Iterator<Item = (f64, f64)> {
     let rows = sink.held().unwrap_or_default().iter();
     [(0.0, 0.0)].into_iter().chain(rows.map(|&(time, held)| (time.as_secs_f64(), f64::from(held))))
+}
+
+/// Bits of payload and when the application read them, of one stream, numbered from 1, or of all.
+pub(crate) fn engine_read(sink: &EngineSink, stream: Option<u8>) -> impl Iterator<Item = (f64, f64)> {
+    let portions = sink.deliveries().unwrap_or_default().iter();
+    let portions = portions.filter(move |it| stream.is_none_or(|stream| it.stream + 1 == usize::from(stream)));
+    portions.map(|it| (it.time.as_secs_f64(), it.bits as f64))
 }
 
 /// When the application had the last bit of each message, and the seconds since it was offered. What is read of a stream is of

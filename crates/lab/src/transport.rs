@@ -99,7 +99,7 @@ impl Transport {
             "ns2/composite" => (Agent::Composite(composite(&mut law)?), "composite"),
             name @ ("ns2/fast" | "ns2/mfast") => {
                 if name == "ns2/mfast" {
-                    streams = Some(options.take("streams", STREAMS)?);
+                    streams = Some(options.take("streams", MFAST_STREAMS)?);
                 }
                 let (options, law_name) = fast(&mut law)?;
                 (Agent::Fast(options), law_name)
@@ -165,6 +165,7 @@ impl Transport {
         match self {
             Self::Ns2 { streams: Some(streams), .. } => (1..=streams.get()).contains(&stream),
             Self::Sctp { config, .. } => (1..=config.streams).contains(&stream.into()),
+            Self::Engine { config, .. } => (1..=config.streams).contains(&stream),
             _ => false,
         }
     }
@@ -294,7 +295,7 @@ fn paths(keys: &FlowKeys, streams: u8, scheduling: Scheduling, path: &Path) -> C
 const RBUF: u64 = 16 << 20;
 
 /// The largest window that TCP can announce ([rfc-7323] sec. 2.3).
-const RBUF_MAX: u64 = 1 << 30;
+pub(crate) const RBUF_MAX: u64 = 1 << 30;
 
 /// Segments that wait on each stream.
 const SEND_BUFFER_SEGMENTS: u64 = 4;
@@ -418,7 +419,7 @@ fn payload(keys: &FlowKeys, sender: &SenderConfig, stream_header: u32, path: &Pa
 }
 
 /// As many streams as mfast-2019 runs with (its Table 1).
-const STREAMS: NonZeroU8 = NonZeroU8::new(5).expect("five is not zero");
+pub(crate) const MFAST_STREAMS: NonZeroU8 = NonZeroU8::new(5).expect("five is not zero");
 
 /// The longest IPv4 packet.
 const PACKET_MAX: u32 = 65_535;

@@ -313,13 +313,31 @@ impl<'a> Simulation<'a> {
         if let Some(source) = self.world.host::<Ns2Source>(ends.source) {
             return source.rows().map(Cow::Borrowed);
         }
-        if let Some(source) = self.world.host::<EngineSource>(ends.source) {
-            return source.rows().map(Cow::Borrowed);
+        let paths = self.path_count(ends);
+        if paths == 1 && let Some(source) = self.world.host::<EngineSource>(ends.source) {
+            return source.rows(0).map(Cow::Borrowed);
         }
-        if let Some(source) = self.world.host::<MultihomedSource>(ends.source) {
-            return trace::multihomed_rows(source).map(Cow::Owned);
+        if paths > 0 {
+            let rows: Option<Vec<_>> = (0..paths).map(|path| self.path_rows(ends, path)).collect();
+            return rows.map(|rows| Cow::Owned(trace::rows_of_paths(&rows)));
         }
         self.world.host::<Ns2Sctp>(ends.source).and_then(trace::sctp_rows).map(Cow::Owned)
+    }
+
+    /// How many paths a flow of FAST multihoming or of our own transport can have; 0 of any other.
+    fn path_count(&self, ends: &Ends) -> usize {
+        if let Some(source) = self.world.host::<MultihomedSource>(ends.source) {
+            return source.sender().config().paths;
+        }
+        self.world.host::<EngineSource>(ends.source).map_or(0, EngineSource::paths_max)
+    }
+
+    /// The rows of one path of such a flow.
+    fn path_rows(&self, ends: &Ends, path: usize) -> Option<&[GaugeRow]> {
+        match self.world.host::<MultihomedSource>(ends.source) {
+            Some(source) => source.rows(path),
+            None => self.world.host::<EngineSource>(ends.source)?.rows(path),
+        }
     }
 
     /// The trace of each link.
@@ -356,18 +374,20 @@ impl<'a> Simulation<'a> {
                 if let Some(sink) = sctp {
                     return Ok(Series::events(trace::sctp_released(sink, Some(stream))));
                 }
+                let engine = self.world.host::<EngineSink>(self.flows[index].sink).filter(|_| has_stream);
+                if let Some(sink) = engine {
+                    return Ok(Series::events(trace::engine_read(sink, Some(stream))));
+                }
                 let rows = self.deliveries(index).filter(|_| has_stream);
                 let rows = rows.ok_or_else(|| format!("`{name}` was not measured: there is no such stream"))?;
                 Ok(self.released(index, rows.iter().filter(|row| row.stream == stream)))
             }
             (SeriesPlace::Path(path), _) => {
-                let (source, path) = (self.flows[index].source, usize::from(path) - 1);
-                let points = match self.world.host::<MultihomedSource>(source) {
-                    Some(source) => trace::multihomed_path(source, path, variable),
-                    None => {
-                        let source = self.world.host::<Ns2Sctp>(source).ok_or_else(unknown)?;
-                        trace::sctp_path(source, path, variable)
-                    }
+                let (ends, path) = (&self.flows[index], usize::from(path) - 1);
+                let points = match self.world.host::<Ns2Sctp>(ends.source) {
+                    Some(source) => trace::sctp_path(source, path, variable),
+                    None if self.path_count(ends) == 0 => return Err(unknown()),
+                    None => self.path_rows(ends, path).map(|rows| trace::path_variable(rows, variable)),
                 };
                 points.map(Series::variable).ok_or_else(|| format!("`{name}` was not measured: there is no such path"))
             }
@@ -385,9 +405,15 @@ impl<'a> Simulation<'a> {
 
     /// A series of a flow; nothing if its transport does not know it.
     fn flow_series(&self, index: usize, variable: &str) -> Option<Series> {
-        if let ("goodput", Some(sink)) = (variable, self.world.host::<EngineSink>(self.flows[index].sink)) {
-            let read = sink.deliveries().unwrap_or_default().iter();
-            return Some(Series::events(read.map(|portion| (portion.time.as_secs_f64(), portion.bits as f64))));
+        if let Some(sink) = self.world.host::<EngineSink>(self.flows[index].sink) {
+            match variable {
+                "goodput" => return Some(Series::events(trace::engine_read(sink, None))),
+                "held" => {
+                    let rows = sink.held()?.iter().map(|&(time, held)| (time.as_secs_f64(), f64::from(held)));
+                    return Some(Series::variable([(0.0, 0.0)].into_iter().chain(rows)));
+                }
+                _ => {}
+            }
         }
         if variable == "delay" {
             let source = self.world.host::<EngineSource>(self.flows[index].source)?;
@@ -547,7 +573,14 @@ impl<'a> Simulation<'a> {
             report.goodput_bps = bits_per_second(sink.read(), active);
             report.throughput_bps = bits_per_second(sink.wire(), active);
             report.delivered_packets = sink.connection().arrived();
+            report.max_seq = Some(source.departed() as i64);
+            report.acked_seq = Some(source.acknowledged() as i64);
+            report.held_packets_max = Some(sink.held_max());
+            report.one_way_delay_mean_s = source.delay_mean(sink).map(SimSpan::as_secs_f64);
             report.buffered_bytes_max = Some(sink.buffered_max());
+            // Only FAST has a baseRTT to forget.
+            let gauges = source.paths().map(|(_, path)| path.gauges).filter(|it| it.value("rtt_base_s").is_some());
+            report.reset_count = gauges.map(|it| it.value("reroutes").unwrap_or(0.0) as u64).reduce(|sum, one| sum + one);
             let (mut rtt_sum, mut rtt_samples) = (SimSpan::ZERO, 0);
             for (number, path) in source.paths() {
                 let (tally, rtt) = (path.tally, path.tally.rtt_sum.rescale());

@@ -411,6 +411,11 @@ impl<P: Payload> Connection<P> {
         self.arrivals.expected()
     }
 
+    /// Whether a byte of the peer's sequence space has arrived.
+    pub fn has_arrived(&self, offset: u64) -> bool {
+        offset < self.arrivals.expected() || self.arrivals.missing(offset, offset + 1).is_none()
+    }
+
     /// Bytes of the receive buffer that are in use: what has arrived and has not been read or dropped.
     pub fn buffered(&self) -> u64 {
         self.arrivals.total() - self.window.consumed()

@@ -1,9 +1,11 @@
 //! The transport's engine as hosts: one that sends on its streams, one that reads all that comes.
 
+use std::collections::VecDeque;
+
 use anabranch_ns2::Gauges;
 use anabranch_proto::{
-    Config, ConfigError, Connection, Endpoint, Event, FourTuple, PathId, PathReport, Read, Segment, SeqNumber, Sid,
-    Virtual,
+    Config, ConfigError, Connection, Content, Endpoint, Event, FourTuple, PathId, PathReport, Read, Segment, SeqNumber,
+    Sid, StreamHeader, Virtual,
 };
 use anabranch_units::{SimSpan, SimTime, Span, Time};
 
@@ -28,9 +30,11 @@ pub struct EngineSource {
     ways: Vec<Way>,
     /// By path, of those that there are from the start on; 1 each if nobody says.
     weights: Vec<u32>,
-    rows: Option<Vec<GaugeRow>>,
+    /// By path.
+    rows: Option<Vec<Vec<GaugeRow>>>,
     /// Of several rows within one of these only the last is kept; zero keeps all.
     resolution: SimSpan,
+    departures: Departures,
     /// What it was offered, if it was told to remember.
     offers: Option<Vec<Portion>>,
 }
@@ -56,6 +60,36 @@ pub struct Way {
     pub to: Address,
     /// This end's.
     pub here: Address,
+}
+
+/// When segments with content left for the first time.
+#[derive(Debug, Default)]
+struct Departures {
+    /// All of them.
+    count: u64,
+    /// Their times added up, in picoseconds.
+    sum: u128,
+    /// Where they begin and when they left, of those that are not acknowledged.
+    waiting: VecDeque<(u64, SimTime)>,
+}
+
+impl Departures {
+    fn add(&mut self, offset: u64, now: SimTime) {
+        self.count += 1;
+        self.sum += picoseconds(now);
+        self.waiting.push_back((offset, now));
+    }
+
+    /// Everything below has arrived.
+    fn forget_until(&mut self, acknowledged: u64) {
+        while self.waiting.front().is_some_and(|&(offset, _)| offset < acknowledged) {
+            self.waiting.pop_front();
+        }
+    }
+}
+
+fn picoseconds(time: SimTime) -> u128 {
+    time.since(SimTime::ZERO).ticks().into()
 }
 
 /// What waits for one stream.
@@ -87,6 +121,12 @@ pub struct EngineSink {
     wire: u64,
     /// The most bytes in the receive buffer, when the application had read what it could.
     buffered_max: u64,
+    /// The times of all first arrivals of segments with content, added up, in picoseconds.
+    arrivals: u128,
+    /// Bytes of content in a full segment.
+    payload: u64,
+    /// How many segments waited for one before them, from when on, if the sink was told to remember.
+    held: Option<Vec<(SimTime, u32)>>,
     /// What was read, if the sink was told to remember.
     deliveries: Option<Vec<Portion>>,
     /// What is read of a stream within one of these is one; zero keeps all apart.
@@ -136,6 +176,7 @@ impl EngineSource {
             weights: Vec::new(),
             rows: None,
             resolution: SimSpan::ZERO,
+            departures: Departures::default(),
             offers: None,
         })
     }
@@ -163,7 +204,7 @@ impl EngineSource {
     /// each if that is zero.
     #[must_use]
     pub fn traced_every(self, resolution: SimSpan) -> Self {
-        Self { rows: Some(Vec::new()), resolution, ..self }
+        Self { rows: Some(vec![Vec::new(); self.ways.len().max(1)]), resolution, ..self }
     }
 
     /// The same, remembering what it is offered.
@@ -177,11 +218,35 @@ impl EngineSource {
         self.offers.as_deref()
     }
 
-    /// The variables at each change, if the source was told to remember them: the window and the flight of all paths, and the rest of
-    /// the first. `rtt_base` and `rtt_smoothed` are the law's own
-    /// where it keeps them, else the path's.
-    pub fn rows(&self) -> Option<&[GaugeRow]> {
-        self.rows.as_deref()
+    /// The variables of a path at each change, if the source was told to remember them and there is such a path. `rtt_base` and
+    /// `rtt_smoothed` are the law's own where it keeps them, else the path's.
+    pub fn rows(&self, path: usize) -> Option<&[GaugeRow]> {
+        self.rows.as_ref()?.get(path).map(Vec::as_slice)
+    }
+
+    /// How many paths it can have.
+    pub fn paths_max(&self) -> usize {
+        self.ways.len().max(1)
+    }
+
+    /// Segments with content that left for the first time.
+    pub fn departed(&self) -> u64 {
+        self.departures.count
+    }
+
+    /// Of these, those that are acknowledged, with all before them.
+    pub fn acknowledged(&self) -> u64 {
+        self.departures.count - self.departures.waiting.len() as u64
+    }
+
+    /// The mean time from a segment's first departure to its first arrival, of those that have arrived.
+    pub fn delay_mean(&self, sink: &EngineSink) -> Option<SimSpan> {
+        let missing = self.departures.waiting.iter().filter(|(offset, _)| !sink.connection.has_arrived(*offset));
+        let departed = missing.fold(self.departures.sum, |sum, (_, time)| sum - picoseconds(*time));
+        // Nothing arrives before it has left.
+        let sum = sink.arrivals.checked_sub(departed)?;
+        let mean = sum.checked_div(sink.connection.arrived().into())?;
+        Some(SimSpan::from_ticks(mean as u64))
     }
 
     /// The first path of the connection; `None` before the start.
@@ -269,32 +334,29 @@ impl EngineSource {
     }
 
     fn record(&mut self, now: SimTime) {
-        if self.rows.is_none() {
-            return;
+        let (Some(rows), Some(connection)) = (&mut self.rows, &self.connection) else { return };
+        for (_, report) in connection.path_reports() {
+            if let Some(rows) = rows.get_mut(number(report.tuple.local)) {
+                GaugeRow { time: now, gauges: gauges(&report) }.remember(rows, self.resolution);
+            }
         }
-        let Some(path) = self.path() else { return };
-        let (window, flight) =
-            self.paths().fold((0.0, 0.0), |(window, flight), (_, path)| (window + path.window, flight + path.flight));
-        let Some(rows) = &mut self.rows else { return };
-        let span = |span: Option<Span>| span.map_or(SimSpan::ZERO, Span::rescale);
-        let seconds = |name: &str| path.gauges.value(name).filter(|value| value.is_finite() && *value > 0.0);
-        let law = |name: &str| seconds(name).map(SimSpan::from_secs_f64);
-        let gauges = Gauges {
-            window,
-            ssthresh: path.gauges.value("ssthresh").unwrap_or(f64::INFINITY),
-            rtt: span(path.tally.rtt_latest),
-            rtt_smoothed: law("rtt_average_s").unwrap_or(span(path.rtt_smoothed)),
-            rtt_base: law("rtt_base_s").or(path.rtt_min.map(Span::rescale)),
-            // Whole segments, as ns-2 counts.
-            in_flight: flight as i32,
-            reroutes: path.gauges.value("reroutes").unwrap_or(0.0) as u64,
-        };
-        let row = GaugeRow { time: now, gauges };
-        match rows.last_mut() {
-            Some(last) if last.gauges == gauges => {}
-            Some(last) if is_same_bin(last.time, now, self.resolution) => *last = row,
-            _ => rows.push(row),
-        }
+    }
+}
+
+/// The variables of a path as ns-2 has them.
+fn gauges(path: &PathReport) -> Gauges {
+    let span = |span: Option<Span>| span.map_or(SimSpan::ZERO, Span::rescale);
+    let seconds = |name: &str| path.gauges.value(name).filter(|value| value.is_finite() && *value > 0.0);
+    let law = |name: &str| seconds(name).map(SimSpan::from_secs_f64);
+    Gauges {
+        window: path.window,
+        ssthresh: path.gauges.value("ssthresh").unwrap_or(f64::INFINITY),
+        rtt: span(path.tally.rtt_latest),
+        rtt_smoothed: law("rtt_average_s").unwrap_or(span(path.rtt_smoothed)),
+        rtt_base: law("rtt_base_s").or(path.rtt_min.map(Span::rescale)),
+        // Whole segments, as ns-2 counts.
+        in_flight: path.flight as i32,
+        reroutes: path.gauges.value("reroutes").unwrap_or(0.0) as u64,
     }
 }
 
@@ -304,8 +366,13 @@ impl EngineSink {
     /// # Errors
     /// If the configuration cannot work.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
+        let header = if config.streams > 0 { StreamHeader::LEN } else { 0 };
+        let payload = u64::from(u32::from(config.mss).saturating_sub(header).max(1));
         let connection = Connection::listen(Time::ZERO, config, tuple(0).reversed(), INITIAL)?;
         Ok(Self {
+            arrivals: 0,
+            payload,
+            held: None,
             connection,
             ways: Vec::new(),
             read: 0,
@@ -325,7 +392,7 @@ impl EngineSink {
     /// The same, remembering what was read when; what is read within one `resolution`, counted from the start of time, is one.
     #[must_use]
     pub fn traced_every(self, resolution: SimSpan) -> Self {
-        Self { deliveries: Some(Vec::new()), resolution, ..self }
+        Self { deliveries: Some(Vec::new()), held: Some(Vec::new()), resolution, ..self }
     }
 
     /// Bytes that the application has read, of all streams.
@@ -344,6 +411,16 @@ impl EngineSink {
         self.buffered_max
     }
 
+    /// The most segments that waited at one time for one before them: in their stream, or on a connection without streams.
+    pub fn held_max(&self) -> u64 {
+        self.buffered_max.div_ceil(self.payload)
+    }
+
+    /// How many segments waited for one before them, from when on, if the sink was told to remember.
+    pub fn held(&self) -> Option<&[(SimTime, u32)]> {
+        self.held.as_deref()
+    }
+
     /// What was read, if the sink was told to remember.
     pub fn deliveries(&self) -> Option<&[Portion]> {
         self.deliveries.as_deref()
@@ -352,6 +429,21 @@ impl EngineSink {
     /// The connection.
     pub fn connection(&self) -> &Connection<Virtual> {
         &self.connection
+    }
+
+    /// What is left in the buffer when all has been read that can be.
+    fn note_held(&mut self, now: SimTime) {
+        let buffered = self.connection.buffered();
+        self.buffered_max = self.buffered_max.max(buffered);
+        let Some(held) = &mut self.held else { return };
+        // Fewer than 2^32 segments fit into the largest buffer.
+        let count = buffered.div_ceil(self.payload) as u32;
+        match held.last_mut() {
+            Some((_, last)) if *last == count => {}
+            None if count == 0 => {}
+            Some(last) if is_same_bin(last.0, now, self.resolution) => *last = (now, count),
+            _ => held.push((now, count)),
+        }
     }
 
     fn read_all(&mut self, now: SimTime, sid: Sid) {
@@ -381,6 +473,7 @@ impl Host for EngineSource {
         let came_by = came_by(&self.ways, &arrival);
         if let (Body::Segment(segment), Some(connection)) = (arrival.body, &mut self.connection) {
             connection.handle_segment(engine_time(now), tuple(came_by), *segment);
+            self.departures.forget_until(connection.acked());
         }
     }
 
@@ -409,7 +502,12 @@ impl Host for EngineSource {
 
     fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit> {
         loop {
-            if let Some(transmit) = self.connection.as_mut()?.poll_transmit(engine_time(now)) {
+            let connection = self.connection.as_mut()?;
+            let offset = connection.sent();
+            if let Some(transmit) = connection.poll_transmit(engine_time(now)) {
+                if connection.sent() > offset && !matches!(transmit.segment.content, Content::Nothing) {
+                    self.departures.add(offset, now);
+                }
                 return Some(sent_by(&self.ways, number(transmit.tuple.local), transmit.segment));
             }
             let Some(event) = self.connection.as_mut()?.poll_event() else {
@@ -443,7 +541,9 @@ impl Host for EngineSink {
         let came_by = came_by(&self.ways, &arrival);
         if let Body::Segment(segment) = arrival.body {
             self.wire += u64::from(arrival.size);
+            let before = self.connection.arrived();
             self.connection.handle_segment(engine_time(now), tuple(came_by).reversed(), *segment);
+            self.arrivals += picoseconds(now) * u128::from(self.connection.arrived() - before);
         }
     }
 
@@ -457,7 +557,7 @@ impl Host for EngineSink {
                 return Some(sent_by(&self.ways, number(transmit.tuple.remote), transmit.segment));
             }
             let Some(event) = self.connection.poll_event() else {
-                self.buffered_max = self.buffered_max.max(self.connection.buffered());
+                self.note_held(now);
                 return None;
             };
             match event {

@@ -11,6 +11,8 @@ use crate::rng::Stream;
 pub enum ErrorSpec {
     /// These, by their number in the order in which they come.
     List(Vec<u64>),
+    /// The first packet that comes at each of these times or later: one a time.
+    At(Vec<SimTime>),
     /// Each packet with this probability (ns-2's uniform error model with `unit pkt`: lost if `u < p`).
     PerPacket(f64),
     /// Each byte with this probability; the packet is lost if one of its bytes is.
@@ -62,7 +64,7 @@ impl ErrorSpec {
     pub fn is_valid(&self) -> bool {
         let probable = |p: f64| (0.0..=1.0).contains(&p);
         match self {
-            Self::List(_) => true,
+            Self::List(_) | Self::At(_) => true,
             &Self::PerPacket(p) | &Self::PerByte(p) => probable(p),
             Self::GilbertElliott(GilbertElliott { to_bad, to_good, loss_good, loss_bad }) => {
                 [to_bad, to_good, loss_good, loss_bad].into_iter().all(|&p| probable(p))
@@ -81,7 +83,7 @@ pub(crate) struct ErrorModel {
     stream: Stream,
     /// Packets offered so far: the number of the next.
     offered: u64,
-    /// Entries of the list that lie behind.
+    /// Entries of the list, or times, that lie behind.
     passed: usize,
     bad: bool,
     /// When the bucket of a policer is full again.
@@ -90,9 +92,13 @@ pub(crate) struct ErrorModel {
 
 impl ErrorModel {
     pub(crate) fn new(mut spec: ErrorSpec, stream: Stream) -> Self {
-        if let ErrorSpec::List(numbers) = &mut spec {
-            numbers.sort_unstable();
-            numbers.dedup();
+        match &mut spec {
+            ErrorSpec::List(numbers) => {
+                numbers.sort_unstable();
+                numbers.dedup();
+            }
+            ErrorSpec::At(times) => times.sort_unstable(),
+            _ => {}
         }
         Self { spec, stream, offered: 0, passed: 0, bad: false, full_at: SimTime::ZERO }
     }
@@ -104,6 +110,11 @@ impl ErrorModel {
         match &self.spec {
             ErrorSpec::List(numbers) => {
                 let hit = numbers.get(self.passed) == Some(&number);
+                self.passed += usize::from(hit);
+                hit
+            }
+            ErrorSpec::At(times) => {
+                let hit = times.get(self.passed).is_some_and(|&time| time <= now);
                 self.passed += usize::from(hit);
                 hit
             }
@@ -168,6 +179,15 @@ mod tests {
     #[test]
     fn a_list_loses_what_it_names() {
         assert_eq!(losses(ErrorSpec::List(vec![7, 0, 3, 3]), 10, 1000), [0, 3, 7]);
+    }
+
+    #[test]
+    fn a_time_loses_the_first_packet_from_then_on() {
+        let at = |ms| SimTime::ZERO + SimSpan::from_millis(ms);
+        let spec = ErrorSpec::At(vec![at(7), at(3), at(7)]);
+        let mut model = ErrorModel::new(spec, Substreams::new(1).stream("test"));
+        let lost: Vec<u64> = (0..20).step_by(2).filter(|&ms| model.strikes(at(ms), 1000)).collect();
+        assert_eq!(lost, [4, 8, 10]);
     }
 
     #[test]

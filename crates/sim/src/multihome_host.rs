@@ -96,13 +96,7 @@ impl MultihomedSource {
     /// After everything that an event changes has changed.
     fn note(&mut self, now: SimTime) {
         for (path, rows) in self.rows.iter_mut().flatten().enumerate() {
-            let gauges = self.sender.gauges(path);
-            let row = GaugeRow { time: now, gauges };
-            match rows.last_mut() {
-                Some(last) if last.gauges == gauges => {}
-                Some(last) if is_same_bin(last.time, now, self.resolution) => *last = row,
-                _ => rows.push(row),
-            }
+            GaugeRow { time: now, gauges: self.sender.gauges(path) }.remember(rows, self.resolution);
         }
     }
 }

@@ -36,6 +36,17 @@ pub struct GaugeRow {
     pub gauges: Gauges,
 }
 
+impl GaugeRow {
+    /// Adds it to rows, if it differs from the last of them. Of those within one `resolution` the last is kept.
+    pub(crate) fn remember(self, rows: &mut Vec<Self>, resolution: SimSpan) {
+        match rows.last_mut() {
+            Some(last) if last.gauges == self.gauges => {}
+            Some(last) if is_same_bin(last.time, self.time, resolution) => *last = self,
+            _ => rows.push(self),
+        }
+    }
+}
+
 /// A sink of ns-2, or MFast's receiver: one with streams.
 #[derive(Clone, Debug)]
 pub struct Ns2Sink {
@@ -218,13 +229,7 @@ impl Host for Ns2Source {
         let packet = self.sender.poll_transmit();
         // Everything that an event changes has changed when there is nothing more to send.
         if let (None, Some(rows)) = (packet, &mut self.rows) {
-            let gauges = self.sender.gauges();
-            let row = GaugeRow { time: now, gauges };
-            match rows.last_mut() {
-                Some(last) if last.gauges == gauges => {}
-                Some(last) if is_same_bin(last.time, now, self.resolution) => *last = row,
-                _ => rows.push(row),
-            }
+            GaugeRow { time: now, gauges: self.sender.gauges() }.remember(rows, self.resolution);
         }
         packet.map(Transmit::from)
     }

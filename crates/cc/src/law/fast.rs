@@ -16,6 +16,8 @@
 //! * Growth below the threshold counts segments, not ACKs, and so does the handing out of increases (rfc-3465).
 //! * An increase is not cut to whole segments, so the window rests where exactly alpha segments are queued; `whole_steps` is
 //!   what ns-2's module does.
+//! * The RTT of the handshake is no sample: its segments are shorter, and what data takes longer to send would count as queue.
+//!   ns-2's module takes it: `handshake_rtt`.
 //! * While the application, not the window, holds the sender back, the window does not grow, and shrinks only if what was
 //!   sent keeps more than alpha segments queued: what was not sent cannot queue.
 //! * Bounds, which are off but in `anabranch`: `probe_queued_most`, `probe_in_refill`, `base_rise_most`, `reroute_interval`,
@@ -267,9 +269,15 @@ impl Controller for Fast {
         }
     }
 
-    fn on_restart(&mut self, _path: &PathView, restart: Restart) {
+    fn on_restart(&mut self, path: &PathView, restart: Restart) {
         match restart {
-            Restart::Established | Restart::AfterTimeout => {}
+            Restart::Established => {
+                // All that is known of the RTT so far is what the handshake took.
+                if let Some(rtt) = path.rtt_smoothed.filter(|rtt| self.rules.handshake_rtt && !rtt.is_zero()) {
+                    self.estimator.on_rtt(rtt.as_secs_f64(), self.window, &self.rules.weights);
+                }
+            }
+            Restart::AfterTimeout => {}
             // [rfc-5681] sec. 4.1.
             Restart::Idle => {
                 self.steps.clear();

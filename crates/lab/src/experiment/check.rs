@@ -82,13 +82,35 @@ pub(super) fn check(document: Document) -> Result<Experiment, Diagnostic> {
 const SEEDS_MAX: u32 = 10_000;
 
 pub(super) fn scenario(document: &Document, axes: &[Axis], variant: &Variant) -> Result<Scenario, Diagnostic> {
+    Scenario::parse(&varied(document, axes, variant)?)
+}
+
+/// [`Experiment::twin`].
+pub(super) fn twin(document: &Document, axes: &[Axis], variant: &Variant) -> Result<Option<Scenario>, Diagnostic> {
+    let mut varied = varied(document, axes, variant)?;
+    let path = Path::default().key("engine");
+    for key in &document.decode::<FileKeys>()?.engine.0 {
+        let node = document.node(&path.key(key)).expect("the keys were read from this table").clone();
+        varied.assign(key, &node)?;
+    }
+    let mut keys: FileKeys = varied.decode()?;
+    let mut has_twin = false;
+    for flow in &mut keys.flow {
+        if let Some(twin) = flow.twin() {
+            (*flow, has_twin) = (twin, true);
+        }
+    }
+    if has_twin { Scenario::from_keys(&varied, &keys).map(Some) } else { Ok(None) }
+}
+
+fn varied(document: &Document, axes: &[Axis], variant: &Variant) -> Result<Document, Diagnostic> {
     let mut varied = document.clone();
     for (axis, &value) in axes.iter().zip(variant) {
         for (path, node) in &axis.values[value].assignments {
             varied.assign(path, node)?;
         }
     }
-    Scenario::parse(&varied)
+    Ok(varied)
 }
 
 pub(super) fn variant(axes: &[Axis], labels: &[&str]) -> Result<Variant, ExpressionError> {
@@ -206,6 +228,7 @@ impl Checker<'_> {
                     statistic: Statistic::Value(expression),
                     band,
                     because: keys.because.clone(),
+                    engine_because: keys.engine.clone(),
                     not_reproducible: self.with_reason(keys.not_reproducible, keys.because.as_deref(), &path)?,
                     is_open: self.with_reason(keys.open, keys.because.as_deref(), &path)?,
                 });
@@ -276,6 +299,7 @@ impl Checker<'_> {
             statistic,
             band,
             because: keys.because.clone(),
+            engine_because: keys.engine.clone(),
             not_reproducible: self.with_reason(keys.not_reproducible, keys.because.as_deref(), path)?,
             is_open: self.with_reason(keys.open, keys.because.as_deref(), path)?,
         })

@@ -43,6 +43,10 @@ pub(crate) struct FileKeys {
     /// Makes an experiment of the scenario.
     #[serde(default)]
     pub(crate) experiment: Option<ExperimentKeys>,
+    /// What our own transport in the place of ns-2's agents sets besides: keys of the scenario, whatever an axis sets. What
+    /// counts packets, such as a list of losses, means another moment when another sender counts.
+    #[serde(default)]
+    pub(crate) engine: AssignmentKeys,
     /// Names for what is measured in a run: an expression such as `flow.f0.max_seq + flow.f1.max_seq`.
     #[serde(default)]
     pub(crate) measure: Ordered<String>,
@@ -93,7 +97,7 @@ pub(crate) struct AxisKeys {
 }
 
 /// Keys of the scenario and what they are set to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct AssignmentKeys(pub(crate) Vec<String>);
 
 /// Claims that a paper prints as a table.
@@ -130,6 +134,9 @@ pub(crate) struct TableKeys {
     /// Why we get something else, for all numbers of this table that deviate.
     #[serde(default)]
     pub(crate) because: Option<String>,
+    /// Why our own transport in the place of ns-2's agents gives numbers that are more than 5 % off theirs, for all that are.
+    #[serde(default)]
+    pub(crate) engine: Option<String>,
     /// Whether the numbers cannot be reproduced; `because` says why.
     #[serde(default)]
     pub(crate) not_reproducible: bool,
@@ -177,6 +184,10 @@ pub(crate) struct ClaimKeys {
     /// Why we get something else.
     #[serde(default)]
     pub(crate) because: Option<String>,
+    /// Why our own transport in the place of ns-2's agents gives a number that is more than 5 % off theirs, or breaks an order, a
+    /// time or a shape that they keep.
+    #[serde(default)]
+    pub(crate) engine: Option<String>,
     /// Whether it cannot be reproduced; `because` says why.
     #[serde(default)]
     pub(crate) not_reproducible: bool,

@@ -100,7 +100,7 @@ impl<'a> Bar<'a> {
     /// Nothing if a number is missing, or below zero: bars stand on zero.
     fn of(claim: &'a JudgedClaim) -> Option<Self> {
         let PublishedValue::Number(published) = claim.published else { return None };
-        let ours = claim.measured.ns2.as_ref()?;
+        let ours = claim.measured.ours.as_ref()?;
         let is_good = [published, ours.value, ours.low, ours.high].iter().all(|value| value.is_finite());
         (is_good && published >= 0.0 && ours.value >= 0.0).then_some(Self {
             row: &claim.row,

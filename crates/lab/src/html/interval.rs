@@ -17,7 +17,7 @@ const EXACT_SHARE: f64 = 0.05;
 
 /// The picture of a claim, if something was measured.
 pub(super) fn interval(claim: &JudgedClaim) -> Option<Markup> {
-    let ours = claim.measured.ns2.as_ref().filter(|ours| ours.value.is_finite())?;
+    let ours = claim.measured.ours.as_ref().filter(|ours| ours.value.is_finite())?;
     let is_band = claim.band.kind != "exact";
     let published = match claim.published {
         PublishedValue::Number(value) => Some(value),

@@ -1,7 +1,7 @@
 use super::*;
 use crate::experiment::{ClaimKind, Source};
 use crate::reproduce::{
-    ExperimentOutcome, Figure, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement, Outcome, Panel, Paper,
+    BesideEngine, ExperimentOutcome, Figure, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement, Outcome, Panel, Paper,
     PublishedValue, SCHEMA, Series, Style, Topology, TopologyFlow, TopologyLink, VariedAxis,
 };
 use crate::verdict::Verdict;
@@ -20,9 +20,10 @@ fn outcome(text: &str, figures: Vec<Figure>) -> Outcome {
         unit: text(),
         published,
         measured: Measured {
-            ns2: Some(Measurement { value: 1.0, seeds: 3, sd: 0.5, low: 0.0, high: 2.0 }),
-            anabranch: None,
+            ours: Some(Measurement { value: 1.0, seeds: 3, sd: 0.5, low: 0.0, high: 2.0 }),
+            engine: Some(Measurement { value: 1.1, seeds: 3, sd: 0.5, low: 0.0, high: 2.0 }),
         },
+        engine: Some(BesideEngine { agrees: false, because: Some(text()), is_missed: false }),
         band: JudgedBand { kind: "prediction", low: Some(0.0), high: Some(2.0) },
         verdict,
         because: Some(text()),

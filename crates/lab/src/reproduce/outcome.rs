@@ -6,7 +6,7 @@ use crate::experiment::{ClaimKind, Source};
 use crate::verdict::Verdict;
 
 /// The schema of [`Outcome`]; its number rises when a field changes its meaning or goes.
-pub const SCHEMA: &str = "anabranch-reproduce/2";
+pub const SCHEMA: &str = "anabranch-reproduce/3";
 
 /// Everything that `reproduce` found out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -154,6 +154,8 @@ pub struct JudgedClaim {
     pub published: PublishedValue,
     /// Ours.
     pub measured: Measured,
+    /// How our own transport stands to it, where it can take the place of ns-2's agents.
+    pub engine: Option<BesideEngine>,
     /// What decides.
     pub band: JudgedBand,
     /// What became of it.
@@ -179,10 +181,30 @@ pub enum PublishedValue {
 /// What each implementation gave.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measured {
-    /// The agents of ns-2.
-    pub ns2: Option<Measurement>,
-    /// Our transport.
-    pub anabranch: Option<Measurement>,
+    /// The experiment as its file has it: with the agents of ns-2, or with our own transport if it is about that.
+    pub ours: Option<Measurement>,
+    /// The same with our own transport in the place of ns-2's agents of the papers' protocols; nothing where there are none.
+    pub engine: Option<Measurement>,
+}
+
+/// Our own transport in the place of ns-2's agents.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BesideEngine {
+    /// Of a number: whether it is within 5 % of that of ns-2's agents. Of an order, a time or a shape: whether it holds.
+    pub agrees: bool,
+    /// Why it does not agree.
+    pub because: Option<String>,
+    /// Whether it does not agree and the experiment does not say why.
+    pub is_missed: bool,
+}
+
+/// Claims that our own transport is held to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EngineCount {
+    /// All of them.
+    pub claims: usize,
+    /// Those that it agrees with.
+    pub agree: usize,
 }
 
 /// What one implementation gave.
@@ -286,6 +308,23 @@ impl Outcome {
     /// How many claims deviate and their experiment does not say why.
     pub fn missed(&self) -> usize {
         self.claims().filter(|claim| claim.is_missed).count()
+    }
+
+    /// How many claims our own transport does not agree with, and their experiment does not say why.
+    pub fn engine_missed(&self) -> usize {
+        self.claims().filter(|claim| claim.engine.as_ref().is_some_and(|engine| engine.is_missed)).count()
+    }
+
+    /// Of the claims that our own transport can be held to, how many there are and how many it agrees with: of numbers, and of
+    /// orders, times and shapes.
+    pub fn engine_counts(&self) -> [EngineCount; 2] {
+        [true, false].map(|of_numbers| {
+            let engines = self.claims().filter(|claim| (claim.kind == ClaimKind::Number) == of_numbers);
+            engines.filter_map(|claim| claim.engine.as_ref()).fold(EngineCount::default(), |count, engine| EngineCount {
+                claims: count.claims + 1,
+                agree: count.agree + usize::from(engine.agrees),
+            })
+        })
     }
 
     /// How many claims deviate and the reason is still to be found.

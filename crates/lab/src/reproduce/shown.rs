@@ -29,7 +29,7 @@ impl JudgedClaim {
                 printed + usize::from(value.abs() < 1000.0 && self.band.kind != "exact")
             }
             PublishedValue::Words(_) => {
-                self.measured.ns2.as_ref().map_or(0, |ours| usize::from(ours.value.abs() < 1000.0))
+                self.measured.ours.as_ref().map_or(0, |ours| usize::from(ours.value.abs() < 1000.0))
             }
         }
     }
@@ -42,17 +42,17 @@ impl JudgedClaim {
 
     /// Our mean, if something was measured.
     pub fn ours_shown(&self) -> Option<String> {
-        self.measured.ns2.as_ref().map(|ours| self.number_shown(ours.value))
+        self.measured.ours.as_ref().map(|ours| self.number_shown(ours.value))
     }
 
     /// Our standard deviation, if there were several seeds.
     pub fn sd_shown(&self) -> Option<String> {
-        self.measured.ns2.as_ref().filter(|ours| ours.seeds > 1).map(|ours| self.number_shown(ours.sd))
+        self.measured.ours.as_ref().filter(|ours| ours.seeds > 1).map(|ours| self.number_shown(ours.sd))
     }
 
     /// How far our mean is from the published number: `-120 (-0.5 %)`; nothing if there are not both.
     pub fn difference_shown(&self) -> Option<String> {
-        let (PublishedValue::Number(published), Some(ours)) = (&self.published, &self.measured.ns2) else {
+        let (PublishedValue::Number(published), Some(ours)) = (&self.published, &self.measured.ours) else {
             return None;
         };
         let difference = ours.value - published;

@@ -59,7 +59,7 @@ const MARKDOWN_HEAD: &str =
 fn csv_row(paper: &str, experiment: &str, claim: &JudgedClaim) -> io::Result<String> {
     let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
     let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let ours = claim.measured.ns2.as_ref();
+    let ours = claim.measured.ours.as_ref();
     let fields = [
         paper.to_owned(),
         experiment.to_owned(),
@@ -88,7 +88,7 @@ fn markdown_row(claim: &JudgedClaim) -> String {
         let text = format!("{value:.3}");
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     };
-    let ours = claim.measured.ns2.as_ref();
+    let ours = claim.measured.ours.as_ref();
     let cells = [
         claim.row.clone(),
         claim.column.clone(),

@@ -3,6 +3,8 @@
 use anabranch_sim::{ErrorSpec, GilbertElliott, QueueSpec, Unit};
 
 use super::{Topology, TopologyFlow, TopologyLink};
+use anabranch_units::SimTime;
+
 use crate::scenario::{Link, Scenario};
 
 impl Topology {
@@ -71,6 +73,11 @@ fn error(spec: &ErrorSpec) -> String {
             let shown: Vec<String> = packets.iter().take(LISTED_MAX).map(u64::to_string).collect();
             let more = if packets.len() > LISTED_MAX { ", …" } else { "" };
             format!("packets {}{more}", shown.join(", "))
+        }
+        ErrorSpec::At(times) => {
+            let shown: Vec<String> = times.iter().take(LISTED_MAX).map(SimTime::to_string).collect();
+            let more = if times.len() > LISTED_MAX { ", …" } else { "" };
+            format!("the first packet from {} on{more}", shown.join(", "))
         }
         ErrorSpec::PerPacket(p) => format!("each packet with probability {p}"),
         ErrorSpec::PerByte(p) => format!("each byte with probability {p}"),

@@ -323,6 +323,9 @@ fn error(keys: &ErrorKeys, path: &Path) -> Checked<Option<ErrorSpec>> {
             packets.dedup();
             ErrorSpec::List(packets)
         }
+        ErrorKeys::At { times } => {
+            ErrorSpec::At(times.iter().map(|time| SimTime::ZERO.saturating_add(time.0)).collect())
+        }
         ErrorKeys::Uniform { rate } => ErrorSpec::PerPacket(rate.0),
         ErrorKeys::PerByte { rate } => ErrorSpec::PerByte(rate.0),
         ErrorKeys::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {

@@ -160,6 +160,11 @@ pub(crate) enum ErrorKeys {
         /// Their numbers.
         packets: Vec<u64>,
     },
+    /// The first packet that comes at a time or later, for each of these times.
+    At {
+        /// The times.
+        times: Vec<Text<SimSpan>>,
+    },
     /// Each packet with the same probability, independently of the others.
     Uniform {
         /// The probability, from 0 to 1.

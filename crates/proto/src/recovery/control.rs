@@ -62,6 +62,11 @@ pub(crate) struct PathControl {
     pub(crate) tally: Tally,
 }
 
+/// An RTT that is longer by no more than this is no longer for the classifier: the SACK blocks of the very ACK that reports a loss make it
+/// some microseconds longer than those before. The clock of the TCP in [ctcp-2019] ticks in 10 ms; that of timestamps in a
+/// millisecond ([rfc-7323] sec. 5.4).
+const CLASSIFIER_GRANULARITY: Span = Span::from_millis(1);
+
 /// What happened on a path so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
@@ -568,7 +573,7 @@ impl PathControl {
     fn cause<T>(&self, board: &Scoreboard<T>) -> Cause {
         classify(&Evidence {
             holes: board.holes(self.id),
-            rtt_latest: self.tally.rtt_latest,
+            rtt_latest: self.tally.rtt_latest.map(|rtt| rtt.saturating_sub(CLASSIFIER_GRANULARITY)),
             rtt_smoothed: self.rtt.smoothed(),
         })
     }

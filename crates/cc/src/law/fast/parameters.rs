@@ -11,7 +11,7 @@ use super::window::{Goal, Growth, Rounds};
 use crate::registry::{INITIAL_WINDOW, Kind, Parameter, Settings};
 
 /// How many parameters there are.
-pub(crate) const COUNT: usize = 37;
+pub(crate) const COUNT: usize = 38;
 
 /// The defaults in which the rows of the family differ.
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +99,7 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
         span("update_period", "least time between two updates", Span::from_millis(10), Span::from_secs(10)),
         switch("every_other_round", "update in every second round trip only", true),
         switch("whole_steps", "cut increases to whole segments, as ns-2's module does", false),
+        switch("handshake_rtt", "the handshake counts for baseRTT, though it is shorter than data, as in ns-2's module", false),
         number(
             "average_weight",
             "largest weight of a sample in avgRTT; 0.25 in fast-2006",
@@ -272,6 +273,7 @@ pub(crate) struct Rules {
     pub(crate) update_period: f64,
     pub(crate) rounds: Rounds,
     pub(crate) growth: Growth,
+    pub(crate) handshake_rtt: bool,
     pub(crate) weights: Weights,
     /// `None`: baseRTT is never forgotten.
     pub(crate) reroute: Option<base_rtt::Rule>,
@@ -304,6 +306,7 @@ impl Rules {
             update_period,
             rounds: if settings.switch("every_other_round") { Rounds::EverySecond } else { Rounds::All },
             growth: if settings.switch("whole_steps") { Growth::Whole } else { Growth::Smooth },
+            handshake_rtt: settings.switch("handshake_rtt"),
             weights: Weights { most: number("average_weight"), per_window: number("average_weight_window") },
             reroute,
             reroute_keeps_average,
