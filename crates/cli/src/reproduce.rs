@@ -44,10 +44,13 @@ pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
     if let (true, Some((_, path))) = (is_for_people, folder) {
         writeln!(out, "report: {}", path.join(REPORT).display())?;
     }
-    match outcome.missed() {
-        0 => Ok(()),
-        1 => Err(Failure::missed("1 claim deviates, and its experiment does not say why")),
-        missed => Err(Failure::missed(format!("{missed} claims deviate, and their experiments do not say why"))),
+    match (outcome.missed(), outcome.engine_missed()) {
+        (0, 0) => Ok(()),
+        (0, missed) => Err(Failure::missed(format!(
+            "our transport gives something else than ns-2's agents in {missed} of the claims, and the experiments do not say why"
+        ))),
+        (1, _) => Err(Failure::missed("1 claim deviates, and its experiment does not say why")),
+        (missed, _) => Err(Failure::missed(format!("{missed} claims deviate, and their experiments do not say why"))),
     }
 }
 
@@ -133,7 +136,8 @@ fn text(outcome: &reproduce::Outcome) -> String {
 }
 
 fn table(title: &str, claims: &[&JudgedClaim]) -> String {
-    let mut table = Table::new(&[
+    let has_engine = claims.iter().any(|claim| claim.engine.is_some());
+    let mut columns = vec![
         ("", Align::Left),
         ("", Align::Left),
         ("published", Align::Right),
@@ -143,14 +147,18 @@ fn table(title: &str, claims: &[&JudgedClaim]) -> String {
         ("", Align::Left),
         ("must lie", Align::Left),
         ("verdict", Align::Left),
-    ]);
+    ];
+    if has_engine {
+        columns.extend([("engine", Align::Right), ("to ours", Align::Right)]);
+    }
+    let mut table = Table::new(&columns);
     for claim in claims {
         let style = match claim.verdict {
             Verdict::Reproduced => GOOD,
             Verdict::Deviates if claim.is_missed || claim.is_open => BAD,
             Verdict::Deviates | Verdict::NotReproducible => NOTABLE,
         };
-        table.row(vec![
+        let mut row = vec![
             (claim.row.clone(), PLAIN),
             (claim.column.clone(), PLAIN),
             (claim.published.to_string(), PLAIN),
@@ -160,13 +168,29 @@ fn table(title: &str, claims: &[&JudgedClaim]) -> String {
             (claim.unit.clone(), DIM),
             (claim.band_shown().unwrap_or_default(), DIM),
             (claim.verdict.to_string(), style),
-        ]);
+        ];
+        if has_engine {
+            let style = match &claim.engine {
+                Some(engine) if engine.is_missed => BAD,
+                Some(engine) if !engine.agrees => NOTABLE,
+                _ => GOOD,
+            };
+            row.push((claim.engine_shown().unwrap_or_default(), PLAIN));
+            row.push((claim.engine_stand_shown().unwrap_or_default(), style));
+        }
+        table.row(row);
     }
     let mut text = format!("\n  {BOLD}{title}{BOLD:#}\n{}", table.render("  "));
     let mut reasons: Vec<&str> = claims.iter().filter_map(|claim| claim.because.as_deref()).collect();
     reasons.dedup();
     for because in reasons {
         text += &paragraph("  because: ", because);
+    }
+    let engines = claims.iter().filter_map(|claim| claim.engine.as_ref());
+    let mut reasons: Vec<&str> = engines.filter_map(|engine| engine.because.as_deref()).collect();
+    reasons.dedup();
+    for because in reasons {
+        text += &paragraph("  engine: ", because);
     }
     text
 }
@@ -188,6 +212,17 @@ fn summary(outcome: &reproduce::Outcome) -> String {
     }
     if count(Verdict::NotReproducible) > 0 {
         text += &format!(", {NOTABLE}{} not reproducible{NOTABLE:#}", count(Verdict::NotReproducible));
+    }
+    let [numbers, others] = outcome.engine_counts();
+    if numbers.claims + others.claims > 0 {
+        text += &format!(
+            "\nour transport in place of ns-2's agents: {} of {} numbers within 5 %, {} of {} orders, times and shapes hold",
+            numbers.agree, numbers.claims, others.agree, others.claims
+        );
+        match outcome.engine_missed() {
+            0 => text += "; the experiments say why the others do not",
+            missed => text += &format!("; {BAD}{missed} are not explained{BAD:#}"),
+        }
     }
     text + &format!("\n{DIM}{runs} runs in {wall_seconds:.1} s, hash {hash}{DIM:#}\n")
 }

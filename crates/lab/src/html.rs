@@ -16,6 +16,7 @@ mod anomalies;
 mod bars;
 mod charts;
 mod decimate;
+mod engine;
 mod experiment;
 mod interval;
 mod network;

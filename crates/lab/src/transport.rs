@@ -203,7 +203,6 @@ fn engine(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
             ("off", keys.off.is_some()),
             ("window", keys.window.is_some()),
             ("initial_window", keys.initial_window.is_some()),
-            ("min_rto", keys.min_rto.is_some()),
             ("sink", keys.sink.is_some()),
             ("options", keys.options.is_some()),
         ],
@@ -253,6 +252,7 @@ fn engine(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
         send_buffer: SEND_BUFFER_SEGMENTS * u64::from(mss),
         ..Config::new(law)
     };
+    let config = Config { rto_margin: keys.min_rto.map_or(config.rto_margin, |margin| margin.0.rescale()), ..config };
     let workload = workload(keys.workload.as_ref(), u32::from(streams.max(1)), &path.key("workload"))?;
     Ok((Transport::Engine { config: Box::new(config), workload }, name))
 }

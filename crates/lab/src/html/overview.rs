@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use crate::experiment::Source;
 use crate::reproduce::{JudgedClaim, Outcome, Paper, item_rank};
 
+use super::engine;
 use super::words::{self, DEVIATES, Look, MISSED, NOT_REPRODUCIBLE, REPRODUCED};
 
 /// An item of more claims has the whole width: three lines of squares would be four and more.
@@ -21,6 +22,7 @@ pub(super) fn overview(outcome: &Outcome) -> Markup {
             div.tallies {
                 (tally("Claims of the papers", &published))
                 @if !others.is_empty() { (tally("Checks by derivation and by other implementations", &others)) }
+                (engine::tally(outcome))
             }
             div.matrix { @for paper in &outcome.papers { (row(paper)) } }
             p.legend {

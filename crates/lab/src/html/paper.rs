@@ -7,7 +7,7 @@ use crate::reproduce::{JudgedClaim, Paper};
 use crate::verdict::Verdict;
 
 use super::table::Anchored;
-use super::{experiment, interval, table, words};
+use super::{engine, experiment, interval, table, words};
 
 /// The section; `charts` draws the figures of an experiment.
 pub(super) fn paper(paper: &Paper, charts: &mut experiment::Charts) -> Markup {
@@ -44,6 +44,7 @@ fn statements(paper: &Paper) -> Markup {
     if statements.is_empty() {
         return html! {};
     }
+    let has_engine = engine::is_in(statements.iter().map(|(_, claim)| *claim));
     html! {
         section.statements {
             h3 { "Statements" }
@@ -56,15 +57,16 @@ fn statements(paper: &Paper) -> Markup {
                         th.number scope="col" { "ours" }
                         th.number scope="col" { "interval" }
                         th.picture scope="col" { }
+                        @if has_engine { (engine::head()) }
                     } }
-                    tbody { @for (anchor, claim) in &statements { (statement(paper, anchor, claim)) } }
+                    tbody { @for (anchor, claim) in &statements { (statement(paper, anchor, claim, has_engine)) } }
                 }
             }
         }
     }
 }
 
-fn statement(paper: &Paper, anchor: &str, claim: &JudgedClaim) -> Markup {
+fn statement(paper: &Paper, anchor: &str, claim: &JudgedClaim, has_engine: bool) -> Markup {
     let look = words::look(claim);
     html! {
         tr id=(anchor) {
@@ -83,6 +85,7 @@ fn statement(paper: &Paper, anchor: &str, claim: &JudgedClaim) -> Markup {
             }
             td.number.quiet { (table::ends(claim)) }
             td.picture { @if let Some(picture) = interval::interval(claim) { (picture) } }
+            @if has_engine { (engine::cell(claim)) }
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::experiment::Source;
 use crate::reproduce::{ExperimentOutcome, JudgedClaim, Paper};
 
 use super::words::{self, Look};
-use super::{bars, interval};
+use super::{bars, engine, interval};
 
 /// A claim and its anchor.
 pub(super) type Anchored<'a> = (String, &'a JudgedClaim);
@@ -32,6 +32,7 @@ pub(super) fn table(paper: &Paper, group: &[Anchored<'_>]) -> Markup {
     let has_columns = claims.iter().any(|claim| !claim.column.is_empty());
     let has_sd = claims.iter().any(|claim| claim.sd_shown().is_some());
     let has_interval = claims.iter().any(|claim| claim.band_shown().is_some());
+    let has_engine = engine::is_in(claims.iter().copied());
     html! {
         div class={ "group " @if first.source != Source::Paper { "foreign" } } {
             (heading(paper, first, &claims, unit))
@@ -47,6 +48,7 @@ pub(super) fn table(paper: &Paper, group: &[Anchored<'_>]) -> Markup {
                         @if has_interval { th.number scope="col" { "interval" } }
                         th.picture scope="col" { (key(first.source)) }
                         th scope="col" { span.word { "verdict" } }
+                        @if has_engine { (engine::head()) }
                     } }
                     @for rows in group.chunk_by(|a, b| has_columns && a.1.row == b.1.row) {
                         tbody { @for (index, (anchor, claim)) in rows.iter().enumerate() {
@@ -60,6 +62,7 @@ pub(super) fn table(paper: &Paper, group: &[Anchored<'_>]) -> Markup {
                                 @if has_interval { td.number.quiet { (ends(claim)) } }
                                 td.picture { @if let Some(picture) = interval::interval(claim) { (picture) } }
                                 td.verdict { (verdict(&words::look(claim))) }
+                                @if has_engine { (engine::cell(claim)) }
                             }
                         } }
                     }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{JudgedClaim, PublishedValue};
+use crate::experiment::ClaimKind;
 
 impl fmt::Display for PublishedValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -48,6 +49,29 @@ impl JudgedClaim {
     /// Our standard deviation, if there were several seeds.
     pub fn sd_shown(&self) -> Option<String> {
         self.measured.ours.as_ref().filter(|ours| ours.seeds > 1).map(|ours| self.number_shown(ours.sd))
+    }
+
+    /// What our own transport gives in the place of ns-2's agents, if it has a part in the claim.
+    pub fn engine_shown(&self) -> Option<String> {
+        self.engine.as_ref()?;
+        Some(self.measured.engine.as_ref().map_or_else(|| "–".to_owned(), |engine| self.number_shown(engine.value)))
+    }
+
+    /// How that stands to ns-2's agents: `+1.2 %` of a number, `holds` of an order, a time or a shape.
+    pub fn engine_stand_shown(&self) -> Option<String> {
+        let engine = self.engine.as_ref()?;
+        if self.kind != ClaimKind::Number {
+            return Some(if engine.agrees { "holds" } else { "does not hold" }.to_owned());
+        }
+        let (Some(ours), Some(engine)) = (&self.measured.ours, &self.measured.engine) else {
+            return Some("not measured".to_owned());
+        };
+        let difference = engine.value - ours.value;
+        Some(match (difference.abs() > f64::EPSILON, ours.value.abs() > f64::EPSILON) {
+            (false, _) => "equal".to_owned(),
+            (true, true) => format!("{:+.1} %", 100.0 * difference / ours.value.abs()),
+            (true, false) => format!("{difference:+.0$}", self.decimals()),
+        })
     }
 
     /// How far our mean is from the published number: `-120 (-0.5 %)`; nothing if there are not both.

@@ -14,7 +14,7 @@ impl Outcome {
         writeln!(
             out,
             "paper,experiment,item,title,source,row,column,kind,unit,published,value,seeds,sd,band,band_low,band_high,verdict,\
-             because"
+             because,engine_value,engine_sd,engine_agrees,engine_because"
         )?;
         for paper in &self.papers {
             for experiment in &paper.experiments {
@@ -45,6 +45,10 @@ impl Outcome {
                     let mut reasons: Vec<&str> = group.iter().filter_map(|claim| claim.because.as_deref()).collect();
                     reasons.dedup();
                     reasons.iter().try_for_each(|because| writeln!(out, "\nBecause: {because}"))?;
+                    let engines = group.iter().filter_map(|claim| claim.engine.as_ref());
+                    let mut reasons: Vec<&str> = engines.filter_map(|engine| engine.because.as_deref()).collect();
+                    reasons.dedup();
+                    reasons.iter().try_for_each(|because| writeln!(out, "\nEngine: {because}"))?;
                 }
                 experiment.notes.iter().try_for_each(|note| writeln!(out, "\n{}", note.text))?;
             }
@@ -54,12 +58,12 @@ impl Outcome {
 }
 
 const MARKDOWN_HEAD: &str =
-    "| | | published | ours | ± sd | unit | verdict |\n| --- | --- | ---: | ---: | ---: | --- | --- |";
+    "| | | published | ours | ± sd | unit | verdict | engine | to ours |\n| --- | --- | ---: | ---: | ---: | --- | --- | ---: | ---: |";
 
 fn csv_row(paper: &str, experiment: &str, claim: &JudgedClaim) -> io::Result<String> {
     let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
     let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let ours = claim.measured.ours.as_ref();
+    let (ours, engine) = (claim.measured.ours.as_ref(), claim.measured.engine.as_ref());
     let fields = [
         paper.to_owned(),
         experiment.to_owned(),
@@ -79,6 +83,10 @@ fn csv_row(paper: &str, experiment: &str, claim: &JudgedClaim) -> io::Result<Str
         number(claim.band.high),
         claim.verdict.to_string(),
         claim.because.clone().unwrap_or_default(),
+        number(engine.map(|engine| engine.value)),
+        number(engine.map(|engine| engine.sd)),
+        claim.engine.as_ref().map_or(String::new(), |engine| engine.agrees.to_string()),
+        claim.engine.as_ref().and_then(|engine| engine.because.clone()).unwrap_or_default(),
     ];
     Ok(fields.iter().map(|field| quoted(field)).collect::<Vec<_>>().join(","))
 }
@@ -97,6 +105,8 @@ fn markdown_row(claim: &JudgedClaim) -> String {
         ours.filter(|ours| ours.seeds > 1).map_or(String::new(), |ours| show(ours.sd)),
         claim.unit.clone(),
         claim.verdict.to_string(),
+        claim.engine_shown().unwrap_or_default(),
+        claim.engine_stand_shown().unwrap_or_default(),
     ];
     format!("| {} |", cells.iter().map(|cell| escaped(cell)).collect::<Vec<_>>().join(" | "))
 }

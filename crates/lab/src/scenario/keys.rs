@@ -251,7 +251,7 @@ pub(crate) struct FlowKeys {
     /// Window at the start, in packets: ns-2's `windowInit_`. Only `ns2/*`; 2 if absent.
     #[serde(default)]
     pub(crate) initial_window: Option<Count>,
-    /// Least retransmission timeout: ns-2's `minrto_`. Only `ns2/*`; 200 ms if absent.
+    /// Least retransmission timeout: ns-2's `minrto_`. Of `anabranch` it is the least that is added to the smoothed RTT. Only these; 200 ms if absent.
     #[serde(default)]
     pub(crate) min_rto: Option<Text<SimSpan>>,
     /// The receiver. Only `ns2/*`; `sack1` if absent and the agent reads selective acknowledgements, else `plain`.

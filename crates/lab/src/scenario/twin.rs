@@ -1,7 +1,7 @@
 //! The same experiment on our own transport: what a flow of ns-2 is set to, as the keys of a flow of `anabranch`.
 //!
 //! A twin has the law and its parameters, the packets, the streams, the paths, the window and the data of its flow. It does not
-//! have what belongs to ns-2's agents alone: their clock of 10 ms, their least timeout, their quirks.
+//! have what belongs to ns-2's agents alone: their clock of 10 ms, their quirks.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,6 @@ impl FlowKeys {
             rbuf,
             window: None,
             initial_window: None,
-            min_rto: None,
             sink: None,
             options: None,
             ..self.clone()
