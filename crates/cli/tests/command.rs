@@ -283,6 +283,32 @@ fn a_wrong_number_deviates_and_is_missed_unless_explained() {
     assert_eq!(verdict(&given_up), "not reproducible");
 }
 
+/// The 100th packet of ns-2's agent is lost, and of our transport, which loses by the clock, none: its run ends before.
+#[test]
+fn what_our_transport_gives_stands_beside_it_and_is_missed_unless_explained() {
+    let folder = folder("engine");
+    fs::create_dir_all(folder.join("experiments/test-2000")).unwrap();
+    let reproduce = |engine: &str| {
+        let text = experiment(1, engine).replace("transport = \"ns2/sack\"", "transport = \"ns2/fast\"");
+        assert!(text.contains("ns2/fast"), "the flow of the chain speaks SACK");
+        let later = "[engine]\n\"link.a.error\" = { kind = \"at\", times = [\"1000s\"] }\n[experiment]";
+        fs::write(folder.join("experiments/test-2000/table1.toml"), text.replace("[experiment]", later)).unwrap();
+        anabranch(&folder, &["reproduce", "--json"])
+    };
+    let judged = |output: &Output| {
+        let judgement: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let claim = &judgement["claims"][0];
+        (claim["measured"]["engine"]["value"].clone(), claim["engine"].clone())
+    };
+    let missed = reproduce("");
+    assert_exit(&missed, 3);
+    let (value, engine) = judged(&missed);
+    assert_eq!((value.as_f64(), &engine["agrees"], &engine["is_missed"]), (Some(0.0), &false.into(), &true.into()));
+    let explained = reproduce("engine = \"it loses later\"\n");
+    assert_exit(&explained, 0);
+    assert_eq!(judged(&explained).1["because"], "it loses later");
+}
+
 #[test]
 fn a_judgement_has_the_promised_shape() {
     let folder = folder("judgement");
@@ -301,7 +327,8 @@ fn a_judgement_has_the_promised_shape() {
     let expected = serde_json::json!({
         "item": "table1", "title": "Table 1", "source": "paper", "cite": "Table 1",
         "row": "SACK", "column": "lost", "kind": "number", "unit": "packets", "published": 1.0,
-        "measured": { "ns2": { "value": 1.0, "seeds": 1, "sd": 0.0, "low": 1.0, "high": 1.0 }, "anabranch": null },
+        "measured": { "ours": { "value": 1.0, "seeds": 1, "sd": 0.0, "low": 1.0, "high": 1.0 }, "engine": null },
+        "engine": null,
         "band": { "kind": "exact", "low": 1.0, "high": 1.0 },
         "verdict": "reproduced", "because": null, "is_missed": false, "is_open": false,
     });
@@ -519,11 +546,11 @@ fn outcomes_are_written_in_every_format() {
     fs::write(folder.join("experiments/test-2000/table1.toml"), experiment(1, "")).unwrap();
     let csv = anabranch(&folder, &["reproduce", "--format", "csv", "--out", "report"]);
     assert_exit(&csv, 0);
-    let row = "test-2000,table1,table1,Table 1,paper,SACK,lost,number,packets,1,1,1,0,exact,1,1,reproduced,";
+    let row = "test-2000,table1,table1,Table 1,paper,SACK,lost,number,packets,1,1,1,0,exact,1,1,reproduced,,,,,";
     assert_eq!(stdout(&csv).lines().nth(1), Some(row));
     assert_eq!(fs::read_to_string(folder.join("report/outcome.csv")).unwrap(), stdout(&csv));
     let page = fs::read_to_string(folder.join("report/outcome.md")).unwrap();
-    assert!(page.contains("| SACK | lost | 1 | 1 |  | packets | reproduced |"), "{page}");
+    assert!(page.contains("| SACK | lost | 1 | 1 |  | packets | reproduced |  |  |"), "{page}");
     let json: Value = serde_json::from_slice(&fs::read(folder.join("report/outcome.json")).unwrap()).unwrap();
     assert_eq!(json["papers"][0]["key"], "test-2000");
     assert_exit(&anabranch(&folder, &["reproduce", "--format", "html"]), 2);

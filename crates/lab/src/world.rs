@@ -314,7 +314,9 @@ impl<'a> Simulation<'a> {
             return source.rows().map(Cow::Borrowed);
         }
         let paths = self.path_count(ends);
-        if paths == 1 && let Some(source) = self.world.host::<EngineSource>(ends.source) {
+        if paths == 1
+            && let Some(source) = self.world.host::<EngineSource>(ends.source)
+        {
             return source.rows(0).map(Cow::Borrowed);
         }
         if paths > 0 {
@@ -580,7 +582,8 @@ impl<'a> Simulation<'a> {
             report.buffered_bytes_max = Some(sink.buffered_max());
             // Only FAST has a baseRTT to forget.
             let gauges = source.paths().map(|(_, path)| path.gauges).filter(|it| it.value("rtt_base_s").is_some());
-            report.reset_count = gauges.map(|it| it.value("reroutes").unwrap_or(0.0) as u64).reduce(|sum, one| sum + one);
+            report.reset_count =
+                gauges.map(|it| it.value("reroutes").unwrap_or(0.0) as u64).reduce(|sum, one| sum + one);
             let (mut rtt_sum, mut rtt_samples) = (SimSpan::ZERO, 0);
             for (number, path) in source.paths() {
                 let (tally, rtt) = (path.tally, path.tally.rtt_sum.rescale());

@@ -95,7 +95,8 @@ fn another_outcome_is_told_place_by_place() {
     let artifact = Artifact::read(Cursor::new(packed())).unwrap();
     let slower = outcome(&documents(&EXPERIMENT.replace("1Mbit/s", "2Mbit/s")));
     let differences = artifact.differences(&slower, 100).unwrap();
-    let value = differences.iter().find(|line| line.starts_with("/papers/0/experiments/0/claims/0/measured/ours/value"));
+    let value =
+        differences.iter().find(|line| line.starts_with("/papers/0/experiments/0/claims/0/measured/ours/value"));
     assert!(value.is_some_and(|line| line.contains(" was packed, ")), "{differences:#?}");
     assert!(differences.iter().any(|line| line.starts_with("/hash: ")), "{differences:#?}");
     assert_eq!(artifact.differences(&slower, 2).unwrap().len(), 2);

@@ -1,4 +1,8 @@
+use anabranch_sim::ErrorSpec;
+use anabranch_units::{SimSpan, SimTime};
+
 use super::*;
+use crate::transport::Transport;
 
 const EXPERIMENT: &str = r#"# What is measured?
 duration = "1s"
@@ -117,4 +121,45 @@ fn a_grid_has_a_limit() {
     );
     let error = parse(&EXPERIMENT.replacen("[measure]", &more, 1)).unwrap_err().to_string();
     assert!(error.contains("with axis `seed` there are more than 100000 combinations; vary less at a time"), "{error}");
+}
+
+/// The network of the fixture with a flow of this transport, and more.
+fn twin_of(flow: &str, more: &str) -> Option<Scenario> {
+    let text = EXPERIMENT.split("[experiment]").next().unwrap();
+    let text = text.replace("transport = \"ns2/sack\"", flow) + "[experiment]\npaper = \"p\"\n" + more;
+    parse(&text).unwrap().twin(&vec![]).unwrap()
+}
+
+/// 1000 B are 960 B behind TCP's header, so a window of 50 packets needs 48 kB; MFast has five streams unless it says otherwise.
+#[test]
+fn a_twin_has_the_law_the_streams_and_the_window_of_its_flow() {
+    let engine = |flow: &str| match &twin_of(flow, "").unwrap().flows[0].transport {
+        Transport::Engine { config, .. } => {
+            let law = &config.law;
+            (config.streams, config.mss, config.receive_buffer, law.number("alpha"), law.number("initial_window"))
+        }
+        other => panic!("{other:?}"),
+    };
+    let fast = "packet = \"1000B\"\nwindow = 50\ncc = { name = \"fast\", alpha = 5 }\ntransport = ";
+    assert_eq!(engine(&format!("{fast}\"ns2/fast\"")), (0, 960, 48_000, 5.0, 2.0));
+    assert_eq!(engine(&format!("{fast}\"ns2/mfast\"\ninitial_window = 3")), (5, 960, 48_000, 5.0, 3.0));
+    assert_eq!(engine(&format!("{fast}\"ns2/mfast\"\noptions = {{ streams = 9 }}")).0, 9);
+}
+
+#[test]
+fn only_the_papers_own_protocols_have_a_twin() {
+    for other in ["ns2/sack", "ns2/sctp", "ns2/linux", "anabranch"] {
+        assert!(twin_of(&format!("transport = \"{other}\""), "").is_none(), "{other}");
+    }
+    assert!(twin_of("transport = \"ns2/composite\"", "").is_some());
+    // A reading of Composite TCP that our classifier does not have.
+    assert!(twin_of("transport = \"ns2/composite\"\ncc = { name = \"composite\", rtt = \"fine\" }", "").is_none());
+}
+
+#[test]
+fn a_twin_sets_what_the_experiment_says_for_it() {
+    let errors = |more: &str| twin_of("transport = \"ns2/fast\"", more).unwrap().links[0].errors.clone();
+    assert_eq!(errors(""), []);
+    let at = errors("[engine]\n\"link.a.error\" = { kind = \"at\", times = [\"500ms\"] }\n");
+    assert_eq!(at, [ErrorSpec::At(vec![SimTime::ZERO + SimSpan::from_millis(500)])]);
 }

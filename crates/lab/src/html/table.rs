@@ -94,7 +94,8 @@ fn key(source: Source) -> Markup {
 fn heading(paper: &Paper, first: &JudgedClaim, claims: &[&JudgedClaim], unit: Option<&str>) -> Markup {
     let cites = words::unique(claims.iter().map(|claim| words::cite(paper, claim)));
     let rules = words::unique(claims.iter().map(|claim| rule(claim)));
-    let seeds = claims.iter().filter_map(|claim| claim.measured.ours.as_ref()).map(|ours| ours.seeds).max().unwrap_or(1);
+    let seeds =
+        claims.iter().filter_map(|claim| claim.measured.ours.as_ref()).map(|ours| ours.seeds).max().unwrap_or(1);
     html! {
         h4 {
             (first.title)

@@ -320,9 +320,8 @@ impl Outcome {
     pub fn engine_counts(&self) -> [EngineCount; 2] {
         [true, false].map(|of_numbers| {
             let engines = self.claims().filter(|claim| (claim.kind == ClaimKind::Number) == of_numbers);
-            engines.filter_map(|claim| claim.engine.as_ref()).fold(EngineCount::default(), |count, engine| EngineCount {
-                claims: count.claims + 1,
-                agree: count.agree + usize::from(engine.agrees),
+            engines.filter_map(|claim| claim.engine.as_ref()).fold(EngineCount::default(), |count, engine| {
+                EngineCount { claims: count.claims + 1, agree: count.agree + usize::from(engine.agrees) }
             })
         })
     }

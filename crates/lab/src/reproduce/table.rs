@@ -57,8 +57,7 @@ impl Outcome {
     }
 }
 
-const MARKDOWN_HEAD: &str =
-    "| | | published | ours | ± sd | unit | verdict | engine | to ours |\n| --- | --- | ---: | ---: | ---: | --- | --- | ---: | ---: |";
+const MARKDOWN_HEAD: &str = "| | | published | ours | ± sd | unit | verdict | engine | to ours |\n| --- | --- | ---: | ---: | ---: | --- | --- | ---: | ---: |";
 
 fn csv_row(paper: &str, experiment: &str, claim: &JudgedClaim) -> io::Result<String> {
     let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());

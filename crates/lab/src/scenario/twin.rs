@@ -29,7 +29,8 @@ impl FlowKeys {
         let header = if streams > 0 { StreamHeader::LEN } else { 0 };
         let payload = self.packet.0.count().saturating_sub(u64::from(HEADERS + header));
         // ns-2's receivers have room for the largest window that is allowed.
-        let room = |window: Count| Text(Bytes::new((u64::from(window.0) * (payload + u64::from(header))).min(RBUF_MAX)));
+        let room =
+            |window: Count| Text(Bytes::new((u64::from(window.0) * (payload + u64::from(header))).min(RBUF_MAX)));
         let window = Count(SenderConfig::new(Agent::Reno).window as u32);
         let rbuf = match self.transport.as_str() {
             "ns2/fast-mh" => self.rbuf,

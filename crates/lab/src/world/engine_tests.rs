@@ -316,3 +316,47 @@ fn what_paths_do_not_have_is_refused() {
     document.set("flow.f.scheduler=window").unwrap();
     assert!(Scenario::parse(&document).unwrap_err().to_string().contains("one path needs no scheduler"));
 }
+
+/// One segment of 1040 B takes 0.832 ms to send and 30 ms to arrive. Of 50 that are far apart the one that is lost arrives later,
+/// and its delay counts from its first departure; all others stay what they are.
+#[test]
+fn a_delay_counts_from_the_first_departure() {
+    let workload = "flow.f.workload={ kind = \"messages\", bytes = \"996B\", count = 50, every = \"300ms\" }";
+    let clean = report(&[workload]).flows[0].one_way_delay_mean_s.unwrap();
+    assert_within(clean, 0.030_831..=0.030_833);
+    let error = "link.a.error={ kind = \"list\", packets = [22] }";
+    let lossy = &report(&[workload, error]).flows[0];
+    assert_eq!((lossy.retransmitted_packets, lossy.max_seq, lossy.acked_seq), (1, Some(50), Some(50)));
+    // Nothing follows it for 300 ms, so a probe or the timer sends it again: not before a round trip, and within a second.
+    let late = (lossy.one_way_delay_mean_s.unwrap() - clean) * 50.0;
+    assert_within(late, 0.06..=1.0);
+}
+
+/// A transfer with one packet lost: what came after it waits until it has come again. With five streams only the lost packet's own
+/// waits, a fifth of them.
+#[test]
+fn what_waits_for_a_lost_packet_is_held() {
+    let held = |streams: u8| {
+        let mut document = Document::parse("chain.toml", CHAIN).unwrap();
+        let error = "link.a.error={ kind = \"at\", times = [\"5s\"] }";
+        for argument in [error, &format!("flow.f.streams={streams}"), "flow.f.cc={ name = \"fast\" }", "duration=10s"] {
+            document.set(argument).unwrap();
+        }
+        let scenario = Scenario::parse(&document).unwrap();
+        let wanted = ["flow.f.held".to_owned(), "flow.f.stream.1.goodput".to_owned()];
+        let mut simulation = Simulation::build(&scenario, Recording::Series(&wanted[..])).unwrap();
+        simulation.run();
+        let series = simulation.series("flow.f.held").unwrap();
+        let first = series.points.iter().find(|(_, held)| *held > 0.0).unwrap().0;
+        assert_within(first, 5.03..=5.07);
+        let stream = simulation.series("flow.f.stream.1.goodput").unwrap();
+        let bits: f64 = stream.points.iter().map(|(_, bits)| bits).sum();
+        assert_within(bits / 10.0 * f64::from(streams) / FULL, 0.95..=1.0);
+        let report = simulation.report();
+        let most = series.points.iter().map(|(_, held)| *held).fold(0.0, f64::max);
+        assert_eq!(report.flows[0].held_packets_max, Some(most as u64));
+        most
+    };
+    let (one, five) = (held(1), held(5));
+    assert_within(one / five, 4.0..=6.0);
+}
