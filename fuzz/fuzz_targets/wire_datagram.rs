@@ -1,5 +1,6 @@
 //! A seal, its peer and a listener, between whom datagrams are lost, repeated, changed and made up: nothing panics, what was
-//! changed or came before is not opened, and nobody who has not shown an address gets more than three times what came from it.
+//! changed or came before is not opened, no key seals two datagrams with one number, and an address that was not shown gets no more
+//! than three times what came from it.
 //!
 //! `cargo +nightly fuzz run wire_datagram corpus/wire_datagram seeds/wire_datagram`
 #![no_main]
@@ -8,34 +9,44 @@ mod input;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anabranch_proto::seal::{Answer, Limits, Listener, ListenerLimits, Recipient, Seal, SecretKey};
+use anabranch_proto::seal::{Answer, Limits, Listener, ListenerLimits, Recipient, Refusal, Seal, SecretKey};
 use anabranch_proto::{Content, Endpoint, Flags, FourTuple, HandshakeOptions, Header, Options, Segment, SeqNumber};
 use anabranch_units::{Span, Time};
 use bytes::{Bytes, BytesMut};
 use input::Input;
 use libfuzzer_sys::fuzz_target;
 
-/// Datagrams that are remembered.
+/// Datagrams that are remembered: the latest.
 const KEPT: usize = 64;
+
+/// Datagrams that one key may seal.
+const MESSAGES: u64 = 64;
+
+/// The number of the server's connections.
+const SERVER: u32 = 9;
 
 struct World {
     now: Time,
     client: Seal,
     server: Option<Box<Seal>>,
     listener: Listener,
-    /// What was sent, and by whom.
+    /// What was sent, and by whom; and how much that was in all.
     sent: Vec<(Side, Vec<u8>)>,
+    total: usize,
+    /// Whose datagrams with which index and counter were sent.
+    numbers: BTreeSet<(Side, u32, u64)>,
     /// Segments that were sealed so far; each has its number in its data.
     count: u32,
     opened: BTreeSet<u32>,
-    /// Bytes that the server got from and sent to each address before it was shown.
+    /// Bytes that the server got from and sent to each address.
     account: BTreeMap<Endpoint, (usize, usize)>,
-    /// Whether the initiation may have had a cookie, which shows the address.
-    has_cookie: bool,
+    /// Addresses that were shown to the server, and the one that it answers.
+    shown: BTreeSet<Endpoint>,
+    caller: Endpoint,
     buffer: BytesMut,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {
     Client,
     Server,
@@ -59,7 +70,7 @@ fn segment(flags: Flags, number: u32) -> Segment<Bytes> {
 impl World {
     fn new(load: u8) -> Self {
         let (client, server) = (SecretKey::new([1; 32]), SecretKey::new([2; 32]));
-        let limits = Limits { rekey_after_messages: 8, messages: 64, forgeries: 16, ..Limits::default() };
+        let limits = Limits { rekey_after_messages: 8, messages: MESSAGES, forgeries: 16, ..Limits::default() };
         let listening = ListenerLimits {
             half_open: 3,
             handshakes_per_second: u32::from(load % 3),
@@ -72,10 +83,13 @@ impl World {
             server: None,
             listener: Listener::new(Time::ZERO, server, listening, [4; 32]),
             sent: vec![],
+            total: 0,
+            numbers: BTreeSet::new(),
             count: 0,
             opened: BTreeSet::new(),
             account: BTreeMap::new(),
-            has_cookie: false,
+            shown: BTreeSet::new(),
+            caller: path(0).remote,
             buffer: BytesMut::new(),
         }
     }
@@ -84,9 +98,23 @@ impl World {
         if side == Side::Server {
             self.account.entry(to).or_default().1 += datagram.len();
         }
-        if self.sent.len() < KEPT && !datagram.is_empty() {
-            self.sent.push((side, datagram));
+        if let [4, 0, 0, 0, a, b, c, d, counter @ ..] = &datagram[..] {
+            let (index, counter) = (u32::from_be_bytes([*a, *b, *c, *d]), counter.first_chunk().expect("it has one"));
+            let counter = u64::from_be_bytes(*counter);
+            assert!(self.numbers.insert((side, index, counter)), "a key seals twice with one number");
+            assert!(counter < MESSAGES, "a key seals more than it may");
         }
+        self.remember(side, datagram);
+    }
+
+    fn remember(&mut self, side: Side, datagram: Vec<u8>) {
+        assert!(!datagram.is_empty(), "nothing is sent");
+        if self.sent.len() < KEPT {
+            self.sent.push((side, datagram));
+        } else {
+            self.sent[self.total % KEPT] = (side, datagram);
+        }
+        self.total += 1;
     }
 
     fn seal(&mut self, side: Side, is_handshake: bool, from: u8) {
@@ -115,12 +143,19 @@ impl World {
         let opened = match (to, Seal::recipient(datagram)) {
             (Side::Server, Some(Recipient::Listener)) => {
                 let mut reply = vec![];
-                match self.listener.handle(self.now, path, datagram, 9, &mut reply) {
+                match self.listener.handle(self.now, path, datagram, SERVER, &mut reply) {
                     Ok(Answer::Accept { seal, .. }) => {
                         self.server = Some(seal);
-                        self.has_cookie = !datagram.ends_with(&[0; 16]);
+                        self.caller = path.remote;
+                        self.shown.clear();
+                        // What is no zero may be a cookie's, which shows the address.
+                        if !datagram.ends_with(&[0; 16]) {
+                            self.shown.insert(path.remote);
+                        }
                         self.account.clear();
                         self.account.entry(path.remote).or_default().0 += datagram.len();
+                        // The keys are others.
+                        self.numbers.retain(|(side, ..)| *side == Side::Client);
                         return;
                     }
                     Ok(Answer::Again { .. }) => {
@@ -133,16 +168,23 @@ impl World {
                     }
                     Ok(Answer::Reply) => {
                         assert!(reply.len() < datagram.len());
-                        return self.sent.extend((self.sent.len() < KEPT).then_some((Side::Server, reply)));
+                        return self.remember(Side::Server, reply);
                     }
                     Err(_) => return assert!(reply.is_empty()),
                 }
             }
             (Side::Server, _) => {
                 let Some(server) = &mut self.server else { return };
+                let was_established = server.is_established();
                 let opened = server.open(self.now, path, datagram, &mut self.buffer);
+                if server.is_established() && !was_established && path.remote == self.caller {
+                    self.shown.insert(path.remote);
+                }
                 // What is authentic but no segment counts as well.
-                self.account.entry(path.remote).or_default().0 += datagram.len();
+                let is_data = datagram.starts_with(&[4]);
+                if is_data && matches!(opened, Ok(_) | Err(Refusal::NoSegment | Refusal::Unexpected)) {
+                    self.account.entry(path.remote).or_default().0 += datagram.len();
+                }
                 opened
             }
             (Side::Client, _) => self.client.open(self.now, path, datagram, &mut self.buffer),
@@ -155,12 +197,22 @@ impl World {
         self.check();
     }
 
-    /// Whoever has not shown that it has the keys has three times what it sent, at most.
-    fn check(&self) {
-        if !self.has_cookie && self.server.as_ref().is_some_and(|server| !server.is_established()) {
-            for (got, sent) in self.account.values() {
-                assert!(*sent <= 3 * got, "{sent} for {got}");
+    /// The application knows that somebody is there.
+    fn validate(&mut self, side: Side, from: u8) {
+        match (side, &mut self.server) {
+            (Side::Client, _) => self.client.validate(path(from)),
+            (Side::Server, Some(server)) => {
+                server.validate(path(from));
+                self.shown.insert(path(from).remote);
             }
+            (Side::Server, None) => {}
+        }
+    }
+
+    /// Where nobody has shown to be gets three times what came from there, at most.
+    fn check(&self) {
+        for (address, (got, sent)) in &self.account {
+            assert!(*sent <= 3 * got || self.shown.contains(address), "{sent} for {got}");
         }
     }
 
@@ -181,6 +233,7 @@ impl World {
                 assert!(count < 10, "it sends without end");
             }
         }
+        self.check();
     }
 }
 
@@ -193,6 +246,8 @@ fuzz_target!(|bytes: &[u8]| {
         match operation & 0x0f {
             0 | 1 => world.seal(side, true, from),
             2..=4 => world.seal(side, false, from),
+            5 if operation & 0x10 != 0 => world.listener.release(SERVER),
+            5 if operation & 0x20 != 0 => world.validate(side, from),
             5 => world.now = world.now.saturating_add(Span::from_millis(1 << (from % 20))),
             6 => world.poll(),
             7 => {
@@ -201,9 +256,7 @@ fuzz_target!(|bytes: &[u8]| {
             }
             kind => {
                 let number = usize::from(input.byte());
-                let Some((sender, datagram)) = world.sent.get(number % world.sent.len().max(1)).cloned() else {
-                    continue;
-                };
+                let Some((sender, datagram)) = world.sent.get(number % world.sent.len().max(1)) else { continue };
                 let mut changed = datagram.clone();
                 if kind >= 13 {
                     let (at, by) = (usize::from(input.half()) % changed.len(), input.byte());
@@ -212,8 +265,8 @@ fuzz_target!(|bytes: &[u8]| {
                 if kind == 15 {
                     changed.truncate(usize::from(input.byte()));
                 }
-                let to = if sender == Side::Client { Side::Server } else { Side::Client };
-                let is_true = changed == datagram;
+                let to = if *sender == Side::Client { Side::Server } else { Side::Client };
+                let is_true = changed == *datagram;
                 world.deliver(to, &changed, if kind == 8 { from } else { 1 }, is_true);
             }
         }

@@ -1,0 +1,93 @@
+//! X25519 that calculates nothing twice. Only a fuzzer has it: it plays the same few keys again and again, and under its
+//! instrumentation a multiplication on the curve takes longer than all else that an input does.
+//!
+//! A multiplication is a function of its arguments, so what is remembered is what would have been calculated.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, DefaultHasher};
+
+use snow::Error;
+use snow::params::DHChoice;
+use snow::resolvers::{CryptoResolver, DefaultResolver};
+use snow::types::{Dh, Random};
+
+type Key = [u8; 32];
+
+/// What each secret key makes of each public one, and of the base point. Hashed without randomness: an input that is played again
+/// takes the same branches.
+type Products = HashMap<(Key, Option<Key>), Key, BuildHasherDefault<DefaultHasher>>;
+
+thread_local! {
+    static PRODUCTS: RefCell<Products> = const { RefCell::new(HashMap::with_hasher(BuildHasherDefault::new())) };
+}
+
+/// Products that are remembered: some 10 MB.
+const MOST: usize = 1 << 16;
+
+/// A pair of keys.
+#[derive(Default)]
+pub(super) struct X25519 {
+    secret: Key,
+    public: Key,
+}
+
+impl Dh for X25519 {
+    fn name(&self) -> &'static str {
+        "25519"
+    }
+
+    fn pub_len(&self) -> usize {
+        32
+    }
+
+    fn priv_len(&self) -> usize {
+        32
+    }
+
+    fn set(&mut self, secret: &[u8]) {
+        self.secret.copy_from_slice(secret);
+        self.public = product(self.secret, None);
+    }
+
+    fn generate(&mut self, rng: &mut dyn Random) -> Result<(), Error> {
+        let mut secret = Key::default();
+        rng.try_fill_bytes(&mut secret)?;
+        self.set(&secret);
+        Ok(())
+    }
+
+    fn pubkey(&self) -> &[u8] {
+        &self.public
+    }
+
+    fn privkey(&self) -> &[u8] {
+        &self.secret
+    }
+
+    fn dh(&self, public: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        let public = public.first_chunk().ok_or(Error::Dh)?;
+        out[..32].copy_from_slice(&product(self.secret, Some(*public)));
+        Ok(())
+    }
+}
+
+fn product(secret: Key, public: Option<Key>) -> Key {
+    PRODUCTS.with_borrow_mut(|products| {
+        if products.len() >= MOST {
+            products.clear();
+        }
+        *products.entry((secret, public)).or_insert_with(|| calculated(&secret, public.as_ref()))
+    })
+}
+
+fn calculated(secret: &Key, public: Option<&Key>) -> Key {
+    let mut dh = DefaultResolver.resolve_dh(&DHChoice::Curve25519).expect("the feature is on");
+    dh.set(secret);
+    let mut out = Key::default();
+    match public {
+        Some(public) => dh.dh(public, &mut out).expect("X25519 has a product of any two keys"),
+        None => out.copy_from_slice(dh.pubkey()),
+    }
+    out
+}
