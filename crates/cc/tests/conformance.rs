@@ -302,8 +302,7 @@ fn check_loss(row: &Row, cause: Cause, before: f64, after: f64) -> Result<(), Te
             return Ok(());
         }
         LossResponse::ShrinksUnlessRandom { .. } => true,
-        LossResponse::MayHoldIfRandom { .. } => cause != Cause::Random,
-        LossResponse::Holds { .. } => false,
+        LossResponse::MayHold { .. } | LossResponse::Holds { .. } => false,
     };
     prop_assert!(after <= before, "a loss ({cause:?}) enlarges the window from {before} to {after}");
     if shrinks && before > row.conduct.shrinks_above {
