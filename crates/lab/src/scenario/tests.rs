@@ -340,7 +340,7 @@ fn what_the_agent_does_not_have_is_refused() {
     );
     assert_text_refused(
         &with("cc = { name = \"fast\", loss = \"trial\" }"),
-        "chain.toml:17:29: ns-2's agent has no trials of losses; use `halve` or `composite`, or the transport `anabranch`",
+        "chain.toml:17:30: ns-2's agent has no trials of losses; use `halve` or `composite`, or the transport `anabranch`",
     );
     assert_text_refused(
         &with("cc = { name = \"fast\", whole_step = true }"),
