@@ -110,6 +110,9 @@ pub enum Transmission {
 pub struct Ack {
     /// Segments acknowledged for the first time, cumulatively or selectively; more than zero.
     pub newly_acked: f64,
+    /// Segments found to be lost since the ACK before it, by whatever showed it; zero or more. [`Controller::on_loss`] tells of
+    /// episodes, this counts.
+    pub newly_lost: f64,
     /// The raw RTT sample of the newest segment it acknowledges; `None` where Karn's rule forbids one.
     pub rtt: Option<Span>,
     /// When the ACK arrived. Earlier than `now` where the driver hands over ACKs in batches.

@@ -83,9 +83,8 @@ pub enum LossResponse {
         /// Key and section.
         citation: &'static str,
     },
-    /// All but those classified as random, which may leave it or shrink it: it depends on the settings or on how many there
-    /// are. The citation says who says that they may leave it.
-    MayHoldIfRandom {
+    /// It depends on the settings and on what was lost before; the citation says who says that a loss may leave it.
+    MayHold {
         /// Key and section.
         citation: &'static str,
     },

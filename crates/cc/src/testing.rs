@@ -58,6 +58,7 @@ impl Flow {
         self.rtt_min = self.rtt_min.min(self.rtt);
         let ack = Ack {
             newly_acked,
+            newly_lost: 0.0,
             rtt: Some(self.rtt),
             arrival: self.now,
             departure: self.departure(),

@@ -104,6 +104,8 @@ struct Transport {
     round_acked: f64,
     rounds: u64,
     delivered: f64,
+    /// Segments lost of which the controller has not been told.
+    lost: f64,
     /// Everything the controller has shown, as bits.
     shown: Vec<u64>,
 }
@@ -124,6 +126,7 @@ impl Transport {
             round_acked: 0.0,
             rounds: 0,
             delivered: 0.0,
+            lost: 0.0,
             shown: Vec::new(),
         };
         transport.controller.on_restart(&transport.view(), Restart::Established);
@@ -196,9 +199,10 @@ impl Transport {
         self.rtts.extend(rtt);
         self.rtt_min = self.rtt_min.into_iter().chain(rtt).min();
         self.round_acked += newly_acked;
+        let newly_lost = std::mem::take(&mut self.lost);
         self.delivered += newly_acked;
         let (arrival, departure, phase) = (self.now, self.departure(), self.phase);
-        self.controller.on_ack(&self.view(), &Ack { newly_acked, rtt, arrival, departure, limit, phase });
+        self.controller.on_ack(&self.view(), &Ack { newly_acked, newly_lost, rtt, arrival, departure, limit, phase });
         self.controller.on_sent(&self.view(), &Sent { segments: 1.0, transmission: Transmission::First });
     }
 
@@ -220,6 +224,7 @@ impl Transport {
     fn lose(&mut self, signal: Signal, cause: Cause) {
         let before = self.controller.window();
         let lost = if signal == Signal::Ecn { 0.0 } else { 1.0 };
+        self.lost += lost;
         self.controller.on_loss(&self.view(), &Loss { signal, cause, lost, departure: self.departure() });
         // A loss that leaves the window alone has nothing to give back.
         let is_taken = self.controller.window() < before;
@@ -297,8 +302,7 @@ fn check_loss(row: &Row, cause: Cause, before: f64, after: f64) -> Result<(), Te
             return Ok(());
         }
         LossResponse::ShrinksUnlessRandom { .. } => true,
-        LossResponse::MayHoldIfRandom { .. } => cause != Cause::Random,
-        LossResponse::Holds { .. } => false,
+        LossResponse::MayHold { .. } | LossResponse::Holds { .. } => false,
     };
     prop_assert!(after <= before, "a loss ({cause:?}) enlarges the window from {before} to {after}");
     if shrinks && before > row.conduct.shrinks_above {

@@ -453,6 +453,10 @@ fn fast(law: &mut Settings) -> Checked<(FastOptions, &'static str)> {
             settings.set(key, &value.0).map_err(|error| (law.path.key(key), Fault::new(error.to_string())))?;
         }
     }
+    if settings.choice("loss") == "trial" {
+        let fault = Fault::new("ns-2's agent has no trials of losses".to_owned());
+        return Err((law.path.key("loss"), fault.remedy("use `halve` or `composite`, or the transport `anabranch`")));
+    }
     Ok((FastOptions::from_settings(&settings), row.name))
 }
 

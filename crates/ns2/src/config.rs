@@ -68,7 +68,7 @@ impl FastOptions {
     /// The options that settings of a law of FAST's family ask for, as far as they are among [`Parts::PARAMETERS`].
     ///
     /// # Panics
-    /// If the settings are for a law outside the family.
+    /// If the settings are for a law outside the family, or if they try losses: ns-2's agent has no such part.
     pub fn from_settings(settings: &Settings) -> Self {
         let Parts { goal, mi_threshold, update_period, reroute, reroute_keeps_average, ccafr, loss } =
             Parts::of(settings);
@@ -84,6 +84,7 @@ impl FastOptions {
             loss: match loss {
                 Policy::Halve => LossPolicy::Halve,
                 Policy::Composite => LossPolicy::Composite(CompositeOptions::default()),
+                Policy::Trial => panic!("ns-2's agent tries no losses"),
             },
         }
     }

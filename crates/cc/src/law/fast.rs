@@ -5,10 +5,11 @@
 //! avgRTT:    avgRTT ← avgRTT + (rtt − avgRTT) · min(weight, 3/w)                                     estimator
 //! base_rtt:  the least RTT; under `reroute` until a decrease of the window does not bring RTT down   base_rtt
 //! refill:    after fast recovery the window law; under `ccafr` by the ACK until ACKs come evenly     refill
-//! loss:      halves the window; under `composite` not if it is random                                loss
+//! loss:      halves the window; under `composite` not if it is random,                               loss
+//!            under `trial` not before sending less has shown that it is congestion                   trial
 //! ```
 //!
-//! Citation: fast-2006; rrfast-2017 (`base_rtt`), emfast-2019 (`refill`), ctcp-2019 (`loss`). `fast` has none of the three,
+//! Citation: fast-2006; rrfast-2017 (`base_rtt`), emfast-2019 (`refill`), ctcp-2019 (`loss`); `trial` is ours. `fast` has none of the three,
 //! `rrfast` and `emfast` have theirs, [`super::anabranch`] has all, and every row can be set to any of them. Each part is arithmetic on
 //! floats in a module of its own, which the model of ns-2's agent calls too; each says how it differs from its paper.
 //!
@@ -20,8 +21,8 @@
 //!   ns-2's module takes it: `handshake_rtt`.
 //! * While the application, not the window, holds the sender back, the window does not grow, and shrinks only if what was
 //!   sent keeps more than alpha segments queued: what was not sent cannot queue.
-//! * Bounds, which are off but in `anabranch`: `probe_queued_most`, `probe_in_refill`, `base_rise_most`, `reroute_interval`,
-//!   `random_loss_most`, `drain_interval` ([`drain`]), `loss_memory` ([`memory`]).
+//! * What is off but in `anabranch`: [`trial`], and the bounds `probe_queued_most`, `probe_in_refill`, `base_rise_most`,
+//!   `reroute_interval`, `random_loss_most`, `drain_interval` ([`drain`]), `loss_memory` ([`memory`]).
 //!
 //! Limits. A late comer takes the standing queue for propagation and keeps more than its share, the golden ratio for two. What
 //! adds delay without a queue, such as jitter or a coarse clock, is taken for one. A rival that fills the queue gets it.
@@ -33,6 +34,7 @@ pub mod loss;
 pub mod memory;
 pub(crate) mod parameters;
 pub mod refill;
+pub mod trial;
 pub mod window;
 
 use self::base_rtt::{Reroute, Route};
@@ -43,6 +45,7 @@ use self::memory::Memory;
 pub use self::parameters::Parts;
 use self::parameters::{COUNT, Preset, Rules};
 use self::refill::{Ccafr, Facts, Mode};
+use self::trial::Trial;
 use self::window::{Goal, Schedule, Steps};
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Sent, Signal, Transmission};
 use crate::law::composite::Composite;
@@ -63,8 +66,8 @@ pub(crate) const ROW: Row = Row {
 pub(crate) const CONDUCT: Conduct = Conduct {
     shrinks_above: window::WINDOW_MIN,
     timeout_window_max: loss::WINDOW_AFTER_TIMEOUT,
-    // Under `halve`, and beyond `random_loss_most`, a random loss halves too.
-    loss: LossResponse::MayHoldIfRandom { citation: "ctcp-2019 sec. 3" },
+    // Under `halve`, and beyond `random_loss_most`, a random loss halves too; under `trial` others may not.
+    loss: LossResponse::MayHold { citation: "ctcp-2019 sec. 3" },
 };
 
 /// A controller of the family.
@@ -72,7 +75,7 @@ pub(crate) fn make(settings: &Settings) -> Box<dyn Controller> {
     let rules = Rules::new(settings);
     let fast = Box::new(Fast::new(settings.number(INITIAL_WINDOW.name), rules));
     match rules.loss {
-        Policy::Halve => fast,
+        Policy::Halve | Policy::Trial => fast,
         Policy::Composite => Box::new(Composite::believing(fast, rules.random_loss_most)),
     }
 }
@@ -98,10 +101,27 @@ pub struct Fast {
     before_loss: Option<(f64, Memory)>,
     drain: Drain,
     memory: Memory,
+    trial: Trial,
+    /// Trials so far, for the gauges.
+    trials: u64,
+    repair: Repair,
+    /// What was queued at the latest loss that was not within a trial, in segments: in a trial less is.
+    queued: f64,
     /// What was in flight when the last acknowledged segment left, for the gauges.
     old: f64,
     /// The last RTT sample in seconds; infinite before the first.
     rtt: f64,
+}
+
+/// What is being repaired, as far as this law is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repair {
+    /// Nothing.
+    None,
+    /// A loss that left the window alone: no fast recovery.
+    Spared,
+    /// A loss that the window has answered, and what is lost with it.
+    Answered,
 }
 
 impl Fast {
@@ -120,6 +140,10 @@ impl Fast {
             before_loss: None,
             drain: Drain::default(),
             memory: Memory::new(rules.goal.alpha),
+            trial: Trial::new(),
+            trials: 0,
+            repair: Repair::None,
+            queued: 0.0,
             old: 0.0,
             rtt: f64::INFINITY,
         }
@@ -147,6 +171,52 @@ impl Fast {
         }
     }
 
+    /// Random loss or congestion? Whether that is being tried, and the window with it.
+    fn attempt(&mut self, now: f64, sample: Option<f64>, ack: &Ack) -> bool {
+        let rtt = sample.unwrap_or(self.estimator.average());
+        let (acked, lost) = (ack.newly_acked, ack.newly_lost);
+        let facts = trial::Facts { now, acked, lost, rtt, window: self.window };
+        match self.trial.on_ack(&facts, &self.rules.trial) {
+            trial::Action::None => return false,
+            trial::Action::Hold => {}
+            trial::Action::Fall(window) => {
+                self.trials += 1;
+                self.interrupt(now);
+                self.window = window.max(window::WINDOW_MIN).min(self.window);
+            }
+            trial::Action::Return(target) => {
+                let step = (trial::RETURN * ack.newly_acked).min(target - self.window);
+                self.window += step.max(0.0);
+            }
+            trial::Action::GiveWay(before) => {
+                self.interrupt(now);
+                let halved = loss::halve(before);
+                self.window = self.window.min(halved);
+                self.remember(now, halved, 0.0);
+            }
+        }
+        true
+    }
+
+    /// Something else than the law of the window moves it.
+    fn interrupt(&mut self, now: f64) {
+        self.steps.clear();
+        self.ccafr.end();
+        self.drain.on_loss(now);
+    }
+
+    /// A loss that left `halved` segments is kept in mind if more than the share `above` is lost.
+    fn remember(&mut self, now: f64, halved: f64, above: f64) {
+        if self.rules.loss_memory > 0.0 {
+            self.memory.on_loss(now, halved, self.queued, above);
+        }
+    }
+
+    /// Whether a loss leaves the window alone.
+    fn spares(&self, now: f64, loss: &Loss) -> bool {
+        self.rules.loss == Policy::Trial && loss.signal == Signal::DupAcks && !self.trial.is_congestion(now)
+    }
+
     /// The window after an ACK outside fast recovery, for a sender that fills it.
     fn advance(&mut self, now: f64, rtt: f64, ack: &Ack) -> f64 {
         let (base, average, old) = (self.estimator.base(), self.estimator.average(), ack.departure.flight);
@@ -156,7 +226,10 @@ impl Fast {
         let schedule = self.schedule.get_or_insert(Schedule::new(now));
         schedule.on_ack(now, rtt);
         if let Some(rule) = &self.rules.drain {
-            let may_begin = ack.limit == Limit::Window && self.ccafr.mode() == Mode::Off;
+            // Where alpha was found not to fit little is queued, and what returns in bursts would be lost.
+            let is_cut = self.memory.alpha() < self.rules.goal.alpha;
+            let is_at_rest = self.ccafr.mode() == Mode::Off && self.trial.is_at_rest() && !is_cut;
+            let may_begin = ack.limit == Limit::Window && is_at_rest;
             let (window, pending) = (self.window, self.steps.pending());
             let facts = drain::Facts { now, rtt, base, average, window, pending, may_begin };
             match self.drain.on_ack(&facts, rule) {
@@ -218,7 +291,7 @@ impl Controller for Fast {
             self.ccafr.on_arrival(now, rule);
         }
         // Neither the window nor what is known of the path moves in fast recovery.
-        if ack.phase == Phase::Recovery {
+        if ack.phase == Phase::Recovery && self.repair != Repair::Spared {
             return;
         }
         let sample = ack.rtt.filter(|rtt| !rtt.is_zero()).map(|rtt| rtt.as_secs_f64());
@@ -229,6 +302,9 @@ impl Controller for Fast {
             return;
         }
         self.old = ack.departure.flight;
+        if self.rules.loss == Policy::Trial && self.repair != Repair::Answered && self.attempt(now, sample, ack) {
+            return;
+        }
         let (base, average) = (self.estimator.base(), self.estimator.average());
         let is_limited = ack.limit == Limit::Application;
         if is_limited && Goal::backlog(self.old, base, average) <= self.memory.alpha() {
@@ -240,28 +316,43 @@ impl Controller for Fast {
     }
 
     fn on_loss(&mut self, path: &PathView, loss: &Loss) {
+        let now = path.now.as_secs_f64();
+        if self.trial.is_at_rest() {
+            self.queued = Goal::backlog(self.old, self.estimator.base(), self.rtt);
+        }
+        if self.spares(now, loss) {
+            (self.repair, self.before_loss) = (Repair::Spared, None);
+            return;
+        }
+        if loss.signal != Signal::Ecn {
+            self.repair = Repair::Answered;
+        }
         self.before_loss = Some((self.window, self.memory));
-        self.steps.clear();
-        self.ccafr.end();
-        self.drain.on_loss(path.now.as_secs_f64());
+        self.interrupt(now);
         let halved = loss::halve(self.window);
         self.window = match loss.signal {
             Signal::Timeout => loss::time_out(self.window),
-            Signal::DupAcks | Signal::Ecn => loss::halve(self.window),
+            Signal::DupAcks | Signal::Ecn => halved,
         };
-        if self.rules.loss_memory > 0.0 {
-            let queued = Goal::backlog(self.old, self.estimator.base(), self.rtt);
-            self.memory.on_loss(path.now.as_secs_f64(), halved, queued, self.rules.loss_memory_above);
+        match self.rules.loss {
+            Policy::Halve | Policy::Composite => self.remember(now, halved, self.rules.loss_memory_above),
+            Policy::Trial if self.trial.is_congestion(now) => self.remember(now, halved, 0.0),
+            Policy::Trial => self.trial.on_answered(),
         }
     }
 
     fn on_recovered(&mut self, _path: &PathView) {
+        if std::mem::replace(&mut self.repair, Repair::None) == Repair::Spared {
+            return;
+        }
         if self.rules.ccafr.is_some() {
             self.ccafr.begin();
         }
     }
 
     fn on_undo(&mut self, _path: &PathView) {
+        self.trial.forgive();
+        self.repair = Repair::None;
         if let Some((window, memory)) = self.before_loss.take() {
             (self.window, self.memory) = (self.window.max(window), memory);
             // Nothing was drained, so there is nothing to refill.
@@ -277,14 +368,14 @@ impl Controller for Fast {
                     self.estimator.on_rtt(rtt.as_secs_f64(), self.window, &self.rules.weights);
                 }
             }
-            Restart::AfterTimeout => {}
+            Restart::AfterTimeout => self.repair = Repair::None,
             // [rfc-5681] sec. 4.1.
             Restart::Idle => {
                 self.steps.clear();
                 self.window = self.window.min(self.window_initial);
             }
             Restart::PathChanged => {
-                *self = Self { reroutes: self.reroutes, ..Self::new(self.window_initial, self.rules) };
+                *self = Self { reroutes: self.reroutes, trials: self.trials, ..Self::new(self.window_initial, self.rules) };
             }
         }
     }
@@ -309,6 +400,10 @@ impl Controller for Fast {
             gauges.show("ipd_average_s", self.ccafr.ipd_average());
             // 0 off, 1 the first series, 2 filling.
             gauges.show("refill_mode", f64::from(self.ccafr.mode() as u8));
+        }
+        if self.rules.loss == Policy::Trial {
+            gauges.show("loss_known", self.trial.known());
+            gauges.show("trials", self.trials as f64);
         }
     }
 }

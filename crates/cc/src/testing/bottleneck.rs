@@ -49,6 +49,8 @@ struct Flow {
     round_acked: f64,
     delivered: u64,
     losses: u64,
+    /// How many of them the controller knows of.
+    losses_told: u64,
     /// The fate of the next transmission, if a test decided it.
     doom: Option<Cause>,
 }
@@ -112,6 +114,7 @@ impl Bottleneck {
             round_acked: 0.0,
             delivered: 0,
             losses: 0,
+            losses_told: 0,
             doom: None,
         });
         let flow = self.flows.len() - 1;
@@ -259,8 +262,15 @@ impl Flow {
         self.rtt_min = self.rtt_min.into_iter().chain(rtt).min();
         self.detect(transmission, now);
         let phase = if self.repair.is_some() { Phase::Recovery } else { Phase::Open };
-        let ack =
-            Ack { newly_acked: 1.0, rtt, arrival: now, departure: segment.departure, limit: Limit::Window, phase };
+        let ack = Ack {
+            newly_acked: 1.0,
+            newly_lost: (self.losses - std::mem::replace(&mut self.losses_told, self.losses)) as f64,
+            rtt,
+            arrival: now,
+            departure: segment.departure,
+            limit: Limit::Window,
+            phase,
+        };
         self.delivered += 1;
         self.round_acked += 1.0;
         self.controller.on_ack(&self.view(now), &ack);

@@ -339,6 +339,10 @@ fn what_the_agent_does_not_have_is_refused() {
         "chain.toml:17:15: this transport has no law `anabranch`; there are fast, emfast, rrfast",
     );
     assert_text_refused(
+        &with("cc = { name = \"fast\", loss = \"trial\" }"),
+        "chain.toml:17:30: ns-2's agent has no trials of losses; use `halve` or `composite`, or the transport `anabranch`",
+    );
+    assert_text_refused(
         &with("cc = { name = \"fast\", whole_step = true }"),
         "chain.toml:17:36: `whole_step` is not a parameter of this law; there are alpha, beta, gamma, mi_threshold, \
          update_period, base_rtt, reroute_rule, reroute_near, reroute_fall, reroute_decrease, reroute_count, \

@@ -57,6 +57,8 @@ pub(crate) struct PathControl {
     is_silent: bool,
     /// Bytes in flight by this side's account; the scoreboard has its own.
     flight: u64,
+    /// Bytes found to be lost of which the controller has not been told.
+    lost_untold: u64,
     /// Whether another path would take over: then silence is looked into sooner.
     pub(crate) has_others: bool,
     pub(crate) tally: Tally,
@@ -148,6 +150,7 @@ impl PathControl {
             is_urgent: false,
             is_silent: false,
             flight: 0,
+            lost_untold: 0,
             has_others: false,
             tally: Tally::default(),
         }
@@ -370,9 +373,10 @@ impl PathControl {
             if via == Via::Own {
                 self.heard = now;
             }
-            let limit = self.rounds.limit();
+            let (limit, lost) = (self.rounds.limit(), std::mem::take(&mut self.lost_untold));
             let ack = Ack {
                 newly_acked: self.segments(harvest.bytes),
+                newly_lost: self.segments(lost),
                 rtt: sample,
                 arrival: now,
                 departure: newest.departure,
@@ -503,6 +507,7 @@ impl PathControl {
     /// What is lost is not in flight any more.
     fn on_lost<T>(&mut self, board: &Scoreboard<T>, found: &Found) {
         self.tally.lost += found.count as u64;
+        self.lost_untold += found.bytes;
         self.flight -= found.bytes;
         self.check(board);
     }

@@ -15,12 +15,6 @@ fn at(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
 }
 
-/// How long a law that halves its window with each loss takes at its best ([mathis-1997]: a window of √(3/2p) segments).
-fn loss_based(bytes: u64, rtt: Span, loss: f64) -> f64 {
-    let segments = (bytes / Path::PAYLOAD) as f64;
-    segments / (1.5 / loss).sqrt() * rtt.as_secs_f64()
-}
-
 #[track_caller]
 fn expect_within(outcome: &Outcome, most: f64, what: &str) {
     let took = outcome.took.as_secs_f64();
@@ -32,47 +26,80 @@ fn satellite(loss: f64) -> Path {
 }
 
 /// The pipe holds 12,500 segments: from ten on that takes 11 doublings, in which 30 MB leave; the other 70 MB leave at full
-/// rate, and the handshake takes a round trip, the last byte half of one. 9.9 s, and twice that is allowed: growth by the ACK ends
-/// when its bursts look like a queue. Measured: 18.9 s. With drains, one of which comes in the middle, three times: 25.4 s.
+/// rate, and the handshake takes a round trip, the last byte half of one: 9.9 s.
+fn satellite_ideal() -> f64 {
+    12.5 * 0.6 + satellite(0.0).time_of(70_000_000).as_secs_f64()
+}
+
+/// Twice the ideal is allowed: growth by the ACK ends when its bursts look like a queue. No drain comes in the middle: a path whose
+/// window still grows shows itself. Measured: 18.9 s with drains and without.
 #[test]
 fn a_satellite_link_is_filled() {
     let path = satellite(0.0);
-    let ideal = 12.5 * 0.6 + path.time_of(70_000_000).as_secs_f64();
-    let without_drains: &[_] = &[("drain_interval", "0s")];
-    for (settings, margin) in [(without_drains, 2.0), (&[], 3.0)] {
+    for settings in [&[("drain_interval", "0s")][..], &[]] {
         let outcome = transfer(&path, &config("anabranch", settings), 100_000_000);
-        expect_within(&outcome, margin * ideal, &format!("no loss, {settings:?}"));
+        expect_within(&outcome, 2.0 * satellite_ideal(), &format!("no loss, {settings:?}"));
         assert_eq!(outcome.path.tally.sent_again, 0, "{:?}", outcome.path.tally);
     }
 }
 
-/// Random loss: an eighth of what a law takes that halves its window each time. Measured: 67 s of 1060, 352 s of 3360. No
+/// Random loss: there are several holes at any time from 0.1 % on, and up to 400. A trial, which 0.1 % does not need, is four round
+/// trips without growth, and it may come again while the window grows; each leaves three quarters of the window for that long. So
+/// three times the ideal is allowed. Measured: 19.6, 23.8 and 25.8 s; a law that halves its window takes 1060 s at the first. No
 /// timeout, and nothing is sent twice that was not lost.
 #[test]
 fn a_satellite_link_that_loses_is_not_given_up() {
-    for loss in [0.001, 0.01] {
+    for loss in [0.001, 0.01, 0.03] {
         let (path, bytes) = (satellite(loss), 100_000_000);
         let outcome = transfer(&path, &config("anabranch", &[]), bytes);
-        expect_within(&outcome, loss_based(bytes, path.rtt, loss) / 8.0, &format!("{loss} lost"));
+        expect_within(&outcome, 3.0 * satellite_ideal(), &format!("{loss} lost"));
         let tally = outcome.path.tally;
         assert_eq!((tally.timeouts, tally.duplicates, tally.undone), (0, 0, 0), "{tally:?}");
     }
 }
 
-/// 50 Mbit/s, 20 ms, and up to 10 ms more for each frame, which those behind it share. Without loss twice what the rate needs:
-/// jitter looks like a queue, so the pipe is not quite full. With loss a half of what a law takes that halves its window, at the
-/// mean RTT of 30 ms. Measured: 6.0 s of 3.3; 9.5 s of 34, 15.3 s of 58. The last is without the memory of losses, which from 2 %
-/// on takes a lossy link for a policer: with it, it is 75 s, more than Reno's.
+/// Once the pipe is full it stays full, but for what is lost and for drains, which take half of five round trips in ten seconds, and the
+/// trials of three seconds that come by chance: 0.75 of the rate at the least. Measured: 97 and 91 %.
+#[test]
+fn a_satellite_link_that_loses_stays_full() {
+    for loss in [0.001, 0.01] {
+        let mut world = World::new(satellite(loss), &config("anabranch", &[]), 1_200_000_000);
+        world.run_until(|world| world.now >= at(30_000));
+        let (before, began) = (world.read, world.now);
+        world.run_until(|world| world.now >= at(50_000));
+        let mbits = (world.read - before) as f64 * 8e-6 / world.now.since(began).as_secs_f64();
+        assert!(mbits > 0.75 * 250.0, "{loss} lost: {mbits:.0} of 250 Mbit/s");
+    }
+}
+
+/// A hundred messages of 100 kB at once, as one transfer: 1.6 s are seven doublings of ten segments to 833, in 0.7 s, and the rest at
+/// full rate. As growth by the ACK ends when its bursts look like a queue, 1.6 times that is allowed, and twice
+/// with a trial. Measured: 2.2 s and 2.7 s.
+#[test]
+fn a_short_transfer_does_not_wait_for_its_losses() {
+    for loss in [0.0, 0.01] {
+        let path = Path { loss, ..Path::new("100Mbit/s", ms(100)) };
+        let bytes = 10_000_000;
+        let ideal = 0.15 + 0.7 + path.time_of(bytes - 1_200_000).as_secs_f64();
+        let outcome = transfer(&path, &config("anabranch", &[]), bytes);
+        expect_within(&outcome, if loss > 0.0 { 2.0 } else { 1.6 } * ideal, &format!("{loss} lost"));
+    }
+}
+
+/// 50 Mbit/s, 20 ms, and up to 10 ms more for each frame, which those behind it share. Twice what the rate needs: jitter looks like a
+/// queue, so the pipe is not quite full. An eighth more where something is lost: for what is sent again, and for trials. Up to
+/// 5 % is random. Measured of 3.3 s: 6.0 s, 6.2 s, 6.3 s, 6.7 s.
 #[test]
 fn wifi_that_loses_and_jitters_is_used() {
     let bytes = 20_000_000;
-    let without_memory: &[_] = &[("loss_memory", "0s")];
-    for (loss, settings) in [(0.0, &[][..]), (0.01, &[]), (0.03, without_memory)] {
+    for loss in [0.0, 0.01, 0.03, 0.045] {
         let path = Path { loss, jitter: ms(10), ..Path::new("50Mbit/s", ms(20)) };
-        let outcome = transfer(&path, &config("anabranch", settings), bytes);
-        let most =
-            if loss > 0.0 { loss_based(bytes, ms(30), loss) / 2.0 } else { 2.0 * path.time_of(bytes).as_secs_f64() };
-        expect_within(&outcome, most, &format!("{loss} lost"));
+        let outcome = transfer(&path, &config("anabranch", &[]), bytes);
+        expect_within(
+            &outcome,
+            if loss > 0.0 { 2.25 } else { 2.0 } * path.time_of(bytes).as_secs_f64(),
+            &format!("{loss} lost"),
+        );
         let tally = outcome.path.tally;
         assert_eq!((tally.timeouts, tally.duplicates), (0, 0), "jitter is no loss: {tally:?}");
     }

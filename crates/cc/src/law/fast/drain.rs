@@ -17,6 +17,9 @@
 //!   took. A half is found to do, and costs less.
 //! * **Joining.** Of several flows one alone gives up less than what all the others have queued. So a flow that sees the queue
 //!   fall by itself, to a share of what it was, takes it for the drain of another and drains as well.
+//! * **Need.** Under `is_unseen` a path that has shown itself without a queue is not drained: while a window still grows each of
+//!   its bursts begins on an empty queue, and where RTTs spread the least come all the time. It shows by a sample that
+//!   leaves less than a segment of the flow's own in the queue.
 
 /// How to drain.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,6 +30,8 @@ pub struct Rule {
     pub share: f64,
     /// Drains also when the queue falls below this share of what it was on average; zero: never.
     pub join: f64,
+    /// Drains only a path that has not shown itself without a queue for some round trips.
+    pub is_unseen: bool,
 }
 
 /// Round trips that a drain lasts: after one the queue is drained, in the second the samples show it.
@@ -39,6 +44,10 @@ pub const RETURN: f64 = 0.5;
 /// A flow does not join before this share of the interval is over: what it joins may be no drain.
 const JOIN_AFTER: f64 = 0.5;
 
+/// A path that showed itself within so many round trips needs no drain: while a window doubles, each of its bursts begins on an
+/// empty queue, and it doubles within a few.
+const UNSEEN_ROUNDS: f64 = 8.0;
+
 /// Where a flow stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Drain {
@@ -49,6 +58,8 @@ pub enum Drain {
     Waiting {
         /// Since when, in seconds.
         since: f64,
+        /// When a sample showed the path without a queue, in seconds, or since when.
+        seen: f64,
     },
     /// The window is low.
     Draining {
@@ -111,13 +122,18 @@ impl Drain {
         let &Facts { now, rtt, base, average, window, .. } = facts;
         match *self {
             Self::New => {
-                *self = Self::Waiting { since: now };
+                *self = Self::Waiting { since: now, seen: now };
                 Action::None
             }
-            Self::Waiting { since } => {
+            Self::Waiting { since, seen } => {
                 let waited = now - since;
+                let is_unseen = !rule.is_unseen || now - seen >= UNSEEN_ROUNDS * rtt;
+                // Less than a segment of the flow's own is queued.
+                if (rtt - base) * window < rtt {
+                    *self = Self::Waiting { since, seen: now };
+                }
                 let is_joining = waited >= JOIN_AFTER * rule.interval && rtt - base < rule.join * (average - base);
-                if !facts.may_begin || !(waited >= rule.interval || is_joining) {
+                if !facts.may_begin || !is_unseen || !(waited >= rule.interval || is_joining) {
                     return Action::None;
                 }
                 *self = Self::Draining { until: now + ROUNDS * rtt, window, average };
@@ -138,7 +154,7 @@ impl Drain {
                 if now < until {
                     return Action::Hold;
                 }
-                *self = Self::Waiting { since: now };
+                *self = Self::Waiting { since: now, seen: now };
                 Action::None
             }
         }
@@ -147,7 +163,7 @@ impl Drain {
     /// A loss or a timeout ends a drain: what is low already is halved, as everybody halves what he has.
     pub fn on_loss(&mut self, now: f64) {
         if !matches!(self, Self::New | Self::Waiting { .. }) {
-            *self = Self::Waiting { since: now };
+            *self = Self::Waiting { since: now, seen: now };
         }
     }
 }
@@ -156,7 +172,7 @@ impl Drain {
 mod tests {
     use super::*;
 
-    const RULE: Rule = Rule { interval: 10.0, share: 0.5, join: 0.75 };
+    const RULE: Rule = Rule { interval: 10.0, share: 0.5, join: 0.75, is_unseen: false };
 
     /// 100 ms of path and 20 ms of queue.
     const REST: Facts =
@@ -185,7 +201,7 @@ mod tests {
         assert_eq!(drain.on_ack(&Facts { now: 10.5, ..low }, &RULE), Action::Hold);
         assert_eq!(drain.on_ack(&Facts { now: 10.58, ..low }, &RULE), Action::Hold);
         assert_eq!(drain.on_ack(&Facts { now: 10.6, ..low }, &RULE), Action::None);
-        assert_eq!(drain, Drain::Waiting { since: 10.6 });
+        assert_eq!(drain, Drain::Waiting { since: 10.6, seen: 10.6 });
     }
 
     /// A quarter of the queue is gone: not before 5 s, and not while something else moves the window.
@@ -200,14 +216,27 @@ mod tests {
         assert_eq!(drain.on_ack(&Facts { now: 5.0, ..fallen }, &RULE), Action::Fall(60.0));
     }
 
+    /// Neither when it is due nor when the queue falls; eight round trips after it showed itself, here 0.96 s, it is.
+    #[test]
+    fn a_path_that_shows_itself_needs_no_drain() {
+        let rule = Rule { is_unseen: true, ..RULE };
+        let mut drain = waiting();
+        for tenth in 40..102 {
+            let shown = Facts { now: f64::from(tenth) / 10.0, rtt: 0.1, ..REST };
+            assert_eq!(drain.on_ack(&shown, &rule), Action::None);
+        }
+        assert_eq!(drain.on_ack(&Facts { now: 11.05, ..REST }, &rule), Action::None);
+        assert_eq!(drain.on_ack(&Facts { now: 11.07, ..REST }, &rule), Action::Fall(60.0));
+    }
+
     /// A loss at rest changes nothing here.
     #[test]
     fn a_loss_ends_a_drain() {
         let mut drain = waiting();
         drain.on_loss(3.0);
-        assert_eq!(drain, Drain::Waiting { since: 0.0 });
+        assert_eq!(drain, Drain::Waiting { since: 0.0, seen: 0.0 });
         drain.on_ack(&Facts { now: 10.0, ..REST }, &RULE);
         drain.on_loss(10.1);
-        assert_eq!(drain, Drain::Waiting { since: 10.1 });
+        assert_eq!(drain, Drain::Waiting { since: 10.1, seen: 10.1 });
     }
 }

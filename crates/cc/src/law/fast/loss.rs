@@ -4,6 +4,7 @@
 //! duplicate ACKs, ECN:  w ← max(w/2, 2)
 //! timeout:              w ← 2
 //! under composite:      a random loss leaves w alone and is no fast recovery ([`crate::law::composite`])
+//! under trial:          so does each loss before a trial has shown congestion ([`super::trial`])
 //! ```
 //!
 //! Citation: fast-2006 sec. III-C for the half, ns-2.35's FAST module for the window after a timeout; ctcp-2019 for composite.
@@ -22,6 +23,8 @@ pub enum Policy {
     Halve,
     /// Every loss but a random one halves the window.
     Composite,
+    /// Losses halve the window where sending less showed that they are congestion ([`super::trial`]).
+    Trial,
 }
 
 /// The window after a loss that duplicate ACKs or a router tell of. Never more than before.

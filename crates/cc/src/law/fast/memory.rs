@@ -3,10 +3,12 @@
 //! ```text
 //! loss with less than 3/4 alpha queued:  alpha ← max(half of what was queued, 2)
 //! every `span` without such a loss:      alpha ← min(2 alpha, alpha as set)
-//! any loss:                              for a `span`, no growth by the ACK above half of the window that lost
+//! any loss:                              no growth by the ACK above half of the window that lost for a `span`, and
+//!                                        for another one not above that window
 //! ```
 //!
-//! but only while more than a share of all segments is lost: on a link that loses few at random, alpha has nothing to do with it.
+//! but only while more than a share of all segments is lost, or under [`super::trial`] while a loss is congestion: on a link that loses
+//! at random, alpha has nothing to do with it.
 //!
 //! Why: where the buffer holds less than alpha, or a policer has none, no delay ever tells FAST to stop. It fills an empty
 //! queue by doubling, or by alpha/4 segments a round trip, and loses at each turn.
@@ -28,6 +30,8 @@ pub struct Memory {
     alpha: f64,
     /// Where growth by the ACK ends, in segments; infinite without a loss in mind.
     most: f64,
+    /// Where it ends after a time without a loss, in segments; infinite without a loss in mind.
+    again: f64,
     /// When the last loss was, in seconds.
     lost: f64,
     /// When alpha changed last, in seconds.
@@ -38,7 +42,8 @@ pub struct Memory {
 impl Memory {
     /// No loss in mind; `alpha` as set, in segments.
     pub const fn new(alpha: f64) -> Self {
-        Self { alpha, most: f64::INFINITY, lost: f64::NEG_INFINITY, changed: f64::NEG_INFINITY, share: Share::new() }
+        let (most, again) = (f64::INFINITY, f64::INFINITY);
+        Self { alpha, most, again, lost: f64::NEG_INFINITY, changed: f64::NEG_INFINITY, share: Share::new() }
     }
 
     /// So many segments were acknowledged, and so many sent again.
@@ -56,13 +61,16 @@ impl Memory {
         if queued < FITTING * self.alpha {
             (self.alpha, self.changed) = (self.alpha.min((0.5 * queued).max(ALPHA_MIN)), now);
         }
-        (self.most, self.lost) = (halved, now);
+        (self.most, self.again, self.lost) = (halved, 2.0 * halved, now);
     }
 
     /// Time passes: after `span` seconds without a loss something is given back; `alpha` is as set.
     pub fn on_ack(&mut self, now: f64, alpha: f64, span: f64) {
-        if now - self.lost >= span {
-            self.most = f64::INFINITY;
+        // Up to the window that lost first, then as far as it goes.
+        if now - self.lost >= 2.0 * span {
+            (self.most, self.again) = (f64::INFINITY, f64::INFINITY);
+        } else if now - self.lost >= span {
+            self.most = self.again;
         }
         if self.alpha < alpha && now - self.changed >= span {
             (self.alpha, self.changed) = (alpha.min(2.0 * self.alpha), now);
@@ -135,9 +143,10 @@ mod tests {
         assert_near(memory.alpha(), 7.0, 0.0);
         memory.on_ack(110.0, 20.0, 10.0);
         assert_near(memory.alpha(), 14.0, 0.0);
-        assert!(memory.has_room(1000.0));
+        assert!(memory.has_room(59.0) && !memory.has_room(60.0));
         memory.on_ack(120.0, 20.0, 10.0);
         assert_near(memory.alpha(), 20.0, 0.0);
+        assert!(memory.has_room(1000.0));
         memory.on_ack(990.0, 20.0, 10.0);
         assert_near(memory.alpha(), 20.0, 0.0);
     }

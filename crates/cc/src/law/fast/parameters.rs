@@ -7,11 +7,12 @@ use super::drain;
 use super::estimator::Weights;
 use super::loss::Policy;
 use super::refill::{self, Flight, GapTest, Rtt};
+use super::trial;
 use super::window::{Goal, Growth, Rounds};
 use crate::registry::{INITIAL_WINDOW, Kind, Parameter, Settings};
 
 /// How many parameters there are.
-pub(crate) const COUNT: usize = 38;
+pub(crate) const COUNT: usize = 41;
 
 /// The defaults in which the rows of the family differ.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +29,7 @@ pub(crate) struct Preset {
     pub(crate) probe_in_refill: bool,
     pub(crate) random_loss_most: f64,
     pub(crate) drain_interval: Span,
+    pub(crate) drain_unseen: bool,
     pub(crate) loss_memory: Span,
 }
 
@@ -46,6 +48,7 @@ impl Preset {
         probe_in_refill: false,
         random_loss_most: 1.0,
         drain_interval: Span::from_secs(0),
+        drain_unseen: false,
         loss_memory: Span::from_secs(0),
     };
 }
@@ -90,7 +93,7 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
         ),
         number(
             "loss_memory_above",
-            "loss_memory: the share of segments that may be lost before it counts",
+            "loss_memory, without trials: the share of segments that may be lost before it counts",
             "",
             0.02,
             0.0,
@@ -213,13 +216,17 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
         ),
         choice(
             "loss",
-            "what halves the window: every loss, or every loss but a random one (ctcp-2019)",
+            "what halves the window: every loss, all but a random one (ctcp-2019), or what a trial shows to be congestion",
             preset.loss,
-            &["halve", "composite"],
+            &["halve", "composite", "trial"],
         ),
+        // What Reno loses that fills 25 segments or more ([mathis-1997]: 1.5/w²): a rival at such a share is no worse off.
+        number("trial_above", "trial: the share of segments that may be lost without one", "", 0.0025, 0.0, 1.0),
+        // Of ten flows that are tried in turn each takes a fortieth from the whole: more than what is lost when a trial begins.
+        number("trial_left", "trial: what is left of the window", "", 0.75, 0.001, 0.999),
         number(
             "random_loss_most",
-            "bound: composite believes in random losses up to this share",
+            "bound: composite and trial believe in random losses up to this share",
             "",
             preset.random_loss_most,
             0.001,
@@ -230,6 +237,11 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
             "bound: from one drain, which shows the path without its queue, to the next; 0s is never",
             preset.drain_interval,
             Span::from_secs(3600),
+        ),
+        switch(
+            "drain_unseen",
+            "drain: only a path that has not shown itself without a queue for eight round trips",
+            preset.drain_unseen,
         ),
         number("drain_share", "drain: what is left of the window", "", 0.5, 0.001, 1.0),
         number(
@@ -286,6 +298,7 @@ pub(crate) struct Rules {
     pub(crate) probe_in_refill: bool,
     pub(crate) loss: Policy,
     pub(crate) random_loss_most: f64,
+    pub(crate) trial: trial::Rule,
     /// `None`: the window never falls to look at the path.
     pub(crate) drain: Option<drain::Rule>,
     /// Seconds; zero: losses are forgotten at once.
@@ -316,12 +329,19 @@ impl Rules {
             probe_in_refill: settings.switch("probe_in_refill"),
             loss,
             random_loss_most: number("random_loss_most"),
+            trial: trial::Rule {
+                above: number("trial_above"),
+                most: number("random_loss_most"),
+                left: number("trial_left"),
+                span: seconds("loss_memory"),
+            },
             loss_memory: seconds("loss_memory"),
             loss_memory_above: number("loss_memory_above"),
             drain: Some(drain::Rule {
                 interval: seconds("drain_interval"),
                 share: number("drain_share"),
                 join: number("drain_join"),
+                is_unseen: settings.switch("drain_unseen"),
             })
             .filter(|rule| rule.interval > 0.0),
         }
@@ -369,7 +389,11 @@ impl Parts {
             reroute: (settings.choice("base_rtt") == "reroute").then(|| reroute(settings)),
             reroute_keeps_average: settings.choice("reroute_average") == "keep",
             ccafr: (settings.choice("refill") == "ccafr").then(|| ccafr(settings)),
-            loss: if settings.choice("loss") == "halve" { Policy::Halve } else { Policy::Composite },
+            loss: match settings.choice("loss") {
+                "halve" => Policy::Halve,
+                "composite" => Policy::Composite,
+                _ => Policy::Trial,
+            },
         }
     }
 }

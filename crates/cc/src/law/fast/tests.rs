@@ -244,14 +244,48 @@ fn damaged(name: &str, pairs: &[(&str, &str)], damage: f64) -> (f64, f64) {
 /// more than half of the rate.
 #[test]
 fn composite_holds_the_window_on_random_loss() {
-    for (name, pairs) in
-        [("fast", &[("loss", "composite")][..]), ("composite", &[("base", "fast")]), ("anabranch", &[])]
-    {
+    for (name, pairs) in [("fast", &[("loss", "composite")][..]), ("composite", &[("base", "fast")])] {
         let (rate, least) = damaged(name, pairs, 0.01);
         assert!(least > 118.0 && rate > 985.0, "{name}: {rate} segments/s, at least {least}");
     }
     let (rate, _) = damaged("fast", &[], 0.01);
     assert!(rate < 500.0, "{rate} segments/s");
+}
+
+/// The same under trial: it takes a quarter of the window once, for the time that four losses take, 400 segments or half of a second.
+#[test]
+fn a_trial_costs_random_loss_little() {
+    let (rate, least) = damaged("anabranch", &[], 0.01);
+    assert!(least > 0.74 * 0.98 * 121.0 && rate > 975.0, "{rate} segments/s, at least {least}");
+}
+
+/// 6000 segments in flight and 1 % lost: sixty holes at any time, and queues at their ends when a window has doubled. Delay alone
+/// keeps the window, and one trial takes a quarter of it for four round trips of a hundred.
+#[test]
+fn many_holes_are_no_congestion() {
+    let mut path = Bottleneck::new(10_000.0);
+    let flow = path.flow("anabranch", &[NO_DRAINS], 600);
+    path.run(60.0);
+    path.damage = 0.01;
+    path.run(60.0);
+    let (_, rates) = path.means(0.1);
+    assert!(rates[0] > 0.8 * 9900.0, "{} segments/s", rates[0]);
+    assert!(path.losses(flow) > 5000 && path.gauge(flow, "trials") < 4.0, "{} trials", path.gauge(flow, "trials"));
+}
+
+/// A buffer of half of alpha: twenty segments or so are lost until a trial has found that, once in twenty seconds, as alpha takes ten
+/// seconds to fall and as many to be tried again. 0.1 %, and half of that more is allowed. In between what fits is queued.
+#[test]
+fn a_short_buffer_is_found_by_trial() {
+    let mut path = Bottleneck::new(1000.0);
+    path.buffer = 10.0;
+    let flow = path.flow("anabranch", &[], 100);
+    path.run(20.0);
+    let (lost, delivered) = (path.losses(flow), path.delivered(flow));
+    path.run(100.0);
+    let share = (path.losses(flow) - lost) as f64 / (path.delivered(flow) - delivered);
+    assert!(share < 0.0015, "{share} lost");
+    assert!(path.delivered(flow) - delivered > 90_000.0, "{}", path.delivered(flow) - delivered);
 }
 
 /// What takes a tenth is no damage: anabranch gives way, composite as in its paper never does.
@@ -306,7 +340,7 @@ fn presets_are_settings_of_fast() {
     let all = [
         ("base_rtt", "reroute"),
         ("refill", "ccafr"),
-        ("loss", "composite"),
+        ("loss", "trial"),
         ("average_weight", "0.25"),
         ("probe_queued_most", "0.5"),
         ("probe_in_refill", "true"),
@@ -316,6 +350,7 @@ fn presets_are_settings_of_fast() {
         ("reroute_interval", "10s"),
         ("random_loss_most", "0.05"),
         ("drain_interval", "10s"),
+        ("drain_unseen", "true"),
         ("loss_memory", "10s"),
     ];
     assert_eq!(windows("anabranch", &[]), windows("fast", &all));

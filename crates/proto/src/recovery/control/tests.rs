@@ -153,6 +153,7 @@ fn an_ack_tells_how_things_stood_at_departure() {
     let departure = Departure { time: left, window: 10.0, flight: 4.0 };
     let expected = Ack {
         newly_acked: 4.0,
+        newly_lost: 0.0,
         rtt: Some(ms(100)),
         arrival: bench.now,
         departure,

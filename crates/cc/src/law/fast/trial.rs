@@ -1,0 +1,270 @@
+//! Random loss or congestion, by trial: send less for a while, and see whether less is lost.
+//!
+//! ```text
+//! watching:    losses leave the window alone; excess ← max(excess + lost − bearable · acked, 0)
+//! excess > 8:  more is lost than is bearable: a share p.     p > 4 `most`: congestion
+//! trying:      w ← left · (1 − p) · w, held; what left before is waited for, then losses are counted
+//!              four are lost:                                random; the window returns, and 2 p are bearable from now on
+//!              16 should be lost by p, and four are not:     congestion
+//! congestion:  for a `span` each loss halves the window, and is kept in mind ([`super::memory`])
+//! ```
+//!
+//! Why: a random link damages the same share of segments however fast they come. A policer, a buffer that is shorter than alpha and
+//! a router that drops early take what exceeds their rate, and nothing below it. No RTT tells the two apart, and neither does the
+//! number of holes: with 10,000 segments in flight there are several whenever 0.1 % is lost. And as long as alpha segments can
+//! be queued, delay alone holds FAST back: a loss then says nothing that its window needs.
+//!
+//! Citation: page-1954 for the cumulative sum. ctcp-2019 sec. 3 asks the same question of a single loss.
+//!
+//! Differs from it in: everything but the question.
+//!
+//! Limits. What many flows lose together does not fall when one of them sends less, so they take it for random, up to `most`.
+//! Nothing is tried before eight losses more than bearable, so as much is lost each time before a policer is seen. Beside rivals
+//! that halve for each loss, in a buffer that is shorter than alpha, it takes more than its share.
+
+/// How to try.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    /// The share of segments that may be lost without a trial.
+    pub above: f64,
+    /// The largest share that is believed to be lost at random.
+    pub most: f64,
+    /// What a trial leaves of the window; less than one.
+    pub left: f64,
+    /// How long congestion is believed in, in seconds.
+    pub span: f64,
+}
+
+/// Losses above what is bearable before a trial. Where twice as much is bearable as is lost, a sum of so many comes about by chance
+/// once in 24,000 losses: e^(−8 · 1.26), where 1.26 solves (e^x − 1)/x = 2.
+const EXCESS_MOST: f64 = 8.0;
+
+/// Losses that end a trial: random. Where sixteen are expected, so few come by chance once in 10,000 times; once in 25 if the
+/// share had been taken for twice of what it is.
+const LOST_STILL: f64 = 4.0;
+
+/// Losses that are expected where fewer than [`LOST_STILL`] mean congestion.
+const EXPECTED: f64 = 16.0;
+
+/// So many times a share that was found random is bearable afterwards: what is found from a few losses may be half of it.
+const BEARABLE: f64 = 2.0;
+
+/// A share of so many times the largest random one needs no trial: where 5 % is lost, eight of forty are one chance in 1000.
+const SURELY: f64 = 4.0;
+
+/// A share of so many times the largest random one in a trial is congestion, too: the window is still too large.
+const BEYOND: f64 = 2.0;
+
+/// Losses that show it: where 5 % is lost, twelve of 120 are one chance in 50.
+const LOST_BEYOND: f64 = 12.0;
+
+/// Round trips that what left before a trial is waited for: one to be acknowledged, one to be sent again.
+const ROUNDS: f64 = 2.0;
+
+/// Segments by which the window returns for each that is acknowledged, as after a drain.
+pub const RETURN: f64 = super::drain::RETURN;
+
+/// What is known of a path's losses.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Trial {
+    /// The share that was found to be lost at random; zero if none was.
+    known: f64,
+    /// Losses above what is bearable.
+    excess: f64,
+    /// Since there was no excess.
+    since: Count,
+    state: State,
+}
+
+/// Segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Count {
+    acked: f64,
+    lost: f64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum State {
+    /// Losses leave the window alone.
+    #[default]
+    Watching,
+    /// The window is low.
+    Trying {
+        /// When what left before is settled, in seconds.
+        from: f64,
+        suspected: Count,
+        counted: Count,
+        /// The window before over that of the trial.
+        ratio: f64,
+    },
+    /// The window returns.
+    Returning {
+        /// Segments.
+        target: f64,
+    },
+    /// It is back, and the law waits until what was in flight a round trip ago is what it allows.
+    Settling {
+        /// In seconds.
+        until: f64,
+    },
+    /// Losses are congestion.
+    Congestion {
+        /// In seconds.
+        until: f64,
+    },
+}
+
+/// What to do with the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Action {
+    /// The law's own business.
+    None,
+    /// To this many segments.
+    Fall(f64),
+    /// Not above what it is.
+    Hold,
+    /// To this many segments, by the ACK.
+    Return(f64),
+    /// Losses are congestion; so many segments was the window before a trial showed it.
+    GiveWay(f64),
+}
+
+/// What is known at an ACK.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Facts {
+    /// The ACK's arrival, in seconds.
+    pub now: f64,
+    /// Segments that it acknowledges.
+    pub acked: f64,
+    /// Segments that were found to be lost.
+    pub lost: f64,
+    /// Its RTT in seconds.
+    pub rtt: f64,
+    /// The window in segments.
+    pub window: f64,
+}
+
+impl Trial {
+    /// Nothing known.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An ACK while nothing is being repaired that the law has answered.
+    pub fn on_ack(&mut self, facts: &Facts, rule: &Rule) -> Action {
+        let &Facts { now, acked, lost, rtt, window } = facts;
+        match &mut self.state {
+            State::Watching => self.watch(facts, rule),
+            State::Trying { from, counted, .. } if now < *from => {
+                *counted = Count::default();
+                Action::Hold
+            }
+            State::Trying { suspected, counted, ratio, .. } => {
+                counted.add(acked, lost);
+                let (before, expected) = (window * *ratio, suspected.share() * counted.sum());
+                let is_beyond = counted.share() > BEYOND * rule.most;
+                if is_beyond && counted.lost >= LOST_BEYOND {
+                    return self.give_way(now, before, rule);
+                }
+                if !is_beyond && counted.lost >= LOST_STILL {
+                    self.known = suspected.and(counted).share().min(rule.most);
+                    self.state = State::Returning { target: before };
+                    self.forgive();
+                    return Action::Return(before);
+                }
+                if expected >= EXPECTED && counted.lost < LOST_STILL { self.give_way(now, before, rule) } else { Action::Hold }
+            }
+            State::Returning { target } => {
+                let target = *target;
+                if window >= target {
+                    self.state = State::Settling { until: now + rtt };
+                }
+                Action::Return(target)
+            }
+            State::Settling { until } if now < *until => Action::Hold,
+            State::Congestion { until } if now < *until => Action::None,
+            State::Settling { .. } | State::Congestion { .. } => {
+                self.forgive();
+                self.state = State::Watching;
+                Action::None
+            }
+        }
+    }
+
+    fn watch(&mut self, facts: &Facts, rule: &Rule) -> Action {
+        let &Facts { now, acked, lost, rtt, window } = facts;
+        let bearable = (BEARABLE * self.known).min(rule.most).max(rule.above);
+        self.excess += lost - bearable * acked;
+        self.since.add(acked, lost);
+        if self.excess <= 0.0 {
+            self.forgive();
+        }
+        if self.excess <= EXCESS_MOST {
+            return Action::None;
+        }
+        let suspected = self.since;
+        if suspected.share() > SURELY * rule.most {
+            return self.give_way(now, window, rule);
+        }
+        let ratio = 1.0 / (rule.left * (1.0 - suspected.share()));
+        self.state = State::Trying { from: now + ROUNDS * rtt, suspected, counted: Count::default(), ratio };
+        Action::Fall(window / ratio)
+    }
+
+    fn give_way(&mut self, now: f64, window: f64, rule: &Rule) -> Action {
+        self.known = 0.0;
+        self.forgive();
+        self.state = State::Congestion { until: now + rule.span };
+        Action::GiveWay(window)
+    }
+
+    /// Whether a loss at `now` seconds is congestion.
+    pub fn is_congestion(&self, now: f64) -> bool {
+        matches!(self.state, State::Congestion { until } if now < until)
+    }
+
+    /// Whether the window is the law's.
+    pub fn is_at_rest(&self) -> bool {
+        matches!(self.state, State::Watching | State::Congestion { .. })
+    }
+
+    /// A timeout, or a loss that the law answered for other reasons: it ends a trial.
+    pub fn on_answered(&mut self) {
+        self.forgive();
+        if !matches!(self.state, State::Congestion { .. }) {
+            self.state = State::Watching;
+        }
+    }
+
+    /// What seemed lost was not.
+    pub fn forgive(&mut self) {
+        (self.excess, self.since) = (0.0, Count::default());
+    }
+
+    /// The share that was found to be lost at random; zero if none was.
+    pub fn known(&self) -> f64 {
+        self.known
+    }
+}
+
+impl Count {
+    fn add(&mut self, acked: f64, lost: f64) {
+        self.acked += acked;
+        self.lost += lost;
+    }
+
+    fn sum(&self) -> f64 {
+        self.acked + self.lost
+    }
+
+    fn share(&self) -> f64 {
+        self.lost / self.sum().max(1.0)
+    }
+
+    fn and(&self, other: &Self) -> Self {
+        Self { acked: self.acked + other.acked, lost: self.lost + other.lost }
+    }
+}
+
+#[cfg(test)]
+mod tests;

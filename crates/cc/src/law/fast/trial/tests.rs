@@ -1,0 +1,154 @@
+use super::*;
+use crate::testing::assert_near;
+
+const RULE: Rule = Rule { above: 0.0025, most: 0.05, left: 0.75, span: 10.0 };
+
+/// A path of 100 ms and a window of 100 segments: 1000 segments a second.
+struct Path {
+    trial: Trial,
+    now: f64,
+    window: f64,
+}
+
+impl Path {
+    fn new() -> Self {
+        Self { trial: Trial::new(), now: 0.0, window: 100.0 }
+    }
+
+    /// So many segments arrive, one by one; with the last of them one shows to be lost, if so. The first action that is one.
+    fn arrive(&mut self, segments: u32, is_one_lost: bool) -> Action {
+        for left in (0..segments).rev() {
+            self.now += 0.1 / self.window;
+            let lost = f64::from(u8::from(is_one_lost && left == 0));
+            let facts = Facts { now: self.now, acked: 1.0, lost, rtt: 0.1, window: self.window };
+            match self.trial.on_ack(&facts, &RULE) {
+                Action::None | Action::Hold => {}
+                Action::Fall(window) => {
+                    self.window = window;
+                    return Action::Fall(window);
+                }
+                Action::Return(target) => {
+                    self.window = (self.window + RETURN).min(target);
+                    return Action::Return(target);
+                }
+                Action::GiveWay(window) => return Action::GiveWay(window),
+            }
+        }
+        Action::None
+    }
+
+    /// One of each hundred is lost, until something is done.
+    fn lose_one_percent(&mut self) -> (u32, Action) {
+        (1..1000)
+            .map(|lost| (lost, self.arrive(99, true)))
+            .find(|(_, action)| *action != Action::None)
+            .expect("1 % is more than is bearable")
+    }
+
+    /// The trial that 1 % brings about, after what left before it has been waited for.
+    #[track_caller]
+    fn trying() -> Self {
+        let mut path = Self::new();
+        let (_, action) = path.lose_one_percent();
+        assert!(matches!(action, Action::Fall(_)), "{action:?}");
+        // Two round trips of 74 segments, whose losses say nothing.
+        for _ in 0..15 {
+            assert_eq!(path.arrive(9, true), Action::None);
+        }
+        assert_eq!(path.arrive(14, false), Action::None);
+        path
+    }
+}
+
+/// One in a thousand for a million segments, among ten thousand in flight or among ten.
+#[test]
+fn what_is_bearable_needs_no_trial() {
+    let mut path = Path::new();
+    for _ in 0..1000 {
+        assert_eq!(path.arrive(999, true), Action::None);
+    }
+    assert!(path.trial.is_at_rest() && !path.trial.is_congestion(path.now));
+}
+
+/// Each loss of 1 % adds one to the sum and 99 segments take a quarter: 8 are exceeded by the eleventh. The trial leaves three
+/// quarters of the 99 segments that arrive of a window.
+#[test]
+fn more_than_is_bearable_is_tried() {
+    let mut path = Path::new();
+    let (lost, action) = path.lose_one_percent();
+    let Action::Fall(window) = action else { panic!("{action:?}") };
+    assert_eq!(lost, 11);
+    assert_near(window, 0.75 * 99.0, 0.001);
+    assert!(!path.trial.is_at_rest());
+}
+
+/// Four losses in the trial, at any share up to a tenth: random, and the window returns. Half as much again is bearable from then on.
+#[test]
+fn what_is_lost_all_the_same_is_random() {
+    for each in [99, 49, 19] {
+        let mut path = Path::trying();
+        for _ in 0..3 {
+            assert_eq!(path.arrive(each, true), Action::None);
+        }
+        assert_eq!(path.arrive(each - 1, false), Action::None);
+        assert_eq!(path.arrive(1, true), Action::Return(100.0));
+        while path.window < 100.0 {
+            path.arrive(1, false);
+        }
+        assert_eq!(path.arrive(101, false), Action::Return(100.0));
+        assert_eq!(path.arrive(101, false), Action::None);
+        assert!(path.trial.is_at_rest());
+        for _ in 0..1000 {
+            assert_eq!(path.arrive(66, true), Action::None);
+        }
+    }
+}
+
+/// Eleven of the 1002 segments since the first of them were lost, so sixteen are expected of 1457. There are none: congestion, for ten
+/// seconds.
+#[test]
+fn what_ends_when_less_is_sent_is_congestion() {
+    let mut path = Path::trying();
+    assert_eq!(path.arrive(1430, false), Action::None);
+    assert_eq!(path.arrive(30, false), Action::GiveWay(100.0));
+    let since = path.now;
+    assert!(path.trial.is_congestion(since + 9.9) && !path.trial.is_congestion(since + 10.0));
+    assert!(path.trial.known() <= 0.0);
+}
+
+/// What the trial leaves is still too much if each second segment of it is lost.
+#[test]
+fn much_loss_in_a_trial_is_congestion() {
+    let mut path = Path::trying();
+    for _ in 0..11 {
+        assert_eq!(path.arrive(1, true), Action::None);
+    }
+    assert_eq!(path.arrive(1, true), Action::GiveWay(100.0));
+}
+
+/// Where more than a fifth is lost there is nothing to try.
+#[test]
+fn a_fifth_is_never_random() {
+    let mut path = Path::new();
+    for _ in 0..8 {
+        assert_eq!(path.arrive(3, true), Action::None);
+    }
+    assert_eq!(path.arrive(3, true), Action::GiveWay(100.0));
+}
+
+/// A timeout ends a trial, and so is a late segment no loss. Congestion remains congestion.
+#[test]
+fn a_timeout_ends_a_trial() {
+    let mut path = Path::trying();
+    path.trial.on_answered();
+    assert!(path.trial.is_at_rest());
+    let mut path = Path::new();
+    while path.arrive(1, true) == Action::None {}
+    path.trial.on_answered();
+    assert!(path.trial.is_congestion(path.now));
+    let mut path = Path::new();
+    for _ in 0..100 {
+        assert_eq!(path.arrive(99, true), Action::None);
+        path.trial.forgive();
+    }
+}
