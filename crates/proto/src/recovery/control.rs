@@ -20,6 +20,7 @@ use self::undo::Suspicion;
 use crate::connection::TICK;
 use crate::path::PathId;
 use crate::recovery::episode::{Belief, Episode};
+use crate::recovery::pace::Pace;
 use crate::recovery::pacer::Pacer;
 use crate::recovery::rack::{Conditions, Rack, Verdict};
 use crate::recovery::rounds::Rounds;
@@ -39,6 +40,7 @@ pub(crate) struct PathControl {
     rack: Rack,
     duplicates: Duplicates,
     rounds: Rounds,
+    pace: Pace,
     pacer: Pacer,
     episode: Episode,
     timer: Timer,
@@ -132,6 +134,7 @@ impl PathControl {
             rack: Rack::new(),
             duplicates: Duplicates::new(),
             rounds: Rounds::new(now),
+            pace: Pace::default(),
             pacer: Pacer::new(),
             episode: Episode::Calm,
             timer: Timer::Idle,
@@ -384,6 +387,7 @@ impl PathControl {
         if let Some(newest) = harvest.newest {
             let (acked, departures) = (self.segments(harvest.bytes), board.departures(self.id));
             if let Some(round) = self.rounds.on_ack(now, acked, sample, newest.serial, departures) {
+                self.pace.on_round(round.acked * self.mss as f64, round.elapsed);
                 let view = self.view(now);
                 self.controller.on_round(&view, &round);
                 is_round_over = true;
@@ -445,6 +449,11 @@ impl PathControl {
 
     pub(crate) fn rtt_smoothed(&self) -> Option<Span> {
         self.rtt.smoothed()
+    }
+
+    /// What it delivers at best, in bytes a second.
+    pub(crate) fn pace(&self) -> Option<f64> {
+        self.pace.best()
     }
 
     pub(crate) fn rtt_min(&self) -> Option<Span> {
