@@ -1,7 +1,7 @@
 //! Paths: how they are set up, watched over and given up.
 //!
 //! ```text
-//!        add ──challenge──> Validating ──response──> Live ──two probe timeouts of silence──> Suspect
+//!        add ──challenge──> Validating ──response──> Live ──silence, and a question to it──> Suspect
 //!                                │                     ^                                        │
 //!                                └──> gone             └────────────────response───────────────┘
 //! ```

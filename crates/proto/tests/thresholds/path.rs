@@ -25,6 +25,8 @@ pub(crate) struct Path {
     pub(crate) late: Option<(u64, Span)>,
     /// Nothing gets through in these times, there or back.
     pub(crate) outages: Vec<(Time, Time)>,
+    /// From this time on nothing comes there for so long, then all of it at once.
+    pub(crate) pause: Option<(Time, Span)>,
 }
 
 /// What came of a transfer.
@@ -44,6 +46,8 @@ pub(crate) struct World {
     /// What is still to be written.
     left: u64,
     pub(crate) read: u64,
+    /// How often the client has given up relying on a path.
+    pub(crate) failures: u32,
 }
 
 /// A path with what is under way on it.
@@ -71,7 +75,7 @@ impl Path {
     /// Without loss or jitter, and with a queue for a round trip.
     pub(crate) fn new(rate: &str, rtt: Span) -> Self {
         let rate = rate.parse().expect("a rate");
-        Self { rate, rtt, queue: rtt, loss: 0.0, jitter: Span::ZERO, late: None, outages: vec![] }
+        Self { rate, rtt, queue: rtt, loss: 0.0, jitter: Span::ZERO, late: None, outages: vec![], pause: None }
     }
 
     /// Bytes of payload that a full segment carries, of the 1500 that it takes.
@@ -110,7 +114,8 @@ impl World {
         let client = Connection::connect(Time::ZERO, config.clone(), first, SeqNumber(0)).expect("it can work");
         let server = Connection::listen(Time::ZERO, config.clone(), first.reversed(), SeqNumber(0));
         let server = server.expect("it can work");
-        let mut world = Self { now: Time::ZERO, routes, client, server, random: Random(1), left: bytes, read: 0 };
+        let mut world =
+            Self { now: Time::ZERO, routes, client, server, random: Random(1), left: bytes, read: 0, failures: 0 };
         world.drain();
         world
     }
@@ -170,6 +175,7 @@ impl World {
                     self.write();
                 }
                 Event::Writable(_) => self.write(),
+                Event::PathFailed(_) => self.failures += 1,
                 Event::Closed(reason) => panic!("nobody closes: {reason:?}"),
                 _ => {}
             }
@@ -208,7 +214,7 @@ impl Route {
     }
 
     fn carry_there(&mut self, now: Time, random: &mut Random, segment: Segment<Virtual>, is_lossy: bool) {
-        let Path { rate, rtt, queue, loss, jitter, late, .. } = self.path;
+        let Path { rate, rtt, queue, loss, jitter, late, pause, .. } = self.path;
         let wire = &mut self.there;
         wire.carried += 1;
         let (number, start) = (wire.carried, wire.free_at.max(now));
@@ -225,6 +231,10 @@ impl Route {
                 wire.latest = wire.latest.max(arrival + delay);
                 wire.latest
             }
+        };
+        let arrival = match pause {
+            Some((from, length)) if from <= arrival => arrival.max(from + length),
+            _ => arrival,
         };
         if !self.is_dead(now) {
             self.there.flying.insert((arrival, number), segment);
