@@ -480,6 +480,10 @@ impl PathControl {
             if let Some(echo) = harvest.echo {
                 self.rtt.on_echo(now.since(echo).saturating_add(TICK));
             }
+            // It is the retransmission that has been answered.
+            if harvest.newest_certain.is_some_and(|certain| certain.serial == newest.serial) {
+                self.rtt.on_progress();
+            }
             return None;
         }
         let sample = now.since(newest.departure.time);
