@@ -31,6 +31,7 @@ use self::timestamps::Clock;
 pub(crate) use self::timestamps::TICK;
 use crate::config::Config;
 use crate::event::{CloseReason, Event, Events};
+use crate::guard::Guard;
 use crate::path::{FourTuple, PATHS_MAX, PathId, PathState, PathStatus};
 use crate::payload::Payload;
 use crate::receive::acks::Acks;
@@ -62,6 +63,8 @@ pub struct Connection<P> {
     paths: Table,
     /// Chooses a path for what has not been sent.
     scheduler: Box<dyn Scheduler>,
+    /// Keeps slow paths from filling the peer's buffer.
+    guard: Guard,
     board: Scoreboard<Sent<P>>,
     outbound: Outbound<P>,
     /// Whether the application has closed its side.
@@ -246,6 +249,7 @@ impl<P: Payload> Connection<P> {
             },
             paths: Table::new(Path::live(tuple, control)),
             scheduler: config.scheduling.build(),
+            guard: Guard::new(),
             board: Scoreboard::new(1, 1),
             outbound: Outbound::new(Framing::Streams, 0, config.send_buffer, 0),
             is_closing: false,

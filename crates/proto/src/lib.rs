@@ -23,7 +23,7 @@
 //! * `stream` cuts what the application writes into segments, and delivers what comes in the order of its stream.
 //! * `receive` says which bytes have arrived, what is reported of them, when, and how many more may come.
 //! * `recovery` says what is in flight, delivered or lost, and drives a congestion controller on each path.
-//! * `scheduler` chooses a path for what is sent.
+//! * `guard` says which paths may take anything, `scheduler` chooses one of them for what is sent.
 //! * `segment`, `options`, `payload`, `path`, `seq` are the words that all of them use.
 //! * [`wire`] makes bytes of segments and segments of bytes, at the edge; [`seal`] does so for datagrams that nobody else can
 //!   read or forge.
@@ -49,6 +49,7 @@
 mod config;
 mod connection;
 mod event;
+mod guard;
 mod options;
 mod path;
 mod payload;

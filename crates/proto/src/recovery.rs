@@ -1,13 +1,14 @@
 //! Loss recovery: what was sent, what of it arrived, what is lost. It knows no streams.
 //!
 //! `scoreboard` records, for the whole connection, as sequence space is one; `rack` decides by time what is lost, `rtt`
-//! estimates, `episode` says what is being repaired, `rounds` counts,
+//! estimates, `episode` says what is being repaired, `rounds` counts, `pace` keeps the best of them,
 //! `pacer` spaces, `ledger` keeps what was sent again: one of each for a path. `control` puts a path's together around its controller, in the order that
 //! controllers rely on.
 
 pub(crate) mod control;
 pub(crate) mod episode;
 pub(crate) mod ledger;
+pub(crate) mod pace;
 pub(crate) mod pacer;
 pub(crate) mod rack;
 pub(crate) mod rounds;

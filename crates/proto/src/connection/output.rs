@@ -13,7 +13,7 @@ use crate::config::Repair;
 use crate::options::{AcknowledgementOptions, Options, SackBlocks};
 use crate::path::{PathId, SLOTS_MAX};
 use crate::payload::Payload;
-use crate::scheduler::{Candidate, Demand};
+use crate::scheduler::{Candidate, Demand, quickest};
 use crate::segment::{Content, Flags, Header, Segment, StreamHeader};
 use crate::seq::{Offset, SeqNumber};
 use crate::stream::outbound::Framing;
@@ -203,6 +203,7 @@ impl<P: Payload> Connection<P> {
         let space = u64::from(space);
         control.on_sent(now, board, (offset + space, space), space, Transmission::First);
         scheduler.on_sent(path, *weight, space);
+        self.guard.on_sent(now, path, space);
         Some(self.segment_of(path, offset, sent))
     }
 
@@ -225,15 +226,31 @@ impl<P: Payload> Connection<P> {
                 id,
                 window: control.window() * f64::from(self.peer.mss),
                 flight: board.flight(id),
+                flying: board.flying(id),
                 rtt: control.rtt_smoothed(),
+                rtt_min: control.rtt_min(),
+                rtt_latest: control.tally.rtt_latest,
+                pace: control.pace(),
                 weight: *weight,
                 has_room: may_send[id.index()] && control.admit(board, len),
             };
             count += 1;
         }
         let peer_window = self.peer.edge.saturating_sub(board.acked());
-        let demand = Demand { len, peer_window, peer_window_max: self.peer.window_max };
-        if count == 0 { None } else { self.scheduler.choose(&candidates[..count], &demand) }
+        let demand = Demand { len, peer_window };
+        if count > 1 && self.scheduler.spreads() {
+            let all = &mut candidates[..count];
+            count = self.guard.keep(now, all, len, self.peer.window_max);
+            if count < all.len() {
+                self.scheduler.on_left_out(&all[count..], &all[..count]);
+            }
+        }
+        match &candidates[..count] {
+            [] => None,
+            // The peer may be waiting for what a record says, and the path on which that is least wait.
+            candidates if self.outbound.has_records() && self.scheduler.spreads() => quickest(candidates),
+            candidates => self.scheduler.choose(candidates, &demand),
+        }
     }
 
     /// The peer's window is shut, and what it waits for is on a slow path: a faster one that has room takes it over, if it is there sooner.
@@ -242,8 +259,13 @@ impl<P: Payload> Connection<P> {
         if !self.paths.has_several() {
             return None;
         }
-        let space = self.outbound.peek(self.peer.mss)?;
-        if u64::from(space) <= self.peer.edge.saturating_sub(self.board.next()) {
+        // Streams without credit have nothing to send; the window may be open all the same.
+        let space = self.outbound.peek(self.peer.mss);
+        let is_shut = space.is_some_and(|space| u64::from(space) > self.peer.edge.saturating_sub(self.board.next()));
+        if is_shut || space.is_none() && !self.outbound.is_drained() {
+            self.report_stop(now, may_send);
+        }
+        if !is_shut {
             return None;
         }
         let half = |path: &Path| path.control.rtt_smoothed().map_or(Span::MAX, |rtt| rtt / 2);
@@ -263,6 +285,19 @@ impl<P: Payload> Connection<P> {
         }
         let (path, _, index) = found?;
         Some(self.resend(now, path, index))
+    }
+
+    /// The peer takes nothing. If what it waits for is on a slow path and a faster one has room, that is for the guard to know.
+    fn report_stop(&mut self, now: Time, may_send: [bool; SLOTS_MAX]) {
+        let rtt = |path: &Path| path.control.rtt_smoothed().unwrap_or(Span::MAX);
+        let Some(slow) = self.board.front().and_then(|path| self.paths.get(path)).map(rtt) else { return };
+        let waits = |id: PathId| {
+            let path = &self.paths[id];
+            may_send[id.index()] && rtt(path) < slow && path.control.has_room(self.peer.mss.into())
+        };
+        if self.paths.usable().any(waits) {
+            self.guard.on_stop(now, self.board.next() - self.board.acked(), slow);
+        }
     }
 
     /// [rfc-9293] sec. 3.7.4: whether a segment is short, might still become longer, and something is unacknowledged.

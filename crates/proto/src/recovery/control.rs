@@ -20,6 +20,7 @@ use self::undo::Suspicion;
 use crate::connection::TICK;
 use crate::path::PathId;
 use crate::recovery::episode::{Belief, Episode};
+use crate::recovery::pace::Pace;
 use crate::recovery::pacer::Pacer;
 use crate::recovery::rack::{Conditions, Rack, Verdict};
 use crate::recovery::rounds::Rounds;
@@ -39,6 +40,7 @@ pub(crate) struct PathControl {
     rack: Rack,
     duplicates: Duplicates,
     rounds: Rounds,
+    pace: Pace,
     pacer: Pacer,
     episode: Episode,
     timer: Timer,
@@ -51,6 +53,8 @@ pub(crate) struct PathControl {
     sent_last: Time,
     /// When the path last answered something, or something was sent into silence.
     heard: Time,
+    /// When what has been in flight for longest left.
+    oldest: Time,
     /// Whether one lost segment may leave though the window is full: [rfc-6675] sec. 5 (4.3).
     is_urgent: bool,
     /// Whether a timeout has had no answer yet: then another one is no new episode ([rfc-5681] sec. 3.1).
@@ -139,6 +143,7 @@ impl PathControl {
             rack: Rack::new(),
             duplicates: Duplicates::new(),
             rounds: Rounds::new(now),
+            pace: Pace::default(),
             pacer: Pacer::new(),
             episode: Episode::Calm,
             timer: Timer::Idle,
@@ -147,6 +152,7 @@ impl PathControl {
             started: now,
             sent_last: now,
             heard: now,
+            oldest: now,
             is_urgent: false,
             is_silent: false,
             flight: 0,
@@ -263,7 +269,7 @@ impl PathControl {
             self.started = now;
         }
         if !matches!(self.timer, Timer::Reordering(_)) {
-            self.arm(now);
+            self.arm(now, board);
         }
     }
 
@@ -272,14 +278,23 @@ impl PathControl {
         Doubt { now, via: self.id, rtt_min: self.rtt.least(), echo: None }
     }
 
-    /// From when on a path that has answered nothing for so long cannot be relied on: two probe timeouts ([rfc-9002] sec. 6.2.1)
-    /// after the last word, or after something left into an idle path. [`Time::NEVER`] if nothing is to be answered.
+    /// From when on a path that has answered nothing for so long cannot be relied on: a probe timeout ([rfc-9002] sec. 6.2.1) after
+    /// it was to be asked. [`Time::NEVER`] if nothing is to be answered.
     pub(crate) fn suspect_at(&self) -> Time {
         if self.flight == 0 {
             return Time::NEVER;
         }
+        self.ask_at().saturating_add(self.rtt.probe_timeout())
+    }
+
+    /// When the silence of a path is worth a question, if another one would take over: when the answer to what has been in flight for longest
+    /// is overdue, as [rfc-7765] counts, by a probe timeout after it left. On a path that is full answers come all the time, and that is
+    /// a moment after the last one: half of a probe timeout is the least.
+    fn ask_at(&self) -> Time {
+        let timeout = self.rtt.probe_timeout();
         let delay = if self.flight <= self.mss { DELAYED_ACK_MAX } else { Span::ZERO };
-        self.heard.saturating_add(self.rtt.probe_timeout().saturating_mul(2)).saturating_add(delay)
+        let overdue = self.oldest.saturating_add(timeout);
+        self.heard.saturating_add(timeout / 2).max(overdue).saturating_add(delay)
     }
 
     /// The path is given up, for a while or for ever: what is in flight on it may leave on any other. The controller takes it for a
@@ -393,6 +408,7 @@ impl PathControl {
         if let Some(newest) = harvest.newest {
             let (acked, departures) = (self.segments(harvest.bytes), board.departures(self.id));
             if let Some(round) = self.rounds.on_ack(now, acked, sample, newest.serial, departures) {
+                self.pace.on_round(round.acked * self.mss as f64, round.elapsed);
                 let view = self.view(now);
                 self.controller.on_round(&view, &round);
                 is_round_over = true;
@@ -400,7 +416,7 @@ impl PathControl {
         }
         match spared {
             Some(time) => self.timer = Timer::Reordering(time),
-            None => self.arm(now),
+            None => self.arm(now, board),
         }
         is_round_over
     }
@@ -414,7 +430,7 @@ impl PathControl {
                 self.repair(now, board, &found, settled);
                 match spared {
                     Some(time) => self.timer = Timer::Reordering(time),
-                    None => self.arm(now),
+                    None => self.arm(now, board),
                 }
             }
             // All that is in flight has arrived, by the word of other paths: this one owes ACKs, but nothing is to be repaired.
@@ -456,6 +472,11 @@ impl PathControl {
         self.rtt.smoothed()
     }
 
+    /// What it delivers at best, in bytes a second.
+    pub(crate) fn pace(&self) -> Option<f64> {
+        self.pace.best()
+    }
+
     pub(crate) fn rtt_min(&self) -> Option<Span> {
         self.rtt.least()
     }
@@ -467,6 +488,10 @@ impl PathControl {
             // [rfc-7323] sec. 4: the echo knows which transmission it was, but not to the microsecond.
             if let Some(echo) = harvest.echo {
                 self.rtt.on_echo(now.since(echo).saturating_add(TICK));
+            }
+            // It is the retransmission that has been answered.
+            if harvest.newest_certain.is_some_and(|certain| certain.serial == newest.serial) {
+                self.rtt.on_progress();
             }
             return None;
         }
@@ -616,7 +641,7 @@ impl PathControl {
         self.episode = Episode::AfterTimeout { until: board.next() };
         self.rtt.back_off();
         self.started = now;
-        self.arm(now);
+        self.arm(now, board);
     }
 
     /// [rfc-8985] sec. 7.4.2: an ACK beyond the probe without a report that it came twice means that it repaired a loss.
@@ -638,7 +663,8 @@ impl PathControl {
     }
 
     /// Sets the timer for what is in flight.
-    fn arm(&mut self, now: Time) {
+    fn arm<T>(&mut self, now: Time, board: &Scoreboard<T>) {
+        self.oldest = board.oldest(self.id).map_or(self.heard, |(_, _, departure)| departure);
         if self.flight == 0 {
             self.timer = Timer::Idle;
             return;
@@ -655,10 +681,9 @@ impl PathControl {
         };
         let is_alone = self.flight <= self.mss;
         let delay = if is_alone { DELAYED_ACK_MAX } else { Span::ZERO };
-        let wait = smoothed.saturating_mul(2);
-        // The answer to a probe is to come before the path is suspected, which is after two probe timeouts.
-        let wait = if self.has_others { wait.min(self.rtt.probe_timeout()) } else { wait };
-        let probe = now.saturating_add(wait).saturating_add(delay);
+        let probe = now.saturating_add(smoothed.saturating_mul(2)).saturating_add(delay);
+        // The answer to a probe is to come before the path is suspected.
+        let probe = if self.has_others { probe.min(self.ask_at().max(now)) } else { probe };
         self.timer = if probe < retransmission { Timer::Probe(probe) } else { Timer::Retransmission(retransmission) };
     }
 }

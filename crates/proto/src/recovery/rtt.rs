@@ -70,6 +70,12 @@ impl RttEstimator {
         self.backoff = (self.backoff + 1).min(BACKOFF_MAX);
     }
 
+    /// What was sent again has been answered: no sample, by Karn's rule, but the path works. [rfc-6298] sec. 5.7 leaves open when
+    /// the timeout is no longer backed off. One doubling remains until there is a sample, should the RTT have grown beyond the timeout.
+    pub(crate) fn on_progress(&mut self) {
+        self.backoff = self.backoff.min(1);
+    }
+
     /// The latest timeout was not needed.
     pub(crate) fn forgive(&mut self) {
         self.backoff = 0;
@@ -160,6 +166,17 @@ mod tests {
         assert_eq!(rtt.timeout(), Span::from_secs(60));
         rtt.on_sample(ms(400));
         assert!(rtt.timeout() < ms(1200));
+    }
+
+    #[test]
+    fn an_answer_without_a_sample_leaves_one_doubling() {
+        let mut rtt = RttEstimator::new(ms(200));
+        rtt.on_sample(ms(400));
+        rtt.on_progress();
+        assert_eq!(rtt.timeout(), ms(1200));
+        (0..5).for_each(|_| rtt.back_off());
+        rtt.on_progress();
+        assert_eq!(rtt.timeout(), ms(2400));
     }
 
     /// [rfc-4015] sec. 3.3, by hand: SRTT 900 ms, RTTVAR 450 ms.

@@ -111,6 +111,8 @@ struct Lane {
     above: usize,
     /// What was delivered by the word of another path, in the order of departure and of sequence space.
     held: VecDeque<Held>,
+    /// Bytes of it.
+    held_bytes: u64,
     /// What left again on another path while it was in flight here, in the order of departure: it still fills this one.
     copies: VecDeque<Copied>,
 }
@@ -301,6 +303,12 @@ impl<T> Scoreboard<T> {
         self.lanes[path.index()].bytes
     }
 
+    /// The same without what has arrived by the word of another path.
+    pub(crate) fn flying(&self, path: PathId) -> u64 {
+        let lane = &self.lanes[path.index()];
+        lane.bytes - lane.held_bytes
+    }
+
     /// Departures on a path so far.
     pub(crate) fn departures(&self, path: PathId) -> u64 {
         self.lanes[path.index()].departures
@@ -408,6 +416,11 @@ impl<T> Scoreboard<T> {
         })
     }
 
+    /// On which path the lowest segment left last that is not acknowledged.
+    pub(crate) fn front(&self) -> Option<PathId> {
+        self.entries.front().map(|entry| entry.path)
+    }
+
     /// The place and length of a segment, and what it takes to send it.
     pub(crate) fn segment(&self, index: Index) -> (Offset, u32, &T) {
         let entry = self.entry(index);
@@ -503,6 +516,7 @@ impl<T> Scoreboard<T> {
         while let Some(held) = lane.held.pop_front_if(|held| held.serial <= serial) {
             let Held { start, end, serial, departure } = held;
             lane.bytes -= end - start;
+            lane.held_bytes -= end - start;
             lane.reap(end, end - start, true, Delivered { serial, transmissions: 1, departure }, true);
         }
     }
@@ -681,6 +695,7 @@ impl<T> Scoreboard<T> {
             let flying = self.entries.iter().filter(|entry| entry.fate == Fate::InFlight && is_here(entry));
             let held: u64 = lane.held.iter().map(|held| held.end - held.start).sum();
             let copied: u64 = lane.copies.iter().map(|copied| u64::from(copied.len)).sum();
+            assert_eq!(lane.held_bytes, held);
             assert_eq!(lane.bytes, held + copied + flying.clone().map(|entry| u64::from(entry.len)).sum::<u64>());
             let (mut index, mut serials) = (lane.oldest, vec![]);
             while index != NONE {
@@ -712,6 +727,7 @@ impl<T> Scoreboard<T> {
             let is_later = lane.held.back().is_none_or(|last| last.serial < serial && last.end < end);
             if is_later {
                 lane.bytes += u64::from(len);
+                lane.held_bytes += u64::from(len);
                 lane.held.push_back(Held { start: offset, end, serial, departure });
                 return;
             }
@@ -842,6 +858,7 @@ impl Lane {
             cursor,
             above: 0,
             held: VecDeque::new(),
+            held_bytes: 0,
             copies: VecDeque::new(),
         }
     }

@@ -243,6 +243,11 @@ impl<P: Payload> Outbound<P> {
         self.waiting == 0 && self.records.is_empty()
     }
 
+    /// Whether the next segment is a record.
+    pub(crate) fn has_records(&self) -> bool {
+        !self.records.is_empty()
+    }
+
     /// Bytes of sequence space of the next segment, if it may have `space` of them.
     pub(crate) fn peek(&self, space: u32) -> Option<u32> {
         let header = self.header_len();

@@ -1,6 +1,8 @@
 //! What the transport owes, seen from outside: how long a transfer may take on paths that are long, that lose, jitter, reorder or
 //! die. Each bound has a closed form and a margin; what was measured when it was set stands beside it.
 
+mod dead_path;
+mod multipath;
 mod path;
 
 use anabranch_proto::LossDetection;

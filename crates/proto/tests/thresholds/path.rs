@@ -1,5 +1,5 @@
-//! Two engines on a path that is fast or slow, loses, jitters, reorders or dies, in virtual time. A transfer from the client to
-//! the server, and how long it took.
+//! Two engines on a path that is fast or slow, loses, jitters, reorders or dies, or on several, in virtual time. A transfer from
+//! the client to the server, and how long it took.
 
 use std::collections::BTreeMap;
 
@@ -25,6 +25,8 @@ pub(crate) struct Path {
     pub(crate) late: Option<(u64, Span)>,
     /// Nothing gets through in these times, there or back.
     pub(crate) outages: Vec<(Time, Time)>,
+    /// From this time on nothing comes there for so long, then all of it at once.
+    pub(crate) pause: Option<(Time, Span)>,
 }
 
 /// What came of a transfer.
@@ -37,15 +39,24 @@ pub(crate) struct Outcome {
 
 pub(crate) struct World {
     pub(crate) now: Time,
-    path: Path,
+    routes: Vec<Route>,
     pub(crate) client: Connection<Virtual>,
     pub(crate) server: Connection<Virtual>,
-    there: Wire,
-    back: Wire,
     random: Random,
     /// What is still to be written.
     left: u64,
     pub(crate) read: u64,
+    /// How often the client has given up relying on a path.
+    pub(crate) failures: u32,
+}
+
+/// A path with what is under way on it.
+struct Route {
+    path: Path,
+    /// As the client sees it.
+    tuple: FourTuple,
+    there: Wire,
+    back: Wire,
 }
 
 #[derive(Default)]
@@ -64,7 +75,7 @@ impl Path {
     /// Without loss or jitter, and with a queue for a round trip.
     pub(crate) fn new(rate: &str, rtt: Span) -> Self {
         let rate = rate.parse().expect("a rate");
-        Self { rate, rtt, queue: rtt, loss: 0.0, jitter: Span::ZERO, late: None, outages: vec![] }
+        Self { rate, rtt, queue: rtt, loss: 0.0, jitter: Span::ZERO, late: None, outages: vec![], pause: None }
     }
 
     /// Bytes of payload that a full segment carries, of the 1500 that it takes.
@@ -93,19 +104,18 @@ pub(crate) fn transfer(path: &Path, config: &Config, bytes: u64) -> Outcome {
 
 impl World {
     pub(crate) fn new(path: Path, config: &Config, bytes: u64) -> Self {
-        let client = Connection::connect(Time::ZERO, config.clone(), tuple(), SeqNumber(0)).expect("it can work");
-        let server = Connection::listen(Time::ZERO, config.clone(), tuple().reversed(), SeqNumber(0));
-        let mut world = Self {
-            now: Time::ZERO,
-            path,
-            client,
-            server: server.expect("it can work"),
-            there: Wire::default(),
-            back: Wire::default(),
-            random: Random(1),
-            left: bytes,
-            read: 0,
-        };
+        Self::over(&[path], config, bytes)
+    }
+
+    /// The connection is opened on the first path; the others follow when it is established.
+    pub(crate) fn over(paths: &[Path], config: &Config, bytes: u64) -> Self {
+        let routes: Vec<_> = paths.iter().enumerate().map(|(index, path)| Route::new(index, path)).collect();
+        let first = routes[0].tuple;
+        let client = Connection::connect(Time::ZERO, config.clone(), first, SeqNumber(0)).expect("it can work");
+        let server = Connection::listen(Time::ZERO, config.clone(), first.reversed(), SeqNumber(0));
+        let server = server.expect("it can work");
+        let mut world =
+            Self { now: Time::ZERO, routes, client, server, random: Random(1), left: bytes, read: 0, failures: 0 };
         world.drain();
         world
     }
@@ -118,8 +128,9 @@ impl World {
     #[track_caller]
     pub(crate) fn run_until(&mut self, is_done: impl Fn(&Self) -> bool) {
         while !is_done(self) {
-            let next = [self.client.poll_timeout(), self.server.poll_timeout(), self.there.next(), self.back.next()];
-            self.now = self.now.max(next.into_iter().min().expect("there are four"));
+            let flying = self.routes.iter().flat_map(|route| [route.there.next(), route.back.next()]);
+            let timeouts = [self.client.poll_timeout(), self.server.poll_timeout()];
+            self.now = self.now.max(flying.chain(timeouts).min().expect("there are some"));
             assert!(self.now < Time::ZERO + Span::from_secs(3600), "an hour, and {} are left", self.left);
             self.step();
         }
@@ -127,13 +138,16 @@ impl World {
 
     fn step(&mut self) {
         let now = self.now;
-        while let Some(segment) = self.there.take(now) {
-            self.server.handle_segment(now, tuple().reversed(), segment);
-            self.drain();
-        }
-        while let Some(segment) = self.back.take(now) {
-            self.client.handle_segment(now, tuple(), segment);
-            self.drain();
+        for index in 0..self.routes.len() {
+            let tuple = self.routes[index].tuple;
+            while let Some(segment) = self.routes[index].there.take(now) {
+                self.server.handle_segment(now, tuple.reversed(), segment);
+                self.drain();
+            }
+            while let Some(segment) = self.routes[index].back.take(now) {
+                self.client.handle_segment(now, tuple, segment);
+                self.drain();
+            }
         }
         for connection in [&mut self.client, &mut self.server] {
             if connection.poll_timeout() <= now {
@@ -144,33 +158,39 @@ impl World {
     }
 
     fn drain(&mut self) {
+        let is_ready = |client: &Connection<_>| client.state() == State::Established;
         loop {
             while let Some(transmit) = self.client.poll_transmit(self.now) {
-                self.carry_there(transmit.segment);
+                let Self { routes, random, client, now, .. } = self;
+                let route = routes.iter_mut().find(|route| route.tuple == transmit.tuple).expect("a known path");
+                route.carry_there(*now, random, transmit.segment, is_ready(client));
             }
             let Some(event) = self.client.poll_event() else { break };
             match event {
                 Event::Established { .. } => {
+                    for route in &self.routes[1..] {
+                        self.client.paths().add(self.now, route.tuple).expect("there may be as many");
+                    }
                     self.client.streams().open().expect("one is granted");
                     self.write();
                 }
                 Event::Writable(_) => self.write(),
+                Event::PathFailed(_) => self.failures += 1,
                 Event::Closed(reason) => panic!("nobody closes: {reason:?}"),
                 _ => {}
             }
         }
         loop {
-            while let Some(Event::Readable(sid)) = self.server.poll_event() {
+            while let Some(event) = self.server.poll_event() {
+                let Event::Readable(sid) = event else { continue };
                 while let Ok(Read::Data(payload)) = self.server.streams().read(sid, u32::MAX) {
                     self.read += u64::from(payload.0);
                 }
             }
             let Some(transmit) = self.server.poll_transmit(self.now) else { break };
-            if !self.is_dead() {
-                let arrival = self.now + self.path.rtt / 2;
-                self.back.carried += 1;
-                self.back.flying.insert((arrival, self.back.carried), transmit.segment);
-            }
+            let tuple = transmit.tuple.reversed();
+            let route = self.routes.iter_mut().find(|route| route.tuple == tuple).expect("a known path");
+            route.carry_back(self.now, transmit.segment);
         }
     }
 
@@ -184,15 +204,23 @@ impl World {
             }
         }
     }
+}
 
-    fn carry_there(&mut self, segment: Segment<Virtual>) {
-        let Path { rate, rtt, queue, loss, jitter, late, .. } = self.path;
+impl Route {
+    fn new(index: usize, path: &Path) -> Self {
+        let end = |address| Endpoint { address, port: index as u16 };
+        let tuple = FourTuple { local: end(1), remote: end(2) };
+        Self { path: path.clone(), tuple, there: Wire::default(), back: Wire::default() }
+    }
+
+    fn carry_there(&mut self, now: Time, random: &mut Random, segment: Segment<Virtual>, is_lossy: bool) {
+        let Path { rate, rtt, queue, loss, jitter, late, pause, .. } = self.path;
         let wire = &mut self.there;
         wire.carried += 1;
-        let (number, start) = (wire.carried, wire.free_at.max(self.now));
-        let is_lost = self.random.unit() < loss || start.since(self.now) > queue;
-        let delay = Span::from_ticks((self.random.unit() * jitter.ticks() as f64) as u64);
-        if is_lost && self.client.state() == State::Established {
+        let (number, start) = (wire.carried, wire.free_at.max(now));
+        let is_lost = random.unit() < loss || start.since(now) > queue;
+        let delay = Span::from_ticks((random.unit() * jitter.ticks() as f64) as u64);
+        if is_lost && is_lossy {
             return;
         }
         wire.free_at = start + rate.transmission(anabranch_units::Bytes::new(segment.wire_size().into()));
@@ -204,13 +232,24 @@ impl World {
                 wire.latest
             }
         };
-        if !self.is_dead() {
+        let arrival = match pause {
+            Some((from, length)) if from <= arrival => arrival.max(from + length),
+            _ => arrival,
+        };
+        if !self.is_dead(now) {
             self.there.flying.insert((arrival, number), segment);
         }
     }
 
-    fn is_dead(&self) -> bool {
-        self.path.outages.iter().any(|&(from, until)| from <= self.now && self.now < until)
+    fn carry_back(&mut self, now: Time, segment: Segment<Virtual>) {
+        if !self.is_dead(now) {
+            self.back.carried += 1;
+            self.back.flying.insert((now + self.path.rtt / 2, self.back.carried), segment);
+        }
+    }
+
+    fn is_dead(&self, now: Time) -> bool {
+        self.path.outages.iter().any(|&(from, until)| from <= now && now < until)
     }
 }
 
@@ -233,9 +272,4 @@ impl Random {
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
-}
-
-fn tuple() -> FourTuple {
-    let end = |address| Endpoint { address, port: 0 };
-    FourTuple { local: end(1), remote: end(2) }
 }

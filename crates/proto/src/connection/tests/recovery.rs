@@ -189,3 +189,25 @@ fn every_law_fills_a_pipe() {
         assert!(took < Span::from_secs(26), "{} took {took} for what takes 20 s", row.name);
     }
 }
+
+/// The path is dead for 20 s, lets one retransmission through, and is dead for 300 ms more. The timeout was backed off to 19.2 s or so by
+/// then; the answer makes it twice what it was at first, 300 ms with an RTT of 100, so that the rest leaves within 600 ms of the next.
+#[test]
+fn an_answer_to_a_retransmission_ends_the_long_waits() {
+    let mut pair = Pair::established(steady(), config());
+    let sid = pair.send(996 * 200);
+    pair.run_for(ms(250));
+    pair.up.is_cut = true;
+    pair.run_for(Span::from_secs(20));
+    let received = pair.server.received(sid);
+    pair.up.is_cut = false;
+    pair.run_until(|pair| pair.server.received(sid) > received);
+    pair.up.is_cut = true;
+    let cut = pair.now;
+    pair.run_for(ms(300));
+    pair.up.is_cut = false;
+    pair.run_until_received(sid, 996 * 200);
+    let silence = pair.now - cut;
+    assert!(silence <= ms(2500), "{silence}");
+    assert!(pair.client.path().tally.timeouts >= 6, "{:?}", pair.client.path().tally);
+}

@@ -1,0 +1,242 @@
+//! The guard in front of every scheduler that spreads data: which paths may take a segment at all when the peer's buffer is the
+//! limit and not the network.
+//!
+//! What leaves on a slow path keeps everything that is sent after it in the peer's buffer until it arrives, and the word of that
+//! comes back on the fastest path: after B = (RTT of the slow one + RTT of the fastest)/2. In this time the faster paths go on.
+//! If the buffer does not hold what they send, they stand still until the slow segment is there, and that is lost for good, as they
+//! carry no more than their rate afterwards. So a slow path gets of the buffer what the faster ones leave:
+//!
+//! ```text
+//! share  =  reach − B × (sum of the paces of faster paths) − what flies on slower ones
+//! takes a segment  if  what flies on it and the segment fit into the share
+//! ```
+//!
+//! and takes them no faster than the share in a time B, as a burst would wait in its queue and block for longer. A buffer that holds
+//! all windows has no bound here: then the scheduler decides alone. One that does not hold what the faster paths carry in B
+//! leaves the slow path alone. In between all paths together carry reach/B, and no schedule can do better: in any time B that ends
+//! when a segment of the slow path arrives, no more is delivered than the buffer holds.
+//!
+//! *reach* is the peer's window, or what it turned out to be: a stream's credit may end before. It falls to a little below what was
+//! out when a fast path had to stop for a slow one, and grows with what is sent.
+//!
+//! Citation: the idea is [blest-2016]'s, which estimates how much a slow path would block before it sends there, and corrects the
+//! estimate when the window was full all the same. Differs from it in: paces instead of windows over RTTs; more than two paths; the slow path's own
+//! share is counted and spaced; what is corrected is the buffer.
+
+use anabranch_units::{Span, Time};
+
+use crate::path::{PathId, SLOTS_MAX};
+use crate::scheduler::Candidate;
+
+/// What slow paths may take of the peer's buffer.
+#[derive(Clone, Debug)]
+pub(crate) struct Guard {
+    /// How much can be out, as far as is known, in bytes.
+    reach: f64,
+    /// Until then a stop is that of which we know.
+    known_until: Time,
+    /// By path.
+    spacings: [Spacing; SLOTS_MAX],
+}
+
+/// How segments on a slow path are spaced.
+#[derive(Clone, Copy, Debug)]
+struct Spacing {
+    /// When the next one may leave.
+    free_at: Time,
+    /// Seconds for each byte; zero if there is nothing to wait for.
+    pace: f64,
+    /// So far may it fall behind and make up for it.
+    slack: Span,
+}
+
+/// What a slow path may have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Share {
+    /// Bytes of the peer's buffer.
+    bytes: f64,
+    /// How long each segment blocks, in seconds.
+    blocks: f64,
+}
+
+impl Guard {
+    pub(crate) fn new() -> Self {
+        Self { reach: f64::INFINITY, known_until: Time::ZERO, spacings: [Spacing::NONE; SLOTS_MAX] }
+    }
+
+    /// Moves the paths that may take `len` bytes to the front, the others behind them; returns how many may. `window` is how much the peer takes
+    /// beyond what is acknowledged. The fastest path always may.
+    pub(crate) fn keep(&mut self, now: Time, paths: &mut [Candidate], len: u64, window: u64) -> usize {
+        let reach = self.reach.min(window as f64);
+        let mut may = [true; SLOTS_MAX];
+        for (may, path) in may.iter_mut().zip(paths.iter()) {
+            let Some(share) = Share::of(path, paths, reach) else { continue };
+            let spacing = &mut self.spacings[path.id.index()];
+            *spacing = Spacing { free_at: spacing.free_at, ..share.spacing(path.window) };
+            // Where the faster ones need most of the buffer, no scheduler is to wait for a slow one that has no room either.
+            let is_ready = path.has_room || share.bytes >= reach / 2.0;
+            let is_due = spacing.pace == 0.0 || spacing.free_at <= now;
+            *may = (path.flying + len) as f64 <= share.bytes && is_ready && is_due;
+        }
+        let mut kept = 0;
+        for index in (0..paths.len()).filter(|&index| may[index]) {
+            paths.swap(kept, index);
+            kept += 1;
+        }
+        kept
+    }
+
+    /// So many bytes left on a path that had not been sent before.
+    pub(crate) fn on_sent(&mut self, now: Time, path: PathId, bytes: u64) {
+        self.reach += bytes as f64 / RISE;
+        let Spacing { free_at, pace, slack } = &mut self.spacings[path.index()];
+        if *pace > 0.0 {
+            let latest = Time::ZERO + now.since(Time::ZERO).saturating_sub(*slack);
+            *free_at = (*free_at).max(latest).saturating_add(Span::from_secs_f64(*pace * bytes as f64));
+        }
+    }
+
+    /// A path has to stop, as the peer takes no more before it has what is under way on a slower one, whose RTT this is. So much is
+    /// out.
+    pub(crate) fn on_stop(&mut self, now: Time, out: u64, rtt: Span) {
+        if now >= self.known_until {
+            self.known_until = now.saturating_add(rtt);
+            self.reach = self.reach.min(out as f64) * (1.0 - 1.0 / FALL);
+        }
+    }
+}
+
+impl Share {
+    /// None if nothing holds the path back: no other one is faster, or nobody knows.
+    fn of(path: &Candidate, paths: &[Candidate], reach: f64) -> Option<Self> {
+        let rtt = path.rtt?;
+        let faster = |other: &Candidate| other.rtt.is_some_and(|theirs| theirs < rtt);
+        let back = paths.iter().filter(|other| faster(other)).filter_map(|other| other.rtt_min.or(other.rtt)).min()?;
+        // What was measured when there was a queue does not count when there cannot be one any more.
+        let there = if path.flight == 0 { path.rtt_min } else { path.rtt_latest };
+        let blocks = (there.map_or(rtt, |there| there.min(rtt)) / 2 + back / 2).as_secs_f64();
+        let taken = |other: &Candidate| if faster(other) { other.pace() * blocks } else { other.flying as f64 };
+        let others = paths.iter().filter(|other| other.id != path.id).map(taken).sum::<f64>();
+        Some(Self { bytes: reach - others, blocks })
+    }
+
+    fn spacing(&self, window: f64) -> Spacing {
+        let is_bound = 0.0 < self.bytes && self.bytes < window;
+        let pace = if is_bound { self.blocks / self.bytes } else { 0.0 };
+        Spacing { pace, slack: Span::from_secs_f64(self.blocks / SLACK_PART), ..Spacing::NONE }
+    }
+}
+
+impl Spacing {
+    const NONE: Self = Self { free_at: Time::ZERO, pace: 0.0, slack: Span::ZERO };
+}
+
+impl Candidate {
+    /// What it may carry, in bytes a second: what it did at best, but no more than its window allows now.
+    fn pace(&self) -> f64 {
+        let Some(rtt) = self.rtt_min.or(self.rtt) else { return 0.0 };
+        // An RTT is no less than a nanosecond.
+        let most = self.window / rtt.as_secs_f64().max(1e-9);
+        self.pace.map_or(most, |pace| pace.min(most))
+    }
+}
+
+/// A stop takes a 64th of the reach: about a segment of fifty, so that the next one is as short, and the loss while the reach grows
+/// back is below a hundredth on the average.
+const FALL: f64 = 64.0;
+
+/// A byte of the reach for so many that were sent: a stop is made up for after four buffers. Stops are that rare, and a buffer that has
+/// grown is found within a few seconds.
+const RISE: f64 = 256.0;
+
+/// A sixteenth of the time that a segment blocks: ACKs of other paths, which are the occasions to send, come in bursts, and what
+/// queues by that blocks for no more than that longer.
+const SLACK_PART: f64 = 16.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes in thousands, RTTs in milliseconds.
+    fn path(index: usize, window: u64, flying: u64, rtt_ms: u64) -> Candidate {
+        let rtt = Some(Span::from_millis(rtt_ms));
+        let (window, flight) = (1000.0 * window as f64, 1000 * flying);
+        Candidate {
+            id: PathId::new(index),
+            window,
+            flight,
+            flying: flight,
+            rtt,
+            rtt_min: rtt,
+            rtt_latest: rtt,
+            pace: Some(window / (rtt_ms as f64 / 1e3)),
+            weight: 1,
+            has_room: true,
+        }
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    fn kept(guard: &mut Guard, now: Time, paths: &[Candidate], window: u64) -> Vec<usize> {
+        let mut paths = paths.to_vec();
+        let count = guard.keep(now, &mut paths, 1000, window);
+        paths[..count].iter().map(|path| path.id.index()).collect()
+    }
+
+    /// 100 kB in 20 ms for the 110 ms that a segment on the slow path takes there and the word of it back: 550 kB, and 11 of its own.
+    #[test]
+    fn a_slow_path_gets_what_the_fast_one_leaves() {
+        let paths = [path(0, 100, 100, 20), path(1, 500, 10, 200)];
+        assert_eq!(kept(&mut Guard::new(), at(0), &paths, 561_000), [0, 1]);
+        assert_eq!(kept(&mut Guard::new(), at(0), &paths, 560_999), [0]);
+    }
+
+    /// Of three paths at 20, 100 and 200 ms the last one blocks for 110 ms: 550 kB and 110 kB.
+    #[test]
+    fn the_slowest_of_three_gets_what_both_others_leave() {
+        let paths = [path(0, 100, 100, 20), path(1, 100, 100, 100), path(2, 500, 10, 200)];
+        assert_eq!(kept(&mut Guard::new(), at(0), &paths, 671_000), [0, 1, 2]);
+        assert_eq!(kept(&mut Guard::new(), at(0), &paths, 670_999), [0, 1]);
+    }
+
+    /// 50 kB are left, for 110 ms: a segment of 1000 B each 2.2 ms, ten in 22 ms. At first those of a sixteenth of 110 ms at once.
+    #[test]
+    fn what_is_left_is_spaced() {
+        let (mut guard, paths) = (Guard::new(), [path(0, 100, 100, 20), path(1, 500, 0, 200)]);
+        let mut count = |now| {
+            let mut count = 0_u64;
+            while kept(&mut guard, now, &paths, 600_000).contains(&1) {
+                guard.on_sent(now, PathId::new(1), 1000);
+                count += 1;
+            }
+            count
+        };
+        assert_eq!((count(at(1000)), count(at(1001))), (4, 0));
+        assert_eq!((1002..=1022).map(|ms| count(at(ms))).sum::<u64>(), 10);
+    }
+
+    /// A stop at 560 kB: the window may say 1 MB, 550 kB and a 64th less have no room for a slow path, before some buffers were sent.
+    #[test]
+    fn a_stop_says_what_can_be_out() {
+        let (mut guard, paths) = (Guard::new(), [path(0, 100, 100, 20), path(1, 500, 0, 200)]);
+        assert_eq!(kept(&mut guard, at(0), &paths, 1_000_000), [0, 1]);
+        guard.on_stop(at(0), 558_000, Span::from_millis(200));
+        assert_eq!(kept(&mut guard, at(0), &paths, 1_000_000), [0]);
+        guard.on_sent(at(0), PathId::FIRST, 10_000_000);
+        assert_eq!(kept(&mut guard, at(0), &paths, 1_000_000), [0, 1]);
+    }
+
+    /// Its queue is gone with what was in it.
+    #[test]
+    fn a_slow_path_that_is_empty_is_as_fast_as_it_ever_was() {
+        let queued = |flying| {
+            let ms = |ms| Some(Span::from_millis(ms));
+            Candidate { rtt: ms(300), rtt_latest: ms(300), ..path(1, 500, flying, 200) }
+        };
+        let fast = path(0, 100, 100, 20);
+        assert_eq!(kept(&mut Guard::new(), at(0), &[fast, queued(1)], 700_000), [0]);
+        assert_eq!(kept(&mut Guard::new(), at(0), &[fast, queued(0)], 700_000), [0, 1]);
+    }
+}
