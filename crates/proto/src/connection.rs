@@ -85,6 +85,8 @@ pub struct Connection<P> {
     /// When everything is forgotten.
     forget_at: Time,
     events: Events,
+    /// Since nothing was left to send, nothing has happened: until this time, the next deadline, there is nothing.
+    resting_until: Option<Time>,
 }
 
 /// A segment that is to leave.
@@ -264,6 +266,7 @@ impl<P: Payload> Connection<P> {
             heard: now,
             forget_at: Time::NEVER,
             events: Events::new(),
+            resting_until: None,
             config,
         })
     }
@@ -275,16 +278,19 @@ impl<P: Payload> Connection<P> {
 
     /// What the application may do with paths.
     pub fn paths(&mut self) -> Paths<'_, P> {
+        self.resting_until = None;
         Paths { connection: self }
     }
 
     /// What the application may do with its streams.
     pub fn streams(&mut self) -> Streams<'_, P> {
+        self.resting_until = None;
         Streams { connection: self }
     }
 
     /// Closes our side: finishes all streams, and sends a FIN after what waits. The peer may still send.
     pub fn close(&mut self) {
+        self.resting_until = None;
         match self.state {
             State::Listen | State::SynSent => self.end(CloseReason::Finished),
             // [rfc-9293] sec. 3.10.4: in SYN-RECEIVED, too, the close waits for what comes before it.
@@ -298,6 +304,7 @@ impl<P: Payload> Connection<P> {
 
     /// Ends the connection at once and tells the peer so; what waits is lost.
     pub fn abort(&mut self) {
+        self.resting_until = None;
         match self.state {
             State::Closed | State::Listen | State::SynSent | State::TimeWait => {}
             State::SynReceived
@@ -318,6 +325,7 @@ impl<P: Payload> Connection<P> {
 
     /// A deadline of [`Connection::poll_timeout`] has come.
     pub fn handle_timeout(&mut self, now: Time) {
+        self.resting_until = None;
         if self.state == State::Closed {
             return;
         }
@@ -351,6 +359,10 @@ impl<P: Payload> Connection<P> {
 
     /// When to call [`Connection::handle_timeout`]; [`Time::NEVER`] if not at all.
     pub fn poll_timeout(&self) -> Time {
+        self.resting_until.unwrap_or_else(|| self.deadline())
+    }
+
+    fn deadline(&self) -> Time {
         if self.state == State::Closed {
             return Time::NEVER;
         }
@@ -358,17 +370,11 @@ impl<P: Payload> Connection<P> {
             Persist::Waiting { at, .. } => at,
             Persist::Open | Persist::Due { .. } => Time::NEVER,
         };
-        let own = [
-            self.handshake.deadline(),
-            self.acks.deadline(),
-            persist,
-            self.forget_at,
-            self.give_up_at(),
-            self.question_at(),
-        ];
         let has_paths = self.state.has_paths();
-        let paths = self.paths.iter().map(|(_, path)| path.deadline(has_paths));
-        own.into_iter().chain(paths).min().unwrap_or(Time::NEVER)
+        let paths = self.paths.iter().map(|(_, path)| path.deadline(has_paths)).fold(Time::NEVER, Time::min);
+        let acks = self.handshake.deadline().min(self.acks.deadline());
+        let silence = self.give_up_at().min(self.question_at());
+        paths.min(acks).min(silence).min(persist).min(self.forget_at)
     }
 
     /// What a path looks like; `None` if there is none.

@@ -6,10 +6,10 @@
 
 use anabranch_units::{Span, Time};
 
-use super::{Connection, Persist, State, Transmit};
+use super::{Connection, Persist, State};
 use crate::config::KeepAlive;
+use crate::path::PathId;
 use crate::payload::Payload;
-use crate::segment::{Content, Flags};
 
 /// The questions that a silent peer is asked.
 #[derive(Clone, Copy, Debug)]
@@ -106,17 +106,15 @@ impl<P: Payload> Connection<P> {
         self.questions.is_due |= self.question_at() <= now;
     }
 
-    /// A question: an old sequence number, which the peer answers with an acknowledgement.
-    pub(super) fn poll_question(&mut self, now: Time) -> Option<Transmit<P>> {
+    /// The path on which the peer is asked a question now.
+    pub(super) fn poll_question(&mut self, now: Time) -> Option<PathId> {
         if !std::mem::take(&mut self.questions.is_due) {
             return None;
         }
         self.questions.unanswered += 1;
         self.questions.next =
             self.config.keep_alive.map_or(Time::NEVER, |keep_alive| now.saturating_add(keep_alive.interval));
-        let path = self.paths.main();
-        let segment = self.segment(path, self.board.acked() - 1, Flags::default(), None, Content::Nothing);
-        Some(self.transmit(path, segment))
+        Some(self.paths.main())
     }
 }
 

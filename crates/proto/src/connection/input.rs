@@ -17,6 +17,7 @@ impl<P: Payload> Connection<P> {
     /// A segment came, on the path with this four-tuple. One from anywhere else is not ours and changes nothing, unless it begins a
     /// new path.
     pub fn handle_segment(&mut self, now: Time, tuple: FourTuple, segment: Segment<P>) {
+        self.resting_until = None;
         match self.paths.find(&tuple) {
             Some(path) => self.handle_on_path(now, path, segment),
             None => self.handle_stranger(now, tuple, segment),

@@ -240,7 +240,7 @@ impl<P: Payload> Connection<P> {
             let id = PathId::new(index);
             let Self { paths, board, .. } = self;
             let Some(path) = paths.get_mut(id) else { continue };
-            if id != via && !board.has_harvest(id) {
+            if !board.has_harvest(id) && (id != via || path.control.is_at_rest()) {
                 continue;
             }
             let source = if id == via { Via::Own } else { Via::Other };
@@ -284,10 +284,10 @@ impl<P: Payload> Connection<P> {
         }
         for index in 0..self.paths.slots.len() {
             let Some(path) = &mut self.paths.slots[index] else { continue };
-            let rto = path.control.rto();
             let option = match (path.response.take(), &mut path.phase) {
                 (Some(token), _) => PathOption::Response(token),
                 (None, Phase::Challenged { token, sent, sent_at, at, is_suspect }) if *at <= now => {
+                    let rto = path.control.rto();
                     let wait = rto.saturating_mul(1 << (*sent).min(CHALLENGES_MAX));
                     let wait = if *is_suspect { wait.min(SUSPECT_WAIT_MAX.max(rto)) } else { wait };
                     (*sent, *sent_at, *at) = (sent.saturating_add(1), now, now.saturating_add(wait));

@@ -336,6 +336,16 @@ impl PathControl {
         }
     }
 
+    /// Whether an ACK that reports nothing changes nothing here: nothing is in flight, and nothing is being repaired or thought over.
+    /// So it is at the end that only receives.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.flight == 0
+            && self.timer == Timer::Idle
+            && self.probe == Probe::None
+            && self.episode.is_calm()
+            && self.suspicion.is_none()
+    }
+
     /// An ACK has been entered on the scoreboard. Whether a round ended with it.
     pub(crate) fn on_ack<T>(&mut self, now: Time, board: &mut Scoreboard<T>, via: Via) -> bool {
         let harvest = board.take_harvest(self.id);
