@@ -38,7 +38,7 @@ use crate::receive::arrivals::Arrivals;
 use crate::receive::window::Window;
 use crate::recovery::control::{PathControl, Tally};
 use crate::recovery::scoreboard::Scoreboard;
-use crate::scheduler::Scheduler;
+use crate::scheduler::{Candidate, Scheduler};
 use crate::segment::{Content, Segment, Sid, StreamHeader};
 use crate::seq::{Offset, SeqNumber};
 use crate::stream::credit::Grants;
@@ -62,6 +62,8 @@ pub struct Connection<P> {
     paths: Table,
     /// Chooses a path for what has not been sent.
     scheduler: Box<dyn Scheduler>,
+    /// What it chooses among; made anew for each choice.
+    candidates: Vec<Candidate>,
     board: Scoreboard<Sent<P>>,
     outbound: Outbound<P>,
     /// Whether the application has closed its side.
@@ -248,6 +250,7 @@ impl<P: Payload> Connection<P> {
             },
             paths: Table::new(Path::live(tuple, control)),
             scheduler: config.scheduling.build(),
+            candidates: vec![],
             board: Scoreboard::new(1, 1),
             outbound: Outbound::new(Framing::Streams, 0, config.send_buffer, 0),
             is_closing: false,

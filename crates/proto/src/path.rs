@@ -46,17 +46,18 @@ impl PathSet {
         self.0 == 0
     }
 
+    /// From the lowest name on.
+    pub(crate) fn iter(mut self) -> impl Iterator<Item = PathId> {
+        std::iter::from_fn(move || {
+            let first = self.first()?;
+            self.remove(first);
+            Some(first)
+        })
+    }
+
     /// The one with the lowest name.
     pub(crate) fn first(self) -> Option<PathId> {
         (self.0 != 0).then(|| PathId(self.0.trailing_zeros() as u8))
-    }
-}
-
-impl FromIterator<PathId> for PathSet {
-    fn from_iter<I: IntoIterator<Item = PathId>>(paths: I) -> Self {
-        let mut set = Self::default();
-        paths.into_iter().for_each(|path| set.insert(path));
-        set
     }
 }
 

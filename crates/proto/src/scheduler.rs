@@ -90,12 +90,6 @@ pub(crate) struct Demand {
     pub(crate) peer_window_max: u64,
 }
 
-impl Candidate {
-    /// What stands where there is none.
-    pub(crate) const NONE: Self =
-        Self { id: PathId::NOWHERE, window: 0.0, flight: 0, rtt: None, weight: 1, has_room: false };
-}
-
 #[derive(Debug)]
 struct ByWindow;
 

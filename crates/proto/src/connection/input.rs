@@ -4,12 +4,12 @@ use anabranch_units::Time;
 
 use super::{Connection, Peer, Persist, Reply, Sent, State};
 use crate::event::{CloseReason, Event};
-use crate::options::Options;
+use crate::options::{Options, SackBlocks};
 use crate::path::{FourTuple, PathId};
 use crate::payload::Payload;
 use crate::recovery::scoreboard::Doubt;
 use crate::segment::{Content, Flags, Record, Segment, Sid, StreamHeader};
-use crate::seq::Offset;
+use crate::seq::{Offset, SeqNumber};
 use crate::stream::inbound::Freed;
 use crate::stream::outbound::Framing;
 
@@ -223,7 +223,6 @@ impl<P: Payload> Connection<P> {
             self.challenge(now);
             return false;
         }
-        let delivered = self.delivered();
         let edge = self.peer.edge;
         self.on_window(offset, ack, segment.header.window);
         let via = self.acks.via();
@@ -257,16 +256,19 @@ impl<P: Payload> Connection<P> {
                 Content::Nothing => {}
             }
         });
-        for (index, (left, right)) in sack.as_slice().iter().enumerate() {
-            let place = |number: crate::seq::SeqNumber| number.offset_from(self.initial, ack);
-            let (Some(left), Some(right)) = (place(*left), place(*right)) else { continue };
+        let place = |number: SeqNumber| number.offset_from(self.initial, ack);
+        let mut blocks = [None; SackBlocks::MAX];
+        for (block, (left, right)) in blocks.iter_mut().zip(sack.as_slice()) {
+            *block = place(*left).zip(place(*right));
+        }
+        for (index, (left, right)) in blocks.into_iter().enumerate().filter_map(|(index, block)| Some((index, block?)))
+        {
             if left >= right || right > self.board.next() {
                 continue;
             }
             // [rfc-2883] sec. 4: the first block may report what came twice, below the acknowledgement or within the second.
-            let second = sack.as_slice().get(1).and_then(|block| Some((place(block.0)?, place(block.1)?)));
-            let is_duplicate = right <= ack || second.is_some_and(|(start, end)| start <= left && right <= end);
-            if index == 0 && is_duplicate {
+            let is_within = |(start, end): (Offset, Offset)| start <= left && right <= end;
+            if index == 0 && (right <= ack || blocks[1].is_some_and(is_within)) {
                 self.board.on_duplicate(left, right);
                 self.paths[via].control.on_duplicate(now, &mut self.board, right);
             } else if left > ack {
@@ -277,22 +279,14 @@ impl<P: Payload> Connection<P> {
             self.paths[via].control.on_duplicate_ack(&self.board);
         }
         if self.paths.are_negotiated {
-            let places = sack.as_slice().iter().filter_map(|(left, right)| {
-                Some((left.offset_from(self.initial, ack)?, right.offset_from(self.initial, ack)?))
-            });
-            self.board.confirm(via, ack, places);
+            self.board.confirm(via, ack, blocks.into_iter().flatten());
         }
-        self.on_acknowledged(now, via);
-        self.on_heard(now, self.board.acked() > acked || self.delivered() > delivered);
+        let has_news = self.on_acknowledged(now, via);
+        self.on_heard(now, self.board.acked() > acked || has_news);
         if is_fin_acked {
             self.on_fin_acked(now);
         }
         true
-    }
-
-    /// Bytes that the peer has reported in any way.
-    fn delivered(&self) -> u64 {
-        self.paths.iter().map(|(_, path)| path.control.tally.delivered).sum()
     }
 
     /// Whether an ACK answers a segment, and yet neither the acknowledgement number nor anything else says so. What stands

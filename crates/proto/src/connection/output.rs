@@ -11,7 +11,7 @@ use anabranch_units::{Span, Time};
 use super::{Connection, Path, Persist, Reply, Sent, State, Transmit};
 use crate::config::Repair;
 use crate::options::{AcknowledgementOptions, Options, SackBlocks};
-use crate::path::{PathId, PathSet, SLOTS_MAX};
+use crate::path::{PathId, PathSet};
 use crate::payload::Payload;
 use crate::scheduler::{Candidate, Demand};
 use crate::segment::{Content, Flags, Header, Segment, StreamHeader};
@@ -156,7 +156,7 @@ impl<P: Payload> Connection<P> {
     /// The lost segment that a path sends next: one of its own, or one that has no path any more.
     fn next_lost(&mut self, path: PathId) -> Option<u64> {
         let own = self.board.lowest_lost(path);
-        let orphan = if self.board.has_orphans() && self.paths.usable().any(|usable| usable == path) {
+        let orphan = if self.board.has_orphans() && self.paths.usable().contains(path) {
             self.board.lowest_lost(PathId::NOWHERE)
         } else {
             None
@@ -231,31 +231,28 @@ impl<P: Payload> Connection<P> {
 
     /// The path on which `len` bytes leave that have not been sent before.
     fn choose(&mut self, now: Time, len: u64, may_send: PathSet) -> Option<PathId> {
-        let Self { paths, board, .. } = self;
+        let Self { paths, board, candidates, .. } = self;
         if !paths.has_several() {
             let control = &mut paths[PathId::FIRST].control;
             control.on_demand(now, board);
             return (may_send.contains(PathId::FIRST) && control.admit(board, len)).then_some(PathId::FIRST);
         }
-        let mut candidates = [Candidate::NONE; SLOTS_MAX];
-        let mut count = 0;
-        let usable = paths.usable().collect::<PathSet>();
-        for id in (0..paths.slots()).map(PathId::new).filter(|&id| usable.contains(id)) {
+        candidates.clear();
+        for id in paths.usable().iter() {
             let Path { control, weight, .. } = &mut paths[id];
             control.on_demand(now, board);
-            candidates[count] = Candidate {
+            candidates.push(Candidate {
                 id,
                 window: control.window() * f64::from(self.peer.mss),
                 flight: board.flight(id),
                 rtt: control.rtt_smoothed(),
                 weight: *weight,
                 has_room: may_send.contains(id) && control.admit(board, len),
-            };
-            count += 1;
+            });
         }
         let peer_window = self.peer.edge.saturating_sub(board.acked());
         let demand = Demand { len, peer_window, peer_window_max: self.peer.window_max };
-        if count == 0 { None } else { self.scheduler.choose(&candidates[..count], &demand) }
+        if candidates.is_empty() { None } else { self.scheduler.choose(candidates, &demand) }
     }
 
     /// The peer's window is shut, and what it waits for is on a slow path: a faster one that has room takes it over, if it is there sooner.
@@ -273,7 +270,7 @@ impl<P: Payload> Connection<P> {
         for (slow, behind) in self.paths.iter().filter(|(_, path)| path.is_live()) {
             let Some((index, 1, departure)) = self.board.oldest(slow) else { continue };
             let due = departure.saturating_add(half(behind));
-            let faster = self.paths.usable().filter(|&id| may_send.contains(id) && id != slow);
+            let faster = self.paths.usable().iter().filter(|&id| may_send.contains(id) && id != slow);
             let (_, len, _) = self.board.segment(index);
             let faster = faster.filter(|&id| self.paths[id].control.has_room(len.into()));
             let Some(fast) = faster.min_by_key(|&id| half(&self.paths[id])) else { continue };

@@ -449,7 +449,7 @@ impl<T> Scoreboard<T> {
 
     /// What lies in `left..right` has arrived. Parts of segments do not count.
     pub(crate) fn acknowledge_selectively(&mut self, left: Offset, right: Offset, doubt: Doubt) {
-        let start = self.entries.partition_point(|entry| entry.offset < left);
+        let start = self.position(left);
         let end = self.first + self.entries.len() as u64;
         let mut index = self.undelivered_from(self.first + start as u64);
         while index < end {
@@ -485,7 +485,12 @@ impl<T> Scoreboard<T> {
         if lane.held.is_empty() {
             return;
         }
+        let (start, end) =
+            lane.held.front().zip(lane.held.back()).map_or((0, 0), |(first, last)| (first.end, last.start));
         let latest = |left: Offset, right: Offset| {
+            if right < start || left > end {
+                return None;
+            }
             let upto = lane.held.partition_point(|held| held.end <= right);
             let held = lane.held.get(upto.checked_sub(1)?)?;
             (held.start >= left).then_some(held.serial)
@@ -776,6 +781,30 @@ impl<T> Scoreboard<T> {
             index = next;
         }
         index
+    }
+
+    /// The position of the first entry that begins at `place` or above it. Most segments are full, and so it is about where it would be if
+    /// all were equally long; the search goes out from there, in strides that double.
+    fn position(&self, place: Offset) -> usize {
+        let len = self.entries.len();
+        let Some(start) = self.entries.front().map(|first| first.offset).filter(|_| place < self.next) else {
+            return len;
+        };
+        // Below 2^62: there are at most 2^23 segments of 2^16 bytes.
+        let guess = place.saturating_sub(start) * len as u64 / (self.next - start);
+        let is_below = |position: usize| self.entries.get(position).is_some_and(|entry| entry.offset < place);
+        let (mut low, mut high, mut stride) = (guess as usize, guess as usize, 1);
+        while is_below(high) {
+            (low, high, stride) = (high + 1, high + stride, 2 * stride);
+        }
+        while low > 0 && !is_below(low - 1) {
+            (high, low, stride) = (low - 1, low.saturating_sub(stride), 2 * stride);
+        }
+        while low < high {
+            let middle = low.midpoint(high);
+            if is_below(middle) { low = middle + 1 } else { high = middle }
+        }
+        low
     }
 
     /// Puts an entry at the new end of a lane.
