@@ -66,10 +66,9 @@ impl<P: Payload> Connection<P> {
     /// When something has been sent and got nowhere for too long. While the peer's window is shut, its answers are enough
     /// ([rfc-9293] sec. 3.8.6.1), else it has to acknowledge something.
     pub(super) fn give_up_at(&self) -> Time {
-        let is_waiting = match self.state {
-            State::SynSent | State::SynReceived => true,
-            _ => !self.board.is_empty() || self.persist != Persist::Open,
-        };
+        let is_waiting = !self.board.is_empty()
+            || self.persist != Persist::Open
+            || matches!(self.state, State::SynSent | State::SynReceived);
         match self.config.user_timeout {
             Some(timeout) if is_waiting => self.heard.saturating_add(timeout),
             Some(_) | None => Time::NEVER,

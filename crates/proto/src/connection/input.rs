@@ -256,6 +256,30 @@ impl<P: Payload> Connection<P> {
                 Content::Nothing => {}
             }
         });
+        let blocks = if sack.is_empty() { [None; SackBlocks::MAX] } else { self.on_sack(now, ack, &sack, doubt) };
+        if self.is_duplicate_ack(acked, edge, segment) {
+            self.paths[via].control.on_duplicate_ack(&self.board);
+        }
+        if self.paths.are_negotiated {
+            self.board.confirm(via, ack, blocks.into_iter().flatten());
+        }
+        let has_news = self.on_acknowledged(now, via);
+        self.on_heard(now, self.board.acked() > acked || has_news);
+        if is_fin_acked {
+            self.on_fin_acked(now);
+        }
+        true
+    }
+
+    /// Enters what an acknowledgement reports above its number `ack`, and returns where that is.
+    fn on_sack(
+        &mut self,
+        now: Time,
+        ack: Offset,
+        sack: &SackBlocks,
+        doubt: Doubt,
+    ) -> [Option<(Offset, Offset)>; SackBlocks::MAX] {
+        let via = self.acks.via();
         let place = |number: SeqNumber| number.offset_from(self.initial, ack);
         let mut blocks = [None; SackBlocks::MAX];
         for (block, (left, right)) in blocks.iter_mut().zip(sack.as_slice()) {
@@ -275,26 +299,18 @@ impl<P: Payload> Connection<P> {
                 self.board.acknowledge_selectively(left, right, doubt);
             }
         }
-        if self.is_duplicate_ack(acked, edge, segment) {
-            self.paths[via].control.on_duplicate_ack(&self.board);
-        }
-        if self.paths.are_negotiated {
-            self.board.confirm(via, ack, blocks.into_iter().flatten());
-        }
-        let has_news = self.on_acknowledged(now, via);
-        self.on_heard(now, self.board.acked() > acked || has_news);
-        if is_fin_acked {
-            self.on_fin_acked(now);
-        }
-        true
+        blocks
     }
 
     /// Whether an ACK answers a segment, and yet neither the acknowledgement number nor anything else says so. What stands
     /// for something in sequence space is none ([rfc-5681] sec. 2), nor is an update of the window, unless it names a stream.
     fn is_duplicate_ack(&self, acked: Offset, edge: Offset, segment: &Segment<P>) -> bool {
+        if self.peer.has_sack {
+            return false;
+        }
         let is_answer = edge == self.peer.edge || segment.options.acknowledgement().expected().is_some();
         let is_silent = segment.space() == 0 && self.board.acked() == acked && !self.board.is_empty();
-        is_silent && is_answer && !self.peer.has_sack
+        is_silent && is_answer
     }
 
     /// The peer's window. One that speaks streams never takes back an edge, so an old segment cannot either.

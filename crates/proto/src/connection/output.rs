@@ -111,13 +111,15 @@ impl<P: Payload> Connection<P> {
             }
             return None;
         }
+        let has_lost = self.board.has_lost();
         let mut repair = None;
         let mut may_send = PathSet::default();
         for path in (0..self.paths.slots()).map(PathId::new) {
             if !self.is_released(now, path) {
                 continue;
             }
-            if let Some(lost) = self.next_lost(path) {
+            let lost = if has_lost { self.next_lost(path) } else { None };
+            if let Some(lost) = lost {
                 let (_, len, _) = self.board.segment(lost);
                 if self.paths[path].control.admit_again(&self.board, len.into()) {
                     repair = Some((path, lost));
@@ -161,7 +163,7 @@ impl<P: Payload> Connection<P> {
         } else {
             None
         };
-        let lost = [own, orphan].into_iter().flatten().min();
+        let lost = lower(own, orphan);
         if self.config.repair == Repair::SamePath || !self.paths.has_several() {
             return lost;
         }
@@ -171,7 +173,7 @@ impl<P: Payload> Connection<P> {
             let other = PathId::new(index);
             if self.paths.get(other).is_some_and(Path::is_live) && rtt(self, other) > mine {
                 let theirs = self.board.lowest_lost(other);
-                lost = [lost, theirs].into_iter().flatten().min();
+                lost = lower(lost, theirs);
             }
         }
         lost
@@ -404,6 +406,11 @@ enum Admission {
     Window(PathSet),
     /// A tail loss probe is due on this path.
     Probe(PathId),
+}
+
+/// The lower of two segments, if there are two.
+fn lower(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.zip(other).map(|(one, other)| one.min(other)).or(one).or(other)
 }
 
 fn reset<P>(seq: SeqNumber, ack: Option<SeqNumber>) -> Segment<P> {

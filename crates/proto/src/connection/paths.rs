@@ -289,6 +289,9 @@ impl<P: Payload> Connection<P> {
         }
         for index in 0..self.paths.slots.len() {
             let Some(path) = &mut self.paths.slots[index] else { continue };
+            if path.response.is_none() && path.is_live() {
+                continue;
+            }
             let option = match (path.response.take(), &mut path.phase) {
                 (Some(token), _) => PathOption::Response(token),
                 (None, Phase::Challenged { token, sent, sent_at, at, is_suspect }) if *at <= now => {

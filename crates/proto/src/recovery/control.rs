@@ -171,7 +171,7 @@ impl PathControl {
     }
 
     fn segments(&self, bytes: u64) -> f64 {
-        bytes as f64 / self.mss as f64
+        segments(bytes, self.mss)
     }
 
     /// Whether `len` bytes more may be in flight. If not, the window is what holds them back.
@@ -218,8 +218,8 @@ impl PathControl {
 
     /// What is remembered of a departure; `flight` in bytes counts the segment.
     pub(crate) fn departure(&self, now: Time) -> impl Fn(u64) -> Departure + use<> {
-        let (window, mss) = (self.controller.window(), self.mss as f64);
-        move |flight| Departure { time: now, window, flight: flight as f64 / mss }
+        let (window, mss) = (self.controller.window(), self.mss);
+        move |flight| Departure { time: now, window, flight: segments(flight, mss) }
     }
 
     /// A segment of `len` bytes that ends at `end` left; the scoreboard knows. `added` bytes were not in flight before.
@@ -661,6 +661,11 @@ impl PathControl {
         let probe = now.saturating_add(wait).saturating_add(delay);
         self.timer = if probe < retransmission { Timer::Probe(probe) } else { Timer::Retransmission(retransmission) };
     }
+}
+
+/// So many bytes as full segments. Processors know signed numbers only: that is quicker, and 2^63 bytes are never in flight.
+fn segments(bytes: u64, mss: u64) -> f64 {
+    bytes.cast_signed() as f64 / mss.cast_signed() as f64
 }
 
 /// [rfc-8985] sec. 7.2: a peer that delays ACKs may do so for 200 ms.

@@ -372,7 +372,6 @@ impl<T> Scoreboard<T> {
     /// The lowest segment that was lost on a path; of [`PathId::NOWHERE`], the lowest one that has no path any more.
     pub(crate) fn lowest_lost(&mut self, path: PathId) -> Option<Index> {
         if self.losses(path).count == 0 {
-            self.losses(path).heap.clear();
             return None;
         }
         while let Some(&Reverse(index)) = self.losses(path).heap.peek() {
@@ -382,6 +381,11 @@ impl<T> Scoreboard<T> {
             self.losses(path).heap.pop();
         }
         unreachable!("{} segments are lost and none waits", self.losses(path).count);
+    }
+
+    /// Whether anything is lost.
+    pub(crate) fn has_lost(&self) -> bool {
+        self.has_orphans() || self.lanes.iter().any(|lane| lane.lost.count > 0)
     }
 
     /// Whether anything is lost and has no path any more.
@@ -910,6 +914,9 @@ impl Lane {
 
 impl Losses {
     fn push(&mut self, index: Index) {
+        if self.count == 0 {
+            self.heap.clear();
+        }
         self.heap.push(Reverse(index));
         self.count += 1;
     }
