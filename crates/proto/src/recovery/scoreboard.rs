@@ -39,6 +39,9 @@ pub(crate) type Index = u64;
 
 const NONE: Index = Index::MAX;
 
+/// As many as three, as an ACK has them, and one more.
+const BLOCKS: usize = 4;
+
 /// All segments that are not acknowledged cumulatively. `T` is what it takes to send one again.
 #[derive(Debug)]
 pub(crate) struct Scoreboard<T> {
@@ -56,6 +59,17 @@ pub(crate) struct Scoreboard<T> {
     /// What is lost and has no path any more.
     orphans: Losses,
     lanes: Vec<Lane>,
+    /// The blocks that were entered last.
+    blocks: [Block; BLOCKS],
+}
+
+/// A block of SACK. The next ACK has most of them again, one of them longer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Block {
+    left: Offset,
+    right: Offset,
+    /// Everything in the block below this index was delivered.
+    upto: Index,
 }
 
 #[derive(Debug)]
@@ -208,6 +222,7 @@ impl<T> Scoreboard<T> {
             holes: 0,
             orphans: Losses::default(),
             lanes: (0..paths).map(|_| Lane::new(0)).collect(),
+            blocks: Default::default(),
         }
     }
 
@@ -453,9 +468,14 @@ impl<T> Scoreboard<T> {
 
     /// What lies in `left..right` has arrived. Parts of segments do not count.
     pub(crate) fn acknowledge_selectively(&mut self, left: Offset, right: Offset, doubt: Doubt) {
-        let start = self.position(left);
+        let known = self.blocks.iter().position(|block| block.left == left);
+        let start = match known.map(|known| self.blocks[known]) {
+            Some(block) if block.right >= right => return,
+            Some(block) => block.upto.max(self.first),
+            None => self.first + self.position(left) as u64,
+        };
         let end = self.first + self.entries.len() as u64;
-        let mut index = self.undelivered_from(self.first + start as u64);
+        let mut index = self.undelivered_from(start);
         while index < end {
             let entry = self.entry(index);
             if entry.offset + u64::from(entry.len) > right {
@@ -480,6 +500,11 @@ impl<T> Scoreboard<T> {
             }
             index = self.undelivered_from(index + 1);
         }
+        let known = known.unwrap_or_else(|| {
+            self.blocks.rotate_right(1);
+            0
+        });
+        self.blocks[known] = Block { left, right, upto: index };
     }
 
     /// An ACK came on this path, for everything below `ack` and for `blocks`: what of that was held is held no longer, nor what left
@@ -615,6 +640,7 @@ impl<T> Scoreboard<T> {
             }
         }
         (self.delivered, self.holes) = (0, 0);
+        self.blocks = Default::default();
         for lane in &mut self.lanes {
             (lane.cursor, lane.above) = (self.first, 0);
         }
