@@ -112,6 +112,11 @@ impl<P: Payload> Connection<P> {
             return None;
         }
         let has_lost = self.board.has_lost();
+        let has_new = !self.outbound.is_empty() || self.owes_fin();
+        if !has_new && !has_lost && !self.paths.iter().any(|(_, path)| path.control.is_probe_due()) {
+            // All that there is is under way.
+            return None;
+        }
         let mut repair = None;
         let mut may_send = PathSet::default();
         for path in (0..self.paths.slots()).map(PathId::new) {
