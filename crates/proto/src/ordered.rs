@@ -58,9 +58,11 @@ impl<V> Ordered<V> {
         if self.last().is_none_or(|last| last.0 <= key) {
             return Place { block: count, index: 0 };
         }
-        // The last block that does not begin above it.
-        let block = self.blocks.partition_point(|block| block.front().is_some_and(|first| first.0 <= key));
-        let Some(block) = block.checked_sub(1) else { return Place { block: 0, index: 0 } };
+        if self.first().is_some_and(|first| first.0 > key) {
+            return Place { block: 0, index: 0 };
+        }
+        // The last block that does not begin above it; the first one does not.
+        let block = self.blocks.partition_point(|block| block.front().is_some_and(|first| first.0 <= key)) - 1;
         let index = self.blocks[block].partition_point(|entry| entry.0 <= key);
         if index == self.blocks[block].len() { Place { block: block + 1, index: 0 } } else { Place { block, index } }
     }

@@ -259,7 +259,8 @@ impl<P: Payload> Connection<P> {
         }
         let peer_window = self.peer.edge.saturating_sub(board.acked());
         let demand = Demand { len, peer_window, peer_window_max: self.peer.window_max };
-        if candidates.is_empty() { None } else { self.scheduler.choose(candidates, &demand) }
+        let has_room = candidates.iter().any(|candidate| candidate.has_room);
+        if has_room { self.scheduler.choose(candidates, &demand) } else { None }
     }
 
     /// The peer's window is shut, and what it waits for is on a slow path: a faster one that has room takes it over, if it is there sooner.

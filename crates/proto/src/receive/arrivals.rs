@@ -81,19 +81,24 @@ impl Arrivals {
     /// What to report; what arrived twice is reported once ([rfc-2883] sec. 4).
     pub(crate) fn report(&mut self, initial: SeqNumber) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        let mut push = |(left, right): (Offset, Offset)| {
-            let (left, right) = (initial.plus(left), initial.plus(right));
-            let is_new = blocks.as_slice().iter().skip(1).all(|block| block.0 != left);
-            if (is_new && !blocks.as_slice().first().is_some_and(|first| *first == (left, right))) || blocks.is_empty()
-            {
-                blocks.push(left, right);
-            }
-        };
-        if let Some((left, right)) = self.duplicate.take() {
-            push((left, right));
+        if self.above.is_empty() && self.duplicate.is_none() {
+            return blocks;
         }
-        for range in self.recent.into_iter().filter(|range| range.0 > self.expected) {
-            push(range);
+        let mut reported: [(Offset, Offset); SackBlocks::MAX] = [(0, 0); SackBlocks::MAX];
+        let mut count = 0;
+        let ranges = self.recent.into_iter().filter(|range| range.0 > self.expected);
+        for range in self.duplicate.take().into_iter().chain(ranges) {
+            // What arrived twice may lie within a block that follows, and begin where it begins.
+            let is_same = |other: &(Offset, Offset)| other.0 == range.0;
+            let is_old = match &reported[..count] {
+                [] => false,
+                [first, others @ ..] => *first == range || others.iter().any(is_same),
+            };
+            if count < SackBlocks::MAX && !is_old {
+                reported[count] = range;
+                count += 1;
+                blocks.push(initial.plus(range.0), initial.plus(range.1));
+            }
         }
         blocks
     }

@@ -348,6 +348,12 @@ impl PathControl {
 
     /// An ACK has been entered on the scoreboard. Whether a round ended with it.
     pub(crate) fn on_ack<T>(&mut self, now: Time, board: &mut Scoreboard<T>, via: Via) -> bool {
+        let is_calm = self.episode.is_calm() && self.suspicion.is_none() && !matches!(self.probe, Probe::Out { .. });
+        if is_calm && !board.has_harvest(self.id) {
+            // It told of nothing that left here: what most segments do at an end that receives. Only time may have found a loss.
+            self.look(now, board);
+            return false;
+        }
         let harvest = board.take_harvest(self.id);
         self.flight -= harvest.bytes_from_flight;
         let settled = board.settled(self.id);
@@ -409,15 +415,7 @@ impl PathControl {
     /// What is due by time.
     pub(crate) fn handle_timeout<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         match self.timer {
-            Timer::Reordering(at) if at <= now => {
-                let settled = board.settled(self.id);
-                let (found, spared) = self.detect(now, board);
-                self.repair(now, board, &found, settled);
-                match spared {
-                    Some(time) => self.timer = Timer::Reordering(time),
-                    None => self.arm(now),
-                }
-            }
+            Timer::Reordering(at) if at <= now => self.look(now, board),
             // All that is in flight has arrived, by the word of other paths: this one owes ACKs, but nothing is to be repaired.
             Timer::Probe(at) | Timer::Retransmission(at) if at <= now && board.oldest(self.id).is_none() => {
                 board.release_held(self.id, u64::MAX);
@@ -430,6 +428,17 @@ impl PathControl {
             }
             Timer::Retransmission(at) if at <= now => self.time_out(now, board),
             Timer::Idle | Timer::Reordering(_) | Timer::Probe(_) | Timer::Retransmission(_) => {}
+        }
+    }
+
+    /// Looks for losses, and sets the timer for the next look.
+    fn look<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
+        let settled = board.settled(self.id);
+        let (found, spared) = self.detect(now, board);
+        self.repair(now, board, &found, settled);
+        match spared {
+            Some(time) => self.timer = Timer::Reordering(time),
+            None => self.arm(now),
         }
     }
 
