@@ -245,21 +245,23 @@ impl<P: Payload> Connection<P> {
             return (may_send.contains(PathId::FIRST) && control.admit(board, len)).then_some(PathId::FIRST);
         }
         candidates.clear();
+        let mut has_room = false;
         for id in paths.usable().iter() {
             let Path { control, weight, .. } = &mut paths[id];
             control.on_demand(now, board);
+            let is_open = may_send.contains(id) && control.admit(board, len);
+            has_room |= is_open;
             candidates.push(Candidate {
                 id,
                 window: control.window() * f64::from(self.peer.mss),
                 flight: board.flight(id),
                 rtt: control.rtt_smoothed(),
                 weight: *weight,
-                has_room: may_send.contains(id) && control.admit(board, len),
+                has_room: is_open,
             });
         }
         let peer_window = self.peer.edge.saturating_sub(board.acked());
         let demand = Demand { len, peer_window, peer_window_max: self.peer.window_max };
-        let has_room = candidates.iter().any(|candidate| candidate.has_room);
         if has_room { self.scheduler.choose(candidates, &demand) } else { None }
     }
 

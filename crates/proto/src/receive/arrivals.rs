@@ -80,27 +80,25 @@ impl Arrivals {
 
     /// What to report; what arrived twice is reported once ([rfc-2883] sec. 4).
     pub(crate) fn report(&mut self, initial: SeqNumber) -> SackBlocks {
-        let mut blocks = SackBlocks::default();
         if self.above.is_empty() && self.duplicate.is_none() {
-            return blocks;
+            return SackBlocks::default();
         }
-        let mut reported: [(Offset, Offset); SackBlocks::MAX] = [(0, 0); SackBlocks::MAX];
+        let mut blocks = [Default::default(); SackBlocks::MAX];
         let mut count = 0;
-        let ranges = self.recent.into_iter().filter(|range| range.0 > self.expected);
-        for range in self.duplicate.take().into_iter().chain(ranges) {
-            // What arrived twice may lie within a block that follows, and begin where it begins.
-            let is_same = |other: &(Offset, Offset)| other.0 == range.0;
-            let is_old = match &reported[..count] {
-                [] => false,
-                [first, others @ ..] => *first == range || others.iter().any(is_same),
-            };
-            if count < SackBlocks::MAX && !is_old {
-                reported[count] = range;
+        let mut report = |(left, right): (Offset, Offset)| {
+            let block = (initial.plus(left), initial.plus(right));
+            if count < SackBlocks::MAX && !blocks[..count].contains(&block) {
+                blocks[count] = block;
                 count += 1;
-                blocks.push(initial.plus(range.0), initial.plus(range.1));
             }
+        };
+        if let Some(range) = self.duplicate.take() {
+            report(range);
         }
-        blocks
+        for range in self.recent.into_iter().filter(|range| range.0 > self.expected) {
+            report(range);
+        }
+        SackBlocks::of(blocks)
     }
 }
 
