@@ -223,6 +223,7 @@ impl PathControl {
     }
 
     /// A segment of `len` bytes that ends at `end` left; the scoreboard knows. `added` bytes were not in flight before.
+    #[inline]
     pub(crate) fn on_sent<T>(
         &mut self,
         now: Time,
@@ -432,6 +433,7 @@ impl PathControl {
     }
 
     /// Looks for losses, and sets the timer for the next look.
+    #[inline]
     fn look<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         let settled = board.settled(self.id);
         let (found, spared) = self.detect(now, board);
@@ -471,6 +473,7 @@ impl PathControl {
     }
 
     /// The raw RTT sample of an ACK, if Karn's rule allows one.
+    #[inline]
     fn estimate(&mut self, now: Time, harvest: &Harvest) -> Option<Span> {
         let newest = harvest.newest?;
         if newest.transmissions > 1 {
@@ -489,6 +492,7 @@ impl PathControl {
     }
 
     /// [rfc-8985] sec. 6.2 step 5. Returns when to look again, too.
+    #[inline]
     fn detect<T>(&mut self, now: Time, board: &mut Scoreboard<T>) -> (Found, Option<Time>) {
         let conditions = Conditions {
             rtt_min: self.rtt.least(),
@@ -527,6 +531,7 @@ impl PathControl {
     }
 
     /// Losses were found, or none: begins an episode, or ends one that gives way to another.
+    #[inline]
     fn repair<T>(&mut self, now: Time, board: &mut Scoreboard<T>, found: &Found, settled: Offset) {
         if found.count > 0 {
             self.episode.on_more(found);

@@ -278,6 +278,7 @@ impl<T> Scoreboard<T> {
 
     /// The lowest place of a segment that left on a path and has not arrived; what is next to be sent if there is none. With one path,
     /// that is what has been acknowledged. What came to the path after it had been on another one may be left out.
+    #[inline]
     pub(crate) fn settled(&mut self, path: PathId) -> Offset {
         let end = self.first + self.entries.len() as u64;
         let lane = &mut self.lanes[path.index()];
@@ -587,6 +588,7 @@ impl<T> Scoreboard<T> {
 
     /// Counts as lost, from the oldest departure on, what left before `serial` and at `time` or earlier. Returns what it found
     /// and when the first of those left that it spared for their time alone.
+    #[inline]
     pub(crate) fn lose_until(&mut self, path: PathId, serial: u64, time: Time) -> (Found, Option<Time>) {
         let mut found = Found::default();
         loop {
@@ -729,6 +731,7 @@ impl<T> Scoreboard<T> {
     }
 
     /// A segment arrived that was not known to have.
+    #[inline]
     fn harvest(&mut self, index: Index, doubt: Doubt) {
         let position = (index - self.first) as usize;
         let Entry { fate, path, offset, len, serial, transmissions, departure, .. } = self.entries[position];
@@ -845,6 +848,7 @@ impl<T> Scoreboard<T> {
         self.append(index, path);
     }
 
+    #[inline]
     fn append(&mut self, index: Index, path: PathId) {
         let lane = &mut self.lanes[path.index()];
         let newest = mem::replace(&mut lane.newest, index);
@@ -858,6 +862,7 @@ impl<T> Scoreboard<T> {
         }
     }
 
+    #[inline]
     fn unlink(&mut self, index: Index) {
         let Entry { older, newer, path, len, .. } = *self.entry(index);
         if older != NONE {
