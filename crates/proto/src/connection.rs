@@ -39,7 +39,7 @@ use crate::receive::arrivals::Arrivals;
 use crate::receive::window::Window;
 use crate::recovery::control::{PathControl, Tally};
 use crate::recovery::scoreboard::Scoreboard;
-use crate::scheduler::Scheduler;
+use crate::scheduler::{Candidate, Scheduler};
 use crate::segment::{Content, Segment, Sid, StreamHeader};
 use crate::seq::{Offset, SeqNumber};
 use crate::stream::credit::Grants;
@@ -65,6 +65,8 @@ pub struct Connection<P> {
     scheduler: Box<dyn Scheduler>,
     /// Keeps slow paths from filling the peer's buffer.
     guard: Guard,
+    /// What it chooses among; made anew for each choice.
+    candidates: Vec<Candidate>,
     board: Scoreboard<Sent<P>>,
     outbound: Outbound<P>,
     /// Whether the application has closed its side.
@@ -88,6 +90,8 @@ pub struct Connection<P> {
     /// When everything is forgotten.
     forget_at: Time,
     events: Events,
+    /// Since nothing was left to send, nothing has happened: until this time, the next deadline, there is nothing.
+    resting_until: Option<Time>,
 }
 
 /// A segment that is to leave.
@@ -250,6 +254,7 @@ impl<P: Payload> Connection<P> {
             paths: Table::new(Path::live(tuple, control)),
             scheduler: config.scheduling.build(),
             guard: Guard::new(),
+            candidates: vec![],
             board: Scoreboard::new(1, 1),
             outbound: Outbound::new(Framing::Streams, 0, config.send_buffer, 0),
             is_closing: false,
@@ -268,6 +273,7 @@ impl<P: Payload> Connection<P> {
             heard: now,
             forget_at: Time::NEVER,
             events: Events::new(),
+            resting_until: None,
             config,
         })
     }
@@ -279,16 +285,19 @@ impl<P: Payload> Connection<P> {
 
     /// What the application may do with paths.
     pub fn paths(&mut self) -> Paths<'_, P> {
+        self.resting_until = None;
         Paths { connection: self }
     }
 
     /// What the application may do with its streams.
     pub fn streams(&mut self) -> Streams<'_, P> {
+        self.resting_until = None;
         Streams { connection: self }
     }
 
     /// Closes our side: finishes all streams, and sends a FIN after what waits. The peer may still send.
     pub fn close(&mut self) {
+        self.resting_until = None;
         match self.state {
             State::Listen | State::SynSent => self.end(CloseReason::Finished),
             // [rfc-9293] sec. 3.10.4: in SYN-RECEIVED, too, the close waits for what comes before it.
@@ -302,6 +311,7 @@ impl<P: Payload> Connection<P> {
 
     /// Ends the connection at once and tells the peer so; what waits is lost.
     pub fn abort(&mut self) {
+        self.resting_until = None;
         match self.state {
             State::Closed | State::Listen | State::SynSent | State::TimeWait => {}
             State::SynReceived
@@ -322,6 +332,7 @@ impl<P: Payload> Connection<P> {
 
     /// A deadline of [`Connection::poll_timeout`] has come.
     pub fn handle_timeout(&mut self, now: Time) {
+        self.resting_until = None;
         if self.state == State::Closed {
             return;
         }
@@ -355,6 +366,10 @@ impl<P: Payload> Connection<P> {
 
     /// When to call [`Connection::handle_timeout`]; [`Time::NEVER`] if not at all.
     pub fn poll_timeout(&self) -> Time {
+        self.resting_until.unwrap_or_else(|| self.deadline())
+    }
+
+    fn deadline(&self) -> Time {
         if self.state == State::Closed {
             return Time::NEVER;
         }
@@ -362,17 +377,11 @@ impl<P: Payload> Connection<P> {
             Persist::Waiting { at, .. } => at,
             Persist::Open | Persist::Due { .. } => Time::NEVER,
         };
-        let own = [
-            self.handshake.deadline(),
-            self.acks.deadline(),
-            persist,
-            self.forget_at,
-            self.give_up_at(),
-            self.question_at(),
-        ];
         let has_paths = self.state.has_paths();
-        let paths = self.paths.iter().map(|(_, path)| path.deadline(has_paths));
-        own.into_iter().chain(paths).min().unwrap_or(Time::NEVER)
+        let paths = self.paths.iter().map(|(_, path)| path.deadline(has_paths)).fold(Time::NEVER, Time::min);
+        let acks = self.handshake.deadline().min(self.acks.deadline());
+        let silence = self.give_up_at().min(self.question_at());
+        paths.min(acks).min(silence).min(persist).min(self.forget_at)
     }
 
     /// What a path looks like; `None` if there is none.

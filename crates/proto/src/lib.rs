@@ -24,7 +24,7 @@
 //! * `receive` says which bytes have arrived, what is reported of them, when, and how many more may come.
 //! * `recovery` says what is in flight, delivered or lost, and drives a congestion controller on each path.
 //! * `guard` says which paths may take anything, `scheduler` chooses one of them for what is sent.
-//! * `segment`, `options`, `payload`, `path`, `seq` are the words that all of them use.
+//! * `segment`, `options`, `payload`, `path`, `seq` are the words that all of them use; `ordered` holds what waits above a hole.
 //! * [`wire`] makes bytes of segments and segments of bytes, at the edge; [`seal`] does so for datagrams that nobody else can
 //!   read or forge.
 //!
@@ -51,6 +51,7 @@ mod connection;
 mod event;
 mod guard;
 mod options;
+mod ordered;
 mod path;
 mod payload;
 mod receive;

@@ -123,6 +123,11 @@ impl SackBlocks {
     /// Three fit into the 40 bytes of options beside the expected SSN (26 + 8 bytes), two beside timestamps (18 + 8 + 10).
     pub const MAX: usize = 3;
 
+    /// These blocks in their order, and after them empty ones if there are fewer.
+    pub(crate) const fn of(blocks: [(SeqNumber, SeqNumber); Self::MAX]) -> Self {
+        Self { blocks }
+    }
+
     /// Appends a block; a fourth is not taken.
     pub fn push(&mut self, left: SeqNumber, right: SeqNumber) {
         debug_assert!(left.is_before(right), "a block has something in it: {left}..{right}");

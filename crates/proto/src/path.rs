@@ -25,6 +25,45 @@ impl PathId {
     }
 }
 
+/// Some of the paths of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PathSet(u16);
+
+impl PathSet {
+    pub(crate) const fn insert(&mut self, path: PathId) {
+        self.0 |= 1 << path.0;
+    }
+
+    pub(crate) const fn remove(&mut self, path: PathId) {
+        self.0 &= !(1 << path.0);
+    }
+
+    pub(crate) const fn contains(self, path: PathId) -> bool {
+        self.0 & 1 << path.0 != 0
+    }
+
+    pub(crate) const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// From the lowest name on.
+    pub(crate) fn iter(mut self) -> impl Iterator<Item = PathId> {
+        std::iter::from_fn(move || {
+            let first = self.first()?;
+            self.remove(first);
+            Some(first)
+        })
+    }
+
+    /// The one with the lowest name.
+    pub(crate) fn first(self) -> Option<PathId> {
+        (self.0 != 0).then(|| PathId(self.0.trailing_zeros() as u8))
+    }
+}
+
+// A bit for each name.
+const _: () = assert!(SLOTS_MAX <= u16::BITS as usize);
+
 /// The most paths that a connection has at a time.
 pub const PATHS_MAX: usize = 8;
 

@@ -106,22 +106,6 @@ pub(crate) struct Demand {
     pub(crate) peer_window: u64,
 }
 
-impl Candidate {
-    /// What stands where there is none.
-    pub(crate) const NONE: Self = Self {
-        id: PathId::NOWHERE,
-        window: 0.0,
-        flight: 0,
-        flying: 0,
-        rtt: None,
-        rtt_min: None,
-        rtt_latest: None,
-        pace: None,
-        weight: 1,
-        has_room: false,
-    };
-}
-
 /// The path with the least RTT that has room.
 pub(crate) fn quickest(paths: &[Candidate]) -> Option<PathId> {
     let open = paths.iter().filter(|path| path.has_room);
@@ -212,7 +196,10 @@ mod tests {
             flying: 1000 * flight,
             rtt: Some(Span::from_millis(rtt_ms)),
             has_room: flight < window,
-            ..Candidate::NONE
+            rtt_min: None,
+            rtt_latest: None,
+            pace: None,
+            weight: 1,
         }
     }
 

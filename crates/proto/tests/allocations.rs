@@ -7,7 +7,8 @@ use loopback::Loopback;
 #[track_caller]
 fn allocations(streams: u8, paths: u8, lose_each: u64, segments: u64) -> u64 {
     let mut loopback = Loopback::new(streams, paths, lose_each);
-    loopback.run(50_000);
+    // What holds the most that there ever is has its memory by then.
+    loopback.run(200_000);
     // Losses halve the window now and then.
     let (flight, _) = loopback.flight();
     assert!(flight > if lose_each == 0 { 900.0 } else { 250.0 }, "the path is full: {flight}");
@@ -29,15 +30,12 @@ fn nor_do_many_streams() {
 
 /// Two paths overtake each other all the time, so that there is nearly always a hole.
 #[test]
-fn two_paths_cost_less_than_an_allocation_for_ten_segments() {
-    let count = allocations(200, 2, 0, 100_000);
-    assert!(count < 10_000, "{count} allocations");
+fn nor_do_two_paths() {
+    assert_eq!(allocations(200, 2, 0, 100_000), 0);
 }
 
-/// What waits above a hole stands in ordered maps, which take a node for some entries. One loss in a thousand, with a round
-/// trip of 1000 segments: there is a hole nearly all the time.
+/// One loss in a thousand, with a round trip of 1000 segments: there is a hole nearly all the time.
 #[test]
-fn holes_cost_less_than_an_allocation_for_five_segments() {
-    let count = allocations(200, 1, 1000, 100_000);
-    assert!(count < 20_000, "{count} allocations");
+fn nor_do_holes() {
+    assert_eq!(allocations(20, 1, 1000, 100_000), 0);
 }

@@ -6,10 +6,10 @@
 
 use anabranch_units::{Span, Time};
 
-use super::{Connection, Persist, State, Transmit};
+use super::{Connection, Persist, State};
 use crate::config::KeepAlive;
+use crate::path::PathId;
 use crate::payload::Payload;
-use crate::segment::{Content, Flags};
 
 /// The questions that a silent peer is asked.
 #[derive(Clone, Copy, Debug)]
@@ -66,10 +66,9 @@ impl<P: Payload> Connection<P> {
     /// When something has been sent and got nowhere for too long. While the peer's window is shut, its answers are enough
     /// ([rfc-9293] sec. 3.8.6.1), else it has to acknowledge something.
     pub(super) fn give_up_at(&self) -> Time {
-        let is_waiting = match self.state {
-            State::SynSent | State::SynReceived => true,
-            _ => !self.board.is_empty() || self.persist != Persist::Open,
-        };
+        let is_waiting = !self.board.is_empty()
+            || self.persist != Persist::Open
+            || matches!(self.state, State::SynSent | State::SynReceived);
         match self.config.user_timeout {
             Some(timeout) if is_waiting => self.heard.saturating_add(timeout),
             Some(_) | None => Time::NEVER,
@@ -106,17 +105,15 @@ impl<P: Payload> Connection<P> {
         self.questions.is_due |= self.question_at() <= now;
     }
 
-    /// A question: an old sequence number, which the peer answers with an acknowledgement.
-    pub(super) fn poll_question(&mut self, now: Time) -> Option<Transmit<P>> {
+    /// The path on which the peer is asked a question now.
+    pub(super) fn poll_question(&mut self, now: Time) -> Option<PathId> {
         if !std::mem::take(&mut self.questions.is_due) {
             return None;
         }
         self.questions.unanswered += 1;
         self.questions.next =
             self.config.keep_alive.map_or(Time::NEVER, |keep_alive| now.saturating_add(keep_alive.interval));
-        let path = self.paths.main();
-        let segment = self.segment(path, self.board.acked() - 1, Flags::default(), None, Content::Nothing);
-        Some(self.transmit(path, segment))
+        Some(self.paths.main())
     }
 }
 

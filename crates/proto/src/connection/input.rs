@@ -4,12 +4,12 @@ use anabranch_units::Time;
 
 use super::{Connection, Peer, Persist, Reply, Sent, State};
 use crate::event::{CloseReason, Event};
-use crate::options::Options;
+use crate::options::{Options, SackBlocks};
 use crate::path::{FourTuple, PathId};
 use crate::payload::Payload;
 use crate::recovery::scoreboard::Doubt;
 use crate::segment::{Content, Flags, Record, Segment, Sid, StreamHeader};
-use crate::seq::Offset;
+use crate::seq::{Offset, SeqNumber};
 use crate::stream::inbound::Freed;
 use crate::stream::outbound::Framing;
 
@@ -17,6 +17,7 @@ impl<P: Payload> Connection<P> {
     /// A segment came, on the path with this four-tuple. One from anywhere else is not ours and changes nothing, unless it begins a
     /// new path.
     pub fn handle_segment(&mut self, now: Time, tuple: FourTuple, segment: Segment<P>) {
+        self.resting_until = None;
         match self.paths.find(&tuple) {
             Some(path) => self.handle_on_path(now, path, segment),
             None => self.handle_stranger(now, tuple, segment),
@@ -222,7 +223,6 @@ impl<P: Payload> Connection<P> {
             self.challenge(now);
             return false;
         }
-        let delivered = self.delivered();
         let edge = self.peer.edge;
         self.on_window(offset, ack, segment.header.window);
         let via = self.acks.via();
@@ -256,50 +256,61 @@ impl<P: Payload> Connection<P> {
                 Content::Nothing => {}
             }
         });
-        for (index, (left, right)) in sack.as_slice().iter().enumerate() {
-            let place = |number: crate::seq::SeqNumber| number.offset_from(self.initial, ack);
-            let (Some(left), Some(right)) = (place(*left), place(*right)) else { continue };
-            if left >= right || right > self.board.next() {
-                continue;
-            }
-            // [rfc-2883] sec. 4: the first block may report what came twice, below the acknowledgement or within the second.
-            let second = sack.as_slice().get(1).and_then(|block| Some((place(block.0)?, place(block.1)?)));
-            let is_duplicate = right <= ack || second.is_some_and(|(start, end)| start <= left && right <= end);
-            if index == 0 && is_duplicate {
-                self.board.on_duplicate(left, right);
-                self.paths[via].control.on_duplicate(now, &mut self.board, right);
-            } else if left > ack {
-                self.board.acknowledge_selectively(left, right, doubt);
-            }
-        }
+        let blocks = if sack.is_empty() { [None; SackBlocks::MAX] } else { self.on_sack(now, ack, &sack, doubt) };
         if self.is_duplicate_ack(acked, edge, segment) {
             self.paths[via].control.on_duplicate_ack(&self.board);
         }
         if self.paths.are_negotiated {
-            let places = sack.as_slice().iter().filter_map(|(left, right)| {
-                Some((left.offset_from(self.initial, ack)?, right.offset_from(self.initial, ack)?))
-            });
-            self.board.confirm(via, ack, places);
+            self.board.confirm(via, ack, blocks.into_iter().flatten());
         }
-        self.on_acknowledged(now, via);
-        self.on_heard(now, self.board.acked() > acked || self.delivered() > delivered);
+        let has_news = self.on_acknowledged(now, via);
+        self.on_heard(now, self.board.acked() > acked || has_news);
         if is_fin_acked {
             self.on_fin_acked(now);
         }
         true
     }
 
-    /// Bytes that the peer has reported in any way.
-    fn delivered(&self) -> u64 {
-        self.paths.iter().map(|(_, path)| path.control.tally.delivered).sum()
+    /// Enters what an acknowledgement reports above its number `ack`, and returns where that is.
+    fn on_sack(
+        &mut self,
+        now: Time,
+        ack: Offset,
+        sack: &SackBlocks,
+        doubt: Doubt,
+    ) -> [Option<(Offset, Offset)>; SackBlocks::MAX] {
+        let via = self.acks.via();
+        let place = |number: SeqNumber| number.offset_from(self.initial, ack);
+        let mut blocks = [None; SackBlocks::MAX];
+        for (block, (left, right)) in blocks.iter_mut().zip(sack.as_slice()) {
+            *block = place(*left).zip(place(*right));
+        }
+        for (index, (left, right)) in blocks.into_iter().enumerate().filter_map(|(index, block)| Some((index, block?)))
+        {
+            if left >= right || right > self.board.next() {
+                continue;
+            }
+            // [rfc-2883] sec. 4: the first block may report what came twice, below the acknowledgement or within the second.
+            let is_within = |(start, end): (Offset, Offset)| start <= left && right <= end;
+            if index == 0 && (right <= ack || blocks[1].is_some_and(is_within)) {
+                self.board.on_duplicate(left, right);
+                self.paths[via].control.on_duplicate(now, &mut self.board, right);
+            } else if left > ack {
+                self.board.acknowledge_selectively(left, right, doubt);
+            }
+        }
+        blocks
     }
 
     /// Whether an ACK answers a segment, and yet neither the acknowledgement number nor anything else says so. What stands
     /// for something in sequence space is none ([rfc-5681] sec. 2), nor is an update of the window, unless it names a stream.
     fn is_duplicate_ack(&self, acked: Offset, edge: Offset, segment: &Segment<P>) -> bool {
+        if self.peer.has_sack {
+            return false;
+        }
         let is_answer = edge == self.peer.edge || segment.options.acknowledgement().expected().is_some();
         let is_silent = segment.space() == 0 && self.board.acked() == acked && !self.board.is_empty();
-        is_silent && is_answer && !self.peer.has_sack
+        is_silent && is_answer
     }
 
     /// The peer's window. One that speaks streams never takes back an edge, so an old segment cannot either.

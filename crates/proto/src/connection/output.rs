@@ -11,7 +11,7 @@ use anabranch_units::{Span, Time};
 use super::{Connection, Path, Persist, Reply, Sent, State, Transmit};
 use crate::config::Repair;
 use crate::options::{AcknowledgementOptions, Options, SackBlocks};
-use crate::path::{PathId, SLOTS_MAX};
+use crate::path::{PathId, PathSet};
 use crate::payload::Payload;
 use crate::scheduler::{Candidate, Demand, quickest};
 use crate::segment::{Content, Flags, Header, Segment, StreamHeader};
@@ -21,37 +21,55 @@ use crate::stream::outbound::Framing;
 impl<P: Payload> Connection<P> {
     /// The next segment to send, now.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit<P>> {
+        // A driver asks both ends of a path whenever one of them has something to do.
+        if self.resting_until.is_some_and(|until| now < until) {
+            return None;
+        }
+        self.resting_until = None;
         if let Some(Reply::Reset { seq, ack }) = self.reply.take() {
             return Some(self.transmit(self.acks.via(), reset(seq, ack)));
         }
         self.clock.on_time(now);
+        if self.state.has_paths()
+            && let Some(transmit) = self.poll_path_option(now)
+        {
+            return Some(transmit);
+        }
+        match self.next_leaving(now) {
+            Some(Leaving::Handshake) => Some(self.handshake_segment(now)),
+            Some(Leaving::Content { path, offset, sent }) => Some(self.segment_of(path, offset, sent)),
+            Some(Leaving::Ack(path)) => Some(self.pure_ack(path)),
+            Some(Leaving::Reminder(path)) => Some(self.reminder(path)),
+            None => {
+                self.resting_until = Some(self.deadline());
+                None
+            }
+        }
+    }
+
+    /// What leaves next, but for what is about paths. A segment is large, so it is made where it is handed over.
+    fn next_leaving(&mut self, now: Time) -> Option<Leaving<P>> {
         match self.state {
             State::Closed | State::Listen => None,
-            State::SynSent | State::SynReceived => self.poll_handshake(now),
-            State::TimeWait => self.poll_ack(self.acks.due()),
+            State::SynSent | State::SynReceived => self.handshake.is_due().then_some(Leaving::Handshake),
+            State::TimeWait => self.acks.due().map(Leaving::Ack),
             State::Established
             | State::FinWait1
             | State::FinWait2
             | State::CloseWait
             | State::Closing
             | State::LastAck => {
-                if let Some(transmit) = self.poll_path_option(now) {
-                    return Some(transmit);
+                if let Some(path) = self.acks.due_pure() {
+                    return Some(Leaving::Ack(path));
                 }
-                let pure = self.acks.due_pure();
-                if pure.is_some() {
-                    return self.poll_ack(pure);
-                }
-                let data = self.poll_data(now).or_else(|| self.poll_window_probe(now));
-                data.or_else(|| self.poll_question(now)).or_else(|| self.poll_ack(self.acks.due()))
+                let data = self.poll_data(now).or_else(|| self.poll_window_probe(now).map(Leaving::Reminder));
+                let question = |connection: &mut Self| connection.poll_question(now).map(Leaving::Reminder);
+                data.or_else(|| question(self)).or_else(|| self.acks.due().map(Leaving::Ack))
             }
         }
     }
 
-    fn poll_handshake(&mut self, now: Time) -> Option<Transmit<P>> {
-        if !self.handshake.is_due() {
-            return None;
-        }
+    fn handshake_segment(&mut self, now: Time) -> Transmit<P> {
         self.handshake.on_sent(now);
         let is_answer = self.state == State::SynReceived;
         let options = self.handshake_options(is_answer);
@@ -67,19 +85,25 @@ impl<P: Payload> Connection<P> {
         let header = Header { seq: self.initial, ack, flags, window };
         let segment =
             Segment { header, options: Options::Handshake(options), stream_header: None, content: Content::Nothing };
-        Some(self.transmit(PathId::FIRST, segment))
+        self.transmit(PathId::FIRST, segment)
     }
 
     /// A pure acknowledgement on the path on which one is due.
-    fn poll_ack(&mut self, due: Option<PathId>) -> Option<Transmit<P>> {
-        let path = due?;
+    fn pure_ack(&mut self, path: PathId) -> Transmit<P> {
         let sack = if self.peer.has_sack { self.arrivals.report(self.initial_peer) } else { SackBlocks::default() };
         let options = self.stamp(AcknowledgementOptions::new(sack, self.acks.expected(path)));
-        let segment = self.segment(path, self.board.next(), Flags::default(), None, Content::Nothing);
-        Some(self.transmit(path, Segment { options, ..segment }))
+        let header = self.header(path, self.board.next(), Flags::default());
+        self.transmit(path, Segment { header, options, stream_header: None, content: Content::Nothing })
     }
 
-    fn poll_data(&mut self, now: Time) -> Option<Transmit<P>> {
+    /// An old sequence number, which the peer answers with an acknowledgement.
+    fn reminder(&mut self, path: PathId) -> Transmit<P> {
+        let header = self.header(path, self.board.acked() - 1, Flags::default());
+        let options = self.stamp(AcknowledgementOptions::default());
+        self.transmit(path, Segment { header, options, stream_header: None, content: Content::Nothing })
+    }
+
+    fn poll_data(&mut self, now: Time) -> Option<Leaving<P>> {
         if self.board.is_empty() && self.outbound.is_empty() && !self.owes_fin() {
             if !self.outbound.is_drained() {
                 // What waits has no credit. More is sure to come, if the peer is still there.
@@ -87,14 +111,22 @@ impl<P: Payload> Connection<P> {
             }
             return None;
         }
+        let has_lost = self.board.has_lost();
+        let has_new = !self.outbound.is_empty() || self.owes_fin();
+        // What several paths cannot send for want of credit the guard hears of.
+        let has_all = self.outbound.is_drained() || !self.paths.has_several();
+        if !has_new && !has_lost && has_all && !self.paths.iter().any(|(_, path)| path.control.is_probe_due()) {
+            // All that there is is under way.
+            return None;
+        }
         let mut repair = None;
-        let mut may_send = [false; SLOTS_MAX];
-        for (index, may_send) in may_send.iter_mut().enumerate().take(self.paths.slots()) {
-            let path = PathId::new(index);
-            if !self.paths.get(path).is_some_and(Path::is_live) || !self.is_released(now, path) {
+        let mut may_send = PathSet::default();
+        for path in (0..self.paths.slots()).map(PathId::new) {
+            if !self.is_released(now, path) {
                 continue;
             }
-            if let Some(lost) = self.next_lost(path) {
+            let lost = if has_lost { self.next_lost(path) } else { None };
+            if let Some(lost) = lost {
                 let (_, len, _) = self.board.segment(lost);
                 if self.paths[path].control.admit_again(&self.board, len.into()) {
                     repair = Some((path, lost));
@@ -104,15 +136,15 @@ impl<P: Payload> Connection<P> {
             }
             if self.paths[path].control.is_probe_due() {
                 // [rfc-8985] sec. 7.3: new data if there is some, whatever the window says, else the last segment again.
-                if let Some(transmit) = self.send_new(now, Admission::Probe(path)) {
-                    return Some(transmit);
+                if let Some(leaving) = self.send_new(now, Admission::Probe(path)) {
+                    return Some(leaving);
                 }
                 if let Some(last) = self.board.last(path) {
                     repair = Some((path, last));
                     break;
                 }
             }
-            *may_send = true;
+            may_send.insert(path);
         }
         if let Some((path, index)) = repair {
             return Some(self.resend(now, path, index));
@@ -120,9 +152,9 @@ impl<P: Payload> Connection<P> {
         self.send_new(now, Admission::Window(may_send)).or_else(|| self.unblock(now, may_send))
     }
 
-    /// Whether the pacer lets a segment leave on this path.
+    /// Whether a path carries data and the pacer lets a segment leave on it.
     fn is_released(&mut self, now: Time, path: PathId) -> bool {
-        let path = &mut self.paths[path];
+        let Some(path) = self.paths.get_mut(path).filter(|path| path.is_live()) else { return false };
         let release = path.control.release(now);
         if release > now {
             path.paced_until = release;
@@ -133,12 +165,12 @@ impl<P: Payload> Connection<P> {
     /// The lost segment that a path sends next: one of its own, or one that has no path any more.
     fn next_lost(&mut self, path: PathId) -> Option<u64> {
         let own = self.board.lowest_lost(path);
-        let orphan = if self.board.has_orphans() && self.paths.usable().any(|usable| usable == path) {
+        let orphan = if self.board.has_orphans() && self.paths.usable().contains(path) {
             self.board.lowest_lost(PathId::NOWHERE)
         } else {
             None
         };
-        let lost = [own, orphan].into_iter().flatten().min();
+        let lost = lower(own, orphan);
         if self.config.repair == Repair::SamePath || !self.paths.has_several() {
             return lost;
         }
@@ -148,24 +180,24 @@ impl<P: Payload> Connection<P> {
             let other = PathId::new(index);
             if self.paths.get(other).is_some_and(Path::is_live) && rtt(self, other) > mine {
                 let theirs = self.board.lowest_lost(other);
-                lost = [lost, theirs].into_iter().flatten().min();
+                lost = lower(lost, theirs);
             }
         }
         lost
     }
 
     /// Sends a segment again.
-    fn resend(&mut self, now: Time, path: PathId, index: u64) -> Transmit<P> {
+    fn resend(&mut self, now: Time, path: PathId, index: u64) -> Leaving<P> {
         let Self { board, paths, .. } = self;
         let added = board.resend(index, path, paths[path].control.departure(now));
         let (offset, len, sent) = board.segment(index);
         let (sent, len) = (sent.clone(), u64::from(len));
         paths[path].control.on_sent(now, board, (offset + len, len), added, Transmission::Again);
-        self.segment_of(path, offset, sent)
+        Leaving::Content { path, offset, sent }
     }
 
     /// Sends something that has not been sent.
-    fn send_new(&mut self, now: Time, admission: Admission) -> Option<Transmit<P>> {
+    fn send_new(&mut self, now: Time, admission: Admission) -> Option<Leaving<P>> {
         if self.board.len() >= SEGMENTS_MAX {
             return None;
         }
@@ -204,25 +236,25 @@ impl<P: Payload> Connection<P> {
         control.on_sent(now, board, (offset + space, space), space, Transmission::First);
         scheduler.on_sent(path, *weight, space);
         self.guard.on_sent(now, path, space);
-        Some(self.segment_of(path, offset, sent))
+        Some(Leaving::Content { path, offset, sent })
     }
 
     /// The path on which `len` bytes leave that have not been sent before.
-    fn choose(&mut self, now: Time, len: u64, may_send: [bool; SLOTS_MAX]) -> Option<PathId> {
-        let Self { paths, board, .. } = self;
+    fn choose(&mut self, now: Time, len: u64, may_send: PathSet) -> Option<PathId> {
+        let Self { paths, board, candidates, .. } = self;
         if !paths.has_several() {
             let control = &mut paths[PathId::FIRST].control;
             control.on_demand(now, board);
-            return (may_send[0] && control.admit(board, len)).then_some(PathId::FIRST);
+            return (may_send.contains(PathId::FIRST) && control.admit(board, len)).then_some(PathId::FIRST);
         }
-        let mut candidates = [Candidate::NONE; SLOTS_MAX];
-        let mut count = 0;
-        let mut usable = [false; SLOTS_MAX];
-        paths.usable().for_each(|id| usable[id.index()] = true);
-        for id in (0..paths.slots()).filter(|&index| usable[index]).map(PathId::new) {
+        candidates.clear();
+        let mut has_room = false;
+        for id in paths.usable().iter() {
             let Path { control, weight, .. } = &mut paths[id];
             control.on_demand(now, board);
-            candidates[count] = Candidate {
+            let is_open = may_send.contains(id) && control.admit(board, len);
+            has_room |= is_open;
+            candidates.push(Candidate {
                 id,
                 window: control.window() * f64::from(self.peer.mss),
                 flight: board.flight(id),
@@ -232,17 +264,16 @@ impl<P: Payload> Connection<P> {
                 rtt_latest: control.tally.rtt_latest,
                 pace: control.pace(),
                 weight: *weight,
-                has_room: may_send[id.index()] && control.admit(board, len),
-            };
-            count += 1;
+                has_room: is_open,
+            });
         }
         let peer_window = self.peer.edge.saturating_sub(board.acked());
         let demand = Demand { len, peer_window };
+        let mut count = candidates.len();
         if count > 1 && self.scheduler.spreads() {
-            let all = &mut candidates[..count];
-            count = self.guard.keep(now, all, len, self.peer.window_max);
-            if count < all.len() {
-                self.scheduler.on_left_out(&all[count..], &all[..count]);
+            count = self.guard.keep(now, candidates, len, self.peer.window_max);
+            if count < candidates.len() {
+                self.scheduler.on_left_out(&candidates[count..], &candidates[..count]);
             }
         }
         match &candidates[..count] {
@@ -255,7 +286,7 @@ impl<P: Payload> Connection<P> {
 
     /// The peer's window is shut, and what it waits for is on a slow path: a faster one that has room takes it over, if it is there sooner.
     /// The room would else be of no use to anybody.
-    fn unblock(&mut self, now: Time, may_send: [bool; SLOTS_MAX]) -> Option<Transmit<P>> {
+    fn unblock(&mut self, now: Time, may_send: PathSet) -> Option<Leaving<P>> {
         if !self.paths.has_several() {
             return None;
         }
@@ -273,7 +304,7 @@ impl<P: Payload> Connection<P> {
         for (slow, behind) in self.paths.iter().filter(|(_, path)| path.is_live()) {
             let Some((index, 1, departure)) = self.board.oldest(slow) else { continue };
             let due = departure.saturating_add(half(behind));
-            let faster = self.paths.usable().filter(|&id| may_send[id.index()] && id != slow);
+            let faster = self.paths.usable().iter().filter(|&id| may_send.contains(id) && id != slow);
             let (_, len, _) = self.board.segment(index);
             let faster = faster.filter(|&id| self.paths[id].control.has_room(len.into()));
             let Some(fast) = faster.min_by_key(|&id| half(&self.paths[id])) else { continue };
@@ -288,14 +319,14 @@ impl<P: Payload> Connection<P> {
     }
 
     /// The peer takes nothing. If what it waits for is on a slow path and a faster one has room, that is for the guard to know.
-    fn report_stop(&mut self, now: Time, may_send: [bool; SLOTS_MAX]) {
+    fn report_stop(&mut self, now: Time, may_send: PathSet) {
         let rtt = |path: &Path| path.control.rtt_smoothed().unwrap_or(Span::MAX);
         let Some(slow) = self.board.front().and_then(|path| self.paths.get(path)).map(rtt) else { return };
         let waits = |id: PathId| {
             let path = &self.paths[id];
-            may_send[id.index()] && rtt(path) < slow && path.control.has_room(self.peer.mss.into())
+            may_send.contains(id) && rtt(path) < slow && path.control.has_room(self.peer.mss.into())
         };
-        if self.paths.usable().any(waits) {
+        if self.paths.usable().iter().any(waits) {
             self.guard.on_stop(now, self.board.next() - self.board.acked(), slow);
         }
     }
@@ -339,15 +370,14 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// A probe of a window that is shut: an old sequence number, which the peer answers with an acknowledgement.
-    fn poll_window_probe(&mut self, now: Time) -> Option<Transmit<P>> {
+    /// The path on which a window that is shut is probed now.
+    fn poll_window_probe(&mut self, now: Time) -> Option<PathId> {
         let Persist::Due { probes } = self.persist else { return None };
         let path = self.paths.main();
         let rto = self.paths[path].control.rto();
         let wait = rto.saturating_mul(2 << probes.min(PROBES_DOUBLED)).min(PERSIST_MAX.max(rto));
         self.persist = Persist::Waiting { at: now.saturating_add(wait), probes: probes + 1 };
-        let segment = self.segment(path, self.board.acked() - 1, Flags::default(), None, Content::Nothing);
-        Some(self.transmit(path, segment))
+        Some(path)
     }
 
     /// Whether a FIN is the next thing to send.
@@ -367,31 +397,24 @@ impl<P: Payload> Connection<P> {
     }
 
     fn segment_of(&mut self, path: PathId, offset: Offset, sent: Sent<P>) -> Transmit<P> {
-        let flags = if sent.is_fin { Flags::FIN } else { Flags::default() };
-        let segment = self.segment(path, offset, flags, sent.stream_header, sent.content);
-        self.transmit(path, segment)
+        let Sent { stream_header, content, is_fin } = sent;
+        let header = self.header(path, offset, if is_fin { Flags::FIN } else { Flags::default() });
+        let options = self.stamp(AcknowledgementOptions::default());
+        self.transmit(path, Segment { header, options, stream_header, content })
     }
 
-    /// A segment that acknowledges what has arrived.
-    pub(super) fn segment(
-        &mut self,
-        path: PathId,
-        offset: Offset,
-        flags: Flags,
-        stream_header: Option<StreamHeader>,
-        content: Content<P>,
-    ) -> Segment<P> {
+    /// The header of a segment that acknowledges what has arrived.
+    fn header(&mut self, path: PathId, offset: Offset, flags: Flags) -> Header {
         let multistream = if self.peer.framing == Framing::Streams { Flags::MSE } else { Flags::default() };
         let expected = self.arrivals.expected();
-        let header = Header {
+        self.acks.on_sent(path);
+        self.clock.on_ack_sent(expected);
+        Header {
             seq: self.initial.plus(offset),
             ack: self.initial_peer.plus(expected),
             flags: flags | Flags::ACK | multistream,
             window: self.window.advertise(expected),
-        };
-        self.acks.on_sent(path);
-        self.clock.on_ack_sent(expected);
-        Segment { header, options: self.stamp(AcknowledgementOptions::default()), stream_header, content }
+        }
     }
 
     /// With our clock, if it is to be told.
@@ -400,18 +423,39 @@ impl<P: Payload> Connection<P> {
         Options::Acknowledgement(if is_on { options.with_timestamps(self.clock.timestamps()) } else { options })
     }
 
-    pub(super) fn transmit(&self, path: PathId, segment: Segment<P>) -> Transmit<P> {
+    fn transmit(&self, path: PathId, segment: Segment<P>) -> Transmit<P> {
         Transmit { path, tuple: self.paths[path].tuple, segment }
     }
+}
+
+/// What is to leave.
+#[derive(Debug)]
+enum Leaving<P> {
+    Handshake,
+    /// What the scoreboard has entered at this place.
+    Content {
+        path: PathId,
+        offset: Offset,
+        sent: Sent<P>,
+    },
+    /// A pure acknowledgement.
+    Ack(PathId),
+    /// Something that is old, for the sake of the answer.
+    Reminder(PathId),
 }
 
 /// What lets a new segment leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Admission {
-    /// The congestion windows of these paths, by their names.
-    Window([bool; SLOTS_MAX]),
+    /// The congestion windows of these paths.
+    Window(PathSet),
     /// A tail loss probe is due on this path.
     Probe(PathId),
+}
+
+/// The lower of two segments, if there are two.
+fn lower(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.zip(other).map(|(one, other)| one.min(other)).or(one).or(other)
 }
 
 fn reset<P>(seq: SeqNumber, ack: Option<SeqNumber>) -> Segment<P> {

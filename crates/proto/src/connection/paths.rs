@@ -28,7 +28,8 @@ use super::{Connection, State, Transmit};
 use crate::event::Event;
 use crate::options::{Options, PathOption};
 use crate::path::{
-    AddPathError, FourTuple, PATHS_MAX, PathId, PathState, PathStatus, RemovePathError, SLOTS_MAX, UNINVITED_MAX,
+    AddPathError, FourTuple, PATHS_MAX, PathId, PathSet, PathState, PathStatus, RemovePathError, SLOTS_MAX,
+    UNINVITED_MAX,
 };
 use crate::payload::Payload;
 use crate::recovery::control::{PathControl, Via};
@@ -234,13 +235,16 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// An ACK that came on the path `via` has been entered: each path hears what it told of it.
-    pub(super) fn on_acknowledged(&mut self, now: Time, via: PathId) {
+    /// An ACK that came on the path `via` has been entered: each path hears what it told of it. Whether it told anything of any.
+    pub(super) fn on_acknowledged(&mut self, now: Time, via: PathId) -> bool {
+        let mut has_news = false;
         for index in 0..self.paths.slots.len() {
             let id = PathId::new(index);
             let Self { paths, board, .. } = self;
             let Some(path) = paths.get_mut(id) else { continue };
-            if id != via && !board.has_harvest(id) {
+            let has_harvest = board.has_harvest(id);
+            has_news |= has_harvest;
+            if !has_harvest && (id != via || path.control.is_at_rest()) {
                 continue;
             }
             let source = if id == via { Via::Own } else { Via::Other };
@@ -249,6 +253,7 @@ impl<P: Payload> Connection<P> {
                 paths.report_group(now, id);
             }
         }
+        has_news
     }
 
     /// What is due by time on each path.
@@ -284,10 +289,13 @@ impl<P: Payload> Connection<P> {
         }
         for index in 0..self.paths.slots.len() {
             let Some(path) = &mut self.paths.slots[index] else { continue };
-            let rto = path.control.rto();
+            if path.response.is_none() && path.is_live() {
+                continue;
+            }
             let option = match (path.response.take(), &mut path.phase) {
                 (Some(token), _) => PathOption::Response(token),
                 (None, Phase::Challenged { token, sent, sent_at, at, is_suspect }) if *at <= now => {
+                    let rto = path.control.rto();
                     let wait = rto.saturating_mul(1 << (*sent).min(CHALLENGES_MAX));
                     let wait = if *is_suspect { wait.min(SUSPECT_WAIT_MAX.max(rto)) } else { wait };
                     (*sent, *sent_at, *at) = (sent.saturating_add(1), now, now.saturating_add(wait));
@@ -492,10 +500,15 @@ impl Table {
     }
 
     /// Those that carry new data: the active ones, or all if none of them is live.
-    pub(super) fn usable(&self) -> impl Iterator<Item = PathId> + '_ {
-        let is_active = |path: &Path| path.is_live() && path.status == PathStatus::Active;
-        let has_active = self.iter().any(|(_, path)| is_active(path));
-        self.iter().filter(move |(_, path)| if has_active { is_active(path) } else { path.is_live() }).map(|(id, _)| id)
+    pub(super) fn usable(&self) -> PathSet {
+        let (mut live, mut active) = (PathSet::default(), PathSet::default());
+        for (id, path) in self.iter().filter(|(_, path)| path.is_live()) {
+            live.insert(id);
+            if path.status == PathStatus::Active {
+                active.insert(id);
+            }
+        }
+        if active.is_empty() { live } else { active }
     }
 
     /// The path that speaks for the connection: the first that is live.

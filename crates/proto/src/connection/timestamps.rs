@@ -22,8 +22,8 @@ pub(super) struct Clock {
     is_on: bool,
     /// What ours read at [`Time::ZERO`]: nobody is to learn how long we have been running (sec. 7.1).
     offset: u32,
-    /// What it reads.
-    reading: u32,
+    /// When it is read.
+    now: Time,
     /// TS.Recent: what the peer's read when what is echoed left, and when that came.
     recent: u32,
     recent_at: Time,
@@ -33,12 +33,12 @@ pub(super) struct Clock {
 
 impl Clock {
     pub(super) fn new(initial: SeqNumber) -> Self {
-        Self { is_on: false, offset: initial.0, reading: 0, recent: 0, recent_at: Time::ZERO, acked: 0 }
+        Self { is_on: false, offset: initial.0, now: Time::ZERO, recent: 0, recent_at: Time::ZERO, acked: 0 }
     }
 
     /// Time passed.
     pub(super) fn on_time(&mut self, now: Time) {
-        self.reading = self.offset.wrapping_add(tick(now) as u32);
+        self.now = now;
     }
 
     /// The peer's SYN came.
@@ -57,7 +57,7 @@ impl Clock {
 
     /// What a segment says, if it says anything.
     pub(super) fn timestamps(&self) -> Timestamps {
-        Timestamps { value: self.reading, echo: self.recent }
+        Timestamps { value: self.offset.wrapping_add(tick(self.now) as u32), echo: self.recent }
     }
 
     /// A segment leaves that acknowledges everything below `expected`.

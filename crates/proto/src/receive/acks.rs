@@ -2,7 +2,7 @@
 
 use anabranch_units::{Span, Time};
 
-use crate::path::PathId;
+use crate::path::{PathId, PathSet};
 use crate::segment::StreamHeader;
 
 /// How often a receiver acknowledges.
@@ -24,6 +24,11 @@ impl AckPolicy {
 pub(crate) struct Acks {
     policy: AckPolicy,
     lanes: Vec<Lane>,
+    /// The paths on which one is due, and of these those on which one is due by itself.
+    due: PathSet,
+    due_pure: PathSet,
+    /// The paths on which one waits for more to acknowledge.
+    waiting: PathSet,
     /// The path by which the present segment came.
     via: PathId,
 }
@@ -53,7 +58,8 @@ enum Need {
 
 impl Acks {
     pub(crate) fn new(policy: AckPolicy) -> Self {
-        Self { policy, lanes: vec![Lane::NEW], via: PathId::FIRST }
+        let none = PathSet::default();
+        Self { policy, lanes: vec![Lane::NEW], due: none, due_pure: none, waiting: none, via: PathId::FIRST }
     }
 
     /// There is a path of this name, on which nothing has come.
@@ -61,16 +67,17 @@ impl Acks {
         while self.lanes.len() <= path.index() {
             self.lanes.push(Lane::NEW);
         }
-        self.lanes[path.index()] = Lane::NEW;
+        self.on_sent(path);
     }
 
     /// The path is gone: what came by it is answered on another one.
     pub(crate) fn close_lane(&mut self, path: PathId, other: PathId) {
-        let lane = std::mem::replace(&mut self.lanes[path.index()], Lane::NEW);
+        let need = self.lanes[path.index()].need;
+        self.on_sent(path);
         if self.via == path {
             self.via = other;
         }
-        if lane.need != Need::Nothing {
+        if need != Need::Nothing {
             self.demand_pure_on(other);
         }
     }
@@ -93,7 +100,14 @@ impl Acks {
             Need::Later { count, deadline } => (count + 1, deadline),
             Need::Now | Need::Pure => return,
         };
-        lane.need = if count >= self.policy.every { Need::Now } else { Need::Later { count, deadline } };
+        if count >= self.policy.every {
+            lane.need = Need::Now;
+            self.waiting.remove(self.via);
+            self.due.insert(self.via);
+        } else {
+            lane.need = Need::Later { count, deadline };
+            self.waiting.insert(self.via);
+        }
     }
 
     /// What is to be said of the stream of the present segment ([mfast-2019] Procedure 1).
@@ -114,35 +128,42 @@ impl Acks {
     /// The same, on this path.
     pub(crate) fn demand_pure_on(&mut self, path: PathId) {
         self.lanes[path.index()].need = Need::Pure;
+        self.waiting.remove(path);
+        self.due.insert(path);
+        self.due_pure.insert(path);
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Time) {
-        for lane in self.lanes.iter_mut().filter(|lane| lane.deadline() <= now) {
+        for (index, lane) in self.lanes.iter_mut().enumerate().filter(|(_, lane)| lane.deadline() <= now) {
             lane.need = Need::Now;
+            self.waiting.remove(PathId::new(index));
+            self.due.insert(PathId::new(index));
         }
     }
 
     /// An acknowledgement left on this path.
     pub(crate) fn on_sent(&mut self, path: PathId) {
         self.lanes[path.index()] = Lane::NEW;
+        for set in [&mut self.due, &mut self.due_pure, &mut self.waiting] {
+            set.remove(path);
+        }
     }
 
     /// The path on which one is due.
     pub(crate) fn due(&self) -> Option<PathId> {
-        self.find(|need| matches!(need, Need::Now | Need::Pure))
+        self.due.first()
     }
 
     /// The path on which one is due by itself.
     pub(crate) fn due_pure(&self) -> Option<PathId> {
-        self.find(|need| need == Need::Pure)
+        self.due_pure.first()
     }
 
     pub(crate) fn deadline(&self) -> Time {
+        if self.waiting.is_empty() {
+            return Time::NEVER;
+        }
         self.lanes.iter().map(Lane::deadline).min().unwrap_or(Time::NEVER)
-    }
-
-    fn find(&self, is: impl Fn(Need) -> bool) -> Option<PathId> {
-        self.lanes.iter().position(|lane| is(lane.need)).map(PathId::new)
     }
 }
 

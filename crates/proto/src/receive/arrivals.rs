@@ -13,8 +13,9 @@ pub(crate) struct Arrivals {
     total: u64,
     /// What has arrived above; nothing in it touches `expected`.
     above: Ranges,
-    /// A place in each of the ranges that changed last, the latest first; 0 where there is none.
-    recent: [Offset; SackBlocks::MAX],
+    /// The ranges that changed last, as they are now, the latest first; what lies below `expected` is none any more. Two that have
+    /// become one stand here twice.
+    recent: [(Offset, Offset); SackBlocks::MAX],
     /// What arrived a second time and has not been reported.
     duplicate: Option<(Offset, Offset)>,
 }
@@ -22,7 +23,7 @@ pub(crate) struct Arrivals {
 impl Arrivals {
     /// Nothing has arrived but what is below `expected`.
     pub(crate) fn new(expected: Offset) -> Self {
-        Self { expected, total: expected, above: Ranges::default(), recent: [0; SackBlocks::MAX], duplicate: None }
+        Self { expected, total: expected, above: Ranges::default(), recent: [(0, 0); SackBlocks::MAX], duplicate: None }
     }
 
     /// ESEQ: everything below has arrived.
@@ -55,12 +56,15 @@ impl Arrivals {
         debug_assert_eq!(self.missing(left, right), Some((left, right)), "what arrived before does not count again");
         self.total += right - left;
         if left > self.expected {
-            self.above.insert(left, right);
-            // [rfc-2018] sec. 4: the first block has the segment that triggered the ACK, the others repeat the latest reports.
-            if self.around(self.recent[0]) != self.around(left) {
-                self.recent.rotate_right(1);
+            let range = self.above.insert(left, right);
+            for recent in self.recent.iter_mut().filter(|recent| (range.0..range.1).contains(&recent.0)) {
+                *recent = range;
             }
-            self.recent[0] = left;
+            // [rfc-2018] sec. 4: the first block has the segment that triggered the ACK, the others repeat the latest reports.
+            if self.recent[0] != range {
+                self.recent.rotate_right(1);
+                self.recent[0] = range;
+            }
             return;
         }
         self.expected = right;
@@ -76,26 +80,25 @@ impl Arrivals {
 
     /// What to report; what arrived twice is reported once ([rfc-2883] sec. 4).
     pub(crate) fn report(&mut self, initial: SeqNumber) -> SackBlocks {
-        let mut blocks = SackBlocks::default();
-        let mut push = |(left, right): (Offset, Offset)| {
-            let (left, right) = (initial.plus(left), initial.plus(right));
-            let is_new = blocks.as_slice().iter().skip(1).all(|block| block.0 != left);
-            if (is_new && !blocks.as_slice().first().is_some_and(|first| *first == (left, right))) || blocks.is_empty()
-            {
-                blocks.push(left, right);
+        if self.above.is_empty() && self.duplicate.is_none() {
+            return SackBlocks::default();
+        }
+        let mut blocks = [Default::default(); SackBlocks::MAX];
+        let mut count = 0;
+        let mut report = |(left, right): (Offset, Offset)| {
+            let block = (initial.plus(left), initial.plus(right));
+            if count < SackBlocks::MAX && !blocks[..count].contains(&block) {
+                blocks[count] = block;
+                count += 1;
             }
         };
-        if let Some((left, right)) = self.duplicate.take() {
-            push((left, right));
+        if let Some(range) = self.duplicate.take() {
+            report(range);
         }
-        for range in self.recent.iter().filter_map(|&place| self.around(place)) {
-            push(range);
+        for range in self.recent.into_iter().filter(|range| range.0 > self.expected) {
+            report(range);
         }
-        blocks
-    }
-
-    fn around(&self, place: Offset) -> Option<(Offset, Offset)> {
-        self.above.around(place)
+        SackBlocks::of(blocks)
     }
 }
 

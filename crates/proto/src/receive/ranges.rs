@@ -1,58 +1,70 @@
 //! A set of places as disjoint ranges that do not touch.
 
-use std::collections::BTreeMap;
-
+use crate::ordered::{Ordered, Pool};
 use crate::seq::Offset;
 
-/// Ranges `left..right` in their order. Each operation is O(log n) in their number, amortised where ranges merge; their number
-/// is bounded by what may arrive, in bytes.
+/// Ranges `left..right` in their order, by `left`. Each operation searches once, and takes what merges away; their number is bounded by
+/// what may arrive, in bytes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ranges(BTreeMap<Offset, Offset>);
+pub(crate) struct Ranges {
+    /// Right ends by left ones.
+    ends: Ordered<Offset>,
+    pool: Pool<Offset>,
+}
 
 impl Ranges {
-    /// Adds a range and what of it was there already.
-    pub(crate) fn insert(&mut self, mut left: Offset, mut right: Offset) {
-        if let Some((start, end)) = self.at_or_before(left)
-            && end >= left
-        {
-            (left, right) = (start, right.max(end));
-        }
-        while let Some((&start, &end)) = self.0.range(left..=right).next() {
-            self.0.remove(&start);
+    /// Adds a range and what of it was there already. Returns the range of which it is a part now.
+    pub(crate) fn insert(&mut self, left: Offset, right: Offset) -> (Offset, Offset) {
+        let place = self.ends.above(left);
+        let touched = match self.ends.before(place) {
+            Some(before) if self.ends.at(before).is_some_and(|range| range.1 >= left) => before,
+            _ if self.ends.at(place).is_some_and(|range| range.0 <= right) => place,
+            _ => {
+                self.ends.insert_at(place, left, right, &mut self.pool);
+                return (left, right);
+            }
+        };
+        let &(start, end) = self.ends.at(touched).expect("it was just looked at");
+        let (left, mut right) = (start.min(left), end.max(right));
+        loop {
+            let next = self.ends.after(touched);
+            let Some(&(_, end)) = self.ends.at(next).filter(|range| range.0 <= right) else { break };
+            self.ends.remove_at(next, &mut self.pool);
             right = right.max(end);
         }
-        self.0.insert(left, right);
-    }
-
-    /// The range in which a place lies.
-    pub(crate) fn around(&self, place: Offset) -> Option<(Offset, Offset)> {
-        self.at_or_before(place).filter(|&(_, end)| place < end)
+        *self.ends.at_mut(touched).expect("it is still there") = (left, right);
+        (left, right)
     }
 
     /// The first part of `left..right` that is not in the set.
     pub(crate) fn gap(&self, left: Offset, right: Offset) -> Option<(Offset, Offset)> {
-        let start = self.around(left).map_or(left, |(_, end)| end);
-        let end = self.0.range(start..).next().map_or(right, |(&next, _)| next.min(right));
+        let above = self.ends.above(left);
+        let around = self.ends.before(above).and_then(|before| self.ends.at(before)).filter(|range| left < range.1);
+        let start = around.map_or(left, |range| range.1);
+        let end = self.ends.at(above).map_or(right, |range| range.0.min(right));
         (start < end).then_some((start, end))
     }
 
     /// Takes the first range away if it begins at `place` or before it.
     pub(crate) fn take_first(&mut self, place: Offset) -> Option<(Offset, Offset)> {
-        let entry = self.0.first_entry()?;
-        (*entry.key() <= place).then(|| entry.remove_entry())
+        self.ends.first().filter(|range| range.0 <= place)?;
+        self.ends.pop_first(&mut self.pool)
     }
 
     /// The end of the last range.
     pub(crate) fn end(&self) -> Option<Offset> {
-        self.0.last_key_value().map(|(_, &end)| end)
+        self.ends.last().map(|range| range.1)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.ends.is_empty()
     }
 
-    fn at_or_before(&self, place: Offset) -> Option<(Offset, Offset)> {
-        self.0.range(..=place).next_back().map(|(&start, &end)| (start, end))
+    /// For tests: the range in which a place lies.
+    #[cfg(test)]
+    pub(crate) fn around(&self, place: Offset) -> Option<(Offset, Offset)> {
+        let before = self.ends.before(self.ends.above(place))?;
+        self.ends.at(before).copied().filter(|range| place < range.1)
     }
 }
 
@@ -64,7 +76,7 @@ mod tests {
 
     fn ranges(of: &[(Offset, Offset)]) -> Ranges {
         let mut ranges = Ranges::default();
-        of.iter().for_each(|&(left, right)| ranges.insert(left, right));
+        of.iter().for_each(|&(left, right)| assert!(ranges.insert(left, right).1 >= right));
         ranges
     }
 

@@ -185,7 +185,7 @@ impl PathControl {
     }
 
     fn segments(&self, bytes: u64) -> f64 {
-        bytes as f64 / self.mss as f64
+        segments(bytes, self.mss)
     }
 
     /// Whether `len` bytes more may be in flight. If not, the window is what holds them back.
@@ -232,11 +232,12 @@ impl PathControl {
 
     /// What is remembered of a departure; `flight` in bytes counts the segment.
     pub(crate) fn departure(&self, now: Time) -> impl Fn(u64) -> Departure + use<> {
-        let (window, mss) = (self.controller.window(), self.mss as f64);
-        move |flight| Departure { time: now, window, flight: flight as f64 / mss }
+        let (window, mss) = (self.controller.window(), self.mss);
+        move |flight| Departure { time: now, window, flight: segments(flight, mss) }
     }
 
     /// A segment of `len` bytes that ends at `end` left; the scoreboard knows. `added` bytes were not in flight before.
+    #[inline]
     pub(crate) fn on_sent<T>(
         &mut self,
         now: Time,
@@ -359,8 +360,24 @@ impl PathControl {
         }
     }
 
+    /// Whether an ACK that reports nothing changes nothing here: nothing is in flight, and nothing is being repaired or thought over.
+    /// So it is at the end that only receives.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.flight == 0
+            && self.timer == Timer::Idle
+            && self.probe == Probe::None
+            && self.episode.is_calm()
+            && self.suspicion.is_none()
+    }
+
     /// An ACK has been entered on the scoreboard. Whether a round ended with it.
     pub(crate) fn on_ack<T>(&mut self, now: Time, board: &mut Scoreboard<T>, via: Via) -> bool {
+        let is_calm = self.episode.is_calm() && self.suspicion.is_none() && !matches!(self.probe, Probe::Out { .. });
+        if is_calm && !board.has_harvest(self.id) {
+            // It told of nothing that left here: what most segments do at an end that receives. Only time may have found a loss.
+            self.look(now, board);
+            return false;
+        }
         let harvest = board.take_harvest(self.id);
         self.flight -= harvest.bytes_from_flight;
         let settled = board.settled(self.id);
@@ -424,15 +441,7 @@ impl PathControl {
     /// What is due by time.
     pub(crate) fn handle_timeout<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         match self.timer {
-            Timer::Reordering(at) if at <= now => {
-                let settled = board.settled(self.id);
-                let (found, spared) = self.detect(now, board);
-                self.repair(now, board, &found, settled);
-                match spared {
-                    Some(time) => self.timer = Timer::Reordering(time),
-                    None => self.arm(now, board),
-                }
-            }
+            Timer::Reordering(at) if at <= now => self.look(now, board),
             // All that is in flight has arrived, by the word of other paths: this one owes ACKs, but nothing is to be repaired.
             Timer::Probe(at) | Timer::Retransmission(at) if at <= now && board.oldest(self.id).is_none() => {
                 board.release_held(self.id, u64::MAX);
@@ -445,6 +454,18 @@ impl PathControl {
             }
             Timer::Retransmission(at) if at <= now => self.time_out(now, board),
             Timer::Idle | Timer::Reordering(_) | Timer::Probe(_) | Timer::Retransmission(_) => {}
+        }
+    }
+
+    /// Looks for losses, and sets the timer for the next look.
+    #[inline]
+    fn look<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
+        let settled = board.settled(self.id);
+        let (found, spared) = self.detect(now, board);
+        self.repair(now, board, &found, settled);
+        match spared {
+            Some(time) => self.timer = Timer::Reordering(time),
+            None => self.arm(now, board),
         }
     }
 
@@ -482,6 +503,7 @@ impl PathControl {
     }
 
     /// The raw RTT sample of an ACK, if Karn's rule allows one.
+    #[inline]
     fn estimate(&mut self, now: Time, harvest: &Harvest) -> Option<Span> {
         let newest = harvest.newest?;
         if newest.transmissions > 1 {
@@ -504,6 +526,7 @@ impl PathControl {
     }
 
     /// [rfc-8985] sec. 6.2 step 5. Returns when to look again, too.
+    #[inline]
     fn detect<T>(&mut self, now: Time, board: &mut Scoreboard<T>) -> (Found, Option<Time>) {
         let conditions = Conditions {
             rtt_min: self.rtt.least(),
@@ -543,6 +566,7 @@ impl PathControl {
     }
 
     /// Losses were found, or none: begins an episode, or ends one that gives way to another.
+    #[inline]
     fn repair<T>(&mut self, now: Time, board: &mut Scoreboard<T>, found: &Found, settled: Offset) {
         if found.count > 0 {
             self.episode.on_more(found);
@@ -686,6 +710,11 @@ impl PathControl {
         let probe = if self.has_others { probe.min(self.ask_at().max(now)) } else { probe };
         self.timer = if probe < retransmission { Timer::Probe(probe) } else { Timer::Retransmission(retransmission) };
     }
+}
+
+/// So many bytes as full segments. Processors know signed numbers only: that is quicker, and 2^63 bytes are never in flight.
+fn segments(bytes: u64, mss: u64) -> f64 {
+    bytes.cast_signed() as f64 / mss.cast_signed() as f64
 }
 
 /// [rfc-8985] sec. 7.2: a peer that delays ACKs may do so for 200 ms.

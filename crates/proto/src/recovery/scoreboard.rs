@@ -22,13 +22,17 @@
 //! So an ACK costs O(log n) for n segments in flight, and a constant per segment that it is the first to report. Nothing is
 //! allocated but when one of the containers grows.
 
+mod lane;
+
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::mem;
 
 use anabranch_cc::Departure;
 use anabranch_units::{Span, Time};
 
+use self::lane::{Copied, Held, Lane, Losses};
+pub(crate) use self::lane::{Delivered, Harvest};
 use crate::path::PathId;
 use crate::recovery::ledger::Ledger;
 use crate::recovery::rack::DUPLICATES;
@@ -38,6 +42,9 @@ use crate::seq::Offset;
 pub(crate) type Index = u64;
 
 const NONE: Index = Index::MAX;
+
+/// As many as three, as an ACK has them, and one more.
+const BLOCKS: usize = 4;
 
 /// All segments that are not acknowledged cumulatively. `T` is what it takes to send one again.
 #[derive(Debug)]
@@ -56,6 +63,17 @@ pub(crate) struct Scoreboard<T> {
     /// What is lost and has no path any more.
     orphans: Losses,
     lanes: Vec<Lane>,
+    /// The blocks that were entered last.
+    blocks: [Block; BLOCKS],
+}
+
+/// A block of SACK. The next ACK has most of them again, one of them longer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Block {
+    left: Offset,
+    right: Offset,
+    /// Everything in the block below this index was delivered.
+    upto: Index,
 }
 
 #[derive(Debug)]
@@ -85,92 +103,6 @@ enum Fate {
     InFlight,
     Lost,
     Delivered,
-}
-
-/// What is in flight on one path.
-#[derive(Debug)]
-struct Lane {
-    oldest: Index,
-    newest: Index,
-    /// Bytes in flight.
-    bytes: u64,
-    /// Departures so far.
-    departures: u64,
-    /// The highest end of a segment that was delivered.
-    highest: Offset,
-    /// The three latest departures that are sure to have arrived, each plus one; the latest first.
-    latest: [u64; DUPLICATES],
-    harvest: Harvest,
-    ledger: Ledger,
-    lost: Losses,
-    /// Segments that were lost here and not delivered since, sent again or not.
-    damaged: usize,
-    /// Below this index nothing of this lane is missing, but what came to it from another one.
-    cursor: Index,
-    /// Segments of this lane at or above the cursor that were delivered.
-    above: usize,
-    /// What was delivered by the word of another path, in the order of departure and of sequence space.
-    held: VecDeque<Held>,
-    /// Bytes of it.
-    held_bytes: u64,
-    /// What left again on another path while it was in flight here, in the order of departure: it still fills this one.
-    copies: VecDeque<Copied>,
-}
-
-/// A segment that is in flight twice, where it left first.
-#[derive(Clone, Copy, Debug)]
-struct Copied {
-    end: Offset,
-    len: u32,
-    serial: u64,
-}
-
-/// What is lost.
-#[derive(Debug, Default)]
-struct Losses {
-    /// At least the indices of all that are lost; one that is not lost any more is thrown out when it comes to the top.
-    heap: BinaryHeap<Reverse<Index>>,
-    count: usize,
-}
-
-/// A segment that is delivered, and in flight for its lane.
-#[derive(Clone, Copy, Debug)]
-struct Held {
-    start: Offset,
-    end: Offset,
-    serial: u64,
-    departure: Departure,
-}
-
-/// What the acknowledgements since the last look reported for the first time, on one path.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Harvest {
-    /// Bytes that arrived.
-    pub(crate) bytes: u64,
-    /// Those of them that were in flight: the others had been given up.
-    pub(crate) bytes_from_flight: u64,
-    /// The one that left last.
-    pub(crate) newest: Option<Delivered>,
-    /// The one that left last and cannot have been confused with its own retransmission.
-    pub(crate) newest_certain: Option<Delivered>,
-    /// Whether one that was sent once arrived after a higher one.
-    pub(crate) is_reordered: bool,
-    /// Whether something arrived that had been given up and not been sent again.
-    pub(crate) is_late: bool,
-    /// Whether something that was sent again arrived by its first transmission.
-    pub(crate) is_original: bool,
-    /// Whether something that was sent again arrived, and nobody knows by which transmission.
-    pub(crate) is_ambiguous: bool,
-    /// [`Doubt::echo`], if the acknowledgement number moved.
-    pub(crate) echo: Option<Time>,
-}
-
-/// A segment that arrived.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Delivered {
-    pub(crate) serial: u64,
-    pub(crate) transmissions: u32,
-    pub(crate) departure: Departure,
 }
 
 /// What a look for losses found.
@@ -210,6 +142,7 @@ impl<T> Scoreboard<T> {
             holes: 0,
             orphans: Losses::default(),
             lanes: (0..paths).map(|_| Lane::new(0)).collect(),
+            blocks: Default::default(),
         }
     }
 
@@ -265,6 +198,7 @@ impl<T> Scoreboard<T> {
 
     /// The lowest place of a segment that left on a path and has not arrived; what is next to be sent if there is none. With one path,
     /// that is what has been acknowledged. What came to the path after it had been on another one may be left out.
+    #[inline]
     pub(crate) fn settled(&mut self, path: PathId) -> Offset {
         let end = self.first + self.entries.len() as u64;
         let lane = &mut self.lanes[path.index()];
@@ -380,7 +314,6 @@ impl<T> Scoreboard<T> {
     /// The lowest segment that was lost on a path; of [`PathId::NOWHERE`], the lowest one that has no path any more.
     pub(crate) fn lowest_lost(&mut self, path: PathId) -> Option<Index> {
         if self.losses(path).count == 0 {
-            self.losses(path).heap.clear();
             return None;
         }
         while let Some(&Reverse(index)) = self.losses(path).heap.peek() {
@@ -390,6 +323,11 @@ impl<T> Scoreboard<T> {
             self.losses(path).heap.pop();
         }
         unreachable!("{} segments are lost and none waits", self.losses(path).count);
+    }
+
+    /// Whether anything is lost.
+    pub(crate) fn has_lost(&self) -> bool {
+        self.has_orphans() || self.lanes.iter().any(|lane| lane.lost.count > 0)
     }
 
     /// Whether anything is lost and has no path any more.
@@ -462,9 +400,14 @@ impl<T> Scoreboard<T> {
 
     /// What lies in `left..right` has arrived. Parts of segments do not count.
     pub(crate) fn acknowledge_selectively(&mut self, left: Offset, right: Offset, doubt: Doubt) {
-        let start = self.entries.partition_point(|entry| entry.offset < left);
+        let known = self.blocks.iter().position(|block| block.left == left);
+        let start = match known.map(|known| self.blocks[known]) {
+            Some(block) if block.right >= right => return,
+            Some(block) => block.upto.max(self.first),
+            None => self.first + self.position(left) as u64,
+        };
         let end = self.first + self.entries.len() as u64;
-        let mut index = self.undelivered_from(self.first + start as u64);
+        let mut index = self.undelivered_from(start);
         while index < end {
             let entry = self.entry(index);
             if entry.offset + u64::from(entry.len) > right {
@@ -489,6 +432,11 @@ impl<T> Scoreboard<T> {
             }
             index = self.undelivered_from(index + 1);
         }
+        let known = known.unwrap_or_else(|| {
+            self.blocks.rotate_right(1);
+            0
+        });
+        self.blocks[known] = Block { left, right, upto: index };
     }
 
     /// An ACK came on this path, for everything below `ack` and for `blocks`: what of that was held is held no longer, nor what left
@@ -498,7 +446,12 @@ impl<T> Scoreboard<T> {
         if lane.held.is_empty() {
             return;
         }
+        let (start, end) =
+            lane.held.front().zip(lane.held.back()).map_or((0, 0), |(first, last)| (first.end, last.start));
         let latest = |left: Offset, right: Offset| {
+            if right < start || left > end {
+                return None;
+            }
             let upto = lane.held.partition_point(|held| held.end <= right);
             let held = lane.held.get(upto.checked_sub(1)?)?;
             (held.start >= left).then_some(held.serial)
@@ -567,6 +520,7 @@ impl<T> Scoreboard<T> {
 
     /// Counts as lost, from the oldest departure on, what left before `serial` and at `time` or earlier. Returns what it found
     /// and when the first of those left that it spared for their time alone.
+    #[inline]
     pub(crate) fn lose_until(&mut self, path: PathId, serial: u64, time: Time) -> (Found, Option<Time>) {
         let mut found = Found::default();
         loop {
@@ -620,6 +574,7 @@ impl<T> Scoreboard<T> {
             }
         }
         (self.delivered, self.holes) = (0, 0);
+        self.blocks = Default::default();
         for lane in &mut self.lanes {
             (lane.cursor, lane.above) = (self.first, 0);
         }
@@ -709,6 +664,7 @@ impl<T> Scoreboard<T> {
     }
 
     /// A segment arrived that was not known to have.
+    #[inline]
     fn harvest(&mut self, index: Index, doubt: Doubt) {
         let position = (index - self.first) as usize;
         let Entry { fate, path, offset, len, serial, transmissions, departure, .. } = self.entries[position];
@@ -794,6 +750,30 @@ impl<T> Scoreboard<T> {
         index
     }
 
+    /// The position of the first entry that begins at `place` or above it. Most segments are full, and so it is about where it would be if
+    /// all were equally long; the search goes out from there, in strides that double.
+    fn position(&self, place: Offset) -> usize {
+        let len = self.entries.len();
+        let Some(start) = self.entries.front().map(|first| first.offset).filter(|_| place < self.next) else {
+            return len;
+        };
+        // Below 2^62: there are at most 2^23 segments of 2^16 bytes.
+        let guess = place.saturating_sub(start) * len as u64 / (self.next - start);
+        let is_below = |position: usize| self.entries.get(position).is_some_and(|entry| entry.offset < place);
+        let (mut low, mut high, mut stride) = (guess as usize, guess as usize, 1);
+        while is_below(high) {
+            (low, high, stride) = (high + 1, high + stride, 2 * stride);
+        }
+        while low > 0 && !is_below(low - 1) {
+            (high, low, stride) = (low - 1, low.saturating_sub(stride), 2 * stride);
+        }
+        while low < high {
+            let middle = low.midpoint(high);
+            if is_below(middle) { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
     /// Puts an entry at the new end of a lane.
     fn link(&mut self, index: Index, path: PathId) {
         let lane = &mut self.lanes[path.index()];
@@ -802,6 +782,7 @@ impl<T> Scoreboard<T> {
         self.append(index, path);
     }
 
+    #[inline]
     fn append(&mut self, index: Index, path: PathId) {
         let lane = &mut self.lanes[path.index()];
         let newest = mem::replace(&mut lane.newest, index);
@@ -815,6 +796,7 @@ impl<T> Scoreboard<T> {
         }
     }
 
+    #[inline]
     fn unlink(&mut self, index: Index) {
         let Entry { older, newer, path, len, .. } = *self.entry(index);
         if older != NONE {
@@ -839,67 +821,6 @@ impl<T> Scoreboard<T> {
 
     fn entry_mut(&mut self, index: Index) -> &mut Entry<T> {
         &mut self.entries[(index - self.first) as usize]
-    }
-}
-
-impl Lane {
-    fn new(cursor: Index) -> Self {
-        Self {
-            oldest: NONE,
-            newest: NONE,
-            bytes: 0,
-            departures: 0,
-            highest: 0,
-            latest: [0; DUPLICATES],
-            harvest: Harvest::default(),
-            ledger: Ledger::default(),
-            lost: Losses::default(),
-            damaged: 0,
-            cursor,
-            above: 0,
-            held: VecDeque::new(),
-            held_bytes: 0,
-            copies: VecDeque::new(),
-        }
-    }
-
-    /// What was copied and left at `serial` or before is not in flight here any more.
-    fn release_copies(&mut self, serial: u64) {
-        while let Some(copied) = self.copies.pop_front_if(|copied| copied.serial <= serial) {
-            self.bytes -= u64::from(copied.len);
-            self.harvest.bytes_from_flight += u64::from(copied.len);
-        }
-    }
-
-    /// A segment that ends at `end` is delivered, as far as this path knows.
-    fn reap(&mut self, end: Offset, len: u64, was_in_flight: bool, delivered: Delivered, is_certain: bool) {
-        let (harvest, serial) = (&mut self.harvest, delivered.serial);
-        harvest.bytes += len;
-        harvest.bytes_from_flight += if was_in_flight { len } else { 0 };
-        if harvest.newest.is_none_or(|newest| newest.serial < serial) {
-            harvest.newest = Some(delivered);
-        }
-        if is_certain && harvest.newest_certain.is_none_or(|newest| newest.serial < serial) {
-            harvest.newest_certain = Some(delivered);
-        }
-        if is_certain {
-            let mut place = serial + 1;
-            for latest in &mut self.latest {
-                if place > *latest {
-                    mem::swap(latest, &mut place);
-                }
-            }
-        }
-        // [rfc-8985] sec. 6.2 step 3.
-        harvest.is_reordered |= end < self.highest && delivered.transmissions == 1;
-        self.highest = self.highest.max(end);
-    }
-}
-
-impl Losses {
-    fn push(&mut self, index: Index) {
-        self.heap.push(Reverse(index));
-        self.count += 1;
     }
 }
 

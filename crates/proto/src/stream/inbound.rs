@@ -4,9 +4,10 @@
 //! A record is acted on when it comes, before, after and between the segments that it is about. As the end of a stream takes a
 //! number, of two streams of one name the numbers say which is meant, and what is late is known by a number that is past.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::event::{Event, Events};
+use crate::ordered::{Ordered, Pool};
 use crate::payload::Payload;
 use crate::segment::{Record, Sid, StreamHeader};
 use crate::seq::{Offset, Ssn};
@@ -16,6 +17,8 @@ use crate::seq::{Offset, Ssn};
 pub(crate) struct Inbound<P> {
     /// By name, the control stream included.
     streams: Vec<Stream<P>>,
+    /// For what they hold.
+    pool: Pool<P>,
 }
 
 #[derive(Debug)]
@@ -25,7 +28,7 @@ struct Stream<P> {
     /// The first number of the stream that has this name now.
     begin: u64,
     /// What arrived above what is expected. Bounded by the receive window.
-    held: BTreeMap<u64, P>,
+    held: Ordered<P>,
     /// What the application may read. Bounded by the receive window, of which an end takes the bytes of its record, so that a
     /// peer cannot pile ends up.
     ready: VecDeque<Ready<P>>,
@@ -79,7 +82,7 @@ pub(crate) struct Freed {
 impl<P: Payload> Inbound<P> {
     /// So many streams besides the control stream, in plain TCP one that begins at `expected`.
     pub(crate) fn new(streams: u8, expected: u64) -> Self {
-        Self { streams: (0..=streams).map(|_| Stream::new(expected)).collect() }
+        Self { streams: (0..=streams).map(|_| Stream::new(expected)).collect(), pool: Pool::default() }
     }
 
     /// Whether there is a stream of this name.
@@ -99,14 +102,12 @@ impl<P: Payload> Inbound<P> {
         }
         // [mfast-2019] Procedure 1, lines 5 to 22.
         if count > stream.expected {
-            return Freed::payload(stream.held.insert(count, payload).map_or(0, |before| before.len()));
+            let before = stream.held.insert(count, payload, &mut self.pool);
+            return Freed::payload(before.map_or(0, |before| before.len()));
         }
         stream.deliver(payload);
         stream.expected += 1;
-        while let Some(entry) = stream.held.first_entry()
-            && *entry.key() == stream.expected
-        {
-            let payload = entry.remove();
+        while let Some(payload) = stream.take_next(&mut self.pool) {
             stream.deliver(payload);
             stream.expected += 1;
         }
@@ -118,15 +119,12 @@ impl<P: Payload> Inbound<P> {
     pub(crate) fn accept_plain(&mut self, place: Offset, payload: P, events: &mut Events) {
         let stream = &mut self.streams[Sid::PLAIN.index()];
         if place != stream.expected {
-            stream.held.insert(place, payload);
+            stream.held.insert(place, payload, &mut self.pool);
             return;
         }
         stream.expected += u64::from(payload.len());
         stream.deliver(payload);
-        while let Some(entry) = stream.held.first_entry()
-            && *entry.key() == stream.expected
-        {
-            let payload = entry.remove();
+        while let Some(payload) = stream.take_next(&mut self.pool) {
             stream.expected += u64::from(payload.len());
             stream.deliver(payload);
         }
@@ -143,25 +141,30 @@ impl<P: Payload> Inbound<P> {
 
     /// The peer says where a stream ends. Returns what needs no buffer, of the record too.
     pub(crate) fn finish(&mut self, sid: Sid, end: Ssn, events: &mut Events) -> Freed {
-        let Some((stream, end)) = self.ending(sid, end) else { return Freed::RECORD };
+        let Some((stream, end, pool)) = self.ending(sid, end) else { return Freed::RECORD };
         if stream.is_stopped {
-            return stream.skip(end).and(Freed::RECORD);
+            return stream.skip(end, pool).and(Freed::RECORD);
         }
         if stream.end.is_some() {
             // It has said so before, and otherwise.
             return Freed::RECORD;
         }
         stream.end = Some(end);
-        let beyond = stream.held.split_off(&end);
+        let mut beyond = Freed::default();
+        while stream.held.last().is_some_and(|last| last.0 >= end)
+            && let Some((_, payload)) = stream.held.pop_last(pool)
+        {
+            beyond = beyond.and(Freed::payload(payload.len()));
+        }
         stream.settle(sid, events);
-        Freed { payload: sum(beyond.values()), records: 0 }
+        beyond
     }
 
     /// The peer gives a stream up. Returns what needs no buffer, of the record too.
     pub(crate) fn reset(&mut self, sid: Sid, end: Ssn, code: u16, events: &mut Events) -> Freed {
-        let Some((stream, end)) = self.ending(sid, end) else { return Freed::RECORD };
+        let Some((stream, end, pool)) = self.ending(sid, end) else { return Freed::RECORD };
         let is_stopped = stream.is_stopped;
-        let freed = stream.skip(end);
+        let freed = stream.skip(end, pool);
         if is_stopped {
             return freed.and(Freed::RECORD);
         }
@@ -187,10 +190,10 @@ impl<P: Payload> Inbound<P> {
             }
         }
         match stream.end {
-            Some(end) => Ok((freed.and(stream.skip(end)), None)),
+            Some(end) => Ok((freed.and(stream.skip(end, &mut self.pool)), None)),
             None => {
                 stream.is_stopped = true;
-                Ok((freed.and(stream.drop_unread()), Some(Ssn::of(stream.expected))))
+                Ok((freed.and(stream.drop_unread(&mut self.pool)), Some(Ssn::of(stream.expected))))
             }
         }
     }
@@ -234,11 +237,11 @@ impl<P: Payload> Inbound<P> {
         self.streams.iter().fold(Freed::default(), |sum, stream| sum.and(stream.unread()))
     }
 
-    /// The stream that ends with this number, and the number without wrapping; `None` if the stream has ended before.
-    fn ending(&mut self, sid: Sid, end: Ssn) -> Option<(&mut Stream<P>, u64)> {
+    /// The stream that ends with this number, the number without wrapping, and the pool; `None` if the stream has ended before.
+    fn ending(&mut self, sid: Sid, end: Ssn) -> Option<(&mut Stream<P>, u64, &mut Pool<P>)> {
         let stream = self.streams.get_mut(sid.index()).filter(|_| sid != Sid::CONTROL)?;
         let end = end.count_near(stream.expected).filter(|&end| end >= stream.expected)?;
-        Some((stream, end))
+        Some((stream, end, &mut self.pool))
     }
 }
 
@@ -247,7 +250,7 @@ impl<P: Payload> Stream<P> {
         Self {
             expected,
             begin: expected,
-            held: BTreeMap::new(),
+            held: Ordered::default(),
             ready: VecDeque::new(),
             end: None,
             is_stopped: false,
@@ -264,6 +267,12 @@ impl<P: Payload> Stream<P> {
     fn is_there(&self) -> bool {
         let has_come = self.expected > self.begin || !self.held.is_empty() || self.end.is_some();
         has_come && !self.is_stopped
+    }
+
+    /// What is expected, if it has come before.
+    fn take_next(&mut self, pool: &mut Pool<P>) -> Option<P> {
+        self.held.first().filter(|first| first.0 == self.expected)?;
+        self.held.pop_first(pool).map(|(_, payload)| payload)
     }
 
     fn deliver(&mut self, payload: P) {
@@ -286,9 +295,9 @@ impl<P: Payload> Stream<P> {
     }
 
     /// The stream is over without having been read. Returns what needs no buffer any more.
-    fn skip(&mut self, end: u64) -> Freed {
+    fn skip(&mut self, end: u64, pool: &mut Pool<P>) -> Freed {
         let record = if self.end.is_some() { Freed::RECORD } else { Freed::default() };
-        let freed = self.drop_unread().and(record);
+        let freed = self.drop_unread(pool).and(record);
         self.begin_after(end);
         freed
     }
@@ -302,9 +311,9 @@ impl<P: Payload> Stream<P> {
     }
 
     /// Drops what came of the stream that has this name now.
-    fn drop_unread(&mut self) -> Freed {
+    fn drop_unread(&mut self, pool: &mut Pool<P>) -> Freed {
         let mut freed = Freed { payload: sum(self.held.values()), records: 0 };
-        self.held.clear();
+        self.held.clear(pool);
         while let Some(Ready::Data(_)) = self.ready.back() {
             freed = freed.and(self.ready.pop_back().map_or(Freed::default(), |ready| ready.space()));
         }

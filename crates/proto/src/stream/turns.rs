@@ -89,9 +89,12 @@ impl Turns {
         }
         let level = self.level();
         let queue = &mut self.levels[level];
+        if stays && queue.len() == 1 {
+            return;
+        }
         let first = queue.pop_front();
-        if stays {
-            queue.extend(first);
+        if let Some(first) = first.filter(|_| stays) {
+            queue.push_back(first);
         } else if queue.is_empty() {
             self.occupied &= !(1 << level);
         }

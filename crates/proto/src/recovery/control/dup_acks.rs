@@ -108,6 +108,9 @@ impl PathControl {
 
     /// Bytes in flight that duplicate ACKs say have arrived; the scoreboard does not know which.
     pub(super) fn presumed(&self) -> u64 {
+        if self.duplicates.count == 0 {
+            return 0;
+        }
         let count = match self.episode {
             // [rfc-3042] sec. 2: two segments at most.
             Episode::Calm => self.duplicates.count.min(THRESHOLD - 1),

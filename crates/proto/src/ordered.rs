@@ -1,0 +1,273 @@
+//! An ordered map that keeps its memory.
+//!
+//! What waits above a hole comes in at one end and leaves at the other, a segment at a time. A tree would take a node for that and
+//! give it back, again and again; this is a row of blocks, each of which is a row of entries, so that both ends cost next to
+//! nothing and what is given back is used again. In the middle an operation takes a search of each row and moves at most a block
+//! and the row of blocks: with n entries about n/[`BLOCK`] words, so that a peer that makes holes on purpose gains nothing by it.
+
+use std::collections::VecDeque;
+
+/// Values by number.
+#[derive(Clone, Debug)]
+pub(crate) struct Ordered<V> {
+    /// None is empty.
+    blocks: VecDeque<Block<V>>,
+}
+
+/// The memory of maps that share it.
+#[derive(Clone, Debug)]
+pub(crate) struct Pool<V> {
+    /// Empty blocks, at most [`POOLED_MAX`].
+    blocks: Vec<Block<V>>,
+}
+
+type Block<V> = VecDeque<(u64, V)>;
+
+/// Where an entry stands, until something is inserted or removed. One past the last is a place, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    block: usize,
+    index: usize,
+}
+
+impl<V> Ordered<V> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    pub(crate) fn first(&self) -> Option<&(u64, V)> {
+        self.blocks.front()?.front()
+    }
+
+    pub(crate) fn last(&self) -> Option<&(u64, V)> {
+        self.blocks.back()?.back()
+    }
+
+    pub(crate) fn at(&self, place: Place) -> Option<&(u64, V)> {
+        self.blocks.get(place.block)?.get(place.index)
+    }
+
+    /// The caller keeps the order if it changes the number.
+    pub(crate) fn at_mut(&mut self, place: Place) -> Option<&mut (u64, V)> {
+        self.blocks.get_mut(place.block)?.get_mut(place.index)
+    }
+
+    /// The first entry above `key`.
+    pub(crate) fn above(&self, key: u64) -> Place {
+        let count = self.blocks.len();
+        if self.last().is_none_or(|last| last.0 <= key) {
+            return Place { block: count, index: 0 };
+        }
+        if self.first().is_some_and(|first| first.0 > key) {
+            return Place { block: 0, index: 0 };
+        }
+        // The last block that does not begin above it; the first one does not.
+        let block = self.blocks.partition_point(|block| block.front().is_some_and(|first| first.0 <= key)) - 1;
+        let index = self.blocks[block].partition_point(|entry| entry.0 <= key);
+        if index == self.blocks[block].len() { Place { block: block + 1, index: 0 } } else { Place { block, index } }
+    }
+
+    /// The entry before a place.
+    pub(crate) fn before(&self, place: Place) -> Option<Place> {
+        match place.index.checked_sub(1) {
+            Some(index) => Some(Place { index, ..place }),
+            None => {
+                let block = place.block.checked_sub(1)?;
+                Some(Place { block, index: self.blocks[block].len() - 1 })
+            }
+        }
+    }
+
+    /// The place after that of an entry.
+    pub(crate) fn after(&self, place: Place) -> Place {
+        let is_last = self.blocks.get(place.block).is_none_or(|block| place.index + 1 >= block.len());
+        if is_last { Place { block: place.block + 1, index: 0 } } else { Place { index: place.index + 1, ..place } }
+    }
+
+    /// Puts an entry before the one at a place; the caller keeps the order.
+    pub(crate) fn insert_at(&mut self, place: Place, key: u64, value: V, pool: &mut Pool<V>) {
+        // At the edge of two blocks, it belongs to the one before.
+        let Place { block, index } = match place.block.checked_sub(1) {
+            Some(before) if place.index == 0 => Place { block: before, index: self.blocks[before].len() },
+            Some(_) | None => place,
+        };
+        let is_full = self.blocks.get(block).is_none_or(|block| block.len() == BLOCK);
+        if !is_full {
+            self.blocks[block].insert(index, (key, value));
+            return;
+        }
+        let mut new = pool.take();
+        let Some(full) = self.blocks.get_mut(block) else {
+            new.push_back((key, value));
+            self.blocks.push_back(new);
+            return;
+        };
+        // What grows at its end fills its blocks; in the middle there is to be room on both sides.
+        let half = if index == BLOCK { BLOCK } else { BLOCK / 2 };
+        new.extend(full.drain(half..));
+        if half < BLOCK && index <= half {
+            full.insert(index, (key, value));
+        } else {
+            new.insert(index - half, (key, value));
+        }
+        self.blocks.insert(block + 1, new);
+    }
+
+    /// Takes an entry away. What was above it stands at its place, or in the next block.
+    pub(crate) fn remove_at(&mut self, place: Place, pool: &mut Pool<V>) -> Option<(u64, V)> {
+        let block = self.blocks.get_mut(place.block)?;
+        let removed = block.remove(place.index)?;
+        if block.is_empty() {
+            self.drop_block(place.block, pool);
+        }
+        Some(removed)
+    }
+
+    pub(crate) fn pop_first(&mut self, pool: &mut Pool<V>) -> Option<(u64, V)> {
+        let block = self.blocks.front_mut()?;
+        let first = block.pop_front();
+        if block.is_empty() {
+            self.drop_block(0, pool);
+        }
+        first
+    }
+
+    pub(crate) fn pop_last(&mut self, pool: &mut Pool<V>) -> Option<(u64, V)> {
+        let block = self.blocks.back_mut()?;
+        let last = block.pop_back();
+        if block.is_empty() {
+            self.drop_block(self.blocks.len() - 1, pool);
+        }
+        last
+    }
+
+    /// Returns what had this number.
+    pub(crate) fn insert(&mut self, key: u64, value: V, pool: &mut Pool<V>) -> Option<V> {
+        let place = self.above(key);
+        if let Some(before) = self.before(place)
+            && let Some(entry) = self.at_mut(before)
+            && entry.0 == key
+        {
+            return Some(std::mem::replace(&mut entry.1, value));
+        }
+        self.insert_at(place, key, value, pool);
+        None
+    }
+
+    pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
+        self.blocks.iter().flatten().map(|entry| &entry.1)
+    }
+
+    pub(crate) fn clear(&mut self, pool: &mut Pool<V>) {
+        self.blocks.drain(..).for_each(|block| pool.give(block));
+    }
+
+    fn drop_block(&mut self, block: usize, pool: &mut Pool<V>) {
+        self.blocks.remove(block).into_iter().for_each(|block| pool.give(block));
+    }
+}
+
+impl<V> Pool<V> {
+    fn take(&mut self) -> Block<V> {
+        self.blocks.pop().unwrap_or_else(|| Block::with_capacity(BLOCK))
+    }
+
+    fn give(&mut self, mut block: Block<V>) {
+        if self.blocks.len() < POOLED_MAX {
+            block.clear();
+            self.blocks.push(block);
+        }
+    }
+}
+
+impl<V> Default for Ordered<V> {
+    fn default() -> Self {
+        Self { blocks: VecDeque::new() }
+    }
+}
+
+impl<V> Default for Pool<V> {
+    fn default() -> Self {
+        Self { blocks: vec![] }
+    }
+}
+
+/// Entries of a block, at most: some hundred move as fast as a search takes.
+const BLOCK: usize = 128;
+
+/// One for each stream that a connection can have: all of them may begin to wait at once.
+const POOLED_MAX: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn entries(ordered: &Ordered<u32>) -> Vec<(u64, u32)> {
+        let mut place = Place { block: 0, index: 0 };
+        let mut entries = vec![];
+        while let Some(&entry) = ordered.at(place) {
+            assert_eq!(ordered.after(place), ordered.above(entry.0));
+            entries.push(entry);
+            place = ordered.after(place);
+        }
+        entries
+    }
+
+    /// What goes through from one end to the other takes a few blocks, however much it is.
+    #[test]
+    fn memory_is_used_again() {
+        let (mut ordered, mut pool) = (Ordered::default(), Pool::default());
+        for key in 0..100_000 {
+            ordered.insert(key, (), &mut pool);
+            if key >= 200 {
+                assert_eq!(ordered.pop_first(&mut pool), Some((key - 200, ())));
+            }
+            assert!(ordered.blocks.len() + pool.blocks.len() <= 4);
+        }
+    }
+
+    proptest! {
+        /// The same as the map of the standard library, whatever happens.
+        #[test]
+        fn it_is_an_ordered_map(runs in prop::collection::vec((0..6u8, 0..2000u64, 1..300u64), 0..60)) {
+            let (mut ordered, mut pool, mut map) = (Ordered::default(), Pool::default(), BTreeMap::new());
+            for (what, from, count) in runs {
+                for key in from..from + count {
+                    match what {
+                        0 => prop_assert_eq!(ordered.insert(key, 1, &mut pool), map.insert(key, 1)),
+                        1 => {
+                            let key = from + (key * 7919) % 1000;
+                            prop_assert_eq!(ordered.insert(key, 2, &mut pool), map.insert(key, 2));
+                        }
+                        2 if key % 3 == 0 => prop_assert_eq!(ordered.pop_first(&mut pool), map.pop_first()),
+                        3 if key % 3 == 0 => prop_assert_eq!(ordered.pop_last(&mut pool), map.pop_last()),
+                        4 => {
+                            let place = ordered.above(key);
+                            let above = map.range(key + 1..).next();
+                            prop_assert_eq!(ordered.at(place).copied(), above.map(|(&key, &value)| (key, value)));
+                            let before = ordered.before(place).and_then(|place| ordered.remove_at(place, &mut pool));
+                            let expected = map.range(..=key).next_back().map(|(&key, &value)| (key, value));
+                            prop_assert_eq!(before, expected);
+                            if let Some((key, _)) = expected {
+                                map.remove(&key);
+                            }
+                        }
+                        5 if key == from && key % 16 == 0 => {
+                            ordered.clear(&mut pool);
+                            map.clear();
+                        }
+                        _ => {}
+                    }
+                }
+                prop_assert_eq!(ordered.first().copied(), map.iter().next().map(|(&key, &value)| (key, value)));
+                prop_assert!(ordered.blocks.iter().all(|block| (1..=BLOCK).contains(&block.len())));
+                prop_assert_eq!(entries(&ordered), map.clone().into_iter().collect::<Vec<_>>());
+                prop_assert_eq!(ordered.values().count(), map.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What the scoreboard knows of one path: what is in flight there, was lost there, and has arrived from there.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::mem;
+
+use anabranch_cc::Departure;
+use anabranch_units::Time;
+
+use super::{Index, NONE};
+use crate::recovery::ledger::Ledger;
+use crate::recovery::rack::DUPLICATES;
+use crate::seq::Offset;
+
+/// What is in flight on one path.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) oldest: Index,
+    pub(super) newest: Index,
+    /// Bytes in flight.
+    pub(super) bytes: u64,
+    /// Departures so far.
+    pub(super) departures: u64,
+    /// The highest end of a segment that was delivered.
+    pub(super) highest: Offset,
+    /// The three latest departures that are sure to have arrived, each plus one; the latest first.
+    pub(super) latest: [u64; DUPLICATES],
+    pub(super) harvest: Harvest,
+    pub(super) ledger: Ledger,
+    pub(super) lost: Losses,
+    /// Segments that were lost here and not delivered since, sent again or not.
+    pub(super) damaged: usize,
+    /// Below this index nothing of this lane is missing, but what came to it from another one.
+    pub(super) cursor: Index,
+    /// Segments of this lane at or above the cursor that were delivered.
+    pub(super) above: usize,
+    /// What was delivered by the word of another path, in the order of departure and of sequence space.
+    pub(super) held: VecDeque<Held>,
+    /// Bytes of it.
+    pub(super) held_bytes: u64,
+    /// What left again on another path while it was in flight here, in the order of departure: it still fills this one.
+    pub(super) copies: VecDeque<Copied>,
+}
+
+/// A segment that is in flight twice, where it left first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Copied {
+    pub(super) end: Offset,
+    pub(super) len: u32,
+    pub(super) serial: u64,
+}
+
+/// What is lost.
+#[derive(Debug, Default)]
+pub(super) struct Losses {
+    /// At least the indices of all that are lost; one that is not lost any more is thrown out when it comes to the top.
+    pub(super) heap: BinaryHeap<Reverse<Index>>,
+    pub(super) count: usize,
+}
+
+/// A segment that is delivered, and in flight for its lane.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    pub(super) start: Offset,
+    pub(super) end: Offset,
+    pub(super) serial: u64,
+    pub(super) departure: Departure,
+}
+
+/// What the acknowledgements since the last look reported for the first time, on one path.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Harvest {
+    /// Bytes that arrived.
+    pub(crate) bytes: u64,
+    /// Those of them that were in flight: the others had been given up.
+    pub(crate) bytes_from_flight: u64,
+    /// The one that left last.
+    pub(crate) newest: Option<Delivered>,
+    /// The one that left last and cannot have been confused with its own retransmission.
+    pub(crate) newest_certain: Option<Delivered>,
+    /// Whether one that was sent once arrived after a higher one.
+    pub(crate) is_reordered: bool,
+    /// Whether something arrived that had been given up and not been sent again.
+    pub(crate) is_late: bool,
+    /// Whether something that was sent again arrived by its first transmission.
+    pub(crate) is_original: bool,
+    /// Whether something that was sent again arrived, and nobody knows by which transmission.
+    pub(crate) is_ambiguous: bool,
+    /// [`Doubt::echo`], if the acknowledgement number moved.
+    pub(crate) echo: Option<Time>,
+}
+
+/// A segment that arrived.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Delivered {
+    pub(crate) serial: u64,
+    pub(crate) transmissions: u32,
+    pub(crate) departure: Departure,
+}
+
+impl Lane {
+    pub(super) fn new(cursor: Index) -> Self {
+        Self {
+            oldest: NONE,
+            newest: NONE,
+            bytes: 0,
+            departures: 0,
+            highest: 0,
+            latest: [0; DUPLICATES],
+            harvest: Harvest::default(),
+            ledger: Ledger::default(),
+            lost: Losses::default(),
+            damaged: 0,
+            cursor,
+            above: 0,
+            held: VecDeque::new(),
+            held_bytes: 0,
+            copies: VecDeque::new(),
+        }
+    }
+
+    /// What was copied and left at `serial` or before is not in flight here any more.
+    pub(super) fn release_copies(&mut self, serial: u64) {
+        while let Some(copied) = self.copies.pop_front_if(|copied| copied.serial <= serial) {
+            self.bytes -= u64::from(copied.len);
+            self.harvest.bytes_from_flight += u64::from(copied.len);
+        }
+    }
+
+    /// A segment that ends at `end` is delivered, as far as this path knows.
+    pub(super) fn reap(&mut self, end: Offset, len: u64, was_in_flight: bool, delivered: Delivered, is_certain: bool) {
+        let (harvest, serial) = (&mut self.harvest, delivered.serial);
+        harvest.bytes += len;
+        harvest.bytes_from_flight += if was_in_flight { len } else { 0 };
+        if harvest.newest.is_none_or(|newest| newest.serial < serial) {
+            harvest.newest = Some(delivered);
+        }
+        if is_certain && harvest.newest_certain.is_none_or(|newest| newest.serial < serial) {
+            harvest.newest_certain = Some(delivered);
+        }
+        if is_certain {
+            let mut place = serial + 1;
+            for latest in &mut self.latest {
+                if place > *latest {
+                    mem::swap(latest, &mut place);
+                }
+            }
+        }
+        // [rfc-8985] sec. 6.2 step 3.
+        harvest.is_reordered |= end < self.highest && delivered.transmissions == 1;
+        self.highest = self.highest.max(end);
+    }
+}
+
+impl Losses {
+    pub(super) fn push(&mut self, index: Index) {
+        if self.count == 0 {
+            self.heap.clear();
+        }
+        self.heap.push(Reverse(index));
+        self.count += 1;
+    }
+}
