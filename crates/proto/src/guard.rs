@@ -1,4 +1,4 @@
-//! The guard in front of every scheduler that spreads data: which paths may take a segment at all when the peer's buffer is the
+//! The guard in front of schedulers that spread data, but for the paper's: which paths may take a segment at all when the peer's buffer is the
 //! limit and not the network.
 //!
 //! What leaves on a slow path keeps everything that is sent after it in the peer's buffer until it arrives, and the word of that

@@ -16,7 +16,8 @@ use crate::path::{PathId, SLOTS_MAX};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheduling {
     /// In proportion to the congestion windows, each of which has that share of the peer's window as well
-    /// ([multihoming-2010] sec. III).
+    /// ([multihoming-2010] sec. III). As in the paper, it is the only one that spreads without the guard: beside a path that is ten
+    /// times as fast a slow one costs more than it carries if the peer's buffer is small.
     Window,
     /// The path with the least RTT that has room.
     #[default]
@@ -62,9 +63,14 @@ pub(crate) trait Scheduler: fmt::Debug + Send {
         let _ = (path, weight, bytes);
     }
 
-    /// Whether it may use several paths at a time: then the [guard](crate::guard) has a word in which.
+    /// Whether it may use several paths at a time.
     fn spreads(&self) -> bool {
         true
+    }
+
+    /// Whether the [guard](crate::guard) has a word in which.
+    fn is_guarded(&self) -> bool {
+        self.spreads()
     }
 
     /// From now on a path may carry data.
@@ -138,6 +144,10 @@ impl Scheduler for ByWindow {
         let open = paths.iter().filter(|path| path.has_room).filter(has_share);
         let filled = |path: &Candidate| after(path) / path.window;
         open.min_by(|a, b| filled(a).total_cmp(&filled(b))).map(|path| path.id)
+    }
+
+    fn is_guarded(&self) -> bool {
+        false
     }
 }
 

@@ -248,12 +248,10 @@ impl<P: Payload> Connection<P> {
             return (may_send.contains(PathId::FIRST) && control.admit(board, len)).then_some(PathId::FIRST);
         }
         candidates.clear();
-        let mut has_room = false;
         for id in paths.usable().iter() {
             let Path { control, weight, .. } = &mut paths[id];
             control.on_demand(now, board);
             let is_open = may_send.contains(id) && control.admit(board, len);
-            has_room |= is_open;
             candidates.push(Candidate {
                 id,
                 window: control.window() * f64::from(self.peer.mss),
@@ -270,7 +268,7 @@ impl<P: Payload> Connection<P> {
         let peer_window = self.peer.edge.saturating_sub(board.acked());
         let demand = Demand { len, peer_window };
         let mut count = candidates.len();
-        if count > 1 && self.scheduler.spreads() {
+        if count > 1 && self.scheduler.is_guarded() {
             count = self.guard.keep(now, candidates, len, self.peer.window_max);
             if count < candidates.len() {
                 self.scheduler.on_left_out(&candidates[count..], &candidates[..count]);

@@ -59,15 +59,13 @@ fn unequal_paths_carry_nine_tenths_of_their_sum() {
     let rbuf = 2 * pipes(&paths);
     assert_eq!(rbuf, 750_000);
     for law in LAWS {
-        for scheduling in [Scheduling::MinRtt, Scheduling::Window] {
-            let rate = rate(&paths, &limited(law, rbuf, scheduling));
-            assert!((54.0..=56.1).contains(&rate), "{law}, {}: {rate:.2} Mbit/s", scheduling.name());
-        }
+        let rate = rate(&paths, &limited(law, rbuf, Scheduling::MinRtt));
+        assert!((54.0..=56.1).contains(&rate), "{law}: {rate:.2} Mbit/s");
     }
 }
 
-/// With a half, the whole, twice and four times of what is under way on both paths in the buffer, each scheduler that may use both is as
-/// good as the better path alone: to a thousandth, and to a hundredth with less than twice. The backup is the first path alone,
+/// With a half, the whole, twice and four times of what is under way on both paths in the buffer, each scheduler that may use both and has
+/// the guard before it, that is all but the paper's, is as good as the better path alone: to a thousandth, and to a hundredth with less than twice. The backup is the first path alone,
 /// and weights are as the rates are. Measured: from 100.0 % on where one path has to do, up to 198 %; 35 to 100 % without the guard.
 #[test]
 fn a_second_path_never_makes_a_connection_slower() {
@@ -77,7 +75,7 @@ fn a_second_path_never_makes_a_connection_slower() {
             for halves in [1, 2, 4, 8] {
                 let rbuf = pipes(&paths) * halves / 2;
                 let alone = paths.clone().map(|path| rate(&[path], &limited(law, rbuf, Scheduling::MinRtt)));
-                for scheduling in Scheduling::ALL {
+                for scheduling in Scheduling::ALL.into_iter().filter(|it| *it != Scheduling::Window) {
                     let together = rate(&paths, &limited(law, rbuf, scheduling));
                     let best = if scheduling == Scheduling::Backup { alone[0] } else { alone[0].max(alone[1]) };
                     let least = if halves < 4 { 0.99 * best } else { 0.999 * best };
@@ -103,7 +101,7 @@ fn credit_makes_a_connection_no_slower_either() {
                 ..limited("anabranch", rbuf, scheduling)
             };
             let alone = rate(&paths[..1], &shared(Scheduling::MinRtt));
-            for scheduling in [Scheduling::MinRtt, Scheduling::Window, Scheduling::Weighted] {
+            for scheduling in [Scheduling::MinRtt, Scheduling::Weighted] {
                 let together = rate(&paths, &shared(scheduling));
                 let what = format!("{streams} streams, {rbuf} B, {}", scheduling.name());
                 assert!(together >= 0.97 * alone, "{what}: {together:.2} Mbit/s, alone {alone:.2}");
