@@ -2,7 +2,6 @@
 
 use maud::{Markup, html};
 
-use crate::experiment::ClaimKind;
 use crate::reproduce::{ExperimentOutcome, JudgedClaim, Outcome, Paper};
 
 use super::table::{self, Anchored};
@@ -31,7 +30,6 @@ pub(super) fn cell(claim: &JudgedClaim) -> Markup {
     html! {
         td.number.engine {
             @if let (Some(shown), Some(look)) = (claim.engine_shown(), look(claim)) {
-                @if claim.kind == ClaimKind::Order { span.unit { "ahead by " } }
                 (words::number(&shown)) " "
                 span class={ "verdict " (look.class) } { (words::number(&claim.engine_stand_shown().unwrap_or_default())) }
             }

@@ -116,6 +116,10 @@ fn colophon(outcome: &Outcome) -> Markup {
                     "A number that a paper got from one random run is one draw. It is reproduced if it lies where 95 of 100 further "
                     "runs of ours would lie; the interval of our mean would shrink with every seed until no draw lies in it."
                 } }
+                div { dt { "engine" } dd {
+                    "The same with our own transport in the place of ns-2's agents of the papers' protocols: how far its number is from "
+                    "theirs, or whether an order, a time or a shape holds with it. More than 5 % needs a reason, which stands below the claims."
+                } }
                 div { dt { "derivation, other implementation" } dd {
                     "What follows from a paper's own rules, or what another program gives, run by us. It checks the laboratory and is "
                     "counted apart from the papers' claims."

@@ -55,9 +55,9 @@ fn statements(paper: &Paper) -> Markup {
                         th scope="col" { "the paper says" }
                         th.number scope="col" { "published" }
                         th.number scope="col" { "ours" }
+                        @if has_engine { (engine::head()) }
                         th.number scope="col" { "interval" }
                         th.picture scope="col" { }
-                        @if has_engine { (engine::head()) }
                     } }
                     tbody { @for (anchor, claim) in &statements { (statement(paper, anchor, claim, has_engine)) } }
                 }
@@ -83,9 +83,9 @@ fn statement(paper: &Paper, anchor: &str, claim: &JudgedClaim, has_engine: bool)
                 @if let Some(sd) = claim.sd_shown() { " " span.sd { "± " (sd) } }
                 (unit(&claim.unit))
             }
+            @if has_engine { (engine::cell(claim)) }
             td.number.quiet { (table::ends(claim)) }
             td.picture { @if let Some(picture) = interval::interval(claim) { (picture) } }
-            @if has_engine { (engine::cell(claim)) }
         }
     }
 }

@@ -44,11 +44,11 @@ pub(super) fn table(paper: &Paper, group: &[Anchored<'_>]) -> Markup {
                         th.number scope="col" { (words::theirs(first.source)) }
                         th.number scope="col" { "ours" }
                         @if has_sd { th.sd scope="col" { "± sd" } }
+                        @if has_engine { (engine::head()) }
                         th.number scope="col" { "difference" }
                         @if has_interval { th.number scope="col" { "interval" } }
                         th.picture scope="col" { (key(first.source)) }
                         th scope="col" { span.word { "verdict" } }
-                        @if has_engine { (engine::head()) }
                     } }
                     @for rows in group.chunk_by(|a, b| has_columns && a.1.row == b.1.row) {
                         tbody { @for (index, (anchor, claim)) in rows.iter().enumerate() {
@@ -58,11 +58,11 @@ pub(super) fn table(paper: &Paper, group: &[Anchored<'_>]) -> Markup {
                                 td.number { (words::number(&claim.published.to_string())) (own_unit(claim, unit)) }
                                 td.number.strong { (words::number(&claim.ours_shown().unwrap_or_else(|| "–".to_owned()))) }
                                 @if has_sd { td.sd { @if let Some(sd) = claim.sd_shown() { "± " (sd) } } }
+                                @if has_engine { (engine::cell(claim)) }
                                 td.number { (difference(claim)) }
                                 @if has_interval { td.number.quiet { (ends(claim)) } }
                                 td.picture { @if let Some(picture) = interval::interval(claim) { (picture) } }
                                 td.verdict { (verdict(&words::look(claim))) }
-                                @if has_engine { (engine::cell(claim)) }
                             }
                         } }
                     }
