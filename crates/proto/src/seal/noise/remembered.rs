@@ -4,8 +4,7 @@
 //! A multiplication is a function of its arguments, so what is remembered is what would have been calculated.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::collections::BTreeMap;
 
 use snow::Error;
 use snow::params::DHChoice;
@@ -14,12 +13,9 @@ use snow::types::{Dh, Random};
 
 type Key = [u8; 32];
 
-/// What each secret key makes of each public one, and of the base point. Hashed without randomness: an input that is played again
-/// takes the same branches.
-type Products = HashMap<(Key, Option<Key>), Key, BuildHasherDefault<DefaultHasher>>;
-
 thread_local! {
-    static PRODUCTS: RefCell<Products> = const { RefCell::new(HashMap::with_hasher(BuildHasherDefault::new())) };
+    /// What each secret key makes of each public one, and of the base point.
+    static PRODUCTS: RefCell<BTreeMap<(Key, Option<Key>), Key>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// Products that are remembered: some 10 MB.
