@@ -44,10 +44,8 @@ pub(crate) struct Guard {
 struct Spacing {
     /// When the next one may leave.
     free_at: Time,
-    /// Seconds for each byte; zero if there is nothing to wait for.
-    pace: f64,
-    /// So far may it fall behind and make up for it.
-    slack: Span,
+    /// What it is spaced over; none if there is nothing to wait for.
+    bound: Option<Share>,
 }
 
 /// What a slow path may have.
@@ -61,26 +59,36 @@ struct Share {
 
 impl Guard {
     pub(crate) fn new() -> Self {
-        Self { reach: f64::INFINITY, known_until: Time::ZERO, spacings: [Spacing::NONE; SLOTS_MAX] }
+        let spacings = [Spacing { free_at: Time::ZERO, bound: None }; SLOTS_MAX];
+        Self { reach: f64::INFINITY, known_until: Time::ZERO, spacings }
     }
 
     /// Moves the paths that may take `len` bytes to the front, the others behind them; returns how many may. `window` is how much the peer takes
     /// beyond what is acknowledged. The fastest path always may.
     pub(crate) fn keep(&mut self, now: Time, paths: &mut [Candidate], len: u64, window: u64) -> usize {
         let reach = self.reach.min(window as f64);
+        if is_ample(paths, len, reach) {
+            let quickest = paths.iter().filter_map(|path| path.rtt).min();
+            for path in paths.iter().filter(|path| path.rtt > quickest) {
+                self.spacings[path.id.index()].bound = None;
+            }
+            return paths.len();
+        }
         let mut may = [true; SLOTS_MAX];
         for (may, path) in may.iter_mut().zip(paths.iter()) {
             let Some(share) = Share::of(path, paths, reach) else { continue };
             let spacing = &mut self.spacings[path.id.index()];
-            *spacing = Spacing { free_at: spacing.free_at, ..share.spacing(path.window) };
+            spacing.bound = share.is_bound(path.window).then_some(share);
             // Where the faster ones need most of the buffer, no scheduler is to wait for a slow one that has no room either.
             let is_ready = path.has_room || share.bytes >= reach / 2.0;
-            let is_due = spacing.pace == 0.0 || spacing.free_at <= now;
+            let is_due = spacing.bound.is_none() || spacing.free_at <= now;
             *may = (path.flying + len) as f64 <= share.bytes && is_ready && is_due;
         }
         let mut kept = 0;
         for index in (0..paths.len()).filter(|&index| may[index]) {
-            paths.swap(kept, index);
+            if kept < index {
+                paths.swap(kept, index);
+            }
             kept += 1;
         }
         kept
@@ -89,10 +97,14 @@ impl Guard {
     /// So many bytes left on a path that had not been sent before.
     pub(crate) fn on_sent(&mut self, now: Time, path: PathId, bytes: u64) {
         self.reach += bytes as f64 / RISE;
-        let Spacing { free_at, pace, slack } = &mut self.spacings[path.index()];
-        if *pace > 0.0 {
-            let latest = Time::ZERO + now.since(Time::ZERO).saturating_sub(*slack);
-            *free_at = (*free_at).max(latest).saturating_add(Span::from_secs_f64(*pace * bytes as f64));
+        let Spacing { free_at, bound } = &mut self.spacings[path.index()];
+        if let Some(share) = bound {
+            // So far may it fall behind and make up for it.
+            let slack = Span::from_secs_f64(share.blocks / SLACK_PART);
+            let latest = Time::ZERO + now.since(Time::ZERO).saturating_sub(slack);
+            // Seconds for each byte.
+            let pace = share.blocks / share.bytes;
+            *free_at = (*free_at).max(latest).saturating_add(Span::from_secs_f64(pace * bytes as f64));
         }
     }
 
@@ -120,15 +132,27 @@ impl Share {
         Some(Self { bytes: reach - others, blocks })
     }
 
-    fn spacing(&self, window: f64) -> Spacing {
-        let is_bound = 0.0 < self.bytes && self.bytes < window;
-        let pace = if is_bound { self.blocks / self.bytes } else { 0.0 };
-        Spacing { pace, slack: Span::from_secs_f64(self.blocks / SLACK_PART), ..Spacing::NONE }
+    /// Whether it holds a path back that has such a window.
+    fn is_bound(&self, window: f64) -> bool {
+        0.0 < self.bytes && self.bytes < window && self.blocks > 0.0
     }
 }
 
-impl Spacing {
-    const NONE: Self = Self { free_at: Time::ZERO, pace: 0.0, slack: Span::ZERO };
+/// Whether the buffer holds twice what all paths together can have in it, and so no share holds anybody back. Takes less to find out
+/// than the shares: nobody blocks for longer than the longest RTT, and meanwhile no other one carries more than its window in
+/// each of the shortest.
+fn is_ample(paths: &[Candidate], len: u64, reach: f64) -> bool {
+    let (mut shortest, mut longest, mut most) = (Span::MAX, Span::ZERO, len as f64);
+    for path in paths {
+        most += path.window.max(path.flying as f64);
+        if let Some(rtt) = path.rtt {
+            let least = path.rtt_min.unwrap_or(rtt);
+            (shortest, longest) = (shortest.min(rtt).min(least), longest.max(rtt).max(least));
+        }
+    }
+    // No RTT is as long as 2^63 ns, and processors know signed numbers only.
+    let [shortest, longest] = [shortest, longest].map(|rtt| rtt.ticks().max(1).cast_signed() as f64);
+    2.0 * most * longest <= reach * shortest
 }
 
 impl Candidate {
