@@ -441,7 +441,7 @@ impl<T> Scoreboard<T> {
 
     /// An ACK came on this path, for everything below `ack` and for `blocks`: what of that was held is held no longer, nor what left
     /// before. Of all that it names, the latest departure is what it answers.
-    pub(crate) fn confirm(&mut self, path: PathId, ack: Offset, blocks: impl Iterator<Item = (Offset, Offset)>) {
+    pub(crate) fn confirm(&mut self, path: PathId, ack: Offset, blocks: impl IntoIterator<Item = (Offset, Offset)>) {
         let lane = &self.lanes[path.index()];
         if lane.held.is_empty() {
             return;
@@ -456,7 +456,7 @@ impl<T> Scoreboard<T> {
             let held = lane.held.get(upto.checked_sub(1)?)?;
             (held.start >= left).then_some(held.serial)
         };
-        let named = blocks.filter_map(|(left, right)| latest(left, right)).max();
+        let named = blocks.into_iter().filter_map(|(left, right)| latest(left, right)).max();
         let newest = lane.harvest.newest.map(|newest| newest.serial);
         if let Some(serial) = latest(0, ack).max(named).max(newest) {
             self.release_held(path, serial);
