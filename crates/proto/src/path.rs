@@ -30,6 +30,10 @@ impl PathId {
 pub(crate) struct PathSet(u16);
 
 impl PathSet {
+    pub(crate) const fn only(path: PathId) -> Self {
+        Self(1 << path.0)
+    }
+
     pub(crate) const fn insert(&mut self, path: PathId) {
         self.0 |= 1 << path.0;
     }

@@ -121,7 +121,7 @@ impl<P: Payload> Connection<P> {
         }
         let mut repair = None;
         let mut may_send = PathSet::default();
-        for path in (0..self.paths.slots()).map(PathId::new) {
+        for path in self.paths.live().iter() {
             if !self.is_released(now, path) {
                 continue;
             }
@@ -152,9 +152,9 @@ impl<P: Payload> Connection<P> {
         self.send_new(now, Admission::Window(may_send)).or_else(|| self.unblock(now, may_send))
     }
 
-    /// Whether a path carries data and the pacer lets a segment leave on it.
+    /// Whether the pacer lets a segment leave on a path.
     fn is_released(&mut self, now: Time, path: PathId) -> bool {
-        let Some(path) = self.paths.get_mut(path).filter(|path| path.is_live()) else { return false };
+        let path = &mut self.paths[path];
         let release = path.control.release(now);
         if release > now {
             path.paced_until = release;

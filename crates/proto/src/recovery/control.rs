@@ -54,7 +54,7 @@ pub(crate) struct PathControl {
     sent_last: Time,
     /// When the path last answered something, or something was sent into silence.
     heard: Time,
-    /// When what has been in flight for longest left.
+    /// When what has been in flight for longest left, if the path is watched.
     oldest: Time,
     /// Whether one lost segment may leave though the window is full: [rfc-6675] sec. 5 (4.3).
     is_urgent: bool,
@@ -65,7 +65,9 @@ pub(crate) struct PathControl {
     /// Bytes found to be lost of which the controller has not been told.
     lost_untold: u64,
     /// Whether another path would take over: then silence is looked into sooner.
-    pub(crate) has_others: bool,
+    has_others: bool,
+    /// Whether there ever was another one: else nobody asks how long silence has lasted.
+    is_watched: bool,
     pub(crate) tally: Tally,
 }
 
@@ -159,6 +161,7 @@ impl PathControl {
             flight: 0,
             lost_untold: 0,
             has_others: false,
+            is_watched: false,
             tally: Tally::default(),
         }
     }
@@ -281,10 +284,23 @@ impl PathControl {
         Doubt { now, via: self.id, rtt_min: self.rtt.least(), echo: None }
     }
 
+    /// There are other paths, that would take over or not.
+    pub(crate) fn set_others<T>(&mut self, would_take_over: bool, board: &Scoreboard<T>) {
+        if !self.is_watched {
+            self.is_watched = true;
+            self.look_back(board);
+        }
+        self.has_others = would_take_over;
+    }
+
+    fn look_back<T>(&mut self, board: &Scoreboard<T>) {
+        self.oldest = board.oldest(self.id).map_or(self.heard, |(_, _, departure)| departure);
+    }
+
     /// From when on a path that has answered nothing for so long cannot be relied on: a probe timeout ([rfc-9002] sec. 6.2.1) after
-    /// it was to be asked. [`Time::NEVER`] if nothing is to be answered.
+    /// it was to be asked. [`Time::NEVER`] if nothing is to be answered, or no other path would take over.
     pub(crate) fn suspect_at(&self) -> Time {
-        if self.flight == 0 {
+        if self.flight == 0 || !self.has_others {
             return Time::NEVER;
         }
         self.ask_at().saturating_add(self.rtt.probe_timeout())
@@ -691,7 +707,9 @@ impl PathControl {
 
     /// Sets the timer for what is in flight.
     fn arm<T>(&mut self, now: Time, board: &Scoreboard<T>) {
-        self.oldest = board.oldest(self.id).map_or(self.heard, |(_, _, departure)| departure);
+        if self.is_watched {
+            self.look_back(board);
+        }
         if self.flight == 0 {
             self.timer = Timer::Idle;
             return;
