@@ -37,6 +37,18 @@ pub(crate) struct Guard {
     known_until: Time,
     /// By path.
     spacings: [Spacing; SLOTS_MAX],
+    /// Whether any is spaced.
+    has_bounds: bool,
+}
+
+/// What paths can have in the peer's buffer at most. Takes less to find out than what each may.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outlook {
+    /// The least and the greatest RTT.
+    shortest: Span,
+    longest: Span,
+    /// Bytes of windows, or what is under way if that is more.
+    bytes: f64,
 }
 
 /// How segments on a slow path are spaced.
@@ -60,20 +72,24 @@ struct Share {
 impl Guard {
     pub(crate) fn new() -> Self {
         let spacings = [Spacing { free_at: Time::ZERO, bound: None }; SLOTS_MAX];
-        Self { reach: f64::INFINITY, known_until: Time::ZERO, spacings }
+        Self { reach: f64::INFINITY, known_until: Time::ZERO, spacings, has_bounds: false }
+    }
+
+    /// Whether all of these paths may take `len` bytes, and there is nothing to remember of that: the buffer holds twice what they
+    /// can have in it. Nobody blocks for longer than the longest RTT, and meanwhile no other path carries more than its window
+    /// in each of the shortest.
+    pub(crate) fn lets_all(&self, outlook: &Outlook, len: u64, window: u64) -> bool {
+        let reach = self.reach.min(window as f64);
+        // No RTT is as long as 2^63 ns, and processors know signed numbers only.
+        let [shortest, longest] =
+            [outlook.shortest, outlook.longest].map(|rtt| rtt.ticks().max(1).cast_signed() as f64);
+        !self.has_bounds && 2.0 * (outlook.bytes + len as f64) * longest <= reach * shortest
     }
 
     /// Moves the paths that may take `len` bytes to the front, the others behind them; returns how many may. `window` is how much the peer takes
     /// beyond what is acknowledged. The fastest path always may.
     pub(crate) fn keep(&mut self, now: Time, paths: &mut [Candidate], len: u64, window: u64) -> usize {
         let reach = self.reach.min(window as f64);
-        if is_ample(paths, len, reach) {
-            let quickest = paths.iter().filter_map(|path| path.rtt).min();
-            for path in paths.iter().filter(|path| path.rtt > quickest) {
-                self.spacings[path.id.index()].bound = None;
-            }
-            return paths.len();
-        }
         let mut may = [true; SLOTS_MAX];
         for (may, path) in may.iter_mut().zip(paths.iter()) {
             let Some(share) = Share::of(path, paths, reach) else { continue };
@@ -84,6 +100,7 @@ impl Guard {
             let is_due = spacing.bound.is_none() || spacing.free_at <= now;
             *may = (path.flying + len) as f64 <= share.bytes && is_ready && is_due;
         }
+        self.has_bounds = self.spacings.iter().any(|spacing| spacing.bound.is_some());
         let mut kept = 0;
         for index in (0..paths.len()).filter(|&index| may[index]) {
             if kept < index {
@@ -138,21 +155,18 @@ impl Share {
     }
 }
 
-/// Whether the buffer holds twice what all paths together can have in it, and so no share holds anybody back. Takes less to find out
-/// than the shares: nobody blocks for longer than the longest RTT, and meanwhile no other one carries more than its window in
-/// each of the shortest.
-fn is_ample(paths: &[Candidate], len: u64, reach: f64) -> bool {
-    let (mut shortest, mut longest, mut most) = (Span::MAX, Span::ZERO, len as f64);
-    for path in paths {
-        most += path.window.max(path.flying as f64);
-        if let Some(rtt) = path.rtt {
-            let least = path.rtt_min.unwrap_or(rtt);
-            (shortest, longest) = (shortest.min(rtt).min(least), longest.max(rtt).max(least));
+impl Outlook {
+    pub(crate) const NONE: Self = Self { shortest: Span::MAX, longest: Span::ZERO, bytes: 0.0 };
+
+    /// There is such a path as well.
+    pub(crate) fn add(&mut self, window: f64, flying: u64, rtt: Option<Span>, rtt_min: Option<Span>) {
+        self.bytes += window.max(flying.cast_signed() as f64);
+        if let Some(rtt) = rtt {
+            let least = rtt_min.unwrap_or(rtt);
+            self.shortest = self.shortest.min(rtt).min(least);
+            self.longest = self.longest.max(rtt).max(least);
         }
     }
-    // No RTT is as long as 2^63 ns, and processors know signed numbers only.
-    let [shortest, longest] = [shortest, longest].map(|rtt| rtt.ticks().max(1).cast_signed() as f64);
-    2.0 * most * longest <= reach * shortest
 }
 
 impl Candidate {

@@ -50,6 +50,10 @@ impl PathSet {
         self.0 == 0
     }
 
+    pub(crate) const fn has_several(self) -> bool {
+        self.0.count_ones() > 1
+    }
+
     /// From the lowest name on.
     pub(crate) fn iter(mut self) -> impl Iterator<Item = PathId> {
         std::iter::from_fn(move || {

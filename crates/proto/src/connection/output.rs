@@ -10,6 +10,7 @@ use anabranch_units::{Span, Time};
 
 use super::{Connection, Path, Persist, Reply, Sent, State, Transmit};
 use crate::config::Repair;
+use crate::guard::Outlook;
 use crate::options::{AcknowledgementOptions, Options, SackBlocks};
 use crate::path::{PathId, PathSet};
 use crate::payload::Payload;
@@ -247,11 +248,26 @@ impl<P: Payload> Connection<P> {
             control.on_demand(now, board);
             return (may_send.contains(PathId::FIRST) && control.admit(board, len)).then_some(PathId::FIRST);
         }
-        candidates.clear();
-        for id in paths.usable().iter() {
-            let Path { control, weight, .. } = &mut paths[id];
+        let usable = paths.usable();
+        let (mut open, mut outlook) = (PathSet::default(), Outlook::NONE);
+        for id in usable.iter() {
+            let control = &mut paths[id].control;
             control.on_demand(now, board);
-            let is_open = may_send.contains(id) && control.admit(board, len);
+            if may_send.contains(id) && control.admit(board, len) {
+                open.insert(id);
+            }
+            let window = control.window() * f64::from(self.peer.mss);
+            outlook.add(window, board.flying(id), control.rtt_smoothed(), control.rtt_min());
+        }
+        let is_guarded = self.scheduler.is_guarded()
+            && usable.has_several()
+            && !self.guard.lets_all(&outlook, len, self.peer.window_max);
+        if open.is_empty() && !is_guarded {
+            return None;
+        }
+        candidates.clear();
+        for id in usable.iter() {
+            let Path { control, weight, .. } = &paths[id];
             candidates.push(Candidate {
                 id,
                 window: control.window() * f64::from(self.peer.mss),
@@ -262,13 +278,13 @@ impl<P: Payload> Connection<P> {
                 rtt_latest: control.tally.rtt_latest,
                 pace: control.pace(),
                 weight: *weight,
-                has_room: is_open,
+                has_room: open.contains(id),
             });
         }
         let peer_window = self.peer.edge.saturating_sub(board.acked());
         let demand = Demand { len, peer_window };
         let mut count = candidates.len();
-        if count > 1 && self.scheduler.is_guarded() {
+        if is_guarded {
             count = self.guard.keep(now, candidates, len, self.peer.window_max);
             if count < candidates.len() {
                 self.scheduler.on_left_out(&candidates[count..], &candidates[..count]);

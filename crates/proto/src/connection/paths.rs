@@ -569,7 +569,7 @@ impl Table {
         self.restless = PathSet::default();
         for (index, path) in self.slots.iter_mut().enumerate() {
             let Some(path) = path else { continue };
-            path.control.set_others(live.iter().nth(1).is_some(), board);
+            path.control.set_others(live.has_several(), board);
             if path.response.is_some() || !path.is_live() {
                 self.restless.insert(PathId::new(index));
             }
