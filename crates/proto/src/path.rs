@@ -58,7 +58,7 @@ impl PathSet {
     pub(crate) fn iter(mut self) -> impl Iterator<Item = PathId> {
         std::iter::from_fn(move || {
             let first = self.first()?;
-            self.remove(first);
+            self.0 &= self.0 - 1;
             Some(first)
         })
     }

@@ -282,10 +282,11 @@ impl<P: Payload> Connection<P> {
         let via = self.acks.via();
         let place = |number: SeqNumber| number.offset_from(self.initial, ack);
         let mut blocks = [NOTHING; SackBlocks::MAX];
-        for (block, (left, right)) in blocks.iter_mut().zip(sack.as_slice()) {
+        let reported = sack.as_slice();
+        for (block, (left, right)) in blocks.iter_mut().zip(reported) {
             *block = place(*left).zip(place(*right)).unwrap_or(NOTHING);
         }
-        for (index, (left, right)) in blocks.into_iter().enumerate() {
+        for (index, (left, right)) in blocks.into_iter().enumerate().take(reported.len()) {
             if left >= right || right > self.board.next() {
                 continue;
             }

@@ -123,9 +123,13 @@ impl<P: Payload> Connection<P> {
         let mut repair = None;
         let mut may_send = PathSet::default();
         for path in self.paths.live().iter() {
-            if !self.is_released(now, path) {
+            let Path { control, paced_until, .. } = &mut self.paths[path];
+            let release = control.release(now);
+            if release > now {
+                *paced_until = release;
                 continue;
             }
+            let is_probe_due = control.is_probe_due();
             let lost = if has_lost { self.next_lost(path) } else { None };
             if let Some(lost) = lost {
                 let (_, len, _) = self.board.segment(lost);
@@ -135,7 +139,7 @@ impl<P: Payload> Connection<P> {
                 }
                 continue;
             }
-            if self.paths[path].control.is_probe_due() {
+            if is_probe_due {
                 // [rfc-8985] sec. 7.3: new data if there is some, whatever the window says, else the last segment again.
                 if let Some(leaving) = self.send_new(now, Admission::Probe(path)) {
                     return Some(leaving);
@@ -151,16 +155,6 @@ impl<P: Payload> Connection<P> {
             return Some(self.resend(now, path, index));
         }
         self.send_new(now, Admission::Window(may_send)).or_else(|| self.unblock(now, may_send))
-    }
-
-    /// Whether the pacer lets a segment leave on a path.
-    fn is_released(&mut self, now: Time, path: PathId) -> bool {
-        let path = &mut self.paths[path];
-        let release = path.control.release(now);
-        if release > now {
-            path.paced_until = release;
-        }
-        release <= now
     }
 
     /// The lost segment that a path sends next: one of its own, or one that has no path any more.
