@@ -413,9 +413,12 @@ impl PathControl {
         if harvest.is_reordered {
             self.rack.on_reordering();
         }
-        let (found, spared) = self.detect(now, board);
+        let nothing = self.has_lost_nothing(board);
+        let (found, spared) = if nothing { (Found::default(), None) } else { self.detect(now, board) };
         self.conclude_probe(now, board, settled);
-        self.repair(now, board, &found, settled);
+        if !nothing || !self.episode.is_calm() {
+            self.repair(now, board, &found, settled);
+        }
         if let Some(newest) = harvest.newest {
             self.tally.delivered += harvest.bytes;
             self.is_silent = false;
@@ -478,6 +481,9 @@ impl PathControl {
     /// Looks for losses, and sets the timer for the next look.
     #[inline]
     fn look<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
+        if self.episode.is_calm() && self.has_lost_nothing(board) {
+            return self.arm(now, board);
+        }
         let settled = board.settled(self.id);
         let (found, spared) = self.detect(now, board);
         self.repair(now, board, &found, settled);
@@ -543,8 +549,14 @@ impl PathControl {
         Some(sample)
     }
 
-    /// [rfc-8985] sec. 6.2 step 5. Returns when to look again, too.
+    /// Whether it takes no more to see that nothing is lost: what has been in flight for longest left after all that arrived.
     #[inline]
+    fn has_lost_nothing<T>(&self, board: &Scoreboard<T>) -> bool {
+        let newest = self.rack.newest();
+        self.detection == Detection::Rack && newest.is_none_or(|newest| !board.has_older(self.id, newest))
+    }
+
+    /// [rfc-8985] sec. 6.2 step 5. Returns when to look again, too.
     fn detect<T>(&mut self, now: Time, board: &mut Scoreboard<T>) -> (Found, Option<Time>) {
         let conditions = Conditions {
             rtt_min: self.rtt.least(),

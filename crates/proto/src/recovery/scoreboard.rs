@@ -354,6 +354,12 @@ impl<T> Scoreboard<T> {
         })
     }
 
+    /// Whether anything is in flight on a path that left before `serial`.
+    pub(crate) fn has_older(&self, path: PathId, serial: u64) -> bool {
+        let index = self.lanes[path.index()].oldest;
+        index != NONE && self.entry(index).serial < serial
+    }
+
     /// On which path the lowest segment left last that is not acknowledged.
     pub(crate) fn front(&self) -> Option<PathId> {
         self.entries.front().map(|entry| entry.path)
