@@ -277,4 +277,24 @@ mod tests {
         assert_eq!(kept(&mut Guard::new(), at(0), &[fast, queued(1)], 700_000), [0]);
         assert_eq!(kept(&mut Guard::new(), at(0), &[fast, queued(0)], 700_000), [0, 1]);
     }
+
+    /// What is found at a glance is what the shares say: nobody is left out, and nothing is spaced.
+    #[test]
+    fn who_lets_all_has_no_word_in_any() {
+        let mut counts = [0, 0];
+        for window in (0..14).map(|power| 100_000 << power) {
+            for (flying, rtt_ms) in [(0, 20), (10, 21), (100, 40), (600, 200), (90, 2000)] {
+                let mut paths = [path(0, 100, 100, 20), path(1, 500, flying, rtt_ms), path(2, 50, 50, 30)];
+                paths[1].has_room = flying == 0;
+                let mut outlook = Outlook::NONE;
+                paths.iter().for_each(|path| outlook.add(path.window, path.flying, path.rtt, path.rtt_min));
+                let mut guard = Guard::new();
+                let lets_all = guard.lets_all(&outlook, 1000, window);
+                let count = guard.keep(at(0), &mut paths, 1000, window);
+                assert!(!lets_all || count == 3 && !guard.has_bounds, "{window} {flying} {rtt_ms}");
+                counts[usize::from(lets_all)] += 1;
+            }
+        }
+        assert!(counts.into_iter().all(|count| count > 10), "{counts:?}");
+    }
 }
