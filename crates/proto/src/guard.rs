@@ -37,6 +37,18 @@ pub(crate) struct Guard {
     known_until: Time,
     /// By path.
     spacings: [Spacing; SLOTS_MAX],
+    /// Whether any is spaced.
+    has_bounds: bool,
+}
+
+/// What paths can have in the peer's buffer at most. Takes less to find out than what each may.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outlook {
+    /// The least and the greatest RTT.
+    shortest: Span,
+    longest: Span,
+    /// Bytes of windows, or what is under way if that is more.
+    bytes: f64,
 }
 
 /// How segments on a slow path are spaced.
@@ -44,10 +56,8 @@ pub(crate) struct Guard {
 struct Spacing {
     /// When the next one may leave.
     free_at: Time,
-    /// Seconds for each byte; zero if there is nothing to wait for.
-    pace: f64,
-    /// So far may it fall behind and make up for it.
-    slack: Span,
+    /// What it is spaced over; none if there is nothing to wait for.
+    bound: Option<Share>,
 }
 
 /// What a slow path may have.
@@ -61,7 +71,19 @@ struct Share {
 
 impl Guard {
     pub(crate) fn new() -> Self {
-        Self { reach: f64::INFINITY, known_until: Time::ZERO, spacings: [Spacing::NONE; SLOTS_MAX] }
+        let spacings = [Spacing { free_at: Time::ZERO, bound: None }; SLOTS_MAX];
+        Self { reach: f64::INFINITY, known_until: Time::ZERO, spacings, has_bounds: false }
+    }
+
+    /// Whether all of these paths may take `len` bytes, and there is nothing to remember of that: the buffer holds twice what they
+    /// can have in it. Nobody blocks for longer than the longest RTT, and meanwhile no other path carries more than its window
+    /// in each of the shortest.
+    pub(crate) fn lets_all(&self, outlook: &Outlook, len: u64, window: u64) -> bool {
+        let reach = self.reach.min(window as f64);
+        // No RTT is as long as 2^63 ns, and processors know signed numbers only.
+        let [shortest, longest] =
+            [outlook.shortest, outlook.longest].map(|rtt| rtt.ticks().max(1).cast_signed() as f64);
+        !self.has_bounds && 2.0 * (outlook.bytes + len as f64) * longest <= reach * shortest
     }
 
     /// Moves the paths that may take `len` bytes to the front, the others behind them; returns how many may. `window` is how much the peer takes
@@ -72,15 +94,18 @@ impl Guard {
         for (may, path) in may.iter_mut().zip(paths.iter()) {
             let Some(share) = Share::of(path, paths, reach) else { continue };
             let spacing = &mut self.spacings[path.id.index()];
-            *spacing = Spacing { free_at: spacing.free_at, ..share.spacing(path.window) };
+            spacing.bound = share.is_bound(path.window).then_some(share);
             // Where the faster ones need most of the buffer, no scheduler is to wait for a slow one that has no room either.
             let is_ready = path.has_room || share.bytes >= reach / 2.0;
-            let is_due = spacing.pace == 0.0 || spacing.free_at <= now;
+            let is_due = spacing.bound.is_none() || spacing.free_at <= now;
             *may = (path.flying + len) as f64 <= share.bytes && is_ready && is_due;
         }
+        self.has_bounds = self.spacings.iter().any(|spacing| spacing.bound.is_some());
         let mut kept = 0;
         for index in (0..paths.len()).filter(|&index| may[index]) {
-            paths.swap(kept, index);
+            if kept < index {
+                paths.swap(kept, index);
+            }
             kept += 1;
         }
         kept
@@ -89,10 +114,14 @@ impl Guard {
     /// So many bytes left on a path that had not been sent before.
     pub(crate) fn on_sent(&mut self, now: Time, path: PathId, bytes: u64) {
         self.reach += bytes as f64 / RISE;
-        let Spacing { free_at, pace, slack } = &mut self.spacings[path.index()];
-        if *pace > 0.0 {
-            let latest = Time::ZERO + now.since(Time::ZERO).saturating_sub(*slack);
-            *free_at = (*free_at).max(latest).saturating_add(Span::from_secs_f64(*pace * bytes as f64));
+        let Spacing { free_at, bound } = &mut self.spacings[path.index()];
+        if let Some(share) = bound {
+            // So far may it fall behind and make up for it.
+            let slack = Span::from_secs_f64(share.blocks / SLACK_PART);
+            let latest = Time::ZERO + now.since(Time::ZERO).saturating_sub(slack);
+            // Seconds for each byte.
+            let pace = share.blocks / share.bytes;
+            *free_at = (*free_at).max(latest).saturating_add(Span::from_secs_f64(pace * bytes as f64));
         }
     }
 
@@ -120,15 +149,24 @@ impl Share {
         Some(Self { bytes: reach - others, blocks })
     }
 
-    fn spacing(&self, window: f64) -> Spacing {
-        let is_bound = 0.0 < self.bytes && self.bytes < window;
-        let pace = if is_bound { self.blocks / self.bytes } else { 0.0 };
-        Spacing { pace, slack: Span::from_secs_f64(self.blocks / SLACK_PART), ..Spacing::NONE }
+    /// Whether it holds a path back that has such a window.
+    fn is_bound(&self, window: f64) -> bool {
+        0.0 < self.bytes && self.bytes < window && self.blocks > 0.0
     }
 }
 
-impl Spacing {
-    const NONE: Self = Self { free_at: Time::ZERO, pace: 0.0, slack: Span::ZERO };
+impl Outlook {
+    pub(crate) const NONE: Self = Self { shortest: Span::MAX, longest: Span::ZERO, bytes: 0.0 };
+
+    /// There is such a path as well.
+    pub(crate) fn add(&mut self, window: f64, flying: u64, rtt: Option<Span>, rtt_min: Option<Span>) {
+        self.bytes += window.max(flying.cast_signed() as f64);
+        if let Some(rtt) = rtt {
+            let least = rtt_min.unwrap_or(rtt);
+            self.shortest = self.shortest.min(rtt).min(least);
+            self.longest = self.longest.max(rtt).max(least);
+        }
+    }
 }
 
 impl Candidate {
@@ -238,5 +276,25 @@ mod tests {
         let fast = path(0, 100, 100, 20);
         assert_eq!(kept(&mut Guard::new(), at(0), &[fast, queued(1)], 700_000), [0]);
         assert_eq!(kept(&mut Guard::new(), at(0), &[fast, queued(0)], 700_000), [0, 1]);
+    }
+
+    /// What is found at a glance is what the shares say: nobody is left out, and nothing is spaced.
+    #[test]
+    fn who_lets_all_has_no_word_in_any() {
+        let mut counts = [0, 0];
+        for window in (0..14).map(|power| 100_000 << power) {
+            for (flying, rtt_ms) in [(0, 20), (10, 21), (100, 40), (600, 200), (90, 2000)] {
+                let mut paths = [path(0, 100, 100, 20), path(1, 500, flying, rtt_ms), path(2, 50, 50, 30)];
+                paths[1].has_room = flying == 0;
+                let mut outlook = Outlook::NONE;
+                paths.iter().for_each(|path| outlook.add(path.window, path.flying, path.rtt, path.rtt_min));
+                let mut guard = Guard::new();
+                let lets_all = guard.lets_all(&outlook, 1000, window);
+                let count = guard.keep(at(0), &mut paths, 1000, window);
+                assert!(!lets_all || count == 3 && !guard.has_bounds, "{window} {flying} {rtt_ms}");
+                counts[usize::from(lets_all)] += 1;
+            }
+        }
+        assert!(counts.into_iter().all(|count| count > 10), "{counts:?}");
     }
 }

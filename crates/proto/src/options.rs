@@ -145,7 +145,8 @@ impl SackBlocks {
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.as_slice().is_empty()
+        let [(left, right), ..] = self.blocks;
+        left == right
     }
 }
 

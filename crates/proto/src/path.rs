@@ -30,6 +30,10 @@ impl PathId {
 pub(crate) struct PathSet(u16);
 
 impl PathSet {
+    pub(crate) const fn only(path: PathId) -> Self {
+        Self(1 << path.0)
+    }
+
     pub(crate) const fn insert(&mut self, path: PathId) {
         self.0 |= 1 << path.0;
     }
@@ -46,11 +50,15 @@ impl PathSet {
         self.0 == 0
     }
 
+    pub(crate) const fn has_several(self) -> bool {
+        self.0.count_ones() > 1
+    }
+
     /// From the lowest name on.
     pub(crate) fn iter(mut self) -> impl Iterator<Item = PathId> {
         std::iter::from_fn(move || {
             let first = self.first()?;
-            self.remove(first);
+            self.0 &= self.0 - 1;
             Some(first)
         })
     }

@@ -256,12 +256,12 @@ impl<P: Payload> Connection<P> {
                 Content::Nothing => {}
             }
         });
-        let blocks = if sack.is_empty() { [None; SackBlocks::MAX] } else { self.on_sack(now, ack, &sack, doubt) };
+        let blocks = if sack.is_empty() { [NOTHING; SackBlocks::MAX] } else { self.on_sack(now, ack, &sack, doubt) };
         if self.is_duplicate_ack(acked, edge, segment) {
             self.paths[via].control.on_duplicate_ack(&self.board);
         }
         if self.paths.are_negotiated {
-            self.board.confirm(via, ack, blocks.into_iter().flatten());
+            self.board.confirm(via, ack, blocks);
         }
         let has_news = self.on_acknowledged(now, via);
         self.on_heard(now, self.board.acked() > acked || has_news);
@@ -278,21 +278,21 @@ impl<P: Payload> Connection<P> {
         ack: Offset,
         sack: &SackBlocks,
         doubt: Doubt,
-    ) -> [Option<(Offset, Offset)>; SackBlocks::MAX] {
+    ) -> [(Offset, Offset); SackBlocks::MAX] {
         let via = self.acks.via();
         let place = |number: SeqNumber| number.offset_from(self.initial, ack);
-        let mut blocks = [None; SackBlocks::MAX];
-        for (block, (left, right)) in blocks.iter_mut().zip(sack.as_slice()) {
-            *block = place(*left).zip(place(*right));
+        let mut blocks = [NOTHING; SackBlocks::MAX];
+        let reported = sack.as_slice();
+        for (block, (left, right)) in blocks.iter_mut().zip(reported) {
+            *block = place(*left).zip(place(*right)).unwrap_or(NOTHING);
         }
-        for (index, (left, right)) in blocks.into_iter().enumerate().filter_map(|(index, block)| Some((index, block?)))
-        {
+        for (index, (left, right)) in blocks.into_iter().enumerate().take(reported.len()) {
             if left >= right || right > self.board.next() {
                 continue;
             }
             // [rfc-2883] sec. 4: the first block may report what came twice, below the acknowledgement or within the second.
-            let is_within = |(start, end): (Offset, Offset)| start <= left && right <= end;
-            if index == 0 && (right <= ack || blocks[1].is_some_and(is_within)) {
+            let (start, end) = blocks[1];
+            if index == 0 && (right <= ack || start <= left && right <= end) {
                 self.board.on_duplicate(left, right);
                 self.paths[via].control.on_duplicate(now, &mut self.board, right);
             } else if left > ack {
@@ -481,3 +481,6 @@ impl<P: Payload> Connection<P> {
         self.forget_at = now.saturating_add(self.config.time_wait);
     }
 }
+
+/// A block in which there is nothing.
+const NOTHING: (Offset, Offset) = (0, 0);

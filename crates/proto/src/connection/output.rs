@@ -10,6 +10,7 @@ use anabranch_units::{Span, Time};
 
 use super::{Connection, Path, Persist, Reply, Sent, State, Transmit};
 use crate::config::Repair;
+use crate::guard::Outlook;
 use crate::options::{AcknowledgementOptions, Options, SackBlocks};
 use crate::path::{PathId, PathSet};
 use crate::payload::Payload;
@@ -121,10 +122,14 @@ impl<P: Payload> Connection<P> {
         }
         let mut repair = None;
         let mut may_send = PathSet::default();
-        for path in (0..self.paths.slots()).map(PathId::new) {
-            if !self.is_released(now, path) {
+        for path in self.paths.live().iter() {
+            let Path { control, paced_until, .. } = &mut self.paths[path];
+            let release = control.release(now);
+            if release > now {
+                *paced_until = release;
                 continue;
             }
+            let is_probe_due = control.is_probe_due();
             let lost = if has_lost { self.next_lost(path) } else { None };
             if let Some(lost) = lost {
                 let (_, len, _) = self.board.segment(lost);
@@ -134,7 +139,7 @@ impl<P: Payload> Connection<P> {
                 }
                 continue;
             }
-            if self.paths[path].control.is_probe_due() {
+            if is_probe_due {
                 // [rfc-8985] sec. 7.3: new data if there is some, whatever the window says, else the last segment again.
                 if let Some(leaving) = self.send_new(now, Admission::Probe(path)) {
                     return Some(leaving);
@@ -150,16 +155,6 @@ impl<P: Payload> Connection<P> {
             return Some(self.resend(now, path, index));
         }
         self.send_new(now, Admission::Window(may_send)).or_else(|| self.unblock(now, may_send))
-    }
-
-    /// Whether a path carries data and the pacer lets a segment leave on it.
-    fn is_released(&mut self, now: Time, path: PathId) -> bool {
-        let Some(path) = self.paths.get_mut(path).filter(|path| path.is_live()) else { return false };
-        let release = path.control.release(now);
-        if release > now {
-            path.paced_until = release;
-        }
-        release <= now
     }
 
     /// The lost segment that a path sends next: one of its own, or one that has no path any more.
@@ -247,11 +242,26 @@ impl<P: Payload> Connection<P> {
             control.on_demand(now, board);
             return (may_send.contains(PathId::FIRST) && control.admit(board, len)).then_some(PathId::FIRST);
         }
-        candidates.clear();
-        for id in paths.usable().iter() {
-            let Path { control, weight, .. } = &mut paths[id];
+        let usable = paths.usable();
+        let (mut open, mut outlook) = (PathSet::default(), Outlook::NONE);
+        for id in usable.iter() {
+            let control = &mut paths[id].control;
             control.on_demand(now, board);
-            let is_open = may_send.contains(id) && control.admit(board, len);
+            if may_send.contains(id) && control.admit(board, len) {
+                open.insert(id);
+            }
+            let window = control.window() * f64::from(self.peer.mss);
+            outlook.add(window, board.flying(id), control.rtt_smoothed(), control.rtt_min());
+        }
+        let is_guarded = self.scheduler.is_guarded()
+            && usable.has_several()
+            && !self.guard.lets_all(&outlook, len, self.peer.window_max);
+        if open.is_empty() && !is_guarded {
+            return None;
+        }
+        candidates.clear();
+        for id in usable.iter() {
+            let Path { control, weight, .. } = &paths[id];
             candidates.push(Candidate {
                 id,
                 window: control.window() * f64::from(self.peer.mss),
@@ -262,13 +272,13 @@ impl<P: Payload> Connection<P> {
                 rtt_latest: control.tally.rtt_latest,
                 pace: control.pace(),
                 weight: *weight,
-                has_room: is_open,
+                has_room: open.contains(id),
             });
         }
         let peer_window = self.peer.edge.saturating_sub(board.acked());
         let demand = Demand { len, peer_window };
         let mut count = candidates.len();
-        if count > 1 && self.scheduler.is_guarded() {
+        if is_guarded {
             count = self.guard.keep(now, candidates, len, self.peer.window_max);
             if count < candidates.len() {
                 self.scheduler.on_left_out(&candidates[count..], &candidates[..count]);

@@ -33,12 +33,19 @@ use crate::path::{
 };
 use crate::payload::Payload;
 use crate::recovery::control::{PathControl, Via};
+use crate::recovery::scoreboard::Scoreboard;
 use crate::segment::{Content, Flags, Header, Segment};
 
 /// The paths of a connection by name.
 #[derive(Debug)]
 pub(super) struct Table {
     slots: Vec<Option<Path>>,
+    /// Those that carry data.
+    live: PathSet,
+    /// Those of them that carry new data.
+    usable: PathSet,
+    /// Those that have something to say of themselves, or will have.
+    restless: PathSet,
     /// Whether both ends speak of paths.
     pub(super) are_negotiated: bool,
     /// Challenges made so far.
@@ -128,7 +135,7 @@ impl<P: Payload> Paths<'_, P> {
     pub fn remove(&mut self, now: Time, id: PathId) -> Result<(), RemovePathError> {
         let paths = &mut self.connection.paths;
         let tuple = paths.get(id).ok_or(RemovePathError::Unknown)?.tuple;
-        if !paths.live().any(|other| other != id) {
+        if !paths.live().iter().any(|other| other != id) {
             return Err(RemovePathError::OnlyPath);
         }
         paths.say_farewell(id, tuple);
@@ -145,6 +152,7 @@ impl<P: Payload> Paths<'_, P> {
     pub fn set_status(&mut self, id: PathId, status: PathStatus) {
         if let Some(path) = self.connection.paths.get_mut(id) {
             path.status = status;
+            self.connection.paths.settle(&self.connection.board);
         }
     }
 
@@ -222,10 +230,13 @@ impl<P: Payload> Connection<P> {
         }
         let id = self.acks.via();
         match option {
-            PathOption::Challenge(token) => self.paths[id].response = Some(token),
+            PathOption::Challenge(token) => {
+                self.paths[id].response = Some(token);
+                self.paths.restless.insert(id);
+            }
             PathOption::Response(token) => self.on_response(now, id, token),
             PathOption::Leave => {
-                if self.paths.live().any(|other| other != id) {
+                if self.paths.live().iter().any(|other| other != id) {
                     self.drop_path(now, id);
                 } else if self.paths[id].is_live() {
                     // Both have given up paths at once, and this is the last one: the peer is asked for it until it agrees.
@@ -287,11 +298,8 @@ impl<P: Payload> Connection<P> {
         if !self.paths.are_negotiated {
             return None;
         }
-        for index in 0..self.paths.slots.len() {
-            let Some(path) = &mut self.paths.slots[index] else { continue };
-            if path.response.is_none() && path.is_live() {
-                continue;
-            }
+        for id in self.paths.restless.iter() {
+            let path = &mut self.paths[id];
             let option = match (path.response.take(), &mut path.phase) {
                 (Some(token), _) => PathOption::Response(token),
                 (None, Phase::Challenged { token, sent, sent_at, at, is_suspect }) if *at <= now => {
@@ -304,7 +312,10 @@ impl<P: Payload> Connection<P> {
                 (None, Phase::Live | Phase::Challenged { .. }) => continue,
             };
             let tuple = path.tuple;
-            return Some(Transmit { path: PathId::new(index), tuple, segment: self.path_segment(option) });
+            if path.is_live() {
+                self.paths.restless.remove(id);
+            }
+            return Some(Transmit { path: id, tuple, segment: self.path_segment(option) });
         }
         None
     }
@@ -329,13 +340,14 @@ impl<P: Payload> Connection<P> {
         let token = self.paths.token(self.config.path_seed);
         let phase = Phase::Challenged { token, sent: 0, sent_at: now, at: now, is_suspect: false };
         self.paths.put(id, Path { origin, phase, arrived: now, ..Path::live(tuple, control) });
+        self.paths.settle(&self.board);
     }
 
     fn drop_path(&mut self, now: Time, id: PathId) {
         let Some(mut path) = self.paths.take(id) else { return };
+        self.paths.settle(&self.board);
         path.control.abandon(now, &mut self.board);
         self.acks.close_lane(id, self.paths.main());
-        self.paths.count_others();
         self.events.push_back(Event::PathGone(id));
     }
 
@@ -345,7 +357,7 @@ impl<P: Payload> Connection<P> {
         path.control.abandon(now, &mut self.board);
         path.phase = Phase::Challenged { token, sent: 0, sent_at: now, at: now, is_suspect: true };
         path.paced_until = Time::NEVER;
-        self.paths.count_others();
+        self.paths.settle(&self.board);
         self.events.push_back(Event::PathFailed(id));
     }
 
@@ -376,7 +388,7 @@ impl<P: Payload> Connection<P> {
         let path = &mut self.paths[id];
         path.phase = Phase::Live;
         path.control.establish(now, self.peer.mss.into(), sample);
-        self.paths.count_others();
+        self.paths.settle(&self.board);
         self.scheduler.on_path(id);
         self.events.push_back(Event::PathValidated(id));
         for before in (0..self.paths.slots.len()).map(PathId::new) {
@@ -390,7 +402,7 @@ impl<P: Payload> Connection<P> {
         let path = &mut self.paths[id];
         path.phase = Phase::Live;
         path.control.revive(now, sample);
-        self.paths.count_others();
+        self.paths.settle(&self.board);
         self.scheduler.on_path(id);
         self.events.push_back(Event::PathRestored(id));
     }
@@ -452,7 +464,7 @@ impl Path {
     }
 
     fn suspect_at(&self) -> Time {
-        if self.control.has_others { self.control.suspect_at() } else { Time::NEVER }
+        self.control.suspect_at()
     }
 }
 
@@ -461,6 +473,9 @@ impl Table {
     pub(super) fn new(first: Path) -> Self {
         Self {
             slots: vec![Some(first)],
+            live: PathSet::only(PathId::FIRST),
+            usable: PathSet::only(PathId::FIRST),
+            restless: PathSet::default(),
             are_negotiated: false,
             challenges: 0,
             left: VecDeque::new(),
@@ -485,8 +500,8 @@ impl Table {
     }
 
     /// Those that carry data.
-    pub(super) fn live(&self) -> impl Iterator<Item = PathId> + '_ {
-        self.iter().filter(|(_, path)| path.is_live()).map(|(id, _)| id)
+    pub(super) fn live(&self) -> PathSet {
+        self.live
     }
 
     /// The numbers of all paths lie below this.
@@ -501,19 +516,12 @@ impl Table {
 
     /// Those that carry new data: the active ones, or all if none of them is live.
     pub(super) fn usable(&self) -> PathSet {
-        let (mut live, mut active) = (PathSet::default(), PathSet::default());
-        for (id, path) in self.iter().filter(|(_, path)| path.is_live()) {
-            live.insert(id);
-            if path.status == PathStatus::Active {
-                active.insert(id);
-            }
-        }
-        if active.is_empty() { live } else { active }
+        self.usable
     }
 
     /// The path that speaks for the connection: the first that is live.
     pub(super) fn main(&self) -> PathId {
-        self.live().next().or_else(|| self.iter().next().map(|(id, _)| id)).unwrap_or(PathId::FIRST)
+        self.live.first().or_else(|| self.iter().next().map(|(id, _)| id)).unwrap_or(PathId::FIRST)
     }
 
     /// Of the paths that have been heard of lately, the one with the least RTT; the latest if none is known.
@@ -542,18 +550,29 @@ impl Table {
             self.slots.push(None);
         }
         self.slots[id.index()] = Some(path);
-        self.count_others();
     }
 
     fn take(&mut self, id: PathId) -> Option<Path> {
         self.slots.get_mut(id.index())?.take()
     }
 
-    /// Each path knows whether others would take over.
-    fn count_others(&mut self) {
-        let live = self.live().count();
-        for path in self.slots.iter_mut().flatten() {
-            path.control.has_others = live > 1;
+    /// Something happened to a path: finds out what each is good for, and whether others would take over.
+    fn settle<T>(&mut self, board: &Scoreboard<T>) {
+        let (mut live, mut active) = (PathSet::default(), PathSet::default());
+        for (id, path) in self.iter().filter(|(_, path)| path.is_live()) {
+            live.insert(id);
+            if path.status == PathStatus::Active {
+                active.insert(id);
+            }
+        }
+        (self.live, self.usable) = (live, if active.is_empty() { live } else { active });
+        self.restless = PathSet::default();
+        for (index, path) in self.slots.iter_mut().enumerate() {
+            let Some(path) = path else { continue };
+            path.control.set_others(live.has_several(), board);
+            if path.response.is_some() || !path.is_live() {
+                self.restless.insert(PathId::new(index));
+            }
         }
     }
 
@@ -593,12 +612,14 @@ impl Table {
 impl Index<PathId> for Table {
     type Output = Path;
 
+    #[inline]
     fn index(&self, id: PathId) -> &Path {
         self.get(id).expect("the path is there")
     }
 }
 
 impl IndexMut<PathId> for Table {
+    #[inline]
     fn index_mut(&mut self, id: PathId) -> &mut Path {
         self.get_mut(id).expect("the path is there")
     }

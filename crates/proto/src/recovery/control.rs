@@ -20,6 +20,7 @@ use self::undo::Suspicion;
 use crate::connection::TICK;
 use crate::path::PathId;
 use crate::recovery::episode::{Belief, Episode};
+use crate::recovery::law::Law;
 use crate::recovery::pace::Pace;
 use crate::recovery::pacer::Pacer;
 use crate::recovery::rack::{Conditions, Rack, Verdict};
@@ -32,7 +33,7 @@ use crate::seq::Offset;
 #[derive(Debug)]
 pub(crate) struct PathControl {
     id: PathId,
-    controller: Box<dyn Controller>,
+    law: Law,
     /// Payload bytes of a full segment, as the controller counts: sequence space.
     mss: u64,
     rtt: RttEstimator,
@@ -53,7 +54,7 @@ pub(crate) struct PathControl {
     sent_last: Time,
     /// When the path last answered something, or something was sent into silence.
     heard: Time,
-    /// When what has been in flight for longest left.
+    /// When what has been in flight for longest left, if the path is watched.
     oldest: Time,
     /// Whether one lost segment may leave though the window is full: [rfc-6675] sec. 5 (4.3).
     is_urgent: bool,
@@ -64,7 +65,9 @@ pub(crate) struct PathControl {
     /// Bytes found to be lost of which the controller has not been told.
     lost_untold: u64,
     /// Whether another path would take over: then silence is looked into sooner.
-    pub(crate) has_others: bool,
+    has_others: bool,
+    /// Whether there ever was another one: else nobody asks how long silence has lasted.
+    is_watched: bool,
     pub(crate) tally: Tally,
 }
 
@@ -136,7 +139,7 @@ impl PathControl {
     pub(crate) fn new(now: Time, id: PathId, controller: Box<dyn Controller>, mss: u64, rto_margin: Span) -> Self {
         Self {
             id,
-            controller,
+            law: Law::new(controller),
             mss,
             rtt: RttEstimator::new(rto_margin),
             detection: Detection::Rack,
@@ -158,6 +161,7 @@ impl PathControl {
             flight: 0,
             lost_untold: 0,
             has_others: false,
+            is_watched: false,
             tally: Tally::default(),
         }
     }
@@ -170,7 +174,7 @@ impl PathControl {
             self.rtt.on_handshake(sample);
         }
         let view = self.view(now);
-        self.controller.on_restart(&view, Restart::Established);
+        self.law.tell(|law| law.on_restart(&view, Restart::Established));
     }
 
     /// What a controller may know.
@@ -201,7 +205,7 @@ impl PathControl {
     /// The same, as a question.
     pub(crate) fn has_room(&self, len: u64) -> bool {
         let flight = self.flight - self.presumed();
-        flight == 0 || self.segments(flight + len) <= self.controller.window()
+        flight == 0 || self.segments(flight + len) <= self.law.window()
     }
 
     /// Whether a lost segment of `len` bytes may leave.
@@ -216,7 +220,7 @@ impl PathControl {
 
     /// From when on the pacer lets a segment leave.
     pub(crate) fn release(&self, now: Time) -> Time {
-        self.pacer.release(now, self.controller.pacing_rate())
+        self.pacer.release(now, self.law.pacing_rate())
     }
 
     /// Something is about to leave. After a long silence the window is not trusted ([rfc-5681] sec. 4.1).
@@ -226,13 +230,13 @@ impl PathControl {
             self.sent_last = now;
             self.suspicion = None;
             let view = self.view(now);
-            self.controller.on_restart(&view, Restart::Idle);
+            self.law.tell(|law| law.on_restart(&view, Restart::Idle));
         }
     }
 
     /// What is remembered of a departure; `flight` in bytes counts the segment.
     pub(crate) fn departure(&self, now: Time) -> impl Fn(u64) -> Departure + use<> {
-        let (window, mss) = (self.controller.window(), self.mss);
+        let (window, mss) = (self.law.window(), self.mss);
         move |flight| Departure { time: now, window, flight: segments(flight, mss) }
     }
 
@@ -262,9 +266,10 @@ impl PathControl {
             // [rfc-8985] sec. 7.3: the retransmission timer takes over.
             self.started = now;
         }
-        self.pacer.on_sent(now, Bytes::new(len), self.controller.pacing_rate());
+        self.pacer.on_sent(now, Bytes::new(len), self.law.pacing_rate());
         let view = self.view(now);
-        self.controller.on_sent(&view, &Sent { segments: self.segments(len), transmission });
+        let sent = Sent { segments: self.segments(len), transmission };
+        self.law.tell(|law| law.on_sent(&view, &sent));
         // [rfc-6298] sec. 5.1: starts the timer if it is not running. [rfc-8985] sec. 7.2: new data moves the probe.
         if self.timer == Timer::Idle {
             self.started = now;
@@ -279,10 +284,23 @@ impl PathControl {
         Doubt { now, via: self.id, rtt_min: self.rtt.least(), echo: None }
     }
 
+    /// There are other paths, that would take over or not.
+    pub(crate) fn set_others<T>(&mut self, would_take_over: bool, board: &Scoreboard<T>) {
+        if !self.is_watched {
+            self.is_watched = true;
+            self.look_back(board);
+        }
+        self.has_others = would_take_over;
+    }
+
+    fn look_back<T>(&mut self, board: &Scoreboard<T>) {
+        self.oldest = board.oldest(self.id).map_or(self.heard, |(_, _, departure)| departure);
+    }
+
     /// From when on a path that has answered nothing for so long cannot be relied on: a probe timeout ([rfc-9002] sec. 6.2.1) after
-    /// it was to be asked. [`Time::NEVER`] if nothing is to be answered.
+    /// it was to be asked. [`Time::NEVER`] if nothing is to be answered, or no other path would take over.
     pub(crate) fn suspect_at(&self) -> Time {
-        if self.flight == 0 {
+        if self.flight == 0 || !self.has_others {
             return Time::NEVER;
         }
         self.ask_at().saturating_add(self.rtt.probe_timeout())
@@ -331,7 +349,7 @@ impl PathControl {
         PathSummary {
             path: self.id.index() as u32,
             own: self.id == own,
-            window: self.controller.window(),
+            window: self.law.window(),
             flight: self.segments(self.flight),
             rtt_smoothed: self.rtt.smoothed(),
             rtt_min: self.rtt.least(),
@@ -343,7 +361,7 @@ impl PathControl {
     /// All paths of the connection, at the end of a round of this one.
     pub(crate) fn on_group(&mut self, now: Time, group: &[PathSummary]) {
         let view = self.view(now);
-        self.controller.on_group(&view, group);
+        self.law.tell(|law| law.on_group(&view, group));
     }
 
     /// The peer got `left..right` twice.
@@ -395,9 +413,12 @@ impl PathControl {
         if harvest.is_reordered {
             self.rack.on_reordering();
         }
-        let (found, spared) = self.detect(now, board);
+        let nothing = self.has_lost_nothing(board);
+        let (found, spared) = if nothing { (Found::default(), None) } else { self.detect(now, board) };
         self.conclude_probe(now, board, settled);
-        self.repair(now, board, &found, settled);
+        if !nothing || !self.episode.is_calm() {
+            self.repair(now, board, &found, settled);
+        }
         if let Some(newest) = harvest.newest {
             self.tally.delivered += harvest.bytes;
             self.is_silent = false;
@@ -416,7 +437,7 @@ impl PathControl {
                 phase: self.episode.phase(),
             };
             let view = self.view(now);
-            self.controller.on_ack(&view, &ack);
+            self.law.tell(|law| law.on_ack(&view, &ack));
         }
         if self.episode.is_over(settled) {
             self.end_episode(now);
@@ -427,7 +448,7 @@ impl PathControl {
             if let Some(round) = self.rounds.on_ack(now, acked, sample, newest.serial, departures) {
                 self.pace.on_round(round.acked * self.mss as f64, round.elapsed);
                 let view = self.view(now);
-                self.controller.on_round(&view, &round);
+                self.law.tell(|law| law.on_round(&view, &round));
                 is_round_over = true;
             }
         }
@@ -460,6 +481,9 @@ impl PathControl {
     /// Looks for losses, and sets the timer for the next look.
     #[inline]
     fn look<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
+        if self.episode.is_calm() && self.has_lost_nothing(board) {
+            return self.arm(now, board);
+        }
         let settled = board.settled(self.id);
         let (found, spared) = self.detect(now, board);
         self.repair(now, board, &found, settled);
@@ -482,11 +506,11 @@ impl PathControl {
     }
 
     pub(crate) fn window(&self) -> f64 {
-        self.controller.window()
+        self.law.window()
     }
 
     pub(crate) fn gauges(&self, gauges: &mut Gauges) {
-        self.controller.gauges(gauges);
+        self.law.gauges(gauges);
     }
 
     pub(crate) fn rtt_smoothed(&self) -> Option<Span> {
@@ -525,8 +549,14 @@ impl PathControl {
         Some(sample)
     }
 
-    /// [rfc-8985] sec. 6.2 step 5. Returns when to look again, too.
+    /// Whether it takes no more to see that nothing is lost: what has been in flight for longest left after all that arrived.
     #[inline]
+    fn has_lost_nothing<T>(&self, board: &Scoreboard<T>) -> bool {
+        let newest = self.rack.newest();
+        self.detection == Detection::Rack && newest.is_none_or(|newest| !board.has_older(self.id, newest))
+    }
+
+    /// [rfc-8985] sec. 6.2 step 5. Returns when to look again, too.
     fn detect<T>(&mut self, now: Time, board: &mut Scoreboard<T>) -> (Found, Option<Time>) {
         let conditions = Conditions {
             rtt_min: self.rtt.least(),
@@ -598,7 +628,7 @@ impl PathControl {
     }
 
     fn begin_episode<T>(&mut self, now: Time, board: &Scoreboard<T>, departure: Departure) {
-        let (cause, window) = (self.cause(board), self.controller.window());
+        let (cause, window) = (self.cause(board), self.law.window());
         self.is_urgent = true;
         // What is sent again now is no probe.
         if self.probe == Probe::Due {
@@ -606,7 +636,7 @@ impl PathControl {
         }
         self.report_loss(now, board, Signal::DupAcks, cause, departure);
         // A law that shrinks its window for random losses, too, has done all that there is to do.
-        let is_spared = cause == Cause::Random && self.controller.window() >= window;
+        let is_spared = cause == Cause::Random && self.law.window() >= window;
         let belief = if is_spared { Belief::Spared } else { Belief::Answered };
         self.episode = Episode::Recovery { until: board.next(), belief, later: None };
         // Whether it may be none the caller knows.
@@ -619,8 +649,8 @@ impl PathControl {
         self.rack.on_recovered();
         match std::mem::take(&mut self.episode) {
             Episode::Calm => {}
-            Episode::Recovery { .. } => self.controller.on_recovered(&view),
-            Episode::AfterTimeout { .. } => self.controller.on_restart(&view, Restart::AfterTimeout),
+            Episode::Recovery { .. } => self.law.tell(|law| law.on_recovered(&view)),
+            Episode::AfterTimeout { .. } => self.law.tell(|law| law.on_restart(&view, Restart::AfterTimeout)),
         }
     }
 
@@ -634,7 +664,8 @@ impl PathControl {
 
     fn report_loss<T>(&mut self, now: Time, board: &Scoreboard<T>, signal: Signal, cause: Cause, departure: Departure) {
         let view = self.view(now);
-        self.controller.on_loss(&view, &Loss { signal, cause, lost: board.damaged(self.id) as f64, departure });
+        let loss = Loss { signal, cause, lost: board.damaged(self.id) as f64, departure };
+        self.law.tell(|law| law.on_loss(&view, &loss));
     }
 
     /// [rfc-6298] sec. 5.4 to 5.6, with [rfc-8985] sec. 6.3 for what counts as lost.
@@ -688,7 +719,9 @@ impl PathControl {
 
     /// Sets the timer for what is in flight.
     fn arm<T>(&mut self, now: Time, board: &Scoreboard<T>) {
-        self.oldest = board.oldest(self.id).map_or(self.heard, |(_, _, departure)| departure);
+        if self.is_watched {
+            self.look_back(board);
+        }
         if self.flight == 0 {
             self.timer = Timer::Idle;
             return;

@@ -96,6 +96,11 @@ impl Rack {
         }
     }
 
+    /// The latest departure that arrived: nothing is lost that left later.
+    pub(crate) fn newest(&self) -> Option<u64> {
+        self.newest.map(|(serial, _)| serial)
+    }
+
     /// What is lost; nothing as long as nothing has arrived.
     pub(crate) fn verdict(&self, conditions: &Conditions) -> Option<Verdict> {
         let (serial, rtt) = self.newest?;

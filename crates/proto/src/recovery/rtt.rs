@@ -21,25 +21,29 @@ pub(crate) struct RttEstimator {
     margin: Span,
     /// Timeouts in a row: each doubles the RTO.
     backoff: u32,
+    /// What follows from these: it is asked for more often than they change.
+    probe_timeout: Span,
+    timeout: Span,
 }
 
 impl RttEstimator {
     pub(crate) fn new(margin: Span) -> Self {
-        Self { smoothed: None, variation: Span::ZERO, least: None, margin, backoff: 0 }
+        let (variation, initial) = (Span::ZERO, TIMEOUT_INITIAL);
+        Self { smoothed: None, variation, least: None, margin, backoff: 0, probe_timeout: initial, timeout: initial }
     }
 
     /// A sample of a segment that was sent once, as Karn's rule demands.
     pub(crate) fn on_sample(&mut self, sample: Span) {
-        self.smooth(sample);
         self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
         // [rfc-6298] sec. 5: the backed-off timeout holds until there is a new sample.
         self.backoff = 0;
+        self.smooth(sample);
     }
 
     /// A sample by the clocks of both ends, of a segment that was sent again. It is too coarse for the least RTT.
     pub(crate) fn on_echo(&mut self, sample: Span) {
-        self.smooth(sample);
         self.backoff = 0;
+        self.smooth(sample);
     }
 
     /// The sample of a handshake. Its segments are shorter than data: they say nothing about the least RTT of data, and a
@@ -50,41 +54,60 @@ impl RttEstimator {
 
     /// The sample of a path that was silent, and of a segment that is shorter than data.
     pub(crate) fn on_answer(&mut self, sample: Span) {
-        self.smooth(sample);
         self.backoff = 0;
+        self.smooth(sample);
     }
 
     fn smooth(&mut self, sample: Span) {
         // [rfc-6298] sec. 2.2 and 2.3.
-        let Some(smoothed) = self.smoothed else {
-            (self.smoothed, self.variation) = (Some(sample), sample / 2);
-            return;
+        (self.smoothed, self.variation) = match self.smoothed {
+            None => (Some(sample), sample / 2),
+            Some(smoothed) => {
+                let deviation = smoothed.saturating_sub(sample).max(sample.saturating_sub(smoothed));
+                let variation = self.variation.saturating_mul(3).saturating_add(deviation) / 4;
+                (Some(smoothed.saturating_mul(7).saturating_add(sample) / 8), variation)
+            }
         };
-        let deviation = smoothed.saturating_sub(sample).max(sample.saturating_sub(smoothed));
-        self.variation = (self.variation.saturating_mul(3).saturating_add(deviation)) / 4;
-        self.smoothed = Some(smoothed.saturating_mul(7).saturating_add(sample) / 8);
+        self.settle();
     }
 
     /// The timeout expired.
     pub(crate) fn back_off(&mut self) {
-        self.backoff = (self.backoff + 1).min(BACKOFF_MAX);
+        self.set_backoff((self.backoff + 1).min(BACKOFF_MAX));
     }
 
     /// What was sent again has been answered: no sample, by Karn's rule, but the path works. [rfc-6298] sec. 5.7 leaves open when
     /// the timeout is no longer backed off. One doubling remains until there is a sample, should the RTT have grown beyond the timeout.
     pub(crate) fn on_progress(&mut self) {
-        self.backoff = self.backoff.min(1);
+        self.set_backoff(self.backoff.min(1));
     }
 
     /// The latest timeout was not needed.
     pub(crate) fn forgive(&mut self) {
-        self.backoff = 0;
+        self.set_backoff(0);
+    }
+
+    fn set_backoff(&mut self, backoff: u32) {
+        self.backoff = backoff;
+        self.settle();
     }
 
     /// Something was as late as `sample`, or nearly. [rfc-4015] sec. 3.3: the next timeout is not to come as early.
     pub(crate) fn on_late(&mut self, sample: Span) {
         self.smoothed = Some(self.smoothed.map_or(sample, |smoothed| smoothed.max(sample)));
         self.variation = self.variation.max(sample / 2);
+        self.settle();
+    }
+
+    /// Works out both timeouts.
+    fn settle(&mut self) {
+        let (smoothed, swings) = (self.smoothed, self.variation.saturating_mul(4));
+        let after =
+            |least: Span| smoothed.map_or(TIMEOUT_INITIAL, |smoothed| smoothed.saturating_add(least.max(swings)));
+        self.probe_timeout = after(PROBE_MARGIN_MIN);
+        // [rfc-6298] sec. 2.1: "SHOULD set RTO <- 1 second" before there is a sample.
+        let base = after(self.margin);
+        self.timeout = base.saturating_mul(1 << self.backoff).min(TIMEOUT_MAX.max(base));
     }
 
     pub(crate) fn smoothed(&self) -> Option<Span> {
@@ -97,20 +120,12 @@ impl RttEstimator {
 
     /// How long an answer may take that is on its way ([rfc-9002] sec. 6.2.1), not backed off.
     pub(crate) fn probe_timeout(&self) -> Span {
-        match self.smoothed {
-            None => TIMEOUT_INITIAL,
-            Some(smoothed) => smoothed.saturating_add(self.variation.saturating_mul(4).max(PROBE_MARGIN_MIN)),
-        }
+        self.probe_timeout
     }
 
     /// The retransmission timeout, backed off.
     pub(crate) fn timeout(&self) -> Span {
-        // [rfc-6298] sec. 2.1: "SHOULD set RTO <- 1 second" before there is a sample.
-        let base = match self.smoothed {
-            None => TIMEOUT_INITIAL,
-            Some(smoothed) => smoothed.saturating_add(self.margin.max(self.variation.saturating_mul(4))),
-        };
-        base.saturating_mul(1 << self.backoff).min(TIMEOUT_MAX.max(base))
+        self.timeout
     }
 }
 

@@ -89,6 +89,6 @@ impl PathControl {
         self.check(board);
         self.tally.undone += 1;
         let view = self.view(now);
-        self.controller.on_undo(&view);
+        self.law.tell(|law| law.on_undo(&view));
     }
 }

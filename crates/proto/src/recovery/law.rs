@@ -1,0 +1,40 @@
+//! The congestion law of a path, and what it said last: it is asked for a window far more often than told anything.
+
+use anabranch_cc::{Controller, Gauges};
+use anabranch_units::Rate;
+
+/// A controller, and its answers.
+#[derive(Debug)]
+pub(crate) struct Law {
+    controller: Box<dyn Controller>,
+    window: f64,
+    pacing_rate: Option<Rate>,
+}
+
+impl Law {
+    pub(crate) fn new(controller: Box<dyn Controller>) -> Self {
+        let (window, pacing_rate) = (controller.window(), controller.pacing_rate());
+        Self { controller, window, pacing_rate }
+    }
+
+    /// It hears something, and may answer otherwise from now on.
+    #[inline]
+    pub(crate) fn tell(&mut self, what: impl FnOnce(&mut dyn Controller)) {
+        what(&mut *self.controller);
+        (self.window, self.pacing_rate) = (self.controller.window(), self.controller.pacing_rate());
+    }
+
+    /// How much may be in flight, in segments.
+    pub(crate) fn window(&self) -> f64 {
+        self.window
+    }
+
+    /// The rate at which segments should leave, if it has one.
+    pub(crate) fn pacing_rate(&self) -> Option<Rate> {
+        self.pacing_rate
+    }
+
+    pub(crate) fn gauges(&self, gauges: &mut Gauges) {
+        self.controller.gauges(gauges);
+    }
+}

@@ -1,0 +1,229 @@
+//! What acknowledgements say: which segments have arrived, on which path that was known, and what is held for another one.
+
+use std::mem;
+
+use super::lane::{Delivered, Harvest, Held, Lane};
+use super::{Block, Doubt, Entry, Fate, Index, Scoreboard};
+use crate::path::PathId;
+use crate::seq::Offset;
+
+impl<T> Scoreboard<T> {
+    /// Everything below `upto` has arrived. Each segment that is done is handed over.
+    pub(crate) fn acknowledge(&mut self, upto: Offset, doubt: Doubt, mut done: impl FnMut(T)) {
+        debug_assert!(upto <= self.next, "what was not sent cannot have arrived");
+        if upto <= self.acked {
+            return;
+        }
+        let edge = mem::replace(&mut self.acked, upto);
+        while let Some(entry) = self.entries.front() {
+            if entry.offset + u64::from(entry.len) > upto {
+                break;
+            }
+            let (is_delivered, is_edge) = (entry.fate == Fate::Delivered, entry.offset == edge);
+            if !is_delivered {
+                // The echo tells of the segment at the edge only.
+                let echo = doubt.echo.filter(|_| is_edge);
+                self.harvest(self.first, Doubt { echo, ..doubt });
+            }
+            let entry = self.entries.pop_front().expect("it was just looked at");
+            self.first += 1;
+            if is_delivered {
+                self.delivered -= 1;
+                if let Some(lane) = self.lanes.get_mut(entry.path.index())
+                    && lane.cursor < self.first
+                {
+                    lane.above -= 1;
+                }
+                let is_last = self.entries.front().is_none_or(|next| next.fate != Fate::Delivered);
+                self.holes -= usize::from(is_last);
+            }
+            done(entry.content);
+        }
+    }
+
+    /// What lies in `left..right` has arrived. Parts of segments do not count.
+    pub(crate) fn acknowledge_selectively(&mut self, left: Offset, right: Offset, doubt: Doubt) {
+        let known = self.blocks.iter().position(|block| block.left == left);
+        let start = match known.map(|known| self.blocks[known]) {
+            Some(block) if block.right >= right => return,
+            Some(block) => block.upto.max(self.first),
+            None => self.first + self.position(left) as u64,
+        };
+        let end = self.first + self.entries.len() as u64;
+        let mut index = self.undelivered_from(start);
+        while index < end {
+            let entry = self.entry(index);
+            if entry.offset + u64::from(entry.len) > right {
+                break;
+            }
+            // The first entry was below `left` or is delivered now: then there is no hole before it, until the cumulative
+            // acknowledgement that a sane receiver sends with this block takes it away.
+            self.harvest(index, Doubt { echo: None, ..doubt });
+            let is_delivered =
+                |index: Index| index >= self.first && index < end && self.entry(index).fate == Fate::Delivered;
+            let neighbours = usize::from(is_delivered(index.wrapping_sub(1))) + usize::from(is_delivered(index + 1));
+            self.holes = self.holes + 1 - neighbours;
+            self.delivered += 1;
+            let entry = self.entry_mut(index);
+            entry.fate = Fate::Delivered;
+            entry.skip = index + 1;
+            let path = entry.path;
+            if let Some(lane) = self.lanes.get_mut(path.index())
+                && lane.cursor <= index
+            {
+                lane.above += 1;
+            }
+            index = self.undelivered_from(index + 1);
+        }
+        let known = known.unwrap_or_else(|| {
+            self.blocks.rotate_right(1);
+            0
+        });
+        self.blocks[known] = Block { left, right, upto: index };
+    }
+
+    /// An ACK came on this path, for everything below `ack` and for `blocks`: what of that was held is held no longer, nor what left
+    /// before. Of all that it names, the latest departure is what it answers.
+    pub(crate) fn confirm(&mut self, path: PathId, ack: Offset, blocks: impl IntoIterator<Item = (Offset, Offset)>) {
+        let lane = &self.lanes[path.index()];
+        if lane.held.is_empty() {
+            return;
+        }
+        let (start, end) =
+            lane.held.front().zip(lane.held.back()).map_or((0, 0), |(first, last)| (first.end, last.start));
+        let latest = |left: Offset, right: Offset| {
+            if right < start || left > end {
+                return None;
+            }
+            let upto = lane.held.partition_point(|held| held.end <= right);
+            let held = lane.held.get(upto.checked_sub(1)?)?;
+            (held.start >= left).then_some(held.serial)
+        };
+        let named = blocks.into_iter().filter_map(|(left, right)| latest(left, right)).max();
+        let newest = lane.harvest.newest.map(|newest| newest.serial);
+        if let Some(serial) = latest(0, ack).max(named).max(newest) {
+            self.release_held(path, serial);
+        }
+    }
+
+    /// What is held on a path and left at `serial` or before is held no longer.
+    pub(crate) fn release_held(&mut self, path: PathId, serial: u64) {
+        let lane = &mut self.lanes[path.index()];
+        while let Some(held) = lane.held.pop_front_if(|held| held.serial <= serial) {
+            let Held { start, end, serial, departure } = held;
+            lane.bytes -= end - start;
+            lane.held_bytes -= end - start;
+            lane.reap(end, end - start, true, Delivered { serial, transmissions: 1, departure }, true);
+        }
+    }
+
+    /// A segment that ends at `end` has come a second time, by this path: if it is a copy, what left before has come or is lost.
+    pub(crate) fn confirm_copy(&mut self, path: PathId, end: Offset) {
+        let lane = &mut self.lanes[path.index()];
+        if let Some(copied) = lane.copies.front().copied().filter(|copied| copied.end == end) {
+            lane.release_copies(copied.serial);
+        }
+    }
+
+    /// Nothing is in flight any more that was copied to another path.
+    pub(crate) fn release_copies(&mut self, path: PathId) {
+        self.lanes[path.index()].release_copies(u64::MAX);
+    }
+
+    /// Whether anything was reported on a path that has not been taken.
+    pub(crate) fn has_harvest(&self, path: PathId) -> bool {
+        self.lanes[path.index()].harvest.bytes_from_flight > 0 || self.lanes[path.index()].harvest.bytes > 0
+    }
+
+    /// What was reported on a path since the last call.
+    pub(crate) fn take_harvest(&mut self, path: PathId) -> Harvest {
+        let lane = &mut self.lanes[path.index()];
+        if let Some(newest) = lane.harvest.newest {
+            lane.release_copies(newest.serial);
+        }
+        mem::take(&mut lane.harvest)
+    }
+
+    /// A segment arrived that was not known to have.
+    #[inline]
+    fn harvest(&mut self, index: Index, doubt: Doubt) {
+        let position = (index - self.first) as usize;
+        let Entry { fate, path, offset, len, serial, transmissions, departure, .. } = self.entries[position];
+        let was_in_flight = fate == Fate::InFlight;
+        match fate {
+            Fate::InFlight => self.unlink(index),
+            Fate::Lost => self.losses(path).count -= 1,
+            Fate::Delivered => unreachable!("a segment arrives once"),
+        }
+        if let Some(place) = self.entries[position].lost_on.take() {
+            self.lanes[place.index()].damaged -= 1;
+        }
+        let end = offset + u64::from(len);
+        let Some(lane) = self.lanes.get_mut(path.index()) else { return };
+        if path != doubt.via && was_in_flight && transmissions == 1 {
+            let is_later = lane.held.back().is_none_or(|last| last.serial < serial && last.end < end);
+            if is_later {
+                lane.bytes += u64::from(len);
+                lane.held_bytes += u64::from(len);
+                lane.held.push_back(Held { start: offset, end, serial, departure });
+                return;
+            }
+        }
+        // Of two transmissions the first, if the clock that is echoed is older than the second. An early answer says nothing: the
+        // queue that made up the least RTT may be gone. Another path's answer says nothing of when.
+        let (is_again, is_here) = (transmissions > 1, path == doubt.via);
+        let waited = doubt.now.since(departure.time);
+        let has_echo = |lane: &Lane| doubt.echo.is_some_and(|echo| lane.ledger.is_later_than(echo));
+        let is_original = is_again && self.lanes.iter().any(has_echo);
+        if is_original {
+            self.lanes.iter_mut().for_each(|lane| lane.ledger.on_original(end));
+        }
+        // [rfc-8985] sec. 6.2 step 2.
+        let is_certain = !is_again || is_here && !is_original && doubt.rtt_min.is_some_and(|least| waited >= least);
+        let lane = &mut self.lanes[path.index()];
+        lane.reap(end, len.into(), was_in_flight, Delivered { serial, transmissions, departure }, is_certain);
+        let harvest = &mut lane.harvest;
+        harvest.echo = harvest.echo.or(doubt.echo);
+        harvest.is_late |= !was_in_flight && !is_again;
+        harvest.is_original |= is_original;
+        harvest.is_ambiguous |= is_again && !is_original;
+    }
+
+    /// The lowest entry at or above `index` that is not delivered; the end if there is none.
+    fn undelivered_from(&mut self, mut index: Index) -> Index {
+        let end = self.first + self.entries.len() as u64;
+        while index < end && self.entry(index).fate == Fate::Delivered {
+            let next = self.entry(index).skip;
+            // Halves the way for whoever comes next.
+            if next < end && self.entry(next).fate == Fate::Delivered {
+                self.entry_mut(index).skip = self.entry(next).skip;
+            }
+            index = next;
+        }
+        index
+    }
+
+    /// The position of the first entry that begins at `place` or above it. Most segments are full, and so it is about where it would be if
+    /// all were equally long; the search goes out from there, in strides that double.
+    fn position(&self, place: Offset) -> usize {
+        let len = self.entries.len();
+        let Some(start) = self.entries.front().map(|first| first.offset).filter(|_| place < self.next) else {
+            return len;
+        };
+        // Below 2^62: there are at most 2^23 segments of 2^16 bytes.
+        let guess = place.saturating_sub(start) * len as u64 / (self.next - start);
+        let is_below = |position: usize| self.entries.get(position).is_some_and(|entry| entry.offset < place);
+        let (mut low, mut high, mut stride) = (guess as usize, guess as usize, 1);
+        while is_below(high) {
+            (low, high, stride) = (high + 1, high + stride, 2 * stride);
+        }
+        while low > 0 && !is_below(low - 1) {
+            (high, low, stride) = (low - 1, low.saturating_sub(stride), 2 * stride);
+        }
+        while low < high {
+            let middle = low.midpoint(high);
+            if is_below(middle) { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+}

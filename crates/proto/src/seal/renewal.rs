@@ -1,0 +1,134 @@
+//! New keys while data flows: who called first asks, the other one answers, both within the session that is replaced.
+
+use anabranch_units::Time;
+
+use super::datagram::word;
+use super::noise::{self, Handshake, MESSAGE_1, MESSAGE_2, TAG};
+use super::session::Session;
+use super::{Previous, Refusal, Role, Seal};
+
+/// How the next keys are made.
+#[derive(Debug)]
+pub(super) enum Renewal {
+    None,
+    /// The initiator has asked, and asks again at this time.
+    Asking {
+        handshake: Handshake,
+        message: Vec<u8>,
+        index: u32,
+        at: Time,
+    },
+    /// The responder has answered; the initiator has not used the keys yet.
+    Answered {
+        session: Session,
+        answer: Vec<u8>,
+        tag: [u8; TAG],
+        is_due: bool,
+    },
+}
+
+/// Which of a connection's sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Age {
+    Previous,
+    Current,
+    Next,
+}
+
+impl Seal {
+    /// Which of our keys an index names.
+    pub(super) fn age(&self, receiver: u32) -> Option<Age> {
+        if self.current.as_ref().is_some_and(|session| session.local == receiver) {
+            return Some(Age::Current);
+        }
+        if self.previous.as_ref().is_some_and(|previous| previous.session.local == receiver) {
+            return Some(Age::Previous);
+        }
+        match &self.renewal {
+            Renewal::Answered { session, .. } if session.local == receiver => Some(Age::Next),
+            _ => None,
+        }
+    }
+
+    /// The initiator has used the next keys: they are the current ones.
+    pub(super) fn promote(&mut self, now: Time) {
+        if let Renewal::Answered { session, .. } = std::mem::replace(&mut self.renewal, Renewal::None) {
+            let until = now.saturating_add(self.limits.keep_previous);
+            self.previous = self.current.replace(session).map(|session| Previous { session, until });
+            self.tally.rekeyed += 1;
+        }
+    }
+
+    /// Asks for new keys if those there are have done enough. It is the initiator's to do.
+    pub(super) fn renew(&mut self, now: Time) {
+        let Some(current) = &self.current else { return };
+        let is_free = matches!(self.renewal, Renewal::None) && self.previous.is_none();
+        if self.role != Role::Initiator || !is_free || !current.is_worn(now, &self.limits) {
+            return;
+        }
+        let binding = current.binding;
+        let index = self.next_index();
+        let mut message = Vec::from(index.to_be_bytes());
+        let ephemeral = self.entropy.draw();
+        let prologue = renewal_prologue(&binding);
+        let Self { secret, remote, .. } = &*self;
+        // Nothing of it depends on anybody: it fails never.
+        if let Ok(handshake) = Handshake::initiate(secret, remote, &prologue, ephemeral, &[], &mut message) {
+            self.renewal = Renewal::Asking { handshake, message, index, at: now };
+        }
+    }
+
+    /// The initiator asks for new keys.
+    pub(super) fn answer(&mut self, now: Time, message: &[u8]) -> Result<(), Refusal> {
+        let (Role::Responder, Some(current)) = (self.role, &self.current) else { return Err(Refusal::Unexpected) };
+        let (sender, noise) = word(message).ok_or(Refusal::Malformed)?;
+        let tag = *noise.last_chunk().filter(|_| noise.len() == MESSAGE_1).ok_or(Refusal::Malformed)?;
+        if let Renewal::Answered { tag: before, is_due, .. } = &mut self.renewal
+            && noise::is_equal(before, &tag)
+        {
+            *is_due = true;
+            return Ok(());
+        }
+        let prologue = renewal_prologue(&current.binding);
+        let received = Handshake::receive(&self.secret, &prologue, self.entropy.draw(), noise);
+        let (mut handshake, remote, _) = received.map_err(|_| Refusal::Forged)?;
+        if remote != self.remote {
+            return Err(Refusal::Forged);
+        }
+        let local = self.next_index();
+        let mut answer = Vec::from(local.to_be_bytes());
+        answer.extend(sender.to_be_bytes());
+        handshake.respond(&[], &mut answer).map_err(|_| Refusal::Forged)?;
+        let session = Session::new(now, local, sender, handshake)?;
+        self.renewal = Renewal::Answered { session, answer, tag, is_due: true };
+        Ok(())
+    }
+
+    /// The responder gives new keys.
+    pub(super) fn conclude(&mut self, now: Time, message: &[u8]) -> Result<(), Refusal> {
+        let (sender, rest) = word(message).ok_or(Refusal::Malformed)?;
+        let (receiver, noise) = word(rest).ok_or(Refusal::Malformed)?;
+        match &mut self.renewal {
+            Renewal::Asking { handshake, index, .. } if *index == receiver && noise.len() == MESSAGE_2 => {
+                handshake.conclude(noise).map_err(|_| Refusal::Forged)?;
+            }
+            Renewal::None | Renewal::Asking { .. } | Renewal::Answered { .. } => return Err(Refusal::Unexpected),
+        }
+        if let Renewal::Asking { handshake, .. } = std::mem::replace(&mut self.renewal, Renewal::None) {
+            let session = Session::new(now, receiver, sender, handshake)?;
+            // The responder seals with the old keys until it has seen the new ones.
+            let previous = self.current.replace(session);
+            self.previous = previous.map(|session| Previous { session, until: Time::NEVER });
+            self.tally.rekeyed += 1;
+        }
+        Ok(())
+    }
+}
+
+/// New keys are bound to those that they replace.
+fn renewal_prologue(binding: &[u8; 32]) -> Vec<u8> {
+    [RENEWAL_PROLOGUE, binding].concat()
+}
+
+/// What both ends must agree on, as for the first keys.
+const RENEWAL_PROLOGUE: &[u8] = b"anabranch rekey 1";
