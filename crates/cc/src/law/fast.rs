@@ -375,7 +375,8 @@ impl Controller for Fast {
                 self.window = self.window.min(self.window_initial);
             }
             Restart::PathChanged => {
-                *self = Self { reroutes: self.reroutes, trials: self.trials, ..Self::new(self.window_initial, self.rules) };
+                *self =
+                    Self { reroutes: self.reroutes, trials: self.trials, ..Self::new(self.window_initial, self.rules) };
             }
         }
     }

@@ -102,7 +102,11 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
         span("update_period", "least time between two updates", Span::from_millis(10), Span::from_secs(10)),
         switch("every_other_round", "update in every second round trip only", true),
         switch("whole_steps", "cut increases to whole segments, as ns-2's module does", false),
-        switch("handshake_rtt", "the handshake counts for baseRTT, though it is shorter than data, as in ns-2's module", false),
+        switch(
+            "handshake_rtt",
+            "the handshake counts for baseRTT, though it is shorter than data, as in ns-2's module",
+            false,
+        ),
         number(
             "average_weight",
             "largest weight of a sample in avgRTT; 0.25 in fast-2006",

@@ -172,7 +172,11 @@ impl Trial {
                     self.forgive();
                     return Action::Return(before);
                 }
-                if expected >= EXPECTED && counted.lost < LOST_STILL { self.give_way(now, before, rule) } else { Action::Hold }
+                if expected >= EXPECTED && counted.lost < LOST_STILL {
+                    self.give_way(now, before, rule)
+                } else {
+                    Action::Hold
+                }
             }
             State::Returning { target } => {
                 let target = *target;
