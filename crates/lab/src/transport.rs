@@ -15,7 +15,7 @@ use anabranch_ns2::config::{
 };
 use anabranch_ns2::multihome as multihome_agent;
 use anabranch_ns2::sctp::{Data, EndpointConfig};
-use anabranch_proto::{Config, HEADERS, PATHS_MAX, Scheduling, StreamBuffer, StreamHeader};
+use anabranch_proto::{Config, HEADERS, PATHS_MAX, Scheduling, StreamBuffer};
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
 use anabranch_sim::{Messages, Spacing, Workload};
 use anabranch_units::{Bytes, SimSpan};
@@ -153,9 +153,7 @@ impl Transport {
             Self::Ns2 { sender, streams: Some(_), .. } => sender.payload - STREAM_HEADER,
             Self::Multihomed { config, .. } => config.agent.payload,
             Self::Sctp { config, .. } => config.chunk - Data::HEADER,
-            Self::Engine { config, .. } => {
-                u32::from(config.mss) - if config.streams > 0 { StreamHeader::LEN } else { 0 }
-            }
+            Self::Engine { config, .. } => config.payload(),
             Self::Cbr(_) | Self::OnOff(_) => 0,
         }
     }
