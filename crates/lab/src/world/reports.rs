@@ -1,6 +1,7 @@
 //! What is reported of a flow and of a link, once the world has run.
 
 use anabranch_ns2::config::Agent;
+use anabranch_ns2::{Counters, Received};
 use anabranch_proto::PathState;
 use anabranch_sim::traffic::{self, Cbr, OnOff};
 use anabranch_sim::{
@@ -47,19 +48,10 @@ impl Simulation<'_> {
             (self.world.host::<Ns2Source>(ends.source), self.world.host::<Ns2Sink>(ends.sink))
         {
             let (sender, received) = (source.sender(), sink.sink().received());
-            let counters = sender.counters();
-            // The SYN is packet 0 and has no payload.
-            let payload = u64::from(flow.transport.payload());
-            report.goodput_bps = bits_per_second(received.unique_packets.saturating_sub(1) * payload, active);
-            report.throughput_bps = bits_per_second(received.bytes, active);
-            report.sent_packets = counters.sent_packets;
+            count_packets(&mut report, &sender.counters(), &received, (1, flow.transport.payload()), active);
             report.max_seq = Some(sender.max_seq().into());
             report.acked_seq = Some(sender.acked_seq().into());
-            report.delivered_packets = received.unique_packets;
-            report.retransmitted_packets = counters.retransmitted_packets;
             report.held_packets_max = Some(sink.held_packets_max().into());
-            report.rtt_mean_s = mean(counters.rtt_sum, counters.rtt_samples);
-            report.one_way_delay_mean_s = mean(received.delay_sum, received.unique_packets);
             report.window_final = Some(sender.gauges().window);
             report.reset_count = matches!(sender.config().agent, Agent::Fast(_)).then(|| sender.reroutes());
         }
@@ -67,19 +59,11 @@ impl Simulation<'_> {
             (self.world.host::<MultihomedSource>(ends.source), self.world.host::<MultihomedSink>(ends.sink))
         {
             let (sender, received) = (source.sender(), sink.sink().received());
-            let counters = sender.counters();
-            // Each path begins with a SYN, which has no payload.
-            let data_packets = received.unique_packets.saturating_sub(sender.config().paths as u64);
-            report.goodput_bps = bits_per_second(data_packets * u64::from(flow.transport.payload()), active);
-            report.throughput_bps = bits_per_second(received.bytes, active);
-            report.sent_packets = counters.sent_packets;
+            let paths = sender.config().paths as u64;
+            count_packets(&mut report, &sender.counters(), &received, (paths, flow.transport.payload()), active);
             report.max_seq = Some(sender.max_seq().into());
             report.acked_seq = Some(sender.acked_seq().into());
-            report.delivered_packets = received.unique_packets;
-            report.retransmitted_packets = counters.retransmitted_packets;
             report.held_packets_max = Some(sink.sink().held_packets_max().into());
-            report.rtt_mean_s = mean(counters.rtt_sum, counters.rtt_samples);
-            report.one_way_delay_mean_s = mean(received.delay_sum, received.unique_packets);
             let gauges = sum_of_paths((0..sender.config().paths).map(|path| sender.gauges(path)));
             report.window_final = gauges.map(|gauges| gauges.window);
             report.reset_count = gauges.map(|gauges| gauges.reroutes);
@@ -162,6 +146,24 @@ impl Simulation<'_> {
             queue_packets_mean: self.world.queue_area(link).mean_since(QueueArea::START),
         }
     }
+}
+
+/// What ns-2's one-way agents and their sinks count, on one path or several. Each path begins with a SYN, a packet without payload.
+fn count_packets(
+    report: &mut FlowReport,
+    counters: &Counters,
+    received: &Received,
+    (syns, payload): (u64, u32),
+    active: SimSpan,
+) {
+    let data_packets = received.unique_packets.saturating_sub(syns);
+    report.goodput_bps = bits_per_second(data_packets * u64::from(payload), active);
+    report.throughput_bps = bits_per_second(received.bytes, active);
+    report.sent_packets = counters.sent_packets;
+    report.delivered_packets = received.unique_packets;
+    report.retransmitted_packets = counters.retransmitted_packets;
+    report.rtt_mean_s = mean(counters.rtt_sum, counters.rtt_samples);
+    report.one_way_delay_mean_s = mean(received.delay_sum, received.unique_packets);
 }
 
 fn bits_per_second(bytes: u64, span: SimSpan) -> f64 {
