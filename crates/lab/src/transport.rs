@@ -15,7 +15,9 @@ use anabranch_ns2::config::{
 };
 use anabranch_ns2::multihome as multihome_agent;
 use anabranch_ns2::sctp::{Data, EndpointConfig};
-use anabranch_proto::{Config, HEADERS, PATHS_MAX, Scheduling, StreamBuffer, StreamHeader};
+use anabranch_proto::{
+    AckPolicy, Config, HEADERS, KeepAlive, LossDetection, PATHS_MAX, Repair, Scheduling, StreamBuffer,
+};
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
 use anabranch_sim::{Messages, Spacing, Workload};
 use anabranch_units::{Bytes, SimSpan};
@@ -24,7 +26,8 @@ use crate::diagnostic::{Fault, suggestion};
 use crate::document::Path;
 use crate::scenario::RATE_MAX;
 use crate::scenario::keys::{
-    Count, FlowKeys, LawKeys, SchedulerKeys, Setting, SinkKeys, StreamBufferKeys, WorkloadKeys,
+    Count, FlowKeys, LawKeys, LossDetectionKeys, RepairKeys, SchedulerKeys, Setting, SinkKeys, StreamBufferKeys, Text,
+    WorkloadKeys,
 };
 
 /// What drives a flow.
@@ -115,12 +118,10 @@ impl Transport {
             ("on", keys.on.is_some()),
             ("off", keys.off.is_some()),
             ("paths", keys.paths.is_some()),
-            ("streams", keys.streams.is_some()),
-            ("scheduler", keys.scheduler.is_some()),
             ("rbuf", keys.rbuf.is_some()),
-            ("stream_buffer", keys.stream_buffer.is_some()),
         ];
         refuse_keys(keys, path, &present)?;
+        refuse_keys(keys, path, &keys_of_engine(keys))?;
         let mut sender = SenderConfig::new(agent);
         let stream_header = if streams.is_some() { STREAM_HEADER } else { 0 };
         sender.payload = payload(keys, &sender, stream_header, path)?;
@@ -153,9 +154,7 @@ impl Transport {
             Self::Ns2 { sender, streams: Some(_), .. } => sender.payload - STREAM_HEADER,
             Self::Multihomed { config, .. } => config.agent.payload,
             Self::Sctp { config, .. } => config.chunk - Data::HEADER,
-            Self::Engine { config, .. } => {
-                u32::from(config.mss) - if config.streams > 0 { StreamHeader::LEN } else { 0 }
-            }
+            Self::Engine { config, .. } => config.payload(),
             Self::Cbr(_) | Self::OnOff(_) => 0,
         }
     }
@@ -252,19 +251,54 @@ fn engine(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
         send_buffer: SEND_BUFFER_SEGMENTS * u64::from(mss),
         ..Config::new(law)
     };
-    let config = Config { rto_margin: keys.min_rto.map_or(config.rto_margin, |margin| margin.0.rescale()), ..config };
+    let config = Config {
+        rto_margin: keys.min_rto.map_or(config.rto_margin, |margin| margin.0.rescale()),
+        loss_detection: match keys.loss_detection {
+            None | Some(LossDetectionKeys::Rack) => LossDetection::Rack,
+            Some(LossDetectionKeys::DupAcks) => LossDetection::DupAcks,
+        },
+        repair: match keys.repair {
+            None | Some(RepairKeys::SamePath) => Repair::SamePath,
+            Some(RepairKeys::AnyPath) => Repair::AnyPath,
+        },
+        acks: acks(keys.delayed_acks, &path.key("delayed_acks"))?,
+        nagle: keys.nagle.unwrap_or(config.nagle),
+        timestamps: keys.timestamps.unwrap_or(config.timestamps),
+        keep_alive: keep_alive(keys.keep_alive, &path.key("keep_alive"))?,
+        ..config
+    };
     let workload = workload(keys.workload.as_ref(), u32::from(streams.max(1)), &path.key("workload"))?;
     Ok((Transport::Engine { config: Box::new(config), workload }, name))
+}
+
+/// When our own transport acknowledges.
+fn acks(delay: Option<Text<SimSpan>>, path: &Path) -> Checked<AckPolicy> {
+    let Some(Text(delay)) = delay else { return Ok(AckPolicy::EACH) };
+    if delay.is_zero() || delay >= ACK_DELAY_MAX {
+        let fault = Fault::new(format!("an acknowledgement cannot wait for {delay}"));
+        return Err((path.clone(), fault.remedy(format!("use a time above 0s and below {ACK_DELAY_MAX}"))));
+    }
+    Ok(AckPolicy { every: 2, delay: delay.rescale() })
+}
+
+fn keep_alive(idle: Option<Text<SimSpan>>, path: &Path) -> Checked<Option<KeepAlive>> {
+    let Some(Text(idle)) = idle else { return Ok(None) };
+    if idle.is_zero() {
+        let fault = Fault::new("nobody can be asked without end");
+        return Err((path.clone(), fault.remedy("use a time above 0s")));
+    }
+    Ok(Some(KeepAlive { idle: idle.rescale(), ..KeepAlive::USUAL }))
 }
 
 /// How many paths a connection has.
 fn paths(keys: &FlowKeys, streams: u8, scheduling: Scheduling, path: &Path) -> Checked<u8> {
     let Some(paths) = &keys.paths else {
-        return match keys.scheduler {
-            Some(_) => Err((
-                path.key("scheduler"),
-                Fault::new("one path needs no scheduler").remedy("add `paths`, or remove it"),
-            )),
+        let pointless = [
+            ("scheduler", keys.scheduler.is_some(), "one path needs no scheduler"),
+            ("repair", keys.repair.is_some(), "what is lost on an only path is sent again there"),
+        ];
+        return match pointless.into_iter().find(|(_, is_present, _)| *is_present) {
+            Some((key, _, fault)) => Err((path.key(key), Fault::new(fault).remedy("add `paths`, or remove it"))),
             None => Ok(1),
         };
     };
@@ -296,6 +330,9 @@ const RBUF: u64 = 16 << 20;
 
 /// The largest window that TCP can announce ([rfc-7323] sec. 2.3).
 pub(crate) const RBUF_MAX: u64 = 1 << 30;
+
+/// [rfc-9293] sec. 3.8.6.3: "an ACK SHOULD NOT be excessively delayed; in particular, the delay MUST be less than 0.5 seconds".
+const ACK_DELAY_MAX: SimSpan = SimSpan::from_millis(500);
 
 /// Segments that wait on each stream.
 const SEND_BUFFER_SEGMENTS: u64 = 4;
@@ -346,12 +383,10 @@ fn traffic(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
             ("workload", keys.workload.is_some()),
             ("options", keys.options.is_some()),
             ("paths", keys.paths.is_some()),
-            ("streams", keys.streams.is_some()),
-            ("scheduler", keys.scheduler.is_some()),
             ("rbuf", keys.rbuf.is_some()),
-            ("stream_buffer", keys.stream_buffer.is_some()),
         ],
     )?;
+    refuse_keys(keys, path, &keys_of_engine(keys))?;
     let size = u32::try_from(keys.packet.0.count()).ok().filter(|size| (1..=PACKET_MAX).contains(size));
     let Some(size) = size else {
         let fault = Fault::new(format!("a packet of {} is impossible", keys.packet.0));
@@ -378,6 +413,21 @@ fn traffic(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
             Err((path.clone(), fault.remedy("add on = \"2s\" and off = \"2s\"")))
         }
     }
+}
+
+/// What no transport but our own has.
+fn keys_of_engine(keys: &FlowKeys) -> [(&'static str, bool); 9] {
+    [
+        ("streams", keys.streams.is_some()),
+        ("scheduler", keys.scheduler.is_some()),
+        ("stream_buffer", keys.stream_buffer.is_some()),
+        ("loss_detection", keys.loss_detection.is_some()),
+        ("repair", keys.repair.is_some()),
+        ("delayed_acks", keys.delayed_acks.is_some()),
+        ("nagle", keys.nagle.is_some()),
+        ("timestamps", keys.timestamps.is_some()),
+        ("keep_alive", keys.keep_alive.is_some()),
+    ]
 }
 
 /// A key that would be ignored is a mistake.

@@ -3,9 +3,10 @@
 use anabranch_cc::Settings;
 use anabranch_units::Span;
 
+use crate::options::Timestamps;
 use crate::receive::acks::AckPolicy;
 use crate::scheduler::Scheduling;
-use crate::segment::HEADERS;
+use crate::segment::{HEADERS, StreamHeader};
 
 /// What a connection can be set to. Checked once, when a connection is made.
 #[derive(Clone, Debug)]
@@ -100,6 +101,13 @@ pub enum StreamBuffer {
 impl Config {
     /// Less is no use: [rfc-9293] sec. 3.7.1 has 536, and a record with its header needs twelve.
     pub const MSS_MIN: u16 = 64;
+
+    /// Bytes of content in a full segment between two ends that are set like this.
+    pub fn payload(&self) -> u32 {
+        let stream_header = if self.streams > 0 { StreamHeader::LEN } else { 0 };
+        let timestamps = if self.timestamps { Timestamps::SPACE } else { 0 };
+        u32::from(self.mss).saturating_sub(stream_header + timestamps)
+    }
 
     /// The usual settings with this law.
     pub fn new(law: Settings) -> Self {

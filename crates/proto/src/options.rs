@@ -169,6 +169,9 @@ impl Features {
 impl Timestamps {
     /// Bytes of the option.
     pub const LEN: u32 = 10;
+
+    /// The same with what fills the word.
+    pub(crate) const SPACE: u32 = Self::LEN.next_multiple_of(4);
 }
 
 impl PathOption {

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anabranch_cc::{Settings, registry};
 use anabranch_units::{Span, Time};
+use bytes::Bytes;
 
+use crate::wire::{self, Checksum, Ports};
 use crate::{
-    Config, Connection, Endpoint, Event, FourTuple, OpenError, Options, PathId, PathReport, PathState, Payload, Read,
-    ReadError, Segment, SeqNumber, Sid, State, WriteError,
+    Config, Connection, Content, Endpoint, Event, FourTuple, OpenError, Options, PathId, PathReport, PathState,
+    Payload, Read, ReadError, Segment, SeqNumber, Sid, State, WriteError,
 };
 
 /// Bytes that know where in their stream they stand: so a test sees what was lost, doubled or confused.
@@ -45,6 +47,8 @@ pub(crate) enum Fault {
     Lose,
     Duplicate,
     Delay(Span),
+    /// One bit of its bytes is turned, which bit this says. The checksum sees that, so it is lost.
+    Corrupt(u32),
 }
 
 /// One direction between the two.
@@ -403,7 +407,10 @@ impl Wire {
         self.count += 1;
         self.log.push((now, segment));
         let fault = self.faults.remove(&number);
-        if self.is_cut || fault == Some(Fault::Lose) {
+        if let Some(Fault::Corrupt(bit)) = fault {
+            assert!(is_refused(&segment, bit), "bit {bit} of {segment:?}");
+        }
+        if self.is_cut || matches!(fault, Some(Fault::Lose | Fault::Corrupt(_))) {
             return;
         }
         let size = Span::from_ticks(self.spacing.ticks() * u64::from(segment.wire_size()) / 1040);
@@ -426,6 +433,22 @@ impl Wire {
     pub(crate) fn data(&self) -> impl Iterator<Item = &(Time, Segment<Marked>)> {
         self.log.iter().filter(|(_, segment)| !segment.content.is_empty())
     }
+}
+
+/// Whether the codec refuses the bytes of a segment with one bit turned.
+fn is_refused(segment: &Segment<Marked>, bit: u32) -> bool {
+    let Segment { header, options, stream_header, content } = *segment;
+    let content = match content {
+        Content::Nothing => Content::Nothing,
+        Content::Control(record) => Content::Control(record),
+        Content::Data(Marked { tag, len, .. }) => Content::Data(Bytes::from(vec![tag as u8; len as usize])),
+    };
+    let mut bytes = vec![];
+    let checksum = Checksum::V4([[192, 0, 2, 1], [192, 0, 2, 2]]);
+    wire::encode(&Segment { header, options, stream_header, content }, Ports::default(), checksum, &mut bytes);
+    let bit = bit as usize % (8 * bytes.len());
+    bytes[bit / 8] ^= 1 << (bit % 8);
+    wire::decode(bytes.into(), checksum).is_err()
 }
 
 impl End {

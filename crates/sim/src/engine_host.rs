@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use anabranch_ns2::Gauges;
 use anabranch_proto::{
     Config, ConfigError, Connection, Content, Endpoint, Event, FourTuple, PathId, PathReport, Read, Segment, SeqNumber,
-    Sid, StreamHeader, Virtual,
+    Sid, Virtual,
 };
 use anabranch_units::{SimSpan, SimTime, Span, Time};
 
@@ -366,8 +366,7 @@ impl EngineSink {
     /// # Errors
     /// If the configuration cannot work.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
-        let header = if config.streams > 0 { StreamHeader::LEN } else { 0 };
-        let payload = u64::from(u32::from(config.mss).saturating_sub(header).max(1));
+        let payload = u64::from(config.payload().max(1));
         let connection = Connection::listen(Time::ZERO, config, tuple(0).reversed(), INITIAL)?;
         Ok(Self {
             arrivals: 0,

@@ -285,6 +285,27 @@ pub(crate) struct FlowKeys {
     /// How much of it one stream may take. Only `anabranch`; `whole` if absent.
     #[serde(default)]
     pub(crate) stream_buffer: Option<StreamBufferKeys>,
+    /// How losses are found. Only `anabranch`; `rack` if absent.
+    #[serde(default)]
+    pub(crate) loss_detection: Option<LossDetectionKeys>,
+    /// Where what is lost is sent again. Only `anabranch` with `paths`; `same_path` if absent.
+    #[serde(default)]
+    pub(crate) repair: Option<RepairKeys>,
+    /// How long an acknowledgement may wait for a second packet, to answer both: less than `500ms`. Only `anabranch`; each packet is
+    /// answered at once if absent.
+    #[serde(default)]
+    pub(crate) delayed_acks: Option<Text<SimSpan>>,
+    /// Whether a packet that is not full waits for more as long as something is unacknowledged: Nagle's algorithm. Only `anabranch`; false
+    /// if absent.
+    #[serde(default)]
+    pub(crate) nagle: Option<bool>,
+    /// Whether packets say when they left (RFC 7323), which takes 12 bytes of each. Only `anabranch`; false if absent.
+    #[serde(default)]
+    pub(crate) timestamps: Option<bool>,
+    /// How long an end may hear nothing before it asks whether the other one is there; then it does every 75 s, nine times. Only
+    /// `anabranch`; it never asks if absent.
+    #[serde(default)]
+    pub(crate) keep_alive: Option<Text<SimSpan>>,
     /// Bits per second of a `cbr`, or of the bursts of an `on_off`.
     #[serde(default)]
     pub(crate) rate: Option<Text<Rate>>,
@@ -337,6 +358,28 @@ pub(crate) enum StreamBufferKeys {
     Whole,
     /// As much as leaves something for every other stream.
     Shared,
+}
+
+/// How losses are found. Of a receiver without selective acknowledgements, by duplicates in either case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "loss_detection")]
+pub(crate) enum LossDetectionKeys {
+    /// By time, learning how much the path reorders, with a probe of the tail (RFC 8985).
+    Rack,
+    /// By three that arrive of what left later (RFC 6675).
+    DupAcks,
+}
+
+/// Where what is lost is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "repair")]
+pub(crate) enum RepairKeys {
+    /// On its own path, as in multihoming-2010, unless that has failed.
+    SamePath,
+    /// On any path that has room, its own or one that is faster.
+    AnyPath,
 }
 
 /// How a receiver of ns-2 acknowledges.

@@ -95,7 +95,7 @@ fn unknown_keys_name_the_nearest_known_one() {
         "colour = 50",
         "chain.toml:17:1: unknown key `colour`; there are id, count, from, to, start, start_jitter, stop, transport, cc, \
          packet, window, initial_window, min_rto, sink, workload, options, paths, streams, scheduler, rbuf, \
-         stream_buffer, rate, on, off",
+         stream_buffer, loss_detection, repair, delayed_acks, nagle, timestamps, keep_alive, rate, on, off",
     );
     assert_refused("drop_tail", "droptail", "chain.toml:10:18: unknown kind `droptail`; did you mean `drop_tail`?");
     assert_refused(
@@ -200,6 +200,31 @@ fn a_cbr_has_a_rate_and_nothing_that_would_be_ignored() {
         "chain.toml:12:1: an on_off needs the mean lengths of its bursts and silences; add on = \"2s\" and off = \"2s\"",
     );
     assert_refused("window = 50", "rate = \"1Mbit/s\"", "chain.toml:17:8: a ns2/sack has no `rate`; remove it");
+}
+
+/// Each transport refuses what only another one has: nothing is silently ignored.
+#[test]
+fn what_only_our_transport_has_is_refused_by_the_others() {
+    let cbr = "transport = \"cbr\"\nrate = \"1Mbit/s\"";
+    for transport in ["transport = \"ns2/sack\"", "transport = \"ns2/sctp\"", "transport = \"ns2/fast-mh\"", cbr] {
+        let name = transport.split('"').nth(1).unwrap();
+        for line in [
+            "streams = 2",
+            "scheduler = \"window\"",
+            "stream_buffer = \"shared\"",
+            "loss_detection = \"rack\"",
+            "repair = \"any_path\"",
+            "delayed_acks = \"40ms\"",
+            "nagle = false",
+            "timestamps = true",
+            "keep_alive = \"60s\"",
+        ] {
+            let key = line.split(' ').next().unwrap();
+            let text = CHAIN.replacen("transport = \"ns2/sack\"\nwindow = 50", &format!("{transport}\n{line}"), 1);
+            let error = parse(&text).expect_err(line).to_string();
+            assert!(error.ends_with(&format!(" a {name} has no `{key}`; remove it")), "{error}");
+        }
+    }
 }
 
 #[test]

@@ -5,7 +5,8 @@ use anabranch_ns2::multihome::{Config, PATHS_MAX};
 use anabranch_units::{Bytes, SimSpan};
 
 use super::{
-    Checked, INITIAL_WINDOW_MAX, RBUF, Settings, Transport, WINDOW_MAX, fast, packets, payload, refuse_keys, workload,
+    Checked, INITIAL_WINDOW_MAX, RBUF, Settings, Transport, WINDOW_MAX, fast, keys_of_engine, packets, payload,
+    refuse_keys, workload,
 };
 use crate::diagnostic::Fault;
 use crate::document::Path;
@@ -18,13 +19,12 @@ pub(super) fn from_keys(keys: &FlowKeys, path: &Path) -> Checked<(Transport, Str
         &[
             ("window", keys.window.is_some()),
             ("sink", keys.sink.is_some()),
-            ("streams", keys.streams.is_some()),
-            ("scheduler", keys.scheduler.is_some()),
             ("rate", keys.rate.is_some()),
             ("on", keys.on.is_some()),
             ("off", keys.off.is_some()),
         ],
     )?;
+    refuse_keys(keys, path, &keys_of_engine(keys))?;
     let mut law = Settings::of_law(keys.cc.as_ref(), path.key("cc"))?;
     let (options, law_name) = fast(&mut law)?;
     law.finish(law_name)?;

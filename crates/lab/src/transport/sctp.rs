@@ -3,7 +3,7 @@
 use anabranch_ns2::sctp::{Alternate, CmtOptions, Data, Dormant, EndpointConfig, RetransmissionPolicy, Variant};
 use anabranch_sim::{Messages, Spacing, Workload};
 
-use super::{Checked, Settings, Transport, refuse_keys, workload};
+use super::{Checked, Settings, Transport, keys_of_engine, refuse_keys, workload};
 use crate::diagnostic::Fault;
 use crate::document::Path;
 use crate::scenario::keys::FlowKeys;
@@ -17,12 +17,13 @@ pub(super) fn from_keys(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
             ("window", keys.window.is_some()),
             ("initial_window", keys.initial_window.is_some()),
             ("sink", keys.sink.is_some()),
-            ("scheduler", keys.scheduler.is_some()),
+            ("rbuf", keys.rbuf.is_some()),
             ("rate", keys.rate.is_some()),
             ("on", keys.on.is_some()),
             ("off", keys.off.is_some()),
         ],
     )?;
+    refuse_keys(keys, path, &keys_of_engine(keys))?;
     let options_path = path.key("options");
     let mut options =
         Settings::new(keys.options.clone().unwrap_or_default(), options_path.clone(), "an option of this agent");

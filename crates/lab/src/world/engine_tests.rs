@@ -35,8 +35,8 @@ fn report(overrides: &[&str]) -> Report {
 }
 
 #[track_caller]
-fn assert_within(value: f64, band: std::ops::RangeInclusive<f64>) {
-    assert!(band.contains(&value), "{value} is not within {band:?}");
+fn assert_within<T: PartialOrd + std::fmt::Debug>(value: T, band: std::ops::RangeInclusive<T>) {
+    assert!(band.contains(&value), "{value:?} is not within {band:?}");
 }
 
 /// fast-2006: the sender keeps alpha packets in the queue. One of them is in service, which the mean leaves out.
@@ -152,6 +152,11 @@ fn what_the_transport_does_not_have_is_refused() {
     assert!(refused("flow.f.window=20").contains("a anabranch has no `window`"), "{}", refused("flow.f.window=20"));
     assert!(refused("flow.f.packet=90B").contains("a packet of 90B is impossible"));
     assert!(refused("flow.f.rbuf=900B").contains("a receive buffer of 900B is impossible"));
+    assert!(refused("flow.f.delayed_acks=500ms").contains("an acknowledgement cannot wait for 500ms"));
+    assert!(refused("flow.f.delayed_acks=0s").contains("above 0s and below 500ms"));
+    assert!(refused("flow.f.keep_alive=0s").contains("use a time above 0s"));
+    assert!(refused("flow.f.loss_detection=fack").contains("rack"));
+    assert!(refused("flow.f.repair=any_path").contains("on an only path"));
     assert!(refused("flow.f.cc={ name = \"fsat\" }").contains("fast"));
     assert!(refused("flow.f.cc={ name = \"fast\", alpa = 3 }").contains("alpha"));
 }
@@ -359,4 +364,82 @@ fn what_waits_for_a_lost_packet_is_held() {
     };
     let (one, five) = (held(1), held(5));
     assert_within(one / five, 4.0..=6.0);
+}
+
+/// 12 of 1040 bytes say when the packet left.
+#[test]
+fn timestamps_cost_12_bytes_of_each_packet() {
+    for (timestamps, payload) in [(false, 996.0), (true, 984.0)] {
+        let law = "flow.f.cc={ name = \"fast\", alpha = 20 }";
+        let flow = report(&[law, &format!("flow.f.timestamps={timestamps}")]).flows.remove(0);
+        assert_within(flow.goodput_bps * 100.0 / 8.0 / payload / flow.delivered_packets as f64, 0.999..=1.0);
+        assert_within(flow.goodput_bps / 10e6 * 1040.0 / payload, 0.98..=1.0);
+    }
+}
+
+/// A hundred messages of 100 B, one each 10 ms and so one and more in a round trip of 60 ms: each has a packet, or those of a round trip share one.
+#[test]
+fn nagle_puts_the_messages_of_a_round_trip_into_a_packet() {
+    let sent = |nagle: bool| {
+        let workload = "flow.f.workload={ kind = \"messages\", bytes = \"100B\", count = 100, every = \"10ms\" }";
+        let flow = report(&[workload, &format!("flow.f.nagle={nagle}"), "duration=10s"]).flows.remove(0);
+        assert_within(flow.goodput_bps * 10.0 / 8.0, 9999.9..=10_000.1);
+        flow.sent_packets
+    };
+    // Those of the first 60 ms wait for the handshake.
+    assert_within(sent(false), 90..=100);
+    assert_within(sent(true), 16..=18);
+}
+
+/// A connection that has nothing to say from the first second of 100 on: each end asks eleven times, and is answered.
+#[test]
+fn an_idle_connection_is_kept_alive() {
+    let packets = |more: &[&str]| {
+        let workload = "flow.f.workload={ kind = \"fixed\", bytes = \"10kB\" }";
+        let report = report(&[&[workload], more].concat());
+        [0, 1].map(|link| report.links[link].forwarded_packets)
+    };
+    let (silent, asking) = (packets(&[]), packets(&["flow.f.keep_alive=9s"]));
+    assert_eq!(asking, silent.map(|packets| packets + 22));
+}
+
+/// The last two of 20 packets are lost. Two round trips after the last answer a probe brings one of them back, three and four round trips late
+/// in all; or the timer does, 200 ms and a round trip after it.
+#[test]
+fn losses_are_found_as_the_scenario_says() {
+    let mean = |more: &[&str]| {
+        let workload = "flow.f.workload={ kind = \"fixed\", bytes = \"20kB\" }";
+        let law = "flow.f.cc={ name = \"reno\", initial_window = 10 }";
+        let flow = report(&[&[workload, law, "flow.f.streams=0"], more].concat()).flows.remove(0);
+        assert_eq!(flow.delivered_packets, 20);
+        flow.one_way_delay_mean_s.unwrap()
+    };
+    let lost = "link.a.error={ kind = \"list\", packets = [20, 21] }";
+    let late = |detection: &str| (mean(&[lost, &format!("flow.f.loss_detection={detection}")]) - mean(&[])) * 20.0;
+    let rtt = 0.062;
+    assert_within(late("rack"), 6.5 * rtt..=7.5 * rtt);
+    assert_within(late("dup_acks"), 0.4 + 4.5 * rtt..=0.4 + 5.5 * rtt);
+}
+
+/// Every other packet is answered, but for a few at the end of a burst, which wait no longer than 40 ms.
+#[test]
+fn acknowledgements_are_delayed_as_the_scenario_says() {
+    let packets = |more: &[&str]| {
+        let workload = "flow.f.workload={ kind = \"fixed\", bytes = \"996kB\" }";
+        report(&[&[workload], more].concat()).links[1].forwarded_packets as f64
+    };
+    assert_within(packets(&["flow.f.delayed_acks=40ms"]) / packets(&[]), 0.5..=0.6);
+}
+
+/// A packet is lost on the slow path, while the fast one has room.
+#[test]
+fn a_repair_takes_the_path_that_the_scenario_says() {
+    let again = |repair: &str| {
+        let lost = "link.b1.error={ kind = \"at\", times = [\"15s\"] }";
+        let workload = "flow.f.workload={ kind = \"messages\", bytes = \"14560B\", every = \"100ms\" }";
+        let repair = format!("flow.f.repair={repair}");
+        let flow = report_of(TWO, &["flow.f.scheduler=weighted", workload, lost, &repair]).flows.remove(0);
+        (flow.paths[0].retransmitted_packets, flow.paths[1].retransmitted_packets)
+    };
+    assert_eq!((again("same_path"), again("any_path")), ((0, 1), (1, 0)));
 }

@@ -1,6 +1,9 @@
+use anabranch_sim::QueueArea;
+
 use super::*;
 use crate::diagnostic::Diagnostic;
 use crate::document::Document;
+use crate::report::FlowReport;
 use crate::run;
 use crate::series::Extreme;
 

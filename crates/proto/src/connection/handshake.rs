@@ -149,7 +149,7 @@ impl<P: Payload> Connection<P> {
         self.clock.set(self.config.timestamps && offer.timestamps.is_some());
         if self.clock.is_on() {
             // [rfc-9293] sec. 3.7.1: what is agreed on counts no options, and each segment has these, padded to words.
-            self.peer.mss -= Timestamps::LEN.next_multiple_of(4);
+            self.peer.mss -= Timestamps::SPACE;
         }
         self.peer.has_sack = offer.sack_permitted;
         if let Some(shift) = offer.window_scale {

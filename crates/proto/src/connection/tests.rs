@@ -8,6 +8,7 @@ use crate::{CloseReason, Config, Content, Event, Flags, OpenError, Priority, Seg
 
 mod alive;
 mod closing;
+mod corrupt;
 mod credit;
 mod dup_acks;
 mod giving_up;

@@ -194,6 +194,19 @@ mod tests {
         assert_eq!(rtt.timeout(), ms(2400));
     }
 
+    /// [rfc-6298] sec. 5, the last note: SRTT and RTTVAR of 400 ms and 200 ms, which a sample of 400 ms makes 150 ms.
+    #[test]
+    fn every_sample_ends_the_back_off() {
+        for sample in [RttEstimator::on_sample, RttEstimator::on_echo, RttEstimator::on_answer] {
+            let mut rtt = RttEstimator::new(ms(200));
+            rtt.on_handshake(ms(400));
+            (0..3).for_each(|_| rtt.back_off());
+            assert_eq!(rtt.timeout(), ms(9600));
+            sample(&mut rtt, ms(400));
+            assert_eq!(rtt.timeout(), ms(1000));
+        }
+    }
+
     /// [rfc-4015] sec. 3.3, by hand: SRTT 900 ms, RTTVAR 450 ms.
     #[test]
     fn a_timeout_that_was_not_needed_makes_the_next_one_later() {

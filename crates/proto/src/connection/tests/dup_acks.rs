@@ -180,3 +180,18 @@ fn a_recovery_needs_an_ack_beyond_the_last_one() {
     (0..4).for_each(|_| ack(&mut pair, 21_001, 59_000));
     assert_eq!(pair.client.path().tally.sent_again, again + 1);
 }
+
+/// [rfc-6582] sec. 3.2 step 3: "deflate the congestion window by the amount of new data acknowledged". Of twenty the first and the eleventh
+/// are lost. 18 duplicates have let two, the first again and six more out; then all but the eleventh of the window and the eight are known
+/// to have arrived or are on their way: eight and the eleventh again are nine, so there is room for one more in a window of ten.
+#[test]
+fn a_partial_ack_takes_back_what_duplicates_stood_for() {
+    let mut pair = without_sack("20");
+    (pair.up.is_cut, pair.down.is_cut) = (true, true);
+    pair.send(996 * 100);
+    (0..=18).for_each(|_| ack(&mut pair, 1, 60_000));
+    assert_eq!(pair.up.data().count(), 20 + 2 + 1 + 6);
+    ack(&mut pair, 10_001, 60_000);
+    let left: Vec<_> = pair.up.data().skip(29).map(|(_, segment)| segment.header.seq).collect();
+    assert_eq!(left, [pair.client_at(10_001), pair.client_at(28_001)]);
+}

@@ -159,6 +159,31 @@ fn data_with_an_impossible_acknowledgement_is_not_taken() {
     }
 }
 
+/// The same for one that is too old: "SND.UNA - MAX.SND.WND =< SEG.ACK", to the byte. The largest window that the client has announced
+/// is its buffer.
+#[test]
+fn data_with_an_ancient_acknowledgement_is_not_taken() {
+    let mut pair = Pair::established(Config { receive_buffer: 10_000, ..quick() }, quick());
+    let back = pair.server.open();
+    pair.server.write(back, 50_000);
+    let sid = pair.send(2000);
+    pair.run_until(|pair| pair.client.received(back) == 50_000);
+    pair.run_for(ms(200));
+    let windows = pair.up.log.iter().map(|(_, segment)| segment.header.window);
+    assert_eq!(windows.max(), Some(10_000), "it is not scaled");
+    let content = Content::Data(Marked { tag: sid.number().into(), start: 2000, len: 10 });
+    let stream_header = Some(crate::StreamHeader { sid, ssn: crate::Ssn::of(3) });
+    let received = pair.server.connection.received();
+    for (behind, taken) in [(10_001, 0), (1 << 20, 0), (10_000, 14)] {
+        let mut segment = Segment { stream_header, content, ..from_client(&pair, Flags::ACK, 0) };
+        segment.header.ack = pair.server_at(pair.server.connection.acked()).plus(0_u64.wrapping_sub(behind));
+        let before = pair.down.log.len();
+        to_server(&mut pair, segment);
+        assert_eq!(pair.server.connection.received(), received + taken, "{behind} behind");
+        assert_eq!(pair.down.log.len(), before + 1, "and answered");
+    }
+}
+
 /// [rfc-9293] sec. 3.10.7.3: only what acknowledges the SYN is believed.
 #[test]
 fn a_syn_is_refused_by_a_reset_that_answers_it() {

@@ -198,3 +198,17 @@ fn nagle_holds_only_what_may_grow() {
     pair.drain();
     assert_eq!(pair.up.data().count(), 4, "its data and its end");
 }
+
+/// What a configuration says of a full segment is what leaves: 1000 bytes of sequence space, with a stream header of 4 and timestamps of 12.
+#[test]
+fn a_full_segment_has_as_much_content_as_its_configuration_says() {
+    for (streams, timestamps, content) in [(0, false, 1000), (8, false, 996), (0, true, 988), (8, true, 984)] {
+        let config = Config { streams, timestamps, ..config() };
+        assert_eq!(config.payload(), content);
+        let mut pair = Pair::established(config.clone(), config);
+        let sid = if streams == 0 { Sid::PLAIN } else { pair.client.open() };
+        pair.client.write(sid, 20_000);
+        pair.run_for(ms(500));
+        assert_eq!(pair.up.data().map(|(_, segment)| segment.content.len()).max(), Some(content));
+    }
+}

@@ -413,3 +413,137 @@ fn a_shut_window_is_probed_on_any_path() {
     pair.server.is_reading = true;
     pair.run_until_received(sid, 996 * 10);
 }
+
+/// [rfc-5961] sec. 5.2 as a slow path needs it: what came on it may be 2^28 behind, the acknowledgement and the place, and not a byte more;
+/// nothing may be ahead of what was sent or can be taken. That holds on a path, and for who asks for one.
+#[test]
+fn on_several_paths_a_segment_may_be_so_old_and_no_older() {
+    const AGE: u64 = 1 << 28;
+    let wide = Config { mss: 60_000, send_buffer: 8 << 20, ..several() };
+    let mut pair = Pair::established(wide.clone(), wide);
+    let (sid, back) = (pair.client.open(), pair.server.open());
+    pair.client.write(sid, AGE + 100_000);
+    pair.server.write(back, AGE + 100_000);
+    pair.run_until(|pair| pair.server.received(sid).min(pair.client.received(back)) == AGE + 100_000);
+    pair.run_for(ms(300));
+    let (acked, expected) = (pair.server.connection.acked(), pair.server.connection.received());
+    assert_eq!(acked, pair.server.connection.sent());
+    let segment = |pair: &Pair, seq: u64, ack: u64, options| Segment {
+        header: crate::Header { seq: pair.client_at(seq), ack: pair.server_at(ack), flags: Flags::ACK, window: 1000 },
+        options,
+        stream_header: None,
+        content: Content::Nothing,
+    };
+    let question = crate::Options::Path(crate::PathOption::Challenge([7; 8]));
+    for (seq, ack, is_plausible) in [
+        (expected, acked, true),
+        (expected, acked - AGE, true),
+        (expected, acked - AGE - 1, false),
+        (expected, acked + 1, false),
+        (expected - AGE, acked, true),
+        (expected - AGE - 1, acked, false),
+        (expected + (32 << 20), acked, false),
+    ] {
+        let mut stranger = pair.server.tuple;
+        stranger.remote.port = 99;
+        let (now, segment) = (pair.now, segment(&pair, seq, ack, question));
+        pair.server.connection.handle_segment(now, stranger, segment);
+        let found = pair.server.connection.paths().find(&stranger);
+        assert_eq!(found.is_some(), is_plausible, "{seq} of {expected}, {ack} of {acked}");
+        // Nobody answers from there.
+        if found.is_some() {
+            while pair.server.connection.poll_transmit(now).is_some() {}
+            pair.server.has_moved = true;
+            pair.run_for(Span::from_secs(70));
+        }
+        // A path that there is answers a plausible question only.
+        let tuple = pair.server.tuple;
+        let now = pair.now;
+        pair.server.connection.handle_segment(now, tuple, segment);
+        assert_eq!(pair.server.connection.poll_transmit(now).is_some(), is_plausible);
+    }
+    // What a segment acknowledges in the window is looked at just so: without an answer if it is plausible.
+    for (behind, answers) in [(0, 0), (AGE, 0), (AGE + 1, 1)] {
+        let segment = segment(&pair, expected, acked - behind, crate::Options::default());
+        let (before, tuple) = (pair.down.log.len(), pair.server.tuple);
+        pair.server.connection.handle_segment(pair.now, tuple, segment);
+        pair.drain();
+        assert_eq!(pair.down.log.len(), before + answers, "{behind} behind");
+    }
+}
+
+/// Who has addresses forged cannot make us flood their owners: each question has one answer, which is no longer than itself, or none.
+#[test]
+fn there_are_no_more_answers_than_questions() {
+    let (mut pair, _) = two(steady());
+    pair.send(996 * 10);
+    pair.run_for(ms(300));
+    let (_, last) = *pair.up.log.last().unwrap();
+    let question = |token: u8| Segment {
+        options: crate::Options::Path(crate::PathOption::Challenge([token; 8])),
+        stream_header: None,
+        content: Content::Nothing,
+        ..last
+    };
+    let answers = |pair: &mut Pair| -> Vec<_> {
+        std::iter::from_fn(|| pair.server.connection.poll_transmit(pair.now)).map(|transmit| transmit.segment).collect()
+    };
+    let tuple = pair.server.tuple;
+    // Of those that come at once, the last is answered.
+    (0..100).for_each(|token| pair.server.connection.handle_segment(pair.now, tuple, question(token)));
+    let said = answers(&mut pair);
+    assert_eq!(said.iter().map(|segment| segment.options).collect::<Vec<_>>(), [response(99)]);
+    assert!(said[0].wire_size() <= question(99).wire_size());
+    for token in 0..100 {
+        pair.server.connection.handle_segment(pair.now, tuple, question(token));
+        let said = answers(&mut pair);
+        assert_eq!(said.iter().map(|segment| segment.options).collect::<Vec<_>>(), [response(token)]);
+    }
+}
+
+fn response(token: u8) -> crate::Options {
+    crate::Options::Path(crate::PathOption::Response([token; 8]))
+}
+
+/// A hundred addresses ask, and nobody is there: two of them are answered and asked six times, in about a minute, and the others hear
+/// nothing. The paths that there are remain.
+#[test]
+fn forged_addresses_hear_next_to_nothing() {
+    let (mut pair, _) = two(steady());
+    pair.send(996 * 10);
+    pair.run_for(ms(300));
+    let (_, last) = *pair.up.log.last().unwrap();
+    let options = crate::Options::Path(crate::PathOption::Challenge([1; 8]));
+    let question = Segment { options, stream_header: None, content: Content::Nothing, ..last };
+    let mut heard = std::collections::BTreeMap::new();
+    let (begin, mut stranger) = (pair.now, pair.server.tuple);
+    let connection = &mut pair.server.connection;
+    for port in 100..200 {
+        stranger.remote.port = port;
+        connection.handle_segment(begin, stranger, question);
+    }
+    let mut now = begin;
+    while now < begin + Span::from_secs(70) {
+        while let Some(transmit) = connection.poll_transmit(now) {
+            *heard.entry(transmit.tuple.remote.port).or_insert(0) += 1;
+        }
+        now = connection.poll_timeout().max(now);
+        connection.handle_timeout(now);
+    }
+    assert_eq!(heard.into_iter().collect::<Vec<_>>(), [(100, 7), (101, 7)]);
+    assert_eq!(connection.paths().ids().count(), 2);
+}
+
+/// A full path says nothing for a while, and then all at once. It takes one and a half probe timeouts from its last word before it is
+/// suspected: 176 ms with an RTT of 112, of which 12 are queue. What has been in flight for longest left about an RTT before that word.
+#[test]
+fn a_path_that_has_just_answered_is_not_suspected() {
+    for (silence, is_suspect) in [(150, false), (200, true)] {
+        let (mut pair, second) = busy();
+        pair.send(996 * 8000);
+        pair.run_for(ms(2000));
+        pair.routes[0].down.free_at = pair.now + ms(silence);
+        pair.run_for(ms(500));
+        assert_eq!(pair.client.events.contains(&Event::PathFailed(second)), is_suspect, "{silence} ms");
+    }
+}

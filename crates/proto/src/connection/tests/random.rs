@@ -59,12 +59,17 @@ fn side() -> impl Strategy<Value = Side> {
     prop_oneof![3 => Just(Side::Client), 1 => Just(Side::Server)]
 }
 
-fn operation() -> impl Strategy<Value = Operation> {
-    let fault = prop_oneof![
+/// What is late comes after what left later.
+fn fault() -> impl Strategy<Value = Fault> {
+    prop_oneof![
         4 => Just(Fault::Lose),
         1 => Just(Fault::Duplicate),
         2 => (1..400u64).prop_map(|span| Fault::Delay(ms(span))),
-    ];
+        1 => any::<u32>().prop_map(Fault::Corrupt),
+    ]
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         2 => side().prop_map(Operation::Open),
         6 => (side(), 1..6u8, 1..60_000u32).prop_map(|(side, sid, bytes)| Operation::Write(side, sid, bytes)),
@@ -78,7 +83,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => side().prop_map(Operation::Stall),
         1 => side().prop_map(Operation::Resume),
         1 => (side(), 1..6u8).prop_map(|(side, sid)| Operation::Neglect(side, sid)),
-        12 => (side(), 0..40u64, fault).prop_map(|(side, number, fault)| Operation::Fault(side, number, fault)),
+        12 => (side(), 0..40u64, fault()).prop_map(|(side, number, fault)| Operation::Fault(side, number, fault)),
         4 => (1..600u64).prop_map(Operation::Wait),
     ]
 }
@@ -203,11 +208,6 @@ fn apply(pair: &mut Pair, operation: Operation) {
 }
 
 fn path_operation() -> impl Strategy<Value = Operation> {
-    let fault = prop_oneof![
-        4 => Just(Fault::Lose),
-        1 => Just(Fault::Duplicate),
-        2 => (1..400u64).prop_map(|span| Fault::Delay(ms(span))),
-    ];
     let index = 0..6usize;
     prop_oneof![
         12 => operation(),
@@ -215,7 +215,7 @@ fn path_operation() -> impl Strategy<Value = Operation> {
         1 => (side(), index.clone()).prop_map(|(side, index)| Operation::Leave(side, index)),
         1 => (side(), index.clone(), any::<bool>()).prop_map(|(side, index, is)| Operation::Standby(side, index, is)),
         3 => (index.clone(), any::<bool>(), any::<bool>()).prop_map(|(index, up, down)| Operation::Cut(index, up, down)),
-        6 => (index.clone(), side(), 0..40u64, fault).prop_map(|(index, side, ahead, fault)| Operation::RouteFault(index, side, ahead, fault)),
+        6 => (index.clone(), side(), 0..40u64, fault()).prop_map(|(index, side, ahead, fault)| Operation::RouteFault(index, side, ahead, fault)),
         1 => index.prop_map(Operation::Rebind),
     ]
 }

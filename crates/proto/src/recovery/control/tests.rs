@@ -295,3 +295,59 @@ fn a_timeout_that_was_not_needed_puts_everything_back_in_flight() {
     bench.board.check();
     assert!(bench.control.rto() < ms(5000), "{}", bench.control.rto());
 }
+
+/// While the answer to a timeout is repaired two more are lost, one after the other: the first of them the controller is not told of, so
+/// what it does about the second is for both. That the second was only late takes nothing back.
+#[test]
+fn a_loss_beside_another_one_stays() {
+    let mut bench = Bench::new();
+    bench.control.detect_by(Detection::Overtaken);
+    bench.send(1);
+    bench.now = bench.control.deadline();
+    bench.control.handle_timeout(bench.now, &mut bench.board);
+    bench.send(12);
+    bench.resend();
+    bench.ack(ms(100), 0, &[(2, 5)]);
+    bench.resend();
+    bench.ack(ms(10), 1, &[(2, 5)]);
+    assert!(bench.control.episode.is_calm() && bench.board.damaged(PATH) == 1, "segment 1 is on its way again");
+    bench.heard();
+    bench.ack(ms(10), 1, &[(2, 5), (6, 9)]);
+    assert_eq!(names(&bench.heard()), ["loss", "ack"], "segment 5 was overtaken by three");
+    bench.ack(ms(1), 1, &[(2, 9)]);
+    bench.ack(ms(100), 13, &[]);
+    assert!(!names(&bench.heard()).contains(&"undone"));
+    assert_eq!(bench.control.tally.undone, 0);
+}
+
+/// [rfc-7765]: from any answer on it takes one and a half probe timeouts of silence, though what is in flight has been for long. An
+/// answer may be a sample, one to what was sent again, or the word that something came twice.
+#[test]
+fn whatever_is_answered_a_path_is_not_suspected_for_a_while() {
+    // SRTT 90 ms and RTTVAR 45 ms from the handshake: a probe timeout of 270 ms. A sample of 90 ms more: 225 ms.
+    let begin = || {
+        let mut bench = Bench::new();
+        bench.control.detect_by(Detection::Overtaken);
+        bench.send(1);
+        bench.now += ms(160);
+        bench.send(2);
+        bench
+    };
+    let mut bench = begin();
+    assert_eq!(bench.control.suspect_at(), bench.now + ms(540 - 160), "two after the oldest left");
+    bench.ack(ms(90), 0, &[(1, 2)]);
+    assert_eq!(bench.control.suspect_at(), bench.now + ms(225) * 3 / 2);
+
+    let mut bench = begin();
+    bench.now += ms(90);
+    bench.control.on_duplicate(bench.now, &mut bench.board, 500);
+    assert_eq!(bench.control.suspect_at(), bench.now + ms(270) * 3 / 2);
+
+    let mut bench = begin();
+    let last = bench.board.last(PATH).expect("three are out");
+    let added = bench.board.resend(last, PATH, bench.control.departure(bench.now));
+    bench.control.on_sent(bench.now, &bench.board, (3000, 1000), added, Transmission::Again);
+    bench.ack(ms(90), 0, &[(2, 3)]);
+    assert_eq!(bench.control.tally.rtt_samples, 0);
+    assert_eq!(bench.control.suspect_at(), bench.now + ms(270) * 3 / 2);
+}
