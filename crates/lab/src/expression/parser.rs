@@ -1,0 +1,215 @@
+//! From text to a tree, by recursive descent.
+
+use super::{Comparison, ExpressionError, Function, Made, Operator, Question, Tree};
+use crate::series::Kind;
+
+/// The series that a question is about.
+struct Subject<'a> {
+    name: &'a str,
+    /// Of what is made of it.
+    kind: Kind,
+    made: Option<(Made, Tree)>,
+}
+
+pub(super) struct Parser<'a> {
+    text: &'a str,
+    rest: &'a str,
+}
+
+impl<'a> Parser<'a> {
+    pub(super) fn new(text: &'a str) -> Result<Self, ExpressionError> {
+        match text.len() {
+            0..=LENGTH_MAX => Ok(Self { text, rest: text }),
+            length => {
+                Err(ExpressionError(format!("an expression of {length} bytes is too long: at most {LENGTH_MAX}")))
+            }
+        }
+    }
+
+    pub(super) fn sum(&mut self, depth: usize) -> Result<Tree, ExpressionError> {
+        let mut left = self.product(depth)?;
+        loop {
+            let operator = match () {
+                () if self.take("+") => Operator::Add,
+                () if self.take("-") => Operator::Subtract,
+                () => return Ok(left),
+            };
+            left = Tree::Binary(operator, Box::new(left), Box::new(self.product(depth)?));
+        }
+    }
+
+    fn product(&mut self, depth: usize) -> Result<Tree, ExpressionError> {
+        let mut left = self.factor(depth)?;
+        loop {
+            let operator = match () {
+                () if self.take("*") => Operator::Multiply,
+                () if self.take("/") => Operator::Divide,
+                () => return Ok(left),
+            };
+            left = Tree::Binary(operator, Box::new(left), Box::new(self.factor(depth)?));
+        }
+    }
+
+    fn factor(&mut self, depth: usize) -> Result<Tree, ExpressionError> {
+        if depth >= DEPTH_MAX {
+            return Err(self.fault("fewer brackets"));
+        }
+        if self.take("-") {
+            return self.factor(depth + 1).map(|term| Tree::Negative(Box::new(term)));
+        }
+        if self.take("(") {
+            let tree = self.sum(depth + 1)?;
+            return self.expect(")").map(|()| tree);
+        }
+        self.rest = self.rest.trim_start();
+        if self.rest.starts_with(|c: char| c.is_ascii_digit()) {
+            let length = self.rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(self.rest.len());
+            let number = self.rest[..length].parse().map_err(|_| self.fault("a number"))?;
+            self.rest = &self.rest[length..];
+            return Ok(Tree::Number(number));
+        }
+        let name = self.name().ok_or_else(|| self.fault("a number, a name or a bracket"))?;
+        if crate::series::kind(name).is_some() {
+            return Err(ExpressionError(format!(
+                "`{name}` is a series: ask for one of its values, as value_at({name}, 5)"
+            )));
+        }
+        if !self.take("(") {
+            return Ok(Tree::Name(name.to_owned(), Vec::new()));
+        }
+        if let Some(function) = Function::named(name)
+            && let Some(subject) = self.series(depth)?
+        {
+            let tree = self.question(name, function, subject, depth)?;
+            return self.expect(")").map(|()| tree);
+        }
+        let tree = match name {
+            "min" => Tree::Least(self.list(|parser| parser.sum(depth + 1))?),
+            "max" => Tree::Most(self.list(|parser| parser.sum(depth + 1))?),
+            _ => Tree::Name(name.to_owned(), self.list(Self::label)?),
+        };
+        self.expect(")").map(|()| tree)
+    }
+
+    /// A series in brackets behind a function, and what is made of it; nothing if something else stands there.
+    fn series(&mut self, depth: usize) -> Result<Option<Subject<'a>>, ExpressionError> {
+        let before = self.rest;
+        self.rest = self.rest.trim_start();
+        let name = self.name().unwrap_or_default();
+        if let Some((made, kind)) = Made::named(name)
+            && self.take("(")
+        {
+            self.rest = self.rest.trim_start();
+            let name = self.name().filter(|name| crate::series::kind(name) == Some(Kind::Events));
+            let name = name.ok_or_else(|| self.fault("a series of events, such as flow.f0.goodput"))?;
+            self.expect(",")?;
+            let width = self.sum(depth + 1)?;
+            self.expect(")")?;
+            return Ok(Some(Subject { name, kind, made: Some((made, width)) }));
+        }
+        match crate::series::kind(name) {
+            Some(kind) => Ok(Some(Subject { name, kind, made: None })),
+            None => {
+                self.rest = before;
+                Ok(None)
+            }
+        }
+    }
+
+    fn question(
+        &mut self,
+        name: &str,
+        function: Function,
+        Subject { name: series, kind, made }: Subject<'_>,
+        depth: usize,
+    ) -> Result<Tree, ExpressionError> {
+        if !function.suits(kind) {
+            return Err(ExpressionError(match kind {
+                Kind::Events => format!("`{series}` has events, and no {name}: write {name}(bins({series}, 0.1), ...)"),
+                Kind::Variable => format!("`{series}` is a variable, and has no {name}: use mean, min or max"),
+            }));
+        }
+        let condition = match function.compares(kind) {
+            true => Some((self.comparison()?, self.sum(depth + 1)?)),
+            false => None,
+        };
+        let mut times = Vec::new();
+        for _ in 0..function.times() {
+            self.expect(",")?;
+            times.push(self.sum(depth + 1)?);
+        }
+        Ok(Tree::Asked(Box::new(Question { function, series: series.to_owned(), made, condition, times })))
+    }
+
+    pub(super) fn comparison(&mut self) -> Result<Comparison, ExpressionError> {
+        let found = Comparison::SIGNS.iter().find(|(sign, _)| self.take(sign));
+        found.map(|&(_, comparison)| comparison).ok_or_else(|| self.fault("one of == != <= >= < >"))
+    }
+
+    fn list<T>(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<T, ExpressionError>,
+    ) -> Result<Vec<T>, ExpressionError> {
+        let mut items = vec![item(self)?];
+        while self.take(",") {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
+    fn label(&mut self) -> Result<String, ExpressionError> {
+        self.expect("'")?;
+        let length = self.rest.find('\'').ok_or_else(|| self.fault("a closing '"))?;
+        let label = self.rest[..length].to_owned();
+        self.rest = &self.rest[length + 1..];
+        Ok(label)
+    }
+
+    fn name(&mut self) -> Option<&'a str> {
+        let is_inner = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+        let bytes = self.rest.as_bytes();
+        let mut length = 0;
+        while let Some(&byte) = bytes.get(length) {
+            let joins = byte == b'-' && length > 0 && bytes.get(length + 1).is_some_and(|&next| is_inner(next.into()));
+            // `flow.*.goodput`: all flows.
+            let is_all = byte == b'*' && self.rest[..length].ends_with('.') && bytes.get(length + 1) == Some(&b'.');
+            if !is_inner(byte.into()) && !joins && !is_all {
+                break;
+            }
+            length += 1;
+        }
+        let (name, rest) = self.rest.split_at(length);
+        self.rest = rest;
+        (!name.is_empty()).then_some(name)
+    }
+
+    fn take(&mut self, sign: &str) -> bool {
+        match self.rest.trim_start().strip_prefix(sign) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn expect(&mut self, sign: &str) -> Result<(), ExpressionError> {
+        if self.take(sign) { Ok(()) } else { Err(self.fault(&format!("`{sign}`"))) }
+    }
+
+    pub(super) fn end(&self) -> Result<(), ExpressionError> {
+        if self.rest.trim().is_empty() { Ok(()) } else { Err(self.fault("the end")) }
+    }
+
+    fn fault(&self, expected: &str) -> ExpressionError {
+        let rest = self.rest.trim_start();
+        let found = if rest.is_empty() { "the end".to_owned() } else { format!("`{rest}`") };
+        ExpressionError(format!("in `{}`: expected {expected}, found {found}", self.text))
+    }
+}
+
+/// A longer text is no expression that a person wrote, and trees are walked on the stack.
+const LENGTH_MAX: usize = 4096;
+
+/// Brackets may stand this deep: more is no expression that a person wrote, and the parser uses the stack.
+const DEPTH_MAX: usize = 64;

@@ -1,0 +1,133 @@
+use super::*;
+
+fn value(name: &str, labels: &[String]) -> Result<f64, ExpressionError> {
+    match (name, labels) {
+        ("flow.my-flow.max_seq", []) => Ok(7.0),
+        ("delivered", [agent, error]) if agent == "CTCP" && error == "error=0.01" => Ok(12102.0),
+        ("delivered", [agent, _]) if agent == "Vegas" => Ok(8456.0),
+        _ => Err(ExpressionError(format!("unknown {name}"))),
+    }
+}
+
+/// A window of 1, 5 from 2 s and 3 from 4 s on; drops at 1 s and 3 s. The run ends at 10 s.
+fn series(name: &str) -> Result<Option<(Series, f64)>, ExpressionError> {
+    let series = match name {
+        "flow.f.window" => Series::variable([(0.0, 1.0), (2.0, 5.0), (4.0, 3.0)]),
+        "link.a.drops" => Series::events([(1.0, 1.0), (3.0, 1.0)]),
+        _ => return Err(ExpressionError(format!("unknown {name}"))),
+    };
+    Ok(Some((series, 10.0)))
+}
+
+#[track_caller]
+fn assert_asked(text: &str, expected: f64) {
+    let expression = Expression::parse(text).unwrap();
+    assert!(expression.asks_series());
+    let got = expression.evaluate_run(&mut value, &mut series).unwrap();
+    assert!((got - expected).abs() < 1e-9, "{text}: expected {expected}, got {got}");
+}
+
+#[test]
+fn functions_ask_series() {
+    assert_asked("value_at(flow.f.window, 3)", 5.0);
+    assert_asked("max(flow.f.window, 0, 9) - min(flow.f.window, 3, 9)", 2.0);
+    assert_asked("mean(flow.f.window, 2, 6)", 4.0);
+    assert_asked("time_of_max(flow.f.window, 0, 9) + time_of_min(flow.f.window, 3, 9)", 6.0);
+    assert_asked("first_time(flow.f.window >= 2 + 1, 0)", 2.0);
+    assert_asked("last_time(flow.f.window > 4, 9)", 4.0);
+    assert_asked("first_time(link.a.drops, 2) - first_time(link.a.drops, 0)", 2.0);
+    assert_asked("last_time(link.a.drops, 9)", 3.0);
+    assert_asked("count(link.a.drops, 0, 3)", 1.0);
+    assert_asked("quantile(flow.f.window, 0.5, 0, 10) + quantile(link.a.drops, 0.95, 0, 10)", 4.0);
+    assert_asked("count(flow.f.window >= 3, 0, 9)", 1.0);
+    assert_asked("sum(link.a.drops, 0, 3.5)", 2.0);
+    assert_asked("mean(link.a.drops, 0, 4)", 0.5);
+    assert_asked("max(bins(link.a.drops, 0.5), 0, 10)", 2.0);
+    assert_asked("count(pauses(link.a.drops, 1), 0, 10) + largest(pauses(link.a.drops, 1), 0, 10)", 9.0);
+    assert_asked("first_time(pauses(link.a.drops, 2), 0) + sum(pauses(link.a.drops, 2), 0, 10)", 10.0);
+    assert_asked("value_at(flow.f.window, first_time(link.a.drops, 2))", 5.0);
+    assert_asked("max(1, value_at(flow.f.window, 3))", 5.0);
+}
+
+#[test]
+fn questions_that_have_no_answer_say_why() {
+    let parse = |text: &str| Expression::parse(text).unwrap_err().to_string();
+    assert_eq!(
+        parse("flow.f.window + 1"),
+        "`flow.f.window` is a series: ask for one of its values, as value_at(flow.f.window, 5)"
+    );
+    assert_eq!(
+        parse("max(link.a.drops, 0, 1)"),
+        "`link.a.drops` has events, and no max: write max(bins(link.a.drops, 0.1), ...)"
+    );
+    assert_eq!(
+        parse("sum(flow.f.window, 0, 1)"),
+        "`flow.f.window` is a variable, and has no sum: use mean, min or max"
+    );
+    assert_eq!(parse("max(flow.f.window, 0)"), "in `max(flow.f.window, 0)`: expected `,`, found `)`");
+    assert_eq!(
+        parse("first_time(flow.f.window, 0)"),
+        "in `first_time(flow.f.window, 0)`: expected one of == != <= >= < >, found `, 0)`"
+    );
+    let never = Expression::parse("first_time(flow.f.window > 9, 0)").unwrap();
+    assert_eq!(
+        never.evaluate_run(&mut value, &mut series).unwrap_err().to_string(),
+        "`flow.f.window`: it never happens from 0 s on"
+    );
+    assert_eq!(
+        never.evaluate(&mut value).unwrap_err().to_string(),
+        "`flow.f.window` is a series of one run; give what you ask of it a name in [measure]"
+    );
+}
+
+#[track_caller]
+fn assert_value(text: &str, expected: f64) {
+    let got = Expression::parse(text).and_then(|expression| expression.evaluate(&mut value)).unwrap();
+    assert!((got - expected).abs() < 1e-9, "{text}: expected {expected}, got {got}");
+}
+
+#[test]
+fn arithmetic_binds_as_usual() {
+    assert_value("1 + 2 * 3", 7.0);
+    assert_value("(1 + 2) * 3", 9.0);
+    assert_value("8 / 2 / 2 - 1", 1.0);
+    assert_value("-2 * -3", 6.0);
+    assert_value("min(3, 1 + 1, 5) + max(1, 4)", 6.0);
+}
+
+#[test]
+fn a_minus_inside_a_name_belongs_to_it() {
+    assert_value("flow.my-flow.max_seq - 1", 6.0);
+    assert_value("flow.my-flow.max_seq -1", 6.0);
+}
+
+/// The paper's 43.1 %: 12102 / 8456 = 1.43117.
+#[test]
+fn measures_are_asked_at_labels() {
+    let text = "100 * (delivered('CTCP', 'error=0.01') / delivered('Vegas', 'error=0.01') - 1)";
+    let gain = Expression::parse(text).unwrap().evaluate(&mut value).unwrap();
+    assert!((gain - 43.117).abs() < 0.001, "{gain}");
+}
+
+#[test]
+fn assertions_compare() {
+    let holds = |text: &str| Assertion::parse(text).unwrap().evaluate(&mut value, &mut series).unwrap().2;
+    assert!(holds("flow.my-flow.max_seq == 7"));
+    assert!(holds("1 <= 1") && holds("1 >= 1") && holds("1 != 2"));
+    assert!(!holds("1 < 1") && !holds("1 > 1") && !holds("0 / 0 == 0 / 0"));
+}
+
+#[test]
+fn errors_say_what_was_expected() {
+    let message = |text: &str| Expression::parse(text).unwrap_err().to_string();
+    assert_eq!(message("1 +"), "in `1 +`: expected a number, a name or a bracket, found the end");
+    assert_eq!(message("(1"), "in `(1`: expected `)`, found the end");
+    assert_eq!(message("1 2"), "in `1 2`: expected the end, found `2`");
+    assert_eq!(message("f('a"), "in `f('a`: expected a closing ', found `a`");
+    assert!(message(&"(".repeat(1000)).contains("expected fewer brackets"));
+    assert_eq!(message(&"1+".repeat(3000)), "an expression of 6000 bytes is too long: at most 4096");
+    assert_eq!(
+        Assertion::parse("1").unwrap_err().to_string(),
+        "in `1`: expected one of == != <= >= < >, found the end"
+    );
+}
