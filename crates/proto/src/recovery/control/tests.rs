@@ -328,6 +328,7 @@ fn whatever_is_answered_a_path_is_not_suspected_for_a_while() {
     let begin = || {
         let mut bench = Bench::new();
         bench.control.detect_by(Detection::Overtaken);
+        bench.control.set_others(true, &bench.board);
         bench.send(1);
         bench.now += ms(160);
         bench.send(2);
