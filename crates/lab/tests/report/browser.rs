@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 /// A machine that runs four other builds is slow; a browser that does not answer for so long never will.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The browser with one page. It is gone when this is dropped, however a test ends.
 pub(crate) struct Browser {
