@@ -440,7 +440,10 @@ impl<T> Scoreboard<T> {
             if entry.fate == Fate::Delivered {
                 entry.fate = Fate::Lost;
                 let path = entry.path;
-                self.damage(index);
+                // What has no path any more is nobody's damage.
+                if path != PathId::NOWHERE {
+                    self.damage(index);
+                }
                 self.losses(path).push(index);
             }
         }

@@ -111,6 +111,19 @@ fn what_a_peer_takes_back_is_lost() {
     assert_eq!((board.delivered(PATH), board.lowest_lost(PATH), board.flight(PATH)), (0, Some(1), 100));
 }
 
+/// What was in flight on a path that is given up has none; it arrives late, and then the peer takes its word back. Found by corrupting
+/// segments at random.
+#[test]
+fn what_has_no_path_can_be_taken_back() {
+    let mut board = board(3);
+    board.orphan(PATH);
+    sack(&mut board, 0, 2);
+    assert_eq!(board.lowest_lost(PathId::NOWHERE), Some(2));
+    board.distrust();
+    board.check();
+    assert_eq!((board.delivered(PATH), board.lowest_lost(PathId::NOWHERE), board.damaged(PATH)), (0, Some(0), 1));
+}
+
 #[derive(Clone, Debug)]
 enum Operation {
     Send,
