@@ -337,6 +337,27 @@ fn a_delay_counts_from_the_first_departure() {
     assert_within(late, 0.06..=1.0);
 }
 
+/// The last two of twenty packets are lost at once. Two round trips after the last ACK a probe leaves, whose answer reports the loss of the other one: 60 ms
+/// to be sure that the answer is the probe's, though it meets less of a queue than all data did, and all is there within 350 ms.
+#[test]
+fn the_answer_to_a_probe_that_meets_no_queue_counts() {
+    let probed = |detection: &str| {
+        let mut document = Document::parse("chain.toml", CHAIN).unwrap();
+        // The handshake is of two packets in this direction.
+        let error = "link.a.error={ kind = \"list\", packets = [20, 21] }";
+        let law = "flow.f.cc={ name = \"reno\", initial_window = 20 }";
+        let workload = "flow.f.workload={ kind = \"fixed\", bytes = \"20000B\" }";
+        for argument in [error, law, workload, "flow.f.streams=0", "duration=3s", detection] {
+            document.set(argument).unwrap();
+        }
+        let scenario = Scenario::parse(&document).unwrap();
+        let mut simulation = Simulation::build(&scenario, Recording::Series(&["flow.f.goodput".to_owned()])).unwrap();
+        simulation.run();
+        simulation.series("flow.f.goodput").unwrap().points.last().unwrap().0
+    };
+    assert_within(probed("flow.f.loss_detection=rack"), 0.2..=0.4);
+}
+
 /// A transfer with one packet lost: what came after it waits until it has come again. With five streams only the lost packet's own
 /// waits, a fifth of them.
 #[test]

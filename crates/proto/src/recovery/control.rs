@@ -258,7 +258,7 @@ impl PathControl {
 
     /// How acknowledgements are to be read.
     pub(crate) fn doubt(&self, now: Time) -> Doubt {
-        Doubt { now, via: self.id, rtt_min: self.rtt.least(), echo: None }
+        Doubt { now, via: self.id, rtt_min: self.rtt.shortest(), echo: None }
     }
 
     /// There are other paths, that would take over or not.

@@ -17,6 +17,8 @@ pub(crate) struct RttEstimator {
     smoothed: Option<Span>,
     variation: Span,
     least: Option<Span>,
+    /// The least of all samples, of segments shorter than data too.
+    shortest: Option<Span>,
     /// The least that is added to SRTT.
     margin: Span,
     /// Timeouts in a row: each doubles the RTO.
@@ -29,7 +31,16 @@ pub(crate) struct RttEstimator {
 impl RttEstimator {
     pub(crate) fn new(margin: Span) -> Self {
         let (variation, initial) = (Span::ZERO, TIMEOUT_INITIAL);
-        Self { smoothed: None, variation, least: None, margin, backoff: 0, probe_timeout: initial, timeout: initial }
+        Self {
+            smoothed: None,
+            variation,
+            least: None,
+            shortest: None,
+            margin,
+            backoff: 0,
+            probe_timeout: initial,
+            timeout: initial,
+        }
     }
 
     /// A sample of a segment that was sent once, as Karn's rule demands.
@@ -59,6 +70,7 @@ impl RttEstimator {
     }
 
     fn smooth(&mut self, sample: Span) {
+        self.shortest = Some(self.shortest.map_or(sample, |shortest| shortest.min(sample)));
         // [rfc-6298] sec. 2.2 and 2.3.
         (self.smoothed, self.variation) = match self.smoothed {
             None => (Some(sample), sample / 2),
@@ -112,6 +124,11 @@ impl RttEstimator {
 
     pub(crate) fn smoothed(&self) -> Option<Span> {
         self.smoothed
+    }
+
+    /// No answer comes sooner, whatever is answered: a probe may be shorter than data, and find less of a queue.
+    pub(crate) fn shortest(&self) -> Option<Span> {
+        self.shortest
     }
 
     pub(crate) fn least(&self) -> Option<Span> {
