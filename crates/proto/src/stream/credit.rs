@@ -11,8 +11,11 @@
 //!
 //! What is promised cannot be taken back, but what is read and not promised again returns to the pool. So a stream that nobody
 //! reads keeps what it had, at most about half of rbuf, and of what is left the same is true. Each stream begins with its
-//! initial credit and gets twice as much whenever a quarter of it has been read: what fits into a slow start, which doubles
-//! once a round, and a stream that carries little is promised little.
+//! initial credit and gets four times more than is read of it, so twice as much once a quarter has been read: what fits into a slow
+//! start, which doubles once a round, and a stream that carries little is promised little.
+//!
+//! A limit is told in steps. What has been read and not been told is missing to the sender, so steps are a sixteenth of what a stream
+//! has; but of less than eight segments, only if they are a quarter of it, as a record takes a segment.
 //!
 //! A limit counts bytes of payload on all streams of a name since the handshake; what is dropped counts as read. On the wire it
 //! is taken modulo 2^32, and so no limit lies 2^31 or more above the last one that the peer is known to have.
@@ -28,6 +31,8 @@ pub(crate) struct Grants {
     buffer: StreamBuffer,
     /// What each stream has from the start.
     initial: u64,
+    /// Bytes for which a limit is told, unless less is a quarter of what a stream has.
+    step_least: u64,
     /// What can be promised beyond that, and how much of it is.
     pool: u64,
     promised: u64,
@@ -69,6 +74,7 @@ impl Grants {
             accounts: vec![account; 1 + usize::from(streams)],
             buffer,
             initial,
+            step_least: STEP_SEGMENTS * mss,
             pool: (capacity - reserve).saturating_sub(u64::from(streams) * initial),
             promised: 0,
             is_open: true,
@@ -118,10 +124,12 @@ impl Grants {
                 (initial + most).min(MOST)
             }
         };
-        let allotment = account.allotment.saturating_mul(2).min(ceiling);
+        let read = account.allotment.saturating_sub(held);
+        let allotment = account.allotment.saturating_add(read.saturating_mul(GROWTH)).min(ceiling);
         let limit = (account.consumed + allotment).min(account.acked + HALF - 1);
         let allotment = limit.saturating_sub(account.consumed);
-        let is_due = 4 * held <= 3 * account.allotment && 4 * held <= 3 * allotment;
+        let step = |of: u64| (of / STEP_PART).max(self.step_least.min(of / STEP_PART_MOST));
+        let is_due = held + step(account.allotment) <= account.allotment && held + step(allotment) <= allotment;
         if !is_due || limit <= account.limit {
             return None;
         }
@@ -169,6 +177,16 @@ const MOST: u64 = HALF;
 /// A quarter of the buffer is enough to begin with: the rest goes where it is used.
 const INITIAL_PART: u64 = 4;
 
+/// A step in parts of what a stream has: that of much, and the largest, of little.
+const STEP_PART: u64 = 16;
+const STEP_PART_MOST: u64 = 4;
+
+/// No less than so many segments, but for the largest part.
+const STEP_SEGMENTS: u64 = 8;
+
+/// So many times what was read is added to what a stream has.
+const GROWTH: u64 = 4;
+
 /// A sixteenth for the control stream is a thousand records and more wherever it matters.
 const RESERVE_PART: u64 = 16;
 
@@ -202,6 +220,19 @@ mod tests {
         assert_eq!(read(&mut grants, SID, 249), None);
         assert_eq!(read(&mut grants, SID, 1), Some(1378));
         assert!(grants.admits(SID, 1000) && !grants.admits(SID, 1001));
+    }
+
+    /// A sixteenth of 64 kB is 4 kB, five segments of 800 B: eight of them are less than a quarter, and of 3 kB they are more.
+    #[test]
+    fn a_step_is_a_sixteenth_but_worth_eight_segments_or_a_quarter() {
+        let step = |bytes: u64, mss| {
+            let mut grants = Grants::new(StreamBuffer::Bytes(bytes), 1 << 20, mss, 1, bytes.ilog2() as u8);
+            (1..=bytes).find(|_| read(&mut grants, SID, 1).is_some())
+        };
+        assert_eq!(
+            [(1 << 16, 100), (1 << 16, 800), (1 << 11, 800)].map(|(bytes, mss)| step(bytes, mss)),
+            [4096, 6400, 512].map(Some)
+        );
     }
 
     /// 2^20 bytes, 4 streams: 2^16 each from the start, a reserve of 2^16, and a pool of 11 × 2^16.
@@ -254,15 +285,16 @@ mod tests {
                 grants.on_acked(SID, bits);
             }
         }
-        assert_eq!(records, 1 << 7, "2^36 bytes, a record for 2^29 of them");
+        assert_eq!(records, 1 << 9, "2^36 bytes, a record for 2^27 of them");
     }
 
     #[test]
     fn no_limit_runs_half_of_its_bits_away_from_one_that_the_peer_has() {
         let mut grants = Grants::new(StreamBuffer::Bytes(u64::MAX), 1 << 20, 1000, 1, 31);
         let told: Vec<u32> = (0..255).filter_map(|_| read(&mut grants, SID, 1 << 24)).collect();
-        // 2^31 from the start, 2^29 more three times, and then all but what would be half.
-        assert_eq!(told, [5 << 29, 6 << 29, 7 << 29, u32::MAX]);
-        assert_eq!(limit(grants.on_acked(SID, 5 << 29)), Some((1 << 29) - 1), "9 × 2^29 - 1, modulo 2^32");
+        // 2^31 from the start, 2^27 more fifteen times, and then all but what would be half.
+        let expected: Vec<u32> = (17..32).map(|steps| steps << 27).chain([u32::MAX]).collect();
+        assert_eq!(told, expected);
+        assert_eq!(limit(grants.on_acked(SID, 17 << 27)), Some((1 << 27) - 1), "33 × 2^27 - 1, modulo 2^32");
     }
 }

@@ -87,8 +87,8 @@ fn a_second_path_never_makes_a_connection_slower() {
     }
 }
 
-/// The same if a stream has no more than its credit, alone or as one of sixteen, which it gets in steps of up to a quarter of the buffer: to three
-/// hundredths. Measured: 99 % at least, but 96 % with records on the slow path.
+/// The same if a stream has no more than its credit, alone or as one of sixteen, which it gets in steps of a sixteenth: to two
+/// hundredths. Measured: 98.4 % at least, as the guard takes a stop for credit for one of the window, and slowly asks for more again.
 #[test]
 fn credit_makes_a_connection_no_slower_either() {
     let paths = [path((50, 20)), path((10, 200))];
@@ -104,9 +104,22 @@ fn credit_makes_a_connection_no_slower_either() {
             for scheduling in [Scheduling::MinRtt, Scheduling::Weighted] {
                 let together = rate(&paths, &shared(scheduling));
                 let what = format!("{streams} streams, {rbuf} B, {}", scheduling.name());
-                assert!(together >= 0.97 * alone, "{what}: {together:.2} Mbit/s, alone {alone:.2}");
+                assert!(together >= 0.98 * alone, "{what}: {together:.2} Mbit/s, alone {alone:.2}");
             }
         }
+    }
+}
+
+/// With the usual settings of credit and the buffer that [rfc-6182] sec. 5.3 asks for, twice the sum of the rates for the longest RTT, one of sixteen
+/// streams, or the only one, has nine tenths of the sum. Measured: 59.7 of 60 Mbit/s.
+#[test]
+fn usual_credit_carries_nine_tenths_of_the_sum_in_the_buffer_for_several_paths() {
+    let paths = [path((50, 20)), path((10, 200))];
+    let rbuf = 2 * (50 + 10) * 1_000_000 / 8 / 5;
+    for (law, streams) in LAWS.into_iter().flat_map(|law| [1, 16].map(|streams| (law, streams))) {
+        let config = Config { streams, stream_buffer: StreamBuffer::Shared, ..limited(law, rbuf, Scheduling::MinRtt) };
+        let rate = rate(&paths, &config);
+        assert!((54.0..=60.0).contains(&rate), "{law}, {streams} streams: {rate:.2} Mbit/s");
     }
 }
 

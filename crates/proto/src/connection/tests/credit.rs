@@ -198,16 +198,16 @@ fn a_segment_beyond_its_credit_is_as_good_as_lost() {
     assert_eq!(pair.server.connection.received(), 1 + 4 + 512);
 }
 
-/// One record for each quarter of a buffer, not for each segment.
+/// One record for eight segments of 1000 B at least, which is more than a sixteenth of the buffer: so for nine of 996 B.
 #[test]
-fn credit_is_given_in_quarters() {
+fn credit_is_given_in_steps() {
     let server = Config { stream_buffer: StreamBuffer::Bytes(1 << 16), ..config() };
     let mut pair = Pair::established(config(), server);
     let sid = pair.send(1 << 20);
     pair.run_until_received(sid, 1 << 20);
     let is_credit = |segment: &Segment<Marked>| matches!(segment.content, Content::Control(Record::Credit { .. }));
     let records = pair.down.log.iter().filter(|(_, segment)| is_credit(segment)).count();
-    assert!((60..=64).contains(&records), "{records} for 64 quarters");
+    assert_eq!(records, (1 << 20) / (9 * 996) + 1);
 }
 
 /// All names in both directions at once, each direction its own.
