@@ -19,6 +19,8 @@ pub(crate) struct Ordered<V> {
 pub(crate) struct Pool<V> {
     /// Empty blocks, at most [`POOLED_MAX`].
     blocks: Vec<Block<V>>,
+    /// Blocks in use.
+    used: usize,
 }
 
 type Block<V> = VecDeque<(u64, V)>;
@@ -168,11 +170,19 @@ impl<V> Ordered<V> {
 }
 
 impl<V> Pool<V> {
+    /// An empty block. If there is none the pool gets half as many as are in use, so that who needs a few more now and then asks
+    /// for memory only as often as the most that it ever needed grows by a half.
     fn take(&mut self) -> Block<V> {
+        if self.blocks.is_empty() {
+            let count = (self.used / 2).min(POOLED_MAX);
+            self.blocks.extend((0..count).map(|_| Block::with_capacity(BLOCK)));
+        }
+        self.used += 1;
         self.blocks.pop().unwrap_or_else(|| Block::with_capacity(BLOCK))
     }
 
     fn give(&mut self, mut block: Block<V>) {
+        self.used = self.used.saturating_sub(1);
         if self.blocks.len() < POOLED_MAX {
             block.clear();
             self.blocks.push(block);
@@ -188,7 +198,7 @@ impl<V> Default for Ordered<V> {
 
 impl<V> Default for Pool<V> {
     fn default() -> Self {
-        Self { blocks: vec![] }
+        Self { blocks: vec![], used: 0 }
     }
 }
 

@@ -8,7 +8,7 @@ use loopback::Loopback;
 fn allocations(streams: u8, paths: u8, lose_each: u64, segments: u64) -> u64 {
     let mut loopback = Loopback::new(streams, paths, lose_each);
     // What holds the most that there ever is has its memory by then.
-    loopback.run(400_000);
+    loopback.run(600_000);
     // Losses halve the window now and then.
     let (flight, _) = loopback.flight();
     assert!(flight > if lose_each == 0 { 900.0 } else { 250.0 }, "the path is full: {flight}");
