@@ -3,9 +3,11 @@
 //! ```text
 //! watching:    losses leave the window alone; excess ← max(excess + lost − bearable · acked, 0)
 //! excess > 8:  more is lost than is bearable: a share p.     p > 4 `most`: congestion
+//!              (12 where some is known to be lost at random)
 //! trying:      w ← left · (1 − p) · w, held; what left before is waited for, then losses are counted
-//!              four are lost:                                random; the window returns, and 2 p are bearable from now on
-//!              16 should be lost by p, and four are not:     congestion
+//!              four are lost:                                random; the window returns, and 2 p are bearable from now on, where p
+//!                                                            is the share of all that is seen since, up to half as much again
+//!              24 should be lost by p, and four are not:     congestion
 //! congestion:  for a `span` each loss halves the window, and is kept in mind ([`super::memory`])
 //! ```
 //!
@@ -39,12 +41,19 @@ pub struct Rule {
 /// once in 24,000 losses: e^(−8 · 1.26), where 1.26 solves (e^x − 1)/x = 2.
 const EXCESS_MOST: f64 = 8.0;
 
-/// Losses that end a trial: random. Where sixteen are expected, so few come by chance once in 10,000 times; once in 25 if the
-/// share had been taken for twice of what it is.
+/// The same where a share is known to be lost at random, and a mistake costs more than four segments: as what is known comes from a
+/// few losses, it may be that only 1.5 times as much is bearable as is lost. 0.76 solves (e^x − 1)/x = 1.5: once in 9000 losses.
+const EXCESS_MOST_KNOWN: f64 = 12.0;
+
+/// What was found from some twenty losses may be so many times as much in truth: two standard deviations.
+const KNOWN_RISE_MOST: f64 = 1.5;
+
+/// Losses that end a trial: random. Where 24 are expected, fewer never come by chance; once in 440 times if the share had been taken
+/// for twice of what it is, which it often is: it is that of the losses that led to the trial.
 const LOST_STILL: f64 = 4.0;
 
 /// Losses that are expected where fewer than [`LOST_STILL`] mean congestion.
-const EXPECTED: f64 = 16.0;
+const EXPECTED: f64 = 24.0;
 
 /// So many times a share that was found random is bearable afterwards: what is found from a few losses may be half of it.
 const BEARABLE: f64 = 2.0;
@@ -67,8 +76,10 @@ pub const RETURN: f64 = super::drain::RETURN;
 /// What is known of a path's losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Trial {
-    /// The share that was found to be lost at random; zero if none was.
-    known: f64,
+    /// The share that a trial found to be lost at random; zero if none did.
+    tried: f64,
+    /// All from that trial on.
+    seen: Count,
     /// Losses above what is bearable.
     excess: f64,
     /// Since there was no excess.
@@ -167,7 +178,8 @@ impl Trial {
                     return self.give_way(now, before, rule);
                 }
                 if !is_beyond && counted.lost >= LOST_STILL {
-                    self.known = suspected.and(counted).share().min(rule.most);
+                    self.seen = suspected.and(counted);
+                    self.tried = self.seen.share().min(rule.most);
                     self.state = State::Returning { target: before };
                     self.forgive();
                     return Action::Return(before);
@@ -197,13 +209,14 @@ impl Trial {
 
     fn watch(&mut self, facts: &Facts, rule: &Rule) -> Action {
         let &Facts { now, acked, lost, rtt, window } = facts;
-        let bearable = (BEARABLE * self.known).min(rule.most).max(rule.above);
+        let bearable = (BEARABLE * self.known()).min(rule.most).max(rule.above);
         self.excess += lost - bearable * acked;
         self.since.add(acked, lost);
+        self.seen.add(acked, lost);
         if self.excess <= 0.0 {
             self.forgive();
         }
-        if self.excess <= EXCESS_MOST {
+        if self.excess <= if self.tried > 0.0 { EXCESS_MOST_KNOWN } else { EXCESS_MOST } {
             return Action::None;
         }
         let suspected = self.since;
@@ -216,7 +229,7 @@ impl Trial {
     }
 
     fn give_way(&mut self, now: f64, window: f64, rule: &Rule) -> Action {
-        self.known = 0.0;
+        (self.tried, self.seen) = (0.0, Count::default());
         self.forgive();
         self.state = State::Congestion { until: now + rule.span };
         Action::GiveWay(window)
@@ -245,9 +258,9 @@ impl Trial {
         (self.excess, self.since) = (0.0, Count::default());
     }
 
-    /// The share that was found to be lost at random; zero if none was.
+    /// The share that is known to be lost at random; zero if none is.
     pub fn known(&self) -> f64 {
-        self.known
+        self.seen.share().clamp(self.tried, KNOWN_RISE_MOST * self.tried)
     }
 }
 
