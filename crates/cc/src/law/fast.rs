@@ -21,7 +21,7 @@
 //!   ns-2's module takes it: `handshake_rtt`.
 //! * While the application, not the window, holds the sender back, the window does not grow, and shrinks only if what was
 //!   sent keeps more than alpha segments queued: what was not sent cannot queue.
-//! * What is off but in `anabranch`: [`trial`], and the bounds `probe_queued_most`, `probe_in_refill`, `base_rise_most`,
+//! * What is off but in `anabranch`: [`trial`], and the bounds `probe_queued_most`, `probe_in_refill`, `probe_pace`, `base_rise_most`,
 //!   `reroute_interval`, `random_loss_most`, `drain_interval` ([`drain`]), `loss_memory` ([`memory`]).
 //!
 //! Limits. A late comer takes the standing queue for propagation and keeps more than its share, the golden ratio for two. What
@@ -47,6 +47,8 @@ use self::parameters::{COUNT, Preset, Rules};
 use self::refill::{Ccafr, Facts, Mode};
 use self::trial::Trial;
 use self::window::{Goal, Schedule, Steps};
+use anabranch_units::{Bytes, Rate};
+
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Sent, Signal, Transmission};
 use crate::law::composite::Composite;
 use crate::registry::{Conduct, INITIAL_WINDOW, LossResponse, Parameter, Row, Settings};
@@ -111,6 +113,8 @@ pub struct Fast {
     old: f64,
     /// The last RTT sample in seconds; infinite before the first.
     rtt: f64,
+    /// While the window grows by the ACK.
+    pace: Option<Rate>,
 }
 
 /// What is being repaired, as far as this law is concerned.
@@ -146,6 +150,7 @@ impl Fast {
             queued: 0.0,
             old: 0.0,
             rtt: f64::INFINITY,
+            pace: None,
         }
     }
 
@@ -217,8 +222,14 @@ impl Fast {
         self.rules.loss == Policy::Trial && loss.signal == Signal::DupAcks && !self.trial.is_congestion(now)
     }
 
+    /// How fast segments leave while a window grows by the ACK.
+    fn pace_of(&self, window: f64, rtt: f64, mss: Bytes) -> Option<Rate> {
+        let bits = self.rules.probe_pace * window / rtt * 8.0 * mss.count() as f64;
+        (self.rules.probe_pace > 0.0 && bits >= 1.0).then(|| Rate::from_bits_per_second(bits as u64))
+    }
+
     /// The window after an ACK outside fast recovery, for a sender that fills it.
-    fn advance(&mut self, now: f64, rtt: f64, ack: &Ack) -> f64 {
+    fn advance(&mut self, now: f64, rtt: f64, mss: Bytes, ack: &Ack) -> f64 {
         let (base, average, old) = (self.estimator.base(), self.estimator.average(), ack.departure.flight);
         let Rules { goal, rounds, growth, .. } = self.rules;
         self.memory.on_ack(now, goal.alpha, self.rules.loss_memory);
@@ -262,7 +273,9 @@ impl Fast {
         }
         if is_probing {
             self.steps.clear();
-            return self.window + ack.newly_acked;
+            let window = self.window + ack.newly_acked;
+            self.pace = self.pace_of(window, rtt.min(average), mss);
+            return window;
         }
         let mut window = self.window;
         if schedule.is_due(now, self.rules.update_period, rounds) && goal.is_missed(old, base, average) {
@@ -285,6 +298,7 @@ impl Controller for Fast {
     }
 
     fn on_ack(&mut self, path: &PathView, ack: &Ack) {
+        self.pace = None;
         self.memory.count(ack.newly_acked, 0.0);
         let now = ack.arrival.as_secs_f64();
         if let Some(rule) = &self.rules.ccafr {
@@ -311,12 +325,13 @@ impl Controller for Fast {
             self.steps.clear();
             return;
         }
-        let window = self.advance(now, sample.unwrap_or(average), ack);
+        let window = self.advance(now, sample.unwrap_or(average), path.mss, ack);
         self.window = if is_limited { window.min(self.window) } else { window };
     }
 
     fn on_loss(&mut self, path: &PathView, loss: &Loss) {
         let now = path.now.as_secs_f64();
+        self.pace = None;
         if self.trial.is_at_rest() {
             self.queued = Goal::backlog(self.old, self.estimator.base(), self.rtt);
         }
@@ -361,6 +376,7 @@ impl Controller for Fast {
     }
 
     fn on_restart(&mut self, path: &PathView, restart: Restart) {
+        self.pace = None;
         match restart {
             Restart::Established => {
                 // All that is known of the RTT so far is what the handshake took.
@@ -383,6 +399,10 @@ impl Controller for Fast {
 
     fn window(&self) -> f64 {
         self.window
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.pace
     }
 
     fn gauges(&self, gauges: &mut Gauges) {

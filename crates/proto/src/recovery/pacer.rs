@@ -1,6 +1,6 @@
 //! The pacer: releases segments at the rate that the controller decides. Without a rate it releases everything.
 
-use anabranch_units::{Bytes, Rate, Time};
+use anabranch_units::{Bytes, Rate, Span, Time};
 
 /// When the next segment of a path may leave.
 #[derive(Clone, Copy, Debug)]
@@ -18,13 +18,18 @@ impl Pacer {
         if rate.is_some() { self.free_at.max(now) } else { now }
     }
 
-    /// A segment of `size` left. What was not used before is not made up for.
+    /// A segment of `size` left. If that was [`LATE_MOST`] too late, or less, it is made up for; longer means that there was nothing to send.
     pub(crate) fn on_sent(&mut self, now: Time, size: Bytes, rate: Option<Rate>) {
         if let Some(rate) = rate {
-            self.free_at = self.free_at.max(now).saturating_add(rate.transmission(size));
+            let is_late = now.since(self.free_at) <= LATE_MOST;
+            let from = if is_late { self.free_at } else { now };
+            self.free_at = from.saturating_add(rate.transmission(size));
         }
     }
 }
+
+/// Hosts wake up so much after the time that they were asked for.
+const LATE_MOST: Span = Span::from_millis(1);
 
 #[cfg(test)]
 mod tests {
@@ -39,6 +44,11 @@ mod tests {
         pacer.on_sent(ms(5), size, rate);
         assert_eq!(pacer.release(ms(5), rate), ms(6));
         assert_eq!(pacer.release(ms(9), rate), ms(9));
+        // Late by 1 ms, the next one leaves at once; by 2 ms, it does not.
+        pacer.on_sent(ms(7), size, rate);
+        assert_eq!(pacer.release(ms(7), rate), ms(7));
+        pacer.on_sent(ms(9), size, rate);
+        assert_eq!(pacer.release(ms(9), rate), ms(10));
         assert_eq!(pacer.release(ms(5), None), ms(5));
     }
 }

@@ -33,39 +33,39 @@ fn satellite_ideal() -> f64 {
     12.5 * 0.6 + satellite(0.0).time_of(70_000_000).as_secs_f64()
 }
 
-/// Twice the ideal is allowed: growth by the ACK ends when its bursts look like a queue. No drain comes in the middle: a path whose
-/// window still grows shows itself. Measured: 18.9 s with drains and without.
+/// A tenth more than the ideal is allowed: growth by the ACK is paced, so that it ends close to where the pipe is full. No drain comes in
+/// the middle: a path whose window still grows shows itself. Measured: 10.3 s with drains and without.
 #[test]
 fn a_satellite_link_is_filled() {
     let path = satellite(0.0);
     for settings in [&[("drain_interval", "0s")][..], &[]] {
         let outcome = transfer(&path, &config("anabranch", settings), 100_000_000);
-        expect_within(&outcome, 2.0 * satellite_ideal(), &format!("no loss, {settings:?}"));
+        expect_within(&outcome, 1.1 * satellite_ideal(), &format!("no loss, {settings:?}"));
         assert_eq!(outcome.path.tally.sent_again, 0, "{:?}", outcome.path.tally);
     }
 }
 
 /// Random loss: there are several holes at any time from 0.1 % on, and up to 400. A trial, which 0.1 % does not need, is four round
 /// trips without growth, and it may come again while the window grows; each leaves three quarters of the window for that long. So
-/// three times the ideal is allowed. Measured: 19.6, 23.8 and 25.8 s; a law that halves its window takes 1060 s at the first. No
+/// twice the ideal is allowed. Measured: 10.9, 13.1 and 15.1 s; a law that halves its window takes 1060 s at the first. No
 /// timeout, and nothing is sent twice that was not lost.
 #[test]
 fn a_satellite_link_that_loses_is_not_given_up() {
     for loss in [0.001, 0.01, 0.03] {
         let (path, bytes) = (satellite(loss), 100_000_000);
         let outcome = transfer(&path, &config("anabranch", &[]), bytes);
-        expect_within(&outcome, 3.0 * satellite_ideal(), &format!("{loss} lost"));
+        expect_within(&outcome, 2.0 * satellite_ideal(), &format!("{loss} lost"));
         let tally = outcome.path.tally;
         assert_eq!((tally.timeouts, tally.duplicates, tally.undone), (0, 0, 0), "{tally:?}");
     }
 }
 
 /// Once the pipe is full it stays full, but for what is lost and for drains, which take half of five round trips in ten seconds, and the
-/// trials of three seconds that come by chance: 0.75 of the rate at the least. Measured: 97 and 91 %.
+/// trials of three seconds that come by chance: 0.75 of the rate at the least. Measured: 98 and 94 %.
 #[test]
 fn a_satellite_link_that_loses_stays_full() {
     for loss in [0.001, 0.01] {
-        let mut world = World::new(satellite(loss), &config("anabranch", &[]), 1_200_000_000);
+        let mut world = World::new(satellite(loss), &config("anabranch", &[]), 2_000_000_000);
         world.run_until(|world| world.now >= at(30_000));
         let (before, began) = (world.read, world.now);
         world.run_until(|world| world.now >= at(50_000));
@@ -75,8 +75,7 @@ fn a_satellite_link_that_loses_stays_full() {
 }
 
 /// A hundred messages of 100 kB at once, as one transfer: 1.6 s are seven doublings of ten segments to 833, in 0.7 s, and the rest at
-/// full rate. As growth by the ACK ends when its bursts look like a queue, 1.6 times that is allowed, and twice
-/// with a trial. Measured: 2.2 s and 2.7 s.
+/// full rate. A tenth more is allowed, and a fourth with a trial. Measured: 1.52 s and 1.63 s.
 #[test]
 fn a_short_transfer_does_not_wait_for_its_losses() {
     for loss in [0.0, 0.01] {
@@ -84,7 +83,7 @@ fn a_short_transfer_does_not_wait_for_its_losses() {
         let bytes = 10_000_000;
         let ideal = 0.15 + 0.7 + path.time_of(bytes - 1_200_000).as_secs_f64();
         let outcome = transfer(&path, &config("anabranch", &[]), bytes);
-        expect_within(&outcome, if loss > 0.0 { 2.0 } else { 1.6 } * ideal, &format!("{loss} lost"));
+        expect_within(&outcome, if loss > 0.0 { 1.25 } else { 1.1 } * ideal, &format!("{loss} lost"));
     }
 }
 

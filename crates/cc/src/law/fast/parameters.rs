@@ -12,7 +12,7 @@ use super::window::{Goal, Growth, Rounds};
 use crate::registry::{INITIAL_WINDOW, Kind, Parameter, Settings};
 
 /// How many parameters there are.
-pub(crate) const COUNT: usize = 41;
+pub(crate) const COUNT: usize = 42;
 
 /// The defaults in which the rows of the family differ.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,7 @@ pub(crate) struct Preset {
     pub(crate) loss: &'static str,
     pub(crate) average_weight: f64,
     pub(crate) probe_queued_most: f64,
+    pub(crate) probe_pace: f64,
     pub(crate) base_rise_most: f64,
     pub(crate) reroute_interval: Span,
     pub(crate) probe_in_refill: bool,
@@ -43,6 +44,7 @@ impl Preset {
         loss: "halve",
         average_weight: Weights::NS2.most,
         probe_queued_most: UNBOUNDED,
+        probe_pace: 0.0,
         base_rise_most: UNBOUNDED,
         reroute_interval: Span::from_secs(0),
         probe_in_refill: false,
@@ -84,6 +86,14 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
             preset.probe_queued_most,
             0.0,
             UNBOUNDED,
+        ),
+        number(
+            "probe_pace",
+            "growth by the ACK: how many windows leave in a round trip, evenly, above 1; 0 leaves them to the ACKs",
+            "",
+            preset.probe_pace,
+            0.0,
+            1000.0,
         ),
         span(
             "loss_memory",
@@ -285,6 +295,7 @@ pub(crate) struct Rules {
     /// Seconds.
     pub(crate) mi_threshold: f64,
     pub(crate) probe_queued_most: f64,
+    pub(crate) probe_pace: f64,
     /// Seconds.
     pub(crate) update_period: f64,
     pub(crate) rounds: Rounds,
@@ -320,6 +331,7 @@ impl Rules {
             goal,
             mi_threshold,
             probe_queued_most: number("probe_queued_most"),
+            probe_pace: number("probe_pace"),
             update_period,
             rounds: if settings.switch("every_other_round") { Rounds::EverySecond } else { Rounds::All },
             growth: if settings.switch("whole_steps") { Growth::Whole } else { Growth::Smooth },

@@ -1,3 +1,5 @@
+use anabranch_units::Rate;
+
 use crate::controller::{Cause, Limit, Phase, Restart};
 use crate::testing::bottleneck::Bottleneck;
 use crate::testing::{Flow, assert_near};
@@ -343,6 +345,7 @@ fn presets_are_settings_of_fast() {
         ("loss", "trial"),
         ("average_weight", "0.25"),
         ("probe_queued_most", "0.5"),
+        ("probe_pace", "1.5"),
         ("probe_in_refill", "true"),
         ("base_rise_most", "10"),
         ("reroute_rule", "both"),
@@ -371,6 +374,37 @@ fn an_empty_queue_is_probed() {
     let mut flow = Flow::new("fast", &[]);
     flow.rounds(2);
     assert_near(flow.window(), 40.0, 0.0);
+}
+
+/// Growth by the ACK leaves at 1.5 windows in a round trip: 20 segments of 1000 B in 100 ms are 1.6 Mbit/s. Nothing else is paced, and so is
+/// nothing in a flow that does not fill its window, which the pace would else keep from filling it.
+#[test]
+fn growth_by_the_ack_is_paced_and_nothing_else() {
+    let growing = || {
+        let mut flow = Flow::new("anabranch", &[]);
+        assert_eq!(flow.controller.pacing_rate(), None);
+        flow.round();
+        assert_near(flow.window(), 20.0, 0.0);
+        assert_eq!(flow.controller.pacing_rate(), Some(Rate::from_bits_per_second(2_400_000)));
+        flow
+    };
+    let changes: [fn(&mut Flow); 3] = [
+        |flow| flow.rtt = anabranch_units::Span::from_millis(300),
+        |flow| flow.limit = Limit::Application,
+        |flow| flow.phase = Phase::Recovery,
+    ];
+    for change in changes {
+        let mut flow = growing();
+        change(&mut flow);
+        flow.ack(1.0);
+        assert_eq!(flow.controller.pacing_rate(), None);
+    }
+    let mut flow = growing();
+    flow.timeout();
+    assert_eq!(flow.controller.pacing_rate(), None);
+    let mut flow = Flow::new("fast", &[]);
+    flow.round();
+    assert_eq!(flow.controller.pacing_rate(), None);
 }
 
 #[test]
