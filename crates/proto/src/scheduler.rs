@@ -95,8 +95,9 @@ pub(crate) struct Candidate {
     pub(crate) flying: u64,
     pub(crate) rtt: Option<Span>,
     pub(crate) rtt_min: Option<Span>,
+    /// Only if the guard has a word in the choice.
     pub(crate) rtt_latest: Option<Span>,
-    /// What it has delivered at best of late, in bytes a second.
+    /// What it has delivered at best of late, in bytes a second; likewise.
     pub(crate) pace: Option<f64>,
     pub(crate) weight: u32,
     /// Whether its window and its pacer let the segment go.
