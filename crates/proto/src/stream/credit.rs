@@ -110,6 +110,9 @@ impl Grants {
         debug_assert!(account.consumed <= account.arrived, "nothing is read that has not come: {account:?}");
         let held = account.limit - account.consumed;
         self.promised -= (held + bytes).saturating_sub(initial) - held.saturating_sub(initial);
+        if 4 * held > 3 * account.allotment {
+            return None;
+        }
         let ceiling = match self.buffer {
             StreamBuffer::Bytes(bytes) => bytes.clamp(1, MOST),
             StreamBuffer::Shared => {
@@ -121,8 +124,7 @@ impl Grants {
         let allotment = account.allotment.saturating_mul(2).min(ceiling);
         let limit = (account.consumed + allotment).min(account.acked + HALF - 1);
         let allotment = limit.saturating_sub(account.consumed);
-        let is_due = 4 * held <= 3 * account.allotment && 4 * held <= 3 * allotment;
-        if !is_due || limit <= account.limit {
+        if 4 * held > 3 * allotment || limit <= account.limit {
             return None;
         }
         self.promised += allotment.saturating_sub(initial) - held.saturating_sub(initial);
