@@ -238,7 +238,7 @@ impl<P: Payload> Connection<P> {
         let doubt = Doubt { echo: self.echo(now, segment), ..self.paths[via].control.doubt(now) };
         let Self { board, outbound, grants, events, .. } = self;
         let mut is_fin_acked = false;
-        board.acknowledge(ack, doubt, |sent: Sent<P>| {
+        board.acknowledge(ack, &doubt, |sent: Sent<P>| {
             is_fin_acked |= sent.is_fin;
             match sent.content {
                 Content::Control(Record::Finish { sid, .. } | Record::Reset { sid, .. }) => {
@@ -256,7 +256,7 @@ impl<P: Payload> Connection<P> {
                 Content::Nothing => {}
             }
         });
-        let blocks = if sack.is_empty() { [NOTHING; SackBlocks::MAX] } else { self.on_sack(now, ack, &sack, doubt) };
+        let blocks = if sack.is_empty() { [NOTHING; SackBlocks::MAX] } else { self.on_sack(now, ack, &sack, &doubt) };
         if self.is_duplicate_ack(acked, edge, segment) {
             self.paths[via].control.on_duplicate_ack(&self.board);
         }
@@ -277,7 +277,7 @@ impl<P: Payload> Connection<P> {
         now: Time,
         ack: Offset,
         sack: &SackBlocks,
-        doubt: Doubt,
+        doubt: &Doubt,
     ) -> [(Offset, Offset); SackBlocks::MAX] {
         let via = self.acks.via();
         let place = |number: SeqNumber| number.offset_from(self.initial, ack);

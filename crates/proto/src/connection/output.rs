@@ -313,8 +313,9 @@ impl<P: Payload> Connection<P> {
         let half = |path: &Path| path.control.rtt_smoothed().map_or(Span::MAX, |rtt| rtt / 2);
         let mut found: Option<(PathId, PathId, u64)> = None;
         for (slow, behind) in self.paths.iter().filter(|(_, path)| path.is_live()) {
-            let Some((index, 1, departure)) = self.board.oldest(slow) else { continue };
-            let due = departure.saturating_add(half(behind));
+            let Some((index, 1)) = self.board.oldest(slow) else { continue };
+            let Some(departed) = self.board.oldest_departed(slow) else { continue };
+            let due = departed.saturating_add(half(behind));
             let faster = self.paths.usable().iter().filter(|&id| may_send.contains(id) && id != slow);
             let (_, len, _) = self.board.segment(index);
             let faster = faster.filter(|&id| self.paths[id].control.has_room(len.into()));

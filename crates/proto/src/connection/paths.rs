@@ -249,13 +249,14 @@ impl<P: Payload> Connection<P> {
     /// An ACK that came on the path `via` has been entered: each path hears what it told of it. Whether it told anything of any.
     pub(super) fn on_acknowledged(&mut self, now: Time, via: PathId) -> bool {
         let mut has_news = false;
-        for index in 0..self.paths.slots.len() {
-            let id = PathId::new(index);
-            let Self { paths, board, .. } = self;
+        let Self { paths, board, .. } = self;
+        let mut told = board.harvested();
+        told.insert(via);
+        for id in told.iter() {
             let Some(path) = paths.get_mut(id) else { continue };
             let has_harvest = board.has_harvest(id);
             has_news |= has_harvest;
-            if !has_harvest && (id != via || path.control.is_at_rest()) {
+            if !has_harvest && path.control.is_at_rest() {
                 continue;
             }
             let source = if id == via { Via::Own } else { Via::Other };

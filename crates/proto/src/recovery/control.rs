@@ -271,14 +271,14 @@ impl PathControl {
     }
 
     fn look_back<T>(&mut self, board: &Scoreboard<T>) {
-        self.oldest = board.oldest(self.id).map_or(self.heard, |(_, _, departure)| departure);
+        self.oldest = board.oldest_departed(self.id).unwrap_or(self.heard);
     }
 
     /// The path is given up, for a while or for ever: what is in flight on it may leave on any other. The controller takes it for a
     /// timeout.
     pub(crate) fn abandon<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         board.release_held(self.id, u64::MAX);
-        board.release_copies(self.id);
+        board.release_copies(self.id, u64::MAX);
         let harvest = board.take_harvest(self.id);
         self.flight -= harvest.bytes_from_flight;
         self.tally.delivered += harvest.bytes;

@@ -45,7 +45,7 @@ impl PathControl {
             // All that is in flight has arrived, by the word of other paths: this one owes ACKs, but nothing is to be repaired.
             Timer::Probe(at) | Timer::Retransmission(at) if at <= now && board.oldest(self.id).is_none() => {
                 board.release_held(self.id, u64::MAX);
-                board.release_copies(self.id);
+                board.release_copies(self.id, u64::MAX);
                 self.on_ack(now, board, Via::Other);
             }
             Timer::Probe(at) if at <= now => {
