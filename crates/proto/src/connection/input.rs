@@ -114,7 +114,8 @@ impl<P: Payload> Connection<P> {
             return;
         }
         // First: the sequence number. A SYN that comes again stands at 0.
-        if !self.is_acceptable(offset, segment.space()) {
+        let space = segment.space();
+        if !self.is_acceptable(offset, space) {
             if segment.has(Flags::RST) {
                 return;
             }
@@ -133,7 +134,7 @@ impl<P: Payload> Connection<P> {
             // before what is expected is that of a probe, which wants an answer.
             let is_probe = offset + 1 == near;
             let is_overtaken = self.paths.are_negotiated && self.is_plausible(&segment);
-            if !is_overtaken || segment.space() > 0 || is_probe {
+            if !is_overtaken || space > 0 || is_probe {
                 self.answer_unacceptable(now, offset, &segment);
             }
             if self.state == State::TimeWait && segment.has(Flags::FIN) {
@@ -142,7 +143,7 @@ impl<P: Payload> Connection<P> {
             }
             // What it acknowledges counts if it is no older than anything else: a window that is shut takes no data, but a
             // valid acknowledgement. A SYN that comes again is no such thing: its window is not scaled.
-            let is_latest = !segment.has(Flags::SYN) && offset <= near && offset + segment.space() >= near;
+            let is_latest = !segment.has(Flags::SYN) && offset <= near && offset + space >= near;
             if (is_latest || is_overtaken) && segment.has(Flags::ACK) {
                 self.take_timestamps(now, offset, &segment);
                 self.on_acknowledgement(now, offset, &segment);
@@ -182,8 +183,8 @@ impl<P: Payload> Connection<P> {
             return;
         }
         // Seventh and eighth: what it carries, and a FIN.
-        if segment.space() > 0 {
-            self.on_content(now, offset, segment);
+        if space > 0 {
+            self.on_content(now, offset, offset + space, segment);
         }
     }
 
@@ -343,8 +344,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// A segment with data, a record or a FIN, part of which may be new.
-    fn on_content(&mut self, now: Time, offset: Offset, segment: Segment<P>) {
-        let end = offset + segment.space();
+    fn on_content(&mut self, now: Time, offset: Offset, end: Offset, segment: Segment<P>) {
         let had_hole = self.arrivals.has_hole();
         let Some(missing) = self.arrivals.missing(offset, end) else {
             self.arrivals.on_duplicate(offset, end);
