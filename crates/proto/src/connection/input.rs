@@ -25,6 +25,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// A segment came on this path.
+    #[inline]
     pub(super) fn handle_on_path(&mut self, now: Time, path: PathId, segment: Segment<P>) {
         self.acks.on_arrival(path);
         self.paths[path].arrived = now;
@@ -220,7 +221,7 @@ impl<P: Payload> Connection<P> {
         };
         // [rfc-5961] sec. 5.2: SND.UNA − MAX.SND.WND ≤ SEG.ACK ≤ SND.NXT. [rfc-9293] sec. 3.10.7.4: "If the ACK acks something
         // not yet sent, then send an ACK and drop the segment".
-        if ack > self.board.next() || ack + self.ack_age_max() < acked {
+        if ack > self.board.next() || ack < acked && ack + self.ack_age_max() < acked {
             self.challenge(now);
             return false;
         }
@@ -262,7 +263,7 @@ impl<P: Payload> Connection<P> {
             self.paths[via].control.on_duplicate_ack(&self.board);
         }
         if self.paths.are_negotiated {
-            self.board.confirm(via, ack, blocks);
+            self.board.confirm(via, ack, &blocks);
         }
         let has_news = self.on_acknowledged(now, via);
         self.on_heard(now, self.board.acked() > acked || has_news);
@@ -283,20 +284,20 @@ impl<P: Payload> Connection<P> {
         let via = self.acks.via();
         let place = |number: SeqNumber| number.offset_from(self.initial, ack);
         let mut blocks = [NOTHING; SackBlocks::MAX];
-        let reported = sack.as_slice();
-        for (block, (left, right)) in blocks.iter_mut().zip(reported) {
+        for (block, (left, right)) in blocks.iter_mut().zip(sack.as_slice()) {
             *block = place(*left).zip(place(*right)).unwrap_or(NOTHING);
         }
-        for (index, (left, right)) in blocks.into_iter().enumerate().take(reported.len()) {
-            if left >= right || right > self.board.next() {
-                continue;
-            }
-            // [rfc-2883] sec. 4: the first block may report what came twice, below the acknowledgement or within the second.
-            let (start, end) = blocks[1];
-            if index == 0 && (right <= ack || start <= left && right <= end) {
-                self.board.on_duplicate(left, right);
-                self.paths[via].control.on_duplicate(now, &mut self.board, right);
-            } else if left > ack {
+        let next = self.board.next();
+        let mut news = &blocks[..];
+        // [rfc-2883] sec. 4: the first block may report what came twice, below the acknowledgement or within the second.
+        let [(left, right), (start, end), ..] = blocks;
+        if left < right && right <= next && (right <= ack || start <= left && right <= end) {
+            self.board.on_duplicate(left, right);
+            self.paths[via].control.on_duplicate(now, &mut self.board, right);
+            news = &blocks[1..];
+        }
+        for &(left, right) in news {
+            if ack < left && left < right && right <= next {
                 self.board.acknowledge_selectively(left, right, doubt);
             }
         }

@@ -268,7 +268,7 @@ impl<T> Scoreboard<T> {
         debug_assert!(len > 0, "what takes no sequence space is not acknowledged");
         let index = self.first + self.entries.len() as u64;
         let lane = &mut self.lanes[path.index()];
-        self.entries.push_back(Entry {
+        let entry = Entry {
             content,
             offset: self.next,
             len,
@@ -279,11 +279,19 @@ impl<T> Scoreboard<T> {
             serial: lane.departures,
             departure: departure(lane.bytes + u64::from(len)),
             skip: NONE,
-            older: NONE,
+            older: mem::replace(&mut lane.newest, index),
             newer: NONE,
-        });
+        };
+        lane.departures += 1;
+        lane.bytes += u64::from(len);
         self.next += u64::from(len);
-        self.link(index, path);
+        let newest = entry.older;
+        if newest == NONE {
+            lane.oldest = entry.as_oldest(index);
+        } else {
+            self.entry_mut(newest).newer = index;
+        }
+        self.entries.push_back(entry);
     }
 
     /// A segment leaves again, lost or in flight; on another path only what has been in flight for longest on its own, where it

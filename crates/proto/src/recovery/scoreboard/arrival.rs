@@ -60,22 +60,18 @@ impl<T> Scoreboard<T> {
             }
             // The first entry was below `left` or is delivered now: then there is no hole before it, until the cumulative
             // acknowledgement that a sane receiver sends with this block takes it away.
-            self.harvest(index, doubt, None);
-            let is_delivered =
-                |index: Index| index >= self.first && index < end && self.entry(index).fate == Fate::Delivered;
-            let neighbours = usize::from(is_delivered(index.wrapping_sub(1))) + usize::from(is_delivered(index + 1));
-            self.holes = self.holes + 1 - neighbours;
+            let path = self.harvest(index, doubt, None);
+            let is_delivered = |index: Index| self.entry(index).fate == Fate::Delivered;
+            let has_before = index > self.first && is_delivered(index - 1);
+            let has_after = index + 1 < end && is_delivered(index + 1);
+            self.holes = self.holes + 1 - usize::from(has_before) - usize::from(has_after);
             self.delivered += 1;
-            let entry = self.entry_mut(index);
-            entry.fate = Fate::Delivered;
-            entry.skip = index + 1;
-            let path = entry.path;
             if let Some(lane) = self.lanes.get_mut(path.index())
                 && lane.cursor <= index
             {
                 lane.above += 1;
             }
-            index = self.undelivered_from(index + 1);
+            index = if has_after { self.undelivered_from(index + 1) } else { index + 1 };
         }
         let known = known.unwrap_or_else(|| {
             self.blocks.rotate_right(1);
@@ -86,24 +82,26 @@ impl<T> Scoreboard<T> {
 
     /// An ACK came on this path, for everything below `ack` and for `blocks`: what of that was held is held no longer, nor what left
     /// before. Of all that it names, the latest departure is what it answers.
-    pub(crate) fn confirm(&mut self, path: PathId, ack: Offset, blocks: impl IntoIterator<Item = (Offset, Offset)>) {
+    pub(crate) fn confirm(&mut self, path: PathId, ack: Offset, blocks: &[(Offset, Offset)]) {
         let lane = &self.lanes[path.index()];
-        if lane.held.is_empty() {
-            return;
-        }
-        let (start, end) =
-            lane.held.front().zip(lane.held.back()).map_or((0, 0), |(first, last)| (first.end, last.start));
+        let Some((first, last)) = lane.held.front().zip(lane.held.back()) else { return };
+        let newest = lane.harvest.newest.map(|newest| newest.serial);
+        let is_last_named =
+            last.end <= ack || blocks.iter().any(|(left, right)| *left <= last.start && last.end <= *right);
         let latest = |left: Offset, right: Offset| {
-            if right < start || left > end {
+            if right < first.end || left > last.start {
                 return None;
             }
             let upto = lane.held.partition_point(|held| held.end <= right);
             let held = lane.held.get(upto.checked_sub(1)?)?;
             (held.start >= left).then_some(held.serial)
         };
-        let named = blocks.into_iter().filter_map(|(left, right)| latest(left, right)).max();
-        let newest = lane.harvest.newest.map(|newest| newest.serial);
-        if let Some(serial) = latest(0, ack).max(named).max(newest) {
+        let named = if is_last_named {
+            Some(last.serial)
+        } else {
+            blocks.iter().filter_map(|&(left, right)| latest(left, right)).max().max(latest(0, ack))
+        };
+        if let Some(serial) = named.max(newest) {
             self.release_held(path, serial);
         }
     }
@@ -157,12 +155,12 @@ impl<T> Scoreboard<T> {
         mem::take(&mut lane.harvest)
     }
 
-    /// A segment arrived that was not known to have. `echo` is the doubt's if it tells of this one.
+    /// A segment arrived that was not known to have; `echo` is the doubt's if it tells of this one. Returns on which path it left last.
     #[inline]
-    fn harvest(&mut self, index: Index, doubt: &Doubt, echo: Option<Time>) {
+    fn harvest(&mut self, index: Index, doubt: &Doubt, echo: Option<Time>) -> PathId {
         let entry = &mut self.entries[(index - self.first) as usize];
-        let lost_on = entry.lost_on.take();
-        let Entry { fate, path, offset, len, serial, transmissions, departure, older, newer, .. } = *entry;
+        let Entry { fate, path, offset, len, serial, transmissions, lost_on, departure, older, newer, .. } = *entry;
+        (entry.fate, entry.lost_on, entry.skip) = (Fate::Delivered, None, index + 1);
         let was_in_flight = fate == Fate::InFlight;
         match fate {
             Fate::InFlight => self.bridge(older, newer, path, len),
@@ -174,7 +172,7 @@ impl<T> Scoreboard<T> {
         }
         let (end, len) = (offset + u64::from(len), u64::from(len));
         let delivered = Delivered { serial, transmissions, departure };
-        let Some(lane) = self.lanes.get_mut(path.index()) else { return };
+        let Some(lane) = self.lanes.get_mut(path.index()) else { return path };
         let is_plain = was_in_flight && transmissions == 1;
         if is_plain && path != doubt.via {
             let is_later = lane.held.back().is_none_or(|last| last.serial < serial && last.end < end);
@@ -182,14 +180,14 @@ impl<T> Scoreboard<T> {
                 lane.bytes += len;
                 lane.held_bytes += len;
                 lane.held.push_back(Held { start: offset, end, serial, departure });
-                return;
+                return path;
             }
         }
         self.harvested.insert(path);
         if is_plain {
             lane.reap(end, len, true, delivered, true);
             lane.harvest.echo = lane.harvest.echo.or(echo);
-            return;
+            return path;
         }
         // Of two transmissions the first, if the clock that is echoed is older than the second. An early answer says nothing: the
         // queue that made up the least RTT may be gone. Another path's answer says nothing of when.
@@ -209,6 +207,7 @@ impl<T> Scoreboard<T> {
         harvest.is_late |= !was_in_flight && !is_again;
         harvest.is_original |= is_original;
         harvest.is_ambiguous |= is_again && !is_original;
+        path
     }
 
     /// The lowest entry at or above `index` that is not delivered; the end if there is none.
