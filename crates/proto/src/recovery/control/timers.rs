@@ -115,6 +115,7 @@ impl PathControl {
     }
 
     /// [rfc-8985] sec. 7.4.2: an ACK beyond the probe without a report that it came twice means that it repaired a loss.
+    #[inline]
     pub(super) fn conclude_probe<T>(&mut self, now: Time, board: &Scoreboard<T>, settled: Offset) {
         let Probe::Out { end, transmission, .. } = self.probe else { return };
         // Of several paths, one is settled beyond the end as soon as nothing is in flight on it.
