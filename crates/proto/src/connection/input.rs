@@ -18,15 +18,13 @@ impl<P: Payload> Connection<P> {
     /// new path.
     pub fn handle_segment(&mut self, now: Time, tuple: FourTuple, segment: Segment<P>) {
         self.resting_until = None;
-        match self.paths.find(&tuple) {
-            Some(path) => self.handle_on_path(now, path, segment),
-            None => self.handle_stranger(now, tuple, segment),
+        let path = self.paths.find(&tuple).or_else(|| self.admit_stranger(now, tuple, &segment));
+        if let Some(path) = path {
+            self.handle_on_path(now, path, segment);
         }
     }
 
-    /// A segment came on this path.
-    #[inline]
-    pub(super) fn handle_on_path(&mut self, now: Time, path: PathId, segment: Segment<P>) {
+    fn handle_on_path(&mut self, now: Time, path: PathId, segment: Segment<P>) {
         self.acks.on_arrival(path);
         self.paths[path].arrived = now;
         match self.state {
