@@ -47,6 +47,7 @@ impl Arrivals {
     }
 
     /// The first part of `left..right` that has not arrived.
+    #[inline]
     pub(crate) fn missing(&self, left: Offset, right: Offset) -> Option<(Offset, Offset)> {
         self.above.gap(left.max(self.expected), right)
     }

@@ -361,7 +361,9 @@ impl PathControl {
             Via::Own => self.estimate(now, &harvest),
             Via::Other => None,
         };
-        self.reconsider(now, board, &harvest);
+        if self.suspicion.is_some() {
+            self.reconsider(now, board, &harvest);
+        }
         if let Some(newest) = &harvest.newest_certain {
             match via {
                 Via::Own => self.rack.on_delivered(now, newest),
@@ -372,7 +374,10 @@ impl PathControl {
             self.rack.on_reordering();
         }
         let nothing = self.has_lost_nothing(board);
-        let (found, spared) = if nothing { (Found::default(), None) } else { self.detect(now, board) };
+        let (mut found, mut spared) = (Found::default(), None);
+        if !nothing {
+            (found, spared) = self.detect(now, board);
+        }
         self.conclude_probe(now, board, settled);
         if !nothing || !self.episode.is_calm() {
             self.repair(now, board, &found, settled);

@@ -99,20 +99,25 @@ impl Grants {
     }
 
     /// So many bytes need no buffer any more. Returns what the peer is to be told.
+    #[inline]
     pub(crate) fn consume(&mut self, sid: Sid, bytes: u64) -> Option<Record> {
         if !self.is_open {
             return None;
         }
-        // The control stream and one more: there is nobody to share with.
-        let (initial, is_alone) = (self.initial, self.accounts.len() == 2);
+        let initial = self.initial;
         let account = &mut self.accounts[sid.index()];
         account.consumed += bytes;
         debug_assert!(account.consumed <= account.arrived, "nothing is read that has not come: {account:?}");
         let held = account.limit - account.consumed;
         self.promised -= (held + bytes).saturating_sub(initial) - held.saturating_sub(initial);
-        if 4 * held > 3 * account.allotment {
-            return None;
-        }
+        if 4 * held > 3 * account.allotment { None } else { self.renew(sid, held) }
+    }
+
+    /// Of what a stream was promised last, so much is left, and that is little. Returns what the peer is to be told.
+    fn renew(&mut self, sid: Sid, held: u64) -> Option<Record> {
+        // The control stream and one more: there is nobody to share with.
+        let (initial, is_alone) = (self.initial, self.accounts.len() == 2);
+        let account = &mut self.accounts[sid.index()];
         let ceiling = match self.buffer {
             StreamBuffer::Bytes(bytes) => bytes.clamp(1, MOST),
             StreamBuffer::Shared => {

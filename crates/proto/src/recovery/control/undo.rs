@@ -43,7 +43,6 @@ impl PathControl {
     }
 
     /// What the latest ACK says about the latest loss.
-    #[inline]
     pub(super) fn reconsider<T>(&mut self, now: Time, board: &mut Scoreboard<T>, harvest: &Harvest) {
         let Some(suspicion) = &mut self.suspicion else { return };
         // What was sent again last is answered within a round trip.
