@@ -159,8 +159,7 @@ impl Outlook {
     pub(crate) const NONE: Self = Self { shortest: Span::MAX, longest: Span::ZERO, bytes: 0.0 };
 
     /// There is such a path as well.
-    pub(crate) fn add(&mut self, path: &Candidate) {
-        let &Candidate { window, flying, rtt, rtt_min, .. } = path;
+    pub(crate) fn add(&mut self, window: f64, flying: u64, rtt: Option<Span>, rtt_min: Option<Span>) {
         self.bytes += window.max(flying.cast_signed() as f64);
         if let Some(rtt) = rtt {
             let least = rtt_min.unwrap_or(rtt);
@@ -288,7 +287,7 @@ mod tests {
                 let mut paths = [path(0, 100, 100, 20), path(1, 500, flying, rtt_ms), path(2, 50, 50, 30)];
                 paths[1].has_room = flying == 0;
                 let mut outlook = Outlook::NONE;
-                paths.iter().for_each(|path| outlook.add(path));
+                paths.iter().for_each(|path| outlook.add(path.window, path.flying, path.rtt, path.rtt_min));
                 let mut guard = Guard::new();
                 let lets_all = guard.lets_all(&outlook, 1000, window);
                 let count = guard.keep(at(0), &mut paths, 1000, window);

@@ -254,14 +254,14 @@ impl<P: Payload> Connection<P> {
                 flight: board.flight(id),
                 flying: board.flying(id),
                 rtt: control.rtt_smoothed(),
-                rtt_min: control.rtt_min(),
+                rtt_min: None,
                 rtt_latest: None,
                 pace: None,
                 weight: *weight,
                 has_room: may_send.contains(id) && control.admit(board, len),
             };
             has_open |= candidate.has_room;
-            outlook.add(&candidate);
+            outlook.add(candidate.window, candidate.flying, candidate.rtt, control.rtt_min());
             candidates.push(candidate);
         }
         let is_guarded = self.scheduler.is_guarded()
@@ -274,9 +274,9 @@ impl<P: Payload> Connection<P> {
         let demand = Demand { len, peer_window };
         let mut count = candidates.len();
         if is_guarded {
-            for Candidate { id, rtt_latest, pace, .. } in candidates.iter_mut() {
+            for Candidate { id, rtt_min, rtt_latest, pace, .. } in candidates.iter_mut() {
                 let control = &paths[*id].control;
-                (*rtt_latest, *pace) = (control.tally.rtt_latest, control.pace());
+                (*rtt_min, *rtt_latest, *pace) = (control.rtt_min(), control.tally.rtt_latest, control.pace());
             }
             count = self.guard.keep(now, candidates, len, self.peer.window_max);
             if count < candidates.len() {
