@@ -235,10 +235,34 @@ impl<P: Payload> Connection<P> {
         if let Some(header) = options.expected() {
             self.outbound.on_expected(header);
         }
-        let doubt = Doubt { echo: self.echo(now, segment), ..self.paths[via].control.doubt(now) };
+        // What comes to an end that only receives tells nothing new.
+        let (mut is_fin_acked, mut blocks) = (false, [NOTHING; SackBlocks::MAX]);
+        if ack > acked || !sack.is_empty() {
+            let doubt = Doubt { echo: self.echo(now, segment), ..self.paths[via].control.doubt(now) };
+            is_fin_acked = self.on_cumulative(ack, &doubt);
+            if !sack.is_empty() {
+                blocks = self.on_sack(now, ack, &sack, &doubt);
+            }
+        }
+        if self.is_duplicate_ack(acked, edge, segment) {
+            self.paths[via].control.on_duplicate_ack(&self.board);
+        }
+        if self.paths.are_negotiated {
+            self.board.confirm(via, ack, &blocks);
+        }
+        let has_news = self.on_acknowledged(now, via);
+        self.on_heard(now, self.board.acked() > acked || has_news);
+        if is_fin_acked {
+            self.on_fin_acked(now);
+        }
+        true
+    }
+
+    /// Enters what an acknowledgement reports below its number `ack`. Whether our FIN is part of it.
+    fn on_cumulative(&mut self, ack: Offset, doubt: &Doubt) -> bool {
         let Self { board, outbound, grants, events, .. } = self;
         let mut is_fin_acked = false;
-        board.acknowledge(ack, &doubt, |sent: Sent<P>| {
+        board.acknowledge(ack, doubt, |sent: Sent<P>| {
             is_fin_acked |= sent.is_fin;
             match sent.content {
                 Content::Control(Record::Finish { sid, .. } | Record::Reset { sid, .. }) => {
@@ -256,19 +280,7 @@ impl<P: Payload> Connection<P> {
                 Content::Nothing => {}
             }
         });
-        let blocks = if sack.is_empty() { [NOTHING; SackBlocks::MAX] } else { self.on_sack(now, ack, &sack, &doubt) };
-        if self.is_duplicate_ack(acked, edge, segment) {
-            self.paths[via].control.on_duplicate_ack(&self.board);
-        }
-        if self.paths.are_negotiated {
-            self.board.confirm(via, ack, &blocks);
-        }
-        let has_news = self.on_acknowledged(now, via);
-        self.on_heard(now, self.board.acked() > acked || has_news);
-        if is_fin_acked {
-            self.on_fin_acked(now);
-        }
-        true
+        is_fin_acked
     }
 
     /// Enters what an acknowledgement reports above its number `ack`, and returns where that is.
