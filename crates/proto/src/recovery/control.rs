@@ -364,7 +364,7 @@ impl PathControl {
         if self.suspicion.is_some() {
             self.reconsider(now, board, &harvest);
         }
-        if let Some(newest) = &harvest.newest_certain {
+        if let Some(newest) = harvest.newest_certain {
             match via {
                 Via::Own => self.rack.on_delivered(now, newest),
                 Via::Other => self.rack.on_delivered_elsewhere(newest),

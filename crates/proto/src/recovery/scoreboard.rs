@@ -33,7 +33,7 @@ use anabranch_cc::Departure;
 use anabranch_units::{Span, Time};
 
 use self::lane::{Copied, Lane, Losses, Oldest};
-pub(crate) use self::lane::{Delivered, Harvest};
+pub(crate) use self::lane::{Departed, Harvest};
 use crate::path::{PathId, PathSet};
 use crate::recovery::ledger::Ledger;
 use crate::recovery::rack::DUPLICATES;

@@ -87,7 +87,7 @@ pub(crate) struct Harvest {
     /// The one that left last.
     pub(crate) newest: Option<Delivered>,
     /// The one that left last and cannot have been confused with its own retransmission.
-    pub(crate) newest_certain: Option<Delivered>,
+    pub(crate) newest_certain: Option<Departed>,
     /// Whether one that was sent once arrived after a higher one.
     pub(crate) is_reordered: bool,
     /// Whether something arrived that had been given up and not been sent again.
@@ -106,6 +106,13 @@ pub(crate) struct Delivered {
     pub(crate) serial: u64,
     pub(crate) transmissions: u32,
     pub(crate) departure: Departure,
+}
+
+/// Which departure of a path something was, and when: all that RACK wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Departed {
+    pub(crate) serial: u64,
+    pub(crate) time: Time,
 }
 
 impl Oldest {
@@ -150,7 +157,7 @@ impl Lane {
             harvest.newest = Some(delivered);
         }
         if is_certain && harvest.newest_certain.is_none_or(|newest| newest.serial < serial) {
-            harvest.newest_certain = Some(delivered);
+            harvest.newest_certain = Some(Departed { serial, time: delivered.departure.time });
         }
         if is_certain {
             let mut place = serial + 1;
