@@ -140,5 +140,27 @@ mod tests {
                 prop_assert_eq!(ranges.around(place).is_some(), places[place as usize]);
             }
         }
+
+        /// What is taken away at the lower edge leaves the others as they were, and both edges are known.
+        #[test]
+        fn edges_are_those_of_the_set(operations in prop::collection::vec((any::<bool>(), 1..100u64, 1..15u64), 0..60)) {
+            let (mut ranges, mut places) = (Ranges::default(), [false; 128]);
+            for (is_taken, left, len) in operations {
+                let first = places.iter().position(|&is_in| is_in);
+                if is_taken {
+                    let first = first.filter(|&first| first as u64 <= left);
+                    let taken = first.map(|first| (first, first + places[first..].iter().take_while(|&&is_in| is_in).count()));
+                    prop_assert_eq!(ranges.take_first(left), taken.map(|(left, right)| (left as u64, right as u64)));
+                    taken.into_iter().for_each(|(left, right)| places[left..right].fill(false));
+                } else {
+                    ranges.insert(left, left + len);
+                    places[left as usize..(left + len) as usize].fill(true);
+                }
+                let end = places.iter().rposition(|&is_in| is_in).map(|last| last as u64 + 1);
+                prop_assert_eq!((ranges.end(), ranges.is_empty()), (end, end.is_none()));
+                let missing = (left..left + 20).find(|&place| !places.get(place as usize).is_some_and(|&is_in| is_in));
+                prop_assert_eq!(ranges.gap(left, left + 20).map(|gap| gap.0), missing);
+            }
+        }
     }
 }
