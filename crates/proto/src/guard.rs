@@ -79,8 +79,8 @@ impl Guard {
     /// can have in it. Nobody blocks for longer than the longest RTT, and meanwhile no other path carries more than its window
     /// in each of the shortest.
     pub(crate) fn lets_all(&self, outlook: &Outlook, len: u64, window: u64) -> bool {
-        let reach = self.reach.min(window as f64);
-        // No RTT is as long as 2^63 ns, and processors know signed numbers only.
+        // No RTT is as long as 2^63 ns, no window as wide, and processors know signed numbers only.
+        let reach = self.reach.min(window.cast_signed() as f64);
         let [shortest, longest] =
             [outlook.shortest, outlook.longest].map(|rtt| rtt.ticks().max(1).cast_signed() as f64);
         !self.has_bounds && 2.0 * (outlook.bytes + len as f64) * longest <= reach * shortest

@@ -115,6 +115,18 @@ impl<V> Ordered<V> {
         self.blocks.insert(block + 1, new);
     }
 
+    /// Puts an entry behind all others; the caller keeps the order.
+    pub(crate) fn push_last(&mut self, key: u64, value: V, pool: &mut Pool<V>) {
+        match self.blocks.back_mut() {
+            Some(block) if block.len() < BLOCK => block.push_back((key, value)),
+            Some(_) | None => {
+                let mut block = pool.take();
+                block.push_back((key, value));
+                self.blocks.push_back(block);
+            }
+        }
+    }
+
     /// Takes an entry away. What was above it stands at its place, or in the next block.
     pub(crate) fn remove_at(&mut self, place: Place, pool: &mut Pool<V>) -> Option<(u64, V)> {
         let block = self.blocks.get_mut(place.block)?;
@@ -145,6 +157,10 @@ impl<V> Ordered<V> {
 
     /// Returns what had this number.
     pub(crate) fn insert(&mut self, key: u64, value: V, pool: &mut Pool<V>) -> Option<V> {
+        if self.last().is_none_or(|last| last.0 < key) {
+            self.push_last(key, value, pool);
+            return None;
+        }
         let place = self.above(key);
         if let Some(before) = self.before(place)
             && let Some(entry) = self.at_mut(before)

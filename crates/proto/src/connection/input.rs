@@ -18,14 +18,13 @@ impl<P: Payload> Connection<P> {
     /// new path.
     pub fn handle_segment(&mut self, now: Time, tuple: FourTuple, segment: Segment<P>) {
         self.resting_until = None;
-        match self.paths.find(&tuple) {
-            Some(path) => self.handle_on_path(now, path, segment),
-            None => self.handle_stranger(now, tuple, segment),
+        let path = self.paths.find(&tuple).or_else(|| self.admit_stranger(now, tuple, &segment));
+        if let Some(path) = path {
+            self.handle_on_path(now, path, segment);
         }
     }
 
-    /// A segment came on this path.
-    pub(super) fn handle_on_path(&mut self, now: Time, path: PathId, segment: Segment<P>) {
+    fn handle_on_path(&mut self, now: Time, path: PathId, segment: Segment<P>) {
         self.acks.on_arrival(path);
         self.paths[path].arrived = now;
         match self.state {
@@ -114,7 +113,8 @@ impl<P: Payload> Connection<P> {
             return;
         }
         // First: the sequence number. A SYN that comes again stands at 0.
-        if !self.is_acceptable(offset, segment.space()) {
+        let space = segment.space();
+        if !self.is_acceptable(offset, space) {
             if segment.has(Flags::RST) {
                 return;
             }
@@ -133,7 +133,7 @@ impl<P: Payload> Connection<P> {
             // before what is expected is that of a probe, which wants an answer.
             let is_probe = offset + 1 == near;
             let is_overtaken = self.paths.are_negotiated && self.is_plausible(&segment);
-            if !is_overtaken || segment.space() > 0 || is_probe {
+            if !is_overtaken || space > 0 || is_probe {
                 self.answer_unacceptable(now, offset, &segment);
             }
             if self.state == State::TimeWait && segment.has(Flags::FIN) {
@@ -142,7 +142,7 @@ impl<P: Payload> Connection<P> {
             }
             // What it acknowledges counts if it is no older than anything else: a window that is shut takes no data, but a
             // valid acknowledgement. A SYN that comes again is no such thing: its window is not scaled.
-            let is_latest = !segment.has(Flags::SYN) && offset <= near && offset + segment.space() >= near;
+            let is_latest = !segment.has(Flags::SYN) && offset <= near && offset + space >= near;
             if (is_latest || is_overtaken) && segment.has(Flags::ACK) {
                 self.take_timestamps(now, offset, &segment);
                 self.on_acknowledgement(now, offset, &segment);
@@ -182,8 +182,8 @@ impl<P: Payload> Connection<P> {
             return;
         }
         // Seventh and eighth: what it carries, and a FIN.
-        if segment.space() > 0 {
-            self.on_content(now, offset, segment);
+        if space > 0 {
+            self.on_content(now, offset, offset + space, segment);
         }
     }
 
@@ -219,7 +219,7 @@ impl<P: Payload> Connection<P> {
         };
         // [rfc-5961] sec. 5.2: SND.UNA − MAX.SND.WND ≤ SEG.ACK ≤ SND.NXT. [rfc-9293] sec. 3.10.7.4: "If the ACK acks something
         // not yet sent, then send an ACK and drop the segment".
-        if ack > self.board.next() || ack + self.ack_age_max() < acked {
+        if ack > self.board.next() || ack < acked && ack + self.ack_age_max() < acked {
             self.challenge(now);
             return false;
         }
@@ -235,7 +235,31 @@ impl<P: Payload> Connection<P> {
         if let Some(header) = options.expected() {
             self.outbound.on_expected(header);
         }
-        let doubt = Doubt { echo: self.echo(now, segment), ..self.paths[via].control.doubt(now) };
+        // What comes to an end that only receives tells nothing new.
+        let (mut is_fin_acked, mut blocks) = (false, [NOTHING; SackBlocks::MAX]);
+        if ack > acked || !sack.is_empty() {
+            let doubt = Doubt { echo: self.echo(now, segment), ..self.paths[via].control.doubt(now) };
+            is_fin_acked = self.on_cumulative(ack, &doubt);
+            if !sack.is_empty() {
+                blocks = self.on_sack(now, ack, &sack, &doubt);
+            }
+        }
+        if self.is_duplicate_ack(acked, edge, segment) {
+            self.paths[via].control.on_duplicate_ack(&self.board);
+        }
+        if self.paths.are_negotiated {
+            self.board.confirm(via, ack, &blocks);
+        }
+        let has_news = self.on_acknowledged(now, via);
+        self.on_heard(now, self.board.acked() > acked || has_news);
+        if is_fin_acked {
+            self.on_fin_acked(now);
+        }
+        true
+    }
+
+    /// Enters what an acknowledgement reports below its number `ack`. Whether our FIN is part of it.
+    fn on_cumulative(&mut self, ack: Offset, doubt: &Doubt) -> bool {
         let Self { board, outbound, grants, events, .. } = self;
         let mut is_fin_acked = false;
         board.acknowledge(ack, doubt, |sent: Sent<P>| {
@@ -256,19 +280,7 @@ impl<P: Payload> Connection<P> {
                 Content::Nothing => {}
             }
         });
-        let blocks = if sack.is_empty() { [NOTHING; SackBlocks::MAX] } else { self.on_sack(now, ack, &sack, doubt) };
-        if self.is_duplicate_ack(acked, edge, segment) {
-            self.paths[via].control.on_duplicate_ack(&self.board);
-        }
-        if self.paths.are_negotiated {
-            self.board.confirm(via, ack, blocks);
-        }
-        let has_news = self.on_acknowledged(now, via);
-        self.on_heard(now, self.board.acked() > acked || has_news);
-        if is_fin_acked {
-            self.on_fin_acked(now);
-        }
-        true
+        is_fin_acked
     }
 
     /// Enters what an acknowledgement reports above its number `ack`, and returns where that is.
@@ -277,25 +289,25 @@ impl<P: Payload> Connection<P> {
         now: Time,
         ack: Offset,
         sack: &SackBlocks,
-        doubt: Doubt,
+        doubt: &Doubt,
     ) -> [(Offset, Offset); SackBlocks::MAX] {
         let via = self.acks.via();
         let place = |number: SeqNumber| number.offset_from(self.initial, ack);
         let mut blocks = [NOTHING; SackBlocks::MAX];
-        let reported = sack.as_slice();
-        for (block, (left, right)) in blocks.iter_mut().zip(reported) {
+        for (block, (left, right)) in blocks.iter_mut().zip(sack.as_slice()) {
             *block = place(*left).zip(place(*right)).unwrap_or(NOTHING);
         }
-        for (index, (left, right)) in blocks.into_iter().enumerate().take(reported.len()) {
-            if left >= right || right > self.board.next() {
-                continue;
-            }
-            // [rfc-2883] sec. 4: the first block may report what came twice, below the acknowledgement or within the second.
-            let (start, end) = blocks[1];
-            if index == 0 && (right <= ack || start <= left && right <= end) {
-                self.board.on_duplicate(left, right);
-                self.paths[via].control.on_duplicate(now, &mut self.board, right);
-            } else if left > ack {
+        let next = self.board.next();
+        let mut news = &blocks[..];
+        // [rfc-2883] sec. 4: the first block may report what came twice, below the acknowledgement or within the second.
+        let [(left, right), (start, end), ..] = blocks;
+        if left < right && right <= next && (right <= ack || start <= left && right <= end) {
+            self.board.on_duplicate(left, right);
+            self.paths[via].control.on_duplicate(now, &mut self.board, right);
+            news = &blocks[1..];
+        }
+        for &(left, right) in news {
+            if ack < left && left < right && right <= next {
                 self.board.acknowledge_selectively(left, right, doubt);
             }
         }
@@ -343,8 +355,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// A segment with data, a record or a FIN, part of which may be new.
-    fn on_content(&mut self, now: Time, offset: Offset, segment: Segment<P>) {
-        let end = offset + segment.space();
+    fn on_content(&mut self, now: Time, offset: Offset, end: Offset, segment: Segment<P>) {
         let had_hole = self.arrivals.has_hole();
         let Some(missing) = self.arrivals.missing(offset, end) else {
             self.arrivals.on_duplicate(offset, end);

@@ -242,43 +242,42 @@ impl<P: Payload> Connection<P> {
             control.on_demand(now, board);
             return (may_send.contains(PathId::FIRST) && control.admit(board, len)).then_some(PathId::FIRST);
         }
-        let usable = paths.usable();
-        let (mut open, mut outlook) = (PathSet::default(), Outlook::NONE);
+        let (usable, mss) = (paths.usable(), f64::from(self.peer.mss));
+        let (mut has_open, mut outlook) = (false, Outlook::NONE);
+        candidates.clear();
         for id in usable.iter() {
-            let control = &mut paths[id].control;
+            let Path { control, weight, .. } = &mut paths[id];
             control.on_demand(now, board);
-            if may_send.contains(id) && control.admit(board, len) {
-                open.insert(id);
-            }
-            let window = control.window() * f64::from(self.peer.mss);
-            outlook.add(window, board.flying(id), control.rtt_smoothed(), control.rtt_min());
+            let candidate = Candidate {
+                id,
+                window: control.window() * mss,
+                flight: board.flight(id),
+                flying: board.flying(id),
+                rtt: control.rtt_smoothed(),
+                rtt_min: None,
+                rtt_latest: None,
+                pace: None,
+                weight: *weight,
+                has_room: may_send.contains(id) && control.admit(board, len),
+            };
+            has_open |= candidate.has_room;
+            outlook.add(candidate.window, candidate.flying, candidate.rtt, control.rtt_min());
+            candidates.push(candidate);
         }
         let is_guarded = self.scheduler.is_guarded()
             && usable.has_several()
             && !self.guard.lets_all(&outlook, len, self.peer.window_max);
-        if open.is_empty() && !is_guarded {
+        if !has_open && !is_guarded {
             return None;
-        }
-        candidates.clear();
-        for id in usable.iter() {
-            let Path { control, weight, .. } = &paths[id];
-            candidates.push(Candidate {
-                id,
-                window: control.window() * f64::from(self.peer.mss),
-                flight: board.flight(id),
-                flying: board.flying(id),
-                rtt: control.rtt_smoothed(),
-                rtt_min: control.rtt_min(),
-                rtt_latest: control.tally.rtt_latest,
-                pace: control.pace(),
-                weight: *weight,
-                has_room: open.contains(id),
-            });
         }
         let peer_window = self.peer.edge.saturating_sub(board.acked());
         let demand = Demand { len, peer_window };
         let mut count = candidates.len();
         if is_guarded {
+            for Candidate { id, rtt_min, rtt_latest, pace, .. } in candidates.iter_mut() {
+                let control = &paths[*id].control;
+                (*rtt_min, *rtt_latest, *pace) = (control.rtt_min(), control.tally.rtt_latest, control.pace());
+            }
             count = self.guard.keep(now, candidates, len, self.peer.window_max);
             if count < candidates.len() {
                 self.scheduler.on_left_out(&candidates[count..], &candidates[..count]);
@@ -299,8 +298,12 @@ impl<P: Payload> Connection<P> {
             return None;
         }
         // Streams without credit have nothing to send; the window may be open all the same.
+        let room = self.peer.edge.saturating_sub(self.board.next());
+        if room >= u64::from(self.peer.mss) && !self.outbound.is_empty() {
+            return None;
+        }
         let space = self.outbound.peek(self.peer.mss);
-        let is_shut = space.is_some_and(|space| u64::from(space) > self.peer.edge.saturating_sub(self.board.next()));
+        let is_shut = space.is_some_and(|space| u64::from(space) > room);
         if is_shut || space.is_none() && !self.outbound.is_drained() {
             self.report_stop(now, may_send);
         }
@@ -310,8 +313,9 @@ impl<P: Payload> Connection<P> {
         let half = |path: &Path| path.control.rtt_smoothed().map_or(Span::MAX, |rtt| rtt / 2);
         let mut found: Option<(PathId, PathId, u64)> = None;
         for (slow, behind) in self.paths.iter().filter(|(_, path)| path.is_live()) {
-            let Some((index, 1, departure)) = self.board.oldest(slow) else { continue };
-            let due = departure.saturating_add(half(behind));
+            let Some((index, 1)) = self.board.oldest(slow) else { continue };
+            let Some(departed) = self.board.oldest_departed(slow) else { continue };
+            let due = departed.saturating_add(half(behind));
             let faster = self.paths.usable().iter().filter(|&id| may_send.contains(id) && id != slow);
             let (_, len, _) = self.board.segment(index);
             let faster = faster.filter(|&id| self.paths[id].control.has_room(len.into()));

@@ -175,28 +175,28 @@ impl<P: Payload> Paths<'_, P> {
 }
 
 impl<P: Payload> Connection<P> {
-    /// A segment came on a four-tuple that is no path.
-    pub(super) fn handle_stranger(&mut self, now: Time, tuple: FourTuple, segment: Segment<P>) {
-        if !self.paths.are_negotiated || !self.state.has_paths() || !self.is_plausible(&segment) {
-            return;
+    /// A segment came on a four-tuple that is no path. Returns the path that it begins, if it may.
+    pub(super) fn admit_stranger(&mut self, now: Time, tuple: FourTuple, segment: &Segment<P>) -> Option<PathId> {
+        if !self.paths.are_negotiated || !self.state.has_paths() || !self.is_plausible(segment) {
+            return None;
         }
         if let Some(id) = self.paths.left_at(now, &tuple) {
             if segment.options != Options::Path(PathOption::Leave) {
                 self.paths.say_farewell(id, tuple);
             }
-            return;
+            return None;
         }
         let origin = match segment.options {
             Options::Path(PathOption::Challenge(_)) => Origin::Peer,
-            Options::Path(PathOption::Response(_) | PathOption::Leave) => return,
+            Options::Path(PathOption::Response(_) | PathOption::Leave) => return None,
             Options::Acknowledgement(_) | Options::Handshake(_) => Origin::Rebinding(now),
         };
         if self.paths.iter().filter(|(_, path)| path.is_uninvited()).count() >= UNINVITED_MAX {
-            return;
+            return None;
         }
-        let Some(id) = self.paths.free() else { return };
+        let id = self.paths.free()?;
         self.open_path(now, id, tuple, origin);
-        self.handle_on_path(now, id, segment);
+        Some(id)
     }
 
     /// Whether a segment that stands in no order to others can be the peer's: it acknowledges what is or was in flight, and its
@@ -249,13 +249,14 @@ impl<P: Payload> Connection<P> {
     /// An ACK that came on the path `via` has been entered: each path hears what it told of it. Whether it told anything of any.
     pub(super) fn on_acknowledged(&mut self, now: Time, via: PathId) -> bool {
         let mut has_news = false;
-        for index in 0..self.paths.slots.len() {
-            let id = PathId::new(index);
-            let Self { paths, board, .. } = self;
+        let Self { paths, board, .. } = self;
+        let mut told = board.harvested();
+        told.insert(via);
+        for id in told.iter() {
             let Some(path) = paths.get_mut(id) else { continue };
             let has_harvest = board.has_harvest(id);
             has_news |= has_harvest;
-            if !has_harvest && (id != via || path.control.is_at_rest()) {
+            if !has_harvest && path.control.is_at_rest() {
                 continue;
             }
             let source = if id == via { Via::Own } else { Via::Other };

@@ -109,7 +109,7 @@ impl<P: Payload> Streams<'_, P> {
         }
         self.connection.free(sid, freed);
         let Connection { window, arrivals, acks, paths, .. } = &mut *self.connection;
-        if window.wants_update(arrivals.expected(), arrivals.end()) {
+        if window.wants_update(arrivals.expected(), || arrivals.end()) {
             // The field may have no room for all of it; what it does not say now it says with the next ACK.
             acks.demand_pure_on(paths.quickest(acks.via()));
         }

@@ -104,15 +104,22 @@ impl<P: Payload> Connection<P> {
     }
 
     /// A segment lies in the window.
+    #[inline]
     pub(super) fn take_timestamps(&mut self, now: Time, offset: Offset, segment: &Segment<P>) {
-        if let Some(timestamps) = segment.timestamps().filter(|_| self.clock.is_on) {
+        if self.clock.is_on
+            && let Some(timestamps) = segment.timestamps()
+        {
             self.clock.on_value(now, offset, timestamps.value);
         }
     }
 
     /// Before when that left which an acknowledgement answers.
+    #[inline]
     pub(super) fn echo(&self, now: Time, segment: &Segment<P>) -> Option<Time> {
-        let timestamps = segment.timestamps().filter(|_| self.clock.is_on && !self.paths.has_several())?;
+        if !self.clock.is_on || self.paths.has_several() {
+            return None;
+        }
+        let timestamps = segment.timestamps()?;
         self.clock.left_before(now, timestamps.echo)
     }
 }

@@ -142,6 +142,7 @@ impl Acks {
     }
 
     /// An acknowledgement left on this path.
+    #[inline]
     pub(crate) fn on_sent(&mut self, path: PathId) {
         self.lanes[path.index()] = Lane::NEW;
         for set in [&mut self.due, &mut self.due_pure, &mut self.waiting] {

@@ -47,6 +47,7 @@ impl Arrivals {
     }
 
     /// The first part of `left..right` that has not arrived.
+    #[inline]
     pub(crate) fn missing(&self, left: Offset, right: Offset) -> Option<(Offset, Offset)> {
         self.above.gap(left.max(self.expected), right)
     }
@@ -84,19 +85,21 @@ impl Arrivals {
             return SackBlocks::default();
         }
         let mut blocks = [Default::default(); SackBlocks::MAX];
-        let mut count = 0;
+        let mut free = blocks.iter_mut();
         let mut report = |(left, right): (Offset, Offset)| {
-            let block = (initial.plus(left), initial.plus(right));
-            if count < SackBlocks::MAX && !blocks[..count].contains(&block) {
-                blocks[count] = block;
-                count += 1;
+            if let Some(block) = free.next() {
+                *block = (initial.plus(left), initial.plus(right));
             }
         };
-        if let Some(range) = self.duplicate.take() {
+        let duplicate = self.duplicate.take();
+        if let Some(range) = duplicate {
             report(range);
         }
-        for range in self.recent.into_iter().filter(|range| range.0 > self.expected) {
-            report(range);
+        for (index, range) in self.recent.iter().enumerate() {
+            let is_there = duplicate.as_ref() == Some(range) || self.recent[..index].contains(range);
+            if range.0 > self.expected && !is_there {
+                report(*range);
+            }
         }
         SackBlocks::of(blocks)
     }

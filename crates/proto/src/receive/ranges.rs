@@ -10,11 +10,23 @@ pub(crate) struct Ranges {
     /// Right ends by left ones.
     ends: Ordered<Offset>,
     pool: Pool<Offset>,
+    /// Where the first one begins, and where the last one ends; the same place if there is none.
+    start: Offset,
+    end: Offset,
 }
 
 impl Ranges {
     /// Adds a range and what of it was there already. Returns the range of which it is a part now.
     pub(crate) fn insert(&mut self, left: Offset, right: Offset) -> (Offset, Offset) {
+        if self.is_empty() || left > self.end {
+            if self.is_empty() {
+                self.start = left;
+            }
+            self.end = right;
+            self.ends.push_last(left, right, &mut self.pool);
+            return (left, right);
+        }
+        (self.start, self.end) = (self.start.min(left), self.end.max(right));
         let place = self.ends.above(left);
         let touched = match self.ends.before(place) {
             Some(before) if self.ends.at(before).is_some_and(|range| range.1 >= left) => before,
@@ -37,7 +49,16 @@ impl Ranges {
     }
 
     /// The first part of `left..right` that is not in the set.
+    #[inline]
     pub(crate) fn gap(&self, left: Offset, right: Offset) -> Option<(Offset, Offset)> {
+        // Most often it lies before or behind all of them.
+        if right <= self.start || self.end <= left {
+            return (left < right).then_some((left, right));
+        }
+        self.gap_within(left, right)
+    }
+
+    fn gap_within(&self, left: Offset, right: Offset) -> Option<(Offset, Offset)> {
         let above = self.ends.above(left);
         let around = self.ends.before(above).and_then(|before| self.ends.at(before)).filter(|range| left < range.1);
         let start = around.map_or(left, |range| range.1);
@@ -47,17 +68,21 @@ impl Ranges {
 
     /// Takes the first range away if it begins at `place` or before it.
     pub(crate) fn take_first(&mut self, place: Offset) -> Option<(Offset, Offset)> {
-        self.ends.first().filter(|range| range.0 <= place)?;
-        self.ends.pop_first(&mut self.pool)
+        if self.is_empty() || self.start > place {
+            return None;
+        }
+        let first = self.ends.pop_first(&mut self.pool);
+        self.start = self.ends.first().map_or(self.end, |range| range.0);
+        first
     }
 
     /// The end of the last range.
     pub(crate) fn end(&self) -> Option<Offset> {
-        self.ends.last().map(|range| range.1)
+        (!self.is_empty()).then_some(self.end)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.start == self.end
     }
 
     /// For tests: the range in which a place lies.
@@ -113,6 +138,28 @@ mod tests {
             }
             for place in 0..110 {
                 prop_assert_eq!(ranges.around(place).is_some(), places[place as usize]);
+            }
+        }
+
+        /// What is taken away at the lower edge leaves the others as they were, and both edges are known.
+        #[test]
+        fn edges_are_those_of_the_set(operations in prop::collection::vec((any::<bool>(), 1..100u64, 1..15u64), 0..60)) {
+            let (mut ranges, mut places) = (Ranges::default(), [false; 128]);
+            for (is_taken, left, len) in operations {
+                let first = places.iter().position(|&is_in| is_in);
+                if is_taken {
+                    let first = first.filter(|&first| first as u64 <= left);
+                    let taken = first.map(|first| (first, first + places[first..].iter().take_while(|&&is_in| is_in).count()));
+                    prop_assert_eq!(ranges.take_first(left), taken.map(|(left, right)| (left as u64, right as u64)));
+                    taken.into_iter().for_each(|(left, right)| places[left..right].fill(false));
+                } else {
+                    ranges.insert(left, left + len);
+                    places[left as usize..(left + len) as usize].fill(true);
+                }
+                let end = places.iter().rposition(|&is_in| is_in).map(|last| last as u64 + 1);
+                prop_assert_eq!((ranges.end(), ranges.is_empty()), (end, end.is_none()));
+                let missing = (left..left + 20).find(|&place| !places.get(place as usize).is_some_and(|&is_in| is_in));
+                prop_assert_eq!(ranges.gap(left, left + 20).map(|gap| gap.0), missing);
             }
         }
     }

@@ -73,10 +73,10 @@ impl Window {
     }
 
     /// Whether the peer should be told of the room that there is now. `end` is the end of what has arrived.
-    pub(crate) fn wants_update(&self, expected: Offset, end: Offset) -> bool {
+    pub(crate) fn wants_update(&self, expected: Offset, end: impl FnOnce() -> Offset) -> bool {
         let gain = self.goal(expected).saturating_sub(self.edge);
-        let is_tight = self.edge.saturating_sub(end) < 2 * self.mss;
-        gain > 0 && gain >= (1 << self.shift) && (is_tight || gain >= self.capacity / UPDATES_PER_BUFFER)
+        let is_tight = || self.edge.saturating_sub(end()) < 2 * self.mss;
+        gain > 0 && gain >= (1 << self.shift) && (gain >= self.capacity / UPDATES_PER_BUFFER || is_tight())
     }
 
     /// The edge to announce, in no smaller steps than [rfc-9293] sec. 3.8.6.2.2 allows.
@@ -132,9 +132,9 @@ mod tests {
     fn the_window_opens_in_steps_worth_a_segment() {
         let mut window = window(10_000);
         window.consume(999);
-        assert_eq!((window.advertise(10_001), window.wants_update(10_001, 10_001)), (0, false));
+        assert_eq!((window.advertise(10_001), window.wants_update(10_001, || 10_001)), (0, false));
         window.consume(1);
-        assert!(window.wants_update(10_001, 10_001));
+        assert!(window.wants_update(10_001, || 10_001));
         assert_eq!(window.advertise(10_001), 1000);
     }
 

@@ -271,14 +271,14 @@ impl PathControl {
     }
 
     fn look_back<T>(&mut self, board: &Scoreboard<T>) {
-        self.oldest = board.oldest(self.id).map_or(self.heard, |(_, _, departure)| departure);
+        self.oldest = board.oldest_departed(self.id).unwrap_or(self.heard);
     }
 
     /// The path is given up, for a while or for ever: what is in flight on it may leave on any other. The controller takes it for a
     /// timeout.
     pub(crate) fn abandon<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         board.release_held(self.id, u64::MAX);
-        board.release_copies(self.id);
+        board.release_copies(self.id, u64::MAX);
         let harvest = board.take_harvest(self.id);
         self.flight -= harvest.bytes_from_flight;
         self.tally.delivered += harvest.bytes;
@@ -361,8 +361,10 @@ impl PathControl {
             Via::Own => self.estimate(now, &harvest),
             Via::Other => None,
         };
-        self.reconsider(now, board, &harvest);
-        if let Some(newest) = &harvest.newest_certain {
+        if self.suspicion.is_some() {
+            self.reconsider(now, board, &harvest);
+        }
+        if let Some(newest) = harvest.newest_certain {
             match via {
                 Via::Own => self.rack.on_delivered(now, newest),
                 Via::Other => self.rack.on_delivered_elsewhere(newest),
@@ -372,7 +374,10 @@ impl PathControl {
             self.rack.on_reordering();
         }
         let nothing = self.has_lost_nothing(board);
-        let (found, spared) = if nothing { (Found::default(), None) } else { self.detect(now, board) };
+        let (mut found, mut spared) = (Found::default(), None);
+        if !nothing {
+            (found, spared) = self.detect(now, board);
+        }
         self.conclude_probe(now, board, settled);
         if !nothing || !self.episode.is_calm() {
             self.repair(now, board, &found, settled);

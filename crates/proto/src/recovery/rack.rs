@@ -13,7 +13,7 @@
 
 use anabranch_units::{Span, Time};
 
-use crate::recovery::scoreboard::Delivered;
+use crate::recovery::scoreboard::Departed;
 
 /// Loss detection on one path.
 #[derive(Clone, Debug)]
@@ -53,17 +53,17 @@ impl Rack {
     }
 
     /// Segments arrived; this one left last.
-    pub(crate) fn on_delivered(&mut self, now: Time, delivered: &Delivered) {
+    pub(crate) fn on_delivered(&mut self, now: Time, newest: Departed) {
         // [rfc-8985] sec. 6.2 step 2.
-        if self.newest.is_none_or(|(serial, _)| serial <= delivered.serial) {
-            self.newest = Some((delivered.serial, now.since(delivered.departure.time)));
+        if self.newest.is_none_or(|(serial, _)| serial <= newest.serial) {
+            self.newest = Some((newest.serial, now.since(newest.time)));
         }
     }
 
     /// The same by the word of another path, which says nothing of the RTT of this one: that remains the last one's.
-    pub(crate) fn on_delivered_elsewhere(&mut self, delivered: &Delivered) {
+    pub(crate) fn on_delivered_elsewhere(&mut self, newest: Departed) {
         if let Some((serial, _)) = &mut self.newest {
-            *serial = delivered.serial.max(*serial);
+            *serial = newest.serial.max(*serial);
         }
     }
 
@@ -129,8 +129,6 @@ const QUARTERS_MAX: u32 = 1000;
 
 #[cfg(test)]
 mod tests {
-    use anabranch_cc::Departure;
-
     use super::*;
 
     fn ms(count: u64) -> Span {
@@ -139,8 +137,7 @@ mod tests {
 
     fn rack() -> Rack {
         let mut rack = Rack::new();
-        let departure = Departure { time: Time::ZERO, window: 10.0, flight: 10.0 };
-        rack.on_delivered(Time::ZERO + ms(100), &Delivered { serial: 5, transmissions: 1, departure });
+        rack.on_delivered(Time::ZERO + ms(100), Departed { serial: 5, time: Time::ZERO });
         rack
     }
 

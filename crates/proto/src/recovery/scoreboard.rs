@@ -32,9 +32,9 @@ use std::mem;
 use anabranch_cc::Departure;
 use anabranch_units::{Span, Time};
 
-use self::lane::{Copied, Lane, Losses};
-pub(crate) use self::lane::{Delivered, Harvest};
-use crate::path::PathId;
+use self::lane::{Copied, Lane, Losses, Oldest};
+pub(crate) use self::lane::{Departed, Harvest};
+use crate::path::{PathId, PathSet};
 use crate::recovery::ledger::Ledger;
 use crate::recovery::rack::DUPLICATES;
 use crate::seq::Offset;
@@ -61,9 +61,13 @@ pub(crate) struct Scoreboard<T> {
     delivered: usize,
     /// Groups of neighbours among them. The first entry is never one of them, so that is the number of holes.
     holes: usize,
+    /// Entries that are lost, on all paths and on none.
+    lost: usize,
     /// What is lost and has no path any more.
     orphans: Losses,
     lanes: Vec<Lane>,
+    /// The paths on which something was reported that has not been taken.
+    harvested: PathSet,
     /// The blocks that were entered last.
     blocks: [Block; BLOCKS],
 }
@@ -131,6 +135,13 @@ pub(crate) struct Doubt {
     pub(crate) echo: Option<Time>,
 }
 
+impl<T> Entry<T> {
+    /// If nothing in its lane left before it.
+    fn as_oldest(&self, index: Index) -> Oldest {
+        Oldest { index, serial: self.serial, departed: self.departure.time }
+    }
+}
+
 impl<T> Scoreboard<T> {
     /// An empty one for so many paths, that begins with the place `next`.
     pub(crate) fn new(next: Offset, paths: usize) -> Self {
@@ -141,8 +152,10 @@ impl<T> Scoreboard<T> {
             next,
             delivered: 0,
             holes: 0,
+            lost: 0,
             orphans: Losses::default(),
             lanes: (0..paths).map(|_| Lane::new(0)).collect(),
+            harvested: PathSet::default(),
             blocks: Default::default(),
         }
     }
@@ -157,6 +170,7 @@ impl<T> Scoreboard<T> {
         debug_assert!(lane.bytes == 0 && lane.lost.count == 0, "a path is given up before its name is used again");
         let (departures, damaged) = (lane.departures, lane.damaged);
         *lane = Lane { departures, damaged, ..Lane::new(end) };
+        self.harvested.remove(path);
     }
 
     /// Everything below has been acknowledged.
@@ -254,7 +268,7 @@ impl<T> Scoreboard<T> {
         debug_assert!(len > 0, "what takes no sequence space is not acknowledged");
         let index = self.first + self.entries.len() as u64;
         let lane = &mut self.lanes[path.index()];
-        self.entries.push_back(Entry {
+        let entry = Entry {
             content,
             offset: self.next,
             len,
@@ -265,11 +279,19 @@ impl<T> Scoreboard<T> {
             serial: lane.departures,
             departure: departure(lane.bytes + u64::from(len)),
             skip: NONE,
-            older: NONE,
+            older: mem::replace(&mut lane.newest, index),
             newer: NONE,
-        });
+        };
+        lane.departures += 1;
+        lane.bytes += u64::from(len);
         self.next += u64::from(len);
-        self.link(index, path);
+        let newest = entry.older;
+        if newest == NONE {
+            lane.oldest = entry.as_oldest(index);
+        } else {
+            self.entry_mut(newest).newer = index;
+        }
+        self.entries.push_back(entry);
     }
 
     /// A segment leaves again, lost or in flight; on another path only what has been in flight for longest on its own, where it
@@ -291,7 +313,7 @@ impl<T> Scoreboard<T> {
                 len.into()
             }
             Fate::Lost => {
-                self.losses(before).count -= 1;
+                self.forget_loss(before);
                 len.into()
             }
             Fate::Delivered => unreachable!("what was delivered is not sent again"),
@@ -328,7 +350,7 @@ impl<T> Scoreboard<T> {
 
     /// Whether anything is lost.
     pub(crate) fn has_lost(&self) -> bool {
-        self.has_orphans() || self.lanes.iter().any(|lane| lane.lost.count > 0)
+        self.lost > 0
     }
 
     /// Whether anything is lost and has no path any more.
@@ -346,19 +368,23 @@ impl<T> Scoreboard<T> {
         (self.lanes.len() > 1 && newest != NONE).then_some(newest)
     }
 
-    /// What has been in flight on a path for longest, how often it has been sent, and when it left.
-    pub(crate) fn oldest(&self, path: PathId) -> Option<(Index, u32, Time)> {
-        let index = self.lanes[path.index()].oldest;
-        (index != NONE).then(|| {
-            let entry = self.entry(index);
-            (index, entry.transmissions, entry.departure.time)
-        })
+    /// What has been in flight on a path for longest, and how often it has been sent.
+    pub(crate) fn oldest(&self, path: PathId) -> Option<(Index, u32)> {
+        let Oldest { index, .. } = self.lanes[path.index()].oldest;
+        (index != NONE).then(|| (index, self.entry(index).transmissions))
+    }
+
+    /// When that left.
+    #[inline]
+    pub(crate) fn oldest_departed(&self, path: PathId) -> Option<Time> {
+        let Oldest { index, departed, .. } = self.lanes[path.index()].oldest;
+        (index != NONE).then_some(departed)
     }
 
     /// Whether anything is in flight on a path that left before `serial`.
+    #[inline]
     pub(crate) fn has_older(&self, path: PathId, serial: u64) -> bool {
-        let index = self.lanes[path.index()].oldest;
-        index != NONE && self.entry(index).serial < serial
+        self.lanes[path.index()].oldest.serial < serial
     }
 
     /// On which path the lowest segment left last that is not acknowledged.
@@ -375,7 +401,7 @@ impl<T> Scoreboard<T> {
     /// The path is given up: what was in flight on it is lost, and what was lost on it may leave on any other.
     pub(crate) fn orphan(&mut self, path: PathId) -> Found {
         let mut found = Found::default();
-        while self.lanes[path.index()].oldest != NONE {
+        while self.lanes[path.index()].oldest != Oldest::NONE {
             self.lose_oldest(path, &mut found);
         }
         let Losses { heap, .. } = mem::take(&mut self.lanes[path.index()].lost);
@@ -395,13 +421,12 @@ impl<T> Scoreboard<T> {
     pub(crate) fn lose_until(&mut self, path: PathId, serial: u64, time: Time) -> (Found, Option<Time>) {
         let mut found = Found::default();
         loop {
-            let index = self.lanes[path.index()].oldest;
-            if index == NONE || self.entry(index).serial >= serial {
+            let Oldest { index, serial: oldest, departed } = self.lanes[path.index()].oldest;
+            if index == NONE || oldest >= serial {
                 return (found, None);
             }
-            let departure = self.entry(index).departure;
-            if departure.time > time {
-                return (found, Some(departure.time));
+            if departed > time {
+                return (found, Some(departed));
             }
             self.lose(index, &mut found);
         }
@@ -409,7 +434,7 @@ impl<T> Scoreboard<T> {
 
     /// Counts the oldest departure as lost, if anything is in flight on the path.
     pub(crate) fn lose_oldest(&mut self, path: PathId, found: &mut Found) {
-        let index = self.lanes[path.index()].oldest;
+        let Oldest { index, .. } = self.lanes[path.index()].oldest;
         if index != NONE {
             self.lose(index, found);
         }
@@ -444,7 +469,7 @@ impl<T> Scoreboard<T> {
                 if path != PathId::NOWHERE {
                     self.damage(index);
                 }
-                self.losses(path).push(index);
+                self.remember_loss(path, index);
             }
         }
         (self.delivered, self.holes) = (0, 0);
@@ -482,6 +507,7 @@ impl<T> Scoreboard<T> {
             if entry.fate == Fate::Lost {
                 entry.fate = Fate::InFlight;
                 added += u64::from(entry.len);
+                self.lost -= 1;
                 self.lanes[path.index()].lost.count -= 1;
                 if let Some(place) = entry.lost_on.take() {
                     self.lanes[place.index()].damaged -= 1;
@@ -491,7 +517,7 @@ impl<T> Scoreboard<T> {
         }
         indices.sort_unstable();
         let lane = &mut self.lanes[path.index()];
-        (lane.oldest, lane.newest, lane.latest) = (NONE, NONE, [0; DUPLICATES]);
+        (lane.oldest, lane.newest, lane.latest) = (Oldest::NONE, NONE, [0; DUPLICATES]);
         lane.bytes += added;
         for (_, index) in indices {
             self.append(index, path);
@@ -504,6 +530,7 @@ impl<T> Scoreboard<T> {
     pub(crate) fn check(&self) {
         let count = |is: &dyn Fn(&Entry<T>) -> bool| self.entries.iter().filter(|entry| is(entry)).count();
         assert_eq!(self.delivered, count(&|entry| entry.fate == Fate::Delivered));
+        assert_eq!(self.lost, count(&|entry| entry.fate == Fate::Lost));
         let is_orphan = |entry: &Entry<T>| entry.fate == Fate::Lost && entry.path == PathId::NOWHERE;
         assert_eq!(self.orphans.count, count(&is_orphan));
         let fates: Vec<Fate> = self.entries.iter().map(|entry| entry.fate).collect();
@@ -525,8 +552,11 @@ impl<T> Scoreboard<T> {
             let held: u64 = lane.held.iter().map(|held| held.end - held.start).sum();
             let copied: u64 = lane.copies.iter().map(|copied| u64::from(copied.len)).sum();
             assert_eq!(lane.held_bytes, held);
+            let harvested = lane.harvest.bytes_from_flight > 0 || lane.harvest.bytes > 0;
+            assert_eq!(self.has_harvest(PathId::new(number)), harvested);
             assert_eq!(lane.bytes, held + copied + flying.clone().map(|entry| u64::from(entry.len)).sum::<u64>());
-            let (mut index, mut serials) = (lane.oldest, vec![]);
+            let (mut index, mut serials) = (lane.oldest.index, vec![]);
+            assert!(index == NONE || lane.oldest == self.entry(index).as_oldest(index));
             while index != NONE {
                 serials.push(self.entry(index).serial);
                 index = self.entry(index).newer;
@@ -544,7 +574,7 @@ impl<T> Scoreboard<T> {
         let (departure, end, len) = (entry.departure, entry.offset + u64::from(entry.len), u64::from(entry.len));
         let path = entry.path;
         self.damage(index);
-        self.losses(path).push(index);
+        self.remember_loss(path, index);
         found.count += 1;
         found.bytes += len;
         found.departure = found.departure.or(Some(departure));
@@ -559,6 +589,17 @@ impl<T> Scoreboard<T> {
             self.lanes[before.index()].damaged -= 1;
         }
         self.lanes[path.index()].damaged += 1;
+    }
+
+    fn remember_loss(&mut self, path: PathId, index: Index) {
+        self.lost += 1;
+        self.losses(path).push(index);
+    }
+
+    /// A segment that was lost on a path is so no longer.
+    fn forget_loss(&mut self, path: PathId) {
+        self.lost -= 1;
+        self.losses(path).count -= 1;
     }
 
     fn losses(&mut self, path: PathId) -> &mut Losses {
@@ -577,33 +618,39 @@ impl<T> Scoreboard<T> {
     fn append(&mut self, index: Index, path: PathId) {
         let lane = &mut self.lanes[path.index()];
         let newest = mem::replace(&mut lane.newest, index);
-        if newest == NONE {
-            lane.oldest = index;
-        }
-        let entry = self.entry_mut(index);
+        let entry = &mut self.entries[(index - self.first) as usize];
         (entry.older, entry.newer) = (newest, NONE);
-        if newest != NONE {
+        if newest == NONE {
+            lane.oldest = entry.as_oldest(index);
+        } else {
             self.entry_mut(newest).newer = index;
         }
     }
 
-    #[inline]
     fn unlink(&mut self, index: Index) {
         let Entry { older, newer, path, len, .. } = *self.entry(index);
-        if older != NONE {
-            self.entry_mut(older).newer = newer;
-        }
-        if newer != NONE {
-            self.entry_mut(newer).older = older;
-        }
+        self.bridge(older, newer, path, len);
+    }
+
+    /// Takes what stands between two neighbours out of its lane.
+    #[inline]
+    fn bridge(&mut self, older: Index, newer: Index, path: PathId, len: u32) {
         let lane = &mut self.lanes[path.index()];
-        if older == NONE {
-            lane.oldest = newer;
-        }
+        lane.bytes -= u64::from(len);
         if newer == NONE {
             lane.newest = older;
+        } else {
+            let entry = &mut self.entries[(newer - self.first) as usize];
+            entry.older = older;
+            if older == NONE {
+                lane.oldest = entry.as_oldest(newer);
+            }
         }
-        lane.bytes -= u64::from(len);
+        if older != NONE {
+            self.entry_mut(older).newer = newer;
+        } else if newer == NONE {
+            self.lanes[path.index()].oldest = Oldest::NONE;
+        }
     }
 
     fn entry(&self, index: Index) -> &Entry<T> {

@@ -105,17 +105,26 @@ impl Grants {
     }
 
     /// So many bytes need no buffer any more. Returns what the peer is to be told.
+    #[inline]
     pub(crate) fn consume(&mut self, sid: Sid, bytes: u64) -> Option<Record> {
         if !self.is_open {
             return None;
         }
-        // The control stream and one more: there is nobody to share with.
-        let (initial, is_alone) = (self.initial, self.accounts.len() == 2);
+        let initial = self.initial;
         let account = &mut self.accounts[sid.index()];
         account.consumed += bytes;
         debug_assert!(account.consumed <= account.arrived, "nothing is read that has not come: {account:?}");
         let held = account.limit - account.consumed;
         self.promised -= (held + bytes).saturating_sub(initial) - held.saturating_sub(initial);
+        let is_due = held + step(account.allotment, self.step_least) <= account.allotment;
+        if is_due { self.renew(sid, held) } else { None }
+    }
+
+    /// Of what a stream was promised last a step was read, and so much is left. Returns what the peer is to be told.
+    fn renew(&mut self, sid: Sid, held: u64) -> Option<Record> {
+        // The control stream and one more: there is nobody to share with.
+        let (initial, is_alone) = (self.initial, self.accounts.len() == 2);
+        let account = &mut self.accounts[sid.index()];
         let ceiling = match self.buffer {
             StreamBuffer::Bytes(bytes) => bytes.clamp(1, MOST),
             StreamBuffer::Shared => {
@@ -128,9 +137,7 @@ impl Grants {
         let allotment = account.allotment.saturating_add(read.saturating_mul(GROWTH)).min(ceiling);
         let limit = (account.consumed + allotment).min(account.acked + HALF - 1);
         let allotment = limit.saturating_sub(account.consumed);
-        let step = |of: u64| (of / STEP_PART).max(self.step_least.min(of / STEP_PART_MOST));
-        let is_due = held + step(account.allotment) <= account.allotment && held + step(allotment) <= allotment;
-        if !is_due || limit <= account.limit {
+        if held + step(allotment, self.step_least) > allotment || limit <= account.limit {
             return None;
         }
         self.promised += allotment.saturating_sub(initial) - held.saturating_sub(initial);
@@ -161,6 +168,11 @@ impl Grants {
         let promised = accounts().map(|account| account.limit - account.consumed).sum();
         self.is_open.then_some((promised, accounts().map(|account| account.arrived - account.consumed).sum()))
     }
+}
+
+/// How much of `allotment` is read before a limit is told.
+fn step(allotment: u64, least: u64) -> u64 {
+    (allotment / STEP_PART).max(least.min(allotment / STEP_PART_MOST))
 }
 
 /// The limit that these 32 bits name, if it lies above `limit`, by less than 2^31.

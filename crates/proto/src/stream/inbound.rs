@@ -280,7 +280,9 @@ impl<P: Payload> Stream<P> {
             Some(Ready::Data(last)) => last.join(payload).err(),
             Some(Ready::End | Ready::Reset(_)) | None => Some(payload),
         };
-        self.ready.extend(payload.map(Ready::Data));
+        if let Some(payload) = payload {
+            self.ready.push_back(Ready::Data(payload));
+        }
     }
 
     /// Ends the stream if its end is reached, and tells the application once that there is something to read.

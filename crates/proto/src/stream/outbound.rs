@@ -281,12 +281,13 @@ impl<P: Payload> Outbound<P> {
         events: &mut Events,
     ) -> Option<(Option<StreamHeader>, Content<P>)> {
         if let Some(record) = self.records.pop() {
-            return Some((self.number(Sid::CONTROL), Content::Control(record)));
+            let header = self.streams[Sid::CONTROL.index()].number(Sid::CONTROL, self.framing);
+            return Some((header, Content::Control(record)));
         }
         let sid = self.turns.first()?;
         let (header_len, limit) = (self.header_len(), self.limit);
-        let header = self.number(sid);
         let stream = &mut self.streams[sid.index()];
+        let header = stream.number(sid, self.framing);
         let room = space.checked_sub(header_len).map(|room| room.min(stream.credit()));
         let room =
             room.filter(|&room| room > 0).expect("a segment has room for data, and a stream with a turn has credit");
@@ -302,13 +303,12 @@ impl<P: Payload> Outbound<P> {
         stream.is_queued = stream.bytes > 0 && stream.credit() > 0;
         self.turns.on_sent(header_len + part.len(), full, stream.priority, stream.is_queued);
         self.waiting -= u64::from(part.len());
-        if stream.bytes == 0 && stream.state == State::Ending {
-            self.end(sid);
-        }
-        let stream = &mut self.streams[sid.index()];
         if stream.wants_room && stream.state == State::Open && 2 * stream.bytes <= limit {
             stream.wants_room = false;
             events.push_back(Event::Writable(sid));
+        }
+        if stream.bytes == 0 && stream.state == State::Ending {
+            self.end(sid);
         }
         Some((header, Content::Data(part)))
     }
@@ -372,14 +372,6 @@ impl<P: Payload> Outbound<P> {
         }
     }
 
-    /// The header of the next segment of a stream.
-    fn number(&mut self, sid: Sid) -> Option<StreamHeader> {
-        let stream = &mut self.streams[sid.index()];
-        let ssn = Ssn::of(stream.segments);
-        stream.segments += 1;
-        (self.framing == Framing::Streams).then_some(StreamHeader { sid, ssn })
-    }
-
     fn header_len(&self) -> u32 {
         match self.framing {
             Framing::Plain => 0,
@@ -389,6 +381,13 @@ impl<P: Payload> Outbound<P> {
 }
 
 impl<P> Stream<P> {
+    /// The header of its next segment.
+    fn number(&mut self, sid: Sid, framing: Framing) -> Option<StreamHeader> {
+        let ssn = Ssn::of(self.segments);
+        self.segments += 1;
+        (framing == Framing::Streams).then_some(StreamHeader { sid, ssn })
+    }
+
     /// How much may be cut.
     fn credit(&self) -> u32 {
         u32::try_from(self.credit - self.used).unwrap_or(u32::MAX)

@@ -3,9 +3,10 @@
 //! Levels are strict: a stream waits as long as one of a lower level has something. On one level streams go round, and a turn is
 //! worth a full segment for each unit of weight, in bytes: it ends when what is left of it is less than a full segment, and
 //! the rest is forgotten. So streams of weight 1 take turns a segment each, long or short ([mfast-2019] sec. V: "in a round robin
-//! fashion"), and those of greater weight get as many times the bytes. Segments are never cut for that. Each step is O(1).
-
-use std::collections::VecDeque;
+//! fashion"), and those of greater weight get as many times the bytes. Segments are never cut for that.
+//!
+//! As they go round, the streams of a level are a ring, each with the number of the one after it: a step is a few loads. Only to take
+//! one out of the middle takes a walk.
 
 use crate::segment::Sid;
 
@@ -21,7 +22,10 @@ pub struct Priority {
 /// Streams with data and credit, in the order of their turns.
 #[derive(Debug)]
 pub(crate) struct Turns {
-    levels: [VecDeque<Sid>; Priority::LEVEL_MAX as usize + 1],
+    /// By stream, who comes after it on its level: after the last one the first.
+    next: [Sid; 1 + Sid::STREAMS_MAX as usize],
+    /// By level, if it has streams: whose turn comes last.
+    last: [Sid; Priority::LEVEL_MAX as usize + 1],
     /// The levels that have streams, a bit each.
     occupied: u8,
     /// What the stream whose turn it is has left of it, once it has begun.
@@ -49,7 +53,7 @@ impl Default for Priority {
 
 impl Turns {
     pub(crate) fn new() -> Self {
-        Self { levels: Default::default(), occupied: 0, left: None }
+        Self { next: [Sid::CONTROL; _], last: [Sid::CONTROL; _], occupied: 0, left: None }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -58,13 +62,13 @@ impl Turns {
 
     /// The stream whose turn it is.
     pub(crate) fn first(&self) -> Option<Sid> {
-        self.levels.get(self.level())?.front().copied()
+        self.last.get(self.level()).map(|last| self.next[last.index()])
     }
 
     /// The only stream that has something to send, if it is alone.
     pub(crate) fn only(&self) -> Option<Sid> {
-        let level = self.levels.get(self.level())?;
-        (self.occupied.count_ones() == 1 && level.len() == 1).then(|| level[0])
+        let last = *self.last.get(self.level())?;
+        (self.occupied.is_power_of_two() && self.next[last.index()] == last).then_some(last)
     }
 
     /// The last on its level.
@@ -74,7 +78,11 @@ impl Turns {
         if usize::from(level) < self.level() {
             self.left = None;
         }
-        self.levels[usize::from(level)].push_back(sid);
+        let last = std::mem::replace(&mut self.last[usize::from(level)], sid);
+        let is_alone = self.occupied & 1 << level == 0;
+        let before = if is_alone { sid } else { last };
+        self.next[sid.index()] = self.next[before.index()];
+        self.next[before.index()] = sid;
         self.occupied |= 1 << level;
     }
 
@@ -88,15 +96,14 @@ impl Turns {
             return;
         }
         let level = self.level();
-        let queue = &mut self.levels[level];
-        if stays && queue.len() == 1 {
-            return;
-        }
-        let first = queue.pop_front();
-        if let Some(first) = first.filter(|_| stays) {
-            queue.push_back(first);
-        } else if queue.is_empty() {
+        let Some(last) = self.last.get_mut(level) else { return };
+        let first = self.next[last.index()];
+        if stays {
+            *last = first;
+        } else if first == *last {
             self.occupied &= !(1 << level);
+        } else {
+            self.next[last.index()] = self.next[first.index()];
         }
     }
 
@@ -106,10 +113,25 @@ impl Turns {
             self.left = None;
         }
         let level = priority.clamped().level;
-        let queue = &mut self.levels[usize::from(level)];
-        queue.retain(|other| *other != sid);
-        if queue.is_empty() {
+        if self.occupied & 1 << level == 0 {
+            return;
+        }
+        let last = &mut self.last[usize::from(level)];
+        let mut before = *last;
+        while self.next[before.index()] != sid {
+            before = self.next[before.index()];
+            if before == *last {
+                // It has no turn.
+                return;
+            }
+        }
+        if before == sid {
             self.occupied &= !(1 << level);
+            return;
+        }
+        self.next[before.index()] = self.next[sid.index()];
+        if *last == sid {
+            *last = before;
         }
     }
 
@@ -121,6 +143,10 @@ impl Turns {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     /// Streams numbered from 1 with these priorities and data for ever; the first turns, of so many bytes each.
@@ -181,5 +207,37 @@ mod tests {
         turns.remove(Sid::new(1), heavy);
         turns.remove(Sid::new(2), heavy);
         assert!(turns.is_empty() && turns.first().is_none());
+    }
+
+    proptest! {
+        /// With full segments and weights of one, the levels are rows that are served from the front.
+        #[test]
+        fn levels_are_rows(operations in prop::collection::vec((0..4u8, 0..12u8), 0..200)) {
+            let (mut turns, mut rows) = (Turns::new(), [const { VecDeque::<Sid>::new() }; 3]);
+            let priority = |sid: Sid| Priority { level: sid.number() % 3, weight: 1 };
+            for (what, number) in operations {
+                let sid = Sid::new(number);
+                let row = &mut rows[usize::from(number % 3)];
+                match what {
+                    0 if !row.contains(&sid) => {
+                        turns.push(sid, priority(sid));
+                        row.push_back(sid);
+                    }
+                    1 => {
+                        turns.remove(sid, priority(sid));
+                        row.retain(|other| *other != sid);
+                    }
+                    2 | 3 => if let Some(row) = rows.iter_mut().find(|row| !row.is_empty()) {
+                        turns.on_sent(100, 100, priority(row[0]), what == 2);
+                        let first = row.pop_front();
+                        row.extend(first.filter(|_| what == 2));
+                    },
+                    _ => {}
+                }
+                prop_assert_eq!(turns.first(), rows.iter().find_map(|row| row.front()).copied());
+                let mut all = rows.iter().flatten();
+                prop_assert_eq!(turns.only(), all.next().copied().filter(|_| all.next().is_none()));
+            }
+        }
     }
 }

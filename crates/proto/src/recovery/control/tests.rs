@@ -103,9 +103,9 @@ impl Bench {
     fn ack(&mut self, span: Span, upto: u64, blocks: &[(u64, u64)]) {
         self.now += span;
         let doubt = self.control.doubt(self.now);
-        self.board.acknowledge(1000 * upto, doubt, |()| ());
+        self.board.acknowledge(1000 * upto, &doubt, |()| ());
         for &(left, right) in blocks {
-            self.board.acknowledge_selectively(1000 * left, 1000 * right, doubt);
+            self.board.acknowledge_selectively(1000 * left, 1000 * right, &doubt);
         }
         self.control.on_ack(self.now, &mut self.board, Via::Own);
     }

@@ -45,7 +45,7 @@ impl PathControl {
             // All that is in flight has arrived, by the word of other paths: this one owes ACKs, but nothing is to be repaired.
             Timer::Probe(at) | Timer::Retransmission(at) if at <= now && board.oldest(self.id).is_none() => {
                 board.release_held(self.id, u64::MAX);
-                board.release_copies(self.id);
+                board.release_copies(self.id, u64::MAX);
                 self.on_ack(now, board, Via::Other);
             }
             Timer::Probe(at) if at <= now => {
@@ -115,6 +115,7 @@ impl PathControl {
     }
 
     /// [rfc-8985] sec. 7.4.2: an ACK beyond the probe without a report that it came twice means that it repaired a loss.
+    #[inline]
     pub(super) fn conclude_probe<T>(&mut self, now: Time, board: &Scoreboard<T>, settled: Offset) {
         let Probe::Out { end, transmission, .. } = self.probe else { return };
         // Of several paths, one is settled beyond the end as soon as nothing is in flight on it.

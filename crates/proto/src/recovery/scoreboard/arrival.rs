@@ -2,14 +2,16 @@
 
 use std::mem;
 
+use anabranch_units::Time;
+
 use super::lane::{Delivered, Harvest, Held, Lane};
 use super::{Block, Doubt, Entry, Fate, Index, Scoreboard};
-use crate::path::PathId;
+use crate::path::{PathId, PathSet};
 use crate::seq::Offset;
 
 impl<T> Scoreboard<T> {
     /// Everything below `upto` has arrived. Each segment that is done is handed over.
-    pub(crate) fn acknowledge(&mut self, upto: Offset, doubt: Doubt, mut done: impl FnMut(T)) {
+    pub(crate) fn acknowledge(&mut self, upto: Offset, doubt: &Doubt, mut done: impl FnMut(T)) {
         debug_assert!(upto <= self.next, "what was not sent cannot have arrived");
         if upto <= self.acked {
             return;
@@ -23,7 +25,7 @@ impl<T> Scoreboard<T> {
             if !is_delivered {
                 // The echo tells of the segment at the edge only.
                 let echo = doubt.echo.filter(|_| is_edge);
-                self.harvest(self.first, Doubt { echo, ..doubt });
+                self.harvest(self.first, doubt, echo);
             }
             let entry = self.entries.pop_front().expect("it was just looked at");
             self.first += 1;
@@ -42,7 +44,7 @@ impl<T> Scoreboard<T> {
     }
 
     /// What lies in `left..right` has arrived. Parts of segments do not count.
-    pub(crate) fn acknowledge_selectively(&mut self, left: Offset, right: Offset, doubt: Doubt) {
+    pub(crate) fn acknowledge_selectively(&mut self, left: Offset, right: Offset, doubt: &Doubt) {
         let known = self.blocks.iter().position(|block| block.left == left);
         let start = match known.map(|known| self.blocks[known]) {
             Some(block) if block.right >= right => return,
@@ -58,22 +60,18 @@ impl<T> Scoreboard<T> {
             }
             // The first entry was below `left` or is delivered now: then there is no hole before it, until the cumulative
             // acknowledgement that a sane receiver sends with this block takes it away.
-            self.harvest(index, Doubt { echo: None, ..doubt });
-            let is_delivered =
-                |index: Index| index >= self.first && index < end && self.entry(index).fate == Fate::Delivered;
-            let neighbours = usize::from(is_delivered(index.wrapping_sub(1))) + usize::from(is_delivered(index + 1));
-            self.holes = self.holes + 1 - neighbours;
+            let path = self.harvest(index, doubt, None);
+            let is_delivered = |index: Index| self.entry(index).fate == Fate::Delivered;
+            let has_before = index > self.first && is_delivered(index - 1);
+            let has_after = index + 1 < end && is_delivered(index + 1);
+            self.holes = self.holes + 1 - usize::from(has_before) - usize::from(has_after);
             self.delivered += 1;
-            let entry = self.entry_mut(index);
-            entry.fate = Fate::Delivered;
-            entry.skip = index + 1;
-            let path = entry.path;
             if let Some(lane) = self.lanes.get_mut(path.index())
                 && lane.cursor <= index
             {
                 lane.above += 1;
             }
-            index = self.undelivered_from(index + 1);
+            index = if has_after { self.undelivered_from(index + 1) } else { index + 1 };
         }
         let known = known.unwrap_or_else(|| {
             self.blocks.rotate_right(1);
@@ -84,24 +82,26 @@ impl<T> Scoreboard<T> {
 
     /// An ACK came on this path, for everything below `ack` and for `blocks`: what of that was held is held no longer, nor what left
     /// before. Of all that it names, the latest departure is what it answers.
-    pub(crate) fn confirm(&mut self, path: PathId, ack: Offset, blocks: impl IntoIterator<Item = (Offset, Offset)>) {
+    pub(crate) fn confirm(&mut self, path: PathId, ack: Offset, blocks: &[(Offset, Offset)]) {
         let lane = &self.lanes[path.index()];
-        if lane.held.is_empty() {
-            return;
-        }
-        let (start, end) =
-            lane.held.front().zip(lane.held.back()).map_or((0, 0), |(first, last)| (first.end, last.start));
+        let Some((first, last)) = lane.held.front().zip(lane.held.back()) else { return };
+        let newest = lane.harvest.newest.map(|newest| newest.serial);
+        let is_last_named =
+            last.end <= ack || blocks.iter().any(|(left, right)| *left <= last.start && last.end <= *right);
         let latest = |left: Offset, right: Offset| {
-            if right < start || left > end {
+            if right < first.end || left > last.start {
                 return None;
             }
             let upto = lane.held.partition_point(|held| held.end <= right);
             let held = lane.held.get(upto.checked_sub(1)?)?;
             (held.start >= left).then_some(held.serial)
         };
-        let named = blocks.into_iter().filter_map(|(left, right)| latest(left, right)).max();
-        let newest = lane.harvest.newest.map(|newest| newest.serial);
-        if let Some(serial) = latest(0, ack).max(named).max(newest) {
+        let named = if is_last_named {
+            Some(last.serial)
+        } else {
+            blocks.iter().filter_map(|&(left, right)| latest(left, right)).max().max(latest(0, ack))
+        };
+        if let Some(serial) = named.max(newest) {
             self.release_held(path, serial);
         }
     }
@@ -113,26 +113,36 @@ impl<T> Scoreboard<T> {
             let Held { start, end, serial, departure } = held;
             lane.bytes -= end - start;
             lane.held_bytes -= end - start;
+            self.harvested.insert(path);
             lane.reap(end, end - start, true, Delivered { serial, transmissions: 1, departure }, true);
         }
     }
 
     /// A segment that ends at `end` has come a second time, by this path: if it is a copy, what left before has come or is lost.
     pub(crate) fn confirm_copy(&mut self, path: PathId, end: Offset) {
-        let lane = &mut self.lanes[path.index()];
-        if let Some(copied) = lane.copies.front().copied().filter(|copied| copied.end == end) {
-            lane.release_copies(copied.serial);
+        let copied = self.lanes[path.index()].copies.front().copied().filter(|copied| copied.end == end);
+        if let Some(copied) = copied {
+            self.release_copies(path, copied.serial);
         }
     }
 
-    /// Nothing is in flight any more that was copied to another path.
-    pub(crate) fn release_copies(&mut self, path: PathId) {
-        self.lanes[path.index()].release_copies(u64::MAX);
+    /// What was copied to another path and left at `serial` or before is not in flight any more.
+    pub(crate) fn release_copies(&mut self, path: PathId, serial: u64) {
+        let lane = &mut self.lanes[path.index()];
+        lane.release_copies(serial);
+        if lane.harvest.bytes_from_flight > 0 {
+            self.harvested.insert(path);
+        }
+    }
+
+    /// The paths on which anything was reported that has not been taken.
+    pub(crate) fn harvested(&self) -> PathSet {
+        self.harvested
     }
 
     /// Whether anything was reported on a path that has not been taken.
     pub(crate) fn has_harvest(&self, path: PathId) -> bool {
-        self.lanes[path.index()].harvest.bytes_from_flight > 0 || self.lanes[path.index()].harvest.bytes > 0
+        self.harvested.contains(path)
     }
 
     /// What was reported on a path since the last call.
@@ -141,39 +151,49 @@ impl<T> Scoreboard<T> {
         if let Some(newest) = lane.harvest.newest {
             lane.release_copies(newest.serial);
         }
+        self.harvested.remove(path);
         mem::take(&mut lane.harvest)
     }
 
-    /// A segment arrived that was not known to have.
+    /// A segment arrived that was not known to have; `echo` is the doubt's if it tells of this one. Returns on which path it left last.
     #[inline]
-    fn harvest(&mut self, index: Index, doubt: Doubt) {
-        let position = (index - self.first) as usize;
-        let Entry { fate, path, offset, len, serial, transmissions, departure, .. } = self.entries[position];
+    fn harvest(&mut self, index: Index, doubt: &Doubt, echo: Option<Time>) -> PathId {
+        let entry = &mut self.entries[(index - self.first) as usize];
+        let Entry { fate, path, offset, len, serial, transmissions, lost_on, departure, older, newer, .. } = *entry;
+        (entry.fate, entry.lost_on, entry.skip) = (Fate::Delivered, None, index + 1);
         let was_in_flight = fate == Fate::InFlight;
         match fate {
-            Fate::InFlight => self.unlink(index),
-            Fate::Lost => self.losses(path).count -= 1,
+            Fate::InFlight => self.bridge(older, newer, path, len),
+            Fate::Lost => self.forget_loss(path),
             Fate::Delivered => unreachable!("a segment arrives once"),
         }
-        if let Some(place) = self.entries[position].lost_on.take() {
+        if let Some(place) = lost_on {
             self.lanes[place.index()].damaged -= 1;
         }
-        let end = offset + u64::from(len);
-        let Some(lane) = self.lanes.get_mut(path.index()) else { return };
-        if path != doubt.via && was_in_flight && transmissions == 1 {
+        let (end, len) = (offset + u64::from(len), u64::from(len));
+        let delivered = Delivered { serial, transmissions, departure };
+        let Some(lane) = self.lanes.get_mut(path.index()) else { return path };
+        let is_plain = was_in_flight && transmissions == 1;
+        if is_plain && path != doubt.via {
             let is_later = lane.held.back().is_none_or(|last| last.serial < serial && last.end < end);
             if is_later {
-                lane.bytes += u64::from(len);
-                lane.held_bytes += u64::from(len);
+                lane.bytes += len;
+                lane.held_bytes += len;
                 lane.held.push_back(Held { start: offset, end, serial, departure });
-                return;
+                return path;
             }
+        }
+        self.harvested.insert(path);
+        if is_plain {
+            lane.reap(end, len, true, delivered, true);
+            lane.harvest.echo = lane.harvest.echo.or(echo);
+            return path;
         }
         // Of two transmissions the first, if the clock that is echoed is older than the second. An early answer says nothing: the
         // queue that made up the least RTT may be gone. Another path's answer says nothing of when.
         let (is_again, is_here) = (transmissions > 1, path == doubt.via);
         let waited = doubt.now.since(departure.time);
-        let has_echo = |lane: &Lane| doubt.echo.is_some_and(|echo| lane.ledger.is_later_than(echo));
+        let has_echo = |lane: &Lane| echo.is_some_and(|echo| lane.ledger.is_later_than(echo));
         let is_original = is_again && self.lanes.iter().any(has_echo);
         if is_original {
             self.lanes.iter_mut().for_each(|lane| lane.ledger.on_original(end));
@@ -181,12 +201,13 @@ impl<T> Scoreboard<T> {
         // [rfc-8985] sec. 6.2 step 2.
         let is_certain = !is_again || is_here && !is_original && doubt.rtt_min.is_some_and(|least| waited >= least);
         let lane = &mut self.lanes[path.index()];
-        lane.reap(end, len.into(), was_in_flight, Delivered { serial, transmissions, departure }, is_certain);
+        lane.reap(end, len, was_in_flight, delivered, is_certain);
         let harvest = &mut lane.harvest;
-        harvest.echo = harvest.echo.or(doubt.echo);
+        harvest.echo = harvest.echo.or(echo);
         harvest.is_late |= !was_in_flight && !is_again;
         harvest.is_original |= is_original;
         harvest.is_ambiguous |= is_again && !is_original;
+        path
     }
 
     /// The lowest entry at or above `index` that is not delivered; the end if there is none.

@@ -15,7 +15,7 @@ use crate::seq::Offset;
 /// What is in flight on one path.
 #[derive(Debug)]
 pub(super) struct Lane {
-    pub(super) oldest: Index,
+    pub(super) oldest: Oldest,
     pub(super) newest: Index,
     /// Bytes in flight.
     pub(super) bytes: u64,
@@ -40,6 +40,16 @@ pub(super) struct Lane {
     pub(super) held_bytes: u64,
     /// What left again on another path while it was in flight here, in the order of departure: it still fills this one.
     pub(super) copies: VecDeque<Copied>,
+}
+
+/// What has been in flight for longest. It is asked for far more often than it changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Oldest {
+    /// [`NONE`] if nothing is in flight.
+    pub(super) index: Index,
+    /// Beyond any departure if nothing is in flight.
+    pub(super) serial: u64,
+    pub(super) departed: Time,
 }
 
 /// A segment that is in flight twice, where it left first.
@@ -77,7 +87,7 @@ pub(crate) struct Harvest {
     /// The one that left last.
     pub(crate) newest: Option<Delivered>,
     /// The one that left last and cannot have been confused with its own retransmission.
-    pub(crate) newest_certain: Option<Delivered>,
+    pub(crate) newest_certain: Option<Departed>,
     /// Whether one that was sent once arrived after a higher one.
     pub(crate) is_reordered: bool,
     /// Whether something arrived that had been given up and not been sent again.
@@ -98,10 +108,21 @@ pub(crate) struct Delivered {
     pub(crate) departure: Departure,
 }
 
+/// Which departure of a path something was, and when: all that RACK wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Departed {
+    pub(crate) serial: u64,
+    pub(crate) time: Time,
+}
+
+impl Oldest {
+    pub(super) const NONE: Self = Self { index: NONE, serial: u64::MAX, departed: Time::NEVER };
+}
+
 impl Lane {
     pub(super) fn new(cursor: Index) -> Self {
         Self {
-            oldest: NONE,
+            oldest: Oldest::NONE,
             newest: NONE,
             bytes: 0,
             departures: 0,
@@ -136,7 +157,7 @@ impl Lane {
             harvest.newest = Some(delivered);
         }
         if is_certain && harvest.newest_certain.is_none_or(|newest| newest.serial < serial) {
-            harvest.newest_certain = Some(delivered);
+            harvest.newest_certain = Some(Departed { serial, time: delivered.departure.time });
         }
         if is_certain {
             let mut place = serial + 1;

@@ -19,14 +19,14 @@ fn send(board: &mut Scoreboard<u64>, number: u64) {
 }
 
 fn sack(board: &mut Scoreboard<u64>, left: u64, right: u64) -> Harvest {
-    board.acknowledge_selectively(100 * left, 100 * right, DOUBT);
+    board.acknowledge_selectively(100 * left, 100 * right, &DOUBT);
     board.check();
     board.take_harvest(PATH)
 }
 
 fn ack(board: &mut Scoreboard<u64>, upto: u64) -> Vec<u64> {
     let mut done = vec![];
-    board.acknowledge(100 * upto, DOUBT, |number| done.push(number));
+    board.acknowledge(100 * upto, &DOUBT, |number| done.push(number));
     board.check();
     done
 }
@@ -43,9 +43,9 @@ fn a_block_counts_once_however_often_it_comes() {
 #[test]
 fn parts_of_segments_do_not_count() {
     let mut board = board(4);
-    board.acknowledge_selectively(150, 399, DOUBT);
+    board.acknowledge_selectively(150, 399, &DOUBT);
     assert_eq!((board.take_harvest(PATH).bytes, board.delivered(PATH)), (100, 1));
-    board.acknowledge(150, DOUBT, |_| ());
+    board.acknowledge(150, &DOUBT, |_| ());
     assert_eq!((board.acked(), board.len(), board.flight(PATH)), (150, 3, 200));
 }
 
@@ -81,7 +81,7 @@ fn the_lowest_lost_segment_comes_first_even_if_lost_later() {
 #[test]
 fn flight_at_departure_counts_the_segment_itself() {
     let mut board = board(3);
-    board.acknowledge(300, DOUBT, |_| ());
+    board.acknowledge(300, &DOUBT, |_| ());
     let newest = board.take_harvest(PATH).newest.expect("three arrived");
     assert_eq!((newest.serial, newest.departure.flight.to_bits()), (2, 300_f64.to_bits()));
 }
@@ -93,7 +93,7 @@ fn a_retransmission_is_doubted_if_its_ack_comes_too_early() {
     let time = Time::from_ticks(10);
     board.resend(0, PATH, |_| Departure { time, window: 0.0, flight: 0.0 });
     let doubt = Doubt { now: Time::from_ticks(15), via: PATH, rtt_min: Some(Span::from_ticks(6)), echo: None };
-    board.acknowledge(100, doubt, |_| ());
+    board.acknowledge(100, &doubt, |_| ());
     let harvest = board.take_harvest(PATH);
     assert!(harvest.newest.is_some_and(|newest| newest.transmissions == 2) && harvest.newest_certain.is_none());
 }
@@ -105,7 +105,7 @@ fn what_a_peer_takes_back_is_lost() {
     board.distrust();
     assert_eq!(board.delivered(PATH), 2, "the receiver still asks for what is missing");
     // The peer acknowledges 1 and asks for 1, which it had reported.
-    board.acknowledge(100, DOUBT, |_| ());
+    board.acknowledge(100, &DOUBT, |_| ());
     board.distrust();
     board.check();
     assert_eq!((board.delivered(PATH), board.lowest_lost(PATH), board.flight(PATH)), (0, Some(1), 100));
@@ -164,12 +164,12 @@ proptest! {
                     sent += 1;
                 }
                 Operation::Acknowledge(count) => {
-                    board.acknowledge(100 * (first + count).min(sent), DOUBT, |number| done.push(number));
+                    board.acknowledge(100 * (first + count).min(sent), &DOUBT, |number| done.push(number));
                 }
                 Operation::Selective(left, len) => {
                     // Some receivers report what they ask for.
                     let (left, right) = ((first + left).min(sent), (first + left + len).min(sent));
-                    board.acknowledge_selectively(100 * left, 100 * right, DOUBT);
+                    board.acknowledge_selectively(100 * left, 100 * right, &DOUBT);
                 }
                 Operation::Lose(serial) => {
                     let oldest = board.departures(PATH).saturating_sub(serial);
@@ -200,7 +200,7 @@ proptest! {
             board.check();
             arrived += board.take_harvest(PATH).bytes;
         }
-        board.acknowledge(board.next(), DOUBT, |number| done.push(number));
+        board.acknowledge(board.next(), &DOUBT, |number| done.push(number));
         arrived += board.take_harvest(PATH).bytes;
         prop_assert_eq!(arrived, 100 * sent + taken_back);
         prop_assert_eq!(done, (0..sent).collect::<Vec<_>>());
