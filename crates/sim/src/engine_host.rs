@@ -13,7 +13,7 @@ use crate::host::{Arrival, Host, Input, Offer, Transmit};
 use crate::id::{Address, LinkId};
 use crate::ns2_host::GaugeRow;
 use crate::packet::Body;
-use crate::probe::is_same_bin;
+use crate::probe::{is_same_bin, remember_count};
 
 /// The end that opens the connection and sends. Told to start, it has data for ever on all of its streams; what it is offered
 /// goes on the stream that the offer names.
@@ -437,12 +437,7 @@ impl EngineSink {
         let Some(held) = &mut self.held else { return };
         // Fewer than 2^32 segments fit into the largest buffer.
         let count = buffered.div_ceil(self.payload) as u32;
-        match held.last_mut() {
-            Some((_, last)) if *last == count => {}
-            None if count == 0 => {}
-            Some(last) if is_same_bin(last.0, now, self.resolution) => *last = (now, count),
-            _ => held.push((now, count)),
-        }
+        remember_count(held, now, count, self.resolution);
     }
 
     fn read_all(&mut self, now: SimTime, sid: Sid) {
