@@ -26,9 +26,9 @@ use crate::diagnostic::{Fault, suggestion};
 use crate::document::Path;
 use crate::scenario::RATE_MAX;
 use crate::scenario::keys::{
-    Count, FlowKeys, LawKeys, LossDetectionKeys, RepairKeys, SchedulerKeys, Setting, SinkKeys, StreamBufferKeys, Text,
-    WorkloadKeys,
+    FlowKeys, LossDetectionKeys, RepairKeys, SchedulerKeys, SinkKeys, StreamBufferKeys, WorkloadKeys,
 };
+use crate::scenario::values::{Count, LawKeys, Setting, Text};
 
 /// What drives a flow.
 #[derive(Clone, Debug)]

@@ -10,7 +10,8 @@ use anabranch_ns2::config::Agent;
 use anabranch_proto::{HEADERS, StreamHeader};
 use anabranch_units::Bytes;
 
-use super::keys::{Count, FlowKeys, LawKeys, SchedulerKeys, Setting, Text};
+use super::keys::{FlowKeys, SchedulerKeys};
+use super::values::{Count, LawKeys, Setting, Text};
 use crate::transport::{MFAST_STREAMS, RBUF_MAX};
 
 impl FlowKeys {
