@@ -286,6 +286,9 @@ pub(crate) struct FlowKeys {
     /// Where what is lost is sent again. Only `anabranch` with `paths`; `same_path` if absent.
     #[serde(default)]
     pub(crate) repair: Option<RepairKeys>,
+    /// Whether other paths take over from a silent one. Only `anabranch` with `paths`; `on_silence` if absent.
+    #[serde(default)]
+    pub(crate) failover: Option<FailoverKeys>,
     /// How long an acknowledgement may wait for a second packet, to answer both: less than `500ms`. Only `anabranch`; each packet is
     /// answered at once if absent.
     #[serde(default)]
@@ -375,6 +378,19 @@ pub(crate) enum RepairKeys {
     SamePath,
     /// On any path that has room, its own or one that is faster.
     AnyPath,
+}
+
+/// Whether other paths take over from a silent one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "failover")]
+pub(crate) enum FailoverKeys {
+    /// After about two probe timeouts without an answer: until it answers again, others send what it had in flight. They also send
+    /// what keeps the receiver's window shut on a path that is much slower.
+    OnSilence,
+    /// Never, as in multihoming-2010: what left on a path waits for it. A path that stays dead stops the connection, which is
+    /// given up when nothing has got anywhere for five minutes. Not with the scheduler `backup`.
+    Never,
 }
 
 /// How a receiver of ns-2 acknowledges.
