@@ -33,6 +33,7 @@ use crate::path::{
     UNINVITED_MAX,
 };
 use crate::payload::Payload;
+use crate::recovery::control::dup_acks::Detection;
 use crate::recovery::control::{PathControl, Via};
 use crate::recovery::scoreboard::Scoreboard;
 use crate::segment::{Content, Flags, Header, Segment};
@@ -336,7 +337,11 @@ impl<P: Payload> Connection<P> {
 
     fn open_path(&mut self, now: Time, id: PathId, tuple: FourTuple, origin: Origin) {
         let controller = self.config.law.row().build(&self.config.law);
-        let control = PathControl::new(now, id, controller, self.peer.mss.into(), self.config.rto_margin);
+        let mut control = PathControl::new(now, id, controller, self.peer.mss.into(), self.config.rto_margin);
+        // Without SACK a duplicate ACK does not say whose hole it is about: only the first path counts them.
+        if self.peer.has_sack {
+            control.detect_by(Detection::of(self.config.loss_detection, true));
+        }
         self.board.open_lane(id);
         self.acks.open_lane(id);
         let token = self.paths.token(self.config.path_seed);
