@@ -88,7 +88,8 @@ baseRTT that FAST forgot. `flow.*.<events>` are the events of all flows. Times a
 the packet in service is in the queue. `held` are the packets that the receiver holds because one before them is missing; `ipd`
 is the inter-packet delay, from the acknowledgement before to the last one that came back to the source. `delay`, of `anabranch`
 alone, is a message that its reader has whole; its size is the time since it was offered. Streams count from 1, and paths, which
-SCTP and FAST multihoming have, too. `peer_window` is the window that SCTP's receiver offers, as the source knows it.
+SCTP and FAST multihoming have, too. `acked_seq` is the number of the last packet up to which the source knows that all have
+arrived, so it rests while one is missing, however many that come after it are selectively acknowledged. `peer_window` is the window that SCTP's receiver offers, as the source knows it.
 What never happens makes a claim deviate.
 Below, S is a variable, E are events, t is a time.
 ";

@@ -6,6 +6,7 @@
 mod check;
 pub(crate) mod keys;
 mod twin;
+pub(crate) mod values;
 
 use anabranch_sim::{ErrorSpec, QueueSpec};
 use anabranch_units::{Rate, SimSpan, SimTime};

@@ -7,13 +7,14 @@
 use crate::expression::Comparison;
 
 /// The series of a flow, in the order of the reference.
-pub(crate) const FLOW_SERIES: [(&str, Kind); 13] = [
+pub(crate) const FLOW_SERIES: [(&str, Kind); 14] = [
     ("window", Kind::Variable),
     ("ssthresh", Kind::Variable),
     ("rtt", Kind::Variable),
     ("base_rtt", Kind::Variable),
     ("avg_rtt", Kind::Variable),
     ("in_flight", Kind::Variable),
+    ("acked_seq", Kind::Variable),
     ("peer_window", Kind::Variable),
     ("ipd", Kind::Variable),
     ("held", Kind::Variable),

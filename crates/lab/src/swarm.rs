@@ -282,6 +282,10 @@ fn flow(draw: &mut Draw, text: &mut String, id: &str, (from, to): (&str, &str), 
     if streams > 0 && draw.happens(0.5) {
         let _ = writeln!(text, "stream_buffer = \"shared\"");
     }
+    // A path that is cut waits, and nobody takes over from it; who keeps paths in reserve relies on that.
+    if streams > 0 && paths.len() > 1 && draw.happens(0.3) && !text.contains("scheduler = \"backup\"") {
+        let _ = writeln!(text, "failover = \"never\"");
+    }
 }
 
 /// Random numbers of a seed.

@@ -16,7 +16,7 @@ use anabranch_ns2::config::{
 use anabranch_ns2::multihome as multihome_agent;
 use anabranch_ns2::sctp::{Data, EndpointConfig};
 use anabranch_proto::{
-    AckPolicy, Config, HEADERS, KeepAlive, LossDetection, PATHS_MAX, Repair, Scheduling, StreamBuffer,
+    AckPolicy, Config, Failover, HEADERS, KeepAlive, LossDetection, PATHS_MAX, Repair, Scheduling, StreamBuffer,
 };
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
 use anabranch_sim::{Messages, Spacing, Workload};
@@ -26,9 +26,9 @@ use crate::diagnostic::{Fault, suggestion};
 use crate::document::Path;
 use crate::scenario::RATE_MAX;
 use crate::scenario::keys::{
-    Count, FlowKeys, LawKeys, LossDetectionKeys, RepairKeys, SchedulerKeys, Setting, SinkKeys, StreamBufferKeys, Text,
-    WorkloadKeys,
+    FailoverKeys, FlowKeys, LossDetectionKeys, RepairKeys, SchedulerKeys, SinkKeys, StreamBufferKeys, WorkloadKeys,
 };
+use crate::scenario::values::{Count, LawKeys, Setting, Text};
 
 /// What drives a flow.
 #[derive(Clone, Debug)]
@@ -261,6 +261,10 @@ fn engine(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
             None | Some(RepairKeys::SamePath) => Repair::SamePath,
             Some(RepairKeys::AnyPath) => Repair::AnyPath,
         },
+        failover: match keys.failover {
+            None | Some(FailoverKeys::OnSilence) => Failover::OnSilence,
+            Some(FailoverKeys::Never) => Failover::Never,
+        },
         acks: acks(keys.delayed_acks, &path.key("delayed_acks"))?,
         nagle: keys.nagle.unwrap_or(config.nagle),
         timestamps: keys.timestamps.unwrap_or(config.timestamps),
@@ -296,12 +300,17 @@ fn paths(keys: &FlowKeys, streams: u8, scheduling: Scheduling, path: &Path) -> C
         let pointless = [
             ("scheduler", keys.scheduler.is_some(), "one path needs no scheduler"),
             ("repair", keys.repair.is_some(), "what is lost on an only path is sent again there"),
+            ("failover", keys.failover.is_some(), "nobody takes over from an only path"),
         ];
         return match pointless.into_iter().find(|(_, is_present, _)| *is_present) {
             Some((key, _, fault)) => Err((path.key(key), Fault::new(fault).remedy("add `paths`, or remove it"))),
             None => Ok(1),
         };
     };
+    if scheduling == Scheduling::Backup && keys.failover == Some(FailoverKeys::Never) {
+        let fault = Fault::new("the paths in reserve wait for a failure that never comes");
+        return Err((path.key("failover"), fault.remedy("remove it, or choose another scheduler")));
+    }
     let path = path.key("paths");
     if !(1..=PATHS_MAX).contains(&paths.len()) {
         let fault = Fault::new(format!("a connection cannot have {} paths", paths.len()));
@@ -416,13 +425,14 @@ fn traffic(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
 }
 
 /// What no transport but our own has.
-fn keys_of_engine(keys: &FlowKeys) -> [(&'static str, bool); 9] {
+fn keys_of_engine(keys: &FlowKeys) -> [(&'static str, bool); 10] {
     [
         ("streams", keys.streams.is_some()),
         ("scheduler", keys.scheduler.is_some()),
         ("stream_buffer", keys.stream_buffer.is_some()),
         ("loss_detection", keys.loss_detection.is_some()),
         ("repair", keys.repair.is_some()),
+        ("failover", keys.failover.is_some()),
         ("delayed_acks", keys.delayed_acks.is_some()),
         ("nagle", keys.nagle.is_some()),
         ("timestamps", keys.timestamps.is_some()),

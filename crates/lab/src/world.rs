@@ -430,6 +430,10 @@ impl<'a> Simulation<'a> {
                 _ => {}
             }
         }
+        if variable == "acked_seq" {
+            let rows = self.acked(&self.flows[index])?.iter();
+            return Some(Series::variable(rows.map(|&(time, seq)| (time.as_secs_f64(), seq as f64))));
+        }
         if variable == "peer_window" {
             let source = self.world.host::<Ns2Sctp>(self.flows[index].source)?;
             return Some(Series::variable(trace::sctp_peer_window(source)));
@@ -467,6 +471,16 @@ impl<'a> Simulation<'a> {
             Some((row.time.as_secs_f64(), value))
         });
         Some(Series::variable(points))
+    }
+
+    /// Up to where a flow's source knows that everything has arrived, from when on.
+    fn acked(&self, ends: &Ends) -> Option<&[(SimTime, i64)]> {
+        let world = &self.world;
+        let ns2 = || world.host::<Ns2Source>(ends.source)?.acked();
+        let multihomed = || world.host::<MultihomedSource>(ends.source)?.acked();
+        let sctp = || world.host::<Ns2Sctp>(ends.source)?.acked();
+        let engine = || world.host::<EngineSource>(ends.source)?.acked();
+        ns2().or_else(multihomed).or_else(sctp).or_else(engine)
     }
 
     /// What a flow's sink did with each arrival, if it is one of ns-2.

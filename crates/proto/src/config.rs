@@ -29,6 +29,8 @@ pub struct Config {
     pub scheduling: Scheduling,
     /// Where lost segments are sent again.
     pub repair: Repair,
+    /// Whether other paths take over from a silent one.
+    pub failover: Failover,
     /// What the tokens are made from by which a path is validated. Nobody else should be able to guess it.
     pub path_seed: u64,
     /// When to acknowledge.
@@ -59,6 +61,22 @@ pub enum Repair {
     SamePath,
     /// On any path that has room, its own or one that is faster.
     AnyPath,
+}
+
+/// Whether other paths take over from a silent one. With a single path there is nobody to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Failover {
+    /// When a path has answered nothing for about two probe timeouts ([rfc-9002] sec. 6.2.1), a probe among what it did not answer,
+    /// it is suspected, as [rfc-7829] calls a path potentially failed: it carries no data until it answers a challenge, and what
+    /// it had in flight leaves on others. So does, before any silence, what a slow path has in flight while it keeps the peer's
+    /// window shut, if a faster one brings it sooner.
+    #[default]
+    OnSilence,
+    /// Never: what left on a path waits for it, for its own repairs and retransmission timeouts, and what comes after it in its
+    /// stream waits, too ([multihoming-2010] Table 1). If the path stays dead, the connection stops when the peer's buffer is full,
+    /// and [`Config::user_timeout`] ends it. What is found lost may leave on others all the same with [`Repair::AnyPath`], and so
+    /// may everything once the path is removed by either end or the peer is heard of at another address in its place.
+    Never,
 }
 
 /// How losses are found. With a peer that has no SACK, by duplicate ACKs in either case.
@@ -122,6 +140,7 @@ impl Config {
             paths_max: 1,
             scheduling: Scheduling::default(),
             repair: Repair::default(),
+            failover: Failover::default(),
             path_seed: 0,
             acks: AckPolicy::EACH,
             loss_detection: LossDetection::Rack,

@@ -251,7 +251,7 @@ impl<P: Payload> Connection<P> {
                 window_max: 0,
                 edge_from: (0, 0),
             },
-            paths: Table::new(Path::live(tuple, control)),
+            paths: Table::new(Path::live(tuple, control), config.failover),
             scheduler: config.scheduling.build(),
             guard: Guard::new(),
             candidates: vec![],

@@ -67,7 +67,7 @@ mod testing;
 mod vectors;
 pub mod wire;
 
-pub use config::{Config, KeepAlive, LossDetection, Repair, StreamBuffer};
+pub use config::{Config, Failover, KeepAlive, LossDetection, Repair, StreamBuffer};
 pub use connection::{ConfigError, Connection, PathReport, Paths, State, Streams, Transmit};
 pub use event::{CloseReason, Event};
 pub use options::{

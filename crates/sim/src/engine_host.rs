@@ -13,7 +13,7 @@ use crate::host::{Arrival, Host, Input, Offer, Transmit};
 use crate::id::{Address, LinkId};
 use crate::ns2_host::GaugeRow;
 use crate::packet::Body;
-use crate::probe::is_same_bin;
+use crate::probe::{is_same_bin, remember, remember_count};
 
 /// The end that opens the connection and sends. Told to start, it has data for ever on all of its streams; what it is offered
 /// goes on the stream that the offer names.
@@ -32,6 +32,8 @@ pub struct EngineSource {
     weights: Vec<u32>,
     /// By path.
     rows: Option<Vec<Vec<GaugeRow>>>,
+    /// What it has remembered of its acknowledgements, if it remembers rows.
+    acked: Vec<(SimTime, i64)>,
     /// Of several rows within one of these only the last is kept; zero keeps all.
     resolution: SimSpan,
     departures: Departures,
@@ -175,6 +177,7 @@ impl EngineSource {
             ways: Vec::new(),
             weights: Vec::new(),
             rows: None,
+            acked: Vec::new(),
             resolution: SimSpan::ZERO,
             departures: Departures::default(),
             offers: None,
@@ -222,6 +225,11 @@ impl EngineSource {
     /// `rtt_smoothed` are the law's own where it keeps them, else the path's.
     pub fn rows(&self, path: usize) -> Option<&[GaugeRow]> {
         self.rows.as_ref()?.get(path).map(Vec::as_slice)
+    }
+
+    /// How many segments with content are acknowledged, with all before them, from when on, if the source was told to remember it.
+    pub fn acked(&self) -> Option<&[(SimTime, i64)]> {
+        self.rows.as_ref().map(|_| self.acked.as_slice())
     }
 
     /// How many paths it can have.
@@ -334,12 +342,14 @@ impl EngineSource {
     }
 
     fn record(&mut self, now: SimTime) {
+        let acknowledged = self.acknowledged();
         let (Some(rows), Some(connection)) = (&mut self.rows, &self.connection) else { return };
         for (_, report) in connection.path_reports() {
             if let Some(rows) = rows.get_mut(number(report.tuple.local)) {
                 GaugeRow { time: now, gauges: gauges(&report) }.remember(rows, self.resolution);
             }
         }
+        remember(&mut self.acked, now, acknowledged as i64, self.resolution);
     }
 }
 
@@ -437,12 +447,7 @@ impl EngineSink {
         let Some(held) = &mut self.held else { return };
         // Fewer than 2^32 segments fit into the largest buffer.
         let count = buffered.div_ceil(self.payload) as u32;
-        match held.last_mut() {
-            Some((_, last)) if *last == count => {}
-            None if count == 0 => {}
-            Some(last) if is_same_bin(last.0, now, self.resolution) => *last = (now, count),
-            _ => held.push((now, count)),
-        }
+        remember_count(held, now, count, self.resolution);
     }
 
     fn read_all(&mut self, now: SimTime, sid: Sid) {

@@ -12,7 +12,7 @@ use crate::host::{Arrival, Host, Input, Transmit};
 use crate::id::{Address, LinkId, Port};
 use crate::ns2_host::{DeliveryRow, GaugeRow};
 use crate::packet::Body;
-use crate::probe::is_same_bin;
+use crate::probe::{is_same_bin, remember};
 
 /// The sender of FAST multihoming. Told to start it has data for ever, unless it is fed by offers.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub struct MultihomedSource {
     is_fed: bool,
     /// By path.
     rows: Option<Vec<Vec<GaugeRow>>>,
+    /// What it has remembered of its acknowledgements, if it remembers rows.
+    acked: Vec<(SimTime, i64)>,
     resolution: SimSpan,
 }
 
@@ -55,7 +57,7 @@ impl Ways {
 impl MultihomedSource {
     /// A source of one interface that has not started.
     pub fn new(sender: Sender) -> Self {
-        Self { sender, ways: Ways::default(), is_fed: false, rows: None, resolution: SimSpan::ZERO }
+        Self { sender, ways: Ways::default(), is_fed: false, rows: None, acked: Vec::new(), resolution: SimSpan::ZERO }
     }
 
     /// The same with several interfaces: for each path a link that starts at the host's node, the other end's address on it and
@@ -93,11 +95,18 @@ impl MultihomedSource {
         self.rows.as_ref()?.get(path).map(Vec::as_slice)
     }
 
+    /// Up to which packet all are acknowledged, from when on, if the source was told to remember it; -1 before the first.
+    pub fn acked(&self) -> Option<&[(SimTime, i64)]> {
+        self.rows.as_ref().map(|_| self.acked.as_slice())
+    }
+
     /// After everything that an event changes has changed.
     fn note(&mut self, now: SimTime) {
-        for (path, rows) in self.rows.iter_mut().flatten().enumerate() {
+        let Some(rows) = &mut self.rows else { return };
+        for (path, rows) in rows.iter_mut().enumerate() {
             GaugeRow { time: now, gauges: self.sender.gauges(path) }.remember(rows, self.resolution);
         }
+        remember(&mut self.acked, now, self.sender.acked_seq().into(), self.resolution);
     }
 }
 

@@ -5,7 +5,7 @@ use anabranch_units::{SimSpan, SimTime};
 
 use crate::host::{Arrival, Host, Input, Transmit};
 use crate::packet::Body;
-use crate::probe::is_same_bin;
+use crate::probe::{is_same_bin, remember};
 
 /// A sender of ns-2. Told to start it has data for ever, unless it is fed by offers.
 #[derive(Clone, Debug)]
@@ -14,6 +14,8 @@ pub struct Ns2Source {
     payload: u32,
     supply: Supply,
     rows: Option<Vec<GaugeRow>>,
+    /// What it has remembered of its acknowledgements, if it remembers rows.
+    acked: Vec<(SimTime, i64)>,
     /// Of several rows within one of these only the last is kept; zero keeps all.
     resolution: SimSpan,
 }
@@ -80,7 +82,7 @@ impl Ns2Source {
     /// A source that has not started.
     pub fn new(sender: Sender) -> Self {
         let payload = sender.config().payload;
-        Self { sender, payload, supply: Supply::Endless, rows: None, resolution: SimSpan::ZERO }
+        Self { sender, payload, supply: Supply::Endless, rows: None, acked: Vec::new(), resolution: SimSpan::ZERO }
     }
 
     /// The same, with no data but what it is offered.
@@ -116,6 +118,11 @@ impl Ns2Source {
     /// The variables at each change, if the source was told to remember them.
     pub fn rows(&self) -> Option<&[GaugeRow]> {
         self.rows.as_deref()
+    }
+
+    /// Up to which packet all are acknowledged, from when on, if the source was told to remember it; -1 before the first.
+    pub fn acked(&self) -> Option<&[(SimTime, i64)]> {
+        self.rows.as_ref().map(|_| self.acked.as_slice())
     }
 }
 
@@ -230,6 +237,7 @@ impl Host for Ns2Source {
         // Everything that an event changes has changed when there is nothing more to send.
         if let (None, Some(rows)) = (packet, &mut self.rows) {
             GaugeRow { time: now, gauges: self.sender.gauges() }.remember(rows, self.resolution);
+            remember(&mut self.acked, now, self.sender.acked_seq().into(), self.resolution);
         }
         packet.map(Transmit::from)
     }

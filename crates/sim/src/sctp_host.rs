@@ -10,7 +10,7 @@ use anabranch_units::{SimSpan, SimTime};
 use crate::host::{Arrival, Due, Host, Input, Transmit};
 use crate::id::{Address, LinkId, Port};
 use crate::packet::Body;
-use crate::probe::is_same_bin;
+use crate::probe::{is_same_bin, remember, remember_count};
 
 /// An endpoint of ns-2's SCTP. Told to start it has data for ever, unless it is fed by offers.
 #[derive(Clone, Debug)]
@@ -29,6 +29,7 @@ struct Record {
     deliveries: Vec<SctpDelivery>,
     held: Vec<(SimTime, u32)>,
     peer_windows: Vec<(SimTime, u32)>,
+    acked: Vec<(SimTime, i64)>,
     /// Of several changes of a variable within one of these only the last is kept; zero keeps all.
     resolution: SimSpan,
 }
@@ -112,6 +113,11 @@ impl Ns2Sctp {
         self.record.as_ref().map(|record| record.peer_windows.as_slice())
     }
 
+    /// Up to which chunk all are acknowledged, from when on, if the host was told to remember it.
+    pub fn acked(&self) -> Option<&[(SimTime, i64)]> {
+        self.record.as_ref().map(|record| record.acked.as_slice())
+    }
+
     /// After everything that an event changes has changed.
     fn note(&mut self, now: SimTime) {
         let Self { endpoint, record, .. } = self;
@@ -121,8 +127,9 @@ impl Ns2Sctp {
             }
         }
         let Some(record) = record else { return };
-        add(&mut record.held, now, endpoint.held_chunks(), record.resolution);
-        add(&mut record.peer_windows, now, endpoint.peer_window(), record.resolution);
+        remember_count(&mut record.held, now, endpoint.held_chunks(), record.resolution);
+        remember_count(&mut record.peer_windows, now, endpoint.peer_window(), record.resolution);
+        remember(&mut record.acked, now, endpoint.acked_tsn().into(), record.resolution);
         for (destination, rows) in record.rows.iter_mut().enumerate() {
             let gauges = endpoint.gauges(destination);
             match rows.last_mut() {
@@ -136,17 +143,8 @@ impl Ns2Sctp {
 
 impl Record {
     fn new(rows: Vec<Vec<SctpRow>>, resolution: SimSpan) -> Self {
-        Self { rows, deliveries: Vec::new(), held: Vec::new(), peer_windows: Vec::new(), resolution }
-    }
-}
-
-/// Adds what a variable is now, which was 0 at first, if it has changed.
-fn add(changes: &mut Vec<(SimTime, u32)>, now: SimTime, value: u32, resolution: SimSpan) {
-    match changes.last_mut() {
-        Some((_, last)) if *last == value => {}
-        Some(last) if is_same_bin(last.0, now, resolution) => *last = (now, value),
-        None if value == 0 => {}
-        _ => changes.push((now, value)),
+        let (deliveries, held, peer_windows, acked) = Default::default();
+        Self { rows, deliveries, held, peer_windows, acked, resolution }
     }
 }
 

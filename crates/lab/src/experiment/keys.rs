@@ -8,7 +8,8 @@ use anabranch_units::SimSpan;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use crate::scenario::keys::{ClockKeys, FlowKeys, LinkKeys, RouteKeys, Text};
+use crate::scenario::keys::{ClockKeys, FlowKeys, LinkKeys, RouteKeys};
+use crate::scenario::values::Text;
 
 /// A scenario: a network, its flows, and what happens to its routes. With `[experiment]` it is an experiment as well: what is
 /// varied, what is measured, and what a paper claims.

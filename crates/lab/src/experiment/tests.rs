@@ -1,3 +1,4 @@
+use anabranch_proto::Failover;
 use anabranch_sim::ErrorSpec;
 use anabranch_units::{SimSpan, SimTime};
 
@@ -144,6 +145,24 @@ fn a_twin_has_the_law_the_streams_and_the_window_of_its_flow() {
     assert_eq!(engine(&format!("{fast}\"ns2/fast\"")), (0, 960, 48_000, 5.0, 2.0));
     assert_eq!(engine(&format!("{fast}\"ns2/mfast\"\ninitial_window = 3")), (5, 960, 48_000, 5.0, 3.0));
     assert_eq!(engine(&format!("{fast}\"ns2/mfast\"\noptions = {{ streams = 9 }}")).0, 9);
+}
+
+/// Others take over in the twin where they do in the flow, and nobody does where there is nobody.
+#[test]
+fn a_twin_takes_over_from_a_path_as_its_flow_does() {
+    let failover = |paths: &str, options: &str| {
+        let flow = format!("transport = \"ns2/fast-mh\"\n{paths}\n{options}");
+        match &twin_of(&flow, "").unwrap().flows[0].transport {
+            Transport::Engine { config, .. } => (config.paths_max, config.failover),
+            other => panic!("{other:?}"),
+        }
+    };
+    let path = "{ first = \"a\", last = \"a\" }";
+    let two = format!("paths = [{path}, {path}]");
+    assert_eq!(failover(&two, ""), (2, Failover::Never));
+    assert_eq!(failover(&two, "options = { reinject = \"0s\" }"), (2, Failover::Never));
+    assert_eq!(failover(&two, "options = { reinject = \"2s\" }"), (2, Failover::OnSilence));
+    assert_eq!(failover("", "options = { reinject = \"2s\" }").0, 1);
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use anabranch_sim::{CoDelParameters, ErrorSpec, GilbertElliott, QueueSpec, RedParameters, Unit};
 use anabranch_units::{Rate, SimTime};
 
-use super::keys::{ClockKeys, Count, ErrorKeys, FlowKeys, LinkKeys, Name, PathKeys, QueueKeys, RouteKeys};
+use super::keys::{ClockKeys, ErrorKeys, FlowKeys, LinkKeys, PathKeys, QueueKeys, RouteKeys};
+use super::values::{Count, Name};
 use super::{Flow, Interfaces, Link, LinkIndex, NodeIndex, RouteChange, Scenario};
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
 use crate::document::{Document, Path};

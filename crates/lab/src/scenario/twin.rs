@@ -4,13 +4,15 @@
 //! have what belongs to ns-2's agents alone: their clock of 10 ms, their quirks.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use anabranch_ns2::SenderConfig;
 use anabranch_ns2::config::Agent;
 use anabranch_proto::{HEADERS, StreamHeader};
-use anabranch_units::Bytes;
+use anabranch_units::{Bytes, SimSpan};
 
-use super::keys::{Count, FlowKeys, LawKeys, SchedulerKeys, Setting, Text};
+use super::keys::{FailoverKeys, FlowKeys, SchedulerKeys};
+use super::values::{Count, LawKeys, Setting, Text};
 use crate::transport::{MFAST_STREAMS, RBUF_MAX};
 
 impl FlowKeys {
@@ -41,6 +43,7 @@ impl FlowKeys {
             cc: Some(self.twin_law()?),
             streams: Some(streams),
             scheduler: has_paths.then_some(SchedulerKeys::Window),
+            failover: has_paths.then(|| self.twin_failover()),
             rbuf,
             window: None,
             initial_window: None,
@@ -48,6 +51,15 @@ impl FlowKeys {
             options: None,
             ..self.clone()
         })
+    }
+
+    /// Others take over from a silent path if they do so in the flow. When is up to our transport: its own two probe timeouts are not
+    /// the time that ns-2's agent is told.
+    fn twin_failover(&self) -> FailoverKeys {
+        match self.option::<SimSpan>("reinject") {
+            Some(after) if !after.is_zero() => FailoverKeys::OnSilence,
+            Some(_) | None => FailoverKeys::Never,
+        }
     }
 
     /// The law with the first window of ns-2's agent, and of FAST the steps of ns-2's module and its baseRTT. `None` for readings of Composite
@@ -73,7 +85,7 @@ impl FlowKeys {
         Some(LawKeys(law))
     }
 
-    fn option(&self, key: &str) -> Option<u8> {
+    fn option<T: FromStr>(&self, key: &str) -> Option<T> {
         self.options.as_ref()?.get(key)?.0.parse().ok()
     }
 }

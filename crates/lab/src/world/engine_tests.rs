@@ -157,6 +157,7 @@ fn what_the_transport_does_not_have_is_refused() {
     assert!(refused("flow.f.keep_alive=0s").contains("use a time above 0s"));
     assert!(refused("flow.f.loss_detection=fack").contains("rack"));
     assert!(refused("flow.f.repair=any_path").contains("on an only path"));
+    assert!(refused("flow.f.failover=never").contains("nobody takes over from an only path"));
     assert!(refused("flow.f.cc={ name = \"fsat\" }").contains("fast"));
     assert!(refused("flow.f.cc={ name = \"fast\", alpa = 3 }").contains("alpha"));
 }
@@ -317,6 +318,10 @@ fn what_paths_do_not_have_is_refused() {
     assert!(refused(&path("loss_rate = 0.1")).contains("no `loss_rate`"));
     assert!(refused("flow.f.streams=0").contains("plain TCP has one path"));
     assert!(refused("flow.f.scheduler=fastest").contains("window"), "{}", refused("flow.f.scheduler=fastest"));
+    assert!(refused("flow.f.failover=soon").contains("never"), "{}", refused("flow.f.failover=soon"));
+    let mut document = Document::parse("two.toml", TWO).unwrap();
+    ["flow.f.scheduler=backup", "flow.f.failover=never"].into_iter().for_each(|key| document.set(key).unwrap());
+    assert!(Scenario::parse(&document).unwrap_err().to_string().contains("wait for a failure that never comes"));
     let mut document = Document::parse("chain.toml", CHAIN).unwrap();
     document.set("flow.f.scheduler=window").unwrap();
     assert!(Scenario::parse(&document).unwrap_err().to_string().contains("one path needs no scheduler"));
@@ -463,4 +468,27 @@ fn a_repair_takes_the_path_that_the_scenario_says() {
         (flow.paths[0].retransmitted_packets, flow.paths[1].retransmitted_packets)
     };
     assert_eq!((again("same_path"), again("any_path")), ((0, 1), (1, 0)));
+}
+
+/// The slow path is cut for five seconds while it carries something. By then the other one has sent that, or nothing that came after it is
+/// read before the path is back.
+#[test]
+fn a_silent_path_is_waited_for_if_the_scenario_says_so() {
+    let read = |failover: &str| {
+        let mut document = Document::parse("two.toml", TWO).unwrap();
+        let failover = format!("flow.f.failover={failover}");
+        let outage = "link.b1.outages=[{ from = \"10s\", until = \"15s\" }]";
+        for argument in ["duration=20s", "flow.f.scheduler=window", outage, &failover] {
+            document.set(argument).unwrap();
+        }
+        let scenario = Scenario::parse(&document).unwrap();
+        let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
+        simulation.run();
+        let goodput = simulation.series("flow.f.goodput").unwrap();
+        (goodput.count(None, 11.0, 15.0), goodput.mean(18.0, 20.0).unwrap() / 1e6)
+    };
+    let ((while_cut, afterwards), (taken_over, _)) = (read("never"), read("on_silence"));
+    assert!(while_cut < 1.0 && taken_over > 1000.0, "read {while_cut} and {taken_over} times");
+    // A timeout of some 0.4 s has doubled to 3.2 s: the path is asked again after six seconds, and then all moves.
+    assert_within(afterwards, 30.0..=60.0);
 }

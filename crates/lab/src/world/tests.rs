@@ -465,3 +465,31 @@ fn fast_uses_all_paths_and_one_receive_buffer() {
     let [.., in_flight, _] = run(&small);
     assert!((10.0..=30.0).contains(&in_flight), "{in_flight} packets in flight");
 }
+
+/// Packet 22, after one to three of a handshake, is lost and comes again. Each answer is about one packet, at SCTP about two, until the one that fills the hole: it is about all
+/// that came in the meantime, and the hole has been there for a round trip of 60 ms and for what it took to see it.
+#[test]
+fn what_is_acknowledged_rests_while_one_is_missing() {
+    let text = r#"
+duration = "2s"
+link = [{ id = "a", from = "n0", to = "n1", rate = "10Mbit/s", delay = "30ms", error = { kind = "list", packets = [22] } }]
+[[flow]]
+id = "f"
+from = "n0"
+to = "n1"
+transport = "TRANSPORT"
+"#;
+    for (transport, most) in [("ns2/sack", 1.0), ("ns2/fast-mh", 1.0), ("ns2/sctp", 2.0), ("anabranch", 1.0)] {
+        let text = text.replace("TRANSPORT", transport);
+        let scenario = Scenario::parse(&Document::parse("hole.toml", &text).unwrap()).unwrap();
+        let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
+        simulation.run();
+        let acked = simulation.series("flow.f.acked_seq").unwrap().points;
+        let jumps: Vec<_> = acked.windows(2).filter(|pair| pair[1].1 - pair[0].1 > most).collect();
+        let [[before, after]] = jumps[..] else { panic!("{transport}: {jumps:?}") };
+        assert!((19.0..=21.0).contains(&before.1) && after.1 - before.1 > 3.0, "{transport}: {before:?} to {after:?}");
+        assert!((0.06..0.2).contains(&(after.0 - before.0)), "{transport}: {before:?} to {after:?}");
+        let last = acked.last().map(|&(_, seq)| seq as i64);
+        assert_eq!(last, simulation.report().flows[0].acked_seq, "{transport}");
+    }
+}

@@ -9,7 +9,7 @@ use anabranch_cc::Transmission;
 use anabranch_units::{Span, Time};
 
 use super::{Connection, Path, Persist, Reply, Sent, State, Transmit};
-use crate::config::Repair;
+use crate::config::{Failover, Repair};
 use crate::guard::Outlook;
 use crate::options::{AcknowledgementOptions, Options, SackBlocks};
 use crate::path::{PathId, PathSet};
@@ -307,7 +307,7 @@ impl<P: Payload> Connection<P> {
         if is_shut || space.is_none() && !self.outbound.is_drained() {
             self.report_stop(now, may_send);
         }
-        if !is_shut {
+        if !is_shut || self.config.failover == Failover::Never {
             return None;
         }
         let half = |path: &Path| path.control.rtt_smoothed().map_or(Span::MAX, |rtt| rtt / 2);

@@ -16,7 +16,7 @@
 //! A path that was given up is not taken up again for a while, whoever asks: a challenge may have crossed the leave.
 //!
 //! Silence is no answer to what left on a path, by any ACK that came on it; see `PathControl::suspect_at`. An only path is never
-//! suspected for its silence: its timers are all there is.
+//! suspected for its silence: its timers are all there is. Nor is any without [`Failover`].
 
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
@@ -25,6 +25,7 @@ use anabranch_cc::PathSummary;
 use anabranch_units::{Span, Time};
 
 use super::{Connection, State, Transmit};
+use crate::config::Failover;
 use crate::event::Event;
 use crate::options::{Options, PathOption};
 use crate::path::{
@@ -32,6 +33,7 @@ use crate::path::{
     UNINVITED_MAX,
 };
 use crate::payload::Payload;
+use crate::recovery::control::dup_acks::Detection;
 use crate::recovery::control::{PathControl, Via};
 use crate::recovery::scoreboard::Scoreboard;
 use crate::segment::{Content, Flags, Header, Segment};
@@ -46,6 +48,7 @@ pub(super) struct Table {
     usable: PathSet,
     /// Those that have something to say of themselves, or will have.
     restless: PathSet,
+    failover: Failover,
     /// Whether both ends speak of paths.
     pub(super) are_negotiated: bool,
     /// Challenges made so far.
@@ -335,7 +338,11 @@ impl<P: Payload> Connection<P> {
 
     fn open_path(&mut self, now: Time, id: PathId, tuple: FourTuple, origin: Origin) {
         let controller = self.config.law.row().build(&self.config.law);
-        let control = PathControl::new(now, id, controller, self.peer.mss.into(), self.config.rto_margin);
+        let mut control = PathControl::new(now, id, controller, self.peer.mss.into(), self.config.rto_margin);
+        // Without SACK a duplicate ACK does not say whose hole it is about: only the first path counts them.
+        if self.peer.has_sack {
+            control.detect_by(Detection::of(self.config.loss_detection, true));
+        }
         self.board.open_lane(id);
         self.acks.open_lane(id);
         let token = self.paths.token(self.config.path_seed);
@@ -471,12 +478,13 @@ impl Path {
 
 impl Table {
     /// One path, which is live.
-    pub(super) fn new(first: Path) -> Self {
+    pub(super) fn new(first: Path, failover: Failover) -> Self {
         Self {
             slots: vec![Some(first)],
             live: PathSet::only(PathId::FIRST),
             usable: PathSet::only(PathId::FIRST),
             restless: PathSet::default(),
+            failover,
             are_negotiated: false,
             challenges: 0,
             left: VecDeque::new(),
@@ -570,7 +578,9 @@ impl Table {
         self.restless = PathSet::default();
         for (index, path) in self.slots.iter_mut().enumerate() {
             let Some(path) = path else { continue };
-            path.control.set_others(live.has_several(), board);
+            if self.failover == Failover::OnSilence {
+                path.control.set_others(live.has_several(), board);
+            }
             if path.response.is_some() || !path.is_live() {
                 self.restless.insert(PathId::new(index));
             }

@@ -11,6 +11,7 @@ mod closing;
 mod corrupt;
 mod credit;
 mod dup_acks;
+mod failover;
 mod giving_up;
 mod handshake;
 mod hostile;

@@ -1,7 +1,7 @@
 //! Losses found by counting: with SACK as an option, without it always.
 
 use super::*;
-use crate::LossDetection;
+use crate::{Failover, LossDetection};
 
 fn config_of(window: &str, loss_detection: LossDetection) -> Config {
     let row = registry::find("reno").unwrap();
@@ -48,6 +48,23 @@ fn counting_repairs_a_window_in_a_round_trip() {
     assert_eq!(pair.run_until_received(sid, 996 * 20), ms(150));
     let tally = pair.client.path().tally;
     assert_eq!((tally.sent_again, tally.timeouts), (4, 0));
+}
+
+/// The same tail on a path that was added: its losses are found as those of the first one are.
+#[test]
+fn a_path_that_is_added_counts_if_the_first_one_does() {
+    for (loss_detection, timeouts) in [(LossDetection::DupAcks, 1), (LossDetection::Rack, 0)] {
+        // Else the other path would have it before the timer.
+        let client = Config { paths_max: 2, failover: Failover::Never, ..config_of("20", loss_detection) };
+        let mut pair = Pair::established(client, Config { paths_max: 2, ..config() });
+        let second = pair.join(ms(50));
+        let up = &mut pair.routes[0].up;
+        up.faults.extend([18, 19].map(|number| (up.count + number, Fault::Lose)));
+        let sid = pair.send(996 * 40);
+        pair.run_until_received(sid, 996 * 40);
+        let tally = pair.client.connection.path(second).unwrap().tally;
+        assert_eq!((tally.sent - tally.sent_again, tally.timeouts), (20, timeouts), "{loss_detection:?}");
+    }
 }
 
 /// No tail loss probe: nothing overtakes the last ones, so the timer is what finds them.

@@ -1,0 +1,283 @@
+//! How values are written in a scenario file: quantities with their units, names, counts, and settings whose meaning another one
+//! knows.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use anabranch_units::{Bytes, ParseError, Rate, SimSpan};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+
+use crate::document::COUNT_MAX as REPEATED_MAX;
+
+/// A quantity that is written as a string with its unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Text<T>(pub(crate) T);
+
+/// What a quantity is called where it is asked for.
+pub(crate) trait Quantity: FromStr<Err = ParseError> {
+    const NAME: &'static str;
+    const EXPECTED: &'static str;
+    const UNITS: &'static str;
+}
+
+impl Quantity for SimSpan {
+    const NAME: &'static str = "time";
+    const EXPECTED: &'static str = "a length of time, such as \"100ms\"";
+    const UNITS: &'static str = "h|min|s|ms|us|µs|ns|ps";
+}
+
+impl Quantity for Rate {
+    const NAME: &'static str = "rate";
+    const EXPECTED: &'static str = "a rate, such as \"1.5Mbit/s\"";
+    const UNITS: &'static str = "bit/s|kbit/s|Mbit/s|Gbit/s|Tbit/s";
+}
+
+impl Quantity for Bytes {
+    const NAME: &'static str = "bytes";
+    const EXPECTED: &'static str = "an amount of data, such as \"1500B\"";
+    const UNITS: &'static str = "B|kB|MB|GB|KiB|MiB|GiB";
+}
+
+impl<'de, T: Quantity> Deserialize<'de> for Text<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct QuantityVisitor<T>(PhantomData<T>);
+
+        impl<T: Quantity> Visitor<'_> for QuantityVisitor<T> {
+            type Value = Text<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(T::EXPECTED)
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<T>, E> {
+                text.parse().map(Text).map_err(E::custom)
+            }
+        }
+
+        deserializer.deserialize_str(QuantityVisitor(PhantomData))
+    }
+}
+
+impl<T: Quantity> JsonSchema for Text<T> {
+    fn schema_name() -> Cow<'static, str> {
+        T::NAME.into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let pattern = format!(r"^\s*[0-9_]*\.?[0-9_]+\s*({})?\s*$", T::UNITS);
+        json_schema!({ "type": "string", "format": T::NAME, "pattern": pattern })
+    }
+}
+
+/// What nodes, links and flows are called.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Name(pub(crate) String);
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        // Names become file names (`flow.<id>.csv`) and parts of paths (`flow.<id>.window`).
+        match (1..=NAME_LENGTH_MAX).contains(&name.len()) && name.chars().all(fits) {
+            true => Ok(Self(name)),
+            false => Err(de::Error::custom(format!(
+                "`{name}` is not a name: use 1 to {NAME_LENGTH_MAX} letters, digits, `-` and `_`"
+            ))),
+        }
+    }
+}
+
+/// Names become parts of file names; 64 leaves room for the rest on every file system.
+const NAME_LENGTH_MAX: usize = 64;
+
+impl JsonSchema for Name {
+    fn schema_name() -> Cow<'static, str> {
+        "name".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "name", "pattern": "^[A-Za-z0-9_-]{1,64}$" })
+    }
+}
+
+/// A number of packets, at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Count(pub(crate) u32);
+
+/// A window or queue beyond this cannot be told from "no limit", and sums of such numbers stay within 32 bits.
+pub(crate) const COUNT_MAX: u32 = 1_000_000_000;
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct CountVisitor;
+
+        impl Visitor<'_> for CountVisitor {
+            type Value = Count;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a whole number of packets from 1 to {COUNT_MAX}")
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Count, E> {
+                match u32::try_from(number) {
+                    Ok(count @ 1..=COUNT_MAX) => Ok(Count(count)),
+                    _ => Err(E::invalid_value(de::Unexpected::Unsigned(number), &self)),
+                }
+            }
+        }
+
+        deserializer.deserialize_u64(CountVisitor)
+    }
+}
+
+impl JsonSchema for Count {
+    fn schema_name() -> Cow<'static, str> {
+        "packets".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "format": "packets", "minimum": 1, "maximum": COUNT_MAX })
+    }
+}
+
+/// A probability.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Probability(pub(crate) f64);
+
+impl<'de> Deserialize<'de> for Probability {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = f64::deserialize(deserializer)?;
+        match (0.0..=1.0).contains(&number) {
+            true => Ok(Self(number)),
+            false => Err(de::Error::custom(format!("{number} is not a probability: use a number from 0 to 1"))),
+        }
+    }
+}
+
+impl JsonSchema for Probability {
+    fn schema_name() -> Cow<'static, str> {
+        "probability".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "number", "format": "probability", "minimum": 0, "maximum": 1 })
+    }
+}
+
+/// `{ name = "fast", alpha = 8 }`: the name of a law and its parameters.
+#[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+pub(crate) struct LawKeys(pub(crate) BTreeMap<String, Setting>);
+
+impl JsonSchema for LawKeys {
+    fn schema_name() -> Cow<'static, str> {
+        "cc".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "description": "A congestion law and its parameters; `anabranch cc show NAME` tells which there are.",
+            "properties": { "name": { "type": "string", "description": "The law." } },
+            "required": ["name"],
+            "additionalProperties": { "type": ["number", "string", "boolean"] },
+        })
+    }
+}
+
+impl JsonSchema for Setting {
+    fn schema_name() -> Cow<'static, str> {
+        "setting".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["number", "string", "boolean"], "format": "setting" })
+    }
+}
+
+/// The value of a parameter of a law, as it would be typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Setting(pub(crate) String);
+
+impl<'de> Deserialize<'de> for Setting {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct SettingVisitor;
+
+        impl Visitor<'_> for SettingVisitor {
+            type Value = Setting;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, a string or a truth value")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Setting, E> {
+                Ok(Setting(text.to_owned()))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Setting, E> {
+                Ok(Setting(number.to_string()))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Setting, E> {
+                Ok(Setting(number.to_string()))
+            }
+
+            fn visit_f64<E>(self, number: f64) -> Result<Setting, E> {
+                Ok(Setting(number.to_string()))
+            }
+
+            fn visit_bool<E>(self, truth: bool) -> Result<Setting, E> {
+                Ok(Setting(truth.to_string()))
+            }
+        }
+
+        deserializer.deserialize_any(SettingVisitor)
+    }
+}
+
+/// A count, which stands in the file only: the element is written out before anything is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum WrittenOut {}
+
+impl<'de> Deserialize<'de> for WrittenOut {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Err(de::Error::custom("a `count` cannot be set from outside the file"))
+    }
+}
+
+impl JsonSchema for WrittenOut {
+    fn schema_name() -> Cow<'static, str> {
+        "count".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "format": "count", "minimum": 1, "maximum": REPEATED_MAX })
+    }
+}
