@@ -32,6 +32,7 @@ pub mod drain;
 pub mod estimator;
 pub mod loss;
 pub mod memory;
+pub mod module;
 pub(crate) mod parameters;
 pub mod refill;
 pub mod trial;
