@@ -22,7 +22,7 @@
 //!   window: at the next ACK of new data the window becomes what is in flight, and so does `old` of every packet in it.
 
 use anabranch_cc::law::fast::base_rtt::{Reroute, Route};
-use anabranch_cc::law::fast::module::{Round, Steps};
+use anabranch_cc::law::fast::module::{BASE_TO_SPREAD, Round, Steps, target};
 use anabranch_cc::law::fast::refill::{Ccafr, Facts, Mode};
 use anabranch_cc::law::fast::window::{self, Goal};
 use anabranch_units::{SimSpan, SimTime};
@@ -81,9 +81,6 @@ struct Flight {
 impl Flight {
     const NONE: Self = Self { sent: -1.0, in_flight: -1.0, transmissions: 0 };
 }
-
-/// Below this baseRTT an increase is not spread over ACKs.
-const BASE_TO_SPREAD: f64 = 0.004;
 
 /// The window after a timeout (`slowstart_`).
 const WINDOW_AFTER_TIMEOUT: f64 = 2.0;
@@ -236,26 +233,18 @@ impl Fast {
         }
         if now >= self.updated + period && self.round.is_open() {
             let before = core.window;
-            let target =
-                if goal.is_missed(old, rtts.base, rtts.average) { target(before, old, rtts, &goal) } else { before };
-            self.steps.clear();
-            if target >= before && rtts.base >= BASE_TO_SPREAD {
-                self.step(core, (target - before) as i32, rtts.average);
-            } else {
-                core.window = target;
-            }
+            let is_missed = goal.is_missed(old, rtts.base, rtts.average);
+            let target = if is_missed { target(before, old, rtts.base, rtts.average, &goal) } else { before };
+            let acks_per_period = self.round.acks_in(period, rtts.average);
+            let window = self.steps.turn_to(before, target, rtts.base, acks_per_period);
+            core.window = self.steps.on_ack(window);
             if let BaseRtt::Reroute(rule, _) = &self.options.base {
                 self.reroute.on_update(now, before, target, rtt, rule);
             }
             self.updated = now;
         } else if rtts.base >= BASE_TO_SPREAD {
-            self.step(core, 0, rtts.average);
+            core.window = self.steps.on_ack(core.window);
         }
-    }
-
-    fn step(&mut self, core: &mut Core, increase: i32, average: f64) {
-        let acks_per_period = self.round.acks_in(self.options.period, average);
-        core.window = self.steps.on_ack(core.window, increase, acks_per_period);
     }
 
     fn on_duplicate(&mut self, core: &mut Core) {
@@ -363,10 +352,4 @@ impl Outlet for Flights {
             core.set_timer();
         }
     }
-}
-
-/// The window law in the order of the module's operations: the equilibrium is a band whose ends hang on the last bit.
-fn target(window: f64, old: f64, rtts: Rtts, goal: &Goal) -> f64 {
-    let full = old * (rtts.base / rtts.average) + goal.alpha;
-    ((1.0 - goal.gamma) * window + full * goal.gamma).max(window::WINDOW_MIN)
 }

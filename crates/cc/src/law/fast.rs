@@ -15,8 +15,8 @@
 //!
 //! Differs from the paper in:
 //! * Growth below the threshold counts segments, not ACKs, and so does the handing out of increases (rfc-3465).
-//! * An increase is not cut to whole segments, so the window rests where exactly alpha segments are queued; `whole_steps` is
-//!   what ns-2's module does.
+//! * An increase is not cut to whole segments, so the window rests where exactly alpha segments are queued. What ns-2's module
+//!   does, which has rounds and `old` of its own, too, is [`module`]: `module_steps`.
 //! * The RTT of the handshake is no sample: its segments are shorter, and what data takes longer to send would count as queue.
 //!   ns-2's module takes it: `handshake_rtt`.
 //! * While the application, not the window, holds the sender back, the window does not grow, and shrinks only if what was
@@ -28,6 +28,7 @@
 //! adds delay without a queue, such as jitter or a coarse clock, is taken for one. A rival that fills the queue gets it.
 
 pub mod base_rtt;
+mod clockwork;
 pub mod drain;
 pub mod estimator;
 pub mod loss;
@@ -39,6 +40,7 @@ pub mod trial;
 pub mod window;
 
 use self::base_rtt::{Reroute, Route};
+use self::clockwork::{Clockwork, Rtts};
 use self::drain::{Action, Drain};
 use self::estimator::Estimator;
 use self::loss::Policy;
@@ -47,7 +49,7 @@ pub use self::parameters::Parts;
 use self::parameters::{COUNT, Preset, Rules};
 use self::refill::{Ccafr, Facts, Mode};
 use self::trial::Trial;
-use self::window::{Goal, Schedule, Steps};
+use self::window::Goal;
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Sent, Signal, Transmission};
 use crate::law::composite::Composite;
 use crate::registry::{Conduct, INITIAL_WINDOW, LossResponse, Parameter, Row, Settings};
@@ -89,9 +91,7 @@ pub struct Fast {
     /// Segments; finite, at least the lesser of [`window::WINDOW_MIN`] and the initial window.
     window: f64,
     estimator: Estimator,
-    /// `None` before the first ACK outside recovery.
-    schedule: Option<Schedule>,
-    steps: Steps,
+    clockwork: Clockwork,
     reroute: Reroute,
     /// When a reroute was last seen, in seconds; minus infinity if never.
     rerouted: f64,
@@ -132,8 +132,7 @@ impl Fast {
             window_initial,
             window: window_initial,
             estimator: Estimator::new(),
-            schedule: None,
-            steps: Steps::new(),
+            clockwork: Clockwork::new(&rules.pace),
             reroute: Reroute::new(),
             rerouted: f64::NEG_INFINITY,
             reroutes: 0,
@@ -201,7 +200,7 @@ impl Fast {
 
     /// Something else than the law of the window moves it.
     fn interrupt(&mut self, now: f64) {
-        self.steps.clear();
+        self.clockwork.interrupt();
         self.ccafr.end();
         self.drain.on_loss(now);
     }
@@ -220,28 +219,30 @@ impl Fast {
 
     /// The window after an ACK outside fast recovery, for a sender that fills it.
     fn advance(&mut self, now: f64, rtt: f64, ack: &Ack) -> f64 {
-        let (base, average, old) = (self.estimator.base(), self.estimator.average(), ack.departure.flight);
-        let Rules { goal, rounds, growth, .. } = self.rules;
+        let (base, average, old) = (self.estimator.base(), self.estimator.average(), self.old);
+        let Rules { goal, pace, .. } = self.rules;
+        let rtts = Rtts { base, average };
         self.memory.on_ack(now, goal.alpha, self.rules.loss_memory);
         let goal = Goal { alpha: self.memory.alpha(), ..goal };
-        let schedule = self.schedule.get_or_insert(Schedule::new(now));
-        schedule.on_ack(now, rtt);
+        if self.clockwork.counts_first_series() || self.ccafr.mode() != Mode::FirstSeries {
+            self.clockwork.on_ack(now, rtt);
+        }
         if let Some(rule) = &self.rules.drain {
             // Where alpha was found not to fit little is queued, and what returns in bursts would be lost.
             let is_cut = self.memory.alpha() < self.rules.goal.alpha;
             let is_at_rest = self.ccafr.mode() == Mode::Off && self.trial.is_at_rest() && !is_cut;
             let may_begin = ack.limit == Limit::Window && is_at_rest;
-            let (window, pending) = (self.window, self.steps.pending());
+            let (window, pending) = (self.window, self.clockwork.pending());
             let facts = drain::Facts { now, rtt, base, average, window, pending, may_begin };
             match self.drain.on_ack(&facts, rule) {
                 Action::None => {}
-                Action::Hold => return self.steps.on_ack(self.window, drain::RETURN * ack.newly_acked),
+                Action::Hold => return self.clockwork.hand_out(self.window, drain::RETURN * ack.newly_acked),
                 Action::Fall(window) => {
-                    self.steps.clear();
+                    self.clockwork.interrupt();
                     return window.max(window::WINDOW_MIN).min(self.window);
                 }
                 Action::Return { window, share } => {
-                    return self.steps.turn_to(self.window, window * share + goal.alpha, growth);
+                    return self.clockwork.turn_to(self.window, window * share + goal.alpha, &rtts, &pace);
                 }
             }
         }
@@ -253,7 +254,7 @@ impl Fast {
         {
             let facts = Facts { window: self.window, old, acked: ack.newly_acked, rtt, base, average };
             if let Some(window) = self.ccafr.on_ack(&facts, &goal, rule) {
-                self.steps.clear();
+                self.clockwork.interrupt();
                 let (window, may_go_on) = self.memory.bound(self.window, window);
                 if !may_go_on {
                     self.ccafr.end();
@@ -262,19 +263,17 @@ impl Fast {
             }
         }
         if is_probing {
-            self.steps.clear();
+            self.clockwork.on_probing(now);
             return self.window + ack.newly_acked;
         }
         let mut window = self.window;
-        if schedule.is_due(now, self.rules.update_period, rounds) && goal.is_missed(old, base, average) {
-            let target = goal.target(window, old, base, average);
-            window = self.steps.turn_to(window, target, growth);
-            schedule.on_update(now);
+        if let Some(target) = self.clockwork.target(now, (window, old), &rtts, &goal, &pace) {
+            window = self.clockwork.turn_to(window, target, &rtts, &pace);
             if let Some(rule) = &self.rules.reroute {
                 self.reroute.on_update(now, self.window, target, rtt, rule);
             }
         }
-        self.steps.on_ack(window, ack.newly_acked)
+        self.clockwork.hand_out(window, ack.newly_acked)
     }
 }
 
@@ -293,23 +292,24 @@ impl Controller for Fast {
         }
         // Neither the window nor what is known of the path moves in fast recovery.
         if ack.phase == Phase::Recovery && self.repair != Repair::Spared {
+            self.clockwork.on_recovery(now);
             return;
         }
-        let sample = ack.rtt.filter(|rtt| !rtt.is_zero()).map(|rtt| rtt.as_secs_f64());
+        let sample = self.clockwork.sample(now, ack, self.estimator.average());
         if let Some(rtt) = sample {
             self.measure(path, now, rtt);
         }
         if !self.estimator.is_known() {
             return;
         }
-        self.old = ack.departure.flight;
+        self.old = self.clockwork.old(now, ack, path.flight);
         if self.rules.loss == Policy::Trial && self.repair != Repair::Answered && self.attempt(now, sample, ack) {
             return;
         }
         let (base, average) = (self.estimator.base(), self.estimator.average());
         let is_limited = ack.limit == Limit::Application;
         if is_limited && Goal::backlog(self.old, base, average) <= self.memory.alpha() {
-            self.steps.clear();
+            self.clockwork.interrupt();
             return;
         }
         let window = self.advance(now, sample.unwrap_or(average), ack);
@@ -347,7 +347,7 @@ impl Controller for Fast {
             return;
         }
         if self.rules.ccafr.is_some() {
-            self.ccafr.begin();
+            self.clockwork.begin_refill(&mut self.ccafr);
         }
     }
 
@@ -365,14 +365,18 @@ impl Controller for Fast {
         match restart {
             Restart::Established => {
                 // All that is known of the RTT so far is what the handshake took.
-                if let Some(rtt) = path.rtt_smoothed.filter(|rtt| self.rules.handshake_rtt && !rtt.is_zero()) {
-                    self.estimator.on_rtt(rtt.as_secs_f64(), self.window, &self.rules.weights);
+                if let Some(rtt) = path.rtt_smoothed.filter(|rtt| !rtt.is_zero()) {
+                    let rtt = rtt.as_secs_f64();
+                    self.clockwork.on_established(path.now.as_secs_f64(), rtt);
+                    if self.rules.handshake_rtt {
+                        self.estimator.on_rtt(rtt, self.window, &self.rules.weights);
+                    }
                 }
             }
             Restart::AfterTimeout => self.repair = Repair::None,
             // [rfc-5681] sec. 4.1.
             Restart::Idle => {
-                self.steps.clear();
+                self.clockwork.interrupt();
                 self.window = self.window.min(self.window_initial);
             }
             Restart::PathChanged => {
@@ -393,7 +397,7 @@ impl Controller for Fast {
         gauges.show("backlog", if is_known { Goal::backlog(self.old, base, average) } else { 0.0 });
         gauges.show("rtt_base_s", base);
         gauges.show("rtt_average_s", average);
-        gauges.show("increase_pending", self.steps.pending());
+        gauges.show("increase_pending", self.clockwork.pending());
         if self.rules.reroute.is_some() {
             gauges.show("reroutes", self.reroutes as f64);
         }

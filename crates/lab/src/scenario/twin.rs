@@ -50,7 +50,7 @@ impl FlowKeys {
         })
     }
 
-    /// The law with the first window of ns-2's agent, and of FAST the steps of ns-2's module and its baseRTT. `None` for readings of Composite
+    /// The law with the first window of ns-2's agent, and of FAST the round trips and steps of ns-2's module and its baseRTT. `None` for readings of Composite
     /// TCP, which our classifier does not have.
     fn twin_law(&self) -> Option<LawKeys> {
         let is_composite = self.transport == "ns2/composite";
@@ -65,7 +65,7 @@ impl FlowKeys {
             set(&mut law, "name", if is_composite { "composite" } else { "fast" });
         }
         if !is_composite {
-            set(&mut law, "whole_steps", "true");
+            set(&mut law, "module_steps", "true");
             set(&mut law, "handshake_rtt", "true");
         }
         let first = self.initial_window.map_or(SenderConfig::new(Agent::Reno).window_initial, |it| f64::from(it.0));

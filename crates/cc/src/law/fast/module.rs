@@ -3,11 +3,26 @@
 //! ```text
 //! round trip:  over when more than one RTT has passed; every second one is open, as is the first, which begins with the connection
 //! increase:    whole segments, one every  (ACKs of the last round trip) · period / avgRTT / (segments of the increase)  ACKs
+//! old:         what was in flight at the last ACK before a segment left; in recovery none counts
 //! ```
 //!
-//! Citation: ns-2.35's FAST module v1.1.3, with which mfast-2019 and emfast-2019 were computed.
+//! Differs from [`super::window`] in all of it: there the first round trip begins with the first ACK of data, an increase is not cut
+//! and comes one segment with each, and `old` is what is in flight when the segment leaves.
+//!
+//! Citation: ns-2.35's FAST module v1.1.3 (`fast_cc`, `fast_pace`, `fast_est`), with which mfast-2019 and emfast-2019 were computed.
 
-use super::window::WINDOW_SMALL;
+use std::collections::VecDeque;
+
+use super::window::{Goal, WINDOW_MIN, WINDOW_SMALL};
+
+/// Below this baseRTT, in seconds, an increase is neither spread over ACKs nor whole.
+pub const BASE_TO_SPREAD: f64 = 0.004;
+
+/// The target in the order of the module's operations: the equilibrium is a band whose ends hang on the last bit.
+pub fn target(window: f64, old: f64, base: f64, average: f64, goal: &Goal) -> f64 {
+    let full = old * (base / average) + goal.alpha;
+    ((1.0 - goal.gamma) * window + full * goal.gamma).max(WINDOW_MIN)
+}
 
 /// Every second round trip, by the clock. Times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,16 +76,25 @@ impl Steps {
         Self { pending: 0.0, spacing: 0, since: 0 }
     }
 
-    /// Takes an increase of whole segments, and hands out what this ACK allows.
-    pub fn on_ack(&mut self, window: f64, increase: i32, acks_per_period: f64) -> f64 {
-        if increase >= 1 {
-            self.pending += f64::from(increase);
+    /// Turns to `target` and returns the window: lower at once if the target is lower, otherwise as it is, or at once the target
+    /// where baseRTT is short.
+    pub fn turn_to(&mut self, window: f64, target: f64, base: f64, acks_per_period: f64) -> f64 {
+        if base < BASE_TO_SPREAD {
+            self.pending = 0.0;
+            return target;
+        }
+        self.pending = f64::from(((target - window) as i32).max(0));
+        if self.pending > 0.0 {
             // The module counts in unsigned 16-bit numbers.
             self.spacing = (acks_per_period / self.pending) as u32 as u16;
-            self.since = 1;
-        } else {
-            self.since = self.since.wrapping_add(1);
+            self.since = 0;
         }
+        window.min(target)
+    }
+
+    /// Hands out what an ACK allows and returns the window.
+    pub fn on_ack(&mut self, window: f64) -> f64 {
+        self.since = self.since.wrapping_add(1);
         if self.pending <= 0.0 {
             return window;
         }
@@ -92,8 +116,52 @@ impl Steps {
         window
     }
 
+    /// Segments still to be handed out.
+    pub fn pending(&self) -> f64 {
+        self.pending
+    }
+
     /// Drops what is still to be handed out.
     pub fn clear(&mut self) {
         self.pending = 0.0;
     }
 }
+
+/// What was in flight at each ACK, as far as segments that left since then are not acknowledged.
+#[derive(Clone, Debug)]
+pub(crate) struct Flights {
+    /// When what was in flight changed, in seconds, and what it was from then on, in segments: in order of time, never empty.
+    changes: VecDeque<(f64, f64)>,
+}
+
+/// A flight that changes with each ACK, of a window so large, is remembered for a round trip.
+const CHANGES_MAX: usize = 1 << 16;
+
+impl Flights {
+    /// Before the first ACK: the SYN.
+    pub(crate) fn new() -> Self {
+        Self { changes: VecDeque::from([(f64::NEG_INFINITY, 1.0)]) }
+    }
+
+    /// An ACK at `now` seconds found `flight` segments in flight, one that it acknowledges included.
+    #[expect(clippy::float_cmp, reason = "what has the same bits has not changed")]
+    pub(crate) fn on_ack(&mut self, now: f64, flight: f64) {
+        if self.changes.back().is_none_or(|&(_, last)| last != flight) {
+            if self.changes.len() == CHANGES_MAX {
+                self.changes.pop_front();
+            }
+            self.changes.push_back((now, flight));
+        }
+    }
+
+    /// `old` of a segment that left at `departure` seconds; what was before is forgotten.
+    pub(crate) fn take(&mut self, departure: f64) -> f64 {
+        while self.changes.get(1).is_some_and(|&(since, _)| since <= departure) {
+            self.changes.pop_front();
+        }
+        self.changes[0].1
+    }
+}
+
+#[cfg(test)]
+mod tests;
