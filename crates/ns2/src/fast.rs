@@ -22,6 +22,7 @@
 //!   window: at the next ACK of new data the window becomes what is in flight, and so does `old` of every packet in it.
 
 use anabranch_cc::law::fast::base_rtt::{Reroute, Route};
+use anabranch_cc::law::fast::module::{BASE_TO_SPREAD, Round, Steps, target};
 use anabranch_cc::law::fast::refill::{Ccafr, Facts, Mode};
 use anabranch_cc::law::fast::window::{self, Goal};
 use anabranch_units::{SimSpan, SimTime};
@@ -61,24 +62,6 @@ struct Rtts {
     latest: f64,
 }
 
-/// Every second round trip, by the clock.
-#[derive(Clone, Copy, Debug)]
-struct Round {
-    began: f64,
-    is_open: bool,
-    acks: u32,
-    acks_before: u32,
-}
-
-/// The way up to a target: whole packets, spread over the ACKs of an update period (`fast_pace`).
-#[derive(Clone, Copy, Debug, Default)]
-struct Steps {
-    pending: f64,
-    /// ACKs from one step to the next, and since the last one.
-    spacing: u16,
-    since: u16,
-}
-
 /// What is remembered of each packet, by its number modulo the receiver's window.
 #[derive(Clone, Debug)]
 struct Flights {
@@ -99,9 +82,6 @@ impl Flight {
     const NONE: Self = Self { sent: -1.0, in_flight: -1.0, transmissions: 0 };
 }
 
-/// Below this baseRTT an increase is not spread over ACKs.
-const BASE_TO_SPREAD: f64 = 0.004;
-
 /// The window after a timeout (`slowstart_`).
 const WINDOW_AFTER_TIMEOUT: f64 = 2.0;
 
@@ -118,8 +98,8 @@ impl Fast {
             sent: Flights { places: vec![Flight::NONE; (window as usize).max(1)], in_flight: 0.0, average: 0.0 },
             rtts: None,
             updated: 0.0,
-            round: Round { began: 0.0, is_open: true, acks: 0, acks_before: 0 },
-            steps: Steps::default(),
+            round: Round::new(0.0),
+            steps: Steps::new(),
             ccafr: Ccafr::new(),
             reroute: Reroute::new(),
             natural_ack: -1,
@@ -251,28 +231,20 @@ impl Fast {
             self.updated = now;
             return;
         }
-        if now >= self.updated + period && self.round.is_open {
+        if now >= self.updated + period && self.round.is_open() {
             let before = core.window;
-            let target =
-                if goal.is_missed(old, rtts.base, rtts.average) { target(before, old, rtts, &goal) } else { before };
-            self.steps.pending = 0.0;
-            if target >= before && rtts.base >= BASE_TO_SPREAD {
-                self.step(core, (target - before) as i32, rtts.average);
-            } else {
-                core.window = target;
-            }
+            let is_missed = goal.is_missed(old, rtts.base, rtts.average);
+            let target = if is_missed { target(before, old, rtts.base, rtts.average, &goal) } else { before };
+            let acks_per_period = self.round.acks_in(period, rtts.average);
+            let window = self.steps.turn_to(before, target, rtts.base, acks_per_period);
+            core.window = self.steps.on_ack(window);
             if let BaseRtt::Reroute(rule, _) = &self.options.base {
                 self.reroute.on_update(now, before, target, rtt, rule);
             }
             self.updated = now;
         } else if rtts.base >= BASE_TO_SPREAD {
-            self.step(core, 0, rtts.average);
+            core.window = self.steps.on_ack(core.window);
         }
-    }
-
-    fn step(&mut self, core: &mut Core, increase: i32, average: f64) {
-        let acks_per_period = f64::from(self.round.acks_before) * self.options.period / average;
-        core.window = self.steps.on_ack(core.window, increase, acks_per_period);
     }
 
     fn on_duplicate(&mut self, core: &mut Core) {
@@ -340,51 +312,6 @@ impl Fast {
     }
 }
 
-impl Round {
-    fn on_ack(&mut self, now: f64, rtt: f64) {
-        if self.began + rtt < now {
-            self.began = now;
-            self.acks_before = self.acks;
-            self.acks = 0;
-            self.is_open = !self.is_open;
-        }
-        self.acks += 1;
-    }
-}
-
-impl Steps {
-    /// Takes an increase of whole packets, and hands out what this ACK allows.
-    fn on_ack(&mut self, window: f64, increase: i32, acks_per_period: f64) -> f64 {
-        if increase >= 1 {
-            self.pending += f64::from(increase);
-            // The module counts in unsigned 16-bit numbers.
-            self.spacing = (acks_per_period / self.pending) as u32 as u16;
-            self.since = 1;
-        } else {
-            self.since = self.since.wrapping_add(1);
-        }
-        if self.pending <= 0.0 {
-            return window;
-        }
-        if window <= window::WINDOW_SMALL {
-            // At most a doubling.
-            let step = if window < self.pending { window } else { self.pending };
-            self.pending -= if window < self.pending { window.trunc() } else { self.pending };
-            if self.pending <= 0.0 {
-                self.spacing = 0;
-            }
-            self.since = 0;
-            return window + step;
-        }
-        if self.since >= self.spacing {
-            self.pending -= 1.0;
-            self.since = 0;
-            return window + 1.0;
-        }
-        window
-    }
-}
-
 impl Flights {
     fn index(&self, seq: i32) -> usize {
         seq.rem_euclid(self.places.len() as i32) as usize
@@ -425,10 +352,4 @@ impl Outlet for Flights {
             core.set_timer();
         }
     }
-}
-
-/// The window law in the order of the module's operations: the equilibrium is a band whose ends hang on the last bit.
-fn target(window: f64, old: f64, rtts: Rtts, goal: &Goal) -> f64 {
-    let full = old * (rtts.base / rtts.average) + goal.alpha;
-    ((1.0 - goal.gamma) * window + full * goal.gamma).max(window::WINDOW_MIN)
 }

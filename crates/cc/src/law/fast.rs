@@ -15,8 +15,8 @@
 //!
 //! Differs from the paper in:
 //! * Growth below the threshold counts segments, not ACKs, and so does the handing out of increases (rfc-3465).
-//! * An increase is not cut to whole segments, so the window rests where exactly alpha segments are queued; `whole_steps` is
-//!   what ns-2's module does.
+//! * An increase is not cut to whole segments, so the window rests where exactly alpha segments are queued. What ns-2's module
+//!   does, which has rounds and `old` of its own, too, is [`module`]: `module_steps`.
 //! * The RTT of the handshake is no sample: its segments are shorter, and what data takes longer to send would count as queue.
 //!   ns-2's module takes it: `handshake_rtt`.
 //! * While the application, not the window, holds the sender back, the window does not grow, and shrinks only if what was
@@ -28,16 +28,21 @@
 //! adds delay without a queue, such as jitter or a coarse clock, is taken for one. A rival that fills the queue gets it.
 
 pub mod base_rtt;
+mod clockwork;
 pub mod drain;
 pub mod estimator;
 pub mod loss;
 pub mod memory;
+pub mod module;
 pub(crate) mod parameters;
 pub mod refill;
 pub mod trial;
 pub mod window;
 
+use anabranch_units::{Bytes, Rate};
+
 use self::base_rtt::{Reroute, Route};
+use self::clockwork::{Clockwork, Rtts};
 use self::drain::{Action, Drain};
 use self::estimator::Estimator;
 use self::loss::Policy;
@@ -46,9 +51,7 @@ pub use self::parameters::Parts;
 use self::parameters::{COUNT, Preset, Rules};
 use self::refill::{Ccafr, Facts, Mode};
 use self::trial::Trial;
-use self::window::{Goal, Schedule, Steps};
-use anabranch_units::{Bytes, Rate};
-
+use self::window::Goal;
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Sent, Signal, Transmission};
 use crate::law::composite::Composite;
 use crate::registry::{Conduct, INITIAL_WINDOW, LossResponse, Parameter, Row, Settings};
@@ -90,9 +93,7 @@ pub struct Fast {
     /// Segments; finite, at least the lesser of [`window::WINDOW_MIN`] and the initial window.
     window: f64,
     estimator: Estimator,
-    /// `None` before the first ACK outside recovery.
-    schedule: Option<Schedule>,
-    steps: Steps,
+    clockwork: Clockwork,
     reroute: Reroute,
     /// When a reroute was last seen, in seconds; minus infinity if never.
     rerouted: f64,
@@ -113,8 +114,8 @@ pub struct Fast {
     old: f64,
     /// The last RTT sample in seconds; infinite before the first.
     rtt: f64,
-    /// While the window grows by the ACK.
-    pace: Option<Rate>,
+    /// That of growth by the ACK; none otherwise.
+    rate: Option<Rate>,
 }
 
 /// What is being repaired, as far as this law is concerned.
@@ -135,8 +136,7 @@ impl Fast {
             window_initial,
             window: window_initial,
             estimator: Estimator::new(),
-            schedule: None,
-            steps: Steps::new(),
+            clockwork: Clockwork::new(&rules.pace),
             reroute: Reroute::new(),
             rerouted: f64::NEG_INFINITY,
             reroutes: 0,
@@ -150,7 +150,7 @@ impl Fast {
             queued: 0.0,
             old: 0.0,
             rtt: f64::INFINITY,
-            pace: None,
+            rate: None,
         }
     }
 
@@ -205,7 +205,7 @@ impl Fast {
 
     /// Something else than the law of the window moves it.
     fn interrupt(&mut self, now: f64) {
-        self.steps.clear();
+        self.clockwork.interrupt();
         self.ccafr.end();
         self.drain.on_loss(now);
     }
@@ -223,35 +223,37 @@ impl Fast {
     }
 
     /// How fast segments leave while a window grows by the ACK.
-    fn pace_of(&self, window: f64, rtt: f64, mss: Bytes) -> Option<Rate> {
+    fn rate_of(&self, window: f64, rtt: f64, mss: Bytes) -> Option<Rate> {
         let bits = self.rules.probe_pace * window / rtt * 8.0 * mss.count() as f64;
         (self.rules.probe_pace > 0.0 && bits >= 1.0).then(|| Rate::from_bits_per_second(bits as u64))
     }
 
     /// The window after an ACK outside fast recovery, for a sender that fills it.
     fn advance(&mut self, now: f64, rtt: f64, mss: Bytes, ack: &Ack) -> f64 {
-        let (base, average, old) = (self.estimator.base(), self.estimator.average(), ack.departure.flight);
-        let Rules { goal, rounds, growth, .. } = self.rules;
+        let (base, average, old) = (self.estimator.base(), self.estimator.average(), self.old);
+        let Rules { goal, pace, .. } = self.rules;
+        let rtts = Rtts { base, average };
         self.memory.on_ack(now, goal.alpha, self.rules.loss_memory);
         let goal = Goal { alpha: self.memory.alpha(), ..goal };
-        let schedule = self.schedule.get_or_insert(Schedule::new(now));
-        schedule.on_ack(now, rtt);
+        if self.clockwork.counts_first_series() || self.ccafr.mode() != Mode::FirstSeries {
+            self.clockwork.on_ack(now, rtt);
+        }
         if let Some(rule) = &self.rules.drain {
             // Where alpha was found not to fit little is queued, and what returns in bursts would be lost.
             let is_cut = self.memory.alpha() < self.rules.goal.alpha;
             let is_at_rest = self.ccafr.mode() == Mode::Off && self.trial.is_at_rest() && !is_cut;
             let may_begin = ack.limit == Limit::Window && is_at_rest;
-            let (window, pending) = (self.window, self.steps.pending());
+            let (window, pending) = (self.window, self.clockwork.pending());
             let facts = drain::Facts { now, rtt, base, average, window, pending, may_begin };
             match self.drain.on_ack(&facts, rule) {
                 Action::None => {}
-                Action::Hold => return self.steps.on_ack(self.window, drain::RETURN * ack.newly_acked),
+                Action::Hold => return self.clockwork.hand_out(self.window, drain::RETURN * ack.newly_acked),
                 Action::Fall(window) => {
-                    self.steps.clear();
+                    self.clockwork.interrupt();
                     return window.max(window::WINDOW_MIN).min(self.window);
                 }
                 Action::Return { window, share } => {
-                    return self.steps.turn_to(self.window, window * share + goal.alpha, growth);
+                    return self.clockwork.turn_to(self.window, window * share + goal.alpha, &rtts, &pace);
                 }
             }
         }
@@ -263,7 +265,7 @@ impl Fast {
         {
             let facts = Facts { window: self.window, old, acked: ack.newly_acked, rtt, base, average };
             if let Some(window) = self.ccafr.on_ack(&facts, &goal, rule) {
-                self.steps.clear();
+                self.clockwork.interrupt();
                 let (window, may_go_on) = self.memory.bound(self.window, window);
                 if !may_go_on {
                     self.ccafr.end();
@@ -272,21 +274,19 @@ impl Fast {
             }
         }
         if is_probing {
-            self.steps.clear();
+            self.clockwork.on_probing(now);
             let window = self.window + ack.newly_acked;
-            self.pace = self.pace_of(window, rtt.min(average), mss);
+            self.rate = self.rate_of(window, rtt.min(average), mss);
             return window;
         }
         let mut window = self.window;
-        if schedule.is_due(now, self.rules.update_period, rounds) && goal.is_missed(old, base, average) {
-            let target = goal.target(window, old, base, average);
-            window = self.steps.turn_to(window, target, growth);
-            schedule.on_update(now);
+        if let Some(target) = self.clockwork.target(now, (window, old), &rtts, &goal, &pace) {
+            window = self.clockwork.turn_to(window, target, &rtts, &pace);
             if let Some(rule) = &self.rules.reroute {
                 self.reroute.on_update(now, self.window, target, rtt, rule);
             }
         }
-        self.steps.on_ack(window, ack.newly_acked)
+        self.clockwork.hand_out(window, ack.newly_acked)
     }
 }
 
@@ -298,7 +298,7 @@ impl Controller for Fast {
     }
 
     fn on_ack(&mut self, path: &PathView, ack: &Ack) {
-        self.pace = None;
+        self.rate = None;
         self.memory.count(ack.newly_acked, 0.0);
         let now = ack.arrival.as_secs_f64();
         if let Some(rule) = &self.rules.ccafr {
@@ -306,23 +306,24 @@ impl Controller for Fast {
         }
         // Neither the window nor what is known of the path moves in fast recovery.
         if ack.phase == Phase::Recovery && self.repair != Repair::Spared {
+            self.clockwork.on_recovery(now);
             return;
         }
-        let sample = ack.rtt.filter(|rtt| !rtt.is_zero()).map(|rtt| rtt.as_secs_f64());
+        let sample = self.clockwork.sample(now, ack, self.estimator.average());
         if let Some(rtt) = sample {
             self.measure(path, now, rtt);
         }
         if !self.estimator.is_known() {
             return;
         }
-        self.old = ack.departure.flight;
+        self.old = self.clockwork.old(now, ack, path.flight);
         if self.rules.loss == Policy::Trial && self.repair != Repair::Answered && self.attempt(now, sample, ack) {
             return;
         }
         let (base, average) = (self.estimator.base(), self.estimator.average());
         let is_limited = ack.limit == Limit::Application;
         if is_limited && Goal::backlog(self.old, base, average) <= self.memory.alpha() {
-            self.steps.clear();
+            self.clockwork.interrupt();
             return;
         }
         let window = self.advance(now, sample.unwrap_or(average), path.mss, ack);
@@ -331,7 +332,7 @@ impl Controller for Fast {
 
     fn on_loss(&mut self, path: &PathView, loss: &Loss) {
         let now = path.now.as_secs_f64();
-        self.pace = None;
+        self.rate = None;
         if self.trial.is_at_rest() {
             self.queued = Goal::backlog(self.old, self.estimator.base(), self.rtt);
         }
@@ -361,7 +362,7 @@ impl Controller for Fast {
             return;
         }
         if self.rules.ccafr.is_some() {
-            self.ccafr.begin();
+            self.clockwork.begin_refill(&mut self.ccafr);
         }
     }
 
@@ -376,18 +377,22 @@ impl Controller for Fast {
     }
 
     fn on_restart(&mut self, path: &PathView, restart: Restart) {
-        self.pace = None;
+        self.rate = None;
         match restart {
             Restart::Established => {
                 // All that is known of the RTT so far is what the handshake took.
-                if let Some(rtt) = path.rtt_smoothed.filter(|rtt| self.rules.handshake_rtt && !rtt.is_zero()) {
-                    self.estimator.on_rtt(rtt.as_secs_f64(), self.window, &self.rules.weights);
+                if let Some(rtt) = path.rtt_smoothed.filter(|rtt| !rtt.is_zero()) {
+                    let rtt = rtt.as_secs_f64();
+                    self.clockwork.on_established(path.now.as_secs_f64(), rtt);
+                    if self.rules.handshake_rtt {
+                        self.estimator.on_rtt(rtt, self.window, &self.rules.weights);
+                    }
                 }
             }
             Restart::AfterTimeout => self.repair = Repair::None,
             // [rfc-5681] sec. 4.1.
             Restart::Idle => {
-                self.steps.clear();
+                self.clockwork.interrupt();
                 self.window = self.window.min(self.window_initial);
             }
             Restart::PathChanged => {
@@ -402,7 +407,7 @@ impl Controller for Fast {
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        self.pace
+        self.rate
     }
 
     fn gauges(&self, gauges: &mut Gauges) {
@@ -412,7 +417,7 @@ impl Controller for Fast {
         gauges.show("backlog", if is_known { Goal::backlog(self.old, base, average) } else { 0.0 });
         gauges.show("rtt_base_s", base);
         gauges.show("rtt_average_s", average);
-        gauges.show("increase_pending", self.steps.pending());
+        gauges.show("increase_pending", self.clockwork.pending());
         if self.rules.reroute.is_some() {
             gauges.show("reroutes", self.reroutes as f64);
         }

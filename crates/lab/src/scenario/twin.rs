@@ -19,15 +19,15 @@ impl FlowKeys {
     /// The same flow on our own transport; `None` if its protocol is none of those that our transport has in it: FAST, MFast
     /// and EMFast, FAST multihoming, Composite TCP, RRFast.
     pub(crate) fn twin(&self) -> Option<Self> {
+        let has_paths = self.paths.as_ref().is_some_and(|paths| paths.len() > 1);
         let streams = match self.transport.as_str() {
             // Plain TCP, as they are.
             "ns2/fast" | "ns2/composite" => 0,
             "ns2/mfast" => self.option("streams").unwrap_or(MFAST_STREAMS.get()),
             // Several paths take the framing of streams.
-            "ns2/fast-mh" => u8::from(self.paths.as_ref().is_some_and(|paths| paths.len() > 1)),
+            "ns2/fast-mh" => u8::from(has_paths),
             _ => return None,
         };
-        let has_paths = self.paths.as_ref().is_some_and(|paths| paths.len() > 1);
         let header = if streams > 0 { StreamHeader::LEN } else { 0 };
         let payload = self.packet.0.count().saturating_sub(u64::from(HEADERS + header));
         // ns-2's receivers have room for the largest window that is allowed.
@@ -62,7 +62,7 @@ impl FlowKeys {
         }
     }
 
-    /// The law with the first window of ns-2's agent, and of FAST the steps of ns-2's module and its baseRTT. `None` for readings of Composite
+    /// The law with the first window of ns-2's agent, and of FAST the round trips and steps of ns-2's module and its baseRTT. `None` for readings of Composite
     /// TCP, which our classifier does not have.
     fn twin_law(&self) -> Option<LawKeys> {
         let is_composite = self.transport == "ns2/composite";
@@ -77,7 +77,7 @@ impl FlowKeys {
             set(&mut law, "name", if is_composite { "composite" } else { "fast" });
         }
         if !is_composite {
-            set(&mut law, "whole_steps", "true");
+            set(&mut law, "module_steps", "true");
             set(&mut law, "handshake_rtt", "true");
         }
         let first = self.initial_window.map_or(SenderConfig::new(Agent::Reno).window_initial, |it| f64::from(it.0));

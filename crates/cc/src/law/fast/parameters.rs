@@ -3,12 +3,13 @@
 use anabranch_units::Span;
 
 use super::base_rtt::{self, Decrease, Relief};
+use super::clockwork::Pace;
 use super::drain;
 use super::estimator::Weights;
 use super::loss::Policy;
 use super::refill::{self, Flight, GapTest, Rtt};
 use super::trial;
-use super::window::{Goal, Growth, Rounds};
+use super::window::{Goal, Rounds};
 use crate::registry::{INITIAL_WINDOW, Kind, Parameter, Settings};
 
 /// How many parameters there are.
@@ -111,7 +112,7 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
         ),
         span("update_period", "least time between two updates", Span::from_millis(10), Span::from_secs(10)),
         switch("every_other_round", "update in every second round trip only", true),
-        switch("whole_steps", "cut increases to whole segments, as ns-2's module does", false),
+        switch("module_steps", "round trips, whole steps and what was in flight as ns-2's module has them", false),
         switch(
             "handshake_rtt",
             "the handshake counts for baseRTT, though it is shorter than data, as in ns-2's module",
@@ -296,10 +297,7 @@ pub(crate) struct Rules {
     pub(crate) mi_threshold: f64,
     pub(crate) probe_queued_most: f64,
     pub(crate) probe_pace: f64,
-    /// Seconds.
-    pub(crate) update_period: f64,
-    pub(crate) rounds: Rounds,
-    pub(crate) growth: Growth,
+    pub(crate) pace: Pace,
     pub(crate) handshake_rtt: bool,
     pub(crate) weights: Weights,
     /// `None`: baseRTT is never forgotten.
@@ -332,9 +330,11 @@ impl Rules {
             mi_threshold,
             probe_queued_most: number("probe_queued_most"),
             probe_pace: number("probe_pace"),
-            update_period,
-            rounds: if settings.switch("every_other_round") { Rounds::EverySecond } else { Rounds::All },
-            growth: if settings.switch("whole_steps") { Growth::Whole } else { Growth::Smooth },
+            pace: Pace {
+                is_module: settings.switch("module_steps"),
+                rounds: if settings.switch("every_other_round") { Rounds::EverySecond } else { Rounds::All },
+                period: update_period,
+            },
             handshake_rtt: settings.switch("handshake_rtt"),
             weights: Weights { most: number("average_weight"), per_window: number("average_weight_window") },
             reroute,

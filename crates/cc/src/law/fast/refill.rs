@@ -104,6 +104,8 @@ pub struct Facts {
 pub struct Ccafr {
     mode: Mode,
     ipd: Ipd,
+    /// Whether the IPD of the next ACK is no gap.
+    is_silent: bool,
 }
 
 /// Where CCaFR stands.
@@ -120,7 +122,7 @@ pub enum Mode {
 impl Ccafr {
     /// Off, and no ACK seen.
     pub const fn new() -> Self {
-        Self { mode: Mode::Off, ipd: Ipd::new() }
+        Self { mode: Mode::Off, ipd: Ipd::new(), is_silent: false }
     }
 
     /// An ACK arrived at `now` seconds; all of them, also duplicates and those in fast recovery.
@@ -130,7 +132,14 @@ impl Ccafr {
 
     /// Fast recovery is over. To be called after [`Self::on_arrival`] of the ACK that ended it.
     pub fn begin(&mut self) {
-        self.mode = Mode::FirstSeries;
+        (self.mode, self.is_silent) = (Mode::FirstSeries, false);
+    }
+
+    /// The same, and the silence before the next ACK is no gap: the first one is that between the series that begins then and the next.
+    /// So it is with ns-2's module, which in every recovery resends a packet that the receiver has. The duplicate that answers
+    /// comes just before the first series.
+    pub fn begin_in_silence(&mut self) {
+        (self.mode, self.is_silent) = (Mode::FirstSeries, true);
     }
 
     /// A loss or a timeout.
@@ -156,8 +165,9 @@ impl Ccafr {
             Mode::Off | Mode::FirstSeries => facts.window + facts.acked / facts.window,
         };
         // 7
+        let is_silent = std::mem::take(&mut self.is_silent);
         let is_gap = match rule.gap_test {
-            GapTest::Gap => self.ipd.is_gap(rule.gap),
+            GapTest::Gap => self.ipd.is_gap(rule.gap) && !is_silent,
             GapTest::Even => is_even,
         };
         if is_gap && self.mode == Mode::FirstSeries {

@@ -1,6 +1,7 @@
-use anabranch_units::Rate;
+use anabranch_units::{Bytes, Rate, Span, Time};
 
-use crate::controller::{Cause, Limit, Phase, Restart};
+use crate::controller::{Ack, Cause, Departure, Limit, PathView, Phase, Restart};
+use crate::registry::{self, Settings};
 use crate::testing::bottleneck::Bottleneck;
 use crate::testing::{Flow, assert_near};
 
@@ -26,14 +27,54 @@ fn alpha_segments_wait_at_rest() {
 
 /// The module's steps: a window that comes from below rests up to two segments short of alpha, and stands still there.
 #[test]
-fn whole_steps_rest_short_of_alpha() {
+fn module_steps_rest_short_of_alpha() {
     let mut path = Bottleneck::new(1000.0);
-    let flow = path.flow("fast", &[("whole_steps", "true")], 100);
+    let flow = path.flow("fast", &[("module_steps", "true")], 100);
     path.run(60.0);
     let resting = path.window(flow);
     assert!((119.0..=121.0).contains(&resting), "{resting} segments on a pipe of 101 with alpha 20");
     path.run(10.0);
     assert_near(path.window(flow), resting, 0.0);
+}
+
+/// The whole law with the module's steps and baseRTT in a golden run of the module (mfast-2019, alpha 8, beta 2), ACK by ACK from the
+/// handshake until the window stands. The run prints microseconds, so an RTT needs two of slack to come after no less than itself.
+#[test]
+fn module_steps_are_those_of_the_module() {
+    let pairs = [("alpha", "8"), ("beta", "2"), ("initial_window", "2")];
+    let pairs = pairs.into_iter().chain([("module_steps", "true"), ("handshake_rtt", "true")]);
+    let row = registry::find("fast").unwrap();
+    let mut law = row.build(&Settings::parse(row, pairs).unwrap());
+    let micros = |text: &str| Span::from_micros((text.parse::<f64>().unwrap() * 1e6).round() as u64);
+    let run = include_str!("../../../tests/data/mfast-2019-start.csv");
+    for (index, line) in run.lines().skip(1).enumerate() {
+        let fields: Vec<&str> = line.split(',').collect();
+        let (now, rtt) = (Time::ZERO + micros(fields[0]), micros(fields[2]) + Span::from_micros(2));
+        // What is acknowledged has left the network, and what the window allows is in it.
+        let flight = law.window().floor() - 1.0;
+        let mss = Bytes::new(960);
+        let view = PathView { now, flight, mss, rtt_smoothed: Some(rtt), rtt_min: Some(rtt) };
+        if index == 0 {
+            law.on_restart(&view, Restart::Established);
+            continue;
+        }
+        let expected: f64 = fields[1].parse().unwrap();
+        assert!((law.window() - expected).abs() < 1e-3, "at {now}: expected {expected}, got {}", law.window());
+        let departure = Departure { time: now - rtt, window: 0.0, flight: 0.0 };
+        law.on_ack(
+            &view,
+            &Ack {
+                newly_acked: 1.0,
+                newly_lost: 0.0,
+                rtt: Some(rtt),
+                arrival: now,
+                departure,
+                limit: Limit::Window,
+                phase: Phase::Open,
+            },
+        );
+    }
+    assert_near(law.window(), 51.0, 0.0);
 }
 
 /// Between alpha and beta the window stands still: alpha ≤ w − 101 < beta.
@@ -412,7 +453,7 @@ fn nothing_moves_in_recovery() {
     let mut flow = Flow::new("fast", &[]);
     flow.round();
     flow.phase = Phase::Recovery;
-    flow.rtt = anabranch_units::Span::from_millis(150);
+    flow.rtt = Span::from_millis(150);
     flow.round();
     assert_near(flow.window(), 20.0, 0.0);
     assert_near(flow.gauge("rtt_average_s"), 0.1, 1e-12);
@@ -426,10 +467,10 @@ fn an_unused_window_stays() {
     flow.round();
     let full = flow.window();
     (flow.limit, flow.flight_cap) = (Limit::Application, 10.0);
-    flow.rtt = anabranch_units::Span::from_millis(160);
+    flow.rtt = Span::from_millis(160);
     flow.round();
     assert_near(flow.window(), full, 0.0);
-    flow.rtt = anabranch_units::Span::from_millis(200);
+    flow.rtt = Span::from_millis(200);
     flow.rounds(4);
     assert!(flow.window() < full, "{}", flow.window());
 }

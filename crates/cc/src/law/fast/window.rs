@@ -8,15 +8,13 @@
 //! at rest:  w (1 − baseRTT/RTT) = alpha
 //! ```
 //!
-//! Citation: fast-2006 eq. 8 and sec. III-C; ns-2.35's FAST module for the threshold, the period and the steps.
+//! Citation: fast-2006 eq. 8 and sec. III-C; ns-2.35's FAST module for the threshold and the period.
 //!
 //! Differs from the paper in:
 //! * `old`, what was in flight when the acknowledged segment left, stands for the window of a round trip ago, as in the
 //!   module: the two RTTs and `old` then tell of the same moment.
 //! * The cap at 2w is the way to the target: a step of one segment for each that is acknowledged cannot do more than double
-//!   in a round trip.
-//! * [`Growth::Whole`] is the module's alone: it cuts increases to whole segments, so that a window that comes from below
-//!   rests up to two segments short of alpha.
+//!   in a round trip. What the module does instead is [`super::module`].
 
 /// The least target, in segments.
 pub const WINDOW_MIN: f64 = 2.0;
@@ -110,15 +108,6 @@ impl Schedule {
     }
 }
 
-/// How much of an increase counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Growth {
-    /// All of it.
-    Smooth,
-    /// Whole segments; the rest is dropped (ns-2's module).
-    Whole,
-}
-
 /// The way to a target above the window: an increase is handed out with the ACKs that follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Steps {
@@ -133,12 +122,8 @@ impl Steps {
     }
 
     /// Turns to `target` and returns the window: lower at once if the target is lower, otherwise as it is.
-    pub fn turn_to(&mut self, window: f64, target: f64, growth: Growth) -> f64 {
-        let increase = (target - window).max(0.0);
-        self.pending = match growth {
-            Growth::Smooth => increase,
-            Growth::Whole => increase.floor(),
-        };
+    pub fn turn_to(&mut self, window: f64, target: f64) -> f64 {
+        self.pending = (target - window).max(0.0);
         window.min(target)
     }
 

@@ -46,6 +46,19 @@ fn a_gap_is_three_times_an_average_that_holds_it() {
     }
 }
 
+/// As ns-2's module has it, the first gap is the one after the first series.
+#[test]
+fn the_silence_before_the_first_series_is_no_gap() {
+    let mut ccafr = begun(&RULE);
+    ccafr.begin_in_silence();
+    assert_near(ack_at(&mut ccafr, 0.2, &facts(20.0, 0.125), &RULE), 20.05, 1e-12);
+    assert_eq!(ccafr.mode(), Mode::FirstSeries);
+    (201..230).for_each(|milli| _ = ack_at(&mut ccafr, f64::from(milli) * 1e-3, &facts(20.0, 0.125), &RULE));
+    assert_eq!(ccafr.mode(), Mode::FirstSeries);
+    ack_at(&mut ccafr, 0.3, &facts(20.0, 0.125), &RULE);
+    assert_eq!(ccafr.mode(), Mode::Filling);
+}
+
 /// Both must be even: RTT within 0.3 % of 120 ms, 120.36 ms, and IPD within a tenth. The last ACK still adds 1/w.
 #[test]
 fn it_ends_when_the_acks_come_evenly() {
