@@ -219,6 +219,9 @@ fn summary(outcome: &reproduce::Outcome) -> String {
             "\nour transport in place of ns-2's agents: {} of {} numbers within 5 %, {} of {} orders, times and shapes hold",
             numbers.agree, numbers.claims, others.agree, others.claims
         );
+        if others.kept_by_none > 0 {
+            text += &format!(" ({} do not with ns-2's agents either)", others.kept_by_none);
+        }
         match outcome.engine_missed() {
             0 => text += "; the experiments say why the others do not",
             missed => text += &format!("; {BAD}{missed} are not explained{BAD:#}"),

@@ -96,6 +96,7 @@ pub(super) fn tally(outcome: &Outcome) -> Markup {
             p.parts {
                 (numbers.agree) " of " (numbers.claims) " numbers are within 5 %, "
                 (others.agree) " of " (others.claims) " orders, times and shapes hold"
+                @if others.kept_by_none > 0 { ", " (others.kept_by_none) " do not with ns-2's agents either" }
             }
         }
     } }

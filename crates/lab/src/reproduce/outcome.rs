@@ -205,6 +205,8 @@ pub struct EngineCount {
     pub claims: usize,
     /// Those that it agrees with.
     pub agree: usize,
+    /// Of the others those that are no numbers and that ns-2's agents do not keep either.
+    pub kept_by_none: usize,
 }
 
 /// What one implementation gave.
@@ -319,10 +321,18 @@ impl Outcome {
     /// orders, times and shapes.
     pub fn engine_counts(&self) -> [EngineCount; 2] {
         [true, false].map(|of_numbers| {
-            let engines = self.claims().filter(|claim| (claim.kind == ClaimKind::Number) == of_numbers);
-            engines.filter_map(|claim| claim.engine.as_ref()).fold(EngineCount::default(), |count, engine| {
-                EngineCount { claims: count.claims + 1, agree: count.agree + usize::from(engine.agrees) }
-            })
+            let claims = self.claims().filter(|claim| (claim.kind == ClaimKind::Number) == of_numbers);
+            claims.filter_map(|claim| claim.engine.as_ref().zip(Some(claim.verdict))).fold(
+                EngineCount::default(),
+                |count, (engine, verdict)| {
+                    let is_kept_by_none = !of_numbers && !engine.agrees && verdict != Verdict::Reproduced;
+                    EngineCount {
+                        claims: count.claims + 1,
+                        agree: count.agree + usize::from(engine.agrees),
+                        kept_by_none: count.kept_by_none + usize::from(is_kept_by_none),
+                    }
+                },
+            )
         })
     }
 
