@@ -430,7 +430,7 @@ fn growth_by_the_ack_is_paced_and_nothing_else() {
         flow
     };
     let changes: [fn(&mut Flow); 3] = [
-        |flow| flow.rtt = anabranch_units::Span::from_millis(300),
+        |flow| flow.rtt = Span::from_millis(300),
         |flow| flow.limit = Limit::Application,
         |flow| flow.phase = Phase::Recovery,
     ];
