@@ -412,6 +412,10 @@ impl<T> Scoreboard<T> {
                 self.orphans.push(index);
             }
         }
+        // What arrived may be taken back when the name of the path is another one's, or nobody's.
+        let delivered = |entry: &&mut Entry<T>| entry.fate == Fate::Delivered && entry.path == path;
+        self.entries.iter_mut().filter(delivered).for_each(|entry| entry.path = PathId::NOWHERE);
+        self.lanes[path.index()].above = 0;
         found
     }
 

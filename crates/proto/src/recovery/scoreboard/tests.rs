@@ -124,6 +124,28 @@ fn what_has_no_path_can_be_taken_back() {
     assert_eq!((board.delivered(PATH), board.lowest_lost(PathId::NOWHERE), board.damaged(PATH)), (0, Some(0), 1));
 }
 
+/// What had arrived on a path that is given up is taken back: it has no path, and a new one of the same name has none of it.
+#[test]
+fn what_arrived_on_a_path_that_is_gone_can_be_taken_back() {
+    let mut board = Scoreboard::new(0, 2);
+    let gone = PathId::new(1);
+    for number in 0..4 {
+        let path = if number < 3 { gone } else { PATH };
+        board.send(number, 100, path, |flight| Departure { time: Time::ZERO, window: 0.0, flight: flight as f64 });
+    }
+    sack(&mut board, 0, 3);
+    board.take_harvest(gone);
+    board.orphan(gone);
+    board.check();
+    board.distrust();
+    board.check();
+    assert_eq!((board.lowest_lost(gone), board.lowest_lost(PathId::NOWHERE)), (None, Some(0)));
+    board.open_lane(gone);
+    board.check();
+    assert_eq!(ack(&mut board, 2), [0, 1]);
+    assert_eq!((board.lowest_lost(gone), board.lowest_lost(PathId::NOWHERE)), (None, Some(2)));
+}
+
 #[derive(Clone, Debug)]
 enum Operation {
     Send,
