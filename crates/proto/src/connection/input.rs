@@ -365,11 +365,11 @@ impl<P: Payload> Connection<P> {
         // Nothing comes after a FIN.
         let data_end = end - u64::from(segment.has(Flags::FIN));
         let is_beyond = self.fin.is_some_and(|fin| end > fin + 1 || (segment.has(Flags::FIN) && data_end != fin));
-        if is_beyond || (segment.has(Flags::FIN) && data_end < self.arrivals.end()) {
+        let is_first_fin = segment.has(Flags::FIN) && self.fin.is_none();
+        if is_beyond || (is_first_fin && data_end < self.arrivals.end()) {
             self.acks.demand_pure();
             return;
         }
-        let is_fin = segment.has(Flags::FIN);
         match self.peer.framing {
             Framing::Streams => {
                 if !self.accept_streams(offset, data_end, end, missing, segment) {
@@ -385,7 +385,7 @@ impl<P: Payload> Connection<P> {
             },
         }
         self.arrived += u64::from(data_end > offset);
-        if is_fin {
+        if is_first_fin {
             self.fin = Some(data_end);
             self.arrivals.insert(data_end, end);
             self.window.consume(1);

@@ -379,6 +379,25 @@ fn a_fin_that_overtakes_its_data_waits() {
     assert_eq!((pair.server.connection.state(), pair.server.received(sid)), (State::CloseWait, 2000));
 }
 
+/// Other implementations send a FIN again together with the data before it. Above the hole that they fill it had come alone.
+#[test]
+fn a_fin_that_came_above_a_hole_may_come_again_with_the_data() {
+    let plain = Config { streams: 0, ..config() };
+    let mut pair = Pair::established(plain.clone(), plain);
+    let fin = from_client(&pair, Flags::FIN | Flags::ACK, 100);
+    let content = Content::Data(Marked { tag: Sid::PLAIN.number().into(), start: 0, len: 100 });
+    let both = Segment { content, ..from_client(&pair, Flags::FIN | Flags::ACK, 0) };
+    to_server(&mut pair, fin);
+    assert_eq!(pair.server.connection.state(), State::Established);
+    to_server(&mut pair, both);
+    let server = &pair.server;
+    assert_eq!(
+        (server.connection.state(), server.received(Sid::PLAIN), server.ended(Sid::PLAIN)),
+        (State::CloseWait, 100, 1)
+    );
+    assert_eq!(server.connection.received(), 1 + 100 + 1);
+}
+
 /// A FIN that comes again is acknowledged again in each state that it leads to.
 #[test]
 fn a_fin_that_comes_again_is_acknowledged_again() {
