@@ -75,7 +75,8 @@ pub enum Failover {
     /// Never: what left on a path waits for it, for its own repairs and retransmission timeouts, and what comes after it in its
     /// stream waits, too ([multihoming-2010] Table 1). If the path stays dead, the connection stops when the peer's buffer is full,
     /// and [`Config::user_timeout`] ends it. What is found lost may leave on others all the same with [`Repair::AnyPath`], and so
-    /// may everything once the path is removed by either end or the peer is heard of at another address in its place.
+    /// may everything once the path is removed by either end or the peer is heard of at another address in its place. With
+    /// [`Scheduling::Backup`](crate::Scheduling::Backup) the paths in reserve are of no use.
     Never,
 }
 

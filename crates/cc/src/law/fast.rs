@@ -367,6 +367,7 @@ impl Controller for Fast {
     }
 
     fn on_undo(&mut self, _path: &PathView) {
+        self.rate = None;
         self.trial.forgive();
         self.repair = Repair::None;
         if let Some((window, memory)) = self.before_loss.take() {

@@ -18,7 +18,8 @@ impl Pacer {
         if rate.is_some() { self.free_at.max(now) } else { now }
     }
 
-    /// A segment of `size` left. If that was [`LATE_MOST`] too late, or less, it is made up for; longer means that there was nothing to send.
+    /// A segment of `size` left. If that was [`LATE_MOST`] too late, or less, it is made up for. Longer is taken for a time in which there was
+    /// nothing to send: a host whose timers are as late as that sends more slowly than it may.
     pub(crate) fn on_sent(&mut self, now: Time, size: Bytes, rate: Option<Rate>) {
         if let Some(rate) = rate {
             let is_late = now.since(self.free_at) <= LATE_MOST;

@@ -126,7 +126,8 @@ impl RttEstimator {
         self.smoothed
     }
 
-    /// No answer comes sooner, whatever is answered: a probe may be shorter than data, and find less of a queue.
+    /// No answer comes sooner, whatever is answered: a probe may be shorter than data, and find less of a queue. Where what data takes to be sent
+    /// is most of the RTT, this says little: an original's answer may come later than it after the copy left.
     pub(crate) fn shortest(&self) -> Option<Span> {
         self.shortest
     }

@@ -112,7 +112,11 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
         ),
         span("update_period", "least time between two updates", Span::from_millis(10), Span::from_secs(10)),
         switch("every_other_round", "update in every second round trip only", true),
-        switch("module_steps", "round trips, whole steps and what was in flight as ns-2's module has them", false),
+        switch(
+            "module_steps",
+            "round trips, whole steps and what was in flight as ns-2's module has them; not with drains",
+            false,
+        ),
         switch(
             "handshake_rtt",
             "the handshake counts for baseRTT, though it is shorter than data, as in ns-2's module",

@@ -21,7 +21,7 @@
 //! Differs from it in: everything but the question.
 //!
 //! Limits. What many flows lose together does not fall when one of them sends less, so they take it for random, up to `most`.
-//! Nothing is tried before eight losses more than bearable, so as much is lost each time before a policer is seen. Beside rivals
+//! Nothing is tried before eight or twelve losses more than bearable, so as much is lost each time before a policer is seen. Beside rivals
 //! that halve for each loss, in a buffer that is shorter than alpha, it takes more than its share.
 
 /// How to try.
@@ -78,7 +78,7 @@ pub const RETURN: f64 = super::drain::RETURN;
 pub struct Trial {
     /// The share that a trial found to be lost at random; zero if none did.
     tried: f64,
-    /// All from that trial on.
+    /// All of that trial, and what was seen while watching since.
     seen: Count,
     /// Losses above what is bearable.
     excess: f64,
@@ -181,7 +181,7 @@ impl Trial {
                     self.seen = suspected.and(counted);
                     self.tried = self.seen.share().min(rule.most);
                     self.state = State::Returning { target: before };
-                    self.forgive();
+                    self.begin();
                     return Action::Return(before);
                 }
                 if expected >= EXPECTED && counted.lost < LOST_STILL {
@@ -200,7 +200,7 @@ impl Trial {
             State::Settling { until } if now < *until => Action::Hold,
             State::Congestion { until } if now < *until => Action::None,
             State::Settling { .. } | State::Congestion { .. } => {
-                self.forgive();
+                self.begin();
                 self.state = State::Watching;
                 Action::None
             }
@@ -214,7 +214,7 @@ impl Trial {
         self.since.add(acked, lost);
         self.seen.add(acked, lost);
         if self.excess <= 0.0 {
-            self.forgive();
+            self.begin();
         }
         if self.excess <= if self.tried > 0.0 { EXCESS_MOST_KNOWN } else { EXCESS_MOST } {
             return Action::None;
@@ -230,7 +230,7 @@ impl Trial {
 
     fn give_way(&mut self, now: f64, window: f64, rule: &Rule) -> Action {
         (self.tried, self.seen) = (0.0, Count::default());
-        self.forgive();
+        self.begin();
         self.state = State::Congestion { until: now + rule.span };
         Action::GiveWay(window)
     }
@@ -247,7 +247,7 @@ impl Trial {
 
     /// A timeout, or a loss that the law answered for other reasons: it ends a trial.
     pub fn on_answered(&mut self) {
-        self.forgive();
+        self.begin();
         if !matches!(self.state, State::Congestion { .. }) {
             self.state = State::Watching;
         }
@@ -255,6 +255,12 @@ impl Trial {
 
     /// What seemed lost was not.
     pub fn forgive(&mut self) {
+        self.seen.lost = (self.seen.lost - self.since.lost).max(0.0);
+        self.begin();
+    }
+
+    /// There is no excess.
+    fn begin(&mut self) {
         (self.excess, self.since) = (0.0, Count::default());
     }
 
