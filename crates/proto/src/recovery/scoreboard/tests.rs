@@ -134,6 +134,8 @@ fn what_arrived_on_a_path_that_is_gone_can_be_taken_back() {
         board.send(number, 100, path, |flight| Departure { time: Time::ZERO, window: 0.0, flight: flight as f64 });
     }
     sack(&mut board, 0, 3);
+    // As when a path is abandoned.
+    board.release_held(gone, u64::MAX);
     board.take_harvest(gone);
     board.orphan(gone);
     board.check();
