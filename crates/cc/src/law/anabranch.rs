@@ -65,7 +65,7 @@ const PARAMETERS: [Parameter; COUNT] = parameters::table(&Preset {
 
 pub(crate) const ROW: Row = Row {
     name: "anabranch",
-    summary: "FAST with all parts and bounds: reroute, CCaFR, composite",
+    summary: "FAST with all parts and bounds: reroute, CCaFR, trials of losses",
     citation: "fast-2006, rrfast-2017, emfast-2019, ctcp-2019",
     parameters: &PARAMETERS,
     conduct: CONDUCT,

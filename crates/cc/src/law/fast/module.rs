@@ -120,11 +120,6 @@ impl Steps {
     pub fn pending(&self) -> f64 {
         self.pending
     }
-
-    /// Drops what is still to be handed out.
-    pub fn clear(&mut self) {
-        self.pending = 0.0;
-    }
 }
 
 /// What was in flight at each ACK, as far as segments that left since then are not acknowledged.

@@ -443,6 +443,10 @@ fn growth_by_the_ack_is_paced_and_nothing_else() {
     let mut flow = growing();
     flow.timeout();
     assert_eq!(flow.controller.pacing_rate(), None);
+    flow.ack(1.0);
+    assert!(flow.controller.pacing_rate().is_some(), "three segments are a window that grows");
+    flow.undo();
+    assert_eq!(flow.controller.pacing_rate(), None, "it is as large as before");
     let mut flow = Flow::new("fast", &[]);
     flow.round();
     assert_eq!(flow.controller.pacing_rate(), None);

@@ -48,7 +48,7 @@ const EXCESS_MOST_KNOWN: f64 = 12.0;
 /// What was found from some twenty losses may be so many times as much in truth: two standard deviations.
 const KNOWN_RISE_MOST: f64 = 1.5;
 
-/// Losses that end a trial: random. Where 24 are expected, fewer never come by chance; once in 440 times if the share had been taken
+/// Losses that end a trial: random. Where 24 are expected, fewer come by chance once in ten million times; once in 440 if the share had been taken
 /// for twice of what it is, which it often is: it is that of the losses that led to the trial.
 const LOST_STILL: f64 = 4.0;
 
