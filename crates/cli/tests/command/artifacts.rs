@@ -1,0 +1,29 @@
+//! Artifacts.
+
+use std::fs;
+
+use crate::support::{anabranch, folder, repository, stderr, stdout};
+
+#[test]
+fn an_artifact_can_be_checked() {
+    let folder = folder("an_artifact_can_be_checked");
+    let experiments = repository().join("experiments");
+    let experiments = experiments.to_str().unwrap();
+    let packed =
+        anabranch(&folder, &["artifact", "pack", "a.zip", "ctcp-2019", "--seeds", "2", "--experiments", experiments]);
+    assert_eq!(packed.status.code(), Some(0), "{}", stderr(&packed));
+    let verified = anabranch(&folder, &["artifact", "verify", "a.zip"]);
+    assert_eq!(verified.status.code(), Some(0), "{}", stderr(&verified));
+    assert!(stdout(&verified).contains("the same in every number"), "{}", stdout(&verified));
+}
+
+#[test]
+fn what_is_no_artifact_is_refused() {
+    let folder = folder("what_is_no_artifact_is_refused");
+    fs::write(folder.join("a.zip"), "no archive").unwrap();
+    for (file, message) in [("a.zip", "not a ZIP file"), ("missing.zip", "No such file")] {
+        let output = anabranch(&folder, &["artifact", "verify", file]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(message), "{}", stderr(&output));
+    }
+}

@@ -1,0 +1,13 @@
+//! The command as people and programs meet it: exit codes, messages, documents.
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
+
+mod artifacts;
+mod assertions;
+mod bad_input;
+mod claims;
+mod files;
+mod outcomes;
+mod reference;
+mod run;
+mod support;
+mod sweep;

@@ -1,0 +1,93 @@
+//! One run, as a document and as files.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{CHAIN, anabranch, assert_exit, document, folder, stderr};
+
+#[test]
+fn a_run_is_one_document() {
+    let folder = folder("document");
+    fs::write(folder.join("s.toml"), CHAIN).unwrap();
+    let run = document(&anabranch(&folder, &["sim", "run", "s.toml", "--json"]));
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&run), ["events", "flows", "hash", "links", "seed", "simulated_seconds", "wall_seconds"]);
+    assert_eq!(
+        keys(&run["flows"][0]),
+        [
+            "acked_seq",
+            "buffered_bytes_max",
+            "cc",
+            "delivered_packets",
+            "dropped_packets",
+            "goodput_bps",
+            "held_packets_max",
+            "id",
+            "max_seq",
+            "one_way_delay_mean_s",
+            "reset_count",
+            "retransmitted_packets",
+            "rtt_mean_s",
+            "sent_packets",
+            "throughput_bps",
+            "transport",
+            "window_final"
+        ]
+    );
+    assert_eq!(keys(&run["links"][0]), ["dropped_packets", "forwarded_packets", "id", "queue_packets_mean"]);
+    assert_eq!(run["links"][1]["id"], "a.reverse");
+    assert_eq!(run["simulated_seconds"], 5.0);
+    let flow = &run["flows"][0];
+    assert_eq!((&flow["dropped_packets"], &flow["retransmitted_packets"]), (&1.into(), &1.into()));
+    assert_eq!(run["links"][0]["dropped_packets"], 1);
+    assert!(flow["delivered_packets"].as_u64().unwrap() > 500, "{flow}");
+}
+
+#[test]
+fn one_seed_is_one_run_and_overrides_count() {
+    let folder = folder("seed");
+    fs::write(folder.join("s.toml"), CHAIN).unwrap();
+    let hash = |args: &[&str]| {
+        let run = document(&anabranch(&folder, &[&["sim", "run", "s.toml", "--json"], args].concat()));
+        run["hash"].as_str().unwrap().to_owned()
+    };
+    let random = ["--set", "link.a.error={ kind = \"uniform\", rate = 0.05 }"];
+    assert_eq!(hash(&random), hash(&random));
+    assert_ne!(hash(&random), hash(&[&random[..], &["--seed", "2"]].concat()));
+    assert_ne!(hash(&[]), hash(&["--set", "flow.f0.window=4"]));
+}
+
+#[test]
+fn traces_have_a_row_at_each_change() {
+    let folder = folder("trace");
+    fs::write(folder.join("s.toml"), CHAIN).unwrap();
+    assert_exit(&anabranch(&folder, &["sim", "run", "s.toml", "--trace", "out"]), 0);
+    let flow = fs::read_to_string(folder.join("out/flow.f0.csv")).unwrap();
+    assert_eq!(flow.lines().next(), Some("time_s,window,ssthresh,rtt_s,base_rtt_s,avg_rtt_s,in_flight"));
+    let rows: Vec<&str> = flow.lines().skip(1).map(|row| row.split_once(',').unwrap().1).collect();
+    assert!(rows.len() > 100, "{} rows", rows.len());
+    assert!(rows.windows(2).all(|pair| pair[0] != pair[1]), "a row without a change");
+    assert!(fs::read_to_string(folder.join("out/link.a.csv")).unwrap().lines().count() > 100);
+}
+
+#[test]
+fn a_capture_has_every_packet_that_enters_a_link() {
+    let folder = folder("pcap");
+    fs::write(folder.join("s.toml"), CHAIN).unwrap();
+    let report = document(&anabranch(&folder, &["sim", "run", "s.toml", "--pcap", "out/s.pcapng", "--json"]));
+    let sent = report["flows"][0]["sent_packets"].as_u64().unwrap();
+    let capture = fs::read(folder.join("out/s.pcapng")).unwrap();
+    let (mut at, mut packets) = (0, 0);
+    while at < capture.len() {
+        let word = |at: usize| u32::from_le_bytes(capture[at..at + 4].try_into().unwrap());
+        // The first interface is the link of the data.
+        packets += u64::from(word(at) == 6 && word(at + 8) == 0);
+        at += word(at + 4) as usize;
+    }
+    // One of them was lost in front of the queue.
+    assert_eq!((at, packets), (capture.len(), sent - 1));
+    let output = anabranch(&folder, &["sim", "run", "s.toml", "--pcap", "out"]);
+    assert_exit(&output, 2);
+    assert_eq!(stderr(&output), "error: out: cannot be written; name a file\n");
+}
