@@ -8,7 +8,7 @@ mod input;
 
 use anabranch_cc::{Settings, registry};
 use anabranch_proto::wire::{Checksum, decode};
-use anabranch_proto::{Config, Connection, Endpoint, FourTuple, HEADERS, Header, Read, Segment, SeqNumber, Sid};
+use anabranch_proto::{Config, Connection, Address, FourTuple, HEADERS, Header, Read, Segment, SeqNumber, Sid};
 use anabranch_units::{Span, Time};
 use bytes::Bytes;
 use input::Input;
@@ -29,7 +29,7 @@ struct World {
 }
 
 fn path(number: u8) -> FourTuple {
-    let end = |address| Endpoint { address, port: 1 };
+    let end = |address| Address { address, port: 1 };
     FourTuple { local: end(1), remote: end(2 + u128::from(number % 3)) }
 }
 

@@ -10,7 +10,7 @@ mod input;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anabranch_proto::seal::{Answer, Limits, Listener, ListenerLimits, Recipient, Refusal, Seal, SecretKey};
-use anabranch_proto::{Content, Endpoint, Flags, FourTuple, HandshakeOptions, Header, Options, Segment, SeqNumber};
+use anabranch_proto::{Content, Address, Flags, FourTuple, HandshakeOptions, Header, Options, Segment, SeqNumber};
 use anabranch_units::{Span, Time};
 use bytes::{Bytes, BytesMut};
 use input::Input;
@@ -39,10 +39,10 @@ struct World {
     count: u32,
     opened: BTreeSet<u32>,
     /// Bytes that the server got from and sent to each address.
-    account: BTreeMap<Endpoint, (usize, usize)>,
+    account: BTreeMap<Address, (usize, usize)>,
     /// Addresses that were shown to the server, and the one that it answers.
-    shown: BTreeSet<Endpoint>,
-    caller: Endpoint,
+    shown: BTreeSet<Address>,
+    caller: Address,
     buffer: BytesMut,
 }
 
@@ -53,7 +53,7 @@ enum Side {
 }
 
 fn path(from: u8) -> FourTuple {
-    let end = |address| Endpoint { address, port: 1 };
+    let end = |address| Address { address, port: 1 };
     FourTuple { local: end(1000), remote: end(u128::from(from % 4)) }
 }
 
@@ -94,7 +94,7 @@ impl World {
         }
     }
 
-    fn keep(&mut self, side: Side, datagram: Vec<u8>, to: Endpoint) {
+    fn keep(&mut self, side: Side, datagram: Vec<u8>, to: Address) {
         if side == Side::Server {
             self.account.entry(to).or_default().1 += datagram.len();
         }

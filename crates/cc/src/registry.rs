@@ -46,7 +46,7 @@ pub struct Row {
     /// What can be set.
     pub parameters: &'static [Parameter],
     /// What the conformance model expects of it.
-    pub conduct: Conduct,
+    pub loss_contract: LossContract,
     /// Makes one. `settings` is for this row.
     pub make: fn(settings: &Settings) -> Box<dyn Controller>,
 }
@@ -64,7 +64,7 @@ impl Row {
 
 /// What a law promises to do about losses, checked for every law by `tests/conformance.rs`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Conduct {
+pub struct LossContract {
     /// A loss by duplicate ACKs shrinks a window above this many segments.
     pub shrinks_above: f64,
     /// The largest window right after a timeout, in segments.

@@ -5,7 +5,7 @@
 //! * the window is finite and at least one segment; a pacing rate is positive; gauges have one name each and are no NaN;
 //! * a loss that is taken back leaves no less of the window than there was before it;
 //! * a loss by duplicate ACKs whose cause is congestion never enlarges the window, and shrinks it as the row's
-//!   [`Conduct`](anabranch_cc::registry::Conduct) says; a timeout leads to the window that it says;
+//!   [`LossContract`](anabranch_cc::registry::LossContract) says; a timeout leads to the window that it says;
 //! * the same events give the same bits.
 //!
 //! The draws are the same on every run. `PROPTEST_CASES=100000` looks further.
@@ -281,7 +281,7 @@ fn run(row: &'static Row, draws: &Draws, operations: &[Operation]) -> Result<Vec
                 check_loss(row, cause, before, after)?;
             }
             Operation::TimeOut => {
-                let most = row.conduct.timeout_window_max;
+                let most = row.loss_contract.timeout_window_max;
                 prop_assert!(after <= most, "a timeout leads from {before} to {after}, more than {most}");
             }
             Operation::Undo => {
@@ -295,7 +295,7 @@ fn run(row: &'static Row, draws: &Draws, operations: &[Operation]) -> Result<Vec
 }
 
 fn check_loss(row: &Row, cause: Cause, before: f64, after: f64) -> Result<(), TestCaseError> {
-    let shrinks = match row.conduct.loss {
+    let shrinks = match row.loss_contract.loss {
         LossResponse::Shrinks => true,
         LossResponse::ShrinksUnlessRandom { .. } if cause == Cause::Random => {
             prop_assert_eq!(before.to_bits(), after.to_bits(), "a random loss moves the window");
@@ -305,7 +305,7 @@ fn check_loss(row: &Row, cause: Cause, before: f64, after: f64) -> Result<(), Te
         LossResponse::MayHold { .. } | LossResponse::Holds { .. } => false,
     };
     prop_assert!(after <= before, "a loss ({cause:?}) enlarges the window from {before} to {after}");
-    if shrinks && before > row.conduct.shrinks_above {
+    if shrinks && before > row.loss_contract.shrinks_above {
         prop_assert!(after < before, "a loss ({cause:?}) leaves the window at {before}");
     }
     Ok(())

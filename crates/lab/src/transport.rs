@@ -129,7 +129,7 @@ impl Transport {
         let initial =
             packets(keys.initial_window, sender.window_initial, INITIAL_WINDOW_MAX, &path.key("initial_window"));
         sender.window_initial = initial?;
-        sender.rto_min = keys.min_rto.map_or(sender.rto_min, |text| text.0);
+        sender.rto_min = keys.rto_min.map_or(sender.rto_min, |text| text.0);
         sender.burst_max = options.take("burst_max", sender.burst_max)?;
         sender.precise_halving = options.take("precise_halving", sender.precise_halving)?;
         options.finish("")?;
@@ -252,7 +252,7 @@ fn engine(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
         ..Config::new(law)
     };
     let config = Config {
-        rto_margin: keys.min_rto.map_or(config.rto_margin, |margin| margin.0.rescale()),
+        rto_min: keys.rto_min.map_or(config.rto_min, |margin| margin.0.rescale()),
         loss_detection: match keys.loss_detection {
             None | Some(LossDetectionKeys::Rack) => LossDetection::Rack,
             Some(LossDetectionKeys::DupAcks) => LossDetection::DupAcks,
@@ -387,7 +387,7 @@ fn traffic(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
             ("cc", keys.cc.is_some()),
             ("window", keys.window.is_some()),
             ("initial_window", keys.initial_window.is_some()),
-            ("min_rto", keys.min_rto.is_some()),
+            ("rto_min", keys.rto_min.is_some()),
             ("sink", keys.sink.is_some()),
             ("workload", keys.workload.is_some()),
             ("options", keys.options.is_some()),

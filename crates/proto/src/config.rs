@@ -38,7 +38,7 @@ pub struct Config {
     /// How losses are found.
     pub loss_detection: LossDetection,
     /// The least that is added to SRTT for the retransmission timeout.
-    pub rto_margin: Span,
+    pub rto_min: Span,
     /// Whether a short segment waits as long as something is unacknowledged, for more to fill it ([rfc-9293] sec. 3.7.4:
     /// Nagle's algorithm).
     pub nagle: bool,
@@ -97,12 +97,12 @@ pub struct KeepAlive {
     /// From one question to the next.
     pub interval: Span,
     /// So many may have no answer.
-    pub questions_max: u32,
+    pub probes_max: u32,
 }
 
 impl KeepAlive {
     /// [rfc-9293] sec. 3.8.4: no less than two hours by default. The rest is what common systems do.
-    pub const USUAL: Self = Self { idle: Span::from_secs(7200), interval: Span::from_secs(75), questions_max: 9 };
+    pub const USUAL: Self = Self { idle: Span::from_secs(7200), interval: Span::from_secs(75), probes_max: 9 };
 }
 
 /// How much of the receive buffer one stream may take before it is read.
@@ -145,7 +145,7 @@ impl Config {
             path_seed: 0,
             acks: AckPolicy::EACH,
             loss_detection: LossDetection::Rack,
-            rto_margin: Span::from_millis(200),
+            rto_min: Span::from_millis(200),
             nagle: false,
             timestamps: false,
             keep_alive: None,

@@ -22,7 +22,7 @@ mod timestamps;
 use anabranch_cc::Gauges;
 use anabranch_units::{Span, Time};
 
-use self::alive::{Challenges, Questions};
+use self::alive::{ChallengeAckLimiter, KeepAliveProbes};
 use self::handshake::Handshake;
 pub use self::paths::Paths;
 use self::paths::{Path, Table};
@@ -42,7 +42,7 @@ use crate::recovery::scoreboard::Scoreboard;
 use crate::scheduler::{Candidate, Scheduler};
 use crate::segment::{Content, Segment, Sid, StreamHeader};
 use crate::seq::{Offset, SeqNumber};
-use crate::stream::credit::Grants;
+use crate::stream::flow_control::FlowControl;
 use crate::stream::inbound::{Freed, Inbound};
 use crate::stream::outbound::{Framing, Outbound};
 
@@ -73,7 +73,7 @@ pub struct Connection<P> {
     is_closing: bool,
     arrivals: Arrivals,
     inbound: Inbound<P>,
-    grants: Grants,
+    flow_control: FlowControl,
     window: Window,
     acks: Acks,
     /// Where the peer's FIN stands, once it is known.
@@ -83,8 +83,8 @@ pub struct Connection<P> {
     reply: Option<Reply>,
     persist: Persist,
     clock: Clock,
-    questions: Questions,
-    challenges: Challenges,
+    keep_alive_probes: KeepAliveProbes,
+    challenge_acks: ChallengeAckLimiter,
     /// When what was sent last got anywhere, or something was sent into silence.
     heard: Time,
     /// When everything is forgotten.
@@ -236,7 +236,7 @@ impl<P: Payload> Connection<P> {
         config.check()?;
         let mss = u32::from(config.mss);
         let controller = config.law.row().build(&config.law);
-        let control = PathControl::new(now, PathId::FIRST, controller, mss.into(), config.rto_margin);
+        let control = PathControl::new(now, PathId::FIRST, controller, mss.into(), config.rto_min);
         Ok(Self {
             state,
             handshake: Handshake::new(),
@@ -260,7 +260,7 @@ impl<P: Payload> Connection<P> {
             is_closing: false,
             arrivals: Arrivals::new(1),
             inbound: Inbound::new(0, 1),
-            grants: Grants::none(),
+            flow_control: FlowControl::none(),
             window: Window::new(config.receive_buffer, mss.into()),
             acks: Acks::new(config.acks),
             fin: None,
@@ -268,8 +268,8 @@ impl<P: Payload> Connection<P> {
             reply: None,
             persist: Persist::Open,
             clock: Clock::new(initial),
-            questions: Questions::new(),
-            challenges: Challenges::new(now),
+            keep_alive_probes: KeepAliveProbes::new(),
+            challenge_acks: ChallengeAckLimiter::new(now),
             heard: now,
             forget_at: Time::NEVER,
             events: Events::new(),
@@ -350,7 +350,7 @@ impl<P: Payload> Connection<P> {
         }
         self.handshake.handle_timeout(now);
         self.acks.handle_timeout(now);
-        self.handle_question_timeout(now);
+        self.handle_keep_alive_timeout(now);
         if let Persist::Waiting { at, probes } = self.persist
             && at <= now
         {
@@ -380,7 +380,7 @@ impl<P: Payload> Connection<P> {
         let has_paths = self.state.has_paths();
         let paths = self.paths.iter().map(|(_, path)| path.deadline(has_paths)).fold(Time::NEVER, Time::min);
         let acks = self.handshake.deadline().min(self.acks.deadline());
-        let silence = self.give_up_at().min(self.question_at());
+        let silence = self.give_up_at().min(self.keep_alive_at());
         paths.min(acks).min(silence).min(persist).min(self.forget_at)
     }
 
@@ -442,7 +442,7 @@ impl<P: Payload> Connection<P> {
     /// So much of a stream needs no buffer any more.
     fn free(&mut self, sid: Sid, freed: Freed) {
         self.window.consume(freed.payload + u64::from(freed.records));
-        if let Some(record) = self.grants.consume(sid, freed.payload) {
+        if let Some(record) = self.flow_control.consume(sid, freed.payload) {
             self.outbound.records.push(record);
         }
     }
@@ -460,7 +460,7 @@ impl<P: Payload> Connection<P> {
         let space = unread.payload + u64::from(unread.records);
         assert_eq!(self.buffered(), space, "of {unread:?}");
         assert!(space <= self.config.receive_buffer, "{unread:?} in {} bytes", self.config.receive_buffer);
-        let Some((promised, arrived)) = self.grants.totals() else { return };
+        let Some((promised, arrived)) = self.flow_control.totals() else { return };
         assert_eq!(arrived, unread.payload);
         if self.config.stream_buffer == crate::StreamBuffer::Shared && self.config.receive_buffer > 4096 {
             assert!(promised < self.config.receive_buffer, "{promised} bytes are promised");
@@ -474,7 +474,7 @@ impl<P: Payload> Connection<P> {
             return;
         }
         for (sid, used, credit) in self.outbound.credits() {
-            let limit = peer.grants.limit(sid);
+            let limit = peer.flow_control.limit(sid);
             assert!(used <= credit && credit <= limit, "stream {sid}: {used} of {credit}, allowed {limit}");
         }
     }

@@ -144,7 +144,8 @@ impl Share {
         // What was measured when there was a queue does not count when there cannot be one any more.
         let there = if path.flight == 0 { path.rtt_min } else { path.rtt_latest };
         let blocks = (there.map_or(rtt, |there| there.min(rtt)) / 2 + back / 2).as_secs_f64();
-        let taken = |other: &Candidate| if faster(other) { other.pace() * blocks } else { other.flying as f64 };
+        let taken =
+            |other: &Candidate| if faster(other) { other.delivery_rate() * blocks } else { other.flying as f64 };
         let others = paths.iter().filter(|other| other.id != path.id).map(taken).sum::<f64>();
         Some(Self { bytes: reach - others, blocks })
     }
@@ -171,11 +172,11 @@ impl Outlook {
 
 impl Candidate {
     /// What it may carry, in bytes a second: what it did at best, but no more than its window allows now.
-    fn pace(&self) -> f64 {
+    fn delivery_rate(&self) -> f64 {
         let Some(rtt) = self.rtt_min.or(self.rtt) else { return 0.0 };
         // An RTT is no less than a nanosecond.
         let most = self.window / rtt.as_secs_f64().max(1e-9);
-        self.pace.map_or(most, |pace| pace.min(most))
+        self.delivery_rate.map_or(most, |rate| rate.min(most))
     }
 }
 
@@ -207,7 +208,7 @@ mod tests {
             rtt,
             rtt_min: rtt,
             rtt_latest: rtt,
-            pace: Some(window / (rtt_ms as f64 / 1e3)),
+            delivery_rate: Some(window / (rtt_ms as f64 / 1e3)),
             weight: 1,
             has_room: true,
         }

@@ -73,7 +73,7 @@ pub use event::{CloseReason, Event};
 pub use options::{
     AcknowledgementOptions, Features, HandshakeOptions, Multistream, Options, PathOption, SackBlocks, Timestamps,
 };
-pub use path::{AddPathError, Endpoint, FourTuple, PATHS_MAX, PathId, PathState, PathStatus, RemovePathError};
+pub use path::{AddPathError, Address, FourTuple, PATHS_MAX, PathId, PathState, PathStatus, RemovePathError};
 pub use payload::{Payload, Virtual};
 pub use receive::acks::AckPolicy;
 pub use recovery::control::Tally;

@@ -125,7 +125,7 @@ pub enum RemovePathError {
 
 /// One end of a path. The address is a driver's business: IPv6, IPv4 mapped into it, or the number of a simulated node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Endpoint {
+pub struct Address {
     /// Which host, and by which of its interfaces.
     pub address: u128,
     /// Which port there.
@@ -136,9 +136,9 @@ pub struct Endpoint {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FourTuple {
     /// Our end.
-    pub local: Endpoint,
+    pub local: Address,
     /// The peer's end.
-    pub remote: Endpoint,
+    pub remote: Address,
 }
 
 impl FourTuple {

@@ -98,7 +98,7 @@ pub(crate) struct Candidate {
     pub(crate) rtt_min: Option<Span>,
     pub(crate) rtt_latest: Option<Span>,
     /// What it has delivered at best of late, in bytes a second; likewise.
-    pub(crate) pace: Option<f64>,
+    pub(crate) delivery_rate: Option<f64>,
     pub(crate) weight: u32,
     /// Whether its window and its pacer let the segment go.
     pub(crate) has_room: bool,
@@ -209,7 +209,7 @@ mod tests {
             has_room: flight < window,
             rtt_min: None,
             rtt_latest: None,
-            pace: None,
+            delivery_rate: None,
             weight: 1,
         }
     }

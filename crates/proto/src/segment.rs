@@ -97,7 +97,7 @@ pub enum Record {
         code: u16,
     },
     /// How much the receiver of a stream takes.
-    Credit {
+    MaxStreamData {
         /// Which stream.
         sid: Sid,
         /// Bytes of payload on all streams of this name since the handshake, modulo 2^32.

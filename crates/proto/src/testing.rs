@@ -8,8 +8,8 @@ use bytes::Bytes;
 
 use crate::wire::{self, Checksum, Ports};
 use crate::{
-    Config, Connection, Content, Endpoint, Event, FourTuple, OpenError, Options, PathId, PathReport, PathState,
-    Payload, Read, ReadError, Segment, SeqNumber, Sid, State, WriteError,
+    Address, Config, Connection, Content, Event, FourTuple, OpenError, Options, PathId, PathReport, PathState, Payload,
+    Read, ReadError, Segment, SeqNumber, Sid, State, WriteError,
 };
 
 /// Bytes that know where in their stream they stand: so a test sees what was lost, doubled or confused.
@@ -159,7 +159,7 @@ impl Pair {
     }
 
     pub(crate) fn with(client: Config, server: Config) -> Self {
-        let end = |address| Endpoint { address, port: 7 };
+        let end = |address| Address { address, port: 7 };
         let tuple = FourTuple { local: end(1), remote: end(2) };
         let client = Connection::connect(Time::ZERO, client, tuple, CLIENT).unwrap();
         let server = Connection::listen(Time::ZERO, server, tuple.reversed(), SERVER).unwrap();
@@ -178,7 +178,7 @@ impl Pair {
     pub(crate) fn route(&mut self, delay: Span) -> FourTuple {
         let address = 10 + 2 * self.routes.len() as u128;
         let tuple =
-            FourTuple { local: Endpoint { address, port: 7 }, remote: Endpoint { address: address + 1, port: 7 } };
+            FourTuple { local: Address { address, port: 7 }, remote: Address { address: address + 1, port: 7 } };
         let wire = || Wire { delay, ..Wire::new() };
         self.routes.push(Route { client: tuple, server: tuple.reversed(), up: wire(), down: wire() });
         tuple

@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use crate::seal::{Answer, Limits, Listener, ListenerLimits, Seal, SecretKey, testing};
 use crate::wire::{Checksum, Ports, decode, encode};
 use crate::{
-    AcknowledgementOptions, Content, Endpoint, Features, Flags, FourTuple, HandshakeOptions, Header, Multistream,
+    AcknowledgementOptions, Address, Content, Features, Flags, FourTuple, HandshakeOptions, Header, Multistream,
     Options, PathOption, Record, SackBlocks, Segment, SeqNumber, Sid, Ssn, StreamHeader, Timestamps,
 };
 
@@ -65,7 +65,7 @@ fn segments() -> Vec<(&'static str, Segment<Bytes>)> {
         Record::Finish { sid: Sid::new(3), end: Ssn::of(260) },
         Record::Reset { sid: Sid::new(4), end: Ssn::of(16_777_215), code: 7 },
         Record::Stop { sid: Sid::new(5), expected: Ssn::of(9), code: 65_535 },
-        Record::Credit { sid: Sid::new(255), limit: 4_294_967_040 },
+        Record::MaxStreamData { sid: Sid::new(255), limit: 4_294_967_040 },
     ];
     let record = |ssn: usize| {
         let stream_header = Some(StreamHeader { sid: Sid::CONTROL, ssn: Ssn::of(ssn as u64) });
@@ -116,7 +116,7 @@ fn sealed() -> Vec<(&'static str, Vec<u8>)> {
     let publics = [client_key.public().0, server_key.public().0].concat();
     let (client_seed, server_seed) = ([0x11; 32], [0x22; 32]);
     let ephemerals = testing::ephemerals(client_seed, server_seed).concat();
-    let end = |address, port| Endpoint { address, port };
+    let end = |address, port| Address { address, port };
     let path = FourTuple { local: end(1, 1), remote: end(2, 2) };
     let (now, later) = (Time::ZERO, Time::ZERO.saturating_add(Span::from_secs(120)));
     let options = HandshakeOptions { sack_permitted: true, ..HandshakeOptions::default() };

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use anabranch_ns2::Gauges;
 use anabranch_proto::{
-    Config, ConfigError, Connection, Content, Endpoint, Event, FourTuple, PathId, PathReport, Read, Segment, SeqNumber,
-    Sid, Virtual,
+    Config, ConfigError, Connection, Content, Event, FourTuple, PathId, PathReport, Read, Segment, SeqNumber, Sid,
+    Virtual,
 };
 use anabranch_units::{SimSpan, SimTime, Span, Time};
 
@@ -138,12 +138,12 @@ pub struct EngineSink {
 /// The ends of a path by its number, as the source sees them. Nobody but the two engines looks at them: the simulator delivers by
 /// flow, and among paths by the addresses of [`Way`].
 fn tuple(path: usize) -> FourTuple {
-    let end = |address: usize| Endpoint { address: address as u128, port: 0 };
+    let end = |address: usize| anabranch_proto::Address { address: address as u128, port: 0 };
     FourTuple { local: end(2 * path + 1), remote: end(2 * path + 2) }
 }
 
 /// The number of the path that has an end of the source at this address.
-fn number(source: Endpoint) -> usize {
+fn number(source: anabranch_proto::Address) -> usize {
     (source.address as usize - 1) / 2
 }
 

@@ -40,7 +40,7 @@
 use anabranch_units::Span;
 
 use crate::law::fast::parameters::{self, COUNT, Preset};
-use crate::law::fast::{CONDUCT, make};
+use crate::law::fast::{LOSS_CONTRACT, make};
 use crate::registry::{Parameter, Row};
 
 const PARAMETERS: [Parameter; COUNT] = parameters::table(&Preset {
@@ -68,6 +68,6 @@ pub(crate) const ROW: Row = Row {
     summary: "FAST with all parts and bounds: reroute, CCaFR, trials of losses",
     citation: "fast-2006, rrfast-2017, emfast-2019, ctcp-2019",
     parameters: &PARAMETERS,
-    conduct: CONDUCT,
+    loss_contract: LOSS_CONTRACT,
     make,
 };

@@ -20,7 +20,7 @@ use anabranch_units::Rate;
 use crate::controller::{
     Ack, Cause, Controller, Gauges, Loss, PathSummary, PathView, Phase, Restart, Round, Sent, Signal, Transmission,
 };
-use crate::registry::{self, Conduct, INITIAL_WINDOW, Kind, LossResponse, Parameter, Row};
+use crate::registry::{self, INITIAL_WINDOW, Kind, LossContract, LossResponse, Parameter, Row};
 
 pub(crate) const ROW: Row = Row {
     name: "composite",
@@ -36,9 +36,9 @@ pub(crate) const ROW: Row = Row {
         },
     ],
     // Reno's and FAST's, and none of the other bases leaves more after a loss or a timeout.
-    conduct: Conduct {
-        shrinks_above: super::reno::ROW.conduct.shrinks_above,
-        timeout_window_max: super::fast::ROW.conduct.timeout_window_max,
+    loss_contract: LossContract {
+        shrinks_above: super::reno::ROW.loss_contract.shrinks_above,
+        timeout_window_max: super::fast::ROW.loss_contract.timeout_window_max,
         loss: LossResponse::ShrinksUnlessRandom { citation: "ctcp-2019 sec. 3" },
     },
     make: |settings| {

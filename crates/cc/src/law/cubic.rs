@@ -19,7 +19,7 @@ use anabranch_units::Time;
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Signal, WINDOW_MIN};
 use crate::law::reno;
 use crate::number::cube_root;
-use crate::registry::{Conduct, INITIAL_WINDOW, Kind, LossResponse, Parameter, Row, Settings};
+use crate::registry::{INITIAL_WINDOW, Kind, LossContract, LossResponse, Parameter, Row, Settings};
 
 pub(crate) const ROW: Row = Row {
     name: "cubic",
@@ -48,7 +48,11 @@ pub(crate) const ROW: Row = Row {
             kind: Kind::Switch { default: true },
         },
     ],
-    conduct: Conduct { shrinks_above: reno::SSTHRESH_MIN, timeout_window_max: WINDOW_MIN, loss: LossResponse::Shrinks },
+    loss_contract: LossContract {
+        shrinks_above: reno::SSTHRESH_MIN,
+        timeout_window_max: WINDOW_MIN,
+        loss: LossResponse::Shrinks,
+    },
     make: |settings| Box::new(Cubic::new(settings)),
 };
 

@@ -11,7 +11,7 @@
 //! Differs from the paper in: what [`super::fast::refill`] says. Streams are the transport's business.
 
 use crate::law::fast::parameters::{self, COUNT, Preset};
-use crate::law::fast::{CONDUCT, make};
+use crate::law::fast::{LOSS_CONTRACT, make};
 use crate::registry::{Parameter, Row};
 
 const PARAMETERS: [Parameter; COUNT] = parameters::table(&Preset { refill: "ccafr", ..Preset::FAST });
@@ -21,6 +21,6 @@ pub(crate) const ROW: Row = Row {
     summary: "EMFast TCP: FAST that refills the pipe after fast recovery by the ACK (CCaFR)",
     citation: "emfast-2019, fast-2006",
     parameters: &PARAMETERS,
-    conduct: CONDUCT,
+    loss_contract: LOSS_CONTRACT,
     make,
 };

@@ -54,7 +54,7 @@ use self::trial::Trial;
 use self::window::Goal;
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Sent, Signal, Transmission};
 use crate::law::composite::Composite;
-use crate::registry::{Conduct, INITIAL_WINDOW, LossResponse, Parameter, Row, Settings};
+use crate::registry::{INITIAL_WINDOW, LossContract, LossResponse, Parameter, Row, Settings};
 
 const PARAMETERS: [Parameter; COUNT] = parameters::table(&Preset::FAST);
 
@@ -63,12 +63,12 @@ pub(crate) const ROW: Row = Row {
     summary: "FAST TCP: keeps alpha segments queued, by delay",
     citation: "fast-2006",
     parameters: &PARAMETERS,
-    conduct: CONDUCT,
+    loss_contract: LOSS_CONTRACT,
     make,
 };
 
 /// What every row of the family promises.
-pub(crate) const CONDUCT: Conduct = Conduct {
+pub(crate) const LOSS_CONTRACT: LossContract = LossContract {
     shrinks_above: window::WINDOW_MIN,
     timeout_window_max: loss::WINDOW_AFTER_TIMEOUT,
     // Under `halve`, and beyond `random_loss_most`, a random loss halves too; under `trial` others may not.

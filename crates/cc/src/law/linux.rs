@@ -20,7 +20,7 @@
 
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Signal, WINDOW_MIN};
 use crate::law::reno;
-use crate::registry::{Conduct, INITIAL_WINDOW, Kind, LossResponse, Parameter, Row, Settings};
+use crate::registry::{INITIAL_WINDOW, Kind, LossContract, LossResponse, Parameter, Row, Settings};
 
 pub(crate) const ROW: Row = Row {
     name: "linux",
@@ -36,7 +36,11 @@ pub(crate) const ROW: Row = Row {
             kind: Kind::Number { default: 1e6, least: 2.0, most: 1e6 },
         },
     ],
-    conduct: Conduct { shrinks_above: reno::SSTHRESH_MIN, timeout_window_max: WINDOW_MIN, loss: LossResponse::Shrinks },
+    loss_contract: LossContract {
+        shrinks_above: reno::SSTHRESH_MIN,
+        timeout_window_max: WINDOW_MIN,
+        loss: LossResponse::Shrinks,
+    },
     make: |settings| Box::new(Linux::new(settings)),
 };
 

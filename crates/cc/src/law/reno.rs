@@ -18,14 +18,18 @@
 //!   the same.
 
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Signal, WINDOW_MIN};
-use crate::registry::{Conduct, INITIAL_WINDOW, LossResponse, Row, Settings};
+use crate::registry::{INITIAL_WINDOW, LossContract, LossResponse, Row, Settings};
 
 pub(crate) const ROW: Row = Row {
     name: "reno",
     summary: "standard TCP: one segment more per round, half on loss",
     citation: "rfc-5681, rfc-3465, rfc-6928",
     parameters: &[INITIAL_WINDOW],
-    conduct: Conduct { shrinks_above: SSTHRESH_MIN, timeout_window_max: WINDOW_MIN, loss: LossResponse::Shrinks },
+    loss_contract: LossContract {
+        shrinks_above: SSTHRESH_MIN,
+        timeout_window_max: WINDOW_MIN,
+        loss: LossResponse::Shrinks,
+    },
     make: |settings| Box::new(Reno::new(settings)),
 };
 

@@ -11,7 +11,7 @@
 //! Differs from the paper in: what [`super::fast::base_rtt`] says.
 
 use crate::law::fast::parameters::{self, COUNT, Preset};
-use crate::law::fast::{CONDUCT, make};
+use crate::law::fast::{LOSS_CONTRACT, make};
 use crate::registry::{Parameter, Row};
 
 const PARAMETERS: [Parameter; COUNT] = parameters::table(&Preset { base_rtt: "reroute", ..Preset::FAST });
@@ -21,6 +21,6 @@ pub(crate) const ROW: Row = Row {
     summary: "RRFast: FAST that recognises a longer route",
     citation: "rrfast-2017, fast-2006",
     parameters: &PARAMETERS,
-    conduct: CONDUCT,
+    loss_contract: LOSS_CONTRACT,
     make,
 };

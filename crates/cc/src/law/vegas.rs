@@ -19,7 +19,7 @@
 
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Round, Signal};
 use crate::law::reno;
-use crate::registry::{Conduct, INITIAL_WINDOW, Kind, LossResponse, Parameter, Row, Settings};
+use crate::registry::{INITIAL_WINDOW, Kind, LossContract, LossResponse, Parameter, Row, Settings};
 
 pub(crate) const ROW: Row = Row {
     name: "vegas",
@@ -47,7 +47,11 @@ pub(crate) const ROW: Row = Row {
             kind: Kind::Number { default: 1.0, least: 0.0, most: 10_000.0 },
         },
     ],
-    conduct: Conduct { shrinks_above: WINDOW_MIN, timeout_window_max: WINDOW_MIN, loss: LossResponse::Shrinks },
+    loss_contract: LossContract {
+        shrinks_above: WINDOW_MIN,
+        timeout_window_max: WINDOW_MIN,
+        loss: LossResponse::Shrinks,
+    },
     make: |settings| Box::new(Vegas::new(settings)),
 };
 

@@ -17,14 +17,14 @@
 
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Round, Signal, WINDOW_MIN};
 use crate::law::reno;
-use crate::registry::{Conduct, INITIAL_WINDOW, LossResponse, Row, Settings};
+use crate::registry::{INITIAL_WINDOW, LossContract, LossResponse, Row, Settings};
 
 pub(crate) const ROW: Row = Row {
     name: "westwood",
     summary: "Westwood+: after a loss, the window that the delivered rate and the least RTT need",
     citation: "westwood-2004, westwood-2001",
     parameters: &[INITIAL_WINDOW],
-    conduct: Conduct {
+    loss_contract: LossContract {
         shrinks_above: reno::SSTHRESH_MIN,
         timeout_window_max: WINDOW_MIN,
         // A window no larger than the path needs is not to blame for a loss.

@@ -248,7 +248,7 @@ pub(crate) struct FlowKeys {
     pub(crate) initial_window: Option<Count>,
     /// Least retransmission timeout: ns-2's `minrto_`. Of `anabranch` it is the least that is added to the smoothed RTT. Only these; 200 ms if absent.
     #[serde(default)]
-    pub(crate) min_rto: Option<Text<SimSpan>>,
+    pub(crate) rto_min: Option<Text<SimSpan>>,
     /// The receiver. Only `ns2/*`; `sack1` if absent and the agent reads selective acknowledgements, else `plain`.
     #[serde(default)]
     pub(crate) sink: Option<SinkKeys>,

@@ -32,7 +32,7 @@ pub(super) fn from_keys(keys: &FlowKeys, path: &Path) -> Checked<(Transport, Str
     agent.payload = payload(keys, &agent, 0, path)?;
     let initial = packets(keys.initial_window, agent.window_initial, INITIAL_WINDOW_MAX, &path.key("initial_window"));
     agent.window_initial = initial?;
-    agent.rto_min = keys.min_rto.map_or(agent.rto_min, |text| text.0);
+    agent.rto_min = keys.rto_min.map_or(agent.rto_min, |text| text.0);
     let mut options =
         Settings::new(keys.options.clone().unwrap_or_default(), path.key("options"), "an option of this agent");
     agent.burst_max = options.take("burst_max", agent.burst_max)?;

@@ -34,7 +34,7 @@ pub(super) fn from_keys(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
         let fault = Fault::new(format!("a packet of {} is impossible", keys.packet.0));
         (path.key("packet"), fault.remedy(format!("use {MTU_MIN}B to {}B; headers take 48", u16::MAX)))
     })?;
-    config.rto_min = keys.min_rto.map_or(config.rto_min, |text| text.0);
+    config.rto_min = keys.rto_min.map_or(config.rto_min, |text| text.0);
     config.chunk = options.take("chunk", config.room() / 4 * 4)?;
     config.streams = small(&mut options, "streams", config.streams.into(), 1..=u32::from(u16::MAX))? as u16;
     config.receive_buffer = options.take("receive_buffer", config.receive_buffer)?;

@@ -20,7 +20,7 @@ pub struct Packet {
 pub enum Chunk {
     /// Asks for an association.
     Init(Greeting),
-    /// Grants it.
+    /// FlowControl it.
     InitAck(Greeting),
     /// Third step of the handshake.
     CookieEcho,

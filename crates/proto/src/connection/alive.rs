@@ -13,7 +13,7 @@ use crate::payload::Payload;
 
 /// The questions that a silent peer is asked.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Questions {
+pub(super) struct KeepAliveProbes {
     /// When the next one is to leave, or the peer is given up.
     next: Time,
     /// Those that have had no answer.
@@ -23,12 +23,12 @@ pub(super) struct Questions {
 
 /// Answers to segments that a peer would not have sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Challenges {
+pub(super) struct ChallengeAckLimiter {
     since: Time,
     count: u32,
 }
 
-impl Questions {
+impl KeepAliveProbes {
     pub(super) fn new() -> Self {
         Self { next: Time::NEVER, unanswered: 0, is_due: false }
     }
@@ -40,7 +40,7 @@ impl Questions {
     }
 }
 
-impl Challenges {
+impl ChallengeAckLimiter {
     pub(super) fn new(now: Time) -> Self {
         Self { since: now, count: 0 }
     }
@@ -58,7 +58,7 @@ impl Challenges {
 impl<P: Payload> Connection<P> {
     /// A segment came that the peer would hardly have sent: what it would have had to say is said in an acknowledgement.
     pub(super) fn challenge(&mut self, now: Time) {
-        if self.challenges.admit(now) {
+        if self.challenge_acks.admit(now) {
             self.acks.demand_pure();
         }
     }
@@ -81,15 +81,15 @@ impl<P: Payload> Connection<P> {
         if has_advanced || is_shut {
             self.heard = now;
         }
-        self.questions.on_heard(now, self.config.keep_alive);
+        self.keep_alive_probes.on_heard(now, self.config.keep_alive);
     }
 
     /// [rfc-9293] sec. 3.8.4: only "when no sent data is outstanding".
-    pub(super) fn question_at(&self) -> Time {
+    pub(super) fn keep_alive_at(&self) -> Time {
         let is_idle = self.board.is_empty() && self.persist == Persist::Open;
         match self.state {
-            State::Established | State::CloseWait | State::FinWait2 if is_idle && !self.questions.is_due => {
-                self.questions.next
+            State::Established | State::CloseWait | State::FinWait2 if is_idle && !self.keep_alive_probes.is_due => {
+                self.keep_alive_probes.next
             }
             _ => Time::NEVER,
         }
@@ -97,21 +97,21 @@ impl<P: Payload> Connection<P> {
 
     /// Whether the peer has left too many questions unanswered.
     pub(super) fn is_deserted(&self, now: Time) -> bool {
-        let most = self.config.keep_alive.map_or(u32::MAX, |keep_alive| keep_alive.questions_max);
-        self.question_at() <= now && self.questions.unanswered >= most
+        let most = self.config.keep_alive.map_or(u32::MAX, |keep_alive| keep_alive.probes_max);
+        self.keep_alive_at() <= now && self.keep_alive_probes.unanswered >= most
     }
 
-    pub(super) fn handle_question_timeout(&mut self, now: Time) {
-        self.questions.is_due |= self.question_at() <= now;
+    pub(super) fn handle_keep_alive_timeout(&mut self, now: Time) {
+        self.keep_alive_probes.is_due |= self.keep_alive_at() <= now;
     }
 
     /// The path on which the peer is asked a question now.
-    pub(super) fn poll_question(&mut self, now: Time) -> Option<PathId> {
-        if !std::mem::take(&mut self.questions.is_due) {
+    pub(super) fn poll_keep_alive(&mut self, now: Time) -> Option<PathId> {
+        if !std::mem::take(&mut self.keep_alive_probes.is_due) {
             return None;
         }
-        self.questions.unanswered += 1;
-        self.questions.next =
+        self.keep_alive_probes.unanswered += 1;
+        self.keep_alive_probes.next =
             self.config.keep_alive.map_or(Time::NEVER, |keep_alive| now.saturating_add(keep_alive.interval));
         Some(self.paths.main())
     }

@@ -11,7 +11,7 @@ use crate::payload::Payload;
 use crate::receive::window::{SHIFT_MAX, Window};
 use crate::recovery::control::dup_acks::Detection;
 use crate::segment::{Flags, Segment};
-use crate::stream::credit::Grants;
+use crate::stream::flow_control::FlowControl;
 use crate::stream::inbound::Inbound;
 use crate::stream::outbound::{Framing, Outbound};
 
@@ -136,7 +136,7 @@ impl<P: Payload> Connection<P> {
     /// The credit of each stream that we offer, whatever the peer wants: 2 to this power.
     fn credit(&self) -> u8 {
         let Config { stream_buffer, receive_buffer, streams, .. } = self.config;
-        Grants::exponent(stream_buffer, receive_buffer, streams)
+        FlowControl::exponent(stream_buffer, receive_buffer, streams)
     }
 
     /// Both SYNs are known and ours was acknowledged.
@@ -167,9 +167,9 @@ impl<P: Payload> Connection<P> {
         let Config { send_buffer, stream_buffer, receive_buffer, mss, .. } = self.config;
         let credit = self.handshake.understood().map_or(u64::MAX, |offer| 1 << offer.credit.min(CREDIT_MAX));
         self.outbound = Outbound::new(self.peer.framing, count, send_buffer, credit);
-        self.grants = match streams {
-            Some(streams) => Grants::new(stream_buffer, receive_buffer, mss.into(), streams, self.credit()),
-            None => Grants::none(),
+        self.flow_control = match streams {
+            Some(streams) => FlowControl::new(stream_buffer, receive_buffer, mss.into(), streams, self.credit()),
+            None => FlowControl::none(),
         };
         // A stream counts segments from 0, plain TCP bytes from the SYN.
         self.inbound = Inbound::new(count, if streams.is_some() { 0 } else { 1 });
@@ -177,7 +177,7 @@ impl<P: Payload> Connection<P> {
         control.establish(now, self.peer.mss.into(), sample);
         control.detect_by(Detection::of(self.config.loss_detection, self.peer.has_sack));
         self.heard = now;
-        self.questions.on_heard(now, self.config.keep_alive);
+        self.keep_alive_probes.on_heard(now, self.config.keep_alive);
         if self.is_closing {
             self.outbound.finish_all();
         }

@@ -7,7 +7,7 @@ use crate::event::{CloseReason, Event};
 use crate::options::{Options, SackBlocks};
 use crate::path::{FourTuple, PathId};
 use crate::payload::Payload;
-use crate::recovery::scoreboard::Doubt;
+use crate::recovery::scoreboard::AckContext;
 use crate::segment::{Content, Flags, Record, Segment, Sid, StreamHeader};
 use crate::seq::{Offset, SeqNumber};
 use crate::stream::inbound::Freed;
@@ -18,7 +18,7 @@ impl<P: Payload> Connection<P> {
     /// new path.
     pub fn handle_segment(&mut self, now: Time, tuple: FourTuple, segment: Segment<P>) {
         self.resting_until = None;
-        let path = self.paths.find(&tuple).or_else(|| self.admit_stranger(now, tuple, &segment));
+        let path = self.paths.find(&tuple).or_else(|| self.open_peer_path(now, tuple, &segment));
         if let Some(path) = path {
             self.handle_on_path(now, path, segment);
         }
@@ -238,10 +238,10 @@ impl<P: Payload> Connection<P> {
         // What comes to an end that only receives tells nothing new.
         let (mut is_fin_acked, mut blocks) = (false, [NOTHING; SackBlocks::MAX]);
         if ack > acked || !sack.is_empty() {
-            let doubt = Doubt { echo: self.echo(now, segment), ..self.paths[via].control.doubt(now) };
-            is_fin_acked = self.on_cumulative(ack, &doubt);
+            let context = AckContext { echo: self.echo(now, segment), ..self.paths[via].control.ack_context(now) };
+            is_fin_acked = self.on_cumulative(ack, &context);
             if !sack.is_empty() {
-                blocks = self.on_sack(now, ack, &sack, &doubt);
+                blocks = self.on_sack(now, ack, &sack, &context);
             }
         }
         if self.is_duplicate_ack(acked, edge, segment) {
@@ -259,17 +259,17 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Enters what an acknowledgement reports below its number `ack`. Whether our FIN is part of it.
-    fn on_cumulative(&mut self, ack: Offset, doubt: &Doubt) -> bool {
-        let Self { board, outbound, grants, events, .. } = self;
+    fn on_cumulative(&mut self, ack: Offset, context: &AckContext) -> bool {
+        let Self { board, outbound, flow_control, events, .. } = self;
         let mut is_fin_acked = false;
-        board.acknowledge(ack, doubt, |sent: Sent<P>| {
+        board.acknowledge(ack, context, |sent: Sent<P>| {
             is_fin_acked |= sent.is_fin;
             match sent.content {
                 Content::Control(Record::Finish { sid, .. } | Record::Reset { sid, .. }) => {
                     outbound.on_acked(sid, events);
                 }
-                Content::Control(Record::Credit { sid, limit }) => {
-                    if let Some(record) = grants.on_acked(sid, limit) {
+                Content::Control(Record::MaxStreamData { sid, limit }) => {
+                    if let Some(record) = flow_control.on_acked(sid, limit) {
                         outbound.records.push(record);
                     }
                 }
@@ -289,7 +289,7 @@ impl<P: Payload> Connection<P> {
         now: Time,
         ack: Offset,
         sack: &SackBlocks,
-        doubt: &Doubt,
+        context: &AckContext,
     ) -> [(Offset, Offset); SackBlocks::MAX] {
         let via = self.acks.via();
         let place = |number: SeqNumber| number.offset_from(self.initial, ack);
@@ -308,7 +308,7 @@ impl<P: Payload> Connection<P> {
         }
         for &(left, right) in news {
             if ack < left && left < right && right <= next {
-                self.board.acknowledge_selectively(left, right, doubt);
+                self.board.acknowledge_selectively(left, right, context);
             }
         }
         blocks
@@ -418,10 +418,10 @@ impl<P: Payload> Connection<P> {
                 let StreamHeader { sid, .. } = header;
                 let is_stream = sid != Sid::CONTROL && self.inbound.has(sid);
                 // What exceeds its credit is as good as lost: it may come again when there is more.
-                if !is_stream || payload.is_empty() || !self.grants.admits(sid, payload.len()) {
+                if !is_stream || payload.is_empty() || !self.flow_control.admits(sid, payload.len()) {
                     return false;
                 }
-                self.grants.on_arrived(sid, payload.len());
+                self.flow_control.on_arrived(sid, payload.len());
                 let useless = self.inbound.accept(header, payload, &mut self.events);
                 self.window.consume(StreamHeader::LEN.into());
                 self.free(sid, useless);
@@ -447,7 +447,7 @@ impl<P: Payload> Connection<P> {
                 self.outbound.stop(sid, expected, code, &mut self.events);
                 (sid, Freed::RECORD)
             }
-            Record::Credit { sid, limit } => {
+            Record::MaxStreamData { sid, limit } => {
                 self.outbound.on_credit(sid, limit);
                 (sid, Freed::RECORD)
             }

@@ -40,7 +40,7 @@ impl<P: Payload> Connection<P> {
             Some(Leaving::Handshake) => Some(self.handshake_segment(now)),
             Some(Leaving::Content { path, offset, sent }) => Some(self.segment_of(path, offset, sent)),
             Some(Leaving::Ack(path)) => Some(self.pure_ack(path)),
-            Some(Leaving::Reminder(path)) => Some(self.reminder(path)),
+            Some(Leaving::Probe(path)) => Some(self.window_or_keep_alive_probe(path)),
             None => {
                 self.resting_until = Some(self.deadline());
                 None
@@ -63,9 +63,9 @@ impl<P: Payload> Connection<P> {
                 if let Some(path) = self.acks.due_pure() {
                     return Some(Leaving::Ack(path));
                 }
-                let data = self.poll_data(now).or_else(|| self.poll_window_probe(now).map(Leaving::Reminder));
-                let question = |connection: &mut Self| connection.poll_question(now).map(Leaving::Reminder);
-                data.or_else(|| question(self)).or_else(|| self.acks.due().map(Leaving::Ack))
+                let data = self.poll_data(now).or_else(|| self.poll_window_probe(now).map(Leaving::Probe));
+                let keep_alive = |connection: &mut Self| connection.poll_keep_alive(now).map(Leaving::Probe);
+                data.or_else(|| keep_alive(self)).or_else(|| self.acks.due().map(Leaving::Ack))
             }
         }
     }
@@ -98,7 +98,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// An old sequence number, which the peer answers with an acknowledgement.
-    fn reminder(&mut self, path: PathId) -> Transmit<P> {
+    fn window_or_keep_alive_probe(&mut self, path: PathId) -> Transmit<P> {
         let header = self.header(path, self.board.acked() - 1, Flags::default());
         let options = self.stamp(AcknowledgementOptions::default());
         self.transmit(path, Segment { header, options, stream_header: None, content: Content::Nothing })
@@ -256,7 +256,7 @@ impl<P: Payload> Connection<P> {
                 rtt: control.rtt_smoothed(),
                 rtt_min: None,
                 rtt_latest: None,
-                pace: None,
+                delivery_rate: None,
                 weight: *weight,
                 has_room: may_send.contains(id) && control.admit(board, len),
             };
@@ -274,9 +274,10 @@ impl<P: Payload> Connection<P> {
         let demand = Demand { len, peer_window };
         let mut count = candidates.len();
         if is_guarded {
-            for Candidate { id, rtt_min, rtt_latest, pace, .. } in candidates.iter_mut() {
+            for Candidate { id, rtt_min, rtt_latest, delivery_rate, .. } in candidates.iter_mut() {
                 let control = &paths[*id].control;
-                (*rtt_min, *rtt_latest, *pace) = (control.rtt_min(), control.tally.rtt_latest, control.pace());
+                (*rtt_min, *rtt_latest, *delivery_rate) =
+                    (control.rtt_min(), control.tally.rtt_latest, control.delivery_rate());
             }
             count = self.guard.keep(now, candidates, len, self.peer.window_max);
             if count < candidates.len() {
@@ -400,7 +401,7 @@ impl<P: Payload> Connection<P> {
 
     fn on_fin_sent(&mut self) {
         self.outbound.records.close();
-        self.grants.close();
+        self.flow_control.close();
         self.state = match self.state {
             State::Established => State::FinWait1,
             State::CloseWait => State::LastAck,
@@ -453,7 +454,7 @@ enum Leaving<P> {
     /// A pure acknowledgement.
     Ack(PathId),
     /// Something that is old, for the sake of the answer.
-    Reminder(PathId),
+    Probe(PathId),
 }
 
 /// What lets a new segment leave.

@@ -47,7 +47,7 @@ pub(super) struct Table {
     /// Those of them that carry new data.
     usable: PathSet,
     /// Those that have something to say of themselves, or will have.
-    restless: PathSet,
+    pending_options: PathSet,
     failover: Failover,
     /// Whether both ends speak of paths.
     pub(super) are_negotiated: bool,
@@ -179,7 +179,7 @@ impl<P: Payload> Paths<'_, P> {
 
 impl<P: Payload> Connection<P> {
     /// A segment came on a four-tuple that is no path. Returns the path that it begins, if it may.
-    pub(super) fn admit_stranger(&mut self, now: Time, tuple: FourTuple, segment: &Segment<P>) -> Option<PathId> {
+    pub(super) fn open_peer_path(&mut self, now: Time, tuple: FourTuple, segment: &Segment<P>) -> Option<PathId> {
         if !self.paths.are_negotiated || !self.state.has_paths() || !self.is_plausible(segment) {
             return None;
         }
@@ -235,7 +235,7 @@ impl<P: Payload> Connection<P> {
         match option {
             PathOption::Challenge(token) => {
                 self.paths[id].response = Some(token);
-                self.paths.restless.insert(id);
+                self.paths.pending_options.insert(id);
             }
             PathOption::Response(token) => self.on_response(now, id, token),
             PathOption::Leave => {
@@ -253,13 +253,13 @@ impl<P: Payload> Connection<P> {
     pub(super) fn on_acknowledged(&mut self, now: Time, via: PathId) -> bool {
         let mut has_news = false;
         let Self { paths, board, .. } = self;
-        let mut told = board.harvested();
+        let mut told = board.newly_acked_paths();
         told.insert(via);
         for id in told.iter() {
             let Some(path) = paths.get_mut(id) else { continue };
-            let has_harvest = board.has_harvest(id);
-            has_news |= has_harvest;
-            if !has_harvest && path.control.is_at_rest() {
+            let has_newly_acked = board.has_newly_acked(id);
+            has_news |= has_newly_acked;
+            if !has_newly_acked && path.control.is_at_rest() {
                 continue;
             }
             let source = if id == via { Via::Own } else { Via::Other };
@@ -302,7 +302,7 @@ impl<P: Payload> Connection<P> {
         if !self.paths.are_negotiated {
             return None;
         }
-        for id in self.paths.restless.iter() {
+        for id in self.paths.pending_options.iter() {
             let path = &mut self.paths[id];
             let option = match (path.response.take(), &mut path.phase) {
                 (Some(token), _) => PathOption::Response(token),
@@ -317,7 +317,7 @@ impl<P: Payload> Connection<P> {
             };
             let tuple = path.tuple;
             if path.is_live() {
-                self.paths.restless.remove(id);
+                self.paths.pending_options.remove(id);
             }
             return Some(Transmit { path: id, tuple, segment: self.path_segment(option) });
         }
@@ -338,7 +338,7 @@ impl<P: Payload> Connection<P> {
 
     fn open_path(&mut self, now: Time, id: PathId, tuple: FourTuple, origin: Origin) {
         let controller = self.config.law.row().build(&self.config.law);
-        let mut control = PathControl::new(now, id, controller, self.peer.mss.into(), self.config.rto_margin);
+        let mut control = PathControl::new(now, id, controller, self.peer.mss.into(), self.config.rto_min);
         // Without SACK a duplicate ACK does not say whose hole it is about: only the first path counts them.
         if self.peer.has_sack {
             control.detect_by(Detection::of(self.config.loss_detection, true));
@@ -483,7 +483,7 @@ impl Table {
             slots: vec![Some(first)],
             live: PathSet::only(PathId::FIRST),
             usable: PathSet::only(PathId::FIRST),
-            restless: PathSet::default(),
+            pending_options: PathSet::default(),
             failover,
             are_negotiated: false,
             challenges: 0,
@@ -575,14 +575,14 @@ impl Table {
             }
         }
         (self.live, self.usable) = (live, if active.is_empty() { live } else { active });
-        self.restless = PathSet::default();
+        self.pending_options = PathSet::default();
         for (index, path) in self.slots.iter_mut().enumerate() {
             let Some(path) = path else { continue };
             if self.failover == Failover::OnSilence {
                 path.control.set_others(live.has_several(), board);
             }
             if path.response.is_some() || !path.is_live() {
-                self.restless.insert(PathId::new(index));
+                self.pending_options.insert(PathId::new(index));
             }
         }
     }

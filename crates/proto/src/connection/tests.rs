@@ -9,9 +9,9 @@ use crate::{CloseReason, Config, Content, Event, Flags, OpenError, Priority, Seg
 mod alive;
 mod closing;
 mod corrupt;
-mod credit;
 mod dup_acks;
 mod failover;
+mod flow_control;
 mod giving_up;
 mod handshake;
 mod hostile;

@@ -21,14 +21,14 @@ use self::timers::{Probe, Timer};
 use self::undo::Suspicion;
 use crate::connection::TICK;
 use crate::path::PathId;
+use crate::recovery::delivery_rate::DeliveryRate;
 use crate::recovery::episode::{Belief, Episode};
 use crate::recovery::law::Law;
-use crate::recovery::pace::Pace;
 use crate::recovery::pacer::Pacer;
 use crate::recovery::rack::{Conditions, Rack, Verdict};
 use crate::recovery::rounds::Rounds;
 use crate::recovery::rtt::RttEstimator;
-use crate::recovery::scoreboard::{Doubt, Found, Harvest, Scoreboard};
+use crate::recovery::scoreboard::{AckContext, Found, NewlyAcked, Scoreboard};
 use crate::seq::Offset;
 
 /// One path's side of sending.
@@ -43,7 +43,7 @@ pub(crate) struct PathControl {
     rack: Rack,
     duplicates: Duplicates,
     rounds: Rounds,
-    pace: Pace,
+    delivery_rate: DeliveryRate,
     pacer: Pacer,
     episode: Episode,
     timer: Timer,
@@ -113,19 +113,19 @@ pub(crate) enum Via {
 }
 
 impl PathControl {
-    pub(crate) fn new(now: Time, id: PathId, controller: Box<dyn Controller>, mss: u64, rto_margin: Span) -> Self {
+    pub(crate) fn new(now: Time, id: PathId, controller: Box<dyn Controller>, mss: u64, rto_min: Span) -> Self {
         Self {
             id,
             law: Law::new(controller),
             mss,
-            rtt: RttEstimator::new(rto_margin),
+            rtt: RttEstimator::new(rto_min),
             detection: Detection::Rack,
             rack: Rack::new(),
             duplicates: Duplicates::new(),
             rounds: Rounds::new(now),
-            pace: Pace::default(),
+            delivery_rate: DeliveryRate::default(),
             pacer: Pacer::new(),
-            episode: Episode::Calm,
+            episode: Episode::Open,
             timer: Timer::Idle,
             probe: Probe::None,
             suspicion: None,
@@ -257,8 +257,8 @@ impl PathControl {
     }
 
     /// How acknowledgements are to be read.
-    pub(crate) fn doubt(&self, now: Time) -> Doubt {
-        Doubt { now, via: self.id, rtt_min: self.rtt.shortest(), echo: None }
+    pub(crate) fn ack_context(&self, now: Time) -> AckContext {
+        AckContext { now, via: self.id, rtt_min: self.rtt.shortest(), echo: None }
     }
 
     /// There are other paths, that would take over or not.
@@ -279,9 +279,9 @@ impl PathControl {
     pub(crate) fn abandon<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         board.release_held(self.id, u64::MAX);
         board.release_copies(self.id, u64::MAX);
-        let harvest = board.take_harvest(self.id);
-        self.flight -= harvest.bytes_from_flight;
-        self.tally.delivered += harvest.bytes;
+        let newly_acked = board.take_newly_acked(self.id);
+        self.flight -= newly_acked.bytes_from_flight;
+        self.tally.delivered += newly_acked.bytes;
         let found = board.orphan(self.id);
         self.on_lost(board, &found);
         self.probe = Probe::None;
@@ -342,35 +342,35 @@ impl PathControl {
         self.flight == 0
             && self.timer == Timer::Idle
             && self.probe == Probe::None
-            && self.episode.is_calm()
+            && self.episode.is_open()
             && self.suspicion.is_none()
     }
 
     /// An ACK has been entered on the scoreboard. Whether a round ended with it.
     pub(crate) fn on_ack<T>(&mut self, now: Time, board: &mut Scoreboard<T>, via: Via) -> bool {
-        let is_calm = self.episode.is_calm() && self.suspicion.is_none() && !matches!(self.probe, Probe::Out { .. });
-        if is_calm && !board.has_harvest(self.id) {
+        let is_open = self.episode.is_open() && self.suspicion.is_none() && !matches!(self.probe, Probe::Out { .. });
+        if is_open && !board.has_newly_acked(self.id) {
             // It told of nothing that left here: what most segments do at an end that receives. Only time may have found a loss.
             self.look(now, board);
             return false;
         }
-        let harvest = board.take_harvest(self.id);
-        self.flight -= harvest.bytes_from_flight;
-        let settled = board.settled(self.id);
+        let newly_acked = board.take_newly_acked(self.id);
+        self.flight -= newly_acked.bytes_from_flight;
+        let path_una = board.path_una(self.id);
         let sample = match via {
-            Via::Own => self.estimate(now, &harvest),
+            Via::Own => self.estimate(now, &newly_acked),
             Via::Other => None,
         };
         if self.suspicion.is_some() {
-            self.reconsider(now, board, &harvest);
+            self.reconsider(now, board, &newly_acked);
         }
-        if let Some(newest) = harvest.newest_certain {
+        if let Some(newest) = newly_acked.newest_certain {
             match via {
                 Via::Own => self.rack.on_delivered(now, newest),
                 Via::Other => self.rack.on_delivered_elsewhere(newest),
             }
         }
-        if harvest.is_reordered {
+        if newly_acked.is_reordered {
             self.rack.on_reordering();
         }
         let nothing = self.has_lost_nothing(board);
@@ -378,12 +378,12 @@ impl PathControl {
         if !nothing {
             (found, spared) = self.detect(now, board);
         }
-        self.conclude_probe(now, board, settled);
-        if !nothing || !self.episode.is_calm() {
-            self.repair(now, board, &found, settled);
+        self.conclude_probe(now, board, path_una);
+        if !nothing || !self.episode.is_open() {
+            self.repair(now, board, &found, path_una);
         }
-        if let Some(newest) = harvest.newest {
-            self.tally.delivered += harvest.bytes;
+        if let Some(newest) = newly_acked.newest {
+            self.tally.delivered += newly_acked.bytes;
             self.is_silent = false;
             self.started = now;
             if via == Via::Own {
@@ -391,7 +391,7 @@ impl PathControl {
             }
             let (limit, lost) = (self.rounds.limit(), std::mem::take(&mut self.lost_untold));
             let ack = Ack {
-                newly_acked: self.segments(harvest.bytes),
+                newly_acked: self.segments(newly_acked.bytes),
                 newly_lost: self.segments(lost),
                 rtt: sample,
                 arrival: now,
@@ -402,14 +402,14 @@ impl PathControl {
             let view = self.view(now);
             self.law.tell(|law| law.on_ack(&view, &ack));
         }
-        if self.episode.is_over(settled) {
+        if self.episode.is_over(path_una) {
             self.end_episode(now);
         }
         let mut is_round_over = false;
-        if let Some(newest) = harvest.newest {
-            let (acked, departures) = (self.segments(harvest.bytes), board.departures(self.id));
+        if let Some(newest) = newly_acked.newest {
+            let (acked, departures) = (self.segments(newly_acked.bytes), board.departures(self.id));
             if let Some(round) = self.rounds.on_ack(now, acked, sample, newest.serial, departures) {
-                self.pace.on_round(round.acked * self.mss as f64, round.elapsed);
+                self.delivery_rate.on_round(round.acked * self.mss as f64, round.elapsed);
                 let view = self.view(now);
                 self.law.tell(|law| law.on_round(&view, &round));
                 is_round_over = true;
@@ -425,12 +425,12 @@ impl PathControl {
     /// Looks for losses, and sets the timer for the next look.
     #[inline]
     fn look<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
-        if self.episode.is_calm() && self.has_lost_nothing(board) {
+        if self.episode.is_open() && self.has_lost_nothing(board) {
             return self.arm(now, board);
         }
-        let settled = board.settled(self.id);
+        let path_una = board.path_una(self.id);
         let (found, spared) = self.detect(now, board);
-        self.repair(now, board, &found, settled);
+        self.repair(now, board, &found, path_una);
         match spared {
             Some(time) => self.timer = Timer::Reordering(time),
             None => self.arm(now, board),
@@ -455,8 +455,8 @@ impl PathControl {
     }
 
     /// What it delivers at best, in bytes a second.
-    pub(crate) fn pace(&self) -> Option<f64> {
-        self.pace.best()
+    pub(crate) fn delivery_rate(&self) -> Option<f64> {
+        self.delivery_rate.best()
     }
 
     pub(crate) fn rtt_min(&self) -> Option<Span> {
@@ -465,15 +465,15 @@ impl PathControl {
 
     /// The raw RTT sample of an ACK, if Karn's rule allows one.
     #[inline]
-    fn estimate(&mut self, now: Time, harvest: &Harvest) -> Option<Span> {
-        let newest = harvest.newest?;
+    fn estimate(&mut self, now: Time, newly_acked: &NewlyAcked) -> Option<Span> {
+        let newest = newly_acked.newest?;
         if newest.transmissions > 1 {
             // [rfc-7323] sec. 4: the echo knows which transmission it was, but not to the microsecond.
-            if let Some(echo) = harvest.echo {
+            if let Some(echo) = newly_acked.echo {
                 self.rtt.on_echo(now.since(echo).saturating_add(TICK));
             }
             // It is the retransmission that has been answered.
-            if harvest.newest_certain.is_some_and(|certain| certain.serial == newest.serial) {
+            if newly_acked.newest_certain.is_some_and(|certain| certain.serial == newest.serial) {
                 self.rtt.on_progress();
             }
             return None;
@@ -498,12 +498,12 @@ impl PathControl {
         let conditions = Conditions {
             rtt_min: self.rtt.least(),
             rtt_smoothed: self.rtt.smoothed(),
-            is_repairing: !self.episode.is_calm(),
+            is_repairing: !self.episode.is_open(),
             delivered: board.delivered(self.id),
         };
         let verdict = match self.detection {
             Detection::Rack => self.rack.verdict(&conditions),
-            Detection::Overtaken => Some(Verdict { serial: board.overtaken(self.id), patience: Span::ZERO }),
+            Detection::Overtaken => Some(Verdict { serial: board.overtaken(self.id), rtt_plus_reo_wnd: Span::ZERO }),
             Detection::NewReno => {
                 let found = self.count_duplicates(board);
                 self.on_lost(board, &found);
@@ -511,12 +511,12 @@ impl PathControl {
             }
         };
         let Some(verdict) = verdict else { return (Found::default(), None) };
-        if now.since(Time::ZERO) < verdict.patience {
+        if now.since(Time::ZERO) < verdict.rtt_plus_reo_wnd {
             return (Found::default(), None);
         }
-        let (found, spared) = board.lose_until(self.id, verdict.serial, now - verdict.patience);
+        let (found, spared) = board.lose_until(self.id, verdict.serial, now - verdict.rtt_plus_reo_wnd);
         self.on_lost(board, &found);
-        (found, spared.map(|departure| departure.saturating_add(verdict.patience)))
+        (found, spared.map(|departure| departure.saturating_add(verdict.rtt_plus_reo_wnd)))
     }
 
     /// What is lost is not in flight any more.
@@ -534,18 +534,18 @@ impl PathControl {
 
     /// Losses were found, or none: begins an episode, or ends one that gives way to another.
     #[inline]
-    fn repair<T>(&mut self, now: Time, board: &mut Scoreboard<T>, found: &Found, settled: Offset) {
+    fn repair<T>(&mut self, now: Time, board: &mut Scoreboard<T>, found: &Found, path_una: Offset) {
         if found.count > 0 {
             self.episode.on_more(found);
         }
         match self.episode {
-            Episode::Calm => {
+            Episode::Open => {
                 if let Some(departure) = found.departure {
                     self.begin_episode(now, board, departure);
                     self.suspect(board, Signal::DupAcks, found);
                 }
             }
-            Episode::Recovery { later, .. } if self.episode.is_over(settled) => {
+            Episode::Recovery { later, .. } if self.episode.is_over(path_una) => {
                 if let Some(departure) = later.filter(|_| board.damaged(self.id) > 0) {
                     self.end_episode(now);
                     self.begin_episode(now, board, departure);
@@ -585,7 +585,7 @@ impl PathControl {
         // [rfc-8985] sec. 6.2 step 4: both kinds of recovery count.
         self.rack.on_recovered();
         match std::mem::take(&mut self.episode) {
-            Episode::Calm => {}
+            Episode::Open => {}
             Episode::Recovery { .. } => self.law.tell(|law| law.on_recovered(&view)),
             Episode::AfterTimeout { .. } => self.law.tell(|law| law.on_restart(&view, Restart::AfterTimeout)),
         }

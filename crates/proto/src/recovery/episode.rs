@@ -1,8 +1,8 @@
 //! What is being repaired on a path.
 //!
 //! ```text
-//! Calm ──loss──> Recovery ──all that was out is acknowledged──> Calm
-//!   └──timeout──> AfterTimeout ──likewise──> Calm          (a timeout ends a recovery, too)
+//! Open ──loss──> Recovery ──all that was out is acknowledged──> Open
+//!   └──timeout──> AfterTimeout ──likewise──> Open          (a timeout ends a recovery, too)
 //! ```
 //!
 //! Losses in one window are one episode ([rfc-6675] sec. 5: RecoveryPoint): the controller hears of the first.
@@ -17,7 +17,7 @@ use crate::seq::Offset;
 pub(crate) enum Episode {
     /// Nothing.
     #[default]
-    Calm,
+    Open,
     /// A loss that duplicate ACKs or time showed.
     Recovery {
         /// The end of what was out when it began.
@@ -48,18 +48,18 @@ impl Episode {
     pub(crate) fn phase(&self) -> Phase {
         match self {
             Self::Recovery { .. } => Phase::Recovery,
-            Self::Calm | Self::AfterTimeout { .. } => Phase::Open,
+            Self::Open | Self::AfterTimeout { .. } => Phase::Open,
         }
     }
 
-    pub(crate) fn is_calm(&self) -> bool {
-        *self == Self::Calm
+    pub(crate) fn is_open(&self) -> bool {
+        *self == Self::Open
     }
 
     /// Whether it ends when everything below `acked` has been acknowledged.
     pub(crate) fn is_over(&self, acked: Offset) -> bool {
         match *self {
-            Self::Calm => false,
+            Self::Open => false,
             Self::Recovery { until, .. } | Self::AfterTimeout { until } => acked >= until,
         }
     }

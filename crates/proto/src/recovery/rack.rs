@@ -40,11 +40,11 @@ pub(crate) struct Conditions {
     pub(crate) delivered: usize,
 }
 
-/// What is lost: departures before `serial` that took place at `time` or earlier, and later ones `patience` after they left.
+/// What is lost: departures before `serial` that took place at `time` or earlier, and later ones `rtt_plus_reo_wnd` after they left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub(crate) serial: u64,
-    pub(crate) patience: Span,
+    pub(crate) rtt_plus_reo_wnd: Span,
 }
 
 impl Rack {
@@ -104,7 +104,7 @@ impl Rack {
     /// What is lost; nothing as long as nothing has arrived.
     pub(crate) fn verdict(&self, conditions: &Conditions) -> Option<Verdict> {
         let (serial, rtt) = self.newest?;
-        Some(Verdict { serial, patience: rtt.saturating_add(self.reordering_window(conditions)) })
+        Some(Verdict { serial, rtt_plus_reo_wnd: rtt.saturating_add(self.reordering_window(conditions)) })
     }
 
     /// [rfc-8985] sec. 6.2 step 4.
@@ -141,27 +141,27 @@ mod tests {
         rack
     }
 
-    fn patience(rack: &Rack, is_repairing: bool, delivered: usize) -> Span {
+    fn rtt_plus_reo_wnd(rack: &Rack, is_repairing: bool, delivered: usize) -> Span {
         let conditions = Conditions { rtt_min: Some(ms(80)), rtt_smoothed: Some(ms(100)), is_repairing, delivered };
-        rack.verdict(&conditions).expect("something has arrived").patience
+        rack.verdict(&conditions).expect("something has arrived").rtt_plus_reo_wnd
     }
 
     #[test]
     fn a_quarter_of_the_least_rtt_is_reordering() {
-        assert_eq!(patience(&rack(), false, 2), ms(120));
+        assert_eq!(rtt_plus_reo_wnd(&rack(), false, 2), ms(120));
     }
 
     #[test]
     fn three_segments_above_a_hole_need_no_patience() {
-        assert_eq!(patience(&rack(), false, 3), ms(100));
-        assert_eq!(patience(&rack(), true, 1), ms(100));
+        assert_eq!(rtt_plus_reo_wnd(&rack(), false, 3), ms(100));
+        assert_eq!(rtt_plus_reo_wnd(&rack(), true, 1), ms(100));
     }
 
     #[test]
     fn a_network_that_reorders_is_given_time() {
         let mut rack = rack();
         rack.on_reordering();
-        assert_eq!(patience(&rack, true, 9), ms(120));
+        assert_eq!(rtt_plus_reo_wnd(&rack, true, 9), ms(120));
     }
 
     #[test]
@@ -169,10 +169,10 @@ mod tests {
         let mut rack = rack();
         rack.on_duplicate(20);
         rack.on_duplicate(20);
-        assert_eq!(patience(&rack, false, 0), ms(140));
+        assert_eq!(rtt_plus_reo_wnd(&rack, false, 0), ms(140));
         (0..15).for_each(|_| rack.on_recovered());
-        assert_eq!(patience(&rack, false, 0), ms(140));
+        assert_eq!(rtt_plus_reo_wnd(&rack, false, 0), ms(140));
         rack.on_recovered();
-        assert_eq!(patience(&rack, false, 0), ms(120));
+        assert_eq!(rtt_plus_reo_wnd(&rack, false, 0), ms(120));
     }
 }

@@ -12,7 +12,7 @@
 //!
 //! Sequence space is shared, so what is known of it as a whole (holes, what is acknowledged cumulatively) says nothing of a
 //! single path: another one is always ahead or behind. A lane therefore has a view of its own, which with one path is the whole:
-//! its lowest segment that has not arrived ([`Scoreboard::settled`]), and what of it has arrived above.
+//! its lowest segment that has not arrived ([`Scoreboard::path_una`]), and what of it has arrived above.
 //!
 //! An ACK answers what came on its own path ([multihoming-2010] sec. III: "all the SACKs return over the same path"), but tells of
 //! all of them. What it tells of another path is *held* there: it has arrived, but remains in flight for its lane until an ACK of its
@@ -33,10 +33,10 @@ use anabranch_cc::Departure;
 use anabranch_units::{Span, Time};
 
 use self::lane::{Copied, Lane, Losses, Oldest};
-pub(crate) use self::lane::{Departed, Harvest};
+pub(crate) use self::lane::{Departed, NewlyAcked};
 use crate::path::{PathId, PathSet};
-use crate::recovery::ledger::Ledger;
 use crate::recovery::rack::DUPLICATES;
+use crate::recovery::retransmission_log::RetransmissionLog;
 use crate::seq::Offset;
 
 /// An entry's place, counted from the first segment of the connection.
@@ -67,7 +67,7 @@ pub(crate) struct Scoreboard<T> {
     orphans: Losses,
     lanes: Vec<Lane>,
     /// The paths on which something was reported that has not been taken.
-    harvested: PathSet,
+    newly_acked_paths: PathSet,
     /// The blocks that were entered last.
     blocks: [Block; BLOCKS],
 }
@@ -125,7 +125,7 @@ pub(crate) struct Found {
 
 /// Whose RTT samples can be trusted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Doubt {
+pub(crate) struct AckContext {
     pub(crate) now: Time,
     /// The path on which the ACK came. What it says of others is no word of theirs.
     pub(crate) via: PathId,
@@ -155,7 +155,7 @@ impl<T> Scoreboard<T> {
             lost: 0,
             orphans: Losses::default(),
             lanes: (0..paths).map(|_| Lane::new(0)).collect(),
-            harvested: PathSet::default(),
+            newly_acked_paths: PathSet::default(),
             blocks: Default::default(),
         }
     }
@@ -170,7 +170,7 @@ impl<T> Scoreboard<T> {
         debug_assert!(lane.bytes == 0 && lane.lost.count == 0, "a path is given up before its name is used again");
         let (departures, damaged) = (lane.departures, lane.damaged);
         *lane = Lane { departures, damaged, ..Lane::new(end) };
-        self.harvested.remove(path);
+        self.newly_acked_paths.remove(path);
     }
 
     /// Everything below has been acknowledged.
@@ -214,7 +214,7 @@ impl<T> Scoreboard<T> {
     /// The lowest place of a segment that left on a path and has not arrived; what is next to be sent if there is none. With one path,
     /// that is what has been acknowledged. What came to the path after it had been on another one may be left out.
     #[inline]
-    pub(crate) fn settled(&mut self, path: PathId) -> Offset {
+    pub(crate) fn path_una(&mut self, path: PathId) -> Offset {
         let end = self.first + self.entries.len() as u64;
         let lane = &mut self.lanes[path.index()];
         // Each lane passes each entry once, so this is a constant per segment.
@@ -232,7 +232,7 @@ impl<T> Scoreboard<T> {
         self.next
     }
 
-    /// Segments that were delivered above the lowest one of their path that was not, as [`Scoreboard::settled`] found it.
+    /// Segments that were delivered above the lowest one of their path that was not, as [`Scoreboard::path_una`] found it.
     pub(crate) fn delivered(&self, path: PathId) -> usize {
         self.lanes[path.index()].above
     }
@@ -328,7 +328,7 @@ impl<T> Scoreboard<T> {
         entry.departure = departure(bytes + u64::from(entry.len));
         let (end, time) = (entry.offset + u64::from(entry.len), entry.departure.time);
         if let Some(lane) = self.lanes.get_mut(before.index()).filter(|_| is_repair) {
-            lane.ledger.on_resent(end, time);
+            lane.retransmission_log.on_resent(end, time);
         }
         self.link(index, path);
         added
@@ -485,17 +485,17 @@ impl<T> Scoreboard<T> {
 
     /// A loss on a path is to be repaired: what is sent again from now on is entered.
     pub(crate) fn open_ledger(&mut self, path: PathId) {
-        self.lanes[path.index()].ledger.open();
+        self.lanes[path.index()].retransmission_log.open();
     }
 
     /// What was sent again for losses on a path.
-    pub(crate) fn ledger(&self, path: PathId) -> &Ledger {
-        &self.lanes[path.index()].ledger
+    pub(crate) fn retransmission_log(&self, path: PathId) -> &RetransmissionLog {
+        &self.lanes[path.index()].retransmission_log
     }
 
     /// The peer got `left..right` once more.
     pub(crate) fn on_duplicate(&mut self, left: Offset, right: Offset) {
-        self.lanes.iter_mut().for_each(|lane| lane.ledger.on_duplicate(left, right));
+        self.lanes.iter_mut().for_each(|lane| lane.retransmission_log.on_duplicate(left, right));
     }
 
     /// What counts as lost on a path is in flight after all. Returns how many bytes that adds. Takes time for all that is in
@@ -556,8 +556,8 @@ impl<T> Scoreboard<T> {
             let held: u64 = lane.held.iter().map(|held| held.end - held.start).sum();
             let copied: u64 = lane.copies.iter().map(|copied| u64::from(copied.len)).sum();
             assert_eq!(lane.held_bytes, held);
-            let harvested = lane.harvest.bytes_from_flight > 0 || lane.harvest.bytes > 0;
-            assert_eq!(self.has_harvest(PathId::new(number)), harvested);
+            let newly_acked_paths = lane.newly_acked.bytes_from_flight > 0 || lane.newly_acked.bytes > 0;
+            assert_eq!(self.has_newly_acked(PathId::new(number)), newly_acked_paths);
             assert_eq!(lane.bytes, held + copied + flying.clone().map(|entry| u64::from(entry.len)).sum::<u64>());
             let (mut index, mut serials) = (lane.oldest.index, vec![]);
             assert!(index == NONE || lane.oldest == self.entry(index).as_oldest(index));

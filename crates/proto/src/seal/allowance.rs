@@ -2,27 +2,27 @@
 
 use std::collections::VecDeque;
 
-use crate::path::Endpoint;
+use crate::path::Address;
 
 /// How much may be sent to which address.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Allowances {
     /// Those that have shown that they get what is sent there; the latest last.
-    validated: VecDeque<Endpoint>,
+    validated: VecDeque<Address>,
     /// Those that have not; the latest last.
     others: VecDeque<Allowance>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Allowance {
-    address: Endpoint,
+    address: Address,
     /// Bytes that may be sent there.
     bytes: u64,
 }
 
 impl Allowances {
     /// Something authentic came from an address.
-    pub(super) fn on_received(&mut self, address: Endpoint, bytes: usize) {
+    pub(super) fn on_received(&mut self, address: Address, bytes: usize) {
         if self.is_validated(address) {
             return;
         }
@@ -34,7 +34,7 @@ impl Allowances {
     }
 
     /// Who is there gets what is sent there.
-    pub(super) fn validate(&mut self, address: Endpoint) {
+    pub(super) fn validate(&mut self, address: Address) {
         if !self.is_validated(address) {
             self.others.retain(|other| other.address != address);
             push(&mut self.validated, address);
@@ -42,19 +42,19 @@ impl Allowances {
     }
 
     /// Whether so much may be sent there.
-    pub(super) fn allows(&self, address: Endpoint, bytes: usize) -> bool {
+    pub(super) fn allows(&self, address: Address, bytes: usize) -> bool {
         let is_within = |other: &Allowance| other.address == address && other.bytes >= bytes as u64;
         self.is_validated(address) || self.others.iter().any(is_within)
     }
 
     /// So much is sent there.
-    pub(super) fn on_sent(&mut self, address: Endpoint, bytes: usize) {
+    pub(super) fn on_sent(&mut self, address: Address, bytes: usize) {
         if let Some(other) = self.others.iter_mut().find(|other| other.address == address) {
             other.bytes = other.bytes.saturating_sub(bytes as u64);
         }
     }
 
-    fn is_validated(&self, address: Endpoint) -> bool {
+    fn is_validated(&self, address: Address) -> bool {
         self.validated.contains(&address)
     }
 }
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn three_times_what_came_and_no_byte_more() {
-        let (mut allowances, address) = (Allowances::default(), Endpoint { address: 5, port: 5 });
+        let (mut allowances, address) = (Allowances::default(), Address { address: 5, port: 5 });
         assert!(!allowances.allows(address, 1));
         allowances.on_received(address, 100);
         assert!(allowances.allows(address, 300) && !allowances.allows(address, 301));
@@ -93,9 +93,9 @@ mod tests {
     fn many_addresses_take_no_more_room_than_a_few() {
         let mut allowances = Allowances::default();
         for number in 0..1000 {
-            let address = Endpoint { address: number, port: 1 };
+            let address = Address { address: number, port: 1 };
             allowances.on_received(address, 1);
-            allowances.validate(Endpoint { port: 2, ..address });
+            allowances.validate(Address { port: 2, ..address });
         }
         assert_eq!((allowances.validated.len(), allowances.others.len()), (16, 16));
     }

@@ -5,7 +5,7 @@ use anabranch_units::{Span, Time};
 
 use super::key::PublicKey;
 use super::noise::{Entropy, TAG, hash, is_equal, mac};
-use crate::path::Endpoint;
+use crate::path::Address;
 
 /// The responder's secret of the day.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl CookieJar {
     }
 
     /// A cookie for this address.
-    pub(super) fn make(&mut self, now: Time, address: Endpoint, entropy: &mut Entropy) -> [u8; TAG] {
+    pub(super) fn make(&mut self, now: Time, address: Address, entropy: &mut Entropy) -> [u8; TAG] {
         self.rotate(now, entropy);
         cookie(&self.secrets[0], address)
     }
@@ -32,7 +32,7 @@ impl CookieJar {
     pub(super) fn is_right(
         &mut self,
         now: Time,
-        address: Endpoint,
+        address: Address,
         covered: &[u8],
         mac2: &[u8; TAG],
         entropy: &mut Entropy,
@@ -69,7 +69,7 @@ pub(super) fn cookie_mac(responder: &PublicKey, mac1: &[u8; TAG], cookie: &[u8; 
     first(mac(&hash(&[COOKIE, &responder.0]), &[mac1, cookie]))
 }
 
-fn cookie(secret: &Secret, address: Endpoint) -> [u8; TAG] {
+fn cookie(secret: &Secret, address: Address) -> [u8; TAG] {
     first(mac(&secret.0, &[&address.address.to_be_bytes(), &address.port.to_be_bytes()]))
 }
 

@@ -4,10 +4,10 @@ use anabranch_cc::{Settings, registry};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Config, Connection, Content, Endpoint, Event, Header, Options, Read, SeqNumber, State as ConnectionState};
+use crate::{Address, Config, Connection, Content, Event, Header, Options, Read, SeqNumber, State as ConnectionState};
 
-const CLIENT: Endpoint = Endpoint { address: 1, port: 1000 };
-const SERVER: Endpoint = Endpoint { address: 2, port: 443 };
+const CLIENT: Address = Address { address: 1, port: 1000 };
+const SERVER: Address = Address { address: 2, port: 443 };
 const PATH: FourTuple = FourTuple { local: CLIENT, remote: SERVER };
 
 fn secret(number: u8) -> SecretKey {
@@ -333,7 +333,7 @@ fn a_cookie_is_good_for_its_address_and_its_time() {
     listener.handle(secs(0), PATH.reversed(), &initiation, 9, &mut reply).unwrap();
     opened(&mut client, secs(0), PATH, &reply).unwrap();
     let retry = own(&mut client, secs(0)).unwrap();
-    let elsewhere = FourTuple { remote: Endpoint { address: 99, port: 1000 }, ..PATH.reversed() };
+    let elsewhere = FourTuple { remote: Address { address: 99, port: 1000 }, ..PATH.reversed() };
     let answer = listener.handle(secs(0), elsewhere, &retry, 9, &mut vec![]);
     assert!(matches!(answer, Ok(Answer::Reply)), "somebody else's cookie: {answer:?}");
     let answer = listener.handle(secs(240), PATH.reversed(), &retry, 9, &mut vec![]);
@@ -419,7 +419,7 @@ fn nobody_is_flooded_through_us() {
 #[test]
 fn a_new_address_gets_three_times_what_came_from_it_until_it_is_validated() {
     let (mut client, mut server) = pair(Limits::default());
-    let moved = FourTuple { remote: Endpoint { address: 77, port: 5 }, ..PATH.reversed() };
+    let moved = FourTuple { remote: Address { address: 77, port: 5 }, ..PATH.reversed() };
     let send = |server: &mut Seal, path| server.seal(secs(1), path, &data(5), &mut vec![]).is_ok();
     assert!(!send(&mut server, moved), "nothing came from there");
     let datagram = sealed(&mut client, secs(1), PATH, &data(1));

@@ -14,7 +14,7 @@ use crate::event::{Event, Events};
 use crate::payload::Payload;
 use crate::segment::{Content, Record, Sid, StreamHeader};
 use crate::seq::Ssn;
-use crate::stream::credit::later;
+use crate::stream::flow_control::later;
 use crate::stream::records::Records;
 use crate::stream::turns::{Priority, Turns};
 

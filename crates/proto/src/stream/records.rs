@@ -66,7 +66,7 @@ impl Record {
         match *self {
             Self::Finish { sid, .. } | Self::Reset { sid, .. } => (sid, 0),
             Self::Stop { sid, .. } => (sid, 1),
-            Self::Credit { sid, .. } => (sid, 2),
+            Self::MaxStreamData { sid, .. } => (sid, 2),
         }
     }
 }
@@ -82,13 +82,13 @@ mod tests {
     #[test]
     fn a_newer_record_takes_the_place_of_an_older() {
         let (mut records, sid) = (Records::new(2), Sid::new(2));
-        let credit = |limit| Record::Credit { sid, limit };
+        let credit = |limit| Record::MaxStreamData { sid, limit };
         let finish = Record::Finish { sid, end: Ssn::of(5) };
         let reset = Record::Reset { sid, end: Ssn::of(3), code: 9 };
-        let pushed = [credit(10), finish, credit(20), Record::Credit { sid: Sid::new(1), limit: 7 }, reset];
+        let pushed = [credit(10), finish, credit(20), Record::MaxStreamData { sid: Sid::new(1), limit: 7 }, reset];
         assert_eq!(pushed.map(|record| records.push(record)), [true, true, false, true, false]);
         let order: Vec<_> = std::iter::from_fn(|| records.pop()).collect();
-        assert_eq!(order, [credit(20), reset, Record::Credit { sid: Sid::new(1), limit: 7 }]);
+        assert_eq!(order, [credit(20), reset, Record::MaxStreamData { sid: Sid::new(1), limit: 7 }]);
         records.push(credit(30));
         assert_eq!(records.pop(), Some(credit(30)));
     }

@@ -24,7 +24,7 @@ pub(super) fn record(record: Record) -> [u8; Record::LEN as usize] {
         Record::Finish { sid, end } => (FINISH, sid, 0, end.bits()),
         Record::Reset { sid, end, code } => (RESET, sid, code, end.bits()),
         Record::Stop { sid, expected, code } => (STOP, sid, code, expected.bits()),
-        Record::Credit { sid, limit } => (CREDIT, sid, 0, limit),
+        Record::MaxStreamData { sid, limit } => (CREDIT, sid, 0, limit),
     };
     let ([c, d], [n0, n1, n2, n3]) = (code.to_be_bytes(), number.to_be_bytes());
     [kind, sid.number(), c, d, n0, n1, n2, n3]
@@ -63,7 +63,7 @@ fn read_record(bytes: &[u8]) -> Result<Record, Fault> {
         FINISH => Ok(Record::Finish { sid, end: ssn }),
         RESET => Ok(Record::Reset { sid, end: ssn, code }),
         STOP => Ok(Record::Stop { sid, expected: ssn, code }),
-        CREDIT => Ok(Record::Credit { sid, limit: number }),
+        CREDIT => Ok(Record::MaxStreamData { sid, limit: number }),
         _ => Err(Fault::RecordKind(kind)),
     }
 }

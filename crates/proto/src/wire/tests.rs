@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    AcknowledgementOptions, Endpoint, Features, HandshakeOptions, Multistream, Options, PathOption, Record, SackBlocks,
+    AcknowledgementOptions, Address, Features, HandshakeOptions, Multistream, Options, PathOption, Record, SackBlocks,
     Sid, Ssn, StreamHeader, Timestamps,
 };
 
@@ -134,7 +134,7 @@ fn the_checksum_is_that_of_the_rfc() {
 
 #[test]
 fn a_path_tells_which_pseudo_header_it_has() {
-    let end = |address| Endpoint { address, port: 7 };
+    let end = |address| Address { address, port: 7 };
     let v4 = |last: u32| end(0xffff_c000_0200 + u128::from(last));
     let tuple = FourTuple { local: v4(1), remote: v4(2) };
     assert_eq!(Checksum::of_path(tuple), Checksum::V4([[192, 0, 2, 1], [192, 0, 2, 2]]));
@@ -192,7 +192,7 @@ fn record() -> impl Strategy<Value = Record> {
             0 => Record::Finish { sid, end: ssn },
             1 => Record::Reset { sid, end: ssn, code },
             2 => Record::Stop { sid, expected: ssn, code },
-            _ => Record::Credit { sid, limit },
+            _ => Record::MaxStreamData { sid, limit },
         }
     })
 }

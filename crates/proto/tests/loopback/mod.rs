@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use anabranch_cc::{Settings, registry};
-use anabranch_proto::{Config, Connection, Endpoint, Event, FourTuple, Read, Segment, SeqNumber, Sid, State, Virtual};
+use anabranch_proto::{Address, Config, Connection, Event, FourTuple, Read, Segment, SeqNumber, Sid, State, Virtual};
 use anabranch_units::{Span, Time};
 
 pub(crate) struct Loopback {
@@ -169,7 +169,7 @@ impl Wire {
 
 /// The ports of both ends are the number of the path.
 fn tuple(path: u8) -> FourTuple {
-    let end = |address| Endpoint { address, port: path.into() };
+    let end = |address| Address { address, port: path.into() };
     FourTuple { local: end(1), remote: end(2) }
 }
 

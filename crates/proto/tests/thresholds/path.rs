@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use anabranch_cc::{Settings, registry};
 use anabranch_proto::{
-    Config, Connection, Endpoint, Event, FourTuple, PathId, PathReport, Read, Segment, SeqNumber, Sid, State, Virtual,
+    Address, Config, Connection, Event, FourTuple, PathId, PathReport, Read, Segment, SeqNumber, Sid, State, Virtual,
 };
 use anabranch_units::{Rate, Span, Time};
 
@@ -208,7 +208,7 @@ impl World {
 
 impl Route {
     fn new(index: usize, path: &Path) -> Self {
-        let end = |address| Endpoint { address, port: index as u16 };
+        let end = |address| Address { address, port: index as u16 };
         let tuple = FourTuple { local: end(1), remote: end(2) };
         Self { path: path.clone(), tuple, there: Wire::default(), back: Wire::default() }
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::KeepAlive;
 use crate::StreamBuffer;
 
-const KEEP_ALIVE: KeepAlive = KeepAlive { idle: Span::from_secs(60), interval: Span::from_secs(10), questions_max: 3 };
+const KEEP_ALIVE: KeepAlive = KeepAlive { idle: Span::from_secs(60), interval: Span::from_secs(10), probes_max: 3 };
 
 fn asking() -> Pair {
     Pair::established(Config { keep_alive: Some(KEEP_ALIVE), ..config() }, config())

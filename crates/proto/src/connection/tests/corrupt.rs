@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::wire::{self, Checksum, Ports};
-use crate::{Connection, Endpoint, FourTuple, LossDetection, Read};
+use crate::{Address, Connection, FourTuple, LossDetection, Read};
 
 const RECEIVE_BUFFER: u64 = 30_000;
 
@@ -38,7 +38,7 @@ struct World {
 }
 
 fn way(number: u128) -> FourTuple {
-    let end = |address| Endpoint { address, port: 7 };
+    let end = |address| Address { address, port: 7 };
     FourTuple { local: end(2 * number + 1), remote: end(2 * number + 2) }
 }
 

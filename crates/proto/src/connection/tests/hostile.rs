@@ -35,7 +35,7 @@ fn content() -> impl Strategy<Value = Content<Marked>> {
             0 => Record::Finish { sid, end: ssn },
             1 => Record::Reset { sid, end: ssn, code },
             2 => Record::Stop { sid, expected: ssn, code },
-            _ => Record::Credit { sid, limit },
+            _ => Record::MaxStreamData { sid, limit },
         })
     });
     prop_oneof![2 => Just(Content::Nothing), 4 => data, 1 => record]
@@ -184,7 +184,7 @@ fn what_a_peer_provokes_does_not_pile_up() {
             let data = Content::Data(Marked { tag: 0, start: 0, len: 1 });
             let records = [
                 Record::Stop { sid, expected: Ssn::of(2 * round), code: 1 },
-                Record::Credit { sid, limit: (round as u32) << 16 },
+                Record::MaxStreamData { sid, limit: (round as u32) << 16 },
                 Record::Reset { sid, end: Ssn::of(2 * round + 1), code: 1 },
             ];
             let contents = [(sid, Ssn::of(2 * round), data)].into_iter().chain(records.map(|record| {

@@ -68,7 +68,7 @@ impl PathControl {
     /// An ACK came that says nothing, while something is out ([rfc-5681] sec. 2).
     pub(crate) fn on_duplicate_ack<T>(&mut self, board: &Scoreboard<T>) {
         let is_counting = match self.episode {
-            Episode::Calm | Episode::Recovery { .. } => self.detection == Detection::NewReno,
+            Episode::Open | Episode::Recovery { .. } => self.detection == Detection::NewReno,
             Episode::AfterTimeout { .. } => false,
         };
         if is_counting && self.duplicates.count < board.len() as u64 {
@@ -83,7 +83,7 @@ impl PathControl {
         let mut found = Found::default();
         match self.episode {
             // [rfc-6582] sec. 3.2 step 2, with its condition against a second recovery for one window.
-            Episode::Calm if moved == 0 => {
+            Episode::Open if moved == 0 => {
                 if self.duplicates.count == THRESHOLD && acked > self.duplicates.recover {
                     board.lose_first(self.id, &mut found);
                 }
@@ -101,7 +101,7 @@ impl PathControl {
             Episode::Recovery { until, .. } | Episode::AfterTimeout { until } => {
                 (self.duplicates.recover, self.duplicates.count) = (until, 0);
             }
-            Episode::Calm => self.duplicates.count = 0,
+            Episode::Open => self.duplicates.count = 0,
         }
         found
     }
@@ -113,7 +113,7 @@ impl PathControl {
         }
         let count = match self.episode {
             // [rfc-3042] sec. 2: two segments at most.
-            Episode::Calm => self.duplicates.count.min(THRESHOLD - 1),
+            Episode::Open => self.duplicates.count.min(THRESHOLD - 1),
             Episode::Recovery { .. } | Episode::AfterTimeout { .. } => self.duplicates.count,
         };
         (count * self.mss).min(self.flight.saturating_sub(self.mss))

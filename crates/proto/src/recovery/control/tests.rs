@@ -102,10 +102,10 @@ impl Bench {
     /// `span` later, an ACK for everything below segment `upto` and for `blocks` above.
     fn ack(&mut self, span: Span, upto: u64, blocks: &[(u64, u64)]) {
         self.now += span;
-        let doubt = self.control.doubt(self.now);
-        self.board.acknowledge(1000 * upto, &doubt, |()| ());
+        let context = self.control.ack_context(self.now);
+        self.board.acknowledge(1000 * upto, &context, |()| ());
         for &(left, right) in blocks {
-            self.board.acknowledge_selectively(1000 * left, 1000 * right, &doubt);
+            self.board.acknowledge_selectively(1000 * left, 1000 * right, &context);
         }
         self.control.on_ack(self.now, &mut self.board, Via::Own);
     }
@@ -310,7 +310,7 @@ fn a_loss_beside_another_one_stays() {
     bench.ack(ms(100), 0, &[(2, 5)]);
     bench.resend();
     bench.ack(ms(10), 1, &[(2, 5)]);
-    assert!(bench.control.episode.is_calm() && bench.board.damaged(PATH) == 1, "segment 1 is on its way again");
+    assert!(bench.control.episode.is_open() && bench.board.damaged(PATH) == 1, "segment 1 is on its way again");
     bench.heard();
     bench.ack(ms(10), 1, &[(2, 5), (6, 9)]);
     assert_eq!(names(&bench.heard()), ["loss", "ack"], "segment 5 was overtaken by three");

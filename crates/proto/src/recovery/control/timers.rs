@@ -88,9 +88,9 @@ impl PathControl {
         board.distrust();
         let mut found = Found::default();
         board.lose_oldest(self.id, &mut found);
-        let patience = self.rtt.smoothed().unwrap_or(Span::ZERO);
-        if now.since(Time::ZERO) >= patience {
-            let (more, _) = board.lose_until(self.id, u64::MAX, now - patience);
+        let rtt_plus_reo_wnd = self.rtt.smoothed().unwrap_or(Span::ZERO);
+        if now.since(Time::ZERO) >= rtt_plus_reo_wnd {
+            let (more, _) = board.lose_until(self.id, u64::MAX, now - rtt_plus_reo_wnd);
             found.count += more.count;
             found.bytes += more.bytes;
             found.departure = found.departure.or(more.departure);
@@ -102,7 +102,7 @@ impl PathControl {
             self.report_loss(now, board, Signal::Timeout, Cause::Congestion, departure);
             // What an earlier loss has to do with this one nobody can tell.
             match self.episode {
-                Episode::Calm => self.suspect(board, Signal::Timeout, &found),
+                Episode::Open => self.suspect(board, Signal::Timeout, &found),
                 Episode::Recovery { .. } | Episode::AfterTimeout { .. } => self.suspicion = None,
             }
         }
@@ -116,15 +116,15 @@ impl PathControl {
 
     /// [rfc-8985] sec. 7.4.2: an ACK beyond the probe without a report that it came twice means that it repaired a loss.
     #[inline]
-    pub(super) fn conclude_probe<T>(&mut self, now: Time, board: &Scoreboard<T>, settled: Offset) {
+    pub(super) fn conclude_probe<T>(&mut self, now: Time, board: &Scoreboard<T>, path_una: Offset) {
         let Probe::Out { end, transmission, .. } = self.probe else { return };
-        // Of several paths, one is settled beyond the end as soon as nothing is in flight on it.
-        let is_beyond = settled > end && board.highest(self.id) > end;
-        if transmission == Transmission::First && settled >= end {
+        // Of several paths, one is acknowledged beyond the end as soon as nothing is in flight on it.
+        let is_beyond = path_una > end && board.highest(self.id) > end;
+        if transmission == Transmission::First && path_una >= end {
             self.probe = Probe::None;
         } else if is_beyond {
             self.probe = Probe::None;
-            if self.episode.is_calm() {
+            if self.episode.is_open() {
                 let departure = self.departure(now)(self.flight);
                 self.begin_episode(now, board, departure);
                 self.is_urgent = false;
@@ -144,7 +144,7 @@ impl PathControl {
         }
         let retransmission = self.started.saturating_add(self.rtt.timeout());
         // [rfc-8985] sec. 7.2: no probe while a loss is repaired, nor a second one.
-        if self.detection != Detection::Rack || !self.episode.is_calm() || self.probe != Probe::None {
+        if self.detection != Detection::Rack || !self.episode.is_open() || self.probe != Probe::None {
             self.timer = Timer::Retransmission(retransmission);
             return;
         }

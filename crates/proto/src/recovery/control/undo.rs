@@ -20,7 +20,7 @@ use anabranch_units::Time;
 
 use super::PathControl;
 use crate::recovery::episode::Episode;
-use crate::recovery::scoreboard::{Found, Harvest, Scoreboard};
+use crate::recovery::scoreboard::{Found, NewlyAcked, Scoreboard};
 
 /// A loss that the controller has answered, and that may have been none.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,28 +43,28 @@ impl PathControl {
     }
 
     /// What the latest ACK says about the latest loss.
-    pub(super) fn reconsider<T>(&mut self, now: Time, board: &mut Scoreboard<T>, harvest: &Harvest) {
+    pub(super) fn reconsider<T>(&mut self, now: Time, board: &mut Scoreboard<T>, newly_acked: &NewlyAcked) {
         let Some(suspicion) = &mut self.suspicion else { return };
         // What was sent again last is answered within a round trip.
-        let patience = self.rtt.timeout();
-        if self.episode.is_calm() && now >= *suspicion.expiry.get_or_insert(now.saturating_add(patience)) {
+        let rtt_plus_reo_wnd = self.rtt.timeout();
+        if self.episode.is_open() && now >= *suspicion.expiry.get_or_insert(now.saturating_add(rtt_plus_reo_wnd)) {
             self.suspicion = None;
             return;
         }
         let suspicion = *suspicion;
-        let ledger = board.ledger(self.id);
-        let is_settled = ledger.is_settled();
+        let retransmission_log = board.retransmission_log(self.id);
+        let is_settled = retransmission_log.is_settled();
         let is_spurious = match self.episode {
             // [rfc-5682] sec. 3.1 step 3b. An ACK for what was sent again may have waited for just that, and covers what came
             // before the timeout, too: it says nothing.
             Episode::AfterTimeout { .. } => {
-                let is_late = harvest.is_original || (harvest.is_late && !harvest.is_ambiguous);
+                let is_late = newly_acked.is_original || (newly_acked.is_late && !newly_acked.is_ambiguous);
                 if is_late {
                     self.rtt.on_late(now.since(suspicion.departed));
                 }
-                is_late || (is_settled && ledger.has_resent())
+                is_late || (is_settled && retransmission_log.has_resent())
             }
-            Episode::Calm | Episode::Recovery { .. } => is_settled && board.damaged(self.id) == 0,
+            Episode::Open | Episode::Recovery { .. } => is_settled && board.damaged(self.id) == 0,
         };
         if is_spurious {
             self.take_back(now, board, suspicion.signal);
@@ -79,11 +79,11 @@ impl PathControl {
             // What was late had been overtaken.
             self.rack.on_reordering();
         }
-        if !self.episode.is_calm() {
+        if !self.episode.is_open() {
             self.flight += board.restore(self.id);
             // A retransmission seemed to have arrived, and would make all that left before it look lost again.
             self.rack.forget();
-            self.episode = Episode::Calm;
+            self.episode = Episode::Open;
         }
         (self.is_urgent, self.is_silent) = (false, false);
         self.check(board);

@@ -4,14 +4,14 @@ use std::mem;
 
 use anabranch_units::Time;
 
-use super::lane::{Delivered, Harvest, Held, Lane};
-use super::{Block, Doubt, Entry, Fate, Index, Scoreboard};
+use super::lane::{Delivered, Held, Lane, NewlyAcked};
+use super::{AckContext, Block, Entry, Fate, Index, Scoreboard};
 use crate::path::{PathId, PathSet};
 use crate::seq::Offset;
 
 impl<T> Scoreboard<T> {
     /// Everything below `upto` has arrived. Each segment that is done is handed over.
-    pub(crate) fn acknowledge(&mut self, upto: Offset, doubt: &Doubt, mut done: impl FnMut(T)) {
+    pub(crate) fn acknowledge(&mut self, upto: Offset, context: &AckContext, mut done: impl FnMut(T)) {
         debug_assert!(upto <= self.next, "what was not sent cannot have arrived");
         if upto <= self.acked {
             return;
@@ -24,8 +24,8 @@ impl<T> Scoreboard<T> {
             let (is_delivered, is_edge) = (entry.fate == Fate::Delivered, entry.offset == edge);
             if !is_delivered {
                 // The echo tells of the segment at the edge only.
-                let echo = doubt.echo.filter(|_| is_edge);
-                self.harvest(self.first, doubt, echo);
+                let echo = context.echo.filter(|_| is_edge);
+                self.newly_acked(self.first, context, echo);
             }
             let entry = self.entries.pop_front().expect("it was just looked at");
             self.first += 1;
@@ -44,7 +44,7 @@ impl<T> Scoreboard<T> {
     }
 
     /// What lies in `left..right` has arrived. Parts of segments do not count.
-    pub(crate) fn acknowledge_selectively(&mut self, left: Offset, right: Offset, doubt: &Doubt) {
+    pub(crate) fn acknowledge_selectively(&mut self, left: Offset, right: Offset, context: &AckContext) {
         let known = self.blocks.iter().position(|block| block.left == left);
         let start = match known.map(|known| self.blocks[known]) {
             Some(block) if block.right >= right => return,
@@ -60,7 +60,7 @@ impl<T> Scoreboard<T> {
             }
             // The first entry was below `left` or is delivered now: then there is no hole before it, until the cumulative
             // acknowledgement that a sane receiver sends with this block takes it away.
-            let path = self.harvest(index, doubt, None);
+            let path = self.newly_acked(index, context, None);
             let is_delivered = |index: Index| self.entry(index).fate == Fate::Delivered;
             let has_before = index > self.first && is_delivered(index - 1);
             let has_after = index + 1 < end && is_delivered(index + 1);
@@ -85,7 +85,7 @@ impl<T> Scoreboard<T> {
     pub(crate) fn confirm(&mut self, path: PathId, ack: Offset, blocks: &[(Offset, Offset)]) {
         let lane = &self.lanes[path.index()];
         let Some((first, last)) = lane.held.front().zip(lane.held.back()) else { return };
-        let newest = lane.harvest.newest.map(|newest| newest.serial);
+        let newest = lane.newly_acked.newest.map(|newest| newest.serial);
         let is_last_named =
             last.end <= ack || blocks.iter().any(|(left, right)| *left <= last.start && last.end <= *right);
         let latest = |left: Offset, right: Offset| {
@@ -113,7 +113,7 @@ impl<T> Scoreboard<T> {
             let Held { start, end, serial, departure } = held;
             lane.bytes -= end - start;
             lane.held_bytes -= end - start;
-            self.harvested.insert(path);
+            self.newly_acked_paths.insert(path);
             lane.reap(end, end - start, true, Delivered { serial, transmissions: 1, departure }, true);
         }
     }
@@ -130,34 +130,34 @@ impl<T> Scoreboard<T> {
     pub(crate) fn release_copies(&mut self, path: PathId, serial: u64) {
         let lane = &mut self.lanes[path.index()];
         lane.release_copies(serial);
-        if lane.harvest.bytes_from_flight > 0 {
-            self.harvested.insert(path);
+        if lane.newly_acked.bytes_from_flight > 0 {
+            self.newly_acked_paths.insert(path);
         }
     }
 
     /// The paths on which anything was reported that has not been taken.
-    pub(crate) fn harvested(&self) -> PathSet {
-        self.harvested
+    pub(crate) fn newly_acked_paths(&self) -> PathSet {
+        self.newly_acked_paths
     }
 
     /// Whether anything was reported on a path that has not been taken.
-    pub(crate) fn has_harvest(&self, path: PathId) -> bool {
-        self.harvested.contains(path)
+    pub(crate) fn has_newly_acked(&self, path: PathId) -> bool {
+        self.newly_acked_paths.contains(path)
     }
 
     /// What was reported on a path since the last call.
-    pub(crate) fn take_harvest(&mut self, path: PathId) -> Harvest {
+    pub(crate) fn take_newly_acked(&mut self, path: PathId) -> NewlyAcked {
         let lane = &mut self.lanes[path.index()];
-        if let Some(newest) = lane.harvest.newest {
+        if let Some(newest) = lane.newly_acked.newest {
             lane.release_copies(newest.serial);
         }
-        self.harvested.remove(path);
-        mem::take(&mut lane.harvest)
+        self.newly_acked_paths.remove(path);
+        mem::take(&mut lane.newly_acked)
     }
 
-    /// A segment arrived that was not known to have; `echo` is the doubt's if it tells of this one. Returns on which path it left last.
+    /// A segment arrived that was not known to have; `echo` is the context's if it tells of this one. Returns on which path it left last.
     #[inline]
-    fn harvest(&mut self, index: Index, doubt: &Doubt, echo: Option<Time>) -> PathId {
+    fn newly_acked(&mut self, index: Index, context: &AckContext, echo: Option<Time>) -> PathId {
         let entry = &mut self.entries[(index - self.first) as usize];
         let Entry { fate, path, offset, len, serial, transmissions, lost_on, departure, older, newer, .. } = *entry;
         (entry.fate, entry.lost_on, entry.skip) = (Fate::Delivered, None, index + 1);
@@ -174,7 +174,7 @@ impl<T> Scoreboard<T> {
         let delivered = Delivered { serial, transmissions, departure };
         let Some(lane) = self.lanes.get_mut(path.index()) else { return path };
         let is_plain = was_in_flight && transmissions == 1;
-        if is_plain && path != doubt.via {
+        if is_plain && path != context.via {
             let is_later = lane.held.back().is_none_or(|last| last.serial < serial && last.end < end);
             if is_later {
                 lane.bytes += len;
@@ -183,30 +183,30 @@ impl<T> Scoreboard<T> {
                 return path;
             }
         }
-        self.harvested.insert(path);
+        self.newly_acked_paths.insert(path);
         if is_plain {
             lane.reap(end, len, true, delivered, true);
-            lane.harvest.echo = lane.harvest.echo.or(echo);
+            lane.newly_acked.echo = lane.newly_acked.echo.or(echo);
             return path;
         }
         // Of two transmissions the first, if the clock that is echoed is older than the second. An early answer says nothing: the
         // queue that made up the least RTT may be gone. Another path's answer says nothing of when.
-        let (is_again, is_here) = (transmissions > 1, path == doubt.via);
-        let waited = doubt.now.since(departure.time);
-        let has_echo = |lane: &Lane| echo.is_some_and(|echo| lane.ledger.is_later_than(echo));
+        let (is_again, is_here) = (transmissions > 1, path == context.via);
+        let waited = context.now.since(departure.time);
+        let has_echo = |lane: &Lane| echo.is_some_and(|echo| lane.retransmission_log.is_later_than(echo));
         let is_original = is_again && self.lanes.iter().any(has_echo);
         if is_original {
-            self.lanes.iter_mut().for_each(|lane| lane.ledger.on_original(end));
+            self.lanes.iter_mut().for_each(|lane| lane.retransmission_log.on_original(end));
         }
         // [rfc-8985] sec. 6.2 step 2.
-        let is_certain = !is_again || is_here && !is_original && doubt.rtt_min.is_some_and(|least| waited >= least);
+        let is_certain = !is_again || is_here && !is_original && context.rtt_min.is_some_and(|least| waited >= least);
         let lane = &mut self.lanes[path.index()];
         lane.reap(end, len, was_in_flight, delivered, is_certain);
-        let harvest = &mut lane.harvest;
-        harvest.echo = harvest.echo.or(echo);
-        harvest.is_late |= !was_in_flight && !is_again;
-        harvest.is_original |= is_original;
-        harvest.is_ambiguous |= is_again && !is_original;
+        let newly_acked = &mut lane.newly_acked;
+        newly_acked.echo = newly_acked.echo.or(echo);
+        newly_acked.is_late |= !was_in_flight && !is_again;
+        newly_acked.is_original |= is_original;
+        newly_acked.is_ambiguous |= is_again && !is_original;
         path
     }
 

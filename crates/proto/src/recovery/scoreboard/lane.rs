@@ -8,8 +8,8 @@ use anabranch_cc::Departure;
 use anabranch_units::Time;
 
 use super::{Index, NONE};
-use crate::recovery::ledger::Ledger;
 use crate::recovery::rack::DUPLICATES;
+use crate::recovery::retransmission_log::RetransmissionLog;
 use crate::seq::Offset;
 
 /// What is in flight on one path.
@@ -25,8 +25,8 @@ pub(super) struct Lane {
     pub(super) highest: Offset,
     /// The three latest departures that are sure to have arrived, each plus one; the latest first.
     pub(super) latest: [u64; DUPLICATES],
-    pub(super) harvest: Harvest,
-    pub(super) ledger: Ledger,
+    pub(super) newly_acked: NewlyAcked,
+    pub(super) retransmission_log: RetransmissionLog,
     pub(super) lost: Losses,
     /// Segments that were lost here and not delivered since, sent again or not.
     pub(super) damaged: usize,
@@ -79,7 +79,7 @@ pub(super) struct Held {
 
 /// What the acknowledgements since the last look reported for the first time, on one path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Harvest {
+pub(crate) struct NewlyAcked {
     /// Bytes that arrived.
     pub(crate) bytes: u64,
     /// Those of them that were in flight: the others had been given up.
@@ -96,7 +96,7 @@ pub(crate) struct Harvest {
     pub(crate) is_original: bool,
     /// Whether something that was sent again arrived, and nobody knows by which transmission.
     pub(crate) is_ambiguous: bool,
-    /// [`Doubt::echo`], if the acknowledgement number moved.
+    /// [`AckContext::echo`], if the acknowledgement number moved.
     pub(crate) echo: Option<Time>,
 }
 
@@ -128,8 +128,8 @@ impl Lane {
             departures: 0,
             highest: 0,
             latest: [0; DUPLICATES],
-            harvest: Harvest::default(),
-            ledger: Ledger::default(),
+            newly_acked: NewlyAcked::default(),
+            retransmission_log: RetransmissionLog::default(),
             lost: Losses::default(),
             damaged: 0,
             cursor,
@@ -144,20 +144,20 @@ impl Lane {
     pub(super) fn release_copies(&mut self, serial: u64) {
         while let Some(copied) = self.copies.pop_front_if(|copied| copied.serial <= serial) {
             self.bytes -= u64::from(copied.len);
-            self.harvest.bytes_from_flight += u64::from(copied.len);
+            self.newly_acked.bytes_from_flight += u64::from(copied.len);
         }
     }
 
     /// A segment that ends at `end` is delivered, as far as this path knows.
     pub(super) fn reap(&mut self, end: Offset, len: u64, was_in_flight: bool, delivered: Delivered, is_certain: bool) {
-        let (harvest, serial) = (&mut self.harvest, delivered.serial);
-        harvest.bytes += len;
-        harvest.bytes_from_flight += if was_in_flight { len } else { 0 };
-        if harvest.newest.is_none_or(|newest| newest.serial < serial) {
-            harvest.newest = Some(delivered);
+        let (newly_acked, serial) = (&mut self.newly_acked, delivered.serial);
+        newly_acked.bytes += len;
+        newly_acked.bytes_from_flight += if was_in_flight { len } else { 0 };
+        if newly_acked.newest.is_none_or(|newest| newest.serial < serial) {
+            newly_acked.newest = Some(delivered);
         }
-        if is_certain && harvest.newest_certain.is_none_or(|newest| newest.serial < serial) {
-            harvest.newest_certain = Some(Departed { serial, time: delivered.departure.time });
+        if is_certain && newly_acked.newest_certain.is_none_or(|newest| newest.serial < serial) {
+            newly_acked.newest_certain = Some(Departed { serial, time: delivered.departure.time });
         }
         if is_certain {
             let mut place = serial + 1;
@@ -168,7 +168,7 @@ impl Lane {
             }
         }
         // [rfc-8985] sec. 6.2 step 3.
-        harvest.is_reordered |= end < self.highest && delivered.transmissions == 1;
+        newly_acked.is_reordered |= end < self.highest && delivered.transmissions == 1;
         self.highest = self.highest.max(end);
     }
 }

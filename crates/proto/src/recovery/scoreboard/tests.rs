@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 
 const PATH: PathId = PathId::FIRST;
-const DOUBT: Doubt = Doubt { now: Time::ZERO, via: PATH, rtt_min: None, echo: None };
+const DOUBT: AckContext = AckContext { now: Time::ZERO, via: PATH, rtt_min: None, echo: None };
 
 /// A scoreboard with `count` segments of 100 bytes from place 0 on, one a millisecond.
 fn board(count: u64) -> Scoreboard<u64> {
@@ -18,10 +18,10 @@ fn send(board: &mut Scoreboard<u64>, number: u64) {
     board.send(number, 100, PATH, |flight| Departure { time, window: 0.0, flight: flight as f64 });
 }
 
-fn sack(board: &mut Scoreboard<u64>, left: u64, right: u64) -> Harvest {
+fn sack(board: &mut Scoreboard<u64>, left: u64, right: u64) -> NewlyAcked {
     board.acknowledge_selectively(100 * left, 100 * right, &DOUBT);
     board.check();
-    board.take_harvest(PATH)
+    board.take_newly_acked(PATH)
 }
 
 fn ack(board: &mut Scoreboard<u64>, upto: u64) -> Vec<u64> {
@@ -44,7 +44,7 @@ fn a_block_counts_once_however_often_it_comes() {
 fn parts_of_segments_do_not_count() {
     let mut board = board(4);
     board.acknowledge_selectively(150, 399, &DOUBT);
-    assert_eq!((board.take_harvest(PATH).bytes, board.delivered(PATH)), (100, 1));
+    assert_eq!((board.take_newly_acked(PATH).bytes, board.delivered(PATH)), (100, 1));
     board.acknowledge(150, &DOUBT, |_| ());
     assert_eq!((board.acked(), board.len(), board.flight(PATH)), (150, 3, 200));
 }
@@ -82,7 +82,7 @@ fn the_lowest_lost_segment_comes_first_even_if_lost_later() {
 fn flight_at_departure_counts_the_segment_itself() {
     let mut board = board(3);
     board.acknowledge(300, &DOUBT, |_| ());
-    let newest = board.take_harvest(PATH).newest.expect("three arrived");
+    let newest = board.take_newly_acked(PATH).newest.expect("three arrived");
     assert_eq!((newest.serial, newest.departure.flight.to_bits()), (2, 300_f64.to_bits()));
 }
 
@@ -92,10 +92,10 @@ fn a_retransmission_is_doubted_if_its_ack_comes_too_early() {
     board.lose_until(PATH, 1, Time::NEVER);
     let time = Time::from_ticks(10);
     board.resend(0, PATH, |_| Departure { time, window: 0.0, flight: 0.0 });
-    let doubt = Doubt { now: Time::from_ticks(15), via: PATH, rtt_min: Some(Span::from_ticks(6)), echo: None };
-    board.acknowledge(100, &doubt, |_| ());
-    let harvest = board.take_harvest(PATH);
-    assert!(harvest.newest.is_some_and(|newest| newest.transmissions == 2) && harvest.newest_certain.is_none());
+    let context = AckContext { now: Time::from_ticks(15), via: PATH, rtt_min: Some(Span::from_ticks(6)), echo: None };
+    board.acknowledge(100, &context, |_| ());
+    let newly_acked = board.take_newly_acked(PATH);
+    assert!(newly_acked.newest.is_some_and(|newest| newest.transmissions == 2) && newly_acked.newest_certain.is_none());
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn what_arrived_on_a_path_that_is_gone_can_be_taken_back() {
     sack(&mut board, 0, 3);
     // As when a path is abandoned.
     board.release_held(gone, u64::MAX);
-    board.take_harvest(gone);
+    board.take_newly_acked(gone);
     board.orphan(gone);
     board.check();
     board.distrust();
@@ -222,10 +222,10 @@ proptest! {
                 }
             }
             board.check();
-            arrived += board.take_harvest(PATH).bytes;
+            arrived += board.take_newly_acked(PATH).bytes;
         }
         board.acknowledge(board.next(), &DOUBT, |number| done.push(number));
-        arrived += board.take_harvest(PATH).bytes;
+        arrived += board.take_newly_acked(PATH).bytes;
         prop_assert_eq!(arrived, 100 * sent + taken_back);
         prop_assert_eq!(done, (0..sent).collect::<Vec<_>>());
     }

@@ -9,7 +9,7 @@ use crate::seq::Offset;
 
 /// The retransmissions of one episode on one path.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct RetransmissionLog {
     /// Where each of those ends that may have been needed; at most [`ENTRIES_MAX`].
     ends: Vec<Offset>,
     /// When the first of all left.
@@ -18,7 +18,7 @@ pub(crate) struct Ledger {
     is_overfull: bool,
 }
 
-impl Ledger {
+impl RetransmissionLog {
     /// Begins a new page.
     pub(crate) fn open(&mut self) {
         self.ends.clear();
@@ -76,40 +76,40 @@ const ENTRIES_MAX: usize = 256;
 mod tests {
     use super::*;
 
-    fn ledger(ends: &[Offset]) -> Ledger {
-        let mut ledger = Ledger::default();
-        ledger.open();
-        ends.iter().for_each(|&end| ledger.on_resent(end, Time::from_ticks(end)));
-        ledger
+    fn retransmission_log(ends: &[Offset]) -> RetransmissionLog {
+        let mut retransmission_log = RetransmissionLog::default();
+        retransmission_log.open();
+        ends.iter().for_each(|&end| retransmission_log.on_resent(end, Time::from_ticks(end)));
+        retransmission_log
     }
 
     /// [rfc-3708] sec. 3: a segment that was sent again twice has to come twice too often.
     #[test]
     fn each_retransmission_needs_its_own_duplicate() {
-        let mut ledger = ledger(&[200, 100, 200]);
-        ledger.on_duplicate(0, 100);
-        ledger.on_duplicate(100, 200);
-        assert!(!ledger.is_settled());
-        ledger.on_duplicate(100, 200);
-        assert!(ledger.is_settled());
+        let mut retransmission_log = retransmission_log(&[200, 100, 200]);
+        retransmission_log.on_duplicate(0, 100);
+        retransmission_log.on_duplicate(100, 200);
+        assert!(!retransmission_log.is_settled());
+        retransmission_log.on_duplicate(100, 200);
+        assert!(retransmission_log.is_settled());
     }
 
     #[test]
     fn a_block_may_cover_several_segments() {
-        let mut ledger = ledger(&[100, 200, 300]);
-        ledger.on_duplicate(0, 200);
-        assert!(!ledger.is_settled());
-        ledger.on_original(300);
-        assert!(ledger.is_settled() && ledger.has_resent());
+        let mut retransmission_log = retransmission_log(&[100, 200, 300]);
+        retransmission_log.on_duplicate(0, 200);
+        assert!(!retransmission_log.is_settled());
+        retransmission_log.on_original(300);
+        assert!(retransmission_log.is_settled() && retransmission_log.has_resent());
     }
 
     #[test]
     fn a_ledger_is_bounded() {
         let ends: Vec<Offset> = (1..=ENTRIES_MAX as u64 + 1).collect();
-        let mut ledger = ledger(&ends);
-        ledger.on_duplicate(0, 1000);
-        assert!(!ledger.is_settled());
-        ledger.open();
-        assert!(ledger.is_settled() && !ledger.has_resent());
+        let mut retransmission_log = retransmission_log(&ends);
+        retransmission_log.on_duplicate(0, 1000);
+        assert!(!retransmission_log.is_settled());
+        retransmission_log.open();
+        assert!(retransmission_log.is_settled() && !retransmission_log.has_resent());
     }
 }

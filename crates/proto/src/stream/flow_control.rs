@@ -1,4 +1,4 @@
-//! Credit: how much the receiver takes on each stream, so that one that is not read keeps no other from going on.
+//! Flow control of streams: how much the receiver takes on each stream, so that one that is not read keeps no other from going on.
 //!
 //! The receive window is one for all streams, and what is not read fills it. A sender that has no more than its streams' credit
 //! under way finds the window open if all of that credit has a place in the buffer (`rbuf`). So the buffer is promised in parts:
@@ -25,7 +25,7 @@ use crate::segment::{Record, Sid};
 
 /// The credit that this end gives.
 #[derive(Clone, Debug)]
-pub(crate) struct Grants {
+pub(crate) struct FlowControl {
     /// By name, the control stream included, which needs none.
     accounts: Vec<Account>,
     buffer: StreamBuffer,
@@ -53,7 +53,7 @@ struct Account {
     allotment: u64,
 }
 
-impl Grants {
+impl FlowControl {
     /// The initial credit that a handshake says: a power of two.
     pub(crate) fn exponent(buffer: StreamBuffer, capacity: u64, streams: u8) -> u8 {
         let initial = match buffer {
@@ -83,9 +83,9 @@ impl Grants {
 
     /// Plain TCP has none.
     pub(crate) fn none() -> Self {
-        let mut grants = Self::new(StreamBuffer::Bytes(MOST), 0, 0, 1, 0);
-        grants.close();
-        grants
+        let mut flow_control = Self::new(StreamBuffer::Bytes(MOST), 0, 0, 1, 0);
+        flow_control.close();
+        flow_control
     }
 
     /// The peer is not held to it any more.
@@ -142,7 +142,7 @@ impl Grants {
         }
         self.promised += allotment.saturating_sub(initial) - held.saturating_sub(initial);
         (account.limit, account.allotment) = (limit, allotment);
-        Some(Record::Credit { sid, limit: limit as u32 })
+        Some(Record::MaxStreamData { sid, limit: limit as u32 })
     }
 
     /// The peer has this limit. Returns what it is to be told, if that had to wait for this.
@@ -210,36 +210,36 @@ mod tests {
 
     fn limit(record: Option<Record>) -> Option<u32> {
         record.map(|record| match record {
-            Record::Credit { limit, .. } => limit,
+            Record::MaxStreamData { limit, .. } => limit,
             record => panic!("{record:?} is no credit"),
         })
     }
 
-    fn read(grants: &mut Grants, sid: Sid, bytes: u32) -> Option<u32> {
-        assert!(grants.admits(sid, bytes));
-        grants.on_arrived(sid, bytes);
-        let record = grants.consume(sid, bytes.into());
-        grants.totals();
+    fn read(flow_control: &mut FlowControl, sid: Sid, bytes: u32) -> Option<u32> {
+        assert!(flow_control.admits(sid, bytes));
+        flow_control.on_arrived(sid, bytes);
+        let record = flow_control.consume(sid, bytes.into());
+        flow_control.totals();
         limit(record)
     }
 
     #[test]
     fn a_quarter_that_was_read_is_given_back_at_once() {
-        let mut grants = Grants::new(StreamBuffer::Bytes(1000), 9000, 100, 2, 9);
-        assert_eq!(read(&mut grants, SID, 127), None);
+        let mut flow_control = FlowControl::new(StreamBuffer::Bytes(1000), 9000, 100, 2, 9);
+        assert_eq!(read(&mut flow_control, SID, 127), None);
         // 512 are not all: at the first occasion it is 1000.
-        assert_eq!(read(&mut grants, SID, 1), Some(1128));
-        assert_eq!(read(&mut grants, SID, 249), None);
-        assert_eq!(read(&mut grants, SID, 1), Some(1378));
-        assert!(grants.admits(SID, 1000) && !grants.admits(SID, 1001));
+        assert_eq!(read(&mut flow_control, SID, 1), Some(1128));
+        assert_eq!(read(&mut flow_control, SID, 249), None);
+        assert_eq!(read(&mut flow_control, SID, 1), Some(1378));
+        assert!(flow_control.admits(SID, 1000) && !flow_control.admits(SID, 1001));
     }
 
     /// A sixteenth of 64 kB is 4 kB, five segments of 800 B: eight of them are less than a quarter, and of 3 kB they are more.
     #[test]
     fn a_step_is_a_sixteenth_but_worth_eight_segments_or_a_quarter() {
         let step = |bytes: u64, mss| {
-            let mut grants = Grants::new(StreamBuffer::Bytes(bytes), 1 << 20, mss, 1, bytes.ilog2() as u8);
-            (1..=bytes).find(|_| read(&mut grants, SID, 1).is_some())
+            let mut flow_control = FlowControl::new(StreamBuffer::Bytes(bytes), 1 << 20, mss, 1, bytes.ilog2() as u8);
+            (1..=bytes).find(|_| read(&mut flow_control, SID, 1).is_some())
         };
         assert_eq!(
             [(1 << 16, 100), (1 << 16, 800), (1 << 11, 800)].map(|(bytes, mss)| step(bytes, mss)),
@@ -251,16 +251,16 @@ mod tests {
     #[test]
     fn a_stream_gets_two_thirds_of_what_the_others_leave() {
         let unit = 1 << 16;
-        assert_eq!(Grants::exponent(StreamBuffer::Shared, 1 << 20, 4), 16);
-        let mut grants = Grants::new(StreamBuffer::Shared, 1 << 20, 1000, 4, 16);
+        assert_eq!(FlowControl::exponent(StreamBuffer::Shared, 1 << 20, 4), 16);
+        let mut flow_control = FlowControl::new(StreamBuffer::Shared, 1 << 20, 1000, 4, 16);
         let mut fill = |sid| {
             // Reads until it gets no more, and then no longer.
             let mut most = 0;
             for _ in 0..1000 {
-                most = read(&mut grants, sid, 8192).unwrap_or(most);
+                most = read(&mut flow_control, sid, 8192).unwrap_or(most);
             }
-            let account = grants.accounts[sid.index()];
-            (account.allotment * 10 / unit, grants.promised * 10 / unit)
+            let account = flow_control.accounts[sid.index()];
+            (account.allotment * 10 / unit, flow_control.promised * 10 / unit)
         };
         // 1 + 11 × 2/3, then 1 + (11 − 22/3) × 2/3; what has been consumed since the last record is not promised.
         let (allotment, promised) = fill(Sid::new(1));
@@ -268,33 +268,33 @@ mod tests {
         assert!((55..=73).contains(&promised), "{promised}");
         let (allotment, _) = fill(Sid::new(2));
         assert!((34..=47).contains(&allotment), "{allotment}");
-        let (total, unread) = grants.totals().unwrap();
+        let (total, unread) = flow_control.totals().unwrap();
         assert!(total <= (1 << 20) * 15 / 16 && unread == 0, "{total}");
     }
 
     #[test]
     fn the_only_stream_gets_all_but_the_reserve() {
-        let mut grants = Grants::new(StreamBuffer::Shared, 1 << 20, 1000, 1, 18);
+        let mut flow_control = FlowControl::new(StreamBuffer::Shared, 1 << 20, 1000, 1, 18);
         let mut last = None;
         for _ in 0..1000 {
-            last = read(&mut grants, SID, 8192).map(u64::from).or(last);
+            last = read(&mut flow_control, SID, 8192).map(u64::from).or(last);
         }
-        assert_eq!(grants.accounts[1].allotment, (1 << 20) * 15 / 16);
-        assert_eq!(last, Some(grants.accounts[1].limit));
+        assert_eq!(flow_control.accounts[1].allotment, (1 << 20) * 15 / 16);
+        assert_eq!(last, Some(flow_control.accounts[1].limit));
     }
 
     /// The peer's clock of 32 bits goes round many times.
     #[test]
     fn limits_wrap() {
-        let mut grants = Grants::new(StreamBuffer::Bytes(u64::MAX), 1 << 20, 1000, 1, 31);
+        let mut flow_control = FlowControl::new(StreamBuffer::Bytes(u64::MAX), 1 << 20, 1000, 1, 31);
         let (mut known, mut records) = (1 << 31, 0);
         for _ in 0..1 << 12 {
-            let new = read(&mut grants, SID, 1 << 24);
+            let new = read(&mut flow_control, SID, 1 << 24);
             if let Some(bits) = new {
                 known = later(known, bits).unwrap();
                 records += 1;
-                assert_eq!((known, later(known, bits)), (grants.limit(SID), None));
-                grants.on_acked(SID, bits);
+                assert_eq!((known, later(known, bits)), (flow_control.limit(SID), None));
+                flow_control.on_acked(SID, bits);
             }
         }
         assert_eq!(records, 1 << 9, "2^36 bytes, a record for 2^27 of them");
@@ -302,11 +302,11 @@ mod tests {
 
     #[test]
     fn no_limit_runs_half_of_its_bits_away_from_one_that_the_peer_has() {
-        let mut grants = Grants::new(StreamBuffer::Bytes(u64::MAX), 1 << 20, 1000, 1, 31);
-        let told: Vec<u32> = (0..255).filter_map(|_| read(&mut grants, SID, 1 << 24)).collect();
+        let mut flow_control = FlowControl::new(StreamBuffer::Bytes(u64::MAX), 1 << 20, 1000, 1, 31);
+        let told: Vec<u32> = (0..255).filter_map(|_| read(&mut flow_control, SID, 1 << 24)).collect();
         // 2^31 from the start, 2^27 more fifteen times, and then all but what would be half.
         let expected: Vec<u32> = (17..32).map(|steps| steps << 27).chain([u32::MAX]).collect();
         assert_eq!(told, expected);
-        assert_eq!(limit(grants.on_acked(SID, 17 << 27)), Some((1 << 27) - 1), "33 × 2^27 - 1, modulo 2^32");
+        assert_eq!(limit(flow_control.on_acked(SID, 17 << 27)), Some((1 << 27) - 1), "33 × 2^27 - 1, modulo 2^32");
     }
 }

@@ -1,4 +1,4 @@
-//! The pace of a path: what it has delivered at best of late, in bytes a second.
+//! The delivery rate of a path: what it has delivered at best of late, in bytes a second.
 //!
 //! A window over an RTT says what a path could carry if nothing else held it back, and is wrong by a fifth either way while the RTT
 //! swings with a queue that the path itself fills. What came of it in a round cannot exceed what the path carries. The best of the
@@ -11,7 +11,7 @@ use anabranch_units::Span;
 
 /// What one path delivers at best.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct DeliveryRate {
     /// The best of the rounds of this generation, and of the one before.
     best: f64,
     best_before: f64,
@@ -19,7 +19,7 @@ pub(crate) struct Pace {
     rounds: u32,
 }
 
-impl Pace {
+impl DeliveryRate {
     /// A round in which so many bytes arrived is over.
     pub(crate) fn on_round(&mut self, bytes: f64, elapsed: Span) {
         if elapsed == Span::ZERO {
