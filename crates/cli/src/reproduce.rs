@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use anabranch_lab::diagnostic::suggestion;
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::html;
-use anabranch_lab::reproduce::{self, JudgedClaim, Options, Paper, item_rank};
+use anabranch_lab::reproduce::{self, JudgedClaim, Options, Paper, Total, item_rank};
+use anabranch_lab::sensitivity::{self, Sensitivity};
 use anabranch_lab::verdict::Verdict;
 
 use crate::args::{Experiments, Format, Reproduce, Selection};
@@ -83,6 +84,10 @@ pub(crate) fn load(
         return Err(Failure::usage(format!("no paper `{unknown}` in {folder}; {}", suggestion(unknown, papers))));
     }
     experiments.retain(|experiment| keys.is_empty() || keys.contains(&experiment.paper));
+    let sensitivity = folder.join(sensitivity::FILE);
+    if sensitivity.exists() {
+        Sensitivity::parse(files::read_plain(&sensitivity)?)?.mark(&mut experiments)?;
+    }
     match experiments.is_empty() {
         false => Ok(experiments),
         true => Err(Failure::usage(format!(
@@ -154,7 +159,7 @@ fn table(title: &str, claims: &[&JudgedClaim]) -> String {
     let mut table = Table::new(&columns);
     for claim in claims {
         let style = match claim.verdict {
-            Verdict::Reproduced => GOOD,
+            Verdict::Reproduced | Verdict::Holds => GOOD,
             Verdict::Deviates if claim.is_missed || claim.is_open => BAD,
             Verdict::Deviates | Verdict::NotReproducible => NOTABLE,
         };
@@ -195,24 +200,53 @@ fn table(title: &str, claims: &[&JudgedClaim]) -> String {
     text
 }
 
+/// Claims by who says so: results first, then what cannot fail or nobody else says.
+fn totals(outcome: &reproduce::Outcome) -> String {
+    let totals = outcome.totals();
+    let columns = [
+        ("claims", Align::Left),
+        ("", Align::Right),
+        ("reproduced", Align::Right),
+        ("deviate", Align::Right),
+        ("unexplained", Align::Right),
+        ("not reproducible", Align::Right),
+        ("coarse", Align::Right),
+    ];
+    let shown = |count: usize| if count > 0 { count.to_string() } else { String::new() };
+    let row = |total: &Total| {
+        let unexplained = total.open + total.missed;
+        vec![
+            (total.under.name().to_owned(), PLAIN),
+            (total.claims.to_string(), PLAIN),
+            (total.good.to_string(), GOOD),
+            (shown(total.deviate()), NOTABLE),
+            (shown(unexplained), BAD),
+            (shown(total.not_reproducible), NOTABLE),
+            (shown(total.coarse), NOTABLE),
+        ]
+    };
+    let mut text = format!("\n{BOLD}Totals by source{BOLD:#}\n");
+    let mut results = Table::new(&columns);
+    totals.iter().filter(|total| total.under.is_result()).for_each(|total| results.row(row(total)));
+    if !results.is_empty() {
+        text += &results.render("  ");
+    }
+    let others: Vec<&Total> = totals.iter().filter(|total| !total.under.is_result()).collect();
+    if !others.is_empty() {
+        let mut table = Table::new(&columns.map(|(head, align)| match head {
+            "claims" => ("not results", align),
+            "reproduced" => ("hold", align),
+            other => (other, align),
+        }));
+        others.iter().for_each(|total| table.row(row(total)));
+        text += &format!("\n{}", table.render("  "));
+    }
+    text
+}
+
 fn summary(outcome: &reproduce::Outcome) -> String {
-    let count = |verdict| outcome.count(verdict);
     let reproduce::Outcome { runs, wall_seconds, hash, .. } = outcome;
-    let claims = outcome.claims().count();
-    let mut text = format!("\n{claims} claims: {GOOD}{} reproduced{GOOD:#}", count(Verdict::Reproduced));
-    let deviating = count(Verdict::Deviates);
-    if deviating > 0 {
-        let (missed, open) = (outcome.missed(), outcome.open());
-        let style = if missed > 0 { BAD } else { NOTABLE };
-        text += &format!(", {style}{deviating} deviate{style:#} ({} explained", deviating - missed - open);
-        if open > 0 {
-            text += &format!(", {BAD}{open} open{BAD:#}");
-        }
-        text += ")";
-    }
-    if count(Verdict::NotReproducible) > 0 {
-        text += &format!(", {NOTABLE}{} not reproducible{NOTABLE:#}", count(Verdict::NotReproducible));
-    }
+    let mut text = totals(outcome);
     let [numbers, others] = outcome.engine_counts();
     if numbers.claims + others.claims > 0 {
         text += &format!(

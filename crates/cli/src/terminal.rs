@@ -68,6 +68,10 @@ impl Table {
         self.rows.push(cells);
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// Without columns that are empty from head to foot.
     pub(crate) fn render(&self, indent: &str) -> String {
         let cells = |column: usize| self.rows.iter().map(move |row| row[column].0.as_str());

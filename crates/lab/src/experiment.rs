@@ -11,7 +11,7 @@ use crate::expression::{Expression, ExpressionError};
 use crate::scenario::Scenario;
 use crate::verdict::Band;
 
-pub use keys::{KindKeys as ClaimKind, SourceKeys as Source};
+pub use keys::{CountsAsKeys as CountsAs, KindKeys as ClaimKind, SourceKeys as Source};
 
 /// A scenario with its axes; an experiment if it has claims.
 #[derive(Clone, Debug)]
@@ -72,6 +72,10 @@ pub struct Claim {
     pub title: String,
     /// Who says so.
     pub source: Source,
+    /// As what it is counted.
+    pub counts_as: CountsAs,
+    /// Whether no change of a sensitivity run flips its verdict: [`crate::sensitivity`] says so.
+    pub is_coarse: bool,
     /// Where they say so.
     pub cite: String,
     /// Labels, as printed.
@@ -123,6 +127,15 @@ pub(crate) enum Statistic {
     Value(Expression),
     /// Expressions of measures at variants, the largest first.
     Order(Vec<Expression>),
+}
+
+impl Statistic {
+    pub(crate) fn expressions(&self) -> &[Expression] {
+        match self {
+            Self::Value(expression) => std::slice::from_ref(expression),
+            Self::Order(expressions) => expressions,
+        }
+    }
 }
 
 /// A remark.
@@ -193,6 +206,11 @@ impl Experiment {
     /// The file's name without its folder and ending: `table2`, `fig5`.
     pub fn name(&self) -> &str {
         std::path::Path::new(self.file()).file_stem().and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
+    /// What [`crate::sensitivity`] calls it: `ctcp-2019/table2`.
+    pub fn id(&self) -> String {
+        format!("{}/{}", self.paper, self.name())
     }
 
     /// The file's text.

@@ -9,6 +9,7 @@
 //! * [`html`] makes a report of what [`reproduce`] found out.
 //! * [`reproduce`] runs experiments over all cores and judges their claims; [`sweep`] runs a grid; [`run`] runs one scenario.
 //! * [`swarm`] runs random networks with random faults, and checks what must always hold.
+//! * [`sensitivity`] marks claims that nothing flips.
 //! * [`experiment`] holds claims, [`verdict`] judges them by [`statistics`]; [`expression`] is the arithmetic in between.
 //! * [`scenario`] is what runs; `transport` builds what drives a flow, `world` puts it all into the simulator.
 //! * [`report`] is what a run measured, `trace` what happened in it, `series` what can be asked about that.
@@ -27,6 +28,7 @@ pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod scenario;
+pub mod sensitivity;
 mod series;
 pub mod statistics;
 pub mod swarm;

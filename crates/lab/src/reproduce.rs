@@ -7,6 +7,7 @@ mod outcome;
 mod shown;
 mod table;
 mod topology;
+mod totals;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -17,9 +18,10 @@ pub use outcome::{
     Outcome, Panel, Paper, PublishedValue, SCHEMA, Series, Style, Topology, TopologyFlow, TopologyLink, VariedAxis,
 };
 pub use shown::item_rank;
+pub use totals::{Total, Under};
 
 use crate::diagnostic::Diagnostic;
-use crate::experiment::{Claim, Experiment, Piece, Published, Statistic, Variant};
+use crate::experiment::{Claim, CountsAs, Experiment, Piece, Published, Statistic, Variant};
 use crate::expression::{Expression, ExpressionError};
 use crate::papers;
 use crate::parallel;
@@ -248,13 +250,15 @@ impl Results<'_> {
         let published = claim.published.number();
         // A gauge that was not measured leaves nothing to agree with.
         let admitted = sample.as_ref().is_ok_and(|sample| claim.band.admits(published, sample));
+        let under = Under::of(claim.source, claim.counts_as);
         let verdict = match (claim.not_reproducible, admitted) {
             (true, _) => Verdict::NotReproducible,
-            (false, true) => Verdict::Reproduced,
+            (false, true) if under.is_result() => Verdict::Reproduced,
+            (false, true) => Verdict::Holds,
             (false, false) => Verdict::Deviates,
         };
         let because = match (&sample, verdict) {
-            (_, Verdict::Reproduced) => None,
+            (_, Verdict::Reproduced | Verdict::Holds) => None,
             (Err(error), _) => Some(error.to_string()),
             (Ok(_), _) => claim.because.clone(),
         };
@@ -267,6 +271,7 @@ impl Results<'_> {
             item: claim.item.clone(),
             title: claim.title.clone(),
             source: claim.source,
+            counts_as: claim.counts_as,
             cite: claim.cite.clone(),
             row: claim.row.clone(),
             column: claim.column.clone(),
@@ -286,6 +291,7 @@ impl Results<'_> {
             because,
             is_missed: verdict == Verdict::Deviates && (claim.because.is_none() || sample.is_err()),
             is_open: verdict == Verdict::Deviates && claim.is_open,
+            is_coarse: verdict == Verdict::Reproduced && claim.is_coarse,
         }
     }
 
@@ -297,8 +303,11 @@ impl Results<'_> {
         }
     }
 
-    /// Whether our own transport has run something of what a claim is about.
+    /// Whether our own transport has run something of what a claim is about, and could have given something else.
     fn has_engine(&self, claim: &Claim) -> bool {
+        if claim.counts_as != CountsAs::Result {
+            return false;
+        }
         let mut has_engine = false;
         for expression in claim.statistic.expressions() {
             let ask = &mut |variant: &Variant, _: &str| {
@@ -362,13 +371,4 @@ impl Results<'_> {
 fn measurement(sample: &Sample) -> Measurement {
     let Interval { low, high } = sample.prediction();
     Measurement { value: sample.mean(), seeds: sample.count(), sd: sample.sd(), low, high }
-}
-
-impl Statistic {
-    fn expressions(&self) -> &[Expression] {
-        match self {
-            Self::Value(expression) => std::slice::from_ref(expression),
-            Self::Order(expressions) => expressions,
-        }
-    }
 }

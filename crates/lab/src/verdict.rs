@@ -38,6 +38,9 @@ pub enum Verdict {
     /// Ours is within the band.
     #[serde(rename = "reproduced")]
     Reproduced,
+    /// Ours is within the band, and that is no result: of a regression, a derivation or an input.
+    #[serde(rename = "holds")]
+    Holds,
     /// Ours is not.
     #[serde(rename = "deviates")]
     Deviates,
@@ -50,6 +53,7 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Reproduced => "reproduced",
+            Self::Holds => "holds",
             Self::Deviates => "deviates",
             Self::NotReproducible => "not reproducible",
         })

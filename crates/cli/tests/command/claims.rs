@@ -33,6 +33,65 @@ fn a_wrong_number_deviates_and_is_missed_unless_explained() {
     assert_eq!(verdict(&given_up), "not reproducible");
 }
 
+/// What nobody else says, and what no simulation can fail, is no result.
+#[test]
+fn totals_tell_results_from_what_is_none() {
+    let folder = folder("totals");
+    fs::create_dir_all(folder.join("experiments/test-2000")).unwrap();
+    let claim = |number: usize, keys: &str| {
+        format!(
+            "[[claim]]\nitem = \"text\"\ntitle = \"T\"\ncite = \"T\"\nrow = \"{number}\"\npublished = 1\nband = \"exact\"\n{keys}\n"
+        )
+    };
+    let run = "measure = \"dropped\"\n";
+    let claims = [
+        format!("{run}source = \"oracle\""),
+        format!("{run}source = \"analytic\""),
+        format!("{run}source = \"regression\""),
+        format!("{run}counts_as = \"input\""),
+        "measure = \"3 - 2\"\nsource = \"analytic\"\ncounts_as = \"derivation\"".to_owned(),
+    ];
+    let text: String = claims.iter().enumerate().map(|(number, keys)| claim(number, keys)).collect();
+    let file = folder.join("experiments/test-2000/table1.toml");
+    fs::write(&file, experiment(1, "") + "\n" + &text).unwrap();
+    let coarse =
+        "[[coarse]]\nexperiment = \"test-2000/table1\"\ntitle = \"Table 1\"\nrow = \"SACK\"\ncolumn = \"lost\"\n";
+    fs::write(folder.join("experiments/sensitivity.toml"), coarse).unwrap();
+    let outcome = document(&anabranch(&folder, &["reproduce", "--json"]));
+    let totals = outcome["totals"].as_array().unwrap().iter();
+    let totals: Vec<(&str, u64, u64)> = totals
+        .map(|total| {
+            (total["under"].as_str().unwrap(), total["good"].as_u64().unwrap(), total["coarse"].as_u64().unwrap())
+        })
+        .collect();
+    let expected = [
+        ("paper", 1, 1),
+        ("oracle", 1, 0),
+        ("analytic", 1, 0),
+        ("derivation", 1, 0),
+        ("input", 1, 0),
+        ("regression", 1, 0),
+    ];
+    assert_eq!(totals, expected);
+    let verdicts: Vec<&str> =
+        outcome["claims"].as_array().unwrap().iter().map(|claim| claim["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["reproduced", "reproduced", "reproduced", "holds", "holds", "holds"]);
+
+    fs::write(&file, experiment(1, "") + "\n" + &claim(0, "measure = \"3 - 2\"")).unwrap();
+    let output = anabranch(&folder, &["reproduce"]);
+    assert_exit(&output, 2);
+    let message = "nothing in it is simulated, so that no simulation can fail it; write counts_as = \"derivation\"";
+    assert!(stderr(&output).contains(message), "{}", stderr(&output));
+    fs::write(
+        &file,
+        experiment(1, "") + "\n" + &claim(0, &format!("{run}source = \"regression\"\ncounts_as = \"input\"")),
+    )
+    .unwrap();
+    assert!(
+        stderr(&anabranch(&folder, &["reproduce"])).contains("a regression is no result already; remove `counts_as`")
+    );
+}
+
 /// The 100th packet of ns-2's agent is lost, and of our transport, which loses by the clock, none: its run ends before.
 #[test]
 fn what_our_transport_gives_stands_beside_it_and_is_missed_unless_explained() {
@@ -65,7 +124,7 @@ fn a_judgement_has_the_promised_shape() {
     fs::create_dir_all(folder.join("experiments/test-2000")).unwrap();
     fs::write(folder.join("experiments/test-2000/table1.toml"), experiment(1, "")).unwrap();
     let judgement = document(&anabranch(&folder, &["reproduce", "test-2000", "--json"]));
-    assert_eq!(judgement["schema"], "anabranch-reproduce/3");
+    assert_eq!(judgement["schema"], "anabranch-reproduce/4");
     assert_eq!(judgement["version"], env!("CARGO_PKG_VERSION"));
     assert!(judgement["wall_seconds"].is_f64() && judgement["hash"].is_string());
     let claim = &judgement["papers"][0]["experiments"][0]["claims"][0];
@@ -75,12 +134,12 @@ fn a_judgement_has_the_promised_shape() {
         assert_eq!(&listed[key], value, "{key} in the list of all claims");
     }
     let expected = serde_json::json!({
-        "item": "table1", "title": "Table 1", "source": "paper", "cite": "Table 1",
+        "item": "table1", "title": "Table 1", "source": "paper", "counts_as": "result", "cite": "Table 1",
         "row": "SACK", "column": "lost", "kind": "number", "unit": "packets", "published": 1.0,
         "measured": { "ours": { "value": 1.0, "seeds": 1, "sd": 0.0, "low": 1.0, "high": 1.0 }, "engine": null },
         "engine": null,
         "band": { "kind": "exact", "low": 1.0, "high": 1.0 },
-        "verdict": "reproduced", "because": null, "is_missed": false, "is_open": false,
+        "verdict": "reproduced", "because": null, "is_missed": false, "is_open": false, "is_coarse": false,
     });
     assert_eq!(*claim, expected);
     let experiment = &judgement["papers"][0]["experiments"][0];
@@ -96,7 +155,10 @@ fn a_judgement_has_the_promised_shape() {
     let text = anabranch(&folder, &["reproduce"]);
     assert_exit(&text, 0);
     assert!(!stdout(&text).contains('\u{1b}'), "colours are for terminals");
-    assert!(stdout(&text).contains("1 claims: 1 reproduced"), "{}", stdout(&text));
+    let total = serde_json::json!([{
+        "under": "paper", "claims": 1, "good": 1, "coarse": 0, "explained": 0, "open": 0, "missed": 0, "not_reproducible": 0,
+    }]);
+    assert_eq!((&judgement["totals"], &listed["under"]), (&total, &"paper".into()));
 }
 
 #[test]

@@ -13,7 +13,8 @@ fn outcomes_are_written_in_every_format() {
     fs::write(folder.join("experiments/test-2000/table1.toml"), experiment(1, "")).unwrap();
     let csv = anabranch(&folder, &["reproduce", "--format", "csv", "--out", "report"]);
     assert_exit(&csv, 0);
-    let row = "test-2000,table1,table1,Table 1,paper,SACK,lost,number,packets,1,1,1,0,exact,1,1,reproduced,,,,,";
+    let row =
+        "test-2000,table1,table1,Table 1,paper,result,SACK,lost,number,packets,1,1,1,0,exact,1,1,reproduced,,,,,,false";
     assert_eq!(stdout(&csv).lines().nth(1), Some(row));
     assert_eq!(fs::read_to_string(folder.join("report/outcome.csv")).unwrap(), stdout(&csv));
     let page = fs::read_to_string(folder.join("report/outcome.md")).unwrap();

@@ -4,7 +4,8 @@ use super::keys::{
     CellKeys, ClaimKeys, CurveKeys, ExperimentKeys, FigureKeys, FileKeys, KindKeys, NoteKeys, TableKeys,
 };
 use super::{
-    Axis, AxisValue, Claim, Curve, Experiment, FigurePlan, Note, PanelPlan, Piece, Published, Statistic, Variant,
+    Axis, AxisValue, Claim, CountsAs, Curve, Experiment, FigurePlan, Note, PanelPlan, Piece, Published, Source,
+    Statistic, Variant,
 };
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
 use crate::document::{Document, Path};
@@ -219,6 +220,8 @@ impl Checker<'_> {
                     item: keys.item.clone(),
                     title: keys.title.clone(),
                     source: keys.source,
+                    counts_as: self.counts_as(keys.counts_as, keys.source, &path)?,
+                    is_coarse: false,
                     cite: keys.cite.clone(),
                     row: row.clone(),
                     column: column.clone(),
@@ -278,6 +281,11 @@ impl Checker<'_> {
                 return Err(self.fail(path, fault.remedy("add `measure`, and `order` only to kind = \"order\"")));
             }
         };
+        let counts_as = self.counts_as(keys.counts_as, keys.source, path)?;
+        if counts_as != CountsAs::Derivation && !statistic.expressions().iter().any(|one| self.asks_a_run(one)) {
+            let fault = Fault::new("nothing in it is simulated, so that no simulation can fail it");
+            return Err(self.fail(path, fault.remedy("write counts_as = \"derivation\"")));
+        }
         let (published, band) = match (keys.kind, &keys.band, &keys.published) {
             (KindKeys::Order, None, CellKeys::Text(words)) => (Published::Words(words.clone()), Band::Above),
             (KindKeys::Order, ..) => {
@@ -290,6 +298,8 @@ impl Checker<'_> {
             item: keys.item.clone(),
             title: keys.title.clone(),
             source: keys.source,
+            counts_as,
+            is_coarse: false,
             cite: keys.cite.clone(),
             row: keys.row.clone(),
             column: keys.column.clone(),
@@ -395,6 +405,16 @@ impl Checker<'_> {
         checked.map(|_| ()).map_err(|error| self.fail(path, Fault::new(error.0)))
     }
 
+    /// Whether an expression asks for anything that is simulated.
+    fn asks_a_run(&self, expression: &Expression) -> bool {
+        let mut asks = false;
+        let gauge = &mut |_: &Variant, _: &str| {
+            asks = true;
+            Ok(1.0)
+        };
+        self.experiment.evaluate(expression, gauge).is_ok() && asks
+    }
+
     fn published(&self, cell: &CellKeys, band: Option<&str>) -> Result<(Published, Band), Fault> {
         let parse = |text: &str, number| {
             Band::parse(text, number).map_err(|remedy| Fault::new(format!("`{text}` is no band")).remedy(remedy))
@@ -415,6 +435,18 @@ impl Checker<'_> {
         let band = band.ok_or_else(|| Fault::new("nothing says how near ours must be").remedy("add `band`"))?;
         let band = parse(band, published.number())?;
         Ok((published, band))
+    }
+
+    /// A regression is counted apart as such.
+    fn counts_as(&self, said: CountsAs, source: Source, path: &Path) -> Result<CountsAs, Diagnostic> {
+        match (said, source) {
+            (CountsAs::Derivation | CountsAs::Input, Source::Regression) => {
+                let fault = Fault::new("a regression is no result already")
+                    .remedy("remove `counts_as`, or name another source");
+                Err(self.fail(&path.key("counts_as"), fault))
+            }
+            _ => Ok(said),
+        }
     }
 
     /// What is said of a claim only with a reason: that it is not reproducible, or open.

@@ -113,6 +113,9 @@ pub(crate) struct TableKeys {
     /// Who says so.
     #[serde(default)]
     pub(crate) source: SourceKeys,
+    /// As what it is counted; a result if absent.
+    #[serde(default)]
+    pub(crate) counts_as: CountsAsKeys,
     /// Where they say so.
     pub(crate) cite: String,
     /// Unit of its numbers.
@@ -158,6 +161,9 @@ pub(crate) struct ClaimKeys {
     /// Who says so.
     #[serde(default)]
     pub(crate) source: SourceKeys,
+    /// As what it is counted; a result if absent.
+    #[serde(default)]
+    pub(crate) counts_as: CountsAsKeys,
     /// Where they say so.
     pub(crate) cite: String,
     /// What it is about.
@@ -272,12 +278,26 @@ pub enum SourceKeys {
     /// The paper.
     #[default]
     Paper,
-    /// A derivation.
+    /// What follows from a law on paper.
     Analytic,
     /// Another implementation, run by us.
     Oracle,
-    /// An earlier run of ours, written down: nobody else says so, and a change is to be noticed.
-    Measurement,
+    /// An earlier run of ours, written down: nobody else says so, and a change is to be noticed. It is counted apart, and is no result.
+    Regression,
+}
+
+/// As what a claim is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "counts_as")]
+pub enum CountsAsKeys {
+    /// A result: a simulation could have given something else.
+    #[default]
+    Result,
+    /// It follows from printed numbers by arithmetic, or from how the experiment is built: no simulation can give something else.
+    Derivation,
+    /// What the experiment was given, found again in its outcome.
+    Input,
 }
 
 /// What is claimed.

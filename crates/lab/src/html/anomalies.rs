@@ -33,7 +33,11 @@ pub(super) fn anomalies(paper: &Paper, experiment: &ExperimentOutcome) -> Markup
 /// The claims that did not come out, those with one verdict and one reason together.
 fn by_reason<'a>(paper: &Paper, experiment: &'a ExperimentOutcome) -> Vec<Vec<Anchored<'a>>> {
     let mut groups: Vec<Vec<Anchored<'_>>> = Vec::new();
-    let odd = experiment.claims.iter().enumerate().filter(|(_, claim)| claim.verdict != Verdict::Reproduced);
+    let odd = experiment
+        .claims
+        .iter()
+        .enumerate()
+        .filter(|(_, claim)| matches!(claim.verdict, Verdict::Deviates | Verdict::NotReproducible));
     for (index, claim) in odd {
         let anchored = (words::claim_anchor(paper, experiment, index), claim);
         let is_same = |group: &&mut Vec<Anchored<'_>>| {

@@ -2,28 +2,24 @@
 
 use maud::{Markup, html};
 
-use crate::experiment::Source;
-use crate::reproduce::{JudgedClaim, Outcome, Paper, item_rank};
+use crate::reproduce::{JudgedClaim, Outcome, Paper, Total, Under, item_rank};
 
 use super::engine;
-use super::words::{self, DEVIATES, Look, MISSED, NOT_REPRODUCIBLE, REPRODUCED};
+use super::words::{self, DEVIATES, HOLDS, Look, MISSED, NOT_REPRODUCIBLE, REPRODUCED};
 
 /// An item of more claims has the whole width: three lines of squares would be four and more.
 const SQUARES_MAX: usize = 39;
 
 pub(super) fn overview(outcome: &Outcome) -> Markup {
-    let of =
-        |wanted: &dyn Fn(Source) -> bool| outcome.claims().filter(|claim| wanted(claim.source)).collect::<Vec<_>>();
-    let published = of(&|source| source == Source::Paper);
-    let others = of(&|source| source != Source::Paper);
+    let totals = outcome.totals();
     html! {
         section #overview {
             h2.visually-hidden { "Overview" }
             div.tallies {
-                (tally("Claims of the papers", &published))
-                @if !others.is_empty() { (tally("Checks by derivation and by other implementations", &others)) }
+                @for total in totals.iter().filter(|total| total.under.is_result()) { (tally(total)) }
                 (engine::tally(outcome))
             }
+            (others(&totals))
             div.matrix { @for paper in &outcome.papers { (row(paper)) } }
             p.legend {
                 @for look in [REPRODUCED, DEVIATES, MISSED, NOT_REPRODUCIBLE] {
@@ -35,26 +31,48 @@ pub(super) fn overview(outcome: &Outcome) -> Markup {
     }
 }
 
-/// How many claims there are of each verdict, in words and as a bar.
-fn tally(title: &str, claims: &[&JudgedClaim]) -> Markup {
-    let counts: Vec<(Look, usize)> = [REPRODUCED, DEVIATES, MISSED, NOT_REPRODUCIBLE]
-        .into_iter()
-        .map(|look| {
-            let count = claims.iter().filter(|claim| words::look(claim).class == look.class).count();
-            (look, count)
-        })
-        .filter(|(_, count)| *count > 0)
-        .collect();
+/// What became of the claims that are counted in one place, in words and as a bar.
+fn tally(total: &Total) -> Markup {
+    let good = if total.under.is_result() { REPRODUCED } else { HOLDS };
+    let counts: Vec<(Look, usize)> = [
+        (good, total.good),
+        (DEVIATES, total.explained),
+        (MISSED, total.open + total.missed),
+        (NOT_REPRODUCIBLE, total.not_reproducible),
+    ]
+    .into_iter()
+    .filter(|(_, count)| *count > 0)
+    .collect();
     html! {
-        div.tally {
-            p.title { (title) }
-            p.figure { @if let Some((_, count)) = counts.iter().find(|(look, _)| look.class == REPRODUCED.class) { (count) } @else { "0" } span.of { " of " (claims.len()) } }
+        div.tally title=(total.under.meaning()) {
+            p.title { (words::capital(total.under.name())) }
+            p.figure { (total.good) span.of { " of " (total.claims) } }
             div.bar aria-hidden="true" {
                 @for (look, count) in &counts { span class=(look.class) style={ "flex-grow:" (count) } {} }
             }
-            p.parts { @for (look, count) in &counts { span class={ "verdict " (look.class) } { (count) " " @if *count == 1 { (look.word) } @else { (look.plural) } } " " } }
+            p.parts {
+                @for (look, count) in &counts { span class={ "verdict " (look.class) } { (count) " " @if *count == 1 { (look.word) } @else { (look.plural) } } " " }
+                @if total.coarse > 0 { span.quiet { (total.coarse) " coarse" } }
+            }
         }
     }
+}
+
+/// What is no result, in a line: it is nothing to be proud of, and must not look so.
+fn others(totals: &[Total]) -> Markup {
+    let others: Vec<&Total> = totals.iter().filter(|total| !total.under.is_result()).collect();
+    html! { @if !others.is_empty() {
+        dl.others {
+            dt { "Not results" }
+            @for total in others {
+                dd {
+                    b { (total.good) " of " (total.claims) } " " (total.under.name())
+                    @if total.claims == 1 { " holds" } @else { " hold" }
+                    span.quiet { ": " (total.under.meaning()) }
+                }
+            }
+        }
+    } }
 }
 
 fn row(paper: &Paper) -> Markup {
@@ -87,7 +105,7 @@ fn items(paper: &Paper) -> Vec<(&str, Vec<(String, &JudgedClaim)>)> {
         }
     }
     for (_, claims) in &mut items {
-        claims.sort_by_key(|(_, claim)| claim.source != Source::Paper);
+        claims.sort_by_key(|(_, claim)| claim.under() != Under::Paper);
     }
     items.sort_by_key(|(item, _)| item_rank(item));
     items
@@ -99,12 +117,12 @@ fn cell(anchor: &str, claim: &JudgedClaim) -> Markup {
     let title =
         format!("{}: published {}, ours {ours} {}; {}", words::place(claim), claim.published, claim.unit, look.word);
     html! {
-        a class={ "cell " (look.class) @if claim.source != Source::Paper { " foreign" } } href={ "#" (anchor) } title=(title)
+        a class={ "cell " (look.class) @if claim.under() != Under::Paper { " foreign" } } href={ "#" (anchor) } title=(title)
             aria-label=(title) { (sign(&look)) }
     }
 }
 
 /// What is reproduced needs no sign: the eye shall find the others.
 fn sign(look: &Look) -> &'static str {
-    if look.class == REPRODUCED.class { "" } else { look.sign }
+    if [REPRODUCED.class, HOLDS.class].contains(&look.class) { "" } else { look.sign }
 }

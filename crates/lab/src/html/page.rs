@@ -120,7 +120,7 @@ fn colophon(outcome: &Outcome) -> Markup {
                     "The same with our own transport in the place of ns-2's agents of the papers' protocols: how far its number is from "
                     "theirs, or whether an order, a time or a shape holds with it. More than 5 % needs a reason, which stands below the claims."
                 } }
-                div { dt { "derivation, other implementation" } dd {
+                div { dt { "ns-2, derived from the laws" } dd {
                     "What follows from a paper's own rules, or what another program gives, run by us. It checks the laboratory and is "
                     "counted apart from the papers' claims."
                 } }

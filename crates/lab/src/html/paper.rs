@@ -4,22 +4,19 @@ use maud::{Markup, html};
 
 use crate::experiment::{ClaimKind, Source};
 use crate::reproduce::{JudgedClaim, Paper};
-use crate::verdict::Verdict;
 
 use super::table::Anchored;
 use super::{engine, experiment, interval, table, words};
 
 /// The section; `charts` draws the figures of an experiment.
 pub(super) fn paper(paper: &Paper, charts: &mut experiment::Charts) -> Markup {
-    let claims: Vec<_> = paper.experiments.iter().flat_map(|experiment| &experiment.claims).collect();
-    let reproduced = claims.iter().filter(|claim| claim.verdict == Verdict::Reproduced).count();
     html! {
         section.paper id=(words::paper_anchor(paper)) {
             header {
                 @if paper.title != paper.key { p.key { (paper.key) } }
                 h2 { (paper.title) }
                 @if !paper.question.is_empty() { p.question { (paper.question) } }
-                p.about { (reproduced) " of " (words::count(claims.len(), "claim")) " reproduced. To run it again:" }
+                p.about { @for total in paper.totals() { (words::capital(total.under.name())) ": " (total.good) " of " (total.claims) ". " } "To run it again:" }
                 (command(&paper.command))
             }
             (statements(paper))

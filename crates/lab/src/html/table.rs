@@ -102,20 +102,11 @@ fn heading(paper: &Paper, first: &JudgedClaim, claims: &[&JudgedClaim], unit: Op
             @if let Some(source) = words::source(first.source) { " " span.badge { (source) } }
         }
         p.about {
-            @for (index, cite) in cites.iter().enumerate() { @if index > 0 { "; " } (sentence(cite, index)) } ". "
+            @for (index, cite) in cites.iter().enumerate() { @if index > 0 { "; " } @if index == 0 { (words::capital(cite)) } @else { (cite) } } ". "
             @if let Some(unit) = unit.filter(|unit| !unit.is_empty()) { "In " (unit) ". " }
             @for rule in rules { (rule) " " }
             @if seeds > 1 { (seeds) " seeds." }
         }
-    }
-}
-
-/// The beginning of a sentence is large.
-fn sentence(text: &str, index: usize) -> String {
-    let mut signs = text.chars();
-    match signs.next() {
-        Some(first) if index == 0 && !text.starts_with("ns-2") => first.to_uppercase().chain(signs).collect(),
-        _ => text.to_owned(),
     }
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::experiment::{ClaimKind, Source};
+use crate::experiment::{ClaimKind, CountsAs, Source};
 use crate::reproduce::{
     BesideEngine, ExperimentOutcome, Figure, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement, Outcome,
     Panel, Paper, PublishedValue, SCHEMA, Series, Style, Topology, TopologyFlow, TopologyLink, VariedAxis,
@@ -13,6 +13,7 @@ fn outcome(text: &str, figures: Vec<Figure>) -> Outcome {
         item: text(),
         title: text(),
         source,
+        counts_as: CountsAs::Result,
         cite: text(),
         row: text(),
         column: text(),
@@ -29,6 +30,7 @@ fn outcome(text: &str, figures: Vec<Figure>) -> Outcome {
         because: Some(text()),
         is_missed: false,
         is_open: false,
+        is_coarse: false,
     };
     let link = TopologyLink {
         id: text(),
@@ -57,7 +59,7 @@ fn outcome(text: &str, figures: Vec<Figure>) -> Outcome {
         claims: vec![
             claim(ClaimKind::Number, Source::Paper, PublishedValue::Number(1.0), Verdict::Reproduced),
             claim(ClaimKind::Number, Source::Oracle, PublishedValue::Number(3.0), Verdict::Deviates),
-            claim(ClaimKind::Number, Source::Measurement, PublishedValue::Number(1.0), Verdict::Reproduced),
+            claim(ClaimKind::Number, Source::Regression, PublishedValue::Number(1.0), Verdict::Holds),
             claim(ClaimKind::Order, Source::Analytic, PublishedValue::Words(text()), Verdict::NotReproducible),
         ],
         notes: vec![JudgedNote { item: text(), text: text() }],

@@ -15,6 +15,7 @@ pub(super) struct Look {
 }
 
 pub(super) const REPRODUCED: Look = Look { class: "reproduced", sign: "✓", word: "reproduced", plural: "reproduced" };
+pub(super) const HOLDS: Look = Look { class: "holds", sign: "✓", word: "holds", plural: "hold" };
 pub(super) const DEVIATES: Look = Look { class: "deviates", sign: "≠", word: "deviates", plural: "deviate" };
 pub(super) const MISSED: Look =
     Look { class: "missed", sign: "≠", word: "deviates, unexplained", plural: "deviate, unexplained" };
@@ -24,6 +25,7 @@ pub(super) const NOT_REPRODUCIBLE: Look =
 pub(super) fn look(claim: &JudgedClaim) -> Look {
     match claim.verdict {
         Verdict::Reproduced => REPRODUCED,
+        Verdict::Holds => HOLDS,
         Verdict::Deviates if claim.is_missed || claim.is_open => MISSED,
         Verdict::Deviates => DEVIATES,
         Verdict::NotReproducible => NOT_REPRODUCIBLE,
@@ -53,7 +55,7 @@ pub(super) fn theirs(source: Source) -> &'static str {
         Source::Paper => "published",
         Source::Analytic => "derived",
         Source::Oracle => "theirs",
-        Source::Measurement => "before",
+        Source::Regression => "before",
     }
 }
 
@@ -77,9 +79,9 @@ pub(super) fn cite<'a>(paper: &Paper, claim: &'a JudgedClaim) -> &'a str {
 pub(super) fn source(source: Source) -> Option<&'static str> {
     match source {
         Source::Paper => None,
-        Source::Analytic => Some("derivation"),
-        Source::Oracle => Some("other implementation"),
-        Source::Measurement => Some("our measurement"),
+        Source::Analytic => Some("derived from the laws"),
+        Source::Oracle => Some("ns-2"),
+        Source::Regression => Some("regression"),
     }
 }
 
@@ -121,6 +123,16 @@ pub(super) fn claim_anchor(paper: &Paper, experiment: &ExperimentOutcome, index:
 
 fn slug(text: &str) -> String {
     text.chars().map(|sign| if sign.is_ascii_alphanumeric() { sign.to_ascii_lowercase() } else { '-' }).collect()
+}
+
+/// The beginning of a sentence is large.
+pub(super) fn capital(text: &str) -> String {
+    let mut signs = text.chars();
+    // `ns-2` is written small wherever it stands.
+    match signs.next() {
+        Some(first) if !text.starts_with("ns-2") => first.to_uppercase().chain(signs).collect(),
+        _ => text.to_owned(),
+    }
 }
 
 /// `1 claim`, `2 claims`.

@@ -4,13 +4,14 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{JudgedClaim, Outcome, Paper};
+use super::{JudgedClaim, Outcome, Paper, Total, Under};
 
-/// What is written: the outcome, and all its claims in one list for those who look for a number.
+/// What is written: the outcome, its totals by source, and all its claims in one list for those who look for a number.
 #[derive(Serialize)]
 struct Document<'a> {
     #[serde(flatten)]
     outcome: &'a Outcome,
+    totals: Vec<Total>,
     claims: Vec<ListedClaim<'a>>,
 }
 
@@ -18,6 +19,7 @@ struct Document<'a> {
 struct ListedClaim<'a> {
     paper: &'a str,
     scenario: &'a str,
+    under: Under,
     #[serde(flatten)]
     claim: &'a JudgedClaim,
 }
@@ -31,11 +33,12 @@ impl Outcome {
         let mut claims = Vec::new();
         for Paper { key, experiments, .. } in &self.papers {
             for experiment in experiments {
-                let listed = |claim| ListedClaim { paper: key, scenario: &experiment.file, claim };
-                claims.extend(experiment.claims.iter().map(listed));
+                for claim in &experiment.claims {
+                    claims.push(ListedClaim { paper: key, scenario: &experiment.file, under: claim.under(), claim });
+                }
             }
         }
-        serde_json::to_writer_pretty(&mut *out, &Document { outcome: self, claims })?;
+        serde_json::to_writer_pretty(&mut *out, &Document { outcome: self, totals: self.totals(), claims })?;
         writeln!(out)
     }
 }

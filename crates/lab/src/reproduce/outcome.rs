@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use crate::experiment::{ClaimKind, Source};
+use crate::experiment::{ClaimKind, CountsAs, Source};
 use crate::verdict::Verdict;
 
 /// The schema of [`Outcome`]; its number rises when a field changes its meaning or goes.
-pub const SCHEMA: &str = "anabranch-reproduce/3";
+pub const SCHEMA: &str = "anabranch-reproduce/4";
 
 /// Everything that `reproduce` found out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -140,6 +140,8 @@ pub struct JudgedClaim {
     pub title: String,
     /// Who says so.
     pub source: Source,
+    /// As what it is counted.
+    pub counts_as: CountsAs,
     /// Where they say so.
     pub cite: String,
     /// As printed.
@@ -166,6 +168,8 @@ pub struct JudgedClaim {
     pub is_missed: bool,
     /// Whether it deviates and the reason is still to be found.
     pub is_open: bool,
+    /// Whether it is reproduced, and no change of a sensitivity run flips that.
+    pub is_coarse: bool,
 }
 
 /// A number or a statement.
@@ -298,7 +302,7 @@ pub enum Style {
 
 impl Outcome {
     /// All claims, paper by paper.
-    pub fn claims(&self) -> impl Iterator<Item = &JudgedClaim> {
+    pub fn claims(&self) -> impl Iterator<Item = &JudgedClaim> + Clone {
         self.papers.iter().flat_map(|paper| &paper.experiments).flat_map(|experiment| &experiment.claims)
     }
 

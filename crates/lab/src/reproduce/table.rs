@@ -13,8 +13,8 @@ impl Outcome {
     pub fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
-            "paper,experiment,item,title,source,row,column,kind,unit,published,value,seeds,sd,band,band_low,band_high,verdict,\
-             because,engine_value,engine_sd,engine_agrees,engine_because"
+            "paper,experiment,item,title,source,counts_as,row,column,kind,unit,published,value,seeds,sd,band,band_low,band_high,verdict,\
+             because,engine_value,engine_sd,engine_agrees,engine_because,is_coarse"
         )?;
         for paper in &self.papers {
             for experiment in &paper.experiments {
@@ -69,6 +69,7 @@ fn csv_row(paper: &str, experiment: &str, claim: &JudgedClaim) -> io::Result<Str
         claim.item.clone(),
         claim.title.clone(),
         word(serde_json::to_value(claim.source)?),
+        word(serde_json::to_value(claim.counts_as)?),
         claim.row.clone(),
         claim.column.clone(),
         word(serde_json::to_value(claim.kind)?),
@@ -86,6 +87,7 @@ fn csv_row(paper: &str, experiment: &str, claim: &JudgedClaim) -> io::Result<Str
         number(engine.map(|engine| engine.sd)),
         claim.engine.as_ref().map_or(String::new(), |engine| engine.agrees.to_string()),
         claim.engine.as_ref().and_then(|engine| engine.because.clone()).unwrap_or_default(),
+        claim.is_coarse.to_string(),
     ];
     Ok(fields.iter().map(|field| quoted(field)).collect::<Vec<_>>().join(","))
 }

@@ -1,0 +1,193 @@
+//! Claims that are *coarse*: within their band, and no reasonable error of the simulation would take them out of it.
+//!
+//! A sensitivity run (`cargo xtask sensitivity`) changes alpha, queues, window and error rate by a fifth, and writes which claims
+//! keep their verdict through all of that into `sensitivity.toml`, beside the folders of the experiments. Reports mark them.
+//!
+//! ```toml
+//! [[coarse]]
+//! experiment = "ctcp-2019/table2"   # its paper and the name of its file
+//! title = "Table 2: ..."            # as in the experiment; so are row and column
+//! row = "SACK"
+//! column = "Error=0"                # empty if absent
+//! ```
+//!
+//! Where two claims of an experiment have one title, row and column, they are coarse if both are.
+//!
+//! An entry that names no claim is an error: the claim was renamed or is gone, and nobody knows whether what is there now is coarse.
+
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+
+use crate::diagnostic::{Diagnostic, Fault};
+use crate::document::{Document, Path};
+use crate::experiment::{Claim, Experiment};
+
+/// The name of the file.
+pub const FILE: &str = "sensitivity.toml";
+
+/// Which claims are coarse.
+#[derive(Clone, Debug)]
+pub struct Sensitivity {
+    document: Document,
+    entries: Vec<Entry>,
+}
+
+/// One claim that is coarse.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// [`Experiment::id`].
+    pub experiment: String,
+    /// Of the claim.
+    pub title: String,
+    /// Of the claim.
+    pub row: String,
+    /// Of the claim.
+    #[serde(default)]
+    pub column: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Keys {
+    #[serde(default)]
+    coarse: Vec<Entry>,
+}
+
+impl Entry {
+    /// How a claim of an experiment is named.
+    pub fn of(experiment: &Experiment, claim: &Claim) -> Self {
+        let Claim { title, row, column, .. } = claim;
+        Self { experiment: experiment.id(), title: title.clone(), row: row.clone(), column: column.clone() }
+    }
+
+    fn names(&self, claim: &Claim) -> bool {
+        (&self.title, &self.row, &self.column) == (&claim.title, &claim.row, &claim.column)
+    }
+}
+
+impl Sensitivity {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// The first mistake in it.
+    pub fn parse(document: Document) -> Result<Self, Diagnostic> {
+        let Keys { coarse: entries } = document.decode()?;
+        Ok(Self { document, entries })
+    }
+
+    /// Marks the claims that are coarse. Entries of experiments that are not among these are left alone.
+    ///
+    /// # Errors
+    /// If an entry names a claim that its experiment has not.
+    pub fn mark(&self, experiments: &mut [Experiment]) -> Result<(), Diagnostic> {
+        for (index, entry) in self.entries.iter().enumerate() {
+            let Some(experiment) = experiments.iter_mut().find(|experiment| experiment.id() == entry.experiment) else {
+                continue;
+            };
+            let mut is_found = false;
+            for claim in experiment.claims.iter_mut().filter(|claim| entry.names(claim)) {
+                (claim.is_coarse, is_found) = (true, true);
+            }
+            if !is_found {
+                let Entry { experiment, title, row, column } = entry;
+                let fault = Fault::new(format!("{experiment} has no claim `{title}`, `{row}`, `{column}`"));
+                let fault = fault.remedy("run `cargo xtask sensitivity` again, or remove the entry");
+                return Err(self.document.diagnose(&Path::default().key("coarse").index(index), fault));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The text of the file, in an order of its own: one set of claims gives one file.
+pub fn text(entries: impl IntoIterator<Item = Entry>) -> String {
+    let mut entries: Vec<Entry> = entries.into_iter().collect();
+    entries.sort();
+    entries.dedup();
+    let mut text =
+        "# Which claims keep their verdict whatever is changed by a fifth? Written by `cargo xtask sensitivity`.\n"
+            .to_owned();
+    for Entry { experiment, title, row, column } in &entries {
+        // What JSON escapes in a string, TOML reads in the same way.
+        let quoted = |word: &str| serde_json::Value::from(word).to_string();
+        let _ = write!(
+            text,
+            "\n[[coarse]]\nexperiment = {}\ntitle = {}\nrow = {}\n",
+            quoted(experiment),
+            quoted(title),
+            quoted(row)
+        );
+        if !column.is_empty() {
+            let _ = writeln!(text, "column = {}", quoted(column));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXPERIMENT: &str = r#"# Is it coarse?
+duration = "1s"
+[[link]]
+id = "a"
+from = "n0"
+to = "n1"
+rate = "1Mbit/s"
+delay = "1ms"
+[[flow]]
+id = "f"
+from = "n0"
+to = "n1"
+transport = "ns2/sack"
+[experiment]
+paper = "test-2000"
+[[axis]]
+name = "x"
+[axis.values]
+'a \ and a "' = {}
+[measure]
+sent = "flow.f.max_seq"
+lost = "flow.f.dropped_packets"
+[[table]]
+item = "table1"
+title = 'A "table"'
+cite = "T"
+unit = "packets"
+band = ">= 0"
+columns = ["sent", "lost"]
+[table.rows]
+'a \ and a "' = [1, 2]
+"#;
+
+    fn experiments() -> Vec<Experiment> {
+        vec![Experiment::parse(Document::parse("test-2000/one.toml", EXPERIMENT).unwrap()).unwrap()]
+    }
+
+    fn read(text: &str) -> Sensitivity {
+        Sensitivity::parse(Document::parse(FILE, text).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_marks_the_claims_that_it_was_written_of() {
+        let mut experiments = experiments();
+        let written = text([Entry::of(&experiments[0], &experiments[0].claims[1])]);
+        read(&written).mark(&mut experiments).unwrap();
+        assert_eq!(experiments[0].claims.iter().map(|claim| claim.is_coarse).collect::<Vec<_>>(), [false, true]);
+    }
+
+    #[test]
+    fn an_entry_that_names_no_claim_is_an_error_unless_its_experiment_is_not_there() {
+        let entry =
+            Entry { experiment: "test-2000/one".into(), title: "T".into(), row: "r".into(), column: String::new() };
+        let error = read(&text([entry.clone()])).mark(&mut experiments()).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "sensitivity.toml:3:1: test-2000/one has no claim `T`, `r`, ``; run `cargo xtask sensitivity` again, or remove the entry"
+        );
+        read(&text([Entry { experiment: "test-2000/two".into(), ..entry }])).mark(&mut experiments()).unwrap();
+    }
+}
