@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 /// Bytes that can be cut without being copied.
 pub trait Payload: Clone + fmt::Debug {
@@ -26,6 +26,19 @@ pub trait Payload: Clone + fmt::Debug {
     /// # Errors
     /// `other`, if it does not follow this payload in memory.
     fn join(&mut self, other: Self) -> Result<(), Self>;
+
+    /// One payload of several, which are `len` bytes together: what many small writes left becomes a full segment. Costs a copy.
+    #[must_use]
+    fn gather(parts: impl Iterator<Item = Self>, len: u32) -> Self;
+
+    /// Appends a copy of `other` if both together are at most `most` bytes, else gives it back.
+    ///
+    /// # Errors
+    /// `other`, if it would be too much.
+    fn absorb(&mut self, other: Self, most: u32) -> Result<(), Self>;
+
+    /// Moves to memory of its own, so that it keeps no more than its own bytes there. Costs a copy.
+    fn detach(&mut self);
 }
 
 /// So many bytes, of which nobody asks what they say: the payload of simulations.
@@ -46,6 +59,16 @@ impl Payload for Virtual {
         self.0 = self.0.checked_add(other.0).ok_or(other)?;
         Ok(())
     }
+
+    fn gather(_parts: impl Iterator<Item = Self>, len: u32) -> Self {
+        Self(len)
+    }
+
+    fn absorb(&mut self, other: Self, _most: u32) -> Result<(), Self> {
+        self.join(other)
+    }
+
+    fn detach(&mut self) {}
 }
 
 /// Bytes of a network. They are shared, not copied: a part of a datagram keeps all of it in memory.
@@ -66,5 +89,58 @@ impl Payload for Bytes {
             return Ok(());
         }
         if other.is_empty() { Ok(()) } else { Err(other) }
+    }
+
+    fn gather(parts: impl Iterator<Item = Self>, len: u32) -> Self {
+        let mut whole = BytesMut::with_capacity(len as usize);
+        parts.for_each(|part| whole.extend_from_slice(&part));
+        whole.freeze()
+    }
+
+    fn absorb(&mut self, other: Self, most: u32) -> Result<(), Self> {
+        let len = Self::len(self) + Self::len(&other);
+        if len > most as usize {
+            return Err(other);
+        }
+        // What was absorbed last is ours alone, and has room for more.
+        let mut whole = std::mem::take(self).try_into_mut().unwrap_or_else(|shared| {
+            let mut own = BytesMut::with_capacity(most as usize);
+            own.extend_from_slice(&shared);
+            own
+        });
+        whole.extend_from_slice(&other);
+        *self = whole.freeze();
+        Ok(())
+    }
+
+    fn detach(&mut self) {
+        *self = Self::copy_from_slice(self);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_gathered_and_absorbed_in_their_order() {
+        let parts = [Bytes::from_static(b"ab"), Bytes::from_static(b"c"), Bytes::from_static(b"def")];
+        let mut whole = Bytes::gather(parts.into_iter(), 6);
+        assert_eq!(whole, "abcdef");
+        assert_eq!(whole.absorb(Bytes::from_static(b"gh"), 8), Ok(()));
+        assert_eq!(whole.absorb(Bytes::from_static(b"i"), 8), Err(Bytes::from_static(b"i")));
+        let mut part = Payload::split_to(&mut whole, 3);
+        part.absorb(Bytes::from_static(b"x"), 8).expect("four are not more than eight");
+        assert_eq!((&part[..], &whole[..]), (&b"abcx"[..], &b"defgh"[..]), "a part that is shared is copied");
+    }
+
+    /// A byte of a large block keeps the block, until it is detached.
+    #[test]
+    fn what_is_detached_lets_its_block_go() {
+        let block = Bytes::from(vec![7; 1 << 16]);
+        let mut part = block.slice(5..6);
+        part.detach();
+        assert!(block.is_unique());
+        assert_eq!(&part[..], [7]);
     }
 }

@@ -39,6 +39,20 @@ impl Payload for Marked {
         self.len += other.len;
         Ok(())
     }
+
+    fn gather(parts: impl Iterator<Item = Self>, len: u32) -> Self {
+        let whole = parts.reduce(|mut whole, part| {
+            whole.join(part).expect("parts of a stream follow each other");
+            whole
+        });
+        whole.filter(|whole| whole.len == len).expect("there are as many bytes as were asked for")
+    }
+
+    fn absorb(&mut self, other: Self, most: u32) -> Result<(), Self> {
+        if self.len + other.len > most { Err(other) } else { self.join(other) }
+    }
+
+    fn detach(&mut self) {}
 }
 
 /// What happens to one segment on a wire.

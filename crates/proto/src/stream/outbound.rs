@@ -134,7 +134,9 @@ impl<P: Payload> Outbound<P> {
             return Ok(0);
         }
         let part = payload.split_to(taken);
+        let is_crowded = stream.waiting.len() >= WRITES_MAX;
         let part = match stream.waiting.back_mut() {
+            Some(last) if is_crowded => last.join(part).or_else(|part| last.absorb(part, ABSORBED_MAX)).err(),
             Some(last) => last.join(part).err(),
             None => Some(part),
         };
@@ -255,15 +257,15 @@ impl<P: Payload> Outbound<P> {
             return Some(header + Record::LEN);
         }
         let stream = &self.streams[self.turns.first()?.index()];
-        let most = stream.waiting.front()?.len().min(stream.credit());
-        Some((header + most).min(space))
+        let most = u32::try_from(stream.bytes).unwrap_or(u32::MAX).min(stream.credit());
+        Some(header.saturating_add(most).min(space))
     }
 
     /// Whether the next segment takes all that waits, and the application may still write more.
     pub(crate) fn may_grow(&self) -> bool {
         let only = |sid: Sid| {
             let stream = &self.streams[sid.index()];
-            stream.state == State::Open && stream.waiting.len() == 1 && stream.bytes <= stream.credit().into()
+            stream.state == State::Open && stream.bytes <= stream.credit().into()
         };
         self.records.is_empty() && self.turns.only().is_some_and(only)
     }
@@ -291,13 +293,7 @@ impl<P: Payload> Outbound<P> {
         let room = space.checked_sub(header_len).map(|room| room.min(stream.credit()));
         let room =
             room.filter(|&room| room > 0).expect("a segment has room for data, and a stream with a turn has credit");
-        let first = stream.waiting.front_mut().expect("a stream that has a turn has data");
-        let part = if first.len() > room {
-            first.split_to(room)
-        } else {
-            stream.waiting.pop_front().expect("it was just looked at")
-        };
-        stream.bytes -= u64::from(part.len());
+        let part = stream.take(room).expect("a stream that has a turn has data");
         stream.used += u64::from(part.len());
         stream.unacked += 1;
         stream.is_queued = stream.bytes > 0 && stream.credit() > 0;
@@ -380,6 +376,32 @@ impl<P: Payload> Outbound<P> {
     }
 }
 
+impl<P: Payload> Stream<P> {
+    /// Takes the next `most` bytes that wait, or all if there are fewer: one payload, however many writes they came by.
+    fn take(&mut self, most: u32) -> Option<P> {
+        let whole = self.take_piece(most)?;
+        let len = u64::from(most).min(self.bytes + u64::from(whole.len())) as u32;
+        let mut missing = len - whole.len();
+        if missing == 0 {
+            return Some(whole);
+        }
+        let more = std::iter::from_fn(|| {
+            let piece = if missing > 0 { self.take_piece(missing) } else { None }?;
+            missing -= piece.len();
+            Some(piece)
+        });
+        Some(P::gather(std::iter::once(whole).chain(more), len))
+    }
+
+    /// Takes at most so many bytes off the first write.
+    fn take_piece(&mut self, most: u32) -> Option<P> {
+        let first = self.waiting.front_mut()?;
+        let piece = if first.len() > most { first.split_to(most) } else { self.waiting.pop_front()? };
+        self.bytes -= u64::from(piece.len());
+        Some(piece)
+    }
+}
+
 impl<P> Stream<P> {
     /// The header of its next segment.
     fn number(&mut self, sid: Sid, framing: Framing) -> Option<StreamHeader> {
@@ -411,10 +433,49 @@ impl<P> Stream<P> {
     }
 }
 
+/// Writes that wait on a stream as they came. Beyond them small ones are copied together, so that they do not cost a hundred times
+/// their bytes: 64 of 1,400 bytes are more than a path takes at once.
+const WRITES_MAX: usize = 64;
+
+/// What small writes are copied together to: some ten segments.
+const ABSORBED_MAX: u32 = 16 << 10;
+
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
     use crate::payload::Virtual;
+
+    /// Payloads that cannot be joined without a copy are, when a segment is cut.
+    #[test]
+    fn small_writes_fill_segments() {
+        let mut outbound = Outbound::<Bytes>::new(Framing::Streams, 1, 1 << 20, u64::MAX);
+        let sid = outbound.open().unwrap();
+        let letters: Vec<u8> = (0..2500).map(|count| count as u8).collect();
+        for write in letters.chunks(100) {
+            assert_eq!(outbound.write(sid, &mut Bytes::copy_from_slice(write)), Ok(100));
+        }
+        let mut segments = vec![];
+        while let Some(space) = outbound.peek(1004) {
+            let (_, content) = outbound.cut(space, 1004, &mut Events::new()).unwrap();
+            let Content::Data(payload) = content else { panic!("{content:?} is no data") };
+            segments.push(payload);
+        }
+        assert_eq!(segments.iter().map(Bytes::len).collect::<Vec<_>>(), [1000, 1000, 500]);
+        assert_eq!(segments.concat(), letters);
+    }
+
+    /// A million writes of a byte are not a million pieces.
+    #[test]
+    fn tiny_writes_are_copied_together() {
+        let mut outbound = Outbound::<Bytes>::new(Framing::Streams, 1, 1 << 20, u64::MAX);
+        let sid = outbound.open().unwrap();
+        for _ in 0..1 << 20 {
+            assert_eq!(outbound.write(sid, &mut Bytes::from_static(b"x")), Ok(1));
+        }
+        assert!(outbound.streams[sid.index()].waiting.len() <= WRITES_MAX + (1 << 20) / ABSORBED_MAX as usize);
+    }
 
     fn cut(outbound: &mut Outbound<Virtual>) -> Option<(u8, u32, u32)> {
         let (header, content) = outbound.cut(104, 104, &mut Events::new())?;
