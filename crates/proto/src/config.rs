@@ -23,6 +23,10 @@ pub struct Config {
     pub stream_buffer: StreamBuffer,
     /// Bytes that may wait to be sent on each stream, at least one.
     pub send_buffer: u64,
+    /// The most memory for what has been written on all streams and not been acknowledged, with what it costs to keep it. A
+    /// quarter of it may wait to be sent. What has been sent takes only what its paths need, but however much the peer offers to
+    /// take, no more than the rest.
+    pub send_memory: u64,
     /// The most paths at a time, 1 to [`crate::PATHS_MAX`]. With one, the connection speaks of none: then it cannot move either.
     pub paths_max: u8,
     /// How data is spread over them.
@@ -138,6 +142,8 @@ impl Config {
             receive_buffer: 16 << 20,
             stream_buffer: StreamBuffer::Shared,
             send_buffer: 1 << 20,
+            // Twice the bandwidth-delay product of 10 Gbit/s and 100 ms.
+            send_memory: 256 << 20,
             paths_max: 1,
             scheduling: Scheduling::default(),
             repair: Repair::default(),

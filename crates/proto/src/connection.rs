@@ -16,6 +16,7 @@ mod handshake;
 mod input;
 mod output;
 mod paths;
+mod send_memory;
 mod streams;
 mod timestamps;
 

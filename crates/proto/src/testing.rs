@@ -75,6 +75,8 @@ pub(crate) struct Wire {
     pub(crate) faults: BTreeMap<u64, Fault>,
     /// Loses everything.
     pub(crate) is_cut: bool,
+    /// Loses every segment with this sequence number.
+    pub(crate) lost_at: Option<SeqNumber>,
     /// Takes the permission of SACK out of every SYN.
     pub(crate) is_without_sack: bool,
     /// The same for the window scale, and for the MSS.
@@ -401,6 +403,7 @@ impl Wire {
             spacing: Span::ZERO,
             faults: BTreeMap::new(),
             is_cut: false,
+            lost_at: None,
             is_without_sack: false,
             is_without_scale: false,
             is_without_mss: false,
@@ -424,7 +427,8 @@ impl Wire {
         if let Some(Fault::Corrupt(bit)) = fault {
             assert!(is_refused(&segment, bit), "bit {bit} of {segment:?}");
         }
-        if self.is_cut || matches!(fault, Some(Fault::Lose | Fault::Corrupt(_))) {
+        let is_cut = self.is_cut || self.lost_at == Some(segment.header.seq);
+        if is_cut || matches!(fault, Some(Fault::Lose | Fault::Corrupt(_))) {
             return;
         }
         let size = Span::from_ticks(self.spacing.ticks() * u64::from(segment.wire_size()) / 1040);

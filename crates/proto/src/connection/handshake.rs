@@ -3,6 +3,7 @@
 use anabranch_units::{Span, Time};
 
 use super::Connection;
+use super::send_memory;
 use crate::config::Config;
 use crate::event::Event;
 use crate::options::{Features, HandshakeOptions, Multistream, Timestamps};
@@ -166,7 +167,8 @@ impl<P: Payload> Connection<P> {
         let count = streams.unwrap_or(1);
         let Config { send_buffer, stream_buffer, receive_buffer, mss, .. } = self.config;
         let credit = self.handshake.understood().map_or(u64::MAX, |offer| 1 << offer.credit.min(CREDIT_MAX));
-        self.outbound = Outbound::new(self.peer.framing, count, send_buffer, credit);
+        self.outbound = Outbound::new(self.peer.framing, count, send_buffer, credit)
+            .with_waiting_max(send_memory::waiting_max(&self.config));
         self.flow_control = match streams {
             Some(streams) => FlowControl::new(stream_buffer, receive_buffer, mss.into(), streams, self.credit()),
             None => FlowControl::none(),

@@ -193,7 +193,7 @@ impl<P: Payload> Connection<P> {
 
     /// Sends something that has not been sent.
     fn send_new(&mut self, now: Time, admission: Admission) -> Option<Leaving<P>> {
-        if self.board.len() >= SEGMENTS_MAX {
+        if self.board.len() >= SEGMENTS_MAX || !self.may_keep_more() {
             return None;
         }
         let space = match self.outbound.peek(self.peer.mss) {

@@ -16,6 +16,7 @@ mod giving_up;
 mod handshake;
 mod hostile;
 mod life;
+mod memory;
 mod options;
 mod paths;
 mod random;

@@ -187,6 +187,16 @@ impl<T> Scoreboard<T> {
         self.entries.is_empty()
     }
 
+    /// Memory for what is not acknowledged cumulatively: its bytes, which the application gave, and its entries.
+    pub(crate) fn memory(&self) -> u64 {
+        self.next - self.acked + (self.entries.len() * size_of::<Entry<T>>()) as u64
+    }
+
+    /// How often the lowest segment that is not acknowledged has been sent.
+    pub(crate) fn front_transmissions(&self) -> u32 {
+        self.entries.front().map_or(0, |entry| entry.transmissions)
+    }
+
     /// Segments that are not acknowledged cumulatively.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()

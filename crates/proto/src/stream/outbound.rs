@@ -30,8 +30,11 @@ pub(crate) struct Outbound<P> {
     /// What is to be said on the control stream.
     pub(crate) records: Records,
     framing: Framing,
-    /// Bytes that may wait on one stream.
+    /// Bytes that may wait on one stream, and on all together.
     limit: u64,
+    waiting_max: u64,
+    /// Whether a write was cut short because of what waits on all streams.
+    is_full: bool,
 }
 
 /// How content is marked.
@@ -98,7 +101,8 @@ pub enum WriteError {
 }
 
 impl<P: Payload> Outbound<P> {
-    /// So many streams besides the control stream, with so much credit each; plain TCP has one, which is open.
+    /// So many streams besides the control stream, with so much credit each; plain TCP has one, which is open. On each so many bytes
+    /// may wait.
     pub(crate) fn new(framing: Framing, streams: u8, limit: u64, credit: u64) -> Self {
         let mut outbound = Self {
             streams: (0..=streams).map(|_| Stream::new(credit)).collect(),
@@ -107,11 +111,18 @@ impl<P: Payload> Outbound<P> {
             records: Records::new(streams),
             framing,
             limit,
+            waiting_max: u64::MAX,
+            is_full: false,
         };
         if framing == Framing::Plain {
             outbound.streams[Sid::PLAIN.index()].state = State::Open;
         }
         outbound
+    }
+
+    /// The same, with so many bytes at the most on all streams together.
+    pub(crate) fn with_waiting_max(self, waiting_max: u64) -> Self {
+        Self { waiting_max, ..self }
     }
 
     /// Opens the lowest stream that is not in use.
@@ -125,11 +136,14 @@ impl<P: Payload> Outbound<P> {
 
     /// Takes as much off `payload` as may wait. Returns how much.
     pub(crate) fn write(&mut self, sid: Sid, payload: &mut P) -> Result<u32, WriteError> {
-        let limit = self.limit;
+        let (limit, room_of_all) = (self.limit, self.waiting_max.saturating_sub(self.waiting));
         let stream = self.writable(sid)?;
-        let room = u32::try_from(limit.saturating_sub(stream.bytes)).unwrap_or(u32::MAX);
-        let taken = room.min(payload.len());
+        let room = limit.saturating_sub(stream.bytes);
+        let taken = u32::try_from(room.min(room_of_all)).unwrap_or(u32::MAX).min(payload.len());
         stream.wants_room |= taken < payload.len();
+        let is_full = u64::from(payload.len()).min(room) > room_of_all;
+        self.is_full |= is_full;
+        let stream = &mut self.streams[sid.index()];
         if taken == 0 {
             return Ok(0);
         }
@@ -299,11 +313,16 @@ impl<P: Payload> Outbound<P> {
         stream.is_queued = stream.bytes > 0 && stream.credit() > 0;
         self.turns.on_sent(header_len + part.len(), full, stream.priority, stream.is_queued);
         self.waiting -= u64::from(part.len());
-        if stream.wants_room && stream.state == State::Open && 2 * stream.bytes <= limit {
-            stream.wants_room = false;
-            events.push_back(Event::Writable(sid));
+        let is_ending = stream.bytes == 0 && stream.state == State::Ending;
+        if !self.is_full {
+            stream.tell_room(sid, limit, events);
+        } else if 2 * self.waiting <= self.waiting_max {
+            self.is_full = false;
+            for (index, stream) in self.streams.iter_mut().enumerate() {
+                stream.tell_room(Sid::new(index as u8), limit, events);
+            }
         }
-        if stream.bytes == 0 && stream.state == State::Ending {
+        if is_ending {
             self.end(sid);
         }
         Some((header, Content::Data(part)))
@@ -393,6 +412,14 @@ impl<P: Payload> Stream<P> {
         Some(P::gather(std::iter::once(whole).chain(more), len))
     }
 
+    /// Tells the application of room if it waits for some and half of it is there.
+    fn tell_room(&mut self, sid: Sid, limit: u64, events: &mut Events) {
+        if self.wants_room && self.state == State::Open && 2 * self.bytes <= limit {
+            self.wants_room = false;
+            events.push_back(Event::Writable(sid));
+        }
+    }
+
     /// Takes at most so many bytes off the first write.
     fn take_piece(&mut self, most: u32) -> Option<P> {
         let first = self.waiting.front_mut()?;
@@ -464,6 +491,22 @@ mod tests {
         }
         assert_eq!(segments.iter().map(Bytes::len).collect::<Vec<_>>(), [1000, 1000, 500]);
         assert_eq!(segments.concat(), letters);
+    }
+
+    /// What waits on all streams together has a limit, and each that had no room hears when there is some.
+    #[test]
+    fn all_streams_together_have_a_limit() {
+        let mut outbound = Outbound::new(Framing::Streams, 3, 1000, 1 << 20).with_waiting_max(1500);
+        let sids = [(); 3].map(|()| outbound.open().unwrap());
+        let written = sids.map(|sid| outbound.write(sid, &mut Virtual(1000)).unwrap());
+        assert_eq!(written, [1000, 500, 0]);
+        let mut events = Events::new();
+        while outbound.waiting > 750 {
+            assert_eq!(events.pop_front(), None);
+            outbound.cut(104, 104, &mut events).unwrap();
+        }
+        let told: Vec<_> = std::iter::from_fn(|| events.pop_front()).collect();
+        assert_eq!(told, [sids[1], sids[2]].map(Event::Writable));
     }
 
     /// A million writes of a byte are not a million pieces.

@@ -1,0 +1,50 @@
+//! How much memory a sender spends on what it has sent.
+//!
+//! A peer says how much it takes, and acknowledges when it likes: with a window of a gigabyte, and all acknowledged but the first segment,
+//! it would have a gigabyte kept for it. So what is not acknowledged cumulatively has limits of our own:
+//!
+//! * a few windows of its paths, which is what repairs take that are lost as well; so it follows the path by itself;
+//! * whatever the windows say, the part of [`Config::send_memory`] that is not for what waits;
+//! * nothing new at all while the lowest segment has been sent [`TRANSMISSIONS_MAX`] times and is still missing.
+
+use super::Connection;
+use crate::config::Config;
+use crate::payload::Payload;
+
+impl<P: Payload> Connection<P> {
+    /// Whether more may be sent that is to be kept until it is acknowledged.
+    pub(super) fn may_keep_more(&self) -> bool {
+        let memory = self.board.memory();
+        if memory <= MEMORY_LEAST {
+            return memory < unacked_max(&self.config);
+        }
+        if self.board.front_transmissions() >= TRANSMISSIONS_MAX {
+            return false;
+        }
+        let windows: f64 = self.paths.iter().map(|(_, path)| path.control.window()).sum();
+        let wanted = windows * f64::from(self.peer.mss) * WINDOWS;
+        memory < (wanted as u64).max(MEMORY_LEAST).min(unacked_max(&self.config))
+    }
+}
+
+/// Bytes that may wait to be sent on all streams together.
+pub(super) fn waiting_max(config: &Config) -> u64 {
+    config.send_memory / WAITING_PART
+}
+
+fn unacked_max(config: &Config) -> u64 {
+    config.send_memory - waiting_max(config)
+}
+
+/// What waits need not be more than what refills a path while the application sleeps; what has been sent waits for round trips.
+const WAITING_PART: u64 = 4;
+
+/// A segment that is lost, and its first repairs as well, has four windows sent after it. An entry takes about an eighth of a full segment,
+/// for which there is room as well.
+const WINDOWS: f64 = 5.0;
+
+/// A limit below this is not worth a thought.
+const MEMORY_LEAST: u64 = 1 << 20;
+
+/// With a tenth of all segments lost one in a million is sent so often; it then delays others for as long as it is missing.
+const TRANSMISSIONS_MAX: u32 = 7;

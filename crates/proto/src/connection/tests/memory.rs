@@ -1,0 +1,32 @@
+//! What a hostile peer can have us keep.
+
+use super::*;
+
+/// A sender with all that its window takes to send, which has grown for a while; and a peer that then acknowledges everything by SACK but
+/// one segment. What is kept for it.
+fn kept_for_a_peer_that_misses_one(mss: u16, send_memory: u64) -> (u64, usize) {
+    let generous = Config { mss, receive_buffer: 1 << 30, send_memory, ..config() };
+    let mut pair = Pair::established(generous.clone(), generous);
+    let sid = pair.client.open();
+    pair.client.write(sid, 4 << 30);
+    pair.run_for(ms(650));
+    // Whatever is sent again of it is lost as well.
+    pair.up.lost_at = Some(pair.client_seq());
+    pair.run_for(Span::from_secs(8));
+    (pair.client.connection.sent() - pair.client.connection.acked(), pair.client.connection.board.len())
+}
+
+/// The peer's window is a gigabyte, and the application has more than that to send.
+#[test]
+fn what_a_peer_does_not_acknowledge_is_bounded_by_its_paths() {
+    let (bytes, segments) = kept_for_a_peer_that_misses_one(1000, 256 << 20);
+    assert!(bytes <= 8 << 20, "{bytes} bytes in {segments} segments");
+}
+
+/// Small segments cost more to keep than they carry.
+#[test]
+fn what_it_costs_to_keep_a_segment_counts() {
+    let (bytes, segments) = kept_for_a_peer_that_misses_one(64, 1 << 20);
+    // Three quarters of the memory, were an entry only as large as what it stands for.
+    assert!(segments < (3 << 18) / (2 * 64), "{bytes} bytes in {segments} segments");
+}
