@@ -48,6 +48,8 @@ const PARAMETERS: [Parameter; COUNT] = parameters::table(&Preset {
     reroute_rule: "both",
     reroute_count: 1.0,
     refill: "ccafr",
+    // TCP's own, as avgRTT has a quick one here, too.
+    ipd_weight: crate::law::fast::refill::Rule::QUICK_IPD.ipd_weight,
     loss: "trial",
     average_weight: crate::law::fast::estimator::Weights::PAPER.most,
     probe_queued_most: 0.5,

@@ -189,7 +189,7 @@ fn compare_bins(theirs: &[Vec<u32>], paper: &Paper, column: fn(&DeliveryRow) -> 
 
 #[test]
 fn emfast_with_a_drop() {
-    let (drop, agent) = (Some((6682, Place::Access)), fast(8.0, 2.0, Refill::Ccafr(refill::Rule::RECOMMENDED)));
+    let (drop, agent) = (Some((6682, Place::Access)), fast(8.0, 2.0, Refill::Ccafr(refill::Rule::QUICK_IPD)));
     let name = "emfast_em_best_drop6682";
     let (world, source) = check(&Paper { name, agent, drop, received: 17998, ..SINGLE });
     compare_acks(name, world.host(source).unwrap());

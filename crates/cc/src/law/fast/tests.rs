@@ -258,6 +258,13 @@ fn refill_seconds(name: &str) -> f64 {
     path.now.since(began).as_secs_f64()
 }
 
+/// What line 2 of emfast-2019's algorithm compares with the latest IPD and RTT is smoothed alike.
+#[test]
+fn both_averages_of_emfast_are_as_slow() {
+    let settings = Settings::parse(registry::find("emfast").unwrap(), []).unwrap();
+    assert_near(settings.number("ccafr_ipd_weight"), settings.number("average_weight"), 0.0);
+}
+
 /// emfast-2019: 3.87 s instead of 5.43 s, 29 % less. Here the path is the same, but neither the SYN in baseRTT nor whole
 /// steps; a quarter less is still more than a step of two round trips.
 #[test]
@@ -383,6 +390,7 @@ fn presets_are_settings_of_fast() {
     let all = [
         ("base_rtt", "reroute"),
         ("refill", "ccafr"),
+        ("ccafr_ipd_weight", "0.125"),
         ("loss", "trial"),
         ("average_weight", "0.25"),
         ("probe_queued_most", "0.5"),
