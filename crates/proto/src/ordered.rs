@@ -21,6 +21,8 @@ pub(crate) struct Pool<V> {
     blocks: Vec<Block<V>>,
     /// Blocks in use.
     used: usize,
+    /// Entries of all maps together.
+    entries: usize,
 }
 
 type Block<V> = VecDeque<(u64, V)>;
@@ -88,6 +90,7 @@ impl<V> Ordered<V> {
 
     /// Puts an entry before the one at a place; the caller keeps the order.
     pub(crate) fn insert_at(&mut self, place: Place, key: u64, value: V, pool: &mut Pool<V>) {
+        pool.entries += 1;
         // At the edge of two blocks, it belongs to the one before.
         let Place { block, index } = match place.block.checked_sub(1) {
             Some(before) if place.index == 0 => Place { block: before, index: self.blocks[before].len() },
@@ -117,6 +120,7 @@ impl<V> Ordered<V> {
 
     /// Puts an entry behind all others; the caller keeps the order.
     pub(crate) fn push_last(&mut self, key: u64, value: V, pool: &mut Pool<V>) {
+        pool.entries += 1;
         match self.blocks.back_mut() {
             Some(block) if block.len() < BLOCK => block.push_back((key, value)),
             Some(_) | None => {
@@ -131,6 +135,7 @@ impl<V> Ordered<V> {
     pub(crate) fn remove_at(&mut self, place: Place, pool: &mut Pool<V>) -> Option<(u64, V)> {
         let block = self.blocks.get_mut(place.block)?;
         let removed = block.remove(place.index)?;
+        pool.entries -= 1;
         if block.is_empty() {
             self.drop_block(place.block, pool);
         }
@@ -140,6 +145,7 @@ impl<V> Ordered<V> {
     pub(crate) fn pop_first(&mut self, pool: &mut Pool<V>) -> Option<(u64, V)> {
         let block = self.blocks.front_mut()?;
         let first = block.pop_front();
+        pool.entries -= 1;
         if block.is_empty() {
             self.drop_block(0, pool);
         }
@@ -149,6 +155,7 @@ impl<V> Ordered<V> {
     pub(crate) fn pop_last(&mut self, pool: &mut Pool<V>) -> Option<(u64, V)> {
         let block = self.blocks.back_mut()?;
         let last = block.pop_back();
+        pool.entries -= 1;
         if block.is_empty() {
             self.drop_block(self.blocks.len() - 1, pool);
         }
@@ -177,7 +184,10 @@ impl<V> Ordered<V> {
     }
 
     pub(crate) fn clear(&mut self, pool: &mut Pool<V>) {
-        self.blocks.drain(..).for_each(|block| pool.give(block));
+        for block in self.blocks.drain(..) {
+            pool.entries -= block.len();
+            pool.give(block);
+        }
     }
 
     fn drop_block(&mut self, block: usize, pool: &mut Pool<V>) {
@@ -186,6 +196,11 @@ impl<V> Ordered<V> {
 }
 
 impl<V> Pool<V> {
+    /// Entries of all maps that share it.
+    pub(crate) fn entries(&self) -> usize {
+        self.entries
+    }
+
     /// An empty block. If there is none the pool gets half as many as are in use, so that who needs a few more now and then asks
     /// for memory only as often as the most that it ever needed grows by a half.
     fn take(&mut self) -> Block<V> {
@@ -214,7 +229,7 @@ impl<V> Default for Ordered<V> {
 
 impl<V> Default for Pool<V> {
     fn default() -> Self {
-        Self { blocks: vec![], used: 0 }
+        Self { blocks: vec![], used: 0, entries: 0 }
     }
 }
 
@@ -293,6 +308,7 @@ mod tests {
                 prop_assert!(ordered.blocks.iter().all(|block| (1..=BLOCK).contains(&block.len())));
                 prop_assert_eq!(entries(&ordered), map.clone().into_iter().collect::<Vec<_>>());
                 prop_assert_eq!(ordered.values().count(), map.len());
+                prop_assert_eq!(pool.entries(), map.len());
             }
         }
     }

@@ -370,6 +370,10 @@ impl<P: Payload> Connection<P> {
             self.acks.demand_pure();
             return;
         }
+        if self.is_too_costly(offset, data_end) {
+            self.acks.demand_pure();
+            return;
+        }
         match self.peer.framing {
             Framing::Streams => {
                 if !self.accept_streams(offset, data_end, end, missing, segment) {
@@ -398,6 +402,13 @@ impl<P: Payload> Connection<P> {
         if self.fin.is_some_and(|fin| self.arrivals.expected() == fin + 1) {
             self.on_fin(now);
         }
+    }
+
+    /// Whether a segment would cost more to keep than the window says. What comes next is always taken: it keeps nothing waiting.
+    fn is_too_costly(&self, left: Offset, right: Offset) -> bool {
+        let memory_max = self.config.receive_buffer + OVERHEAD_LEAST;
+        left > self.arrivals.expected()
+            && (self.inbound.overhead() > memory_max || self.arrivals.has_too_many_holes(left, right))
     }
 
     /// A segment of a stream is whole or no segment at all: it keeps its boundaries for life. Whether it was taken.
@@ -492,6 +503,10 @@ impl<P: Payload> Connection<P> {
         self.forget_at = now.saturating_add(self.config.time_wait);
     }
 }
+
+/// What is kept may cost as much again as the window says, as with Linux' `tcp_adv_win_scale` of 1; and so much more, that small segments
+/// find room in a small buffer.
+const OVERHEAD_LEAST: u64 = 1 << 16;
 
 /// A block in which there is nothing.
 const NOTHING: (Offset, Offset) = (0, 0);

@@ -46,6 +46,12 @@ impl Arrivals {
         !self.above.is_empty()
     }
 
+    /// Whether there would be one hole too many if `left..right` arrived now. Holes cost memory, and only a peer that makes them on
+    /// purpose has so many; what would make one more is as good as lost.
+    pub(crate) fn has_too_many_holes(&self, left: Offset, right: Offset) -> bool {
+        self.above.count() >= HOLES_MAX && left > self.expected && !self.above.touches(left, right)
+    }
+
     /// The first part of `left..right` that has not arrived.
     #[inline]
     pub(crate) fn missing(&self, left: Offset, right: Offset) -> Option<(Offset, Offset)> {
@@ -105,6 +111,9 @@ impl Arrivals {
     }
 }
 
+/// A hundred thousand segments in flight, every other one of which is lost: two megabytes.
+const HOLES_MAX: usize = 50_000;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,6 +153,23 @@ mod tests {
         assert_eq!(report(&mut arrivals), [(20, 30)]);
         arrivals.on_duplicate(22, 25);
         assert_eq!(report(&mut arrivals), [(22, 25), (20, 30)], "inside of the block that follows");
+    }
+
+    /// What fills or widens a hole, or comes next, is always taken.
+    #[test]
+    fn holes_have_a_limit() {
+        let mut arrivals = Arrivals::new(1);
+        for hole in 1..=HOLES_MAX as u64 {
+            assert!(!arrivals.has_too_many_holes(10 * hole, 10 * hole + 5));
+            arrivals.insert(10 * hole, 10 * hole + 5);
+        }
+        let end = 10 * HOLES_MAX as u64;
+        assert!(arrivals.has_too_many_holes(end + 10, end + 15));
+        assert!(arrivals.has_too_many_holes(17, 18), "between two");
+        let taken = [(end + 5, end + 15), (16, 20), (15, 16), (1, 3), (1, 10)];
+        assert!(taken.iter().all(|&(left, right)| !arrivals.has_too_many_holes(left, right)));
+        arrivals.insert(15, 20);
+        assert!(!arrivals.has_too_many_holes(end + 10, end + 15), "there is one less");
     }
 
     #[test]

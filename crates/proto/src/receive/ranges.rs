@@ -76,6 +76,18 @@ impl Ranges {
         first
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.pool.entries()
+    }
+
+    /// Whether a range touches one that is there.
+    pub(crate) fn touches(&self, left: Offset, right: Offset) -> bool {
+        let above = self.ends.above(left);
+        let before = self.ends.before(above).and_then(|before| self.ends.at(before));
+        before.is_some_and(|range| range.1 >= left) || self.ends.at(above).is_some_and(|range| range.0 <= right)
+    }
+
     /// The end of the last range.
     pub(crate) fn end(&self) -> Option<Offset> {
         (!self.is_empty()).then_some(self.end)

@@ -17,8 +17,16 @@ use crate::seq::{Offset, Ssn};
 pub(crate) struct Inbound<P> {
     /// By name, the control stream included.
     streams: Vec<Stream<P>>,
-    /// For what they hold.
+    store: Store<P>,
+}
+
+/// What all streams keep together.
+#[derive(Debug)]
+struct Store<P> {
+    /// The memory of what is held.
     pool: Pool<P>,
+    /// Payloads that are ready.
+    ready: usize,
 }
 
 #[derive(Debug)]
@@ -82,7 +90,10 @@ pub(crate) struct Freed {
 impl<P: Payload> Inbound<P> {
     /// So many streams besides the control stream, in plain TCP one that begins at `expected`.
     pub(crate) fn new(streams: u8, expected: u64) -> Self {
-        Self { streams: (0..=streams).map(|_| Stream::new(expected)).collect(), pool: Pool::default() }
+        Self {
+            streams: (0..=streams).map(|_| Stream::new(expected)).collect(),
+            store: Store { pool: Pool::default(), ready: 0 },
+        }
     }
 
     /// Whether there is a stream of this name.
@@ -90,9 +101,14 @@ impl<P: Payload> Inbound<P> {
         sid.index() < self.streams.len()
     }
 
+    /// What it costs to keep what has arrived and not been read, besides its bytes.
+    pub(crate) fn overhead(&self) -> u64 {
+        self.store.pieces() as u64 * PIECE_COST
+    }
+
     /// A segment of a stream arrived for the first time. Returns what of it is of no use to anybody.
     pub(crate) fn accept(&mut self, header: StreamHeader, payload: P, events: &mut Events) -> Freed {
-        let stream = &mut self.streams[header.sid.index()];
+        let (stream, store) = (&mut self.streams[header.sid.index()], &mut self.store);
         let count = header.ssn.count_near(stream.expected).filter(|&count| stream.takes(count));
         // A number that the stream is past, because it was reset; or the peer is wrong.
         let Some(count) = count else { return Freed::payload(payload.len()) };
@@ -102,13 +118,13 @@ impl<P: Payload> Inbound<P> {
         }
         // [mfast-2019] Procedure 1, lines 5 to 22.
         if count > stream.expected {
-            let before = stream.held.insert(count, payload, &mut self.pool);
+            let before = stream.held.insert(count, store.keep(payload), &mut store.pool);
             return Freed::payload(before.map_or(0, |before| before.len()));
         }
-        stream.deliver(payload);
+        stream.deliver(payload, store);
         stream.expected += 1;
-        while let Some(payload) = stream.take_next(&mut self.pool) {
-            stream.deliver(payload);
+        while let Some(payload) = stream.take_next(store) {
+            stream.deliver(payload, store);
             stream.expected += 1;
         }
         stream.settle(header.sid, events);
@@ -117,16 +133,16 @@ impl<P: Payload> Inbound<P> {
 
     /// Data of plain TCP arrived for the first time, at this place.
     pub(crate) fn accept_plain(&mut self, place: Offset, payload: P, events: &mut Events) {
-        let stream = &mut self.streams[Sid::PLAIN.index()];
+        let (stream, store) = (&mut self.streams[Sid::PLAIN.index()], &mut self.store);
         if place != stream.expected {
-            stream.held.insert(place, payload, &mut self.pool);
+            stream.held.insert(place, store.keep(payload), &mut store.pool);
             return;
         }
         stream.expected += u64::from(payload.len());
-        stream.deliver(payload);
-        while let Some(payload) = stream.take_next(&mut self.pool) {
+        stream.deliver(payload, store);
+        while let Some(payload) = stream.take_next(store) {
             stream.expected += u64::from(payload.len());
-            stream.deliver(payload);
+            stream.deliver(payload, store);
         }
         stream.settle(Sid::PLAIN, events);
     }
@@ -141,9 +157,9 @@ impl<P: Payload> Inbound<P> {
 
     /// The peer says where a stream ends. Returns what needs no buffer, of the record too.
     pub(crate) fn finish(&mut self, sid: Sid, end: Ssn, events: &mut Events) -> Freed {
-        let Some((stream, end, pool)) = self.ending(sid, end) else { return Freed::RECORD };
+        let Some((stream, end, store)) = self.ending(sid, end) else { return Freed::RECORD };
         if stream.is_stopped {
-            return stream.skip(end, pool).and(Freed::RECORD);
+            return stream.skip(end, store).and(Freed::RECORD);
         }
         if stream.end.is_some() {
             // It has said so before, and otherwise.
@@ -152,7 +168,7 @@ impl<P: Payload> Inbound<P> {
         stream.end = Some(end);
         let mut beyond = Freed::default();
         while stream.held.last().is_some_and(|last| last.0 >= end)
-            && let Some((_, payload)) = stream.held.pop_last(pool)
+            && let Some((_, payload)) = stream.held.pop_last(&mut store.pool)
         {
             beyond = beyond.and(Freed::payload(payload.len()));
         }
@@ -162,9 +178,9 @@ impl<P: Payload> Inbound<P> {
 
     /// The peer gives a stream up. Returns what needs no buffer, of the record too.
     pub(crate) fn reset(&mut self, sid: Sid, end: Ssn, code: u16, events: &mut Events) -> Freed {
-        let Some((stream, end, pool)) = self.ending(sid, end) else { return Freed::RECORD };
+        let Some((stream, end, store)) = self.ending(sid, end) else { return Freed::RECORD };
         let is_stopped = stream.is_stopped;
-        let freed = stream.skip(end, pool);
+        let freed = stream.skip(end, store);
         if is_stopped {
             return freed.and(Freed::RECORD);
         }
@@ -183,17 +199,19 @@ impl<P: Payload> Inbound<P> {
         let mut freed = Freed::default();
         while let Some(ready) = stream.ready.pop_front() {
             freed = freed.and(ready.space());
-            if !matches!(ready, Ready::Data(_)) {
+            if matches!(ready, Ready::Data(_)) {
+                self.store.ready -= 1;
+            } else {
                 // All of it had come; what is left belongs to the next stream of this name.
                 stream.settle(sid, events);
                 return Ok((freed, None));
             }
         }
         match stream.end {
-            Some(end) => Ok((freed.and(stream.skip(end, &mut self.pool)), None)),
+            Some(end) => Ok((freed.and(stream.skip(end, &mut self.store)), None)),
             None => {
                 stream.is_stopped = true;
-                Ok((freed.and(stream.drop_unread(&mut self.pool)), Some(Ssn::of(stream.expected))))
+                Ok((freed.and(stream.drop_unread(&mut self.store)), Some(Ssn::of(stream.expected))))
             }
         }
     }
@@ -214,17 +232,24 @@ impl<P: Payload> Inbound<P> {
     pub(crate) fn read(&mut self, sid: Sid, most: u32) -> Result<(Read<P>, Freed), ReadError> {
         let stream = self.streams.get_mut(sid.index()).filter(|_| sid != Sid::CONTROL);
         let stream = stream.ok_or(ReadError::NoSuchStream)?;
+        let mut is_whole = true;
         let ready = match stream.ready.front_mut() {
             None => {
                 stream.is_told = false;
                 return Ok((Read::Nothing, Freed::default()));
             }
-            Some(Ready::Data(payload)) if payload.len() > most => Ready::Data(payload.split_to(most)),
+            Some(Ready::Data(payload)) if payload.len() > most => {
+                is_whole = false;
+                Ready::Data(payload.split_to(most))
+            }
             Some(_) => stream.ready.pop_front().expect("it was just looked at"),
         };
         let freed = ready.space();
         let read = match ready {
-            Ready::Data(payload) => Read::Data(payload),
+            Ready::Data(payload) => {
+                self.store.ready -= usize::from(is_whole);
+                Read::Data(payload)
+            }
             Ready::End => Read::End,
             Ready::Reset(code) => Read::Reset(code),
         };
@@ -237,11 +262,30 @@ impl<P: Payload> Inbound<P> {
         self.streams.iter().fold(Freed::default(), |sum, stream| sum.and(stream.unread()))
     }
 
-    /// The stream that ends with this number, the number without wrapping, and the pool; `None` if the stream has ended before.
-    fn ending(&mut self, sid: Sid, end: Ssn) -> Option<(&mut Stream<P>, u64, &mut Pool<P>)> {
+    /// The stream that ends with this number, the number without wrapping, and the store; `None` if the stream has ended before.
+    fn ending(&mut self, sid: Sid, end: Ssn) -> Option<(&mut Stream<P>, u64, &mut Store<P>)> {
         let stream = self.streams.get_mut(sid.index()).filter(|_| sid != Sid::CONTROL)?;
         let end = end.count_near(stream.expected).filter(|&end| end >= stream.expected)?;
-        Some((stream, end, &mut self.pool))
+        Some((stream, end, &mut self.store))
+    }
+}
+
+impl<P: Payload> Store<P> {
+    /// Payloads that are kept.
+    fn pieces(&self) -> usize {
+        self.pool.entries() + self.ready
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.pieces() >= PIECES_SHARED_MAX
+    }
+
+    /// A payload that may stay for long. It shares memory with what came with it, up to a whole batch of datagrams: a few may.
+    fn keep(&self, mut payload: P) -> P {
+        if self.is_crowded() {
+            payload.detach();
+        }
+        payload
     }
 }
 
@@ -270,18 +314,23 @@ impl<P: Payload> Stream<P> {
     }
 
     /// What is expected, if it has come before.
-    fn take_next(&mut self, pool: &mut Pool<P>) -> Option<P> {
+    fn take_next(&mut self, store: &mut Store<P>) -> Option<P> {
         self.held.first().filter(|first| first.0 == self.expected)?;
-        self.held.pop_first(pool).map(|(_, payload)| payload)
+        self.held.pop_first(&mut store.pool).map(|(_, payload)| payload)
     }
 
-    fn deliver(&mut self, payload: P) {
+    fn deliver(&mut self, payload: P, store: &mut Store<P>) {
+        let is_crowded = store.is_crowded();
         let payload = match self.ready.back_mut() {
+            Some(Ready::Data(last)) if is_crowded => {
+                last.join(payload).or_else(|payload| last.absorb(payload, ABSORBED_MAX)).err()
+            }
             Some(Ready::Data(last)) => last.join(payload).err(),
             Some(Ready::End | Ready::Reset(_)) | None => Some(payload),
         };
         if let Some(payload) = payload {
-            self.ready.push_back(Ready::Data(payload));
+            self.ready.push_back(Ready::Data(store.keep(payload)));
+            store.ready += 1;
         }
     }
 
@@ -297,9 +346,9 @@ impl<P: Payload> Stream<P> {
     }
 
     /// The stream is over without having been read. Returns what needs no buffer any more.
-    fn skip(&mut self, end: u64, pool: &mut Pool<P>) -> Freed {
+    fn skip(&mut self, end: u64, store: &mut Store<P>) -> Freed {
         let record = if self.end.is_some() { Freed::RECORD } else { Freed::default() };
-        let freed = self.drop_unread(pool).and(record);
+        let freed = self.drop_unread(store).and(record);
         self.begin_after(end);
         freed
     }
@@ -313,11 +362,12 @@ impl<P: Payload> Stream<P> {
     }
 
     /// Drops what came of the stream that has this name now.
-    fn drop_unread(&mut self, pool: &mut Pool<P>) -> Freed {
+    fn drop_unread(&mut self, store: &mut Store<P>) -> Freed {
         let mut freed = Freed { payload: sum(self.held.values()), records: 0 };
-        self.held.clear(pool);
+        self.held.clear(&mut store.pool);
         while let Some(Ready::Data(_)) = self.ready.back() {
             freed = freed.and(self.ready.pop_back().map_or(Freed::default(), |ready| ready.space()));
+            store.ready -= 1;
         }
         freed
     }
@@ -358,8 +408,19 @@ fn sum<'a, P: Payload + 'a>(payloads: impl Iterator<Item = &'a P>) -> u64 {
     payloads.map(|payload| u64::from(payload.len())).sum()
 }
 
+/// What is kept may share its memory with what is gone as long as there are no more pieces: of 64 kB each that is 16 MB.
+const PIECES_SHARED_MAX: usize = 256;
+
+/// What is ready is copied together up to this when there are more.
+const ABSORBED_MAX: u32 = 16 << 10;
+
+/// What a payload takes besides its bytes: its place in a block that may be half empty, and the head of an allocation of its own.
+const PIECE_COST: u64 = 160;
+
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
     use crate::payload::Virtual;
 
@@ -377,6 +438,29 @@ mod tests {
 
     fn freed(payload: u64, records: u32) -> Freed {
         Freed { payload, records: 12 * records }
+    }
+
+    /// Payloads that are kept let the batches go with which they came, but for a few: each of them a byte of 64 kB.
+    #[test]
+    fn what_is_kept_does_not_keep_its_neighbours() {
+        let blocks: Vec<Bytes> = (0..2000).map(|_| Bytes::from(vec![7; 1 << 16])).collect();
+        for first in [0, 1] {
+            let (mut inbound, mut events) = (Inbound::new(1, 0), Events::new());
+            for (number, block) in blocks.iter().enumerate() {
+                let header = StreamHeader { sid: SID, ssn: Ssn::of(first + number as u64) };
+                inbound.accept(header, block.slice(5..6), &mut events);
+            }
+            let kept = blocks.iter().filter(|block| !block.is_unique()).count();
+            assert!((200..=PIECES_SHARED_MAX).contains(&kept), "{kept} blocks, from number {first} on");
+            assert!(first == 1 || inbound.overhead() < 300 * PIECE_COST, "what is ready is copied together");
+            inbound.accept(StreamHeader { sid: SID, ssn: Ssn::of(0) }, Bytes::from_static(&[7]), &mut events);
+            let mut bytes = vec![];
+            while let (Read::Data(data), _) = inbound.read(SID, u32::MAX).expect("there is such a stream") {
+                bytes.extend(data);
+            }
+            assert_eq!(bytes, vec![7; 2000 + first as usize]);
+            assert_eq!(inbound.overhead(), 0);
+        }
     }
 
     #[test]

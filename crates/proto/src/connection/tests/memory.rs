@@ -1,6 +1,7 @@
 //! What a hostile peer can have us keep.
 
 use super::*;
+use crate::{Header, Options, Ssn, StreamBuffer, StreamHeader};
 
 /// A sender with all that its window takes to send, which has grown for a while; and a peer that then acknowledges everything by SACK but
 /// one segment. What is kept for it.
@@ -29,4 +30,31 @@ fn what_it_costs_to_keep_a_segment_counts() {
     let (bytes, segments) = kept_for_a_peer_that_misses_one(64, 1 << 20);
     // Three quarters of the memory, were an entry only as large as what it stands for.
     assert!(segments < (3 << 18) / (2 * 64), "{bytes} bytes in {segments} segments");
+}
+
+/// A peer that sends bytes one by one, with a hole before them: each costs a hundred times what the window counts.
+#[test]
+fn tiny_segments_above_a_hole_are_taken_as_long_as_they_cost_no_more_than_the_buffer() {
+    let small = Config { receive_buffer: 1 << 20, stream_buffer: StreamBuffer::Bytes(1 << 20), ..config() };
+    let mut pair = Pair::established(config(), small);
+    let (tuple, now) = (pair.server.tuple, pair.now);
+    let header =
+        Header { seq: pair.client_at(1), ack: pair.server_seq(), flags: Flags::ACK | Flags::MSE, window: 1000 };
+    let byte = |number: u64| {
+        let content = Content::Data(Marked { tag: 0, start: number, len: 1 });
+        let stream_header = Some(StreamHeader { sid: Sid::new(1), ssn: Ssn::of(number) });
+        let header = Header { seq: header.seq.plus(5 * number), ..header };
+        Segment { header, options: Options::default(), stream_header, content }
+    };
+    let server = &mut pair.server.connection;
+    for number in 1..200_000 {
+        server.handle_segment(now, tuple, byte(number));
+    }
+    let buffered = server.buffered();
+    assert!((1000..=(1 << 20) / 100 + (1 << 16)).contains(&buffered), "{buffered} bytes are held");
+    // What fills the hole is taken, and then what was not.
+    server.handle_segment(now, tuple, byte(0));
+    assert_eq!(server.buffered(), buffered + 1);
+    server.handle_segment(now, tuple, byte(buffered + 1));
+    assert_eq!(server.buffered(), buffered + 2);
 }
