@@ -169,7 +169,7 @@ impl<T> Scoreboard<T> {
         let lane = &mut self.lanes[path.index()];
         debug_assert!(lane.bytes == 0 && lane.lost.count == 0, "a path is given up before its name is used again");
         let (departures, damaged) = (lane.departures, lane.damaged);
-        *lane = Lane { departures, damaged, ..Lane::new(end) };
+        *lane = Lane { departures, begin: departures, damaged, ..Lane::new(end) };
         self.newly_acked_paths.remove(path);
     }
 
@@ -207,9 +207,10 @@ impl<T> Scoreboard<T> {
         if self.lanes.len() == 1 {
             return self.holes;
         }
-        let start = self.lanes[path.index()].cursor.max(self.first) - self.first;
+        let lane = &self.lanes[path.index()];
+        let start = lane.cursor.max(self.first) - self.first;
         let (mut holes, mut is_in_hole) = (0, false);
-        for entry in self.entries.range(start as usize..).filter(|entry| entry.path == path) {
+        for entry in self.entries.range(start as usize..).filter(|entry| entry.path == path && lane.has(entry)) {
             if entry.fate == Fate::Delivered && mem::take(&mut is_in_hole) {
                 holes += 1;
                 if holes == 2 {
@@ -231,7 +232,7 @@ impl<T> Scoreboard<T> {
         lane.cursor = lane.cursor.max(self.first);
         while lane.cursor < end {
             let entry = &self.entries[(lane.cursor - self.first) as usize];
-            if entry.path == path {
+            if entry.path == path && lane.has(entry) {
                 if entry.fate != Fate::Delivered {
                     return entry.offset.max(self.acked);
                 }
@@ -423,9 +424,8 @@ impl<T> Scoreboard<T> {
             }
         }
         // What arrived may be taken back when the name of the path is another one's, or nobody's.
-        let delivered = |entry: &&mut Entry<T>| entry.fate == Fate::Delivered && entry.path == path;
-        self.entries.iter_mut().filter(delivered).for_each(|entry| entry.path = PathId::NOWHERE);
-        self.lanes[path.index()].above = 0;
+        let lane = &mut self.lanes[path.index()];
+        (lane.begin, lane.above) = (lane.departures, 0);
         found
     }
 
@@ -478,6 +478,9 @@ impl<T> Scoreboard<T> {
             let entry = &mut self.entries[position];
             if entry.fate == Fate::Delivered {
                 entry.fate = Fate::Lost;
+                if self.lanes.get(entry.path.index()).is_some_and(|lane| !lane.has(entry)) {
+                    entry.path = PathId::NOWHERE;
+                }
                 let path = entry.path;
                 // What has no path any more is nobody's damage.
                 if path != PathId::NOWHERE {
@@ -553,7 +556,7 @@ impl<T> Scoreboard<T> {
             .count();
         assert_eq!(self.holes, starts);
         for (number, lane) in self.lanes.iter().enumerate() {
-            let is_here = |entry: &Entry<T>| entry.path.index() == number;
+            let is_here = |entry: &Entry<T>| entry.path.index() == number && lane.has(entry);
             assert_eq!(lane.lost.count, count(&|entry| entry.fate == Fate::Lost && is_here(entry)));
             let is_damage = |entry: &Entry<T>| entry.fate != Fate::Delivered;
             let is_damaged = |path: PathId| path.index() == number;

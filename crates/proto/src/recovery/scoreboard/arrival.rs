@@ -33,6 +33,7 @@ impl<T> Scoreboard<T> {
                 self.delivered -= 1;
                 if let Some(lane) = self.lanes.get_mut(entry.path.index())
                     && lane.cursor < self.first
+                    && lane.has(&entry)
                 {
                     lane.above -= 1;
                 }

@@ -7,7 +7,7 @@ use std::mem;
 use anabranch_cc::Departure;
 use anabranch_units::Time;
 
-use super::{Index, NONE};
+use super::{Entry, Index, NONE};
 use crate::recovery::rack::DUPLICATES;
 use crate::recovery::retransmission_log::RetransmissionLog;
 use crate::seq::Offset;
@@ -21,6 +21,8 @@ pub(super) struct Lane {
     pub(super) bytes: u64,
     /// Departures so far.
     pub(super) departures: u64,
+    /// Those before the path was given up last: what arrived of them is nobody's.
+    pub(super) begin: u64,
     /// The highest end of a segment that was delivered.
     pub(super) highest: Offset,
     /// The three latest departures that are sure to have arrived, each plus one; the latest first.
@@ -126,6 +128,7 @@ impl Lane {
             newest: NONE,
             bytes: 0,
             departures: 0,
+            begin: 0,
             highest: 0,
             latest: [0; DUPLICATES],
             newly_acked: NewlyAcked::default(),
@@ -138,6 +141,11 @@ impl Lane {
             held_bytes: 0,
             copies: VecDeque::new(),
         }
+    }
+
+    /// Whether an entry that names this lane is still one of its own.
+    pub(super) fn has<T>(&self, entry: &Entry<T>) -> bool {
+        entry.serial >= self.begin
     }
 
     /// What was copied and left at `serial` or before is not in flight here any more.
