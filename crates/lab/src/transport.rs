@@ -268,6 +268,8 @@ fn engine(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
         acks: acks(keys.delayed_acks, &path.key("delayed_acks"))?,
         nagle: keys.nagle.unwrap_or(config.nagle),
         timestamps: keys.timestamps.unwrap_or(config.timestamps),
+        // A flow of a scenario may pause for as long as it likes.
+        idle_timeout: None,
         keep_alive: keep_alive(keys.keep_alive, &path.key("keep_alive"))?,
         ..config
     };

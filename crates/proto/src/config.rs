@@ -51,6 +51,10 @@ pub struct Config {
     /// How long what is sent may get nowhere before the connection is given up; never if none. A loss, however heavy, never
     /// ends a connection as long as anything gets through, nor does a window that stays shut.
     pub user_timeout: Option<Span>,
+    /// How long the peer may say nothing before the connection is given up, whether anything is sent or not; as long as it likes if none.
+    /// With [`Config::keep_alive`] a peer that is there says something. In FIN-WAIT-2, where only the peer can end the connection, there is
+    /// always such a limit.
+    pub idle_timeout: Option<Span>,
     /// How a peer that says nothing is asked whether it is there; not at all if none.
     pub keep_alive: Option<KeepAlive>,
     /// How long the end that closes first remembers the connection: two maximum segment lifetimes.
@@ -157,6 +161,9 @@ impl Config {
             keep_alive: None,
             // [rfc-9293] sec. 3.8.3: at least 100 s.
             user_timeout: Some(Span::from_secs(300)),
+            // [rfc-9000] sec. 10.1 leaves it to both ends, and common servers take half a minute to some; a peer that has vanished
+            // holds memory for no longer than this.
+            idle_timeout: Some(Span::from_secs(600)),
             // [rfc-9293] sec. 3.4.2 has two minutes for the lifetime of a segment; common systems take half a minute.
             time_wait: Span::from_secs(60),
         }

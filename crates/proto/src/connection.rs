@@ -88,6 +88,8 @@ pub struct Connection<P> {
     challenge_acks: ChallengeAckLimiter,
     /// When what was sent last got anywhere, or something was sent into silence.
     heard: Time,
+    /// When the peer said anything.
+    heard_anything: Time,
     /// When everything is forgotten.
     forget_at: Time,
     events: Events,
@@ -272,6 +274,7 @@ impl<P: Payload> Connection<P> {
             keep_alive_probes: KeepAliveProbes::new(),
             challenge_acks: ChallengeAckLimiter::new(now),
             heard: now,
+            heard_anything: now,
             forget_at: Time::NEVER,
             events: Events::new(),
             resting_until: None,
@@ -341,7 +344,7 @@ impl<P: Payload> Connection<P> {
             self.end(CloseReason::Finished);
             return;
         }
-        if self.give_up_at() <= now || self.is_deserted(now) {
+        if self.give_up_at() <= now || self.idle_at() <= now || self.is_deserted(now) {
             self.abort();
             // The reset says so to the peer, if it can hear; the application hears why.
             if let Some(Event::Closed(reason)) = self.events.back_mut() {
@@ -381,7 +384,7 @@ impl<P: Payload> Connection<P> {
         let has_paths = self.state.has_paths();
         let paths = self.paths.iter().map(|(_, path)| path.deadline(has_paths)).fold(Time::NEVER, Time::min);
         let acks = self.handshake.deadline().min(self.acks.deadline());
-        let silence = self.give_up_at().min(self.keep_alive_at());
+        let silence = self.give_up_at().min(self.idle_at()).min(self.keep_alive_at());
         paths.min(acks).min(silence).min(persist).min(self.forget_at)
     }
 

@@ -1,6 +1,7 @@
 //! Whether the peer is still there, and how much is said to somebody who may not be the peer.
 //!
 //! * The user timeout: what is sent gets nowhere for too long ([rfc-5482], [rfc-9293] sec. 3.8.3).
+//! * The idle timeout: the peer says nothing at all for too long.
 //! * Keep-alive: nothing is sent, and the peer is asked now and then ([rfc-9293] sec. 3.8.4).
 //! * Challenges: a segment that the peer would not have sent is answered, but not too often ([rfc-5961] sec. 7).
 
@@ -75,12 +76,25 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// When the peer has said nothing for too long.
+    pub(super) fn idle_at(&self) -> Time {
+        let timeout = match self.state {
+            State::FinWait2 => Some(self.config.idle_timeout.unwrap_or(FIN_WAIT_2_MAX)),
+            State::Established | State::CloseWait | State::FinWait1 | State::Closing | State::LastAck => {
+                self.config.idle_timeout
+            }
+            State::Closed | State::Listen | State::SynSent | State::SynReceived | State::TimeWait => None,
+        };
+        timeout.map_or(Time::NEVER, |timeout| self.heard_anything.saturating_add(timeout))
+    }
+
     /// An acceptable acknowledgement came; `has_advanced` says whether of something that had not been acknowledged.
     pub(super) fn on_heard(&mut self, now: Time, has_advanced: bool) {
         let is_shut = self.board.is_empty() || self.peer.edge <= self.board.acked();
         if has_advanced || is_shut {
             self.heard = now;
         }
+        self.heard_anything = now;
         self.keep_alive_probes.on_heard(now, self.config.keep_alive);
     }
 
@@ -116,6 +130,10 @@ impl<P: Payload> Connection<P> {
         Some(self.paths.main())
     }
 }
+
+/// A peer that has acknowledged our FIN may go on sending, but not be silent for ever. Common systems take a minute where the application
+/// has gone; ours may still be reading.
+const FIN_WAIT_2_MAX: Span = Span::from_secs(600);
 
 /// [rfc-5961] sec. 7: "For example: an implementation may allow 10 challenge ACKs in any 5 second window".
 const CHALLENGES_MAX: u32 = 10;

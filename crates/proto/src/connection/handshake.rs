@@ -178,7 +178,7 @@ impl<P: Payload> Connection<P> {
         let control = &mut self.paths[PathId::FIRST].control;
         control.establish(now, self.peer.mss.into(), sample);
         control.detect_by(Detection::of(self.config.loss_detection, self.peer.has_sack));
-        self.heard = now;
+        (self.heard, self.heard_anything) = (now, now);
         self.keep_alive_probes.on_heard(now, self.config.keep_alive);
         if self.is_closing {
             self.outbound.finish_all();

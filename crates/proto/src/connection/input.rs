@@ -190,6 +190,10 @@ impl<P: Payload> Connection<P> {
     /// A segment does not lie in the window, or is too old: the peer is told what is expected, and what it sends twice.
     pub(super) fn answer_unacceptable(&mut self, now: Time, offset: Offset, segment: &Segment<P>) {
         let (space, is_syn) = (segment.space(), segment.has(Flags::SYN));
+        // A probe for the window or for life has a number that lies behind.
+        if self.is_plausible(segment) {
+            self.heard_anything = now;
+        }
         if space == 0 || is_syn {
             // Two ends that answer each other's answers would never stop.
             return self.challenge(now);

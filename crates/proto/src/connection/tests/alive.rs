@@ -13,10 +13,42 @@ fn asking() -> Pair {
 /// [rfc-9293] sec. 3.8.4: "MUST be able to turn keep-alives on or off, and they MUST default to off".
 #[test]
 fn an_idle_connection_says_nothing_by_default() {
-    let mut pair = Pair::established(config(), config());
+    let patient = Config { idle_timeout: None, ..config() };
+    let mut pair = Pair::established(patient.clone(), patient);
     pair.run_for(Span::from_secs(100_000));
     assert_eq!((pair.up.log.len(), pair.down.log.len()), (0, 0));
     assert_eq!(pair.states(), (State::Established, State::Established));
+}
+
+/// A peer that vanished is forgotten by default, to the millisecond; one that answers keep-alive probes is not.
+#[test]
+fn an_idle_connection_ends() {
+    let short = Config { idle_timeout: Some(Span::from_secs(90)), ..config() };
+    let mut pair = Pair::established(short.clone(), config());
+    let sid = pair.send(500);
+    pair.run_until_received(sid, 500);
+    // The acknowledgement takes 50 ms back.
+    pair.run_for(ms(50) + Span::from_secs(90) - ms(1));
+    assert_eq!(pair.client.connection.state(), State::Established);
+    pair.run_for(ms(1));
+    assert_eq!(pair.client.events.last(), Some(&Event::Closed(CloseReason::TimedOut)));
+    let mut pair = Pair::established(Config { keep_alive: Some(KEEP_ALIVE), ..short }, config());
+    pair.run_for(Span::from_secs(3600));
+    assert_eq!(pair.client.connection.state(), State::Established);
+    assert!(config().idle_timeout.is_some());
+}
+
+/// A peer that has acknowledged the FIN and then vanishes holds the connection for ten minutes at the most, whatever is set.
+#[test]
+fn fin_wait_2_ends() {
+    let patient = Config { idle_timeout: None, ..config() };
+    let mut pair = Pair::established(patient.clone(), patient);
+    pair.client.connection.close();
+    pair.run_until(|pair| pair.client.connection.state() == State::FinWait2);
+    pair.run_for(Span::from_secs(599));
+    assert_eq!(pair.states(), (State::FinWait2, State::CloseWait));
+    pair.run_for(Span::from_secs(1));
+    assert_eq!(pair.client.events.last(), Some(&Event::Closed(CloseReason::TimedOut)));
 }
 
 /// A question a minute, each answered: a number that lies behind, nothing in it, and the peer says what it expects.

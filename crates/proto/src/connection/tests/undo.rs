@@ -56,6 +56,22 @@ fn a_duplicate_report_takes_a_loss_back() {
     assert!(window(&pair) >= 20.0, "{}", window(&pair));
 }
 
+/// A report of a duplicate that comes a timeout after the repair is about something else: the loss stays one.
+#[test]
+fn a_report_that_comes_much_later_takes_nothing_back() {
+    let mut pair = pair();
+    // Arrives after 856 ms; the repair is over at 171 ms.
+    pair.up.faults.insert(5, Fault::Delay(ms(800)));
+    let sid = pair.send(996 * 20);
+    pair.run_for(ms(300));
+    // What is acknowledged in between says that the repair is over.
+    pair.client.write(sid, 996);
+    pair.run_for(ms(800));
+    let tally = pair.client.path().tally;
+    assert_eq!((tally.undone, tally.duplicates, tally.sent_again), (0, 1, 1));
+    assert!(window(&pair) < 15.0, "{}", window(&pair));
+}
+
 /// The queue may be gone: an ACK that comes earlier than any before it is none of the original for that.
 #[test]
 fn an_answer_that_comes_early_takes_nothing_back() {
