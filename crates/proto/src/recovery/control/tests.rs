@@ -352,3 +352,48 @@ fn whatever_is_answered_a_path_is_not_suspected_for_a_while() {
     assert_eq!(bench.control.tally.rtt_samples, 0);
     assert_eq!(bench.control.suspect_at(), bench.now + ms(270) * 3 / 2);
 }
+
+/// [rfc-5681] sec. 4.1: after a silence longer than the retransmission timeout the window is not trusted; not a moment earlier, and not
+/// while anything is in flight.
+#[test]
+fn a_long_silence_is_told() {
+    let mut bench = Bench::new();
+    bench.send(2);
+    bench.ack(ms(100), 1, &[]);
+    let restarts =
+        |bench: &mut Bench| bench.heard().iter().filter(|heard| **heard == Heard::Restart(Restart::Idle)).count();
+    let timeout = bench.control.rto();
+    let silent_since = bench.now - ms(100);
+    bench.control.on_demand(silent_since + timeout + ms(1), &bench.board);
+    assert_eq!(restarts(&mut bench), 0, "a segment is in flight");
+    bench.ack(Span::ZERO, 2, &[]);
+    let timeout = bench.control.rto();
+    bench.control.on_demand(silent_since + timeout, &bench.board);
+    assert_eq!(restarts(&mut bench), 0, "it is just as long");
+    bench.control.on_demand(silent_since + timeout + Span::from_ticks(1), &bench.board);
+    bench.control.on_demand(silent_since + timeout + Span::from_ticks(2), &bench.board);
+    assert_eq!(restarts(&mut bench), 1, "it is told once");
+}
+
+/// [rfc-2018] sec. 8: a receiver may take back what it reported. When the retransmission timer expires and the first segment that is
+/// missing had been reported, nothing of what was reported counts.
+#[test]
+fn what_a_receiver_took_back_is_sent_again_after_the_timeout() {
+    let mut bench = Bench::new();
+    bench.send(4);
+    bench.ack(ms(100), 0, &[(1, 3)]);
+    // The hole is filled, and the receiver asks for what it had.
+    bench.ack(ms(100), 1, &[]);
+    assert_eq!(bench.board.lowest_lost(PATH), None);
+    while bench.control.tally.timeouts == 0 {
+        bench.now = bench.control.deadline();
+        assert_ne!(bench.now, Time::NEVER, "something is missing");
+        bench.control.handle_timeout(bench.now, &mut bench.board);
+    }
+    let mut again = vec![];
+    while let Some(index) = bench.board.lowest_lost(PATH) {
+        again.push(index);
+        bench.resend();
+    }
+    assert_eq!(again, [1, 2, 3]);
+}

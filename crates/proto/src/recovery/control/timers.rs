@@ -88,9 +88,9 @@ impl PathControl {
         board.distrust();
         let mut found = Found::default();
         board.lose_oldest(self.id, &mut found);
-        let rtt_plus_reo_wnd = self.rtt.smoothed().unwrap_or(Span::ZERO);
-        if now.since(Time::ZERO) >= rtt_plus_reo_wnd {
-            let (more, _) = board.lose_until(self.id, u64::MAX, now - rtt_plus_reo_wnd);
+        let rtt = self.rtt.smoothed().unwrap_or(Span::ZERO);
+        if now.since(Time::ZERO) >= rtt {
+            let (more, _) = board.lose_until(self.id, u64::MAX, now - rtt);
             found.count += more.count;
             found.bytes += more.bytes;
             found.departure = found.departure.or(more.departure);

@@ -46,8 +46,8 @@ impl PathControl {
     pub(super) fn reconsider<T>(&mut self, now: Time, board: &mut Scoreboard<T>, newly_acked: &NewlyAcked) {
         let Some(suspicion) = &mut self.suspicion else { return };
         // What was sent again last is answered within a round trip.
-        let rtt_plus_reo_wnd = self.rtt.timeout();
-        if self.episode.is_open() && now >= *suspicion.expiry.get_or_insert(now.saturating_add(rtt_plus_reo_wnd)) {
+        let timeout = self.rtt.timeout();
+        if self.episode.is_open() && now >= *suspicion.expiry.get_or_insert(now.saturating_add(timeout)) {
             self.suspicion = None;
             return;
         }
