@@ -166,7 +166,9 @@ proptest! {
 #[test]
 fn a_changed_number_is_understood() {
     let changes = (0..40).map(|at| Change { later: 3, at: 4 + at % 8, by: 1 << (at % 8) }).collect();
-    let mut world = World::new(&config(), changes);
+    // Time passes quickly here, from one deadline to the next.
+    let patient = Config { idle_timeout: None, ..config() };
+    let mut world = World::new(&patient, changes);
     world.drain();
     for round in 0..20 {
         world.operate(round);
