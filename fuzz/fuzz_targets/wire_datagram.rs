@@ -1,6 +1,6 @@
 //! A seal, its peer and a listener, between whom datagrams are lost, repeated, changed and made up: nothing panics, what was
-//! changed or came before is not opened, no key seals two datagrams with one number, and an address that was not shown gets no more
-//! than three times what came from it.
+//! changed or came before is not opened, no key seals two datagrams with one number, a segment that went in fragments is opened once and
+//! whole, and an address that was not shown gets no more than three times what came from it.
 //!
 //! `cargo +nightly fuzz run wire_datagram corpus/wire_datagram seeds/wire_datagram`
 #![no_main]
@@ -9,10 +9,13 @@ mod input;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anabranch_proto::seal::{Answer, Limits, Listener, ListenerLimits, Recipient, Refusal, Seal, SecretKey};
+use anabranch_proto::seal::{
+    Answer, CipherPreference, Limits, Listener, ListenerConfig, Outgoing, Pace, Recipient, Refusal, Seal, SealConfig, SecretKey,
+    Timestamp,
+};
 use anabranch_proto::{Content, Address, Flags, FourTuple, HandshakeOptions, Header, Options, Segment, SeqNumber};
 use anabranch_units::{Span, Time};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use input::Input;
 use libfuzzer_sys::fuzz_target;
 
@@ -33,8 +36,8 @@ struct World {
     /// What was sent, and by whom; and how much that was in all.
     sent: Vec<(Side, Vec<u8>)>,
     total: usize,
-    /// Whose datagrams with which index and counter were sent.
-    numbers: BTreeSet<(Side, u32, u64)>,
+    /// Whose datagrams with which index, path and counter were sent.
+    numbers: BTreeSet<(Side, u32, u8, u64)>,
     /// Segments that were sealed so far; each has its number in its data.
     count: u32,
     opened: BTreeSet<u32>,
@@ -43,7 +46,6 @@ struct World {
     /// Addresses that were shown to the server, and the one that it answers.
     shown: BTreeSet<Address>,
     caller: Address,
-    buffer: BytesMut,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,23 +65,35 @@ fn segment(flags: Flags, number: u32) -> Segment<Bytes> {
         let options = Options::Handshake(HandshakeOptions::default());
         return Segment { header, options, stream_header: None, content: Content::Nothing };
     }
-    let content = Content::Data(Bytes::copy_from_slice(&number.to_be_bytes()));
+    // Those with odd numbers are too long for a narrow path.
+    let content = Content::Data(number.to_be_bytes().repeat(if number % 2 == 1 { 50 } else { 1 }).into());
     Segment { header, options: Options::default(), stream_header: None, content }
 }
 
 impl World {
     fn new(load: u8) -> Self {
         let (client, server) = (SecretKey::new([1; 32]), SecretKey::new([2; 32]));
-        let limits = Limits { rekey_after_messages: 8, messages: MESSAGES, forgeries: 16, ..Limits::default() };
-        let listening = ListenerLimits {
-            half_open: 3,
-            handshakes_per_second: u32::from(load % 3),
-            connection: limits,
-            ..ListenerLimits::default()
+        let rekey_interval = Span::from_millis(1);
+        let limits = Limits {
+            rekey_after_messages: 8,
+            messages: MESSAGES,
+            forgeries: 16,
+            rekey_interval,
+            ..Limits::default()
         };
+        let ciphers = if load & 0x80 == 0 { CipherPreference::default() } else { CipherPreference::fast_aes() };
+        let config = SealConfig { ciphers, limits, ..SealConfig::default() };
+        let per_second = u32::from(load % 3);
+        let listening = ListenerConfig {
+            half_open: 3,
+            unproven: Pace { per_second, burst: per_second },
+            connection: config,
+            ..ListenerConfig::default()
+        };
+        let timestamp = Timestamp::since_1970(Span::ZERO);
         Self {
             now: Time::ZERO,
-            client: Seal::initiator(client, server.public(), 7, limits, [3; 32]),
+            client: Seal::initiator(client, server.public(), 7, config, timestamp, [3; 32]),
             server: None,
             listener: Listener::new(Time::ZERO, server, listening, [4; 32]),
             sent: vec![],
@@ -90,7 +104,6 @@ impl World {
             account: BTreeMap::new(),
             shown: BTreeSet::new(),
             caller: path(0).remote,
-            buffer: BytesMut::new(),
         }
     }
 
@@ -98,10 +111,10 @@ impl World {
         if side == Side::Server {
             self.account.entry(to).or_default().1 += datagram.len();
         }
-        if let [4, 0, 0, 0, a, b, c, d, counter @ ..] = &datagram[..] {
+        if let [4, path, _, _, a, b, c, d, counter @ ..] = &datagram[..] {
             let (index, counter) = (u32::from_be_bytes([*a, *b, *c, *d]), counter.first_chunk().expect("it has one"));
             let counter = u64::from_be_bytes(*counter);
-            assert!(self.numbers.insert((side, index, counter)), "a key seals twice with one number");
+            assert!(self.numbers.insert((side, index, *path, counter)), "a key seals twice with one number");
             assert!(counter < MESSAGES, "a key seals more than it may");
         }
         self.remember(side, datagram);
@@ -118,21 +131,28 @@ impl World {
     }
 
     fn seal(&mut self, side: Side, is_handshake: bool, from: u8) {
+        // Some paths are narrow, and some datagrams padded.
+        let (datagram_max, pad_to) = (if from & 0x10 == 0 { 1200 } else { 130 }, u32::from(from & 0xe0));
+        let outgoing = Outgoing { datagram_max, pad_to, ..Outgoing::new(path(from)) };
         let flags = match (side, is_handshake) {
             (_, false) => Flags::ACK,
             (Side::Client, true) => Flags::SYN,
             (Side::Server, true) => Flags::SYN | Flags::ACK,
         };
         let segment = segment(flags, self.count);
-        let path = path(from);
-        let mut datagram = vec![];
+        let mut datagrams = vec![];
         let seal = match side {
             Side::Client => Some(&mut self.client),
             Side::Server => self.server.as_deref_mut(),
         };
-        if seal.is_some_and(|seal| seal.seal(self.now, path, &segment, &mut datagram).is_ok()) {
+        let Some(seal) = seal else { return };
+        if let Ok(sealed) = seal.seal(self.now, &outgoing, &segment, &mut datagrams) {
             self.count += 1;
-            self.keep(side, datagram, path.remote);
+            assert_eq!(datagrams.len().div_ceil(sealed.size), sealed.count, "it says how many there are");
+            for datagram in datagrams.chunks(sealed.size) {
+                assert!(is_handshake || datagram.len() <= datagram_max as usize, "the path does not take it");
+                self.keep(side, datagram.to_vec(), outgoing.tuple.remote);
+            }
         }
         self.check();
     }
@@ -160,7 +180,7 @@ impl World {
                     }
                     Ok(Answer::Again { .. }) => {
                         let Some(server) = &mut self.server else { return };
-                        let opened = server.open(self.now, path, datagram, &mut self.buffer);
+                        let opened = server.open(self.now, path, datagram.into());
                         if opened.is_ok() {
                             self.account.entry(path.remote).or_default().0 += datagram.len();
                         }
@@ -176,22 +196,24 @@ impl World {
             (Side::Server, _) => {
                 let Some(server) = &mut self.server else { return };
                 let was_established = server.is_established();
-                let opened = server.open(self.now, path, datagram, &mut self.buffer);
+                let opened = server.open(self.now, path, datagram.into());
                 if server.is_established() && !was_established && path.remote == self.caller {
                     self.shown.insert(path.remote);
                 }
                 // What is authentic but no segment counts as well.
                 let is_data = datagram.starts_with(&[4]);
-                if is_data && matches!(opened, Ok(_) | Err(Refusal::NoSegment | Refusal::Unexpected)) {
+                if is_data && matches!(opened, Ok(_) | Err(Refusal::NoSegment | Refusal::Unexpected | Refusal::TooMany)) {
                     self.account.entry(path.remote).or_default().0 += datagram.len();
                 }
                 opened
             }
-            (Side::Client, _) => self.client.open(self.now, path, datagram, &mut self.buffer),
+            (Side::Client, _) => self.client.open(self.now, path, datagram.into()),
         };
         if let Ok(Some(Segment { content: Content::Data(data), .. })) = opened {
             assert!(is_true, "a datagram that was changed is opened");
-            let number = u32::from_be_bytes(data[..].try_into().expect("data is a number"));
+            let (first, _) = data.split_first_chunk().expect("data is a number");
+            let number = u32::from_be_bytes(*first);
+            assert_eq!(data, first.repeat(if number % 2 == 1 { 50 } else { 1 }), "it is not whole");
             assert!(number < self.count && self.opened.insert(number), "{number} is opened twice");
         }
         self.check();

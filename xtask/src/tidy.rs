@@ -20,7 +20,11 @@ const LAYERS: &[Layer] = &[
     Layer { name: "anabranch-units", ours: &[], others: Some(&[]) },
     Layer { name: "anabranch-cc", ours: &["anabranch-units"], others: Some(&["strsim"]) },
     Layer { name: "anabranch-ns2", ours: &["anabranch-cc", "anabranch-units"], others: Some(&[]) },
-    Layer { name: "anabranch-proto", ours: &["anabranch-cc", "anabranch-units"], others: Some(&["bytes", "snow"]) },
+    Layer {
+        name: "anabranch-proto",
+        ours: &["anabranch-cc", "anabranch-units"],
+        others: Some(&["bytes", "ring", "snow", "zeroize"]),
+    },
     Layer {
         name: "anabranch-sim",
         ours: &["anabranch-proto", "anabranch-ns2", "anabranch-cc", "anabranch-units"],

@@ -1,8 +1,8 @@
 //! Sealed datagrams: segments that nobody else can read, forge or play again. `docs/wire.md` specifies them to the bit.
 //!
 //! In the manner of WireGuard: two messages of Noise IK make the keys of a *session*, and they ride on the transport's own SYN and
-//! SYN-ACK. Each datagram after them has the receiver's index and a 64-bit counter, which is the nonce and shows replays. Sessions
-//! are replaced while data flows.
+//! SYN-ACK. Each datagram after them has the receiver's index, the number of a path and a 64-bit counter of that path: both are the
+//! nonce, and show replays. Sessions are replaced while data flows.
 //!
 //! ```text
 //! initiator                                                              responder
@@ -21,32 +21,50 @@
 //! * segments ride on the handshake, which is sent again bit by bit when they are;
 //! * who calls first renews the keys, always; both messages of that travel within the session that they replace;
 //! * keys that cannot be replaced because nothing gets through stay: a long silence ends no connection;
-//! * there is no clock in the initiation. One that is played again makes a half-open connection at most, of which there are so
-//!   many as the listener allows;
+//! * both ends name the ciphers of data that they have, so that AES is used where both machines are fast at it;
+//! * each path has counters and a replay window of its own, so that what takes a slower one is not too old;
+//! * a listener remembers several timestamps of a key, because a key may have many connections;
 //! * cookies are sent in the clear, authenticated.
 
 mod allowance;
+mod buckets;
+mod cipher;
+mod config;
 mod cookie;
 mod datagram;
+mod handshake;
+mod hello;
+mod initiations;
 mod key;
 mod listener;
 mod noise;
+mod plain;
+mod reassembly;
 mod renewal;
 mod replay;
 mod session;
+mod tally;
 
-use anabranch_units::{Span, Time};
+use anabranch_units::Time;
 use bytes::{Buf, Bytes, BytesMut};
 
 use self::allowance::Allowances;
-use self::datagram::{Datagram, INITIATION, RESPONSE, begin, word};
+pub use self::buckets::Pace;
+pub use self::cipher::{Cipher, CipherPreference};
+pub use self::config::{Limits, Padding, SealConfig};
+use self::datagram::{DataHeader, Datagram, PATH_NUMBERS, word};
+use self::handshake::{Initiating, Responding};
+pub use self::hello::Timestamp;
 pub use self::key::{PublicKey, SecretKey};
-pub use self::listener::{Answer, Listener, ListenerLimits};
-use self::noise::{Entropy, Handshake, MESSAGE_2, TAG};
+pub use self::listener::{Answer, Listener, ListenerConfig};
+use self::noise::{Entropy, TAG};
+use self::plain::Layout;
+use self::reassembly::Reassembly;
 use self::renewal::{Age, Renewal};
 use self::session::{Session, sealed_len};
-use crate::path::FourTuple;
-use crate::segment::{Flags, Segment};
+pub use self::tally::{Refusal, SealError, SealTally};
+use crate::path::{FourTuple, PathId, SLOTS_MAX};
+use crate::segment::{HEADERS, Segment};
 use crate::wire::{self, Checksum, Ports};
 
 /// The seal of one connection.
@@ -56,8 +74,12 @@ use crate::wire::{self, Checksum, Ports};
 pub struct Seal {
     secret: SecretKey,
     remote: PublicKey,
-    limits: Limits,
+    config: SealConfig,
     entropy: Entropy,
+    /// What decides where nobody looks. It is apart, so that no secret depends on how often it is asked.
+    grease: Entropy,
+    /// How many datagrams have data before the next one that has none.
+    until_grease: u64,
     /// The upper 24 bits of all indices, by which the driver finds this connection; the lower eight count its sessions.
     number: u32,
     generation: u8,
@@ -68,75 +90,37 @@ pub struct Seal {
     /// The keys before them, until nothing can come of them any more.
     previous: Option<Previous>,
     renewal: Renewal,
+    /// When keys were made for the peer last.
+    answered: Option<Time>,
     addresses: Allowances,
-    /// Where the newest authentic datagram came from, or the first one went to.
+    /// Where the newest authentic datagram from a validated address came from, or the first one went to.
     path: FourTuple,
-    /// Plain text on its way.
-    scratch: Vec<u8>,
+    /// Segments that come in fragments, and how many went in them.
+    reassembly: Reassembly,
+    fragmented: u32,
     tally: SealTally,
 }
 
-/// When keys are replaced, and what ends them.
+/// How a segment leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Keys of this age are replaced at the next datagram.
-    pub rekey_after: Span,
-    /// Keys with which so many datagrams were sealed in one direction are replaced.
-    pub rekey_after_messages: u64,
-    /// After so long an unanswered rekeying is sent again.
-    pub rekey_retry: Span,
-    /// How long replaced keys still open what is late.
-    pub keep_previous: Span,
-    /// No more datagrams are sealed with one key.
-    pub messages: u64,
-    /// After so many forgeries nothing more is opened.
-    pub forgeries: u64,
+pub struct Outgoing {
+    /// From where and to where.
+    pub tuple: FourTuple,
+    /// On which of the connection's paths. Each has its own counters.
+    pub path: PathId,
+    /// The longest datagram that the path takes: bytes of UDP's payload. A segment that takes more goes in several.
+    pub datagram_max: u32,
+    /// The datagram is made so long, if it is shorter and the path takes it.
+    pub pad_to: u32,
 }
 
-/// What happened to datagrams.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SealTally {
-    /// Datagrams that were sealed.
-    pub sealed: u64,
-    /// Datagrams that were opened.
-    pub opened: u64,
-    /// How often the keys were replaced.
-    pub rekeyed: u64,
-    refused: [u64; Refusal::ALL.len()],
-}
-
-/// Why a datagram is not accepted. Nobody is told but the owner of the tally.
+/// The datagrams that a segment became, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// It is none of our datagrams.
-    Malformed,
-    /// It names keys that we do not have, or no more.
-    UnknownSession,
-    /// Its counter came before, or is too old to tell.
-    Replayed,
-    /// It was not made with the key.
-    Forged,
-    /// Nothing of its kind is expected now.
-    Unexpected,
-    /// It is authentic, but holds no segment.
-    NoSegment,
-    /// Too many forgeries came.
-    Exhausted,
-    /// Too many connections are half open.
-    TooMany,
-}
-
-/// Why a segment cannot be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SealError {
-    /// The keys are not there, or the peer has not shown that it has them: only the handshake may be sent.
-    NotReady,
-    /// The address is not validated and three times what came from it has been sent.
-    NotAllowed,
-    /// The keys have sealed all that they may.
-    Exhausted,
-    /// It is longer than a datagram can be.
-    TooLong,
+pub struct Sealed {
+    /// Bytes of each but the last one, which may have fewer.
+    pub size: usize,
+    /// How many there are.
+    pub count: usize,
 }
 
 /// Who gets a datagram.
@@ -157,8 +141,8 @@ enum Role {
 /// Who has shown what.
 #[derive(Debug)]
 enum State {
-    /// Nothing has been sent.
-    Idle,
+    /// Nothing has been sent. The initiation will have this timestamp.
+    Idle(Timestamp),
     /// Expects a response.
     Initiating(Box<Initiating>),
     /// Expects the connection's answer, and then a datagram with data.
@@ -168,58 +152,57 @@ enum State {
 }
 
 #[derive(Debug)]
-struct Initiating {
-    handshake: Handshake,
-    /// The initiation up to and with mac1, as it is sent each time.
-    message: Vec<u8>,
-    mac1: [u8; TAG],
-    cookie: Option<([u8; TAG], Time)>,
-    /// Whether a cookie came since the segment was sent, so that it is sent again at once.
-    is_due: bool,
-    may_hurry: bool,
-}
-
-#[derive(Debug)]
-struct Responding {
-    /// Until the response is made.
-    handshake: Option<(Handshake, u32)>,
-    response: Vec<u8>,
-    /// The last bytes of the initiation and what was in it: it may come again.
-    tag: [u8; TAG],
-    segment: Segment<Bytes>,
-}
-
-#[derive(Debug)]
 struct Previous {
     session: Session,
     /// When they go; never before the peer has shown that it has the new ones.
     until: Time,
 }
 
+impl Outgoing {
+    /// On the path on which the connection is opened, in datagrams that every path takes.
+    pub const fn new(tuple: FourTuple) -> Self {
+        Self { tuple, path: PathId::FIRST, datagram_max: Seal::DATAGRAM_FIRST, pad_to: 0 }
+    }
+}
+
 impl Seal {
     /// What a sealed datagram has around the TCP form of its segment.
     pub const OVERHEAD: u32 = sealed_len(0) as u32;
 
+    /// Bytes of a datagram that any path is taken to carry until more is known: IPv6 carries 1232, and tunnels take of that.
+    pub const DATAGRAM_FIRST: u32 = 1200;
+
     /// The seal of an end that opens a connection to `remote`. Datagrams for it come to [`Recipient::Connection`] of `number`, of
-    /// which the lower 24 bits count; it must be in use once only. `seed` is secret and used nowhere else.
-    pub fn initiator(secret: SecretKey, remote: PublicKey, number: u32, limits: Limits, seed: [u8; 32]) -> Self {
-        Self::new(secret, remote, number, limits, Entropy::new(seed), Role::Initiator, State::Idle)
+    /// which the lower 24 bits count; it must be in use once only. No two connections of a key have the same `timestamp`. `seed` is
+    /// secret and used nowhere else.
+    pub fn initiator(
+        secret: SecretKey,
+        remote: PublicKey,
+        number: u32,
+        config: SealConfig,
+        timestamp: Timestamp,
+        seed: [u8; 32],
+    ) -> Self {
+        Self::new(secret, remote, number, config, Entropy::new(seed), Role::Initiator, State::Idle(timestamp))
     }
 
     fn new(
         secret: SecretKey,
         remote: PublicKey,
         number: u32,
-        limits: Limits,
-        entropy: Entropy,
+        config: SealConfig,
+        mut entropy: Entropy,
         role: Role,
         state: State,
     ) -> Self {
+        let grease = Entropy::new(entropy.draw());
         Self {
             secret,
             remote,
-            limits,
+            config,
             entropy,
+            grease,
+            until_grease: GREASE_FIRST,
             number: number & NUMBER_MAX,
             generation: 0,
             state,
@@ -227,29 +210,13 @@ impl Seal {
             current: None,
             previous: None,
             renewal: Renewal::None,
+            answered: None,
             addresses: Allowances::default(),
             path: FourTuple::default(),
-            scratch: vec![],
+            reassembly: Reassembly::default(),
+            fragmented: 0,
             tally: SealTally::default(),
         }
-    }
-
-    /// The seal of an end to which this came.
-    fn responder(listener: ResponderParts, handshake: Handshake, sender: u32, segment: Segment<Bytes>) -> Self {
-        let ResponderParts { secret, remote, number, limits, entropy, path, tag, len, is_validated } = listener;
-        let state = State::Responding(Box::new(Responding {
-            handshake: Some((handshake, sender)),
-            response: vec![],
-            tag,
-            segment,
-        }));
-        let mut seal = Self::new(secret, remote, number, limits, entropy, Role::Responder, state);
-        seal.path = path;
-        seal.addresses.on_received(path.remote, len);
-        if is_validated {
-            seal.addresses.validate(path.remote);
-        }
-        seal
     }
 
     /// Who gets a datagram; `None` if it is none of ours.
@@ -258,7 +225,7 @@ impl Seal {
             Datagram::Initiation(_) => return Some(Recipient::Listener),
             Datagram::Response { receiver, .. }
             | Datagram::Cookie { receiver, .. }
-            | Datagram::Data { receiver, .. } => receiver,
+            | Datagram::Data(DataHeader { receiver, .. }) => receiver,
         };
         Some(Recipient::Connection(index >> 8))
     }
@@ -273,6 +240,11 @@ impl Seal {
         matches!(self.state, State::Established(_))
     }
 
+    /// What encrypts data, once it is agreed on.
+    pub fn cipher(&self) -> Option<Cipher> {
+        self.current.as_ref().map(|session| session.cipher)
+    }
+
     /// What happened so far.
     pub fn tally(&self) -> SealTally {
         self.tally
@@ -284,57 +256,49 @@ impl Seal {
         self.addresses.validate(path.remote);
     }
 
-    /// Appends to `out` a datagram for this path with the segment in it. The first one carries the handshake, and so must be a SYN
-    /// of an initiator, or the answer to it.
+    /// Appends to `out` the datagrams with this segment in them, in most cases one. The first one carries the handshake, and so must be a
+    /// SYN of an initiator, or the answer to it. Nothing is allocated if `out` has room.
     ///
     /// # Errors
-    /// If it cannot be sent now; it is lost, as if the network had lost it.
+    /// If it cannot be sent now; it is lost, as if the network had lost it, and `out` is as it was.
     pub fn seal(
         &mut self,
         now: Time,
-        path: FourTuple,
+        outgoing: &Outgoing,
         segment: &Segment<Bytes>,
         out: &mut Vec<u8>,
-    ) -> Result<(), SealError> {
+    ) -> Result<Sealed, SealError> {
         let start = out.len();
-        self.scratch.clear();
-        wire::encode(segment, Ports::default(), Checksum::None, &mut self.scratch);
-        match &self.state {
-            State::Idle | State::Initiating(_) => self.seal_initiation(now, path, segment, out)?,
-            State::Responding(_) => self.seal_response(now, path, segment, out)?,
-            State::Established(_) => {
-                if !self.addresses.allows(path.remote, sealed_len(self.scratch.len())) {
-                    return Err(SealError::NotAllowed);
-                }
-                let session = self.current.as_mut().ok_or(SealError::NotReady)?;
-                session.seal(&self.limits, &self.scratch, out)?;
-                self.renew(now);
+        let sealed = match &self.state {
+            State::Established(_) => self.seal_data(outgoing, segment, out)?,
+            State::Idle(_) | State::Initiating(_) => {
+                self.seal_initiation(now, outgoing, segment, out)?;
+                Sealed { size: out.len() - start, count: 1 }
             }
-        }
-        self.addresses.on_sent(path.remote, out.len() - start);
-        self.tally.sealed += 1;
-        Ok(())
+            State::Responding(_) => {
+                self.seal_response(now, outgoing, segment, out)?;
+                Sealed { size: out.len() - start, count: 1 }
+            }
+        };
+        self.addresses.on_sent(outgoing.tuple.remote, out.len() - start);
+        self.tally.sealed += sealed.count as u64;
+        self.renew(now);
+        Ok(sealed)
     }
 
-    /// What a datagram that came on this path holds: a segment, or nothing for anybody but the seal. `buffer` lends the memory that
-    /// the segment's data lies in; what was in it is lost.
+    /// What a datagram that came on this path holds: a segment, or nothing for anybody but the seal. It is opened in place, and the
+    /// segment's data keeps its memory.
     ///
     /// # Errors
     /// If it is to be ignored. The tally has counted why.
-    pub fn open(
-        &mut self,
-        now: Time,
-        path: FourTuple,
-        datagram: &[u8],
-        buffer: &mut BytesMut,
-    ) -> Result<Option<Segment<Bytes>>, Refusal> {
-        let opened = match Datagram::parse(datagram) {
+    pub fn open(&mut self, now: Time, path: FourTuple, datagram: BytesMut) -> Result<Option<Segment<Bytes>>, Refusal> {
+        let opened = match Datagram::parse(&datagram) {
             None => Err(Refusal::Malformed),
             Some(Datagram::Initiation(initiation)) => self.open_again(path, &initiation, datagram.len()),
             Some(Datagram::Response { receiver, noise }) => self.open_response(now, receiver, noise),
             Some(Datagram::Cookie { receiver, cookie, mac }) => self.open_cookie(now, receiver, cookie, &mac),
-            Some(Datagram::Data { receiver, counter, sealed }) => {
-                let opened = self.open_data(now, path, receiver, counter, sealed, buffer);
+            Some(Datagram::Data(header)) => {
+                let opened = self.open_data(now, path, header, datagram);
                 self.renew(now);
                 opened
             }
@@ -354,25 +318,9 @@ impl Seal {
                 return None;
             }
             initiating.write(now, out);
-        } else {
-            let (message, word) = match &mut self.renewal {
-                Renewal::Asking { message, at, .. } if *at <= now => {
-                    *at = now.saturating_add(self.limits.rekey_retry);
-                    (&*message, ASK)
-                }
-                Renewal::Answered { answer, is_due, .. } if *is_due => {
-                    *is_due = false;
-                    (&*answer, ANSWER)
-                }
-                Renewal::None | Renewal::Asking { .. } | Renewal::Answered { .. } => return None,
-            };
-            self.scratch.clear();
-            self.scratch.extend(word.to_be_bytes());
-            self.scratch.extend(message);
-            if !self.addresses.allows(self.path.remote, sealed_len(self.scratch.len())) {
-                return None;
-            }
-            self.current.as_mut()?.seal(&self.limits, &self.scratch, out).ok()?;
+        } else if !self.seal_own(now, out) {
+            out.truncate(start);
+            return None;
         }
         self.addresses.on_sent(self.path.remote, out.len() - start);
         self.tally.sealed += 1;
@@ -384,6 +332,7 @@ impl Seal {
         if self.previous.as_ref().is_some_and(|previous| previous.until <= now) {
             self.previous = None;
         }
+        self.reassembly.expire(now);
     }
 
     /// When to call [`Seal::handle_timeout`] and then [`Seal::poll_transmit`]; [`Time::NEVER`] if not at all.
@@ -393,168 +342,136 @@ impl Seal {
             Renewal::Asking { at, .. } => at,
             Renewal::None | Renewal::Answered { .. } => Time::NEVER,
         };
-        previous.min(renewal)
+        previous.min(renewal).min(self.reassembly.deadline())
     }
 
-    /// The plain text in `scratch` goes with the handshake, or the handshake goes again.
-    fn seal_initiation(
+    /// Lays the segment out in as many datagrams as it takes, and seals them where they are.
+    fn seal_data(
         &mut self,
-        now: Time,
-        path: FourTuple,
+        outgoing: &Outgoing,
         segment: &Segment<Bytes>,
         out: &mut Vec<u8>,
-    ) -> Result<(), SealError> {
-        if !segment.has(Flags::SYN) {
-            return Err(SealError::NotReady);
-        }
-        if let State::Idle = self.state {
-            let mut message = vec![];
-            let index = self.next_index();
-            begin(INITIATION, index, &mut message);
-            let (ephemeral, prologue) = (self.entropy.draw(), prologue(index));
-            let Self { secret, remote, scratch, .. } = &*self;
-            let handshake = Handshake::initiate(secret, remote, &prologue, ephemeral, scratch, &mut message)
-                .map_err(|_| SealError::TooLong)?;
-            let mac1 = cookie::mac1(remote, &message);
-            message.extend(mac1);
-            let cookie = None;
-            let initiating = Initiating { handshake, message, mac1, cookie, is_due: false, may_hurry: true };
-            self.state = State::Initiating(Box::new(initiating));
-            // The application has named this address.
-            self.addresses.validate(path.remote);
-        }
-        if let State::Initiating(initiating) = &mut self.state {
-            initiating.may_hurry = true;
-            initiating.is_due = false;
-            initiating.write(now, out);
-        }
-        self.path = path;
-        Ok(())
-    }
-
-    /// The plain text in `scratch` goes with the handshake; what goes a second time goes as it was.
-    fn seal_response(
-        &mut self,
-        now: Time,
-        path: FourTuple,
-        segment: &Segment<Bytes>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), SealError> {
-        let local = self.index();
-        let State::Responding(responding) = &mut self.state else { return Err(SealError::NotReady) };
-        if !is_answer(segment) {
-            return Err(SealError::NotReady);
-        }
-        let len = 12 + MESSAGE_2 + self.scratch.len();
-        if !self.addresses.allows(path.remote, len.max(responding.response.len())) {
+    ) -> Result<Sealed, SealError> {
+        let len = (segment.wire_size() - (HEADERS - TCP_HEADER)) as usize;
+        let least = self.config.padding.least(sealed_len(len), plain::PADDED_HEADER);
+        let datagram_max = outgoing.datagram_max as usize;
+        let layout = Layout::of(len, datagram_max, least.max(outgoing.pad_to as usize))?;
+        let (bytes, count) = layout.size(len);
+        if !self.addresses.allows(outgoing.tuple.remote, bytes) {
             return Err(SealError::NotAllowed);
         }
-        if let Some((mut handshake, sender)) = responding.handshake.take() {
-            begin(RESPONSE, sender, &mut responding.response);
-            let payload = [&local.to_be_bytes(), self.scratch.as_slice()].concat();
-            handshake.respond(&payload, &mut responding.response).map_err(|_| SealError::TooLong)?;
-            self.current = Session::new(now, local, sender, handshake).ok();
+        let session = self.current.as_mut().ok_or(SealError::NotReady)?;
+        if session.room(&self.config.limits) < count as u64 {
+            return Err(SealError::Exhausted);
         }
-        out.extend(&responding.response);
-        Ok(())
+        let start = out.len();
+        out.reserve(bytes);
+        out.resize(start + layout.segment_at(), 0);
+        wire::encode(segment, Ports::default(), Checksum::None, out);
+        debug_assert_eq!(out.len() - start, layout.segment_at() + len, "a segment knows how long it is");
+        out.resize(start + bytes, 0);
+        let space = &mut out[start..];
+        layout.fill(len, self.fragmented, space);
+        let size = if count > 1 { datagram_max } else { bytes };
+        space.chunks_mut(size).for_each(|datagram| session.seal(outgoing.path.number(), datagram));
+        self.fragmented = self.fragmented.wrapping_add(u32::from(count > 1));
+        self.until_grease = self.until_grease.saturating_sub(count as u64);
+        Ok(Sealed { size, count })
     }
 
-    /// An initiation that came before: its answer was lost.
-    fn open_again(
-        &mut self,
-        path: FourTuple,
-        initiation: &datagram::Initiation<'_>,
-        len: usize,
-    ) -> Result<Option<Segment<Bytes>>, Refusal> {
-        let State::Responding(responding) = &self.state else { return Err(Refusal::Unexpected) };
-        let is_same = initiation.noise.last_chunk().is_some_and(|tag| noise::is_equal(tag, &responding.tag));
-        if !is_same || path != self.path {
-            return Err(Refusal::Unexpected);
-        }
-        self.addresses.on_received(path.remote, len);
-        Ok(Some(responding.segment.clone()))
-    }
-
-    fn open_response(&mut self, now: Time, receiver: u32, noise: &[u8]) -> Result<Option<Segment<Bytes>>, Refusal> {
-        let tag = *noise.last_chunk().ok_or(Refusal::Malformed)?;
-        if receiver != self.index() {
-            return Err(Refusal::UnknownSession);
-        }
-        match &mut self.state {
-            State::Initiating(initiating) => {
-                let mut plain = Bytes::from(initiating.handshake.conclude(noise).map_err(|_| Refusal::Forged)?);
-                let sender = plain.try_get_u32().map_err(|_| Refusal::NoSegment)?;
-                let established = State::Established(None);
-                if let State::Initiating(initiating) = std::mem::replace(&mut self.state, established) {
-                    self.current = Some(Session::new(now, receiver, sender, initiating.handshake)?);
-                }
-                let segment = read_segment(plain)?;
-                if !is_answer(&segment) {
-                    return Err(Refusal::NoSegment);
-                }
-                self.state = State::Established(Some(Box::new((tag, segment.clone()))));
-                Ok(Some(segment))
+    /// A message of rekeying, or what nobody looks at.
+    fn seal_own(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
+        let limits = &self.config.limits;
+        let start = out.len();
+        out.resize(start + DataHeader::LEN, 0);
+        match &mut self.renewal {
+            Renewal::Asking { message, at, wait, .. } if *at <= now => {
+                *at = now.saturating_add(*wait);
+                *wait = wait.saturating_mul(2).min(limits.rekey_retry_max);
+                out.extend(plain::REQUEST.to_be_bytes());
+                out.extend_from_slice(message);
             }
-            // The connection's answer was lost.
-            State::Established(Some(first)) if noise::is_equal(&first.0, &tag) => Ok(Some(first.1.clone())),
-            State::Idle | State::Responding(_) | State::Established(_) => Err(Refusal::Unexpected),
+            Renewal::Answered { answer, is_due, .. } if *is_due => {
+                *is_due = false;
+                out.extend(plain::ANSWER.to_be_bytes());
+                out.extend_from_slice(answer);
+            }
+            Renewal::None | Renewal::Asking { .. } | Renewal::Answered { .. } => {
+                if self.until_grease > 0 || self.current.is_none() {
+                    return false;
+                }
+                let drawn = self.grease.draw();
+                self.until_grease = GREASE_LEAST + u64::from(u16::from_be_bytes([drawn[0], drawn[1]]));
+                let word = [0, drawn[2], drawn[3], drawn[4]].map(|byte| byte & 0xf0 | 0x0a);
+                out.extend([word[0] & 0x0f, word[1], word[2], word[3]]);
+                out.extend_from_slice(&drawn[5..][..usize::from(drawn[5] & 0x0f)]);
+            }
         }
-    }
-
-    fn open_cookie(
-        &mut self,
-        now: Time,
-        receiver: u32,
-        cookie: [u8; TAG],
-        mac: &[u8; TAG],
-    ) -> Result<Option<Segment<Bytes>>, Refusal> {
-        let index = self.index();
-        let State::Initiating(initiating) = &mut self.state else { return Err(Refusal::Unexpected) };
-        if receiver != index {
-            return Err(Refusal::UnknownSession);
+        // Behind what has a length of its own nobody looks.
+        let least = self.config.padding.least(out.len() - start + TAG, 0).min(Self::DATAGRAM_FIRST as usize);
+        let len = (out.len() - start + TAG).max(least);
+        out.resize(start + len, 0);
+        let Some(session) = &mut self.current else { return false };
+        if !self.addresses.allows(self.path.remote, len) || session.room(&self.config.limits) == 0 {
+            return false;
         }
-        if !noise::is_equal(&cookie::cookie_mac(&self.remote, &initiating.mac1, &cookie), mac) {
-            return Err(Refusal::Forged);
-        }
-        initiating.cookie = Some((cookie, now));
-        // Once for each time that the segment is sent: whoever sees it can send cookies without end.
-        initiating.is_due |= std::mem::take(&mut initiating.may_hurry);
-        Ok(None)
+        session.seal(OWN_PATH, &mut out[start..]);
+        true
     }
 
     fn open_data(
         &mut self,
         now: Time,
         path: FourTuple,
-        receiver: u32,
-        counter: u64,
-        sealed: &[u8],
-        buffer: &mut BytesMut,
+        header: DataHeader,
+        mut datagram: BytesMut,
     ) -> Result<Option<Segment<Bytes>>, Refusal> {
-        let age = self.age(receiver).ok_or(Refusal::UnknownSession)?;
+        let age = self.age(header.receiver).ok_or(Refusal::UnknownSession)?;
         let session = match (age, &mut self.current, &mut self.previous, &mut self.renewal) {
             (Age::Current, Some(session), ..) => session,
             (Age::Previous, _, Some(previous), _) => &mut previous.session,
             (Age::Next, _, _, Renewal::Answered { session, .. }) => session,
             _ => return Err(Refusal::UnknownSession),
         };
-        let is_newest = counter >= session.window.next();
-        let plain = session.open(&self.limits, counter, sealed, buffer)?;
-        self.addresses.on_received(path.remote, sealed.len() + sealed_len(0) - TAG);
+        let is_newest = session.open(&self.config.limits, &header, &mut datagram)?;
+        self.addresses.on_received(path.remote, datagram.len());
         match age {
             Age::Next => self.promote(now),
             Age::Current => self.confirm(now, path),
             Age::Previous => {}
         }
-        if is_newest && age != Age::Previous {
+        // Whoever holds a datagram back and sends it from elsewhere does not get ours.
+        if is_newest && age != Age::Previous && self.addresses.is_validated(path.remote) {
             self.path = path;
         }
+        datagram.truncate(datagram.len() - TAG);
+        datagram.advance(DataHeader::LEN);
+        self.read(now, age, datagram)
+    }
+
+    /// What an authentic datagram says.
+    fn read(&mut self, now: Time, age: Age, mut plain: BytesMut) -> Result<Option<Segment<Bytes>>, Refusal> {
         let (word, message) = word(&plain).ok_or(Refusal::NoSegment)?;
         match word {
-            SEGMENT => read_segment(plain).map(Some),
-            ASK if age == Age::Current => self.answer(now, message).map(|()| None),
-            ANSWER => self.conclude(now, message).map(|()| None),
-            _ => Err(Refusal::Unexpected),
+            plain::SEGMENT => read_segment(plain.freeze()).map(Some),
+            plain::PADDED => {
+                let range = plain::padded(&plain).ok_or(Refusal::NoSegment)?;
+                plain.truncate(range.end);
+                plain.advance(range.start);
+                read_segment(plain.freeze()).map(Some)
+            }
+            plain::FRAGMENT => {
+                let fragment = plain::fragment(&plain).ok_or(Refusal::NoSegment)?;
+                self.reassembly.insert(now, &fragment).map(read_segment).transpose()
+            }
+            plain::REQUEST if age == Age::Current => self.answer(now, message).map(|()| None),
+            plain::ANSWER => self.conclude(now, message).map(|()| None),
+            plain::REQUEST => Err(Refusal::Unexpected),
+            // Of a later version, or of none.
+            _ => {
+                self.tally.ignored += 1;
+                Ok(None)
+            }
         }
     }
 
@@ -569,10 +486,10 @@ impl Seal {
                 self.state = State::Established(None);
             }
             State::Established(first) => *first = None,
-            State::Idle | State::Initiating(_) => {}
+            State::Idle(_) | State::Initiating(_) => {}
         }
         if let Some(Previous { until, .. }) = &mut self.previous {
-            *until = (*until).min(now.saturating_add(self.limits.keep_previous));
+            *until = (*until).min(now.saturating_add(self.config.limits.keep_previous));
         }
     }
 
@@ -588,73 +505,6 @@ impl Seal {
     }
 }
 
-/// What a listener knows of a connection that it accepts.
-#[derive(Debug)]
-struct ResponderParts {
-    secret: SecretKey,
-    remote: PublicKey,
-    number: u32,
-    limits: Limits,
-    entropy: Entropy,
-    path: FourTuple,
-    tag: [u8; TAG],
-    len: usize,
-    is_validated: bool,
-}
-
-impl Initiating {
-    /// Appends the initiation, with a cookie if there is one.
-    fn write(&self, now: Time, out: &mut Vec<u8>) {
-        let start = out.len();
-        out.extend(&self.message);
-        let cookie = self.cookie.filter(|(_, since)| now.since(*since) < cookie::LIFETIME);
-        let mac2 = cookie.map_or([0; TAG], |(cookie, _)| cookie::with_cookie(&cookie, &out[start..]));
-        out.extend(mac2);
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            // WireGuard's.
-            rekey_after: Span::from_secs(120),
-            rekey_after_messages: 1 << 60,
-            rekey_retry: Span::from_secs(5),
-            // Twice what is called the longest life of a packet in the Internet is far more than any path takes.
-            keep_previous: Span::from_secs(10),
-            // WireGuard's, a little below what the counter can count.
-            messages: u64::MAX - (1 << 13),
-            // [rfc-9001] sec. 6.6, for ChaCha20-Poly1305.
-            forgeries: 1 << 36,
-        }
-    }
-}
-
-impl SealTally {
-    /// How many datagrams were refused for this reason.
-    pub fn refused(&self, refusal: Refusal) -> u64 {
-        self.refused[refusal as usize]
-    }
-
-    fn count(&mut self, refusal: Refusal) {
-        self.refused[refusal as usize] += 1;
-    }
-}
-
-impl Refusal {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::Malformed,
-        Self::UnknownSession,
-        Self::Replayed,
-        Self::Forged,
-        Self::Unexpected,
-        Self::NoSegment,
-        Self::Exhausted,
-        Self::TooMany,
-    ];
-}
-
 fn read_segment(plain: Bytes) -> Result<Segment<Bytes>, Refusal> {
     match wire::decode(plain, Checksum::None) {
         Ok((_, segment)) => Ok(segment),
@@ -662,23 +512,17 @@ fn read_segment(plain: Bytes) -> Result<Segment<Bytes>, Refusal> {
     }
 }
 
-/// Whether a segment may answer an initiation. It may come again, and so carries nothing that would count twice.
-fn is_answer(segment: &Segment<Bytes>) -> bool {
-    (segment.has(Flags::SYN) || segment.has(Flags::RST)) && segment.content.is_empty()
-}
+/// Bytes of a TCP header without options.
+const TCP_HEADER: u32 = 20;
 
-/// The keys are bound to the initiator's index, which the responder reads in the clear.
-fn prologue(sender: u32) -> Vec<u8> {
-    [PROLOGUE, &sender.to_be_bytes()].concat()
-}
+/// The number of the seal's own datagrams, which belong to no path of the connection.
+const OWN_PATH: u8 = PATH_NUMBERS as u8 - 1;
 
-/// What both ends must agree on: the name and version of this protocol.
-const PROLOGUE: &[u8] = b"anabranch seal 1";
+const _: () = assert!(SLOTS_MAX < PATH_NUMBERS);
 
-/// The first four bytes within a sealed datagram: a segment, which has its ports there, or a message of rekeying.
-const SEGMENT: u32 = 0;
-const ASK: u32 = 1;
-const ANSWER: u32 = 2;
+/// Datagrams before the first that says nothing, and the least number between two of them: 2^16 more at most, so that they cost nothing.
+const GREASE_FIRST: u64 = 16;
+const GREASE_LEAST: u64 = 1 << 10;
 
 /// Connections of one socket are told apart by 24 bits.
 const NUMBER_MAX: u32 = (1 << 24) - 1;

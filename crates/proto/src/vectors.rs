@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 use anabranch_units::{Span, Time};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
-use crate::seal::{Answer, Limits, Listener, ListenerLimits, Seal, SecretKey, testing};
+use crate::seal::{
+    Answer, Cipher, CipherPreference, Listener, ListenerConfig, Outgoing, Seal, SealConfig, SecretKey, Timestamp,
+    testing,
+};
 use crate::wire::{Checksum, Ports, decode, encode};
 use crate::{
     AcknowledgementOptions, Address, Content, Features, Flags, FourTuple, HandshakeOptions, Header, Multistream,
-    Options, PathOption, Record, SackBlocks, Segment, SeqNumber, Sid, Ssn, StreamHeader, Timestamps,
+    Options, PathId, PathOption, Record, SackBlocks, Segment, SeqNumber, Sid, Ssn, StreamHeader, Timestamps,
 };
 
 /// What the page has under each name.
@@ -110,67 +113,111 @@ fn network(name: &str) -> (Ports, Checksum) {
     }
 }
 
-/// The dialogue of sealed datagrams that the page describes.
-fn sealed() -> Vec<(&'static str, Vec<u8>)> {
-    let (client_key, server_key) = (SecretKey::new([1; 32]), SecretKey::new([2; 32]));
-    let publics = [client_key.public().0, server_key.public().0].concat();
-    let (client_seed, server_seed) = ([0x11; 32], [0x22; 32]);
-    let ephemerals = testing::ephemerals(client_seed, server_seed).concat();
-    let end = |address, port| Address { address, port };
-    let path = FourTuple { local: end(1, 1), remote: end(2, 2) };
-    let (now, later) = (Time::ZERO, Time::ZERO.saturating_add(Span::from_secs(120)));
-    let options = HandshakeOptions { sack_permitted: true, ..HandshakeOptions::default() };
-    let syn = bare(header(100, 0, Flags::SYN, 65_535), Options::Handshake(options));
-    let syn_ack = bare(header(200, 101, Flags::SYN | Flags::ACK, 65_535), Options::Handshake(options));
-    let data = hello(header(101, 201, Flags::ACK, 512), None);
-    let back = hello(header(201, 101, Flags::ACK, 512), None);
-    let mut buffer = BytesMut::new();
-    let send = |seal: &mut Seal, now, segment: &Segment<Bytes>| {
-        let path = if segment.header.seq.0 < 200 { path } else { path.reversed() };
-        let mut datagram = vec![];
-        seal.seal(now, path, segment, &mut datagram).unwrap();
-        datagram
-    };
+const CLIENT_SEED: [u8; 32] = [0x11; 32];
+const SERVER_SEED: [u8; 32] = [0x22; 32];
 
-    let mut client = Seal::initiator(client_key, server_key.public(), 7, Limits::default(), client_seed);
-    let initiation = send(&mut client, now, &syn);
-    let cookie = testing::cookie(&server_key.public(), &initiation, [0xaa; 16]);
-    client.open(now, path, &cookie, &mut buffer).unwrap();
-    let with_cookie = send(&mut client, now, &syn);
-    let mut listener = Listener::new(now, server_key, ListenerLimits::default(), server_seed);
-    let Ok(Answer::Accept { seal: mut server, segment }) =
-        listener.handle(now, path.reversed(), &initiation, 9, &mut vec![])
+/// The path of the client, and what goes over it.
+fn path() -> FourTuple {
+    let end = |address, port| Address { address, port };
+    FourTuple { local: end(1, 1), remote: end(2, 2) }
+}
+
+fn inner_syn() -> Segment<Bytes> {
+    let options = HandshakeOptions { sack_permitted: true, ..HandshakeOptions::default() };
+    bare(header(100, 0, Flags::SYN, 65_535), Options::Handshake(options))
+}
+
+fn inner_syn_ack() -> Segment<Bytes> {
+    Segment { header: header(200, 101, Flags::SYN | Flags::ACK, 65_535), ..inner_syn() }
+}
+
+fn inner_data() -> Segment<Bytes> {
+    hello(header(101, 201, Flags::ACK, 512), None)
+}
+
+fn send(seal: &mut Seal, now: Time, outgoing: &Outgoing, segment: &Segment<Bytes>) -> Vec<u8> {
+    let mut datagram = vec![];
+    seal.seal(now, outgoing, segment, &mut datagram).unwrap();
+    datagram
+}
+
+/// Two ends with these ciphers, the client's initiation, and the response.
+fn handshake(ciphers: CipherPreference, with_cookie: bool) -> (Seal, Seal, Vec<Vec<u8>>) {
+    let (client_key, server_key) = (SecretKey::new([1; 32]), SecretKey::new([2; 32]));
+    let responder = server_key.public();
+    let (now, there) = (Time::ZERO, Outgoing::new(path()));
+    let timestamp = Timestamp::since_1970(Span::from_millis(1_700_000_000_250));
+    let config = SealConfig { ciphers, ..SealConfig::default() };
+    let mut client = Seal::initiator(client_key, responder, 7, config, timestamp, CLIENT_SEED);
+    let initiation = send(&mut client, now, &there, &inner_syn());
+    let mut datagrams = vec![initiation.clone()];
+    if with_cookie {
+        let cookie = testing::cookie(&responder, &initiation, [0xaa; 16]);
+        client.open(now, path(), cookie[..].into()).unwrap();
+        datagrams.extend([cookie, send(&mut client, now, &there, &inner_syn())]);
+    }
+    let listening = ListenerConfig { connection: config, ..ListenerConfig::default() };
+    let mut listener = Listener::new(now, server_key, listening, SERVER_SEED);
+    let Ok(Answer::Accept { seal: mut server, segment, .. }) =
+        listener.handle(now, path().reversed(), &initiation, 9, &mut vec![])
     else {
         panic!("it is not accepted")
     };
-    assert_eq!(segment, syn);
-    let response = send(&mut server, now, &syn_ack);
-    assert_eq!(client.open(now, path, &response, &mut buffer), Ok(Some(syn_ack)));
-    let there = send(&mut client, now, &data);
-    assert_eq!(server.open(now, path.reversed(), &there, &mut buffer), Ok(Some(data.clone())));
-    let home = send(&mut server, now, &back);
+    assert_eq!(segment, inner_syn());
+    let response = send(&mut server, now, &Outgoing::new(path().reversed()), &inner_syn_ack());
+    assert_eq!(client.open(now, path(), response[..].into()), Ok(Some(inner_syn_ack())));
+    datagrams.push(response);
+    (client, *server, datagrams)
+}
+
+/// The dialogue of sealed datagrams that the page describes.
+fn sealed() -> Vec<(&'static str, Vec<u8>)> {
+    let publics = [[1; 32], [2; 32]].map(|secret| SecretKey::new(secret).public().0).concat();
+    let mut page =
+        vec![("public-keys", publics), ("ephemeral-keys", testing::ephemerals(CLIENT_SEED, SERVER_SEED).concat())];
+    let (mut client, mut server, datagrams) = handshake(CipherPreference::default(), true);
+    page.extend(["initiation", "cookie", "initiation-with-cookie", "sealed-response"].into_iter().zip(datagrams));
+    let (now, later) = (Time::ZERO, Time::ZERO.saturating_add(Span::from_secs(120)));
+    let (there, home) = (Outgoing::new(path()), Outgoing::new(path().reversed()));
+    let (data, back) = (inner_data(), hello(header(201, 101, Flags::ACK, 512), None));
+    let datagram = send(&mut client, now, &there, &data);
+    assert_eq!(server.open(now, home.tuple, datagram[..].into()), Ok(Some(data.clone())));
+    page.push(("sealed-data", datagram));
+    let datagram = send(&mut server, now, &home, &back);
     // It comes when the keys are old.
-    assert_eq!(client.open(later, path, &home, &mut buffer), Ok(Some(back)));
+    assert_eq!(client.open(later, path(), datagram[..].into()), Ok(Some(back)));
+    page.push(("sealed-data-back", datagram));
+    let second = Outgoing { path: PathId::new(1), ..there };
+    let datagram = send(&mut client, later, &Outgoing { pad_to: 112, ..second }, &data);
+    assert_eq!(server.open(later, home.tuple, datagram[..].into()), Ok(Some(data.clone())));
+    page.push(("padded", datagram));
+    let text = "hello, fragments! ".repeat(5)[..80].to_owned();
+    let long = Segment { content: Content::Data(text.into()), ..data.clone() };
+    let both = send(&mut client, later, &Outgoing { datagram_max: 108, ..second }, &long);
+    for (name, datagram) in ["fragment-1", "fragment-2"].into_iter().zip(both.chunks(108)) {
+        let opened = server.open(later, home.tuple, datagram.into());
+        assert_eq!(opened, Ok((name == "fragment-2").then(|| long.clone())));
+        page.push((name, datagram.to_vec()));
+    }
     let (mut request, mut answer) = (vec![], vec![]);
     client.poll_transmit(later, &mut request).unwrap();
-    server.open(later, path.reversed(), &request, &mut buffer).unwrap();
+    server.open(later, home.tuple, request[..].into()).unwrap();
     server.poll_transmit(later, &mut answer).unwrap();
-    client.open(later, path, &answer, &mut buffer).unwrap();
-    let rekeyed = send(&mut client, later, &data);
-    assert_eq!(server.open(later, path.reversed(), &rekeyed, &mut buffer), Ok(Some(data)));
-    vec![
-        ("public-keys", publics),
-        ("ephemeral-keys", ephemerals),
-        ("initiation", initiation),
-        ("cookie", cookie),
-        ("initiation-with-cookie", with_cookie),
-        ("sealed-response", response),
-        ("sealed-data", there),
-        ("sealed-data-back", home),
-        ("request", request),
-        ("answer", answer),
-        ("sealed-data-rekeyed", rekeyed),
-    ]
+    client.open(later, path(), answer[..].into()).unwrap();
+    let rekeyed = send(&mut client, later, &there, &data);
+    assert_eq!(server.open(later, home.tuple, rekeyed[..].into()), Ok(Some(data.clone())));
+    page.extend([("request", request), ("answer", answer), ("sealed-data-rekeyed", rekeyed)]);
+    for (cipher, names) in [
+        (Cipher::Aes128Gcm, ["aes-128-initiation", "aes-128-response", "aes-128-data"]),
+        (Cipher::Aes256Gcm, ["aes-256-initiation", "aes-256-response", "aes-256-data"]),
+    ] {
+        let (mut client, mut server, mut datagrams) = handshake(CipherPreference::new(&[cipher]), false);
+        let datagram = send(&mut client, now, &there, &data);
+        assert_eq!(server.open(now, home.tuple, datagram[..].into()), Ok(Some(data.clone())));
+        datagrams.push(datagram);
+        page.extend(names.into_iter().zip(datagrams));
+    }
+    page
 }
 
 #[test]

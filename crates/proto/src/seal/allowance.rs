@@ -54,7 +54,7 @@ impl Allowances {
         }
     }
 
-    fn is_validated(&self, address: Address) -> bool {
+    pub(super) fn is_validated(&self, address: Address) -> bool {
         self.validated.contains(&address)
     }
 }

@@ -2,6 +2,7 @@
 //! gets what is sent to its address (mac2, with a cookie). The responder keeps nothing for it.
 
 use anabranch_units::{Span, Time};
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::key::PublicKey;
 use super::noise::{Entropy, TAG, hash, is_equal, mac};
@@ -14,8 +15,9 @@ pub(super) struct CookieJar {
     changed: Time,
 }
 
-/// Bytes that nobody prints.
-struct Secret([u8; 32]);
+/// Bytes that nobody prints, and that are gone from memory with it.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub(super) struct Secret([u8; 32]);
 
 impl CookieJar {
     pub(super) fn new(now: Time, entropy: &mut Entropy) -> Self {

@@ -1,10 +1,10 @@
 //! The four kinds of datagrams. `docs/wire.md` specifies them to the bit; all numbers are big endian.
 //!
 //! ```text
-//! initiation  1 0 0 0 | sender 4 | Noise message 1: 32, 48, SYN + 16 | mac1 16 | mac2 16
-//! response    2 0 0 0 | receiver 4 | Noise message 2: 32, sender 4 and SYN-ACK + 16
-//! cookie      3 0 0 0 | receiver 4 | cookie 16 | mac 16
-//! data        4 0 0 0 | receiver 4 | counter 8 | sealed: a segment or a word of rekeying + 16
+//! initiation  1 0 0 0         | sender 4   | Noise message 1: 32, 48, hello + 16 | mac1 16 | mac2 16
+//! response    2 0 0 0         | receiver 4 | Noise message 2: 32, reply + 16
+//! cookie      3 0 0 0         | receiver 4 | cookie 16 | mac 16
+//! data        4 path grease 2 | receiver 4 | counter 8 | plain text + 16
 //! ```
 
 use super::noise::{MESSAGE_1, MESSAGE_2, TAG};
@@ -15,7 +15,7 @@ pub(super) enum Datagram<'a> {
     Initiation(Initiation<'a>),
     Response { receiver: u32, noise: &'a [u8] },
     Cookie { receiver: u32, cookie: [u8; TAG], mac: [u8; TAG] },
-    Data { receiver: u32, counter: u64, sealed: &'a [u8] },
+    Data(DataHeader),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,17 @@ pub(super) struct Initiation<'a> {
     pub(super) mac1: [u8; TAG],
     pub(super) before_mac2: &'a [u8],
     pub(super) mac2: [u8; TAG],
+}
+
+/// What stands before what is sealed. All of it is authenticated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DataHeader {
+    /// The number of a path at the sender. Each has its own counters.
+    pub(super) path: u8,
+    /// Whatever the sender likes. Who looks at it breaks what a later version may do with it.
+    pub(super) grease: [u8; 2],
+    pub(super) receiver: u32,
+    pub(super) counter: u64,
 }
 
 impl<'a> Datagram<'a> {
@@ -48,13 +59,35 @@ impl<'a> Datagram<'a> {
                 let (cookie, mac) = rest.split_first_chunk()?;
                 Some(Self::Cookie { receiver: index, cookie: *cookie, mac: mac.try_into().ok()? })
             }
-            DATA => {
+            [DATA, path, grease @ ..] => {
                 let (counter, sealed) = rest.split_first_chunk()?;
-                let counter = u64::from_be_bytes(*counter);
-                (sealed.len() >= TAG).then_some(Self::Data { receiver: index, counter, sealed })
+                let is_whole = sealed.len() >= TAG && usize::from(path) < PATH_NUMBERS;
+                let header = DataHeader { path, grease, receiver: index, counter: u64::from_be_bytes(*counter) };
+                is_whole.then_some(Self::Data(header))
             }
             _ => None,
         }
+    }
+}
+
+impl DataHeader {
+    pub(super) const LEN: usize = 16;
+
+    pub(super) fn bytes(&self) -> [u8; Self::LEN] {
+        let Self { path, grease, receiver, counter } = self;
+        let mut bytes = [0; Self::LEN];
+        bytes[..4].copy_from_slice(&[DATA, *path, grease[0], grease[1]]);
+        bytes[4..8].copy_from_slice(&receiver.to_be_bytes());
+        bytes[8..].copy_from_slice(&counter.to_be_bytes());
+        bytes
+    }
+
+    /// A number that the cipher gets once for each key.
+    pub(super) fn nonce(&self) -> [u8; 12] {
+        let mut nonce = [0; 12];
+        nonce[..4].copy_from_slice(&u32::from(self.path).to_be_bytes());
+        nonce[4..].copy_from_slice(&self.counter.to_be_bytes());
+        nonce
     }
 }
 
@@ -73,7 +106,7 @@ pub(super) fn word(bytes: &[u8]) -> Option<(u32, &[u8])> {
 pub(super) const INITIATION: [u8; 4] = [1, 0, 0, 0];
 pub(super) const RESPONSE: [u8; 4] = [2, 0, 0, 0];
 pub(super) const COOKIE: [u8; 4] = [3, 0, 0, 0];
-pub(super) const DATA: [u8; 4] = [4, 0, 0, 0];
+const DATA: u8 = 4;
 
-/// Bytes before what is sealed in a datagram with data.
-pub(super) const DATA_HEADER: usize = 16;
+/// Numbers of paths that a datagram may have. Each has a replay window at the receiver.
+pub(super) const PATH_NUMBERS: usize = 16;

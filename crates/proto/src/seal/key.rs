@@ -2,14 +2,16 @@
 
 use std::fmt;
 
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
 use super::noise;
 
 /// The name of an end: its public key (X25519).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PublicKey(pub [u8; 32]);
 
-/// What proves a name. Any 32 bytes that nobody else knows.
-#[derive(Clone)]
+/// What proves a name. Any 32 bytes that nobody else knows. They are gone from memory with it.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct SecretKey([u8; 32]);
 
 impl SecretKey {

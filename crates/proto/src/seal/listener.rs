@@ -1,48 +1,63 @@
 //! What stands before all connections of a socket: it decides for whom to calculate.
 //!
-//! In this order, the cheapest first: mac1 (two hashes), whether the initiation is known, under load mac2, then Noise (four
-//! multiplications on the curve). It keeps nothing for a peer whose initiation has not been authenticated.
+//! In this order, the cheapest first: mac1 (two hashes); whether the initiation is known; under load mac2, which shows that the address gets
+//! what is sent there; how much was calculated for its network, and for all, a short while ago; then Noise (four multiplications on
+//! the curve), and whether the timestamp is new. It keeps nothing for a peer whose initiation has not been authenticated but a token
+//! bucket.
+//!
+//! Nobody is locked out: who has no cookie is asked for one, and where half-open connections take all places the oldest gives way, which
+//! has had more time than a handshake takes.
 
-use std::collections::BTreeMap;
-
-use anabranch_units::{NANO, Span, Time};
+use anabranch_units::{Span, Time};
 use bytes::Bytes;
 
+use super::buckets::{Buckets, Network, Pace};
 use super::cookie::{CookieJar, cookie_mac, mac1};
 use super::datagram::{COOKIE, Datagram, Initiation, begin};
+use super::handshake::{ResponderParts, prologue};
+use super::hello::Hello;
+use super::initiations::{HalfOpen, Initiated, Timestamps};
 use super::noise::{Entropy, Handshake, is_equal};
-use super::{
-    Limits, NUMBER_MAX, PublicKey, Refusal, ResponderParts, Seal, SealTally, SecretKey, prologue, read_segment,
-};
+use super::{NUMBER_MAX, PublicKey, Refusal, Seal, SealConfig, SealTally, SecretKey};
 use crate::path::FourTuple;
-use crate::segment::{Flags, Segment};
+use crate::segment::Segment;
 
 /// Answers initiations.
 #[derive(Debug)]
 pub struct Listener {
     secret: SecretKey,
     public: PublicKey,
-    limits: ListenerLimits,
+    config: ListenerConfig,
     pub(super) entropy: Entropy,
     cookies: CookieJar,
-    pending: Pending,
-    /// Handshakes that may be calculated before a cookie is asked for, and since when.
-    budget: u32,
-    filled: Time,
+    half_open: HalfOpen,
+    timestamps: Timestamps,
+    /// Handshakes for whoever comes, and for those of them who come from one network. Beyond that a cookie is asked for.
+    unproven: Buckets,
+    unproven_each: Buckets,
+    /// Handshakes for who has a cookie. Beyond that nothing is calculated.
+    proven: Buckets,
+    proven_each: Buckets,
     tally: SealTally,
 }
 
 /// How much a listener takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ListenerLimits {
-    /// Connections that are half open at a time. From half of them on a cookie is asked for.
+pub struct ListenerConfig {
+    /// Connections that are half open at a time. From half of them on a cookie is asked for; when all are there, the oldest gives way.
     pub half_open: usize,
     /// How long a half-open connection counts, if nobody releases it.
     pub half_open_for: Span,
-    /// Handshakes a second, and at once, beyond which a cookie is asked for.
-    pub handshakes_per_second: u32,
-    /// Those of each connection.
-    pub connection: Limits,
+    /// Handshakes without a cookie. Beyond that one is asked for.
+    pub unproven: Pace,
+    /// Handshakes with a cookie. Beyond that nothing is calculated.
+    pub proven: Pace,
+    /// Either of them for one network: an IPv4 address, or the first 64 bits of an IPv6 address.
+    pub each_network: Pace,
+    /// Public keys of which timestamps are remembered, against initiations that are played again.
+    pub clients: usize,
+    /// How each connection is sealed.
+    pub connection: SealConfig,
 }
 
 /// What becomes of an initiation.
@@ -54,6 +69,8 @@ pub enum Answer {
         seal: Box<Seal>,
         /// The SYN.
         segment: Segment<Bytes>,
+        /// The half-open connection that has given way to it: the driver drops it.
+        evicted: Option<u32>,
     },
     /// It came before: the seal of the connection with this number is to open it.
     Again {
@@ -64,27 +81,22 @@ pub enum Answer {
     Reply,
 }
 
-/// Connections that are half open. Each is in all three maps.
-#[derive(Debug, Default)]
-struct Pending {
-    by_age: BTreeMap<(Time, u32), [u8; 32]>,
-    by_number: BTreeMap<u32, Time>,
-    by_ephemeral: BTreeMap<[u8; 32], u32>,
-}
-
 impl Listener {
     /// A listener with this name. `seed` is secret and used nowhere else.
-    pub fn new(now: Time, secret: SecretKey, limits: ListenerLimits, seed: [u8; 32]) -> Self {
+    pub fn new(now: Time, secret: SecretKey, config: ListenerConfig, seed: [u8; 32]) -> Self {
         let mut entropy = Entropy::new(seed);
         Self {
             public: secret.public(),
             secret,
             cookies: CookieJar::new(now, &mut entropy),
             entropy,
-            pending: Pending::default(),
-            budget: limits.handshakes_per_second,
-            filled: now,
-            limits,
+            half_open: HalfOpen::default(),
+            timestamps: Timestamps::new(config.clients),
+            unproven: Buckets::new(config.unproven),
+            unproven_each: Buckets::new(config.each_network),
+            proven: Buckets::new(config.proven),
+            proven_each: Buckets::new(config.each_network),
+            config,
             tally: SealTally::default(),
         }
     }
@@ -125,7 +137,7 @@ impl Listener {
 
     /// A connection is half open no more: its seal is established, or it is gone.
     pub fn release(&mut self, number: u32) {
-        self.pending.remove(number & NUMBER_MAX);
+        self.half_open.remove(number & NUMBER_MAX);
     }
 
     fn handle_initiation(
@@ -142,93 +154,96 @@ impl Listener {
             return Err(Refusal::Forged);
         }
         let ephemeral = *noise.first_chunk().ok_or(Refusal::Malformed)?;
-        self.pending.expire(now, self.limits.half_open_for);
-        if let Some(&number) = self.pending.by_ephemeral.get(&ephemeral) {
+        while let Some(number) = self.half_open.expired(now, self.config.half_open_for) {
+            self.forget(number);
+        }
+        if let Some(number) = self.half_open.find(&ephemeral) {
             return Ok(Answer::Again { number });
         }
-        let is_validated =
+        let is_proven =
             mac2 != [0; 16] && self.cookies.is_right(now, path.remote, before_mac2, &mac2, &mut self.entropy);
-        if !is_validated && self.is_loaded(now) {
+        if !self.may_calculate(now, path, is_proven)? {
             let cookie = self.cookies.make(now, path.remote, &mut self.entropy);
             begin(COOKIE, sender, out);
             out.extend(cookie);
             out.extend(cookie_mac(&self.public, &tag, &cookie));
             return Ok(Answer::Reply);
         }
-        if self.pending.by_number.len() >= self.limits.half_open || self.pending.by_number.contains_key(&number) {
+        if self.half_open.has(number) {
             return Err(Refusal::TooMany);
         }
-        self.budget = self.budget.saturating_sub(1);
         let received = Handshake::receive(&self.secret, &prologue(sender), self.entropy.draw(), noise);
-        let (handshake, remote, plain) = received.map_err(|_| Refusal::Forged)?;
-        let segment = read_segment(plain.into())?;
-        if !segment.has(Flags::SYN) {
-            return Err(Refusal::NoSegment);
+        let (handshake, remote, payload) = received.map_err(|_| Refusal::Forged)?;
+        let hello = Hello::read(payload.into())?;
+        let cipher = hello.choose(&self.config.connection.ciphers).ok_or(Refusal::NoCipher)?;
+        if !self.timestamps.insert(now, remote, hello.timestamp) {
+            return Err(Refusal::Replayed);
         }
-        self.pending.insert(now, number, ephemeral);
+        let evicted = self.half_open.oldest().filter(|_| self.half_open.len() >= self.config.half_open);
+        if let Some(oldest) = evicted {
+            self.forget(oldest);
+        }
+        let initiated = Initiated { ephemeral, client: remote, timestamp: hello.timestamp };
+        self.half_open.insert(now, number, initiated);
         let parts = ResponderParts {
             secret: self.secret.clone(),
             remote,
             number,
-            limits: self.limits.connection,
+            config: self.config.connection,
             entropy: Entropy::new(self.entropy.draw()),
             path,
+            handshake,
+            cipher,
+            sender,
             tag: *noise.last_chunk().ok_or(Refusal::Malformed)?,
             len,
-            is_validated,
+            is_validated: is_proven,
         };
-        let seal = Box::new(Seal::responder(parts, handshake, sender, segment.clone()));
-        Ok(Answer::Accept { seal, segment })
+        let segment = hello.syn;
+        let seal = Box::new(Seal::responder(parts, segment.clone()));
+        Ok(Answer::Accept { seal, segment, evicted })
     }
 
-    /// Whether whoever comes must show that it gets what is sent to its address.
-    fn is_loaded(&mut self, now: Time) -> bool {
-        let rate = u64::from(self.limits.handshakes_per_second);
-        // What has come in since then, in whole handshakes; the rest of the time stays.
-        let second = NANO;
-        let gained = now.since(self.filled).ticks().saturating_mul(rate) / second;
-        if gained > 0 {
-            self.budget = gained.saturating_add(self.budget.into()).min(rate) as u32;
-            self.filled = now;
+    /// Takes the tokens of a handshake, and whether there are any. If not, a cookie gives more.
+    fn may_calculate(&mut self, now: Time, path: FourTuple, is_proven: bool) -> Result<bool, Refusal> {
+        let network = Network::of(path.remote.address);
+        let (all, each) = if is_proven {
+            (&mut self.proven, &mut self.proven_each)
+        } else {
+            (&mut self.unproven, &mut self.unproven_each)
+        };
+        let is_crowded = !is_proven && self.half_open.len() >= self.config.half_open / 2;
+        let may = !is_crowded && all.has(now, Network::EVERYBODY) && each.take(now, network);
+        if may {
+            all.take(now, Network::EVERYBODY);
         }
-        self.budget == 0 || self.pending.by_number.len() >= self.limits.half_open / 2
-    }
-}
-
-impl Pending {
-    fn insert(&mut self, now: Time, number: u32, ephemeral: [u8; 32]) {
-        self.by_age.insert((now, number), ephemeral);
-        self.by_number.insert(number, now);
-        self.by_ephemeral.insert(ephemeral, number);
+        if is_proven && !may { Err(Refusal::TooMany) } else { Ok(may) }
     }
 
-    fn remove(&mut self, number: u32) {
-        if let Some(since) = self.by_number.remove(&number)
-            && let Some(ephemeral) = self.by_age.remove(&(since, number))
-        {
-            self.by_ephemeral.remove(&ephemeral);
-        }
-    }
-
-    fn expire(&mut self, now: Time, life: Span) {
-        while let Some((&(since, number), _)) = self.by_age.first_key_value()
-            && now.since(since) >= life
-        {
-            self.remove(number);
+    /// Nothing has come of a half-open connection: its initiation may come again.
+    fn forget(&mut self, number: u32) {
+        if let Some(initiated) = self.half_open.remove(number) {
+            self.timestamps.remove(&initiated);
         }
     }
 }
 
-impl Default for ListenerLimits {
+impl Default for ListenerConfig {
     fn default() -> Self {
         Self {
             // A seal that is half open takes some 2 kB.
             half_open: 4096,
             // The SYN goes out again after 1, 3, 7, 15 and 31 s: who has not made it by then begins anew.
             half_open_for: Span::from_secs(60),
-            // A tenth of what one core can calculate.
-            handshakes_per_second: 500,
-            connection: Limits::default(),
+            // A handshake takes 0.2 ms: a tenth of a core for whoever comes,
+            unproven: Pace { per_second: 500, burst: 500 },
+            // and 40 % for those who can be told apart. Half-open places last for 2 s then, longer than a handshake takes.
+            proven: Pace { per_second: 2000, burst: 2000 },
+            // WireGuard's pace; a page full of connections at once.
+            each_network: Pace { per_second: 20, burst: 50 },
+            // 1 kB each at most.
+            clients: 8192,
+            connection: SealConfig::default(),
         }
     }
 }

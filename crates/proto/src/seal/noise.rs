@@ -9,6 +9,7 @@ use snow::params::{CipherChoice, DHChoice, HashChoice, NoiseParams};
 use snow::resolvers::{CryptoResolver, DefaultResolver};
 use snow::types::{Cipher, Dh, Hash, Random};
 use snow::{Builder, HandshakeState};
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::key::{PublicKey, SecretKey};
 
@@ -18,13 +19,12 @@ pub(super) const TAG: usize = 16;
 pub(super) const MESSAGE_1: usize = 32 + 32 + TAG + TAG;
 /// Bytes of the responder's message without its payload: an ephemeral key and a tag.
 pub(super) const MESSAGE_2: usize = 32 + TAG;
-/// The longest message that Noise has.
-pub(super) const MESSAGE_MAX: usize = 65535;
 
 /// A handshake half done.
 pub(super) struct Handshake(Box<HandshakeState>);
 
 /// 32 secret bytes from outside, and as many more as are wanted. What was given out cannot be computed from what is kept.
+#[derive(Zeroize, ZeroizeOnDrop)]
 pub(super) struct Entropy([u8; 32]);
 
 impl Entropy {
@@ -78,10 +78,14 @@ impl Handshake {
         read(&mut self.0, message)
     }
 
-    /// The keys, and a hash of all that made them.
-    pub(super) fn finish(self) -> Result<(snow::StatelessTransportState, [u8; 32]), snow::Error> {
+    /// The keys with which this end seals and opens, and a hash of all that made them.
+    pub(super) fn finish(mut self) -> Result<([[u8; 32]; 2], [u8; 32]), snow::Error> {
+        if !self.0.is_handshake_finished() {
+            return Err(snow::error::StateProblem::HandshakeNotFinished.into());
+        }
         let binding = self.0.get_handshake_hash().try_into().map_err(|_| snow::Error::Input)?;
-        Ok((self.0.into_stateless_transport_mode()?, binding))
+        let (there, back) = self.0.dangerously_get_raw_split();
+        Ok((if self.0.is_initiator() { [there, back] } else { [back, there] }, binding))
     }
 }
 
@@ -125,7 +129,7 @@ impl CryptoResolver for Resolver {
     }
 
     fn resolve_dh(&self, _: &DHChoice) -> Option<Box<dyn Dh>> {
-        Some(x25519())
+        Some(Box::new(Contributory(x25519())))
     }
 
     fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
@@ -134,6 +138,44 @@ impl CryptoResolver for Resolver {
 
     fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
         DefaultResolver.resolve_cipher(choice)
+    }
+}
+
+/// X25519 that refuses the few public keys with which any secret key makes zero ([rfc-7748] sec. 6.1): the zero key is one of them.
+struct Contributory(Box<dyn Dh>);
+
+impl Dh for Contributory {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn pub_len(&self) -> usize {
+        self.0.pub_len()
+    }
+
+    fn priv_len(&self) -> usize {
+        self.0.priv_len()
+    }
+
+    fn set(&mut self, secret: &[u8]) {
+        self.0.set(secret);
+    }
+
+    fn generate(&mut self, rng: &mut dyn Random) -> Result<(), snow::Error> {
+        self.0.generate(rng)
+    }
+
+    fn pubkey(&self) -> &[u8] {
+        self.0.pubkey()
+    }
+
+    fn privkey(&self) -> &[u8] {
+        self.0.privkey()
+    }
+
+    fn dh(&self, public: &[u8], out: &mut [u8]) -> Result<(), snow::Error> {
+        self.0.dh(public, out)?;
+        if out[..32].iter().fold(0, |any, byte| any | byte) == 0 { Err(snow::Error::Dh) } else { Ok(()) }
     }
 }
 

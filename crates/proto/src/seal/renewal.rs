@@ -1,6 +1,6 @@
 //! New keys while data flows: who called first asks, the other one answers, both within the session that is replaced.
 
-use anabranch_units::Time;
+use anabranch_units::{Span, Time};
 
 use super::datagram::word;
 use super::noise::{self, Handshake, MESSAGE_1, MESSAGE_2, TAG};
@@ -17,10 +17,11 @@ pub(super) enum Renewal {
         message: Vec<u8>,
         index: u32,
         at: Time,
+        wait: Span,
     },
     /// The responder has answered; the initiator has not used the keys yet.
     Answered {
-        session: Session,
+        session: Box<Session>,
         answer: Vec<u8>,
         tag: [u8; TAG],
         is_due: bool,
@@ -53,8 +54,8 @@ impl Seal {
     /// The initiator has used the next keys: they are the current ones.
     pub(super) fn promote(&mut self, now: Time) {
         if let Renewal::Answered { session, .. } = std::mem::replace(&mut self.renewal, Renewal::None) {
-            let until = now.saturating_add(self.limits.keep_previous);
-            self.previous = self.current.replace(session).map(|session| Previous { session, until });
+            let until = now.saturating_add(self.config.limits.keep_previous);
+            self.previous = self.current.replace(*session).map(|session| Previous { session, until });
             self.tally.rekeyed += 1;
         }
     }
@@ -62,10 +63,15 @@ impl Seal {
     /// Asks for new keys if those there are have done enough. It is the initiator's to do.
     pub(super) fn renew(&mut self, now: Time) {
         let Some(current) = &self.current else { return };
-        let is_free = matches!(self.renewal, Renewal::None) && self.previous.is_none();
-        if self.role != Role::Initiator || !is_free || !current.is_worn(now, &self.limits) {
+        let limits = &self.config.limits;
+        // The responder has shown that it has the current ones: so it needs those before them no more.
+        let is_confirmed = self.previous.as_ref().is_none_or(|previous| previous.until < Time::NEVER);
+        let is_free = matches!(self.renewal, Renewal::None) && is_confirmed;
+        let is_early = now.since(current.since) < limits.rekey_interval;
+        if self.role != Role::Initiator || !is_free || is_early || !current.is_worn(now, limits) {
             return;
         }
+        let wait = limits.rekey_retry;
         let binding = current.binding;
         let index = self.next_index();
         let mut message = Vec::from(index.to_be_bytes());
@@ -74,7 +80,7 @@ impl Seal {
         let Self { secret, remote, .. } = &*self;
         // Nothing of it depends on anybody: it fails never.
         if let Ok(handshake) = Handshake::initiate(secret, remote, &prologue, ephemeral, &[], &mut message) {
-            self.renewal = Renewal::Asking { handshake, message, index, at: now };
+            self.renewal = Renewal::Asking { handshake, message, index, at: now, wait };
         }
     }
 
@@ -82,14 +88,22 @@ impl Seal {
     pub(super) fn answer(&mut self, now: Time, message: &[u8]) -> Result<(), Refusal> {
         let (Role::Responder, Some(current)) = (self.role, &self.current) else { return Err(Refusal::Unexpected) };
         let (sender, noise) = word(message).ok_or(Refusal::Malformed)?;
-        let tag = *noise.last_chunk().filter(|_| noise.len() == MESSAGE_1).ok_or(Refusal::Malformed)?;
+        let noise = noise.get(..MESSAGE_1).ok_or(Refusal::Malformed)?;
+        let tag = *noise.last_chunk().ok_or(Refusal::Malformed)?;
         if let Renewal::Answered { tag: before, is_due, .. } = &mut self.renewal
             && noise::is_equal(before, &tag)
         {
             *is_due = true;
             return Ok(());
         }
+        // A handshake is dear, and whoever asks again and again has no good reason.
+        let is_early = self.answered.is_some_and(|last| now.since(last) < self.config.limits.rekey_interval);
+        if is_early {
+            return Err(Refusal::TooMany);
+        }
+        self.answered = Some(now);
         let prologue = renewal_prologue(&current.binding);
+        let cipher = current.cipher;
         let received = Handshake::receive(&self.secret, &prologue, self.entropy.draw(), noise);
         let (mut handshake, remote, _) = received.map_err(|_| Refusal::Forged)?;
         if remote != self.remote {
@@ -99,8 +113,8 @@ impl Seal {
         let mut answer = Vec::from(local.to_be_bytes());
         answer.extend(sender.to_be_bytes());
         handshake.respond(&[], &mut answer).map_err(|_| Refusal::Forged)?;
-        let session = Session::new(now, local, sender, handshake)?;
-        self.renewal = Renewal::Answered { session, answer, tag, is_due: true };
+        let session = Session::new(now, local, sender, cipher, handshake)?;
+        self.renewal = Renewal::Answered { session: Box::new(session), answer, tag, is_due: true };
         Ok(())
     }
 
@@ -108,14 +122,16 @@ impl Seal {
     pub(super) fn conclude(&mut self, now: Time, message: &[u8]) -> Result<(), Refusal> {
         let (sender, rest) = word(message).ok_or(Refusal::Malformed)?;
         let (receiver, noise) = word(rest).ok_or(Refusal::Malformed)?;
+        let noise = noise.get(..MESSAGE_2).ok_or(Refusal::Malformed)?;
+        let cipher = self.current.as_ref().ok_or(Refusal::Unexpected)?.cipher;
         match &mut self.renewal {
-            Renewal::Asking { handshake, index, .. } if *index == receiver && noise.len() == MESSAGE_2 => {
+            Renewal::Asking { handshake, index, .. } if *index == receiver => {
                 handshake.conclude(noise).map_err(|_| Refusal::Forged)?;
             }
             Renewal::None | Renewal::Asking { .. } | Renewal::Answered { .. } => return Err(Refusal::Unexpected),
         }
         if let Renewal::Asking { handshake, .. } = std::mem::replace(&mut self.renewal, Renewal::None) {
-            let session = Session::new(now, receiver, sender, handshake)?;
+            let session = Session::new(now, receiver, sender, cipher, handshake)?;
             // The responder seals with the old keys until it has seen the new ones.
             let previous = self.current.replace(session);
             self.previous = previous.map(|session| Previous { session, until: Time::NEVER });
@@ -131,4 +147,4 @@ fn renewal_prologue(binding: &[u8; 32]) -> Vec<u8> {
 }
 
 /// What both ends must agree on, as for the first keys.
-const RENEWAL_PROLOGUE: &[u8] = b"anabranch rekey 1";
+const RENEWAL_PROLOGUE: &[u8] = b"anabranch rekey 2";

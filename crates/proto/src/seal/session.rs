@@ -3,96 +3,136 @@
 use std::fmt;
 
 use anabranch_units::Time;
-use bytes::{Bytes, BytesMut};
+use zeroize::Zeroize;
 
-use super::datagram::{DATA, DATA_HEADER, begin};
-use super::noise::{Handshake, MESSAGE_MAX, TAG};
+use super::cipher::{Cipher, Key, UseLimits};
+use super::datagram::{DataHeader, PATH_NUMBERS};
+use super::noise::{Handshake, TAG};
 use super::replay::ReplayWindow;
-use super::{Limits, Refusal, SealError};
+use super::{Limits, Refusal};
 
 /// One pair of keys, in use until it is replaced.
 pub(super) struct Session {
     /// By which the peer names it to us, and we to the peer.
     pub(super) local: u32,
     pub(super) remote: u32,
-    keys: snow::StatelessTransportState,
+    pub(super) cipher: Cipher,
+    sealing: Key,
+    opening: Key,
     /// A hash of the handshake, which the next handshake refers to.
     pub(super) binding: [u8; 32],
-    /// The next counter.
-    pub(super) sent: u64,
-    pub(super) window: ReplayWindow,
+    /// The next counter of each path.
+    counters: [u64; PATH_NUMBERS],
+    /// Which of the peer's counters have come on each of its paths.
+    windows: [Option<ReplayWindow>; PATH_NUMBERS],
+    /// Datagrams that were sealed, and that the peer has sealed as far as its counters tell.
+    pub(super) sealed: u64,
+    sealed_by_peer: u64,
     pub(super) since: Time,
     /// Datagrams that were not authentic.
     forged: u64,
+    /// What the next datagram has where nobody looks: of the tag of the last one, so that nobody can guess it.
+    grease: [u8; 2],
 }
 
 impl Session {
     /// The keys of a handshake that is over.
-    pub(super) fn new(now: Time, local: u32, remote: u32, handshake: Handshake) -> Result<Self, Refusal> {
-        let (keys, binding) = handshake.finish().map_err(|_| Refusal::Forged)?;
-        Ok(Self { local, remote, keys, binding, sent: 0, window: ReplayWindow::new(), since: now, forged: 0 })
+    pub(super) fn new(
+        now: Time,
+        local: u32,
+        remote: u32,
+        cipher: Cipher,
+        handshake: Handshake,
+    ) -> Result<Self, Refusal> {
+        let (mut split, binding) = handshake.finish().map_err(|_| Refusal::Forged)?;
+        let [sealing, opening] = split.each_ref().map(|split| Key::derive(cipher, split));
+        split.zeroize();
+        Ok(Self {
+            local,
+            remote,
+            cipher,
+            sealing,
+            opening,
+            binding,
+            counters: [0; PATH_NUMBERS],
+            windows: [const { None }; PATH_NUMBERS],
+            sealed: 0,
+            sealed_by_peer: 0,
+            since: now,
+            forged: 0,
+            grease: [binding[0], binding[1]],
+        })
     }
 
-    /// Appends a datagram with this in it to `out`.
-    pub(super) fn seal(&mut self, limits: &Limits, plain: &[u8], out: &mut Vec<u8>) -> Result<(), SealError> {
-        if self.sent >= limits.messages {
-            return Err(SealError::Exhausted);
-        }
-        if plain.len() + TAG > MESSAGE_MAX {
-            return Err(SealError::TooLong);
-        }
-        begin(DATA, self.remote, out);
-        out.extend(self.sent.to_be_bytes());
-        let start = out.len();
-        out.resize(start + plain.len() + TAG, 0);
-        let written = self.keys.write_message(self.sent, plain, &mut out[start..]);
-        debug_assert_eq!(written.ok(), Some(plain.len() + TAG), "the lengths were checked");
-        self.sent += 1;
-        Ok(())
+    /// How many more datagrams may be sealed.
+    pub(super) fn room(&self, limits: &Limits) -> u64 {
+        self.limits(limits).messages.saturating_sub(self.sealed)
     }
 
-    /// What is in a datagram with data, if it is authentic and new. `buffer` is emptied, and lends its memory.
-    pub(super) fn open(
-        &mut self,
-        limits: &Limits,
-        counter: u64,
-        sealed: &[u8],
-        buffer: &mut BytesMut,
-    ) -> Result<Bytes, Refusal> {
-        if self.forged >= limits.forgeries {
+    /// Makes a datagram with data of what is between room for its header and room for its tag. There must be [`Session::room`].
+    pub(super) fn seal(&mut self, path: u8, datagram: &mut [u8]) {
+        let counter = &mut self.counters[usize::from(path)];
+        let header = DataHeader { path, grease: self.grease, receiver: self.remote, counter: *counter };
+        *counter += 1;
+        self.sealed += 1;
+        let bytes = header.bytes();
+        let (head, rest) = datagram.split_at_mut(DataHeader::LEN);
+        head.copy_from_slice(&bytes);
+        let (plain, end) = rest.split_at_mut(rest.len() - TAG);
+        let tag = self.sealing.seal(header.nonce(), &bytes, plain);
+        end.copy_from_slice(&tag);
+        self.grease = [tag[0], tag[1]];
+    }
+
+    /// Decrypts a datagram with this header in place, if it is authentic and new; and whether it is the newest of its path.
+    pub(super) fn open(&mut self, limits: &Limits, header: &DataHeader, datagram: &mut [u8]) -> Result<bool, Refusal> {
+        if self.forged >= self.limits(limits).forgeries {
             return Err(Refusal::Exhausted);
         }
-        if !self.window.is_new(counter) {
+        let window = &mut self.windows[usize::from(header.path)];
+        let next = window.as_ref().map_or(0, ReplayWindow::next);
+        if !window.as_ref().is_none_or(|window| window.is_new(header.counter)) || header.counter == u64::MAX {
             return Err(Refusal::Replayed);
         }
-        buffer.clear();
-        buffer.resize(sealed.len() - TAG, 0);
-        if self.keys.read_message(counter, sealed, buffer).is_err() {
+        if !self.opening.open(header.nonce(), &header.bytes(), &mut datagram[DataHeader::LEN..]) {
             self.forged += 1;
             return Err(Refusal::Forged);
         }
-        self.window.insert(counter);
-        Ok(buffer.split().freeze())
+        window.get_or_insert_with(ReplayWindow::new).insert(header.counter);
+        let ahead = (header.counter + 1).saturating_sub(next);
+        self.sealed_by_peer = self.sealed_by_peer.saturating_add(ahead);
+        Ok(ahead > 0)
     }
 
     /// Whether these keys have done enough.
     pub(super) fn is_worn(&self, now: Time, limits: &Limits) -> bool {
-        let messages = self.sent.max(self.window.next());
-        now.since(self.since) >= limits.rekey_after || messages >= limits.rekey_after_messages
+        let messages = self.sealed.max(self.sealed_by_peer);
+        now.since(self.since) >= limits.rekey_after || messages >= self.limits(limits).rekey_after_messages
+    }
+
+    /// What both the cipher and the owner allow.
+    fn limits(&self, limits: &Limits) -> UseLimits {
+        let UseLimits { messages, rekey_after_messages, forgeries } = self.cipher.limits();
+        UseLimits {
+            messages: messages.min(limits.messages),
+            rekey_after_messages: rekey_after_messages.min(limits.rekey_after_messages),
+            forgeries: forgeries.min(limits.forgeries),
+        }
     }
 }
 
 /// Bytes of a datagram with so many in it.
 pub(super) const fn sealed_len(plain: usize) -> usize {
-    DATA_HEADER + plain + TAG
+    DataHeader::LEN + plain + TAG
 }
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { local, remote, sent, since, forged, .. } = self;
+        let Self { local, remote, cipher, sealed, since, forged, .. } = self;
         write!(
             f,
-            "Session {{ local: {local:#x}, remote: {remote:#x}, sent: {sent}, since: {since:?}, forged: {forged} }}"
+            "Session {{ local: {local:#x}, remote: {remote:#x}, cipher: {cipher:?}, sealed: {sealed}, since: {since:?}, \
+             forged: {forged} }}"
         )
     }
 }

@@ -3,15 +3,17 @@
 use super::cookie::cookie_mac;
 use super::datagram::{COOKIE, Datagram, begin};
 use super::noise::{Entropy, TAG};
-use super::{Listener, ListenerLimits, PublicKey, SecretKey};
+use super::{Listener, ListenerConfig, PublicKey, SecretKey};
 use anabranch_units::Time;
 
 /// The secret ephemeral keys of an initiator and a listener with these seeds: of both for the handshake, then of both for rekeying.
 pub(crate) fn ephemerals(initiator: [u8; 32], listener: [u8; 32]) -> [[u8; 32]; 4] {
     let mut client = Entropy::new(initiator);
-    let mut listener = Listener::new(Time::ZERO, SecretKey::new([0; 32]), ListenerLimits::default(), listener);
+    client.draw();
+    let mut listener = Listener::new(Time::ZERO, SecretKey::new([0; 32]), ListenerConfig::default(), listener);
     let (first, second) = (client.draw(), listener.entropy.draw());
     let mut server = Entropy::new(listener.entropy.draw());
+    server.draw();
     [first, second, client.draw(), server.draw()]
 }
 

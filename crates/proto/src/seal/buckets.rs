@@ -1,0 +1,138 @@
+//! Token buckets: how often something may happen for each network from which it is asked for.
+//!
+//! A bucket is the time at which it is full again: taking a token moves that by the time of one, and who would have to wait for longer than
+//! all tokens take gets none. A full bucket needs no room.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anabranch_units::{NANO, Span, Time};
+
+/// How often something may happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// So often in a second, on and on.
+    pub per_second: u32,
+    /// So often at once.
+    pub burst: u32,
+}
+
+/// A bucket for each network.
+#[derive(Debug)]
+pub(super) struct Buckets {
+    pace: Pace,
+    /// When each is full; the same by time.
+    full_at: BTreeMap<Network, Time>,
+    by_time: BTreeSet<(Time, Network)>,
+}
+
+/// What one owner has: an IPv4 address, or the first half of an IPv6 address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Network(u128);
+
+impl Network {
+    /// That of an address. What fits into 32 bits is an IPv4 address, mapped into IPv6 ([rfc-4291] sec. 2.5.5) or not.
+    pub(super) fn of(address: u128) -> Self {
+        let is_v4 = matches!(address >> 32, 0 | 0xffff);
+        Self(if is_v4 { address } else { address & !u128::from(u64::MAX) })
+    }
+
+    /// All of them together.
+    pub(super) const EVERYBODY: Self = Self(u128::MAX);
+}
+
+impl Buckets {
+    pub(super) fn new(pace: Pace) -> Self {
+        Self { pace, full_at: BTreeMap::new(), by_time: BTreeSet::new() }
+    }
+
+    /// Whether there is a token.
+    pub(super) fn has(&self, now: Time, network: Network) -> bool {
+        if self.pace.per_second == 0 {
+            return false;
+        }
+        let full_at = self.full_at.get(&network).map_or(now, |at| *at);
+        full_at.since(now).saturating_add(self.token()) <= self.token().saturating_mul(self.pace.burst.into())
+    }
+
+    /// Takes a token, and whether there was one.
+    pub(super) fn take(&mut self, now: Time, network: Network) -> bool {
+        if !self.has(now, network) {
+            return false;
+        }
+        while let Some(&(at, oldest)) = self.by_time.first()
+            && (at <= now || self.full_at.len() >= NETWORKS_MAX && !self.full_at.contains_key(&network))
+        {
+            // It is full; or, if there are too many, fuller than any other.
+            self.by_time.pop_first();
+            self.full_at.remove(&oldest);
+        }
+        let before = self.full_at.get(&network).copied();
+        if let Some(before) = before {
+            self.by_time.remove(&(before, network));
+        }
+        let full_at = before.unwrap_or(now).saturating_add(self.token());
+        self.full_at.insert(network, full_at);
+        self.by_time.insert((full_at, network));
+        true
+    }
+
+    /// How long one token takes.
+    fn token(&self) -> Span {
+        Span::from_ticks(NANO / u64::from(self.pace.per_second.max(1)))
+    }
+}
+
+/// Networks of which something is known at a time. More than that cannot take a token each at the default pace of all.
+const NETWORKS_MAX: usize = 8192;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn millis(count: u64) -> Time {
+        Time::ZERO.saturating_add(Span::from_millis(count))
+    }
+
+    const ONE: Network = Network(1);
+
+    #[test]
+    fn a_burst_and_then_the_pace() {
+        let mut buckets = Buckets::new(Pace { per_second: 10, burst: 3 });
+        let mut taken = |at: u64| (0..10).filter(|_| buckets.take(millis(at), ONE)).count();
+        assert_eq!([taken(0), taken(99), taken(100), taken(150), taken(400), taken(9000)], [3, 0, 1, 0, 3, 3]);
+    }
+
+    #[test]
+    fn nothing_comes_of_no_pace() {
+        let mut buckets = Buckets::new(Pace { per_second: 0, burst: 5 });
+        assert!(!buckets.take(millis(1_000_000), ONE));
+    }
+
+    #[test]
+    fn one_network_takes_nothing_of_another() {
+        let mut buckets = Buckets::new(Pace { per_second: 10, burst: 2 });
+        assert!(buckets.take(millis(0), ONE) && buckets.take(millis(0), ONE) && !buckets.take(millis(0), ONE));
+        assert!(buckets.take(millis(0), Network(2)));
+    }
+
+    #[test]
+    fn an_owner_is_one_network() {
+        let v6 = 0x2001_0db8_0001_0002_u128 << 64;
+        assert_eq!(Network::of(v6 | 1), Network::of(v6 | u128::from(u64::MAX)));
+        assert_ne!(Network::of(v6), Network::of(v6 + (1 << 64)));
+        let mapped = 0xffff_c000_0201;
+        assert_ne!(Network::of(mapped), Network::of(mapped + 1));
+        assert_ne!(Network::of(1), Network::of(2));
+    }
+
+    #[test]
+    fn full_buckets_take_no_room_and_others_not_too_much() {
+        let mut buckets = Buckets::new(Pace { per_second: 10, burst: 2 });
+        for number in 0..20_000 {
+            assert!(buckets.take(millis(0), Network(number)));
+        }
+        assert_eq!((buckets.full_at.len(), buckets.by_time.len()), (8192, 8192));
+        assert!(buckets.take(millis(100), ONE));
+        assert_eq!((buckets.full_at.len(), buckets.by_time.len()), (1, 1));
+    }
+}

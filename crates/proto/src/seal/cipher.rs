@@ -1,0 +1,218 @@
+//! The ciphers of data, by `ring`, and which of them two ends use.
+
+use std::fmt;
+use std::hint::black_box;
+
+use ring::aead::{AES_128_GCM, AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use zeroize::Zeroize;
+
+use super::noise::{TAG, mac};
+
+/// A cipher that authenticates what it encrypts. Its number is its name on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Cipher {
+    /// [rfc-8439]: fast on every machine. Every end has it.
+    ChaCha20Poly1305 = 1,
+    /// [rfc-5116]: several times as fast on a machine with instructions for it, and slow on any other.
+    Aes128Gcm = 2,
+    /// The same with a longer key; a third slower.
+    Aes256Gcm = 3,
+}
+
+/// The ciphers that an end has, the best one first. [`Cipher::ChaCha20Poly1305`] is always among them.
+///
+/// The responder takes the first one of the initiator's that it has itself. So an end names only those that are fast on its machine,
+/// and AES is used where both machines are fast at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CipherPreference {
+    ciphers: [Cipher; Cipher::ALL.len()],
+    count: usize,
+}
+
+/// The key of one direction.
+pub(super) struct Key(Box<LessSafeKey>);
+
+/// How often a key may be used ([rfc-9001] sec. 6.6 and appendix B).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct UseLimits {
+    /// Datagrams that may be sealed with it.
+    pub(super) messages: u64,
+    /// After so many it is replaced.
+    pub(super) rekey_after_messages: u64,
+    /// Datagrams that could not be opened with it, after which it opens nothing.
+    pub(super) forgeries: u64,
+}
+
+impl Cipher {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::ChaCha20Poly1305, Self::Aes128Gcm, Self::Aes256Gcm];
+
+    pub(super) const fn number(self) -> u8 {
+        self as u8
+    }
+
+    pub(super) fn of(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|cipher| cipher.number() == number)
+    }
+
+    pub(super) const fn limits(self) -> UseLimits {
+        match self {
+            // So many cannot be sent in the life of a machine. The nonce would be good for more.
+            Self::ChaCha20Poly1305 => {
+                UseLimits { messages: 1 << 62, rekey_after_messages: 1 << 60, forgeries: 1 << 36 }
+            }
+            // Half of what is allowed is left for the time that replacing them takes: 4 s at a million datagrams a second.
+            Self::Aes128Gcm | Self::Aes256Gcm => {
+                UseLimits { messages: 1 << 23, rekey_after_messages: 1 << 22, forgeries: 1 << 52 }
+            }
+        }
+    }
+
+    fn algorithm(self) -> &'static Algorithm {
+        match self {
+            Self::ChaCha20Poly1305 => &CHACHA20_POLY1305,
+            Self::Aes128Gcm => &AES_128_GCM,
+            Self::Aes256Gcm => &AES_256_GCM,
+        }
+    }
+}
+
+impl CipherPreference {
+    /// These, the best one first. One that is named twice counts once; ChaCha20-Poly1305 comes last if it is not named.
+    pub fn new(named: &[Cipher]) -> Self {
+        let mut preference = Self { ciphers: Cipher::ALL, count: 0 };
+        for &cipher in named.iter().chain(&[Cipher::ChaCha20Poly1305]) {
+            if !preference.has(cipher) {
+                preference.ciphers[preference.count] = cipher;
+                preference.count += 1;
+            }
+        }
+        preference
+    }
+
+    /// For a machine with instructions for AES and for multiplying without carries: on x86-64 `aes` and `pclmulqdq`, on AArch64 `aes` and
+    /// `pmull`. Who has a socket finds out; nothing here asks the machine.
+    pub fn fast_aes() -> Self {
+        Self::new(&[Cipher::Aes128Gcm, Cipher::Aes256Gcm])
+    }
+
+    /// The best one first.
+    pub fn ciphers(&self) -> &[Cipher] {
+        &self.ciphers[..self.count]
+    }
+
+    /// Whether this one is among them.
+    pub fn has(&self, cipher: Cipher) -> bool {
+        self.ciphers().contains(&cipher)
+    }
+}
+
+/// For any machine: ChaCha20-Poly1305 alone.
+impl Default for CipherPreference {
+    fn default() -> Self {
+        Self::new(&[])
+    }
+}
+
+impl Key {
+    /// The key for this cipher that comes of a key of the handshake: HKDF-Expand ([rfc-5869] sec. 2.3), one block of it.
+    pub(super) fn derive(cipher: Cipher, split: &[u8; 32]) -> Self {
+        let mut block = mac(split, &[LABEL, &[cipher.number(), 1]]);
+        let key = Self(Box::new(expanded(cipher, &block)));
+        block.zeroize();
+        key
+    }
+
+    /// Encrypts in place. The caller uses no nonce twice.
+    pub(super) fn seal(&self, nonce: [u8; 12], header: &[u8], plain: &mut [u8]) -> [u8; TAG] {
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        let tag = self.0.seal_in_place_separate_tag(nonce, Aad::from(header), plain);
+        let tag = tag.expect("a datagram is shorter than what a cipher takes");
+        tag.as_ref().try_into().expect("a tag has 16 bytes")
+    }
+
+    /// Decrypts in place what ends with its tag. If it is not authentic, what was there is lost.
+    pub(super) fn open(&self, nonce: [u8; 12], header: &[u8], sealed: &mut [u8]) -> bool {
+        self.0.open_in_place(Nonce::assume_unique_for_key(nonce), Aad::from(header), sealed).is_ok()
+    }
+}
+
+/// `ring` leaves a key in memory when it goes: another one is put over it.
+impl Drop for Key {
+    fn drop(&mut self) {
+        *self.0 = expanded(Cipher::Aes256Gcm, &[0; 32]);
+        black_box(&self.0);
+    }
+}
+
+fn expanded(cipher: Cipher, bytes: &[u8; 32]) -> LessSafeKey {
+    let algorithm = cipher.algorithm();
+    let key = UnboundKey::new(algorithm, &bytes[..algorithm.key_len()]);
+    LessSafeKey::new(key.expect("it is as long as it has to be"))
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(..)")
+    }
+}
+
+/// What sets these keys apart from all else that is made of a handshake.
+const LABEL: &[u8] = b"anabranch data key";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex<const N: usize>(text: &str) -> [u8; N] {
+        std::array::from_fn(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap())
+    }
+
+    /// [rfc-8439] sec. 2.8.2, and test case 4 of the paper on GCM that [rfc-5116] refers to.
+    #[test]
+    fn the_ciphers_are_those_of_their_specifications() {
+        let text = b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, sunscreen would be it.";
+        let key = hex("808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f");
+        let key = Key(Box::new(expanded(Cipher::ChaCha20Poly1305, &key)));
+        let mut plain = text.to_vec();
+        let tag = key.seal(hex("070000004041424344454647"), &hex::<12>("50515253c0c1c2c3c4c5c6c7"), &mut plain);
+        assert_eq!(plain[..16], hex::<16>("d31a8d34648e60db7b86afbc53ef7ec2"));
+        assert_eq!(tag, hex("1ae10b594f09e26a7e902ecbd0600691"));
+
+        let mut bytes = [0; 32];
+        bytes[..16].copy_from_slice(&hex::<16>("feffe9928665731c6d6a8f9467308308"));
+        let key = Key(Box::new(expanded(Cipher::Aes128Gcm, &bytes)));
+        let mut plain = hex::<60>(
+            "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a721c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39",
+        );
+        let header = hex::<20>("feedfacedeadbeeffeedfacedeadbeefabaddad2");
+        let tag = key.seal(hex("cafebabefacedbaddecaf888"), &header, &mut plain);
+        assert_eq!(plain[..16], hex::<16>("42831ec2217774244b7221b784d0d49c"));
+        assert_eq!(tag, hex("5bc94fbc3221a5db94fae95ae7121a47"));
+        let mut sealed = [&plain[..], &tag].concat();
+        assert!(key.open(hex("cafebabefacedbaddecaf888"), &header, &mut sealed));
+        assert_eq!(sealed[..8], hex::<8>("d9313225f88406e5"));
+    }
+
+    #[test]
+    fn chacha_is_always_among_them_and_nothing_is_twice() {
+        use Cipher::{Aes128Gcm, Aes256Gcm, ChaCha20Poly1305};
+        assert_eq!(CipherPreference::default().ciphers(), [ChaCha20Poly1305]);
+        let all = [ChaCha20Poly1305, Aes256Gcm, ChaCha20Poly1305, Aes256Gcm, Aes128Gcm];
+        assert_eq!(CipherPreference::new(&all).ciphers(), [ChaCha20Poly1305, Aes256Gcm, Aes128Gcm]);
+        assert_eq!(CipherPreference::fast_aes().ciphers(), [Aes128Gcm, Aes256Gcm, ChaCha20Poly1305]);
+    }
+
+    /// [rfc-9001] sec. 6.6.
+    #[test]
+    fn no_key_is_used_more_often_than_it_may() {
+        for cipher in Cipher::ALL {
+            let limits = cipher.limits();
+            assert!(limits.rekey_after_messages < limits.messages);
+            let is_gcm = cipher != Cipher::ChaCha20Poly1305;
+            assert_eq!(limits.forgeries, if is_gcm { 1 << 52 } else { 1 << 36 });
+            assert!(!is_gcm || limits.messages == 1 << 23);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Segments that come in fragments, because they were cut for a path with larger datagrams than the one that they take now.
+//!
+//! A fragment that is lost is a lost segment: it comes again as another one. So nothing here is waited for, and whatever is too much
+//! gives way to what is newer.
+
+use std::collections::VecDeque;
+
+use anabranch_units::{Span, Time};
+use bytes::Bytes;
+
+use super::plain::Fragment;
+
+/// What has come of segments that are not whole, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Reassembly {
+    parts: VecDeque<Part>,
+    /// Bytes that all of them take when they are whole: so much memory they have.
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Part {
+    id: u32,
+    since: Time,
+    buffer: Vec<u8>,
+    /// Which bytes have come: from, to; in order, none touching the next.
+    ranges: Vec<(u16, u16)>,
+}
+
+impl Reassembly {
+    /// A fragment came. The segment, if it is whole with it.
+    pub(super) fn insert(&mut self, now: Time, fragment: &Fragment<'_>) -> Option<Bytes> {
+        let at = match self.parts.iter().position(|part| part.id == fragment.id) {
+            Some(at) => at,
+            None => self.begin(now, fragment),
+        };
+        let part = &mut self.parts[at];
+        if !part.insert(fragment) || part.ranges != [(0, fragment.total)] {
+            return None;
+        }
+        let part = self.parts.remove(at)?;
+        self.bytes -= part.buffer.len();
+        Some(part.buffer.into())
+    }
+
+    /// When [`Reassembly::expire`] has something to do.
+    pub(super) fn deadline(&self) -> Time {
+        self.parts.front().map_or(Time::NEVER, |part| part.since.saturating_add(LIFE))
+    }
+
+    /// Gives up what has waited for too long.
+    pub(super) fn expire(&mut self, now: Time) {
+        while self.deadline() <= now {
+            self.drop_oldest();
+        }
+    }
+
+    fn begin(&mut self, now: Time, fragment: &Fragment<'_>) -> usize {
+        let len = usize::from(fragment.total);
+        while self.parts.len() >= SEGMENTS_MAX || self.bytes + len > BYTES_MAX {
+            self.drop_oldest();
+        }
+        self.bytes += len;
+        self.parts.push_back(Part { id: fragment.id, since: now, buffer: vec![0; len], ranges: vec![] });
+        self.parts.len() - 1
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some(part) = self.parts.pop_front() {
+            self.bytes -= part.buffer.len();
+        }
+    }
+}
+
+impl Part {
+    /// Whether it fits what has come so far, and nothing of it came before.
+    fn insert(&mut self, fragment: &Fragment<'_>) -> bool {
+        let Fragment { offset: from, total, bytes, .. } = *fragment;
+        if usize::from(total) != self.buffer.len() {
+            return false;
+        }
+        let to = from + bytes.len() as u16;
+        // The first that ends behind our beginning.
+        let at = self.ranges.partition_point(|range| range.1 <= from);
+        if self.ranges.get(at).is_some_and(|range| range.0 < to) {
+            return false;
+        }
+        let touches_next = self.ranges.get(at).is_some_and(|range| range.0 == to);
+        let touches_last = at > 0 && self.ranges[at - 1].1 == from;
+        match (touches_last, touches_next) {
+            (true, true) => self.ranges[at - 1].1 = self.ranges.remove(at).1,
+            (true, false) => self.ranges[at - 1].1 = to,
+            (false, true) => self.ranges[at].0 = from,
+            (false, false) if self.ranges.len() >= RANGES_MAX => return false,
+            (false, false) => self.ranges.insert(at, (from, to)),
+        }
+        self.buffer[usize::from(from)..usize::from(to)].copy_from_slice(bytes);
+        true
+    }
+}
+
+/// Segments of one connection that are not whole, and bytes that they take.
+const SEGMENTS_MAX: usize = 16;
+const BYTES_MAX: usize = 256 * 1024;
+
+/// A segment in so many pieces with holes between them is not worth the search.
+const RANGES_MAX: usize = 64;
+
+/// What is sent again comes as another segment, and long before this.
+const LIFE: Span = Span::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn secs(count: u64) -> Time {
+        Time::ZERO.saturating_add(Span::from_secs(count))
+    }
+
+    fn piece(id: u32, offset: u16, total: u16, bytes: &[u8]) -> Fragment<'_> {
+        Fragment { id, offset, total, bytes }
+    }
+
+    #[test]
+    fn two_segments_come_mixed() {
+        let mut waiting = Reassembly::default();
+        assert_eq!(waiting.insert(secs(0), &piece(1, 2, 4, b"cd")), None);
+        assert_eq!(waiting.insert(secs(0), &piece(2, 0, 3, b"x")), None);
+        assert_eq!(waiting.insert(secs(0), &piece(1, 0, 4, b"ab")), Some(Bytes::from_static(b"abcd")));
+        assert_eq!(waiting.insert(secs(0), &piece(2, 1, 3, b"yz")), Some(Bytes::from_static(b"xyz")));
+        assert_eq!((waiting.parts.len(), waiting.bytes), (0, 0));
+    }
+
+    #[test]
+    fn what_overlaps_or_has_another_length_is_dropped() {
+        let mut waiting = Reassembly::default();
+        waiting.insert(secs(0), &piece(1, 2, 6, b"cd"));
+        for bad in [piece(1, 2, 6, b"xx"), piece(1, 0, 6, b"xxx"), piece(1, 3, 6, b"x"), piece(1, 4, 7, b"xxx")] {
+            assert_eq!(waiting.insert(secs(0), &bad), None);
+        }
+        waiting.insert(secs(0), &piece(1, 4, 6, b"ef"));
+        assert_eq!(waiting.insert(secs(0), &piece(1, 0, 6, b"ab")), Some(Bytes::from_static(b"abcdef")));
+    }
+
+    #[test]
+    fn the_oldest_gives_way() {
+        let mut waiting = Reassembly::default();
+        for id in 0..1000 {
+            waiting.insert(secs(0), &piece(id, 0, 100, b"x"));
+        }
+        let ids: Vec<_> = waiting.parts.iter().map(|part| part.id).collect();
+        assert_eq!(ids, (984..1000).collect::<Vec<_>>());
+        for id in 1000..2000 {
+            waiting.insert(secs(0), &piece(id, 0, 65_535, b"x"));
+        }
+        assert_eq!((waiting.parts.len(), waiting.bytes), (4, 4 * 65_535), "256 kB");
+    }
+
+    #[test]
+    fn a_segment_in_too_many_pieces_is_given_up() {
+        let mut waiting = Reassembly::default();
+        for at in 0..10_000 {
+            waiting.insert(secs(0), &piece(1, 2 * at, 60_000, b"x"));
+        }
+        assert_eq!(waiting.parts[0].ranges.len(), 64);
+    }
+
+    #[test]
+    fn what_never_comes_is_forgotten() {
+        let mut waiting = Reassembly::default();
+        waiting.insert(secs(1), &piece(1, 0, 100, b"x"));
+        waiting.insert(secs(2), &piece(2, 0, 100, b"x"));
+        assert_eq!(waiting.deadline(), secs(11));
+        waiting.expire(secs(11));
+        assert_eq!((waiting.deadline(), waiting.bytes), (secs(12), 100));
+        waiting.expire(secs(12));
+        assert_eq!((waiting.deadline(), waiting.bytes), (Time::NEVER, 0));
+    }
+
+    proptest! {
+        /// Whatever is cut however comes back in whatever order.
+        #[test]
+        fn a_segment_is_whole_when_all_of_it_came(
+            text in prop::collection::vec(any::<u8>(), 1..3000),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..30),
+            order in any::<u64>(),
+        ) {
+            let mut edges: Vec<_> = cuts.iter().map(|cut| cut.index(text.len())).chain([0, text.len()]).collect();
+            edges.sort_unstable();
+            edges.dedup();
+            let mut pieces: Vec<_> = edges.windows(2).map(|edge| (edge[0], &text[edge[0]..edge[1]])).collect();
+            let mut lot = order;
+            for at in (1..pieces.len()).rev() {
+                lot = lot.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                pieces.swap(at, (lot >> 33) as usize % (at + 1));
+            }
+            let mut waiting = Reassembly::default();
+            let (last, others) = pieces.split_last().unwrap();
+            for (offset, bytes) in others {
+                prop_assert_eq!(waiting.insert(secs(0), &piece(1, *offset as u16, text.len() as u16, bytes)), None);
+            }
+            let whole = waiting.insert(secs(0), &piece(1, last.0 as u16, text.len() as u16, last.1));
+            prop_assert_eq!(whole.as_deref(), Some(&text[..]));
+        }
+    }
+}
