@@ -8,7 +8,7 @@ mod input;
 
 use anabranch_cc::{Settings, registry};
 use anabranch_proto::wire::{Checksum, decode};
-use anabranch_proto::{Config, Connection, Address, FourTuple, HEADERS, Header, Read, Segment, SeqNumber, Sid};
+use anabranch_proto::{Config, Connection, Address, FourTuple, HEADERS, Header, Read, Segment, Secret, SeqNumber, Sid};
 use anabranch_units::{Span, Time};
 use bytes::Bytes;
 use input::Input;
@@ -46,9 +46,9 @@ impl World {
         };
         let initial = SeqNumber(u32::MAX - 3000);
         let engine = if choice & 1 == 0 {
-            Connection::listen(Time::ZERO, config, path(0), initial)
+            Connection::listen(Time::ZERO, config, path(0), Secret::predictable(initial))
         } else {
-            Connection::connect(Time::ZERO, config, path(0), initial)
+            Connection::connect(Time::ZERO, config, path(0), Secret::predictable(initial))
         };
         let engine = engine.expect("the configuration works");
         let mut world = Self { now: Time::ZERO, engine, last: Header::default(), read: 0, heard: 0 };

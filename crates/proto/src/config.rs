@@ -35,8 +35,6 @@ pub struct Config {
     pub repair: Repair,
     /// Whether other paths take over from a silent one.
     pub failover: Failover,
-    /// What the tokens are made from by which a path is validated. Nobody else should be able to guess it.
-    pub path_seed: u64,
     /// When to acknowledge.
     pub acks: AckPolicy,
     /// How losses are found.
@@ -152,7 +150,6 @@ impl Config {
             scheduling: Scheduling::default(),
             repair: Repair::default(),
             failover: Failover::default(),
-            path_seed: 0,
             acks: AckPolicy::EACH,
             loss_detection: LossDetection::Rack,
             rto_min: Span::from_millis(200),

@@ -19,6 +19,7 @@ mod paths;
 mod send_memory;
 mod streams;
 mod timestamps;
+mod tokens;
 
 use anabranch_cc::Gauges;
 use anabranch_units::{Span, Time};
@@ -35,6 +36,7 @@ use crate::event::{CloseReason, Event, Events};
 use crate::guard::Guard;
 use crate::path::{FourTuple, PATHS_MAX, PathId, PathState, PathStatus};
 use crate::payload::Payload;
+use crate::random::{Random, Role, Secret};
 use crate::receive::acks::Acks;
 use crate::receive::arrivals::Arrivals;
 use crate::receive::window::Window;
@@ -60,6 +62,8 @@ pub struct Connection<P> {
     /// Our first sequence number, and the peer's once it is known.
     initial: SeqNumber,
     initial_peer: SeqNumber,
+    /// What must not be guessed is drawn from here.
+    random: Random,
     peer: Peer,
     paths: Table,
     /// Chooses a path for what has not been sent.
@@ -217,33 +221,34 @@ enum Persist {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Opens a connection actively. `initial` is its first sequence number, which nobody else should be able to guess.
+    /// Opens a connection actively. No other connection has this secret.
     ///
     /// # Errors
     /// If the configuration cannot work.
-    pub fn connect(now: Time, config: Config, tuple: FourTuple, initial: SeqNumber) -> Result<Self, ConfigError> {
-        let mut connection = Self::new(now, config, tuple, initial, State::SynSent)?;
+    pub fn connect(now: Time, config: Config, tuple: FourTuple, secret: Secret) -> Result<Self, ConfigError> {
+        let mut connection = Self::new(now, config, tuple, &secret, State::SynSent)?;
         connection.handshake.send();
         Ok(connection)
     }
 
-    /// Waits for a connection on this path.
+    /// Waits for a connection on this path. No other connection has this secret.
     ///
     /// # Errors
     /// If the configuration cannot work.
-    pub fn listen(now: Time, config: Config, tuple: FourTuple, initial: SeqNumber) -> Result<Self, ConfigError> {
-        Self::new(now, config, tuple, initial, State::Listen)
+    pub fn listen(now: Time, config: Config, tuple: FourTuple, secret: Secret) -> Result<Self, ConfigError> {
+        Self::new(now, config, tuple, &secret, State::Listen)
     }
 
-    fn new(now: Time, config: Config, tuple: FourTuple, initial: SeqNumber, state: State) -> Result<Self, ConfigError> {
+    fn new(now: Time, config: Config, tuple: FourTuple, secret: &Secret, state: State) -> Result<Self, ConfigError> {
         config.check()?;
+        let mut random = Random::new(secret, if state == State::Listen { Role::Listens } else { Role::Opens });
         let mss = u32::from(config.mss);
         let controller = config.law.row().build(&config.law);
         let control = PathControl::new(now, PathId::FIRST, controller, mss.into(), config.rto_min);
         Ok(Self {
             state,
             handshake: Handshake::new(),
-            initial,
+            initial: secret.initial(),
             initial_peer: SeqNumber(0),
             peer: Peer {
                 mss,
@@ -270,7 +275,8 @@ impl<P: Payload> Connection<P> {
             arrived: 0,
             reply: None,
             persist: Persist::Open,
-            clock: Clock::new(initial),
+            clock: Clock::new(u32::from_be_bytes(random.draw())),
+            random,
             keep_alive_probes: KeepAliveProbes::new(),
             challenge_acks: ChallengeAckLimiter::new(now),
             heard: now,

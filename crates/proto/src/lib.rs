@@ -4,13 +4,14 @@
 //!
 //! ```
 //! use anabranch_cc::{Settings, registry};
-//! use anabranch_proto::{Config, Connection, FourTuple, SeqNumber, State, Virtual};
+//! use anabranch_proto::{Config, Connection, FourTuple, Secret, SeqNumber, State, Virtual};
 //! use anabranch_units::Time;
 //!
 //! let config = Config::new(Settings::default_for(registry::find("anabranch")?));
 //! let (now, tuple) = (Time::ZERO, FourTuple::default());
-//! let mut client = Connection::<Virtual>::connect(now, config.clone(), tuple, SeqNumber(7)).expect("it is the default");
-//! let mut server = Connection::<Virtual>::listen(now, config, tuple.reversed(), SeqNumber(9)).expect("likewise");
+//! let secret = |number| Secret::predictable(SeqNumber(number));
+//! let mut client = Connection::<Virtual>::connect(now, config.clone(), tuple, secret(7)).expect("it is the default");
+//! let mut server = Connection::<Virtual>::listen(now, config, tuple.reversed(), secret(9)).expect("likewise");
 //! let syn = client.poll_transmit(now).expect("a client begins");
 //! server.handle_segment(now, syn.tuple.reversed(), syn.segment);
 //! assert_eq!(server.state(), State::SynReceived);
@@ -24,7 +25,8 @@
 //! * `receive` says which bytes have arrived, what is reported of them, when, and how many more may come.
 //! * `recovery` says what is in flight, delivered or lost, and drives a congestion controller on each path.
 //! * `guard` says which paths may take anything, `scheduler` chooses one of them for what is sent.
-//! * `segment`, `options`, `payload`, `path`, `seq` are the words that all of them use; `ordered` holds what waits above a hole.
+//! * `segment`, `options`, `payload`, `path`, `seq` are the words that all of them use; `ordered` holds what waits above a hole, and
+//!   `random` makes what nobody may guess.
 //! * [`wire`] makes bytes of segments and segments of bytes, at the edge; [`seal`] does so for datagrams that nobody else can
 //!   read or forge.
 //!
@@ -54,6 +56,7 @@ mod options;
 mod ordered;
 mod path;
 mod payload;
+mod random;
 mod receive;
 mod recovery;
 mod scheduler;
@@ -75,6 +78,7 @@ pub use options::{
 };
 pub use path::{AddPathError, Address, FourTuple, PATHS_MAX, PathId, PathState, PathStatus, RemovePathError};
 pub use payload::{Payload, Virtual};
+pub use random::Secret;
 pub use receive::acks::AckPolicy;
 pub use recovery::control::Tally;
 pub use scheduler::Scheduling;

@@ -63,8 +63,9 @@ pub enum PathOption {
     Challenge([u8; 8]),
     /// What came as a challenge.
     Response([u8; 8]),
-    /// Its sender uses the path no more.
-    Leave,
+    /// Its sender uses the path no more. The token is one that only who sees the path knows: that of the latest challenge which came
+    /// to its sender on it.
+    Leave([u8; 8]),
 }
 
 /// What has arrived, beyond the acknowledgement number. Segments are copied often in a simulation, and so this is packed: the
@@ -178,15 +179,14 @@ impl PathOption {
     /// Bytes of the option: kind, length, the experiment's identifier, what it is, and the token.
     pub const fn size(self) -> u32 {
         match self {
-            Self::Challenge(_) | Self::Response(_) => 13,
-            Self::Leave => 5,
+            Self::Challenge(_) | Self::Response(_) | Self::Leave(_) => 13,
         }
     }
 }
 
 impl Multistream {
     /// The version of the stream header and of the records that this crate speaks.
-    pub const VERSION: u8 = 1;
+    pub const VERSION: u8 = 2;
 }
 
 impl Options {
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn no_segment_has_more_than_40_bytes_of_options() {
-        let multistream = Some(Multistream { version: 1, streams: 8, features: Features::PATHS, credit: 20 });
+        let multistream = Some(Multistream { version: 2, streams: 8, features: Features::PATHS, credit: 20 });
         let timestamps = Some(Timestamps::default());
         let handshake =
             HandshakeOptions { mss: Some(1460), window_scale: Some(7), sack_permitted: true, multistream, timestamps };

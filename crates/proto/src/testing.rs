@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::wire::{self, Checksum, Ports};
 use crate::{
     Address, Config, Connection, Content, Event, FourTuple, OpenError, Options, PathId, PathReport, PathState, Payload,
-    Read, ReadError, Segment, SeqNumber, Sid, State, WriteError,
+    Read, ReadError, Secret, Segment, SeqNumber, Sid, State, WriteError,
 };
 
 /// Bytes that know where in their stream they stand: so a test sees what was lost, doubled or confused.
@@ -177,8 +177,8 @@ impl Pair {
     pub(crate) fn with(client: Config, server: Config) -> Self {
         let end = |address| Address { address, port: 7 };
         let tuple = FourTuple { local: end(1), remote: end(2) };
-        let client = Connection::connect(Time::ZERO, client, tuple, CLIENT).unwrap();
-        let server = Connection::listen(Time::ZERO, server, tuple.reversed(), SERVER).unwrap();
+        let client = Connection::connect(Time::ZERO, client, tuple, Secret::predictable(CLIENT)).unwrap();
+        let server = Connection::listen(Time::ZERO, server, tuple.reversed(), Secret::predictable(SERVER)).unwrap();
         Self {
             now: Time::ZERO,
             client: End::new(client, tuple),

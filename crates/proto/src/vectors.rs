@@ -43,7 +43,7 @@ fn bare(header: Header, options: Options) -> Segment<Bytes> {
 /// What the page describes in words.
 fn segments() -> Vec<(&'static str, Segment<Bytes>)> {
     let streams = Flags::ACK | Flags::MSE;
-    let multistream = Multistream { version: 1, streams: 16, features: Features::PATHS, credit: 20 };
+    let multistream = Multistream { version: 2, streams: 16, features: Features::PATHS, credit: 20 };
     let syn = HandshakeOptions {
         mss: Some(1460),
         window_scale: Some(10),
@@ -95,7 +95,7 @@ fn segments() -> Vec<(&'static str, Segment<Bytes>)> {
         ("credit", record(3)),
         ("challenge", path(PathOption::Challenge(token))),
         ("response", path(PathOption::Response(token))),
-        ("leave", path(PathOption::Leave)),
+        ("leave", path(PathOption::Leave(token))),
     ]
 }
 

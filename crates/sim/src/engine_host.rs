@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use anabranch_ns2::Gauges;
 use anabranch_proto::{
-    Config, ConfigError, Connection, Content, Event, FourTuple, PathId, PathReport, Read, Segment, SeqNumber, Sid,
-    Virtual,
+    Config, ConfigError, Connection, Content, Event, FourTuple, PathId, PathReport, Read, Secret, Segment, SeqNumber,
+    Sid, Virtual,
 };
 use anabranch_units::{SimSpan, SimTime, Span, Time};
 
@@ -166,7 +166,7 @@ impl EngineSource {
     /// # Errors
     /// If the configuration cannot work.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
-        Connection::<Virtual>::connect(Time::ZERO, config.clone(), tuple(0), INITIAL)?;
+        Connection::<Virtual>::connect(Time::ZERO, config.clone(), tuple(0), Secret::predictable(INITIAL))?;
         let lanes = vec![Lane::default(); usize::from(config.streams.max(1))];
         Ok(Self {
             config,
@@ -275,7 +275,8 @@ impl EngineSource {
 
     fn start(&mut self, now: SimTime) {
         if self.connection.is_none() {
-            let connection = Connection::connect(engine_time(now), self.config.clone(), tuple(0), INITIAL);
+            let connection =
+                Connection::connect(engine_time(now), self.config.clone(), tuple(0), Secret::predictable(INITIAL));
             self.connection = Some(connection.expect("the configuration was checked when the source was made"));
         }
     }
@@ -377,7 +378,7 @@ impl EngineSink {
     /// If the configuration cannot work.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         let payload = u64::from(config.payload().max(1));
-        let connection = Connection::listen(Time::ZERO, config, tuple(0).reversed(), INITIAL)?;
+        let connection = Connection::listen(Time::ZERO, config, tuple(0).reversed(), Secret::predictable(INITIAL))?;
         Ok(Self {
             arrivals: 0,
             payload,

@@ -13,6 +13,8 @@
 //! A four-tuple from which a plausible segment comes without a challenge is that of a peer whose address was changed by the network: it
 //! is challenged, too, and when it answers, paths of the same local end that have been silent since are looked into at once.
 //!
+//! Whoever gives a path up says so with a token that the peer's challenge brought on it: nobody takes a path away who does not see it.
+//!
 //! A path that was given up is not taken up again for a while, whoever asks: a challenge may have crossed the leave.
 //!
 //! Silence is no answer to what left on a path, by any ACK that came on it; see `PathControl::suspect_at`. An only path is never
@@ -24,6 +26,7 @@ use std::ops::{Index, IndexMut};
 use anabranch_cc::PathSummary;
 use anabranch_units::{Span, Time};
 
+use super::tokens::{Token, Tokens};
 use super::{Connection, State, Transmit};
 use crate::config::Failover;
 use crate::event::Event;
@@ -37,6 +40,7 @@ use crate::recovery::control::dup_acks::Detection;
 use crate::recovery::control::{PathControl, Via};
 use crate::recovery::scoreboard::Scoreboard;
 use crate::segment::{Content, Flags, Header, Segment};
+use crate::seq::SeqNumber;
 
 /// The paths of a connection by name.
 #[derive(Debug)]
@@ -51,12 +55,19 @@ pub(super) struct Table {
     failover: Failover,
     /// Whether both ends speak of paths.
     pub(super) are_negotiated: bool,
-    /// Challenges made so far.
-    challenges: u64,
     /// Paths that were given up, and until when whoever still uses them is told so.
-    left: VecDeque<(FourTuple, Time)>,
+    left: VecDeque<(Farewell, Time)>,
     /// Those that are to be told now.
-    farewells: VecDeque<(PathId, FourTuple)>,
+    farewells: VecDeque<Farewell>,
+}
+
+/// The last word on a path.
+#[derive(Clone, Copy, Debug)]
+struct Farewell {
+    path: PathId,
+    tuple: FourTuple,
+    /// What the peer takes for ours.
+    token: Token,
 }
 
 /// A path of a connection.
@@ -72,13 +83,19 @@ pub(super) struct Path {
     pub(super) arrived: Time,
     origin: Origin,
     phase: Phase,
+    /// Challenges that left on it.
+    tokens: Tokens,
+    /// The latest challenge that came on it.
+    asked: Option<Token>,
     /// A token that is to be sent back.
-    response: Option<[u8; 8]>,
+    response: Option<Token>,
 }
 
 /// Why there is a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
+    /// The handshake ran on it.
+    Handshake,
     /// We asked for it.
     Own,
     /// The peer asked for it.
@@ -91,10 +108,8 @@ enum Origin {
 enum Phase {
     Live,
     Challenged {
-        token: [u8; 8],
         /// Challenges that left.
         sent: u32,
-        sent_at: Time,
         /// When the next one is due.
         at: Time,
         /// Whether it was live before.
@@ -121,8 +136,8 @@ impl<P: Payload> Paths<'_, P> {
         if paths.find(&tuple).is_some() {
             return Err(AddPathError::InUse);
         }
-        paths.left.retain(|(left, _)| *left != tuple);
-        paths.farewells.retain(|(_, left)| *left != tuple);
+        paths.left.retain(|(left, _)| left.tuple != tuple);
+        paths.farewells.retain(|left| left.tuple != tuple);
         if paths.count() >= usize::from(config.paths_max) {
             return Err(AddPathError::TooMany);
         }
@@ -136,17 +151,20 @@ impl<P: Payload> Paths<'_, P> {
     /// # Errors
     /// If there is no such path, or no other one that carries data.
     pub fn remove(&mut self, now: Time, id: PathId) -> Result<(), RemovePathError> {
-        let paths = &mut self.connection.paths;
-        let tuple = paths.get(id).ok_or(RemovePathError::Unknown)?.tuple;
-        if !paths.live().iter().any(|other| other != id) {
+        self.connection.paths.get(id).ok_or(RemovePathError::Unknown)?;
+        if !self.connection.paths.live().iter().any(|other| other != id) {
             return Err(RemovePathError::OnlyPath);
         }
-        paths.say_farewell(id, tuple);
-        paths.left.retain(|(left, until)| *left != tuple && *until > now);
+        let farewell = self.connection.farewell(id);
+        let paths = &mut self.connection.paths;
+        paths.say_farewell(farewell);
+        paths.left.retain(|(left, until)| left.tuple != farewell.tuple && *until > now);
         if paths.left.len() == PATHS_MAX {
             paths.left.pop_front();
         }
-        paths.left.push_back((tuple, now.saturating_add(LEFT_FOR)));
+        // Its name may be that of another one by then.
+        let farewell = Farewell { path: PathId::NOWHERE, ..farewell };
+        paths.left.push_back((farewell, now.saturating_add(LEFT_FOR)));
         self.connection.drop_path(now, id);
         Ok(())
     }
@@ -183,15 +201,20 @@ impl<P: Payload> Connection<P> {
         if !self.paths.are_negotiated || !self.state.has_paths() || !self.is_plausible(segment) {
             return None;
         }
-        if let Some(id) = self.paths.left_at(now, &tuple) {
-            if segment.options != Options::Path(PathOption::Leave) {
-                self.paths.say_farewell(id, tuple);
+        if let Some(farewell) = self.paths.left_at(now, &tuple) {
+            match segment.options {
+                // What the peer has asked last it takes for an answer.
+                Options::Path(PathOption::Challenge(token)) => farewell.token = token,
+                Options::Path(PathOption::Leave(_)) => return None,
+                Options::Path(PathOption::Response(_)) | Options::Acknowledgement(_) | Options::Handshake(_) => {}
             }
+            let farewell = *farewell;
+            self.paths.say_farewell(farewell);
             return None;
         }
         let origin = match segment.options {
             Options::Path(PathOption::Challenge(_)) => Origin::Peer,
-            Options::Path(PathOption::Response(_) | PathOption::Leave) => return None,
+            Options::Path(PathOption::Response(_) | PathOption::Leave(_)) => return None,
             Options::Acknowledgement(_) | Options::Handshake(_) => Origin::Rebinding(now),
         };
         if self.paths.iter().filter(|(_, path)| path.is_uninvited()).count() >= UNINVITED_MAX {
@@ -234,11 +257,15 @@ impl<P: Payload> Connection<P> {
         let id = self.acks.via();
         match option {
             PathOption::Challenge(token) => {
-                self.paths[id].response = Some(token);
+                let path = &mut self.paths[id];
+                (path.asked, path.response) = (Some(token), Some(token));
                 self.paths.pending_options.insert(id);
             }
             PathOption::Response(token) => self.on_response(now, id, token),
-            PathOption::Leave => {
+            PathOption::Leave(token) => {
+                if !self.is_farewell(id, token) {
+                    return;
+                }
                 if self.paths.live().iter().any(|other| other != id) {
                     self.drop_path(now, id);
                 } else if self.paths[id].is_live() {
@@ -296,8 +323,8 @@ impl<P: Payload> Connection<P> {
 
     /// The next segment that is about a path.
     pub(super) fn poll_path_option(&mut self, now: Time) -> Option<Transmit<P>> {
-        if let Some((path, tuple)) = self.paths.farewells.pop_front() {
-            return Some(Transmit { path, tuple, segment: self.path_segment(PathOption::Leave) });
+        if let Some(Farewell { path, tuple, token }) = self.paths.farewells.pop_front() {
+            return Some(Transmit { path, tuple, segment: self.path_segment(PathOption::Leave(token)) });
         }
         if !self.paths.are_negotiated {
             return None;
@@ -306,12 +333,14 @@ impl<P: Payload> Connection<P> {
             let path = &mut self.paths[id];
             let option = match (path.response.take(), &mut path.phase) {
                 (Some(token), _) => PathOption::Response(token),
-                (None, Phase::Challenged { token, sent, sent_at, at, is_suspect }) if *at <= now => {
+                (None, Phase::Challenged { sent, at, is_suspect }) if *at <= now => {
                     let rto = path.control.rto();
                     let wait = rto.saturating_mul(1 << (*sent).min(CHALLENGES_MAX));
                     let wait = if *is_suspect { wait.min(SUSPECT_WAIT_MAX.max(rto)) } else { wait };
-                    (*sent, *sent_at, *at) = (sent.saturating_add(1), now, now.saturating_add(wait));
-                    PathOption::Challenge(*token)
+                    (*sent, *at) = (sent.saturating_add(1), now.saturating_add(wait));
+                    let token = self.random.draw();
+                    path.tokens.on_sent(now, token);
+                    PathOption::Challenge(token)
                 }
                 (None, Phase::Live | Phase::Challenged { .. }) => continue,
             };
@@ -345,8 +374,7 @@ impl<P: Payload> Connection<P> {
         }
         self.board.open_lane(id);
         self.acks.open_lane(id);
-        let token = self.paths.token(self.config.path_seed);
-        let phase = Phase::Challenged { token, sent: 0, sent_at: now, at: now, is_suspect: false };
+        let phase = Phase::Challenged { sent: 0, at: now, is_suspect: false };
         self.paths.put(id, Path { origin, phase, arrived: now, ..Path::live(tuple, control) });
         self.paths.settle(&self.board);
     }
@@ -360,35 +388,49 @@ impl<P: Payload> Connection<P> {
     }
 
     fn suspect(&mut self, now: Time, id: PathId) {
-        let token = self.paths.token(self.config.path_seed);
         let path = &mut self.paths[id];
         path.control.abandon(now, &mut self.board);
-        path.phase = Phase::Challenged { token, sent: 0, sent_at: now, at: now, is_suspect: true };
+        path.phase = Phase::Challenged { sent: 0, at: now, is_suspect: true };
         path.paced_until = Time::NEVER;
         self.paths.settle(&self.board);
         self.events.push_back(Event::PathFailed(id));
     }
 
-    fn on_response(&mut self, now: Time, id: PathId, answered: [u8; 8]) {
-        let Phase::Challenged { token, sent, sent_at, is_suspect, .. } = self.paths[id].phase else { return };
-        if answered != token || sent == 0 {
-            return;
-        }
-        let sample = (sent == 1).then(|| now.since(sent_at));
+    /// What this end says when it gives a path up.
+    fn farewell(&self, id: PathId) -> Farewell {
+        let Path { tuple, asked, .. } = self.paths[id];
+        let token = asked.unwrap_or_else(|| handshake_token(self.initial_peer, self.initial));
+        Farewell { path: id, tuple, token }
+    }
+
+    /// Whether it is the peer that gives a path up.
+    fn is_farewell(&self, id: PathId, token: Token) -> bool {
+        let Path { origin, tokens, .. } = &self.paths[id];
+        let is_of_handshake =
+            || *origin == Origin::Handshake && token == handshake_token(self.initial, self.initial_peer);
+        tokens.has(token) || is_of_handshake()
+    }
+
+    fn on_response(&mut self, now: Time, id: PathId, answered: Token) {
+        let Phase::Challenged { is_suspect, .. } = self.paths[id].phase else { return };
+        let Some(sent_at) = self.paths[id].tokens.on_answer(answered) else { return };
+        // Each challenge has a token of its own, so that Karn's rule forbids nothing.
+        let sample = Some(now.since(sent_at));
         if is_suspect {
             return self.revive(now, id, sample);
         }
         let Path { origin, tuple, .. } = self.paths[id];
         let is_stale = |path: &Path| match origin {
             Origin::Rebinding(since) => path.is_live() && path.tuple.local == tuple.local && path.arrived < since,
-            Origin::Own | Origin::Peer => false,
+            Origin::Handshake | Origin::Own | Origin::Peer => false,
         };
         if self.paths[id].is_uninvited() && self.paths.count() >= usize::from(self.config.paths_max) {
             // There are as many as may be. One that does not answer makes room, or the new one is not taken.
             let is_useless = |path: &Path| path.state() == PathState::Suspect || is_stale(path);
             let useless = self.paths.iter().filter(|(_, path)| is_useless(path));
             let Some(useless) = useless.min_by_key(|(_, path)| path.arrived).map(|(id, _)| id) else {
-                self.paths.say_farewell(id, tuple);
+                let farewell = self.farewell(id);
+                self.paths.say_farewell(farewell);
                 return self.drop_path(now, id);
             };
             self.drop_path(now, useless);
@@ -429,7 +471,7 @@ impl State {
 }
 
 impl Path {
-    /// One that needs no challenge.
+    /// The one of the handshake, which needs no challenge.
     pub(super) fn live(tuple: FourTuple, control: PathControl) -> Self {
         Self {
             tuple,
@@ -438,8 +480,10 @@ impl Path {
             status: PathStatus::default(),
             weight: 1,
             arrived: Time::ZERO,
-            origin: Origin::Own,
+            origin: Origin::Handshake,
             phase: Phase::Live,
+            tokens: Tokens::default(),
+            asked: None,
             response: None,
         }
     }
@@ -450,7 +494,7 @@ impl Path {
 
     /// Whether the peer asked for it, and has not answered on it.
     fn is_uninvited(&self) -> bool {
-        self.origin != Origin::Own && self.state() == PathState::Validating
+        matches!(self.origin, Origin::Peer | Origin::Rebinding(_)) && self.state() == PathState::Validating
     }
 
     pub(super) fn state(&self) -> PathState {
@@ -486,7 +530,6 @@ impl Table {
             pending_options: PathSet::default(),
             failover,
             are_negotiated: false,
-            challenges: 0,
             left: VecDeque::new(),
             farewells: VecDeque::new(),
         }
@@ -587,13 +630,13 @@ impl Table {
         }
     }
 
-    fn left_at(&self, now: Time, tuple: &FourTuple) -> Option<PathId> {
-        self.left.iter().find(|(left, until)| left == tuple && *until > now).map(|_| PathId::NOWHERE)
+    fn left_at(&mut self, now: Time, tuple: &FourTuple) -> Option<&mut Farewell> {
+        self.left.iter_mut().find(|(left, until)| left.tuple == *tuple && *until > now).map(|(left, _)| left)
     }
 
-    fn say_farewell(&mut self, id: PathId, tuple: FourTuple) {
+    fn say_farewell(&mut self, farewell: Farewell) {
         if self.farewells.len() < PATHS_MAX {
-            self.farewells.push_back((id, tuple));
+            self.farewells.push_back(farewell);
         }
     }
 
@@ -607,15 +650,6 @@ impl Table {
             count += 1;
         }
         self[own].control.on_group(now, &group[..count]);
-    }
-
-    /// Nobody can tell one token from another without the seed: splitmix64 of the seed and the number of the challenge.
-    fn token(&mut self, seed: u64) -> [u8; 8] {
-        self.challenges += 1;
-        let mut word = seed.wrapping_add(self.challenges.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (word ^ (word >> 31)).to_be_bytes()
     }
 }
 
@@ -636,6 +670,12 @@ impl IndexMut<PathId> for Table {
     }
 }
 
+/// What stands for a token on the path of the handshake, of which nobody else has seen either: the first sequence number of who gets it,
+/// then that of who sends it.
+fn handshake_token(receiver: SeqNumber, sender: SeqNumber) -> Token {
+    (u64::from(receiver.0) << 32 | u64::from(sender.0)).to_be_bytes()
+}
+
 /// Challenges on a path that was never answered: with an RTO of a second before there is a sample, for a minute.
 const CHALLENGES_MAX: u32 = 6;
 
@@ -649,6 +689,6 @@ const LEFT_FOR: Span = Span::from_secs(10);
 const FRESH: Span = Span::from_secs(1);
 
 /// What comes on a slow path is as old as what a fast one has carried since it left, however narrow the window: here 2 s at 1 Gbit/s.
-/// A sixteenth of all sequence numbers is as plausible as that, to who guesses; each guess costs an answer, and no path before a
-/// token has come back.
+/// A sixteenth of all sequence numbers is as plausible as that, to who guesses; each guess costs an answer, and no path is set up or
+/// given up before a token has come. `docs/wire.md` 2.5 has it, as it says what a peer may be late with.
 const AGE_MIN: u64 = 1 << 28;

@@ -20,7 +20,7 @@ use crate::seq::{Offset, SeqNumber};
 pub(super) struct Clock {
     /// Whether both ends have agreed on timestamps.
     is_on: bool,
-    /// What ours read at [`Time::ZERO`]: nobody is to learn how long we have been running (sec. 7.1).
+    /// What ours read at [`Time::ZERO`], by chance: nobody is to learn how long we have been running (sec. 5.4 and 7.1).
     offset: u32,
     /// When it is read.
     now: Time,
@@ -32,8 +32,9 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub(super) fn new(initial: SeqNumber) -> Self {
-        Self { is_on: false, offset: initial.0, now: Time::ZERO, recent: 0, recent_at: Time::ZERO, acked: 0 }
+    /// A clock that says `offset` at [`Time::ZERO`].
+    pub(super) fn new(offset: u32) -> Self {
+        Self { is_on: false, offset, now: Time::ZERO, recent: 0, recent_at: Time::ZERO, acked: 0 }
     }
 
     /// Time passed.
@@ -143,7 +144,7 @@ mod tests {
     }
 
     fn clock() -> Clock {
-        let mut clock = Clock::new(SeqNumber(u32::MAX - 10));
+        let mut clock = Clock::new(u32::MAX - 10);
         clock.on_syn(at(0), Timestamps { value: u32::MAX, echo: 0 });
         clock
     }

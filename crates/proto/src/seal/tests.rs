@@ -1179,7 +1179,8 @@ impl World {
     fn new(limits: ListenerConfig, datagram_max: u32, fates: Vec<Fate>) -> Self {
         let law = Settings::default_for(registry::find("reno").unwrap());
         let config = Config { user_timeout: None, ..Config::new(law) };
-        let engine = Connection::connect(Time::ZERO, config.clone(), PATH, SeqNumber(5)).unwrap();
+        let engine =
+            Connection::connect(Time::ZERO, config.clone(), PATH, crate::Secret::predictable(SeqNumber(5))).unwrap();
         let client = End { engine, seal: initiator_with(limits.connection), path: PATH, first: None };
         let listener = listener(limits);
         Self {
@@ -1267,7 +1268,13 @@ impl World {
                 match self.listener.handle(now, PATH.reversed(), datagram, 9, &mut reply) {
                     Ok(Answer::Accept { seal, segment, .. }) => {
                         let path = PATH.reversed();
-                        let mut engine = Connection::listen(now, self.config.clone(), path, SeqNumber(900)).unwrap();
+                        let mut engine = Connection::listen(
+                            now,
+                            self.config.clone(),
+                            path,
+                            crate::Secret::predictable(SeqNumber(900)),
+                        )
+                        .unwrap();
                         engine.handle_segment(now, path, segment);
                         self.server = Some(End { engine, seal: *seal, path, first: None });
                     }

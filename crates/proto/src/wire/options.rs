@@ -16,7 +16,7 @@ pub(super) fn encode(options: &Options, out: &mut Vec<u8>) {
         Options::Acknowledgement(options) => acknowledgement(options, out),
         Options::Path(PathOption::Challenge(token)) => path(CHALLENGE, token, out),
         Options::Path(PathOption::Response(token)) => path(RESPONSE, token, out),
-        Options::Path(PathOption::Leave) => path(LEAVE, &[], out),
+        Options::Path(PathOption::Leave(token)) => path(LEAVE, token, out),
     }
     let len = (out.len() - start).next_multiple_of(4);
     out.resize(start + len, NO_OPERATION);
@@ -62,7 +62,7 @@ fn acknowledgement(options: &AcknowledgementOptions, out: &mut Vec<u8>) {
     }
 }
 
-fn path(what: u8, token: &[u8], out: &mut Vec<u8>) {
+fn path(what: u8, token: &[u8; 8], out: &mut Vec<u8>) {
     experiment(5 + token.len() as u8, out);
     out.push(what);
     out.extend_from_slice(token);
@@ -149,10 +149,11 @@ fn read_sack(bytes: &[u8]) -> SackBlocks {
 }
 
 fn read_path(what: u8, token: &[u8]) -> Option<PathOption> {
-    match (what, token) {
-        (CHALLENGE, token) => token.try_into().ok().map(PathOption::Challenge),
-        (RESPONSE, token) => token.try_into().ok().map(PathOption::Response),
-        (LEAVE, []) => Some(PathOption::Leave),
+    let token = token.try_into().ok()?;
+    match what {
+        CHALLENGE => Some(PathOption::Challenge(token)),
+        RESPONSE => Some(PathOption::Response(token)),
+        LEAVE => Some(PathOption::Leave(token)),
         _ => None,
     }
 }

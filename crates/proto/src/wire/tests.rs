@@ -178,7 +178,11 @@ fn acknowledgement() -> impl Strategy<Value = AcknowledgementOptions> {
 
 fn path() -> impl Strategy<Value = PathOption> {
     let token = any::<[u8; 8]>();
-    prop_oneof![token.prop_map(PathOption::Challenge), token.prop_map(PathOption::Response), Just(PathOption::Leave)]
+    prop_oneof![
+        token.prop_map(PathOption::Challenge),
+        token.prop_map(PathOption::Response),
+        token.prop_map(PathOption::Leave)
+    ]
 }
 
 fn stream_header(least: u8) -> impl Strategy<Value = StreamHeader> {

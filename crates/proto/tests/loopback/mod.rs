@@ -4,7 +4,9 @@
 use std::collections::VecDeque;
 
 use anabranch_cc::{Settings, registry};
-use anabranch_proto::{Address, Config, Connection, Event, FourTuple, Read, Segment, SeqNumber, Sid, State, Virtual};
+use anabranch_proto::{
+    Address, Config, Connection, Event, FourTuple, Read, Secret, Segment, SeqNumber, Sid, State, Virtual,
+};
 use anabranch_units::{Span, Time};
 
 pub(crate) struct Loopback {
@@ -42,8 +44,10 @@ impl Loopback {
         let tuple = tuple(0);
         let mut loopback = Self {
             now: Time::ZERO,
-            client: Connection::connect(Time::ZERO, config.clone(), tuple, SeqNumber(0)).expect("it can work"),
-            server: Connection::listen(Time::ZERO, config, tuple.reversed(), SeqNumber(0)).expect("it can work"),
+            client: Connection::connect(Time::ZERO, config.clone(), tuple, Secret::predictable(SeqNumber(0)))
+                .expect("it can work"),
+            server: Connection::listen(Time::ZERO, config, tuple.reversed(), Secret::predictable(SeqNumber(0)))
+                .expect("it can work"),
             ways: (0..paths).map(Way::new).collect(),
             lose_each: 0,
             carried: 0,

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use anabranch_cc::{Settings, registry};
 use anabranch_proto::{
-    Address, Config, Connection, Event, FourTuple, PathId, PathReport, Read, Segment, SeqNumber, Sid, State, Virtual,
+    Address, Config, Connection, Event, FourTuple, PathId, PathReport, Read, Secret, Segment, SeqNumber, Sid, State,
+    Virtual,
 };
 use anabranch_units::{Rate, Span, Time};
 
@@ -111,8 +112,10 @@ impl World {
     pub(crate) fn over(paths: &[Path], config: &Config, bytes: u64) -> Self {
         let routes: Vec<_> = paths.iter().enumerate().map(|(index, path)| Route::new(index, path)).collect();
         let first = routes[0].tuple;
-        let client = Connection::connect(Time::ZERO, config.clone(), first, SeqNumber(0)).expect("it can work");
-        let server = Connection::listen(Time::ZERO, config.clone(), first.reversed(), SeqNumber(0));
+        let client = Connection::connect(Time::ZERO, config.clone(), first, Secret::predictable(SeqNumber(0)))
+            .expect("it can work");
+        let server =
+            Connection::listen(Time::ZERO, config.clone(), first.reversed(), Secret::predictable(SeqNumber(0)));
         let server = server.expect("it can work");
         let mut world =
             Self { now: Time::ZERO, routes, client, server, random: Random(1), left: bytes, read: 0, failures: 0 };

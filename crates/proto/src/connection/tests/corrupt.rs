@@ -44,9 +44,20 @@ fn way(number: u128) -> FourTuple {
 
 impl World {
     fn new(config: &Config, changes: Vec<Change>) -> Self {
-        let client = Connection::connect(Time::ZERO, config.clone(), way(0), SeqNumber(u32::MAX - 5000)).unwrap();
-        let config = Config { path_seed: 1, ..config.clone() };
-        let server = Connection::listen(Time::ZERO, config, way(0).reversed(), SeqNumber(77)).unwrap();
+        let client = Connection::connect(
+            Time::ZERO,
+            config.clone(),
+            way(0),
+            crate::Secret::predictable(SeqNumber(u32::MAX - 5000)),
+        )
+        .unwrap();
+        let server = Connection::listen(
+            Time::ZERO,
+            config.clone(),
+            way(0).reversed(),
+            crate::Secret::predictable(SeqNumber(77)),
+        )
+        .unwrap();
         let (flying, changes) = (BTreeMap::new(), changes.into());
         Self { now: Time::ZERO, ends: [client, server], flying, count: 0, changes, misunderstood: 0 }
     }

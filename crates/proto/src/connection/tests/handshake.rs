@@ -79,7 +79,8 @@ fn both_sides_may_open_at_once() {
     let mut pair = Pair::new();
     let tuple = pair.server.tuple;
     pair.server.connection =
-        crate::Connection::connect(Time::ZERO, config(), tuple, SeqNumber(99)).expect("it is a good configuration");
+        crate::Connection::connect(Time::ZERO, config(), tuple, crate::Secret::predictable(SeqNumber(99)))
+            .expect("it is a good configuration");
     pair.run_for(ms(200));
     assert_eq!(pair.states(), (State::Established, State::Established));
     let sid = pair.send(5000);

@@ -71,7 +71,7 @@ fn segment(forged: Forged, last: &Header) -> Segment<Marked> {
         sack.push(plus(last.seq, left), plus(last.seq, left).plus(len.into()));
     }
     let multistream =
-        Some(Multistream { version: 1, streams: forged.flags, features: Features(forged.flags), credit: forged.flags });
+        Some(Multistream { version: 2, streams: forged.flags, features: Features(forged.flags), credit: forged.flags });
     let handshake = HandshakeOptions {
         mss: Some(forged.window),
         window_scale: Some(forged.flags),

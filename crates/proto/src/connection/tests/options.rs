@@ -212,3 +212,14 @@ fn a_full_segment_has_as_much_content_as_its_configuration_says() {
         assert_eq!(pair.up.data().map(|(_, segment)| segment.content.len()).max(), Some(content));
     }
 }
+
+/// [rfc-7323] sec. 5.4: a clock that began with the first sequence number, which everybody sees, would tell how long we have been running.
+#[test]
+fn a_clock_tells_nothing_of_its_age() {
+    let mut pair = Pair::with(timed(), timed());
+    pair.run_for(ms(150));
+    for (_, segment) in [&pair.up.log[0], &pair.down.log[0]] {
+        let age = segment.timestamps().unwrap().value.wrapping_sub(segment.header.seq.0);
+        assert!(age > 1_000_000, "it says that it is {age} ms old");
+    }
+}

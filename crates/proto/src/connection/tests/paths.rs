@@ -552,3 +552,79 @@ fn a_path_that_has_just_answered_is_not_suspected() {
         assert_eq!(pair.client.events.contains(&Event::PathFailed(second)), is_suspect, "{silence} ms");
     }
 }
+
+/// The tokens of the challenges that entered a wire.
+fn challenges(wire: &crate::testing::Wire) -> Vec<[u8; 8]> {
+    let token = |options| match options {
+        crate::Options::Path(crate::PathOption::Challenge(token)) => Some(token),
+        _ => None,
+    };
+    wire.log.iter().filter_map(|(_, segment)| token(segment.options)).collect()
+}
+
+/// Who has a path to us gets a token. A generator that can be run backwards, as splitmix64 can, would give away all others with it.
+#[test]
+fn a_token_does_not_give_away_the_next() {
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mix = |word: u64| {
+        let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    };
+    let unmix = |word: u64| {
+        let word = (word ^ (word >> 31) ^ (word >> 62)).wrapping_mul(0x3196_42b2_d24d_8ec3);
+        let word = (word ^ (word >> 27) ^ (word >> 54)).wrapping_mul(0x96de_1b17_3f11_9089);
+        word ^ (word >> 30) ^ (word >> 60)
+    };
+    assert_eq!(unmix(mix(0x0123_4567_89ab_cdef)), 0x0123_4567_89ab_cdef);
+    let (mut pair, _) = two(steady());
+    pair.join(ms(50));
+    let (one, other) = (challenges(&pair.routes[0].down)[0], challenges(&pair.routes[1].down)[0]);
+    let next = mix(unmix(u64::from_be_bytes(one)).wrapping_add(STEP));
+    assert_ne!(next.to_be_bytes(), other);
+}
+
+/// Whatever numbers it has, a leave counts with the token of its path only: that of a challenge there, or the two first numbers.
+#[test]
+fn nobody_gives_a_path_up_who_does_not_see_it() {
+    for is_first in [true, false] {
+        let (mut pair, _) = two(steady());
+        let sid = pair.send(996 * 10);
+        pair.run_until_received(sid, 996 * 10);
+        let numbers = [pair.server_at(0), pair.client_at(0)].map(|number| number.0.to_be_bytes());
+        let (tuple, token) = if is_first {
+            (pair.server.tuple, numbers.concat().try_into().unwrap())
+        } else {
+            (pair.routes[0].server, challenges(&pair.routes[0].down)[0])
+        };
+        let (_, last) = *pair.up.log.last().unwrap();
+        let leave = |token| Segment {
+            options: crate::Options::Path(crate::PathOption::Leave(token)),
+            stream_header: None,
+            content: Content::Nothing,
+            ..last
+        };
+        let Pair { server, now, .. } = &mut pair;
+        let mut random = crate::random::Random::new(&crate::Secret::new([3; 32]), crate::random::Role::Opens);
+        for _ in 0..10_000 {
+            server.connection.handle_segment(*now, tuple, leave(random.draw()));
+        }
+        assert_eq!(server.connection.paths().ids().count(), 2);
+        server.connection.handle_segment(*now, tuple, leave(token));
+        assert_eq!(server.connection.paths().find(&tuple), None, "is first: {is_first}");
+    }
+}
+
+/// The answer to the first challenge comes when the second is on its way: it counts, and says how long it took.
+#[test]
+fn an_answer_may_be_late() {
+    let mut pair = Pair::established(several(), several());
+    let tuple = pair.route(ms(150));
+    pair.routes[0].down.delay = ms(1000);
+    let id = pair.client.connection.paths().add(pair.now, tuple).unwrap();
+    pair.run_for(ms(1140));
+    assert_eq!(challenges(&pair.routes[0].up).len(), 2, "the first timeout is a second");
+    pair.run_for(ms(20));
+    let path = pair.client.connection.path(id).unwrap();
+    assert_eq!((path.state, path.rtt_smoothed), (PathState::Live, Some(ms(1150))));
+}

@@ -318,7 +318,7 @@ proptest! {
             failover,
             ..config()
         };
-        let mut pair = Pair::established(Config { path_seed: 1, ..base.clone() }, Config { path_seed: 2, ..base });
+        let mut pair = Pair::established(base.clone(), base);
         // Without failover, what is on its way to an address that is nobody's any more waits for ever.
         let may_wait = failover == Failover::Never;
         for operation in operations.into_iter().filter(|op| !(may_wait && matches!(op, Operation::Rebind(_)))) {
