@@ -72,7 +72,7 @@ impl World {
             assert!(count <= most, "it tells without end");
         }
         // Nothing came that there is no room for: rbuf, what was read, and headers, records and ends, which take none.
-        assert!(self.engine.received() <= 2 + RECEIVE_BUFFER + self.read + 16 * self.heard);
+        assert!(self.engine.received() <= 2 + RECEIVE_BUFFER + self.read + 40 * self.heard);
     }
 
     fn wait(&mut self, span: Span) {

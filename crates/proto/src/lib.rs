@@ -74,7 +74,8 @@ pub use config::{Config, Failover, KeepAlive, LossDetection, Repair, StreamBuffe
 pub use connection::{ConfigError, Connection, PathReport, Paths, State, Streams, Transmit};
 pub use event::{CloseReason, Event};
 pub use options::{
-    AcknowledgementOptions, Features, HandshakeOptions, Multistream, Options, PathOption, SackBlocks, Timestamps,
+    AcknowledgementOptions, EcnCounts, Features, HandshakeOptions, Multistream, Options, PathOption, SackBlocks,
+    Timestamps,
 };
 pub use path::{AddPathError, Address, FourTuple, PATHS_MAX, PathId, PathState, PathStatus, RemovePathError};
 pub use payload::{Payload, Virtual};
@@ -82,7 +83,7 @@ pub use random::Secret;
 pub use receive::acks::AckPolicy;
 pub use recovery::control::Tally;
 pub use scheduler::Scheduling;
-pub use segment::{Content, Flags, HEADERS, Header, Record, Segment, Sid, StreamHeader};
+pub use segment::{Content, Flags, HEADERS, Header, Record, RecordList, Segment, Sid, StreamHeader};
 pub use seq::{Offset, SeqNumber, Ssn};
 pub use stream::inbound::{Read, ReadError};
 pub use stream::outbound::{OpenError, WriteError};

@@ -1,5 +1,7 @@
 //! TCP's options, typed. Those of the handshake and those of everything after it never meet in one segment.
 
+use anabranch_units::Span;
+
 use crate::segment::StreamHeader;
 use crate::seq::SeqNumber;
 
@@ -69,12 +71,38 @@ pub enum PathOption {
 }
 
 /// What has arrived, beyond the acknowledgement number. Segments are copied often in a simulation, and so this is packed: the
-/// place of the third block may hold timestamps, as there is no room for both on the wire.
+/// places of the last blocks may hold timestamps and counts, as there is no room for all of them on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AcknowledgementOptions {
     blocks: [(SeqNumber, SeqNumber); SackBlocks::MAX],
+    /// In units of [`AcknowledgementOptions::DELAY_UNIT`].
+    delay: u16,
     expected: Option<StreamHeader>,
-    has_timestamps: bool,
+    beside: Beside,
+}
+
+/// What takes the places of blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Beside {
+    #[default]
+    Nothing,
+    /// In the last place.
+    Timestamps,
+    /// In the last place.
+    Counts,
+    /// In the last place, and in the one before it.
+    TimestampsAndCounts,
+}
+
+/// How many datagrams came on a path with each codepoint of ECN ([rfc-3168] sec. 5), modulo 2^16.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EcnCounts {
+    /// Marked by a router: congestion experienced.
+    pub ce: u16,
+    /// ECT(0).
+    pub ect0: u16,
+    /// ECT(1).
+    pub ect1: u16,
 }
 
 /// At most three blocks `left..right` of sequence numbers.
@@ -88,24 +116,89 @@ impl AcknowledgementOptions {
     /// What arrived above a hole, the most recent first ([rfc-2018]); before it, what arrived twice ([rfc-2883]). And the
     /// stream of the segment that is answered, with the SSN expected next on it ([mfast-2019] Procedure 1, lines 4 to 21).
     pub fn new(sack: SackBlocks, expected: Option<StreamHeader>) -> Self {
-        Self { blocks: sack.blocks, expected, has_timestamps: false }
+        Self { blocks: sack.blocks, expected, ..Self::default() }
     }
 
-    /// The same with timestamps, if both ends said one in the handshake. They take the place of the third block.
+    /// The same with timestamps, if both ends said one in the handshake. They take the place of a block.
     #[must_use]
     pub fn with_timestamps(mut self, timestamps: Timestamps) -> Self {
-        self.has_timestamps = true;
-        self.blocks[SackBlocks::MAX - 1] = (SeqNumber(timestamps.value), SeqNumber(timestamps.echo));
+        if let Some(counts) = self.counts() {
+            return Self { beside: Beside::Timestamps, ..self }.set(LAST, timestamps).with_counts(counts);
+        }
+        self.beside = Beside::Timestamps;
+        self.set(LAST, timestamps)
+    }
+
+    /// The same with counts, which take the place of a block. They go with a stream: without [`AcknowledgementOptions::expected`] they are not said.
+    #[must_use]
+    pub fn with_counts(mut self, counts: EcnCounts) -> Self {
+        if self.expected.is_none() {
+            return self;
+        }
+        let place = match self.beside {
+            Beside::Nothing | Beside::Counts => {
+                self.beside = Beside::Counts;
+                LAST
+            }
+            Beside::Timestamps | Beside::TimestampsAndCounts => {
+                self.beside = Beside::TimestampsAndCounts;
+                LAST - 1
+            }
+        };
+        let EcnCounts { ce, ect0, ect1 } = counts;
+        self.set(place, Timestamps { value: u32::from(ce) << 16 | u32::from(ect0), echo: ect1.into() })
+    }
+
+    /// The same of a segment that waited so long for its acknowledgement. It goes with a stream, as the counts do.
+    #[must_use]
+    pub fn with_delay(mut self, delay: Span) -> Self {
+        if self.expected.is_some() {
+            let units = delay.ticks() / Self::DELAY_UNIT.ticks();
+            self.delay = u16::try_from(units).unwrap_or(u16::MAX);
+        }
+        self
+    }
+
+    fn set(mut self, place: usize, words: Timestamps) -> Self {
+        self.blocks[place] = (SeqNumber(words.value), SeqNumber(words.echo));
         self
     }
 
     /// What arrived above a hole, and before it what arrived twice.
     pub fn sack(&self) -> SackBlocks {
         let mut sack = SackBlocks { blocks: self.blocks };
-        if self.has_timestamps {
-            sack.blocks[SackBlocks::MAX - 1] = (SeqNumber(0), SeqNumber(0));
-        }
+        let places = match self.beside {
+            Beside::Nothing => SackBlocks::MAX,
+            Beside::Timestamps | Beside::Counts => LAST,
+            Beside::TimestampsAndCounts => LAST - 1,
+        };
+        sack.blocks[places..].fill((SeqNumber(0), SeqNumber(0)));
         sack
+    }
+
+    /// How long the segment that is answered waited for that, if it did: to 8 us, and half a second at most.
+    pub fn delay(&self) -> Span {
+        Self::DELAY_UNIT.saturating_mul(self.delay.into())
+    }
+
+    /// How many datagrams came with each codepoint, if any did.
+    pub fn counts(&self) -> Option<EcnCounts> {
+        let (high, low) = match self.beside {
+            Beside::Nothing | Beside::Timestamps => return None,
+            Beside::Counts => self.blocks[LAST],
+            Beside::TimestampsAndCounts => self.blocks[LAST - 1],
+        };
+        Some(EcnCounts { ce: (high.0 >> 16) as u16, ect0: high.0 as u16, ect1: low.0 as u16 })
+    }
+
+    /// Bytes of the option that names the stream: kind, length, the experiment's identifier, the stream, and what there is of delay and counts.
+    pub(crate) fn expected_len(&self) -> u32 {
+        match (self.expected, self.counts(), self.delay) {
+            (None, ..) => 0,
+            (Some(_), Some(_), _) => 16,
+            (Some(_), None, 1..) => 10,
+            (Some(_), None, 0) => 8,
+        }
     }
 
     /// The stream of the segment that is answered, and the SSN expected next on it.
@@ -115,13 +208,21 @@ impl AcknowledgementOptions {
 
     /// The clocks.
     pub fn timestamps(&self) -> Option<Timestamps> {
-        let (value, echo) = self.blocks[SackBlocks::MAX - 1];
-        self.has_timestamps.then_some(Timestamps { value: value.0, echo: echo.0 })
+        let (value, echo) = self.blocks[LAST];
+        let is_there = matches!(self.beside, Beside::Timestamps | Beside::TimestampsAndCounts);
+        is_there.then_some(Timestamps { value: value.0, echo: echo.0 })
     }
+
+    /// What a delay is told in.
+    pub const DELAY_UNIT: Span = Span::from_micros(8);
 }
 
+/// The place of the last block.
+const LAST: usize = SackBlocks::MAX - 1;
+
 impl SackBlocks {
-    /// Three fit into the 40 bytes of options beside the expected SSN (26 + 8 bytes), two beside timestamps (18 + 8 + 10).
+    /// Three fit into the 40 bytes of options beside the expected SSN (26 + 8 bytes, or 10), two beside timestamps (18 + 8 + 10) or counts
+    /// (18 + 16), one beside both (10 + 16 + 10).
     pub const MAX: usize = 3;
 
     /// These blocks in their order, and after them empty ones if there are fewer.
@@ -207,9 +308,8 @@ impl Options {
                     0 => 0,
                     blocks => 2 + 8 * blocks,
                 };
-                let expected = if options.expected().is_some() { 4 + StreamHeader::LEN } else { 0 };
                 let timestamps = if options.timestamps().is_some() { Timestamps::LEN } else { 0 };
-                sack + expected + timestamps
+                sack + options.expected_len() + timestamps
             }
             Self::Path(option) => option.size(),
         };
@@ -268,6 +368,26 @@ mod tests {
         let timed = plain.with_timestamps(timestamps);
         assert_eq!(Options::Acknowledgement(timed).len(), 36, "2 + 16 + 8 + 10");
         assert_eq!((timed.sack().as_slice().len(), timed.timestamps()), (2, Some(timestamps)));
+        let delay = Span::from_micros(80);
+        assert_eq!(Options::Acknowledgement(plain.with_delay(delay)).len(), 36, "26 + 10");
+        assert_eq!(Options::Acknowledgement(timed.with_delay(delay)).len(), 40, "18 + 10 + 10 + 2");
+        let counts = EcnCounts { ce: 1, ect0: 2, ect1: 65_535 };
+        let counted = plain.with_delay(delay).with_counts(counts);
+        assert_eq!(Options::Acknowledgement(counted).len(), 36, "18 + 16 + 2");
+        assert_eq!((counted.sack().as_slice().len(), counted.counts(), counted.delay()), (2, Some(counts), delay));
+        for both in [counted.with_timestamps(timestamps), timed.with_counts(counts).with_delay(delay)] {
+            assert_eq!(Options::Acknowledgement(both).len(), 36, "10 + 16 + 10");
+            assert_eq!(
+                (both.sack().as_slice().len(), both.counts(), both.timestamps()),
+                (1, Some(counts), Some(timestamps))
+            );
+            assert_eq!(both.delay(), delay);
+        }
+        let without = AcknowledgementOptions::new(sack, None).with_counts(counts).with_delay(delay);
+        assert_eq!(
+            (without.counts(), without.delay(), Options::Acknowledgement(without).len()),
+            (None, Span::ZERO, 28)
+        );
         assert_eq!(Options::default().len(), 0);
     }
 }

@@ -47,8 +47,8 @@ pub enum Content<P> {
     Nothing,
     /// Data of one stream.
     Data(P),
-    /// A record of the control stream.
-    Control(Record),
+    /// Records of the control stream.
+    Control(RecordList),
 }
 
 /// The four bytes in front of everything that a multistream segment carries ([mfast-2019] sec. IV.B). They are payload for
@@ -105,6 +105,14 @@ pub enum Record {
     },
 }
 
+/// What one segment of the control stream says: one to [`RecordList::MAX`] records, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordList {
+    first: Record,
+    /// Those that are used come first.
+    more: [Option<Record>; Self::MAX - 1],
+}
+
 impl<P: Payload> Segment<P> {
     /// How much sequence space it takes ([rfc-9293] sec. 3.4: SYN and FIN count one each).
     pub fn space(&self) -> u64 {
@@ -140,7 +148,7 @@ impl<P: Payload> Content<P> {
         match self {
             Self::Nothing => 0,
             Self::Data(payload) => payload.len(),
-            Self::Control(_) => Record::LEN,
+            Self::Control(records) => records.len() * Record::LEN,
         }
     }
 
@@ -158,6 +166,42 @@ impl StreamHeader {
 impl Record {
     /// Bytes of a record on the wire: its kind, a stream, a code of two bytes, and a number of four.
     pub const LEN: u32 = 8;
+}
+
+impl RecordList {
+    /// As many as a segment holds without being larger than others in a simulation, and a third of the bytes that each by itself would take.
+    pub const MAX: usize = 4;
+
+    /// Appends a record. Gives it back if there is no room.
+    ///
+    /// # Errors
+    /// The record, if there are [`RecordList::MAX`] already.
+    pub fn push(&mut self, record: Record) -> Result<(), Record> {
+        match self.more.iter_mut().find(|place| place.is_none()) {
+            Some(place) => {
+                *place = Some(record);
+                Ok(())
+            }
+            None => Err(record),
+        }
+    }
+
+    /// The records in their order.
+    pub fn iter(&self) -> impl Iterator<Item = Record> + '_ {
+        std::iter::once(self.first).chain(self.more.iter().flatten().copied())
+    }
+
+    /// How many.
+    #[expect(clippy::len_without_is_empty, reason = "it never is")]
+    pub fn len(&self) -> u32 {
+        1 + self.more.iter().flatten().count() as u32
+    }
+}
+
+impl From<Record> for RecordList {
+    fn from(first: Record) -> Self {
+        Self { first, more: [None; Self::MAX - 1] }
+    }
 }
 
 impl Sid {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::wire::{self, Checksum, Ports};
 use crate::{
     Address, Config, Connection, Content, Event, FourTuple, OpenError, Options, PathId, PathReport, PathState, Payload,
-    Read, ReadError, Secret, Segment, SeqNumber, Sid, State, WriteError,
+    Read, ReadError, Record, Secret, Segment, SeqNumber, Sid, State, WriteError,
 };
 
 /// Bytes that know where in their stream they stand: so a test sees what was lost, doubled or confused.
@@ -447,6 +447,14 @@ impl Wire {
         Some(entry.remove())
     }
 
+    /// Records, each time that they entered it.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Record> {
+        self.log.iter().flat_map(|(_, segment)| match segment.content {
+            Content::Control(records) => records.iter().collect::<Vec<_>>(),
+            Content::Nothing | Content::Data(_) => vec![],
+        })
+    }
+
     /// Segments with data.
     pub(crate) fn data(&self) -> impl Iterator<Item = &(Time, Segment<Marked>)> {
         self.log.iter().filter(|(_, segment)| !segment.content.is_empty())
@@ -458,7 +466,7 @@ fn is_refused(segment: &Segment<Marked>, bit: u32) -> bool {
     let Segment { header, options, stream_header, content } = *segment;
     let content = match content {
         Content::Nothing => Content::Nothing,
-        Content::Control(record) => Content::Control(record),
+        Content::Control(records) => Content::Control(records),
         Content::Data(Marked { tag, len, .. }) => Content::Data(Bytes::from(vec![tag as u8; len as usize])),
     };
     let mut bytes = vec![];

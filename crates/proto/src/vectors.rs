@@ -11,8 +11,9 @@ use crate::seal::{
 };
 use crate::wire::{Checksum, Ports, decode, encode};
 use crate::{
-    AcknowledgementOptions, Address, Content, Features, Flags, FourTuple, HandshakeOptions, Header, Multistream,
-    Options, PathId, PathOption, Record, SackBlocks, Segment, SeqNumber, Sid, Ssn, StreamHeader, Timestamps,
+    AcknowledgementOptions, Address, Content, EcnCounts, Features, Flags, FourTuple, HandshakeOptions, Header,
+    Multistream, Options, PathId, PathOption, Record, RecordList, SackBlocks, Segment, SeqNumber, Sid, Ssn,
+    StreamHeader, Timestamps,
 };
 
 /// What the page has under each name.
@@ -62,6 +63,9 @@ fn segments() -> Vec<(&'static str, Segment<Bytes>)> {
     sack.push(SeqNumber(5000), SeqNumber(6000));
     let acknowledgement = AcknowledgementOptions::new(sack, Some(StreamHeader { ssn: Ssn::of(259), ..stream }))
         .with_timestamps(Timestamps { value: 1, echo: 2 });
+    let expected = Some(StreamHeader { ssn: Ssn::of(259), ..stream });
+    let late = AcknowledgementOptions::new(SackBlocks::default(), expected).with_delay(Span::from_millis(1));
+    let counted = AcknowledgementOptions::new(sack, expected).with_counts(EcnCounts { ce: 1, ect0: 65_535, ect1: 0 });
     let data = hello(header(1001, 0, streams, 512), Some(stream));
     let usual = header(1010, 2000, streams, 512);
     let records = [
@@ -72,7 +76,13 @@ fn segments() -> Vec<(&'static str, Segment<Bytes>)> {
     ];
     let record = |ssn: usize| {
         let stream_header = Some(StreamHeader { sid: Sid::CONTROL, ssn: Ssn::of(ssn as u64) });
-        Segment { stream_header, content: Content::Control(records[ssn]), ..bare(usual, Options::default()) }
+        Segment { stream_header, content: Content::Control(records[ssn].into()), ..bare(usual, Options::default()) }
+    };
+    let mut several = RecordList::from(records[0]);
+    several.push(records[3]).unwrap();
+    let several = {
+        let stream_header = Some(StreamHeader { sid: Sid::CONTROL, ssn: Ssn::of(4) });
+        Segment { stream_header, content: Content::Control(several), ..bare(usual, Options::default()) }
     };
     let path = |option| bare(usual, Options::Path(option));
     let token = [1, 2, 3, 4, 5, 6, 7, 8];
@@ -89,10 +99,13 @@ fn segments() -> Vec<(&'static str, Segment<Bytes>)> {
         ("data-v6", data),
         ("plain", hello(header(1001, 0, Flags::ACK, 512), None)),
         ("acknowledgement", bare(usual, Options::Acknowledgement(acknowledgement))),
+        ("late-acknowledgement", bare(usual, Options::Acknowledgement(late))),
+        ("counting-acknowledgement", bare(usual, Options::Acknowledgement(counted))),
         ("finish", record(0)),
         ("reset", record(1)),
         ("stop", record(2)),
         ("credit", record(3)),
+        ("finish-and-credit", several),
         ("challenge", path(PathOption::Challenge(token))),
         ("response", path(PathOption::Response(token))),
         ("leave", path(PathOption::Leave(token))),

@@ -12,7 +12,7 @@
 //! |                     options, up to 40 bytes                   |
 //! +---------------------------------------------------------------+
 //! |      SID      |                      SSN                      |  with the flag M (MSE) and content, but in no SYN
-//! |                    data, or a record of 8 bytes               |
+//! |              data, or one to four records of 8 bytes          |
 //! +---------------------------------------------------------------+
 //! ```
 //!
@@ -30,7 +30,7 @@ use bytes::{Buf, Bytes};
 pub use self::checksum::{Checksum, internet_checksum};
 use crate::path::FourTuple;
 use crate::payload::Payload;
-use crate::segment::{Content, Flags, Header, Segment};
+use crate::segment::{Content, Flags, Header, Record, RecordList, Segment};
 use crate::seq::SeqNumber;
 
 /// TCP's ports of one segment.
@@ -72,7 +72,7 @@ pub enum Fault {
     },
     /// Content that should have a stream header has no room for it, or nothing after it.
     StreamHeader,
-    /// A record on the control stream does not have [`crate::Record::LEN`] bytes.
+    /// Content of the control stream is not one to [`crate::RecordList::MAX`] records of [`crate::Record::LEN`] bytes.
     RecordSize,
     /// A record of a kind that this version does not have.
     RecordKind(u8),
@@ -114,8 +114,8 @@ pub fn encode_head<P: Payload>(segment: &Segment<P>, ports: Ports, out: &mut Vec
     if let Some(header) = stream_header {
         out.extend(content::stream_header(*header));
     }
-    if let Content::Control(record) = content {
-        out.extend(content::record(*record));
+    if let Content::Control(records) = content {
+        records.iter().for_each(|record| out.extend(content::record(record)));
     }
 }
 
@@ -157,7 +157,9 @@ impl fmt::Display for DecodeError {
             Fault::OptionLength { kind } => write!(f, "option {kind} at byte {at} does not end within the header"),
             Fault::OptionSize { kind } => write!(f, "option {kind} at byte {at} has a length that it cannot have"),
             Fault::StreamHeader => write!(f, "the content at byte {at} is no stream header and something after it"),
-            Fault::RecordSize => write!(f, "the record at byte {at} does not have 8 bytes"),
+            Fault::RecordSize => {
+                write!(f, "the content at byte {at} is not 1 to {} records of {} bytes", RecordList::MAX, Record::LEN)
+            }
             Fault::RecordKind(kind) => write!(f, "the record at byte {at} is of the unknown kind {kind}"),
         }
     }

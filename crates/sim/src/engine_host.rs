@@ -477,7 +477,7 @@ impl Host for EngineSource {
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
         let came_by = came_by(&self.ways, &arrival);
         if let (Body::Segment(segment), Some(connection)) = (arrival.body, &mut self.connection) {
-            connection.handle_segment(engine_time(now), tuple(came_by), *segment);
+            connection.handle_segment(engine_time(now), tuple(came_by), **segment);
             self.departures.forget_until(connection.acked());
         }
     }
@@ -547,7 +547,7 @@ impl Host for EngineSink {
         if let Body::Segment(segment) = arrival.body {
             self.wire += u64::from(arrival.size);
             let before = self.connection.arrived();
-            self.connection.handle_segment(engine_time(now), tuple(came_by).reversed(), *segment);
+            self.connection.handle_segment(engine_time(now), tuple(came_by).reversed(), **segment);
             self.arrivals += picoseconds(now) * u128::from(self.connection.arrived() - before);
         }
     }

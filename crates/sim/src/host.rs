@@ -126,7 +126,7 @@ impl From<anabranch_ns2::Packet> for Transmit {
 
 impl From<anabranch_proto::Segment<anabranch_proto::Virtual>> for Transmit {
     fn from(segment: anabranch_proto::Segment<anabranch_proto::Virtual>) -> Self {
-        Self::new(segment.wire_size(), Body::Segment(segment))
+        Self::new(segment.wire_size(), Body::Segment(Box::new(segment)))
     }
 }
 

@@ -13,8 +13,8 @@ pub enum Body {
     Ns2(anabranch_ns2::Packet),
     /// A packet of ns-2's SCTP. Its chunks are elsewhere, so that the others stay small.
     Sctp(Box<anabranch_ns2::sctp::Packet>),
-    /// A segment of the transport, whose payload is a length.
-    Segment(anabranch_proto::Segment<anabranch_proto::Virtual>),
+    /// A segment of the transport, whose payload is a length. It is elsewhere for the same reason.
+    Segment(Box<anabranch_proto::Segment<anabranch_proto::Virtual>>),
 }
 
 /// A body is copied twice on its way. What one kind of packet needs, all of them carry: the largest is ns-2's.

@@ -254,7 +254,7 @@ impl<P: Payload> Connection<P> {
         if self.paths.are_negotiated {
             self.board.confirm(via, ack, &blocks);
         }
-        let has_news = self.on_acknowledged(now, via);
+        let has_news = self.on_acknowledged(now, via, options.delay());
         self.on_heard(now, self.board.acked() > acked || has_news);
         if is_fin_acked {
             self.on_fin_acked(now);
@@ -269,15 +269,15 @@ impl<P: Payload> Connection<P> {
         board.acknowledge(ack, context, |sent: Sent<P>| {
             is_fin_acked |= sent.is_fin;
             match sent.content {
-                Content::Control(Record::Finish { sid, .. } | Record::Reset { sid, .. }) => {
-                    outbound.on_acked(sid, events);
-                }
-                Content::Control(Record::MaxStreamData { sid, limit }) => {
-                    if let Some(record) = flow_control.on_acked(sid, limit) {
-                        outbound.records.push(record);
+                Content::Control(records) => records.iter().for_each(|record| match record {
+                    Record::Finish { sid, .. } | Record::Reset { sid, .. } => outbound.on_acked(sid, events),
+                    Record::MaxStreamData { sid, limit } => {
+                        if let Some(record) = flow_control.on_acked(sid, limit) {
+                            outbound.records.push(record);
+                        }
                     }
-                }
-                Content::Control(Record::Stop { .. }) => {}
+                    Record::Stop { .. } => {}
+                }),
                 Content::Data(_) => {
                     outbound.on_acked(sent.stream_header.map_or(Sid::PLAIN, |header| header.sid), events)
                 }
@@ -380,7 +380,7 @@ impl<P: Payload> Connection<P> {
         }
         match self.peer.framing {
             Framing::Streams => {
-                if !self.accept_streams(offset, data_end, end, missing, segment) {
+                if !self.accept_streams(now, (offset, data_end, end), missing, segment) {
                     self.acks.demand_pure();
                     return;
                 }
@@ -418,9 +418,8 @@ impl<P: Payload> Connection<P> {
     /// A segment of a stream is whole or no segment at all: it keeps its boundaries for life. Whether it was taken.
     fn accept_streams(
         &mut self,
-        offset: Offset,
-        data_end: Offset,
-        end: Offset,
+        now: Time,
+        (offset, data_end, end): (Offset, Offset, Offset),
         missing: (Offset, Offset),
         segment: Segment<P>,
     ) -> bool {
@@ -440,12 +439,13 @@ impl<P: Payload> Connection<P> {
                 let useless = self.inbound.accept(header, payload, &mut self.events);
                 self.window.consume(StreamHeader::LEN.into());
                 self.free(sid, useless);
-                self.acks.answer(StreamHeader { ssn: self.inbound.expected(sid), ..header });
+                self.acks.answer(now, StreamHeader { ssn: self.inbound.expected(sid), ..header });
             }
-            (Some(header), Content::Control(record)) if header.sid == Sid::CONTROL => {
+            (Some(header), Content::Control(records)) if header.sid == Sid::CONTROL => {
                 self.inbound.accept_control(header.ssn);
-                self.on_record(record);
-                self.acks.answer(StreamHeader { ssn: self.inbound.expected(Sid::CONTROL), ..header });
+                self.window.consume(StreamHeader::LEN.into());
+                records.iter().for_each(|record| self.on_record(record));
+                self.acks.answer(now, StreamHeader { ssn: self.inbound.expected(Sid::CONTROL), ..header });
             }
             _ => return false,
         }

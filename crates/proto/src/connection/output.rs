@@ -15,7 +15,7 @@ use crate::options::{AcknowledgementOptions, Options, SackBlocks};
 use crate::path::{PathId, PathSet};
 use crate::payload::Payload;
 use crate::scheduler::{Candidate, Demand, quickest};
-use crate::segment::{Content, Flags, Header, Segment, StreamHeader};
+use crate::segment::{Content, Flags, Header, Segment};
 use crate::seq::{Offset, SeqNumber};
 use crate::stream::outbound::Framing;
 
@@ -39,7 +39,7 @@ impl<P: Payload> Connection<P> {
         match self.next_leaving(now) {
             Some(Leaving::Handshake) => Some(self.handshake_segment(now)),
             Some(Leaving::Content { path, offset, sent }) => Some(self.segment_of(path, offset, sent)),
-            Some(Leaving::Ack(path)) => Some(self.pure_ack(path)),
+            Some(Leaving::Ack(path)) => Some(self.pure_ack(now, path)),
             Some(Leaving::Probe(path)) => Some(self.window_or_keep_alive_probe(path)),
             None => {
                 self.resting_until = Some(self.deadline());
@@ -90,9 +90,10 @@ impl<P: Payload> Connection<P> {
     }
 
     /// A pure acknowledgement on the path on which one is due.
-    fn pure_ack(&mut self, path: PathId) -> Transmit<P> {
+    fn pure_ack(&mut self, now: Time, path: PathId) -> Transmit<P> {
         let sack = if self.peer.has_sack { self.arrivals.report(self.initial_peer) } else { SackBlocks::default() };
-        let options = self.stamp(AcknowledgementOptions::new(sack, self.acks.expected(path)));
+        let (expected, delay) = self.acks.expected(now, path);
+        let options = self.stamp(AcknowledgementOptions::new(sack, expected).with_delay(delay));
         let header = self.header(path, self.board.next(), Flags::default());
         self.transmit(path, Segment { header, options, stream_header: None, content: Content::Nothing })
     }
@@ -361,11 +362,11 @@ impl<P: Payload> Connection<P> {
         }
         // Less than the window's width, which is below a segment: it fits.
         let usable = usable as u32;
-        let header = if self.peer.framing == Framing::Streams { StreamHeader::LEN } else { 0 };
         let is_worth = u64::from(usable) * 2 >= self.peer.window_max || matches!(self.persist, Persist::Due { .. });
-        if usable > header && self.outbound.can_shorten() && is_worth {
+        let shortened = self.outbound.shortened(usable).filter(|_| is_worth || self.outbound.has_records());
+        if shortened.is_some() {
             self.persist = Persist::Open;
-            return Some(usable);
+            return shortened;
         }
         if self.board.is_empty() {
             self.wait(now);

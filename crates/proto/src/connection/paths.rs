@@ -276,8 +276,9 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// An ACK that came on the path `via` has been entered: each path hears what it told of it. Whether it told anything of any.
-    pub(super) fn on_acknowledged(&mut self, now: Time, via: PathId) -> bool {
+    /// An ACK that came on the path `via`, and waited so long at the other end, has been entered: each path hears what it told of it. Whether
+    /// it told anything of any.
+    pub(super) fn on_acknowledged(&mut self, now: Time, via: PathId, delay: Span) -> bool {
         let mut has_news = false;
         let Self { paths, board, .. } = self;
         let mut told = board.newly_acked_paths();
@@ -289,7 +290,7 @@ impl<P: Payload> Connection<P> {
             if !has_newly_acked && path.control.is_at_rest() {
                 continue;
             }
-            let source = if id == via { Via::Own } else { Via::Other };
+            let source = if id == via { Via::Own { delay } } else { Via::Other };
             let is_round_over = path.control.on_ack(now, board, source);
             if is_round_over && paths.has_several() {
                 paths.report_group(now, id);

@@ -39,6 +39,8 @@ struct Lane {
     need: Need,
     /// The stream of the segment that is to be answered, and what it expects next.
     answer: Option<StreamHeader>,
+    /// When that came.
+    arrived: Time,
 }
 
 /// Whether an ACK is to be sent.
@@ -111,13 +113,15 @@ impl Acks {
     }
 
     /// What is to be said of the stream of the present segment ([mfast-2019] Procedure 1).
-    pub(crate) fn answer(&mut self, expected: StreamHeader) {
-        self.lanes[self.via.index()].answer = Some(expected);
+    pub(crate) fn answer(&mut self, now: Time, expected: StreamHeader) {
+        let lane = &mut self.lanes[self.via.index()];
+        (lane.answer, lane.arrived) = (Some(expected), now);
     }
 
-    /// What an ACK on this path says of a stream.
-    pub(crate) fn expected(&self, path: PathId) -> Option<StreamHeader> {
-        self.lanes[path.index()].answer
+    /// What an ACK on this path says of a stream, and for how long the segment has waited that it answers.
+    pub(crate) fn expected(&self, now: Time, path: PathId) -> (Option<StreamHeader>, Span) {
+        let Lane { answer, arrived, .. } = self.lanes[path.index()];
+        (answer, now.since(arrived))
     }
 
     /// [rfc-5681] sec. 4.2: what comes out of order or fills a hole is acknowledged at once.
@@ -169,7 +173,7 @@ impl Acks {
 }
 
 impl Lane {
-    const NEW: Self = Self { need: Need::Nothing, answer: None };
+    const NEW: Self = Self { need: Need::Nothing, answer: None, arrived: Time::ZERO };
 
     fn deadline(&self) -> Time {
         match self.need {

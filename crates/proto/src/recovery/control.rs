@@ -106,8 +106,8 @@ pub struct Tally {
 /// On which path an ACK came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Via {
-    /// This one: it answers what left here.
-    Own,
+    /// This one: it answers what left here, after the receiver held it back for so long.
+    Own { delay: Span },
     /// Another one, and it tells of something that left here.
     Other,
 }
@@ -358,7 +358,7 @@ impl PathControl {
         self.flight -= newly_acked.bytes_from_flight;
         let path_una = board.path_una(self.id);
         let sample = match via {
-            Via::Own => self.estimate(now, &newly_acked),
+            Via::Own { delay } => self.estimate(now, delay, &newly_acked),
             Via::Other => None,
         };
         if self.suspicion.is_some() {
@@ -366,7 +366,7 @@ impl PathControl {
         }
         if let Some(newest) = newly_acked.newest_certain {
             match via {
-                Via::Own => self.rack.on_delivered(now, newest),
+                Via::Own { .. } => self.rack.on_delivered(now, newest),
                 Via::Other => self.rack.on_delivered_elsewhere(newest),
             }
         }
@@ -386,7 +386,7 @@ impl PathControl {
             self.tally.delivered += newly_acked.bytes;
             self.is_silent = false;
             self.started = now;
-            if via == Via::Own {
+            if via != Via::Other {
                 self.heard = now;
             }
             let (limit, lost) = (self.rounds.limit(), std::mem::take(&mut self.lost_untold));
@@ -463,9 +463,10 @@ impl PathControl {
         self.rtt.least()
     }
 
-    /// The raw RTT sample of an ACK, if Karn's rule allows one.
+    /// The raw RTT sample of an ACK, if Karn's rule allows one: without the time for which the receiver held it back. As in [rfc-9002] sec. 5.3
+    /// nobody can claim an RTT that is less than the least that was seen with that time in it.
     #[inline]
-    fn estimate(&mut self, now: Time, newly_acked: &NewlyAcked) -> Option<Span> {
+    fn estimate(&mut self, now: Time, delay: Span, newly_acked: &NewlyAcked) -> Option<Span> {
         let newest = newly_acked.newest?;
         if newest.transmissions > 1 {
             // [rfc-7323] sec. 4: the echo knows which transmission it was, but not to the microsecond.
@@ -478,7 +479,11 @@ impl PathControl {
             }
             return None;
         }
-        let sample = now.since(newest.departure.time);
+        let raw = now.since(newest.departure.time);
+        let sample = match self.rtt.least() {
+            Some(least) if delay > Span::ZERO => raw.saturating_sub(delay).max(least).min(raw),
+            Some(_) | None => raw,
+        };
         self.rtt.on_sample(sample);
         self.tally.rtt_samples += 1;
         self.tally.rtt_sum = self.tally.rtt_sum.saturating_add(sample);

@@ -393,7 +393,7 @@ impl<P: Payload> Ready<P> {
 
 impl Freed {
     /// A record, on the wire.
-    pub(crate) const RECORD: Self = Self { payload: 0, records: StreamHeader::LEN + Record::LEN };
+    pub(crate) const RECORD: Self = Self { payload: 0, records: Record::LEN };
 
     fn payload(bytes: u32) -> Self {
         Self { payload: bytes.into(), records: 0 }
@@ -437,7 +437,7 @@ mod tests {
     }
 
     fn freed(payload: u64, records: u32) -> Freed {
-        Freed { payload, records: 12 * records }
+        Freed { payload, records: 8 * records }
     }
 
     /// Payloads that are kept let the batches go with which they came, but for a few: each of them a byte of 64 kB.

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use crate::event::{Event, Events};
 use crate::payload::Payload;
-use crate::segment::{Content, Record, Sid, StreamHeader};
+use crate::segment::{Content, Record, RecordList, Sid, StreamHeader};
 use crate::seq::Ssn;
 use crate::stream::flow_control::later;
 use crate::stream::records::Records;
@@ -259,7 +259,7 @@ impl<P: Payload> Outbound<P> {
         self.waiting == 0 && self.records.is_empty()
     }
 
-    /// Whether the next segment is a record.
+    /// Whether the next segment has records.
     pub(crate) fn has_records(&self) -> bool {
         !self.records.is_empty()
     }
@@ -268,7 +268,7 @@ impl<P: Payload> Outbound<P> {
     pub(crate) fn peek(&self, space: u32) -> Option<u32> {
         let header = self.header_len();
         if !self.records.is_empty() {
-            return Some(header + Record::LEN);
+            return Some(self.records_within(space).max(header + Record::LEN));
         }
         let stream = &self.streams[self.turns.first()?.index()];
         let most = u32::try_from(stream.bytes).unwrap_or(u32::MAX).min(stream.credit());
@@ -284,9 +284,17 @@ impl<P: Payload> Outbound<P> {
         self.records.is_empty() && self.turns.only().is_some_and(only)
     }
 
-    /// Whether the next segment could be shorter.
-    pub(crate) fn can_shorten(&self) -> bool {
-        self.records.is_empty()
+    /// Bytes of sequence space of the next segment if it has records, as many as fit into so much.
+    fn records_within(&self, space: u32) -> u32 {
+        let header = self.header_len();
+        let count = (space.saturating_sub(header) / Record::LEN).min(self.records.len().min(RecordList::MAX) as u32);
+        header + count * Record::LEN
+    }
+
+    /// How much of `usable` the next segment can do with, where it would have more: a record at least, or a byte of data.
+    pub(crate) fn shortened(&self, usable: u32) -> Option<u32> {
+        let space = if self.records.is_empty() { usable } else { self.records_within(usable) };
+        (space > self.header_len()).then_some(space)
     }
 
     /// Cuts the next segment, with at most `space` bytes of sequence space where a full one has `full`.
@@ -296,9 +304,14 @@ impl<P: Payload> Outbound<P> {
         full: u32,
         events: &mut Events,
     ) -> Option<(Option<StreamHeader>, Content<P>)> {
-        if let Some(record) = self.records.pop() {
+        if let Some(first) = self.records.pop() {
             let header = self.streams[Sid::CONTROL.index()].number(Sid::CONTROL, self.framing);
-            return Some((header, Content::Control(record)));
+            let mut list = RecordList::from(first);
+            for _ in 1..space.saturating_sub(self.header_len()) / Record::LEN {
+                let Some(record) = self.records.pop() else { break };
+                list.push(record).expect("a segment is peeked at before it is cut, and is no longer than that");
+            }
+            return Some((header, Content::Control(list)));
         }
         let sid = self.turns.first()?;
         let (header_len, limit) = (self.header_len(), self.limit);
@@ -560,7 +573,7 @@ mod tests {
         assert_eq!(outbound.write(sid, &mut Virtual(1)), Err(WriteError::NotOpen));
         assert_eq!(cut(&mut outbound), Some((1, 0, 100)));
         let (header, content) = outbound.cut(104, 104, &mut events).unwrap();
-        assert_eq!(content, Content::Control(Record::Finish { sid, end: Ssn::of(1) }));
+        assert_eq!(content, Content::Control(Record::Finish { sid, end: Ssn::of(1) }.into()));
         assert_eq!(header.map(|header| header.sid), Some(Sid::CONTROL));
         outbound.on_acked(sid, &mut events);
         assert_eq!(outbound.open(), Err(OpenError::NoneLeft));
@@ -580,7 +593,7 @@ mod tests {
         assert_eq!(cut(&mut outbound), Some((1, 0, 100)));
         outbound.reset(sid, 7).unwrap();
         outbound.finish(other).unwrap();
-        let reset = |sid, end, code| Some(Content::Control(Record::Reset { sid, end: Ssn::of(end), code }));
+        let reset = |sid, end, code| Some(Content::Control(Record::Reset { sid, end: Ssn::of(end), code }.into()));
         let mut content = || outbound.cut(104, 104, &mut Events::new()).map(|(_, content)| content);
         assert_eq!(content(), reset(sid, 1, 7));
         assert_eq!(content(), Some(Content::Data(Virtual(100))));
@@ -612,6 +625,26 @@ mod tests {
         outbound.stop(sid, Ssn::of(1), 7, &mut events);
         assert_eq!(events.pop_front(), Some(Event::Stopped { sid, code: 6 }));
         assert_eq!((events.pop_front(), outbound.write(sid, &mut Virtual(1))), (None, Err(WriteError::NotOpen)));
+    }
+
+    /// A header of 4 bytes and 8 for each: four in a segment, and as many as fit where there is less room.
+    #[test]
+    fn records_that_wait_share_segments() {
+        let mut outbound = Outbound::<Virtual>::new(Framing::Streams, 9, 1000, 1 << 20);
+        for sid in [0; 9].map(|_| outbound.open().unwrap()) {
+            outbound.finish(sid).unwrap();
+        }
+        assert_eq!((outbound.peek(104), outbound.peek(27), outbound.shortened(11)), (Some(36), Some(20), None));
+        assert_eq!(outbound.shortened(21), Some(20));
+        let mut cut = |space| match outbound.cut(space, 104, &mut Events::new()) {
+            Some((Some(header), Content::Control(records))) => (header.ssn.bits(), records.iter().collect::<Vec<_>>()),
+            other => panic!("{other:?}"),
+        };
+        let finish = |sid| Record::Finish { sid: Sid::new(sid), end: Ssn::of(0) };
+        assert_eq!(cut(20), (0, [1, 2].map(finish).to_vec()));
+        assert_eq!(cut(36), (1, [3, 4, 5, 6].map(finish).to_vec()));
+        assert_eq!(cut(36), (2, [7, 8, 9].map(finish).to_vec()));
+        assert!(outbound.is_empty());
     }
 
     #[test]

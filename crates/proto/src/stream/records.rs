@@ -1,6 +1,6 @@
 //! Records that wait to be sent on the control stream.
 //!
-//! There is one of each kind for each stream at most, and a newer one takes the place of an older: so a peer can provoke as many
+//! Several leave in one segment. There is one of each kind for each stream at most, and a newer one takes the place of an older: so a peer can provoke as many
 //! as it likes, and no more wait than three times the streams.
 
 use std::collections::VecDeque;
@@ -28,8 +28,7 @@ impl Records {
         self.order.is_empty()
     }
 
-    /// For tests: how many.
-    #[cfg(test)]
+    /// How many.
     pub(crate) fn len(&self) -> usize {
         self.order.len()
     }

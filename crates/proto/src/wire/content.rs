@@ -3,7 +3,7 @@
 use bytes::{Buf, Bytes};
 
 use super::Fault;
-use crate::segment::{Content, Flags, Record, Sid, StreamHeader};
+use crate::segment::{Content, Flags, Record, RecordList, Sid, StreamHeader};
 use crate::seq::Ssn;
 
 /// SID, then SSN.
@@ -44,18 +44,27 @@ pub(super) fn decode(mut bytes: Bytes, flags: Flags) -> Result<(Option<StreamHea
     };
     bytes.advance(StreamHeader::LEN as usize);
     let content = if header.sid == Sid::CONTROL {
-        Content::Control(read_record(&bytes).map_err(|fault| (fault, StreamHeader::LEN as usize))?)
+        Content::Control(read_records(&bytes).map_err(|(fault, at)| (fault, StreamHeader::LEN as usize + at))?)
     } else {
         Content::Data(bytes)
     };
     Ok((Some(header), content))
 }
 
-fn read_record(bytes: &[u8]) -> Result<Record, Fault> {
-    let &[kind, sid, c, d, ref value @ ..] = bytes else { return Err(Fault::RecordSize) };
-    if bytes.len() != Record::LEN as usize {
-        return Err(Fault::RecordSize);
+fn read_records(bytes: &[u8]) -> Result<RecordList, (Fault, usize)> {
+    let (records, []) = bytes.as_chunks::<{ Record::LEN as usize }>() else { return Err((Fault::RecordSize, 0)) };
+    let mut list: Option<RecordList> = None;
+    for (index, record) in records.iter().enumerate() {
+        let record = read_record(record).map_err(|fault| (fault, index * Record::LEN as usize))?;
+        match &mut list {
+            None => list = Some(record.into()),
+            Some(list) => list.push(record).map_err(|_| (Fault::RecordSize, 0))?,
+        }
     }
+    list.ok_or((Fault::RecordSize, 0))
+}
+
+fn read_record(&[kind, sid, c, d, ref value @ ..]: &[u8; Record::LEN as usize]) -> Result<Record, Fault> {
     let (sid, code, number) = (Sid::new(sid), u16::from_be_bytes([c, d]), number(value));
     // The upper byte of a stream sequence number is reserved.
     let ssn = Ssn::of(number.into());

@@ -3,7 +3,8 @@
 use super::Fault;
 use super::content::{number, stream_header};
 use crate::options::{
-    AcknowledgementOptions, Features, HandshakeOptions, Multistream, Options, PathOption, SackBlocks, Timestamps,
+    AcknowledgementOptions, EcnCounts, Features, HandshakeOptions, Multistream, Options, PathOption, SackBlocks,
+    Timestamps,
 };
 use crate::segment::{Flags, StreamHeader};
 use crate::seq::SeqNumber;
@@ -54,8 +55,16 @@ fn acknowledgement(options: &AcknowledgementOptions, out: &mut Vec<u8>) {
         }
     }
     if let Some(expected) = options.expected() {
-        experiment(8, out);
+        let len = options.expected_len();
+        experiment(len as u8, out);
         out.extend(stream_header(expected));
+        if len > EXPECTED {
+            let units = options.delay().ticks() / AcknowledgementOptions::DELAY_UNIT.ticks();
+            out.extend((units as u16).to_be_bytes());
+        }
+        if let Some(EcnCounts { ce, ect0, ect1 }) = options.counts() {
+            [ce, ect0, ect1].iter().for_each(|count| out.extend(count.to_be_bytes()));
+        }
     }
     if let Some(timestamps) = options.timestamps() {
         clocks(timestamps, out);
@@ -83,6 +92,7 @@ pub(super) fn decode(bytes: &[u8], flags: Flags) -> Result<Options, (Fault, usiz
     let is_syn = flags.contains(Flags::SYN);
     let mut handshake = HandshakeOptions::default();
     let (mut sack, mut expected, mut timestamps) = (SackBlocks::default(), None, None);
+    let (mut delay, mut counts) = (0, None);
     let mut path = None;
     let mut at = 0;
     while let Some(&kind) = bytes.get(at) {
@@ -114,7 +124,15 @@ pub(super) fn decode(bytes: &[u8], flags: Flags) -> Result<Options, (Fault, usiz
                     let features = Features(features);
                     handshake.multistream = Some(Multistream { version, streams, features, credit });
                 }
-                Some((&EXPERIMENT_ID, &[sid, a, b, c])) => expected = Some(StreamHeader::from_bytes([sid, a, b, c])),
+                Some((&EXPERIMENT_ID, &[sid, a, b, c, ref more @ ..])) if matches!(more.len(), 0 | 2 | 8) => {
+                    expected = Some(StreamHeader::from_bytes([sid, a, b, c]));
+                    let mut halves = more.as_chunks().0.iter().map(|half| u16::from_be_bytes(*half));
+                    delay = halves.next().unwrap_or(0);
+                    counts = match (halves.next(), halves.next(), halves.next()) {
+                        (Some(ce), Some(ect0), Some(ect1)) => Some(EcnCounts { ce, ect0, ect1 }),
+                        _ => None,
+                    };
+                }
                 Some((&EXPERIMENT_ID, &[what, ref token @ ..])) => path = read_path(what, token).or(path),
                 // Somebody else's experiment, or a later one of ours.
                 _ => {}
@@ -129,7 +147,9 @@ pub(super) fn decode(bytes: &[u8], flags: Flags) -> Result<Options, (Fault, usiz
     if let Some(path) = path {
         return Ok(Options::Path(path));
     }
-    let options = AcknowledgementOptions::new(sack, expected);
+    let delay = AcknowledgementOptions::DELAY_UNIT.saturating_mul(delay.into());
+    let options = AcknowledgementOptions::new(sack, expected).with_delay(delay);
+    let options = counts.map_or(options, |counts| options.with_counts(counts));
     Ok(Options::Acknowledgement(match timestamps {
         Some(timestamps) => options.with_timestamps(timestamps),
         None => options,
@@ -170,6 +190,9 @@ const EXPERIMENT: u8 = 253;
 
 /// [rfc-6994]: an experiment says which it is by two bytes of its own; these are the letters MS, for multistream.
 const EXPERIMENT_ID: [u8; 2] = *b"MS";
+
+/// Bytes of the option that names a stream and says no more.
+const EXPECTED: u32 = 8;
 
 /// What a path option is.
 const CHALLENGE: u8 = 1;

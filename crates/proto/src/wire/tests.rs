@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    AcknowledgementOptions, Address, Features, HandshakeOptions, Multistream, Options, PathOption, Record, SackBlocks,
-    Sid, Ssn, StreamHeader, Timestamps,
+    AcknowledgementOptions, Address, EcnCounts, Features, HandshakeOptions, Multistream, Options, PathOption, Record,
+    RecordList, SackBlocks, Sid, Ssn, StreamHeader, Timestamps,
 };
 
 const NO_PORTS: Ports = Ports { source: 0, target: 0 };
@@ -115,13 +115,25 @@ fn a_stream_header_alone_is_refused() {
 }
 
 #[test]
-fn a_record_has_eight_bytes_and_a_known_kind() {
+fn records_have_eight_bytes_each_and_a_known_kind() {
     let segment = decoded(bytes(ACK | MSE, &[], &[0, 0, 0, 9, 2, 5, 0x12, 0x34, 0, 0, 1, 1]));
     let record = Record::Reset { sid: Sid::new(5), end: Ssn::of(257), code: 0x1234 };
-    assert_eq!(segment.content, Content::Control(record));
+    assert_eq!(segment.content, Content::Control(record.into()));
     assert_eq!(refused(bytes(ACK | MSE, &[], &[0, 0, 0, 9, 1, 5, 0, 0])), (Fault::RecordSize, 24));
     assert_eq!(refused(bytes(ACK | MSE, &[], &[0, 0, 0, 9, 1, 5, 0, 0, 0, 0, 0, 1, 0])), (Fault::RecordSize, 24));
     assert_eq!(refused(bytes(ACK | MSE, &[], &[0, 0, 0, 9, 9, 5, 0, 0, 0, 0, 0, 1])), (Fault::RecordKind(9), 24));
+    let finish = |sid| [1, sid, 0, 0, 0, 0, 0, 1];
+    let content = |count: u8| [&[0, 0, 0, 9][..], &(1..=count).map(finish).collect::<Vec<_>>().concat()].concat();
+    let Content::Control(records) = decoded(bytes(ACK | MSE, &[], &content(4))).content else {
+        panic!("four are records")
+    };
+    let sids: Vec<_> =
+        records.iter().map(|record| matches!(record, Record::Finish { sid, .. } if sid.number() > 0)).collect();
+    assert_eq!((sids, records.len()), (vec![true; 4], 4));
+    assert_eq!(refused(bytes(ACK | MSE, &[], &content(5))), (Fault::RecordSize, 24));
+    let mut unknown = content(3);
+    unknown[12] = 9;
+    assert_eq!(refused(bytes(ACK | MSE, &[], &unknown)), (Fault::RecordKind(9), 32));
 }
 
 /// [rfc-1071] sec. 3 works it out: the sum is ddf2.
@@ -166,14 +178,20 @@ fn timestamps() -> impl Strategy<Value = Option<Timestamps>> {
 
 fn acknowledgement() -> impl Strategy<Value = AcknowledgementOptions> {
     let blocks = prop::collection::vec((any::<u32>(), 1..1u32 << 31), 0..4);
-    (blocks, prop::option::of(stream_header(0)), timestamps()).prop_map(|(blocks, expected, timestamps)| {
-        let mut sack = SackBlocks::default();
-        for (left, len) in blocks {
-            sack.push(SeqNumber(left), SeqNumber(left).plus(len.into()));
-        }
-        let options = AcknowledgementOptions::new(sack, expected);
-        timestamps.map_or(options, |timestamps| options.with_timestamps(timestamps))
-    })
+    let counts = any::<(u16, u16, u16)>().prop_map(|(ce, ect0, ect1)| EcnCounts { ce, ect0, ect1 });
+    let more = (prop_oneof![Just(0), any::<u16>()], prop::option::of(counts));
+    (blocks, prop::option::of(stream_header(0)), timestamps(), more).prop_map(
+        |(blocks, expected, timestamps, (delay, counts))| {
+            let mut sack = SackBlocks::default();
+            for (left, len) in blocks {
+                sack.push(SeqNumber(left), SeqNumber(left).plus(len.into()));
+            }
+            let options = AcknowledgementOptions::new(sack, expected)
+                .with_delay(AcknowledgementOptions::DELAY_UNIT.saturating_mul(delay.into()));
+            let options = counts.map_or(options, |counts| options.with_counts(counts));
+            timestamps.map_or(options, |timestamps| options.with_timestamps(timestamps))
+        },
+    )
 }
 
 fn path() -> impl Strategy<Value = PathOption> {
@@ -198,6 +216,14 @@ fn record() -> impl Strategy<Value = Record> {
             2 => Record::Stop { sid, expected: ssn, code },
             _ => Record::MaxStreamData { sid, limit },
         }
+    })
+}
+
+fn records() -> impl Strategy<Value = RecordList> {
+    prop::collection::vec(record(), 1..=RecordList::MAX).prop_map(|records| {
+        let mut list = RecordList::from(records[0]);
+        records[1..].iter().for_each(|record| list.push(*record).unwrap());
+        list
     })
 }
 
@@ -228,7 +254,7 @@ pub(crate) fn segment() -> impl Strategy<Value = Segment<Bytes>> {
         prop_oneof![
             nothing,
             (stream_header(1), data()).prop_map(|(header, data)| (Some(header), data)),
-            (control, record()).prop_map(|(header, record)| (Some(header), Content::Control(record))),
+            (control, records()).prop_map(|(header, records)| (Some(header), Content::Control(records))),
         ],
         Just(Flags::ACK | Flags::MSE),
     );

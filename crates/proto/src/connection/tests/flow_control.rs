@@ -205,10 +205,8 @@ fn credit_is_given_in_steps() {
     let mut pair = Pair::established(config(), server);
     let sid = pair.send(1 << 20);
     pair.run_until_received(sid, 1 << 20);
-    let is_credit =
-        |segment: &Segment<Marked>| matches!(segment.content, Content::Control(Record::MaxStreamData { .. }));
-    let records = pair.down.log.iter().filter(|(_, segment)| is_credit(segment)).count();
-    assert_eq!(records, (1 << 20) / (9 * 996) + 1);
+    let records = pair.down.records().filter(|record| matches!(record, Record::MaxStreamData { .. }));
+    assert_eq!(records.count(), (1 << 20) / (9 * 996) + 1);
 }
 
 /// All names in both directions at once, each direction its own.

@@ -130,8 +130,7 @@ fn a_late_stop_does_not_stop_the_next_stream() {
     run_until_finished(&mut pair, sid);
     let again = pair.send(996 * 50);
     pair.run_for(Span::from_secs(2));
-    let stops =
-        pair.down.data().filter(|(_, segment)| matches!(segment.content, Content::Control(Record::Stop { .. })));
+    let stops = pair.down.records().filter(|record| matches!(record, Record::Stop { .. }));
     assert_eq!(stops.count(), 2, "it was sent again");
     assert_eq!((again, pair.server.received(sid)), (sid, 996 * 50));
     assert!(!pair.client.events.contains(&Event::Stopped { sid, code: 3 }));

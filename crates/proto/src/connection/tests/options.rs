@@ -223,3 +223,38 @@ fn a_clock_tells_nothing_of_its_age() {
         assert!(age > 1_000_000, "it says that it is {age} ms old");
     }
 }
+
+/// [rfc-9002] sec. 5.3: a single segment waits for a second one for 40 ms. The sender is told so, and sees no queue. What is answered at
+/// once says nothing of it, and is no longer for it.
+#[test]
+fn an_acknowledgement_that_was_held_back_looks_like_no_queue() {
+    let acks = crate::AckPolicy { every: 2, delay: ms(40) };
+    let mut pair = Pair::established(config(), Config { acks, ..config() });
+    let sid = pair.send(996 * 2);
+    pair.run_until_received(sid, 996 * 2);
+    pair.run_for(ms(100));
+    assert_eq!(pair.client.path().tally.rtt_latest, Some(ms(100)));
+    pair.client.write(sid, 500);
+    pair.run_for(ms(300));
+    assert_eq!(pair.client.path().tally.rtt_latest, Some(ms(100)));
+    let answers: Vec<_> = pair.down.log.iter().map(|(_, ack)| ack.options).collect();
+    let delays: Vec<_> = answers.iter().map(|options| options.acknowledgement().delay()).collect();
+    assert_eq!(delays, [ms(0), ms(40), ms(40)]);
+    assert_eq!(answers.iter().map(Options::len).collect::<Vec<_>>(), [8, 12, 12]);
+}
+
+/// Who lies about it cannot make the RTT less than the least that was ever seen.
+#[test]
+fn a_delay_that_is_too_long_to_be_true_gives_the_least_rtt() {
+    let mut pair = Pair::established(config(), config());
+    let sid = pair.send(996 * 2);
+    pair.run_until_received(sid, 996 * 2);
+    pair.run_for(ms(100));
+    pair.up.delay = ms(80);
+    pair.client.write(sid, 996);
+    pair.run_for(ms(120));
+    let (_, ack) = *pair.down.log.last().unwrap();
+    let options = Options::Acknowledgement(ack.options.acknowledgement().with_delay(ms(500)));
+    pair.client.connection.handle_segment(pair.now, pair.client.tuple, Segment { options, ..ack });
+    assert_eq!(pair.client.path().tally.rtt_latest, Some(ms(100)), "of 120");
+}

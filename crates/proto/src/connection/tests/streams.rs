@@ -187,3 +187,24 @@ fn a_heavier_stream_gets_as_many_times_the_bytes() {
     // A turn of five at most is under way.
     assert!(received[1].abs_diff(2 * received[0]) <= 8 && received[2].abs_diff(5 * received[0]) <= 8, "{received:?}");
 }
+
+/// Seven ends at once are two segments of records: of four, and of three. All are read, and every name can be used again.
+#[test]
+fn streams_that_end_together_share_segments() {
+    let mut pair = Pair::new();
+    pair.run_for(ms(150));
+    let sids = [0; 7].map(|_| pair.client.open());
+    sids.into_iter().for_each(|sid| pair.client.write_now(sid, 10));
+    pair.run_for(ms(150));
+    sids.into_iter().for_each(|sid| pair.client.finish(sid).unwrap());
+    pair.run_for(ms(150));
+    let sizes = pair.up.log.iter().filter_map(|(_, segment)| match segment.content {
+        Content::Control(records) => Some((segment.content.len(), records.len())),
+        Content::Nothing | Content::Data(_) => None,
+    });
+    assert_eq!(sizes.collect::<Vec<_>>(), [(32, 4), (24, 3)]);
+    for sid in sids {
+        assert_eq!((pair.server.received(sid), pair.server.ended(sid)), (10, 1));
+        assert!(pair.client.events.contains(&Event::Finished(sid)));
+    }
+}
