@@ -414,6 +414,11 @@ impl<P: Payload> Connection<P> {
         })
     }
 
+    /// What a path is good for; `None` if there is none.
+    pub fn path_state(&self, id: PathId) -> Option<PathState> {
+        self.paths.get(id).map(Path::state)
+    }
+
     /// What each of its paths looks like.
     pub fn path_reports(&self) -> impl Iterator<Item = (PathId, PathReport)> + '_ {
         self.paths.iter().filter_map(|(id, _)| Some((id, self.path(id)?)))

@@ -28,7 +28,7 @@
 //! * `segment`, `options`, `payload`, `path`, `seq` are the words that all of them use; `ordered` holds what waits above a hole, and
 //!   `random` makes what nobody may guess.
 //! * [`wire`] makes bytes of segments and segments of bytes, at the edge; [`seal`] does so for datagrams that nobody else can
-//!   read or forge.
+//!   read or forge; [`endpoint`] owns all connections of a socket, so that a driver is a short loop.
 //!
 //! # What it promises
 //!
@@ -50,6 +50,7 @@
 
 mod config;
 mod connection;
+pub mod endpoint;
 mod event;
 mod guard;
 mod options;

@@ -57,7 +57,8 @@ use self::handshake::{Initiating, Responding};
 pub use self::hello::Timestamp;
 pub use self::key::{PublicKey, SecretKey};
 pub use self::listener::{Answer, Listener, ListenerConfig};
-use self::noise::{Entropy, TAG};
+pub(crate) use self::noise::Entropy;
+use self::noise::TAG;
 use self::plain::Layout;
 use self::reassembly::Reassembly;
 use self::renewal::{Age, Renewal};
@@ -238,6 +239,14 @@ impl Seal {
     /// Whether both ends have shown that they have the keys.
     pub fn is_established(&self) -> bool {
         matches!(self.state, State::Established(_))
+    }
+
+    /// Whether a segment can be sealed now. Without keys that is the handshake's; and keys seal no more than they may.
+    pub fn may_send(&self) -> bool {
+        match &self.state {
+            State::Idle(_) | State::Initiating(_) | State::Responding(_) => true,
+            State::Established(_) => self.current.as_ref().is_some_and(|session| session.room(&self.config.limits) > 0),
+        }
     }
 
     /// What encrypts data, once it is agreed on.

@@ -25,14 +25,14 @@ pub(super) struct Handshake(Box<HandshakeState>);
 
 /// 32 secret bytes from outside, and as many more as are wanted. What was given out cannot be computed from what is kept.
 #[derive(Zeroize, ZeroizeOnDrop)]
-pub(super) struct Entropy([u8; 32]);
+pub(crate) struct Entropy([u8; 32]);
 
 impl Entropy {
-    pub(super) fn new(seed: [u8; 32]) -> Self {
+    pub(crate) fn new(seed: [u8; 32]) -> Self {
         Self(seed)
     }
 
-    pub(super) fn draw(&mut self) -> [u8; 32] {
+    pub(crate) fn draw(&mut self) -> [u8; 32] {
         let drawn = mac(&self.0, &[b"draw"]);
         self.0 = mac(&self.0, &[b"next"]);
         drawn

@@ -1,0 +1,113 @@
+//! Datagrams that leave together.
+
+use crate::path::FourTuple;
+
+/// Datagrams one behind the other, between one pair of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// From where and to where.
+    pub tuple: FourTuple,
+    /// Bytes of each datagram but the last one, which may have fewer.
+    pub size: usize,
+    /// How many there are.
+    pub count: usize,
+    /// The most there may be.
+    count_max: usize,
+    /// Bytes of all, and whether the last one is shorter: then it is the last.
+    len: usize,
+    is_closed: bool,
+}
+
+/// Datagrams that were sealed and belong to another batch than the last one.
+#[derive(Debug, Default)]
+pub(super) struct Spill {
+    bytes: Vec<u8>,
+    of: Option<(FourTuple, usize, usize)>,
+}
+
+impl Batch {
+    pub(super) fn new(count_max: usize) -> Self {
+        Self { tuple: FourTuple::default(), size: 0, count: 0, count_max: count_max.max(1), len: 0, is_closed: false }
+    }
+
+    /// One datagram that leaves alone.
+    pub(super) fn single(tuple: FourTuple, size: usize) -> Self {
+        Self { tuple, size, count: 1, count_max: 1, len: size, is_closed: true }
+    }
+
+    /// Bytes of all of them.
+    #[expect(clippy::len_without_is_empty, reason = "a batch has a datagram at least")]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.is_closed || self.count >= self.count_max || self.len + self.size > BYTES_MAX
+    }
+
+    /// Whether `count` datagrams of `size` bytes, the last of which may have fewer, are part of it from now on; `len` bytes in all.
+    pub(super) fn take(&mut self, tuple: FourTuple, size: usize, count: usize, len: usize) -> bool {
+        if self.count == 0 {
+            (self.tuple, self.size) = (tuple, size);
+        }
+        // What is shorter may be the last one, if it is one.
+        let is_alike = size == self.size || count == 1 && size < self.size;
+        let is_welcome = self.count == 0 || !self.is_closed && self.len + len <= BYTES_MAX;
+        if !is_welcome || tuple != self.tuple || !is_alike {
+            return false;
+        }
+        self.count += count;
+        self.len += len;
+        self.is_closed = self.len < self.count * self.size;
+        true
+    }
+}
+
+impl Spill {
+    pub(super) fn put(&mut self, tuple: FourTuple, size: usize, count: usize, bytes: &[u8]) {
+        debug_assert!(self.of.is_none(), "the last one has left");
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+        self.of = Some((tuple, size, count));
+    }
+
+    /// Begins a batch with what is left of the one before.
+    pub(super) fn take(&mut self, batch: &mut Batch, out: &mut Vec<u8>) {
+        if let Some((tuple, size, count)) = self.of.take() {
+            out.extend_from_slice(&self.bytes);
+            batch.take(tuple, size, count, self.bytes.len());
+        }
+    }
+}
+
+/// The most that a kernel takes at once: what an IP packet can carry, less headers.
+const BYTES_MAX: usize = 65_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_takes_datagrams_of_one_length_and_a_shorter_one() {
+        let (here, there) =
+            (FourTuple::default(), FourTuple { local: crate::Address { address: 1, port: 1 }, ..FourTuple::default() });
+        let mut batch = Batch::new(64);
+        assert!(batch.take(here, 1200, 1, 1200) && batch.take(here, 1200, 1, 1200));
+        assert!(!batch.take(there, 1200, 1, 1200), "elsewhere");
+        assert!(!batch.take(here, 1201, 1, 1201), "longer");
+        assert!(batch.take(here, 60, 1, 60) && batch.is_full(), "shorter, and so the last");
+        assert!(!batch.take(here, 1200, 1, 1200));
+        assert_eq!((batch.count, batch.size, batch.len()), (3, 1200, 2460));
+    }
+
+    #[test]
+    fn fragments_stay_together() {
+        let (mut batch, mut out, mut spill) = (Batch::new(2), vec![], Spill::default());
+        assert!(batch.take(FourTuple::default(), 60, 1, 60));
+        assert!(!batch.take(FourTuple::default(), 1200, 3, 3000));
+        spill.put(FourTuple::default(), 1200, 3, &[7; 3000]);
+        let mut next = Batch::new(2);
+        spill.take(&mut next, &mut out);
+        assert_eq!((next.count, next.len(), out.len(), next.is_full()), (3, 3000, 3000, true));
+    }
+}

@@ -1,0 +1,274 @@
+//! Endpoints on wires.
+
+use anabranch_cc::{Settings, registry};
+use anabranch_units::Span;
+
+use super::*;
+use crate::seal::Refusal;
+use crate::{Address, CloseReason, Read, Sid};
+
+/// Endpoints in one room, ten milliseconds away from each other, each at its address.
+struct Room {
+    now: Time,
+    ends: Vec<End>,
+    flying: VecDeque<(Time, FourTuple, Vec<u8>, usize)>,
+    /// Datagrams for this address do not arrive.
+    lost: Option<Address>,
+    /// Datagrams sent to each end.
+    sent: Vec<u64>,
+}
+
+struct End {
+    endpoint: Endpoint,
+    events: Vec<EndpointEvent>,
+}
+
+fn address(end: usize) -> Address {
+    Address { address: end as u128 + 1, port: 7 }
+}
+
+fn tuple(from: usize, to: usize) -> FourTuple {
+    FourTuple { local: address(from), remote: address(to) }
+}
+
+fn ms(count: u64) -> Span {
+    Span::from_millis(count)
+}
+
+fn connection() -> Config {
+    let law = Settings::default_for(registry::find("reno").unwrap());
+    Config { streams: 8, paths_max: 4, ..Config::new(law) }
+}
+
+fn secret(end: usize) -> SecretKey {
+    SecretKey::new([end as u8 + 1; 32])
+}
+
+fn server() -> ServerConfig {
+    ServerConfig { listener: ListenerConfig::default(), admission: Admission::Anyone, connection: connection() }
+}
+
+fn config(server: Option<ServerConfig>) -> EndpointConfig {
+    EndpointConfig { connections_max: 100, seal: SealConfig::default(), server }
+}
+
+fn endpoint(end: usize, config: EndpointConfig) -> Endpoint {
+    Endpoint::new(Time::ZERO, secret(end), config, [end as u8 + 100; 32])
+}
+
+impl Room {
+    fn new(endpoints: Vec<Endpoint>) -> Self {
+        let sent = vec![0; endpoints.len()];
+        let ends = endpoints.into_iter().map(|endpoint| End { endpoint, events: vec![] }).collect();
+        Self { now: Time::ZERO, ends, flying: VecDeque::new(), lost: None, sent }
+    }
+
+    /// A server at 0 and a client at 1, which has called it.
+    fn pair() -> (Self, ConnectionId, ConnectionId) {
+        let mut room = Self::new(vec![endpoint(0, config(Some(server()))), endpoint(1, config(None))]);
+        let client = room.call(1, 0, 1);
+        room.run_for(ms(100));
+        let server = room.ends[0].events.first().expect("it is established").connection;
+        (room, client, server)
+    }
+
+    #[track_caller]
+    fn call(&mut self, from: usize, to: usize, stamp: u64) -> ConnectionId {
+        let stamp = Timestamp::since_1970(Span::from_secs(stamp));
+        let now = self.now;
+        let id = self.ends[from].endpoint.connect(now, stamp, secret(to).public(), tuple(from, to), connection());
+        self.drain();
+        id.expect("there is room")
+    }
+
+    fn end(&mut self, end: usize, id: ConnectionId) -> &mut Connection<Bytes> {
+        self.ends[end].endpoint.connection(id).expect("it is there")
+    }
+
+    fn drain(&mut self) {
+        for (index, end) in self.ends.iter_mut().enumerate() {
+            let mut out = vec![];
+            while let Some(batch) = end.endpoint.poll_transmit(self.now, 10, &mut out) {
+                assert_eq!(batch.len(), out.len());
+                assert_eq!(batch.count, out.len().div_ceil(batch.size));
+                assert!(batch.count <= 10);
+                self.sent[index] += batch.count as u64;
+                if Some(batch.tuple.remote) != self.lost {
+                    let arrival = self.now + ms(10);
+                    self.flying.push_back((arrival, batch.tuple.reversed(), std::mem::take(&mut out), batch.size));
+                }
+                out.clear();
+            }
+            end.events.extend(std::iter::from_fn(|| end.endpoint.poll_event()));
+        }
+    }
+
+    fn run_for(&mut self, span: Span) {
+        let until = self.now + span;
+        self.drain();
+        loop {
+            let timers = self.ends.iter().map(|end| end.endpoint.poll_timeout()).fold(Time::NEVER, Time::min);
+            let next = self.flying.front().map_or(Time::NEVER, |flying| flying.0).min(timers);
+            if next > until {
+                break;
+            }
+            self.now = next.max(self.now);
+            while let Some((_, tuple, bytes, size)) = self.flying.pop_front_if(|flying| flying.0 <= self.now) {
+                self.deliver(tuple, &bytes, size);
+            }
+            for end in &mut self.ends {
+                if end.endpoint.poll_timeout() <= self.now {
+                    end.endpoint.handle_timeout(self.now);
+                }
+            }
+            self.drain();
+        }
+        self.now = until;
+    }
+
+    /// Whoever has the address gets it; an address that nobody has is lost.
+    fn deliver(&mut self, tuple: FourTuple, bytes: &[u8], size: usize) {
+        let end = (tuple.local.address as usize - 1) % 10;
+        let Some(end) = self.ends.get_mut(end) else { return };
+        let arrival = Arrival { tuple, size };
+        end.endpoint.handle_datagrams(self.now, &arrival, BytesMut::from(bytes));
+    }
+
+    /// Writes as much of so many bytes as there is room for, on a stream of its own each.
+    fn write(&mut self, end: usize, id: ConnectionId, bytes: usize) -> Sid {
+        let mut streams = self.end(end, id).streams();
+        let sid = streams.open().expect("there are eight");
+        let mut payload = Bytes::from(vec![end as u8; bytes]);
+        assert_eq!(streams.write(sid, &mut payload), Ok(bytes as u32));
+        streams.finish(sid).expect("it is open");
+        self.drain();
+        sid
+    }
+
+    fn read(&mut self, end: usize, id: ConnectionId, sid: Sid) -> (usize, bool) {
+        let mut streams = self.end(end, id).streams();
+        let (mut bytes, mut has_ended) = (0, false);
+        loop {
+            match streams.read(sid, u32::MAX).expect("there is such a stream") {
+                Read::Data(data) => bytes += data.len(),
+                Read::End => has_ended = true,
+                Read::Reset(code) => panic!("reset with {code}"),
+                Read::Nothing => break,
+            }
+        }
+        self.drain();
+        (bytes, has_ended)
+    }
+}
+
+/// A call, something each way, and the end; then nothing is left of it.
+#[test]
+fn two_ends_talk_and_part() {
+    let (mut room, client, server) = Room::pair();
+    let kinds: Vec<_> =
+        room.ends.iter().map(|end| end.events.iter().map(|told| told.event).collect::<Vec<_>>()).collect();
+    assert_eq!(kinds, [[Event::Established { streams: Some(8) }], [Event::Established { streams: Some(8) }]]);
+    assert_eq!(room.ends[0].endpoint.remote(server), Some(secret(1).public()));
+    let (up, down) = (room.write(1, client, 300_000), room.write(0, server, 200_000));
+    room.run_for(ms(1000));
+    assert_eq!(room.read(0, server, up), (300_000, true));
+    assert_eq!(room.read(1, client, down), (200_000, true));
+    room.end(1, client).close();
+    room.end(0, server).close();
+    room.run_for(Span::from_secs(100));
+    for end in &mut room.ends {
+        let closed = end.events.last().map(|told| told.event);
+        assert_eq!(closed, Some(Event::Closed(CloseReason::Finished)));
+        assert!(end.endpoint.is_empty());
+    }
+    assert!(room.ends[1].endpoint.connection(client).is_none());
+}
+
+/// Many connections of one socket, each with its own keys and bytes.
+#[test]
+fn many_connections_share_a_socket() {
+    let mut room =
+        Room::new(vec![endpoint(0, config(Some(server()))), endpoint(1, config(None)), endpoint(2, config(None))]);
+    let calls: Vec<_> =
+        (0..40).map(|call| (1 + call as usize % 2, room.call(1 + call as usize % 2, 0, call))).collect();
+    room.run_for(ms(2000));
+    let servers: Vec<_> = room.ends[0].events.iter().map(|told| told.connection).collect();
+    assert_eq!((servers.len(), room.ends[0].endpoint.len()), (40, 40));
+    for (place, &(end, id)) in calls.iter().enumerate() {
+        room.write(end, id, 1000 + place);
+    }
+    room.run_for(ms(500));
+    let mut read: Vec<_> = servers.into_iter().map(|id| room.read(0, id, Sid::new(1)).0).collect();
+    read.sort_unstable();
+    assert_eq!(read, (1000..1040).collect::<Vec<_>>());
+}
+
+/// A name that is not on the list hears nothing, and takes no place.
+#[test]
+fn who_is_not_admitted_hears_nothing() {
+    let admission = Admission::Keys(BTreeSet::from([secret(2).public()]));
+    let list = ServerConfig { admission, ..server() };
+    let mut room =
+        Room::new(vec![endpoint(0, config(Some(list))), endpoint(1, config(None)), endpoint(2, config(None))]);
+    room.call(1, 0, 1);
+    room.run_for(ms(100));
+    assert_eq!((room.sent[0], room.ends[0].endpoint.len()), (0, 0));
+    assert_eq!(room.ends[0].endpoint.tally().not_admitted, 1);
+    room.call(2, 0, 1);
+    room.run_for(ms(100));
+    assert_eq!((room.ends[0].endpoint.len(), room.ends[2].events.len()), (1, 1));
+}
+
+/// What is no datagram of ours, or names a connection that there is not, changes nothing and is counted.
+#[test]
+fn strange_datagrams_change_nothing() {
+    let (mut room, client, _) = Room::pair();
+    let before = room.sent.clone();
+    for number in 0..10_000u32 {
+        let mut datagram = vec![0; 200];
+        datagram[..4].copy_from_slice(&[(number % 7) as u8, 0, 0, 0]);
+        datagram[4..8].copy_from_slice(&number.wrapping_mul(2_654_435_769).to_be_bytes());
+        room.deliver(tuple(0, 1), &datagram, 100);
+    }
+    room.run_for(ms(1000));
+    assert_eq!((room.sent.clone(), room.ends[0].endpoint.len()), (before, 1));
+    let sid = room.write(1, client, 10);
+    room.run_for(ms(100));
+    let server = room.ends[0].events[0].connection;
+    assert_eq!(room.read(0, server, sid), (10, true));
+}
+
+/// What a responder sends first on a new path is not thrown away: a window leaves as soon as the path is validated.
+#[test]
+fn the_first_window_on_a_new_path_arrives() {
+    let (mut room, client, server) = Room::pair();
+    // The client moves to an address that the server has not heard of: everything goes there from now on.
+    let moved = FourTuple { local: Address { address: 12, port: 9 }, remote: address(0) };
+    let now = room.now;
+    room.end(1, client).paths().add(now, moved).expect("paths are negotiated");
+    room.run_for(ms(200));
+    let old = room.end(1, client).paths().find(&tuple(1, 0)).expect("it is the first");
+    room.end(1, client).paths().remove(now, old).expect("there is another");
+    room.run_for(ms(200));
+    let refused = room.ends[0].endpoint.seal_tally(server).expect("it is there");
+    let sid = room.write(0, server, 100_000);
+    room.run_for(ms(400));
+    assert_eq!(room.read(1, client, sid), (100_000, true));
+    let again: u64 = room.end(0, server).path_reports().map(|(_, path)| path.tally.sent_again).sum();
+    assert_eq!((again, refused.refused(Refusal::Forged)), (0, 0), "nothing was lost");
+}
+
+/// There is a limit to connections, and those that are gone make room.
+#[test]
+fn connections_have_a_limit() {
+    let mut room = Room::new(vec![
+        endpoint(0, EndpointConfig { connections_max: 3, ..config(Some(server())) }),
+        endpoint(1, config(None)),
+    ]);
+    let calls: Vec<_> = (0..5).map(|call| room.call(1, 0, call)).collect();
+    room.run_for(ms(100));
+    assert_eq!((room.ends[0].endpoint.len(), room.ends[0].endpoint.tally().too_many), (3, 2));
+    calls.iter().take(3).for_each(|&id| room.end(1, id).abort());
+    room.run_for(Span::from_secs(10));
+    assert_eq!(room.ends[0].endpoint.len(), 2, "those that had found no room came again");
+}
