@@ -12,6 +12,7 @@ use crate::document::{Document, Path};
 use crate::expression::{Expression, ExpressionError};
 use crate::scenario::Scenario;
 use crate::series::{self, Kind};
+use crate::statistics::Interval;
 use crate::verdict::Band;
 
 pub(super) fn check(document: Document) -> Result<Experiment, Diagnostic> {
@@ -78,6 +79,9 @@ pub(super) fn check(document: Document) -> Result<Experiment, Diagnostic> {
     (experiment.claims, experiment.notes, experiment.figures) = (claims, notes, figures);
     Ok(experiment)
 }
+
+/// Half the width of a regression's band, as a share of its number.
+const REGRESSION_BAND: f64 = 0.25;
 
 /// More runs than this tell nothing new and fill the memory with reports.
 const SEEDS_MAX: u32 = 10_000;
@@ -206,7 +210,8 @@ impl Checker<'_> {
                 let fault = Fault::new(format!("{} numbers for {} columns", cells.len(), keys.columns.len()));
                 return Err(self.fail(&path, fault.remedy("write one number for each column")));
             }
-            for (index, (column, cell)) in keys.columns.iter().zip(cells).enumerate() {
+            let claimed = |(_, (_, cell)): &(usize, (&String, &CellKeys))| !cell.is_empty();
+            for (index, (column, cell)) in keys.columns.iter().zip(cells).enumerate().filter(claimed) {
                 let path = path.index(index);
                 let expression = self.cell_expression(keys, row, column).map_err(|fault| self.fail(&path, fault))?;
                 self.check_expression(&expression, &path)?;
@@ -216,6 +221,7 @@ impl Checker<'_> {
                     let fault = Fault::new("a table holds numbers");
                     return Err(self.fail(&path, fault.remedy("write a number, or \"17974±1274\"")));
                 }
+                self.regression(keys.source, &published, &band, keys.because.as_deref(), &path)?;
                 claims.push(Claim {
                     item: keys.item.clone(),
                     title: keys.title.clone(),
@@ -294,6 +300,7 @@ impl Checker<'_> {
             }
             _ => self.published(&keys.published, keys.band.as_deref()).map_err(|fault| self.fail(path, fault))?,
         };
+        self.regression(keys.source, &published, &band, keys.because.as_deref(), path)?;
         Ok(Claim {
             item: keys.item.clone(),
             title: keys.title.clone(),
@@ -435,6 +442,34 @@ impl Checker<'_> {
         let band = band.ok_or_else(|| Fault::new("nothing says how near ours must be").remedy("add `band`"))?;
         let band = parse(band, published.number())?;
         Ok((published, band))
+    }
+
+    /// A regression is there to notice a change: what may differ by half, or may be excused, notices none.
+    fn regression(
+        &self,
+        source: Source,
+        published: &Published,
+        band: &Band,
+        because: Option<&str>,
+        path: &Path,
+    ) -> Result<(), Diagnostic> {
+        let is_narrow = |number: f64| match band {
+            Band::Exact => true,
+            // A tenth more, as both numbers are rounded.
+            Band::Mean(Interval { low, high }) => high - low <= 1.1 * 2.0 * REGRESSION_BAND * number.abs(),
+            _ => false,
+        };
+        let fault = match (source, published.number()) {
+            (Source::Regression, _) if because.is_some() => Fault::new("a regression that does not hold is a change")
+                .remedy("remove `because`; measure it again, or mend it"),
+            (Source::Regression, number) if !number.is_some_and(is_narrow) => {
+                let percent = 100.0 * REGRESSION_BAND;
+                Fault::new(format!("a regression is held to a number within {percent} %, or notices no change"))
+                    .remedy("use more seeds, or remove it")
+            }
+            _ => return Ok(()),
+        };
+        Err(self.fail(path, fault))
     }
 
     /// A regression is counted apart as such.

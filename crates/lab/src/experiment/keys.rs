@@ -133,7 +133,8 @@ pub(crate) struct TableKeys {
     pub(crate) band: Option<String>,
     /// Labels of its columns: of an axis, or names of measures.
     pub(crate) columns: Vec<String>,
-    /// Labels of its rows, and what is published in each column: a number, or mean and allowance, `"17974±1274"`.
+    /// Labels of its rows, and what is published in each column: a number, mean and allowance,
+    /// `"17974±1274"`, or nothing, `""`.
     pub(crate) rows: Ordered<Vec<CellKeys>>,
     /// Why we get something else, for all numbers of this table that deviate.
     #[serde(default)]
@@ -321,6 +322,13 @@ pub enum KindKeys {
 pub(crate) enum CellKeys {
     Number(f64),
     Text(String),
+}
+
+impl CellKeys {
+    /// Whether it claims nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Self::Text(text) if text.is_empty())
+    }
 }
 
 impl<'de> Deserialize<'de> for CellKeys {

@@ -75,6 +75,35 @@ fn a_number_with_its_allowance_has_no_other_band() {
 }
 
 #[test]
+fn an_empty_cell_claims_nothing() {
+    let two = EXPERIMENT.replace("columns = [\"none\"]", "columns = [\"none\", \"some\"]");
+    let experiment = parse(&two.replace("[5]", "[5, \"\"]").replace("[\"6±2\"]", "[\"\", 7]")).unwrap();
+    let claims: Vec<_> = experiment.claims.iter().map(|claim| (claim.row.as_str(), claim.column.as_str())).collect();
+    assert_eq!(claims, [("SACK", "none"), ("Reno", "some")]);
+}
+
+#[test]
+fn a_regression_is_narrow_and_has_no_excuse() {
+    let regression = |rows: &str, more: &str| {
+        let source = format!("source = \"regression\"\n{more}columns");
+        let text = EXPERIMENT.replace("band = \"exact\"\ncolumns", &source);
+        parse(&text.replace("SACK = [5]\nReno = [\"6±2\"]", rows)).map_err(|error| error.to_string())
+    };
+    for rows in ["SACK = [\"8±2\"]", "SACK = [\"0±0\"]"] {
+        assert!(regression(rows, "").is_ok(), "{rows}");
+    }
+    for rows in ["SACK = [\"8±2.3\"]", "SACK = [\"0±0.1\"]"] {
+        let error = regression(rows, "").unwrap_err();
+        assert!(
+            error.contains("a regression is held to a number within 25 %, or notices no change; use more seeds"),
+            "{error}"
+        );
+    }
+    let error = regression("SACK = [\"8±2\"]", "because = \"chance\"\n").unwrap_err();
+    assert!(error.contains("a regression that does not hold is a change; remove `because`"), "{error}");
+}
+
+#[test]
 fn labels_measures_and_bands_are_checked() {
     let single = "Reno = [\"6±2\"]";
     assert_refused(single, "Rneo = [6]", "e.toml:38:9: no axis has a value `Rneo`; did you mean `Reno`?");
