@@ -43,6 +43,9 @@ pub(crate) struct Reproduce {
     /// Print one JSON document: --format json.
     #[arg(long, conflicts_with = "format")]
     json: bool,
+    /// Print every table with its numbers, reasons and remarks, and not a screen a paper.
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
     /// Write the report (report.html) and the outcome (outcome.json, outcome.csv, outcome.md) into this folder. Without it,
     /// the text format writes reproduction/report.html, and the others write nothing.
     #[arg(long, value_name = "DIR")]

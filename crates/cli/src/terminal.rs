@@ -123,6 +123,11 @@ impl Progress {
         Self(bar)
     }
 
+    /// Does something without the bar in its way.
+    pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.0.suspend(print)
+    }
+
     pub(crate) fn set(&self, done: usize, total: usize) {
         self.0.set_length(total as u64);
         self.0.set_position(done as u64);

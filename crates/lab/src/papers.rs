@@ -49,6 +49,18 @@ fn find(key: &str) -> Option<&'static Known> {
     PAPERS.iter().find(|paper| paper.key == key)
 }
 
+/// Whether it is a paper: what follows from the laws, and what no paper asked, is none.
+pub(crate) fn is_paper(key: &str) -> bool {
+    !OURS.contains(&key)
+}
+
+const OURS: [&str; 2] = ["analytic", "beyond"];
+
+/// Where it stands among others: papers in the order above, papers that we do not know, what is ours.
+pub(crate) fn rank(key: &str) -> (bool, usize) {
+    (!is_paper(key), PAPERS.iter().position(|paper| paper.key == key).unwrap_or(PAPERS.len()))
+}
+
 /// The title of a paper; its key if it is none of them.
 pub(crate) fn title(key: &str) -> &str {
     find(key).map_or(key, |paper| paper.title)

@@ -18,9 +18,24 @@ pub(crate) fn map<T: Send>(
     job: impl Fn(usize) -> T + Sync,
     mut on_done: impl FnMut(),
 ) -> Vec<T> {
+    let mut results: Vec<Option<T>> = (0..count).map(|_| None).collect();
+    each(count, jobs, job, |index, result| {
+        results[index] = Some(result);
+        on_done();
+    });
+    results.into_iter().map(|result| result.expect("each number is handed out once")).collect()
+}
+
+/// Runs `job` on the numbers below `count`, begun in their order, and gives each result to `on_done` as it comes, on the calling
+/// thread.
+pub(crate) fn each<T: Send>(
+    count: usize,
+    jobs: NonZeroUsize,
+    job: impl Fn(usize) -> T + Sync,
+    mut on_done: impl FnMut(usize, T),
+) {
     let next = AtomicUsize::new(0);
     let (sender, receiver) = mpsc::channel();
-    let mut results: Vec<Option<T>> = (0..count).map(|_| None).collect();
     thread::scope(|scope| {
         for _ in 0..jobs.get().min(count) {
             let (sender, next, job) = (sender.clone(), &next, &job);
@@ -36,11 +51,9 @@ pub(crate) fn map<T: Send>(
         // The loop below ends when the last thread drops its sender.
         drop(sender);
         for (index, result) in receiver {
-            results[index] = Some(result);
-            on_done();
+            on_done(index, result);
         }
     });
-    results.into_iter().map(|result| result.expect("each number is handed out once")).collect()
 }
 
 #[cfg(test)]

@@ -11,13 +11,14 @@ mod totals;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::time::Instant;
 
 pub use outcome::{
     BesideEngine, EngineCount, ExperimentOutcome, Figure, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement,
     Outcome, Panel, Paper, PublishedValue, SCHEMA, Series, Style, Topology, TopologyFlow, TopologyLink, VariedAxis,
 };
-pub use shown::item_rank;
+pub use shown::{item_name, item_rank};
 pub use totals::{Total, Under};
 
 use crate::diagnostic::Diagnostic;
@@ -39,19 +40,35 @@ pub struct Options {
     pub seeds: Option<u32>,
 }
 
-/// Runs what the claims of some experiments ask for, and judges them. `on_run` is told how many runs are done, of how many.
+/// Who is told how it goes on. A closure hears of runs alone.
+pub trait Watch {
+    /// So many runs are done, of so many.
+    fn runs(&mut self, done: usize, total: usize);
+
+    /// All runs of a paper are done, and its claims are judged. Its figures are not drawn yet.
+    fn paper(&mut self, _paper: &Paper) {}
+}
+
+impl<F: FnMut(usize, usize)> Watch for F {
+    fn runs(&mut self, done: usize, total: usize) {
+        self(done, total);
+    }
+}
+
+/// Runs what the claims of some experiments ask for, and judges them: the papers first, paper by paper, then what follows from laws
+/// and our own questions.
 ///
 /// # Errors
 /// If a variant is no scenario. It is found before anything runs.
-pub fn reproduce(
-    experiments: &[Experiment],
-    options: Options,
-    mut on_run: impl FnMut(usize, usize),
-) -> Result<Outcome, Diagnostic> {
+pub fn reproduce(experiments: &[Experiment], options: Options, mut watch: impl Watch) -> Result<Outcome, Diagnostic> {
     let begin = Instant::now();
+    let mut experiments: Vec<&Experiment> = experiments.iter().collect();
+    experiments.sort_by_key(|experiment| (papers::rank(&experiment.paper), experiment.paper.as_str()));
     let mut plan = Plan::default();
+    let mut bases = Vec::new();
     for (index, experiment) in experiments.iter().enumerate() {
         plan.add(index, experiment, options.seeds)?;
+        bases.push(experiment.scenario(&vec![0; experiment.axes.len()])?);
     }
     let mut drawn = Vec::new();
     for (index, experiment) in experiments.iter().enumerate() {
@@ -62,51 +79,78 @@ pub fn reproduce(
         }
     }
     let total = plan.jobs.len() + drawn.len();
-    let mut done = 0;
-    on_run(done, total);
-    let finished = parallel::map(
+    let mut runs: Vec<Option<Run>> = plan.jobs.iter().map(|_| None).collect();
+    let mut drawings = vec![Vec::new(); drawn.len()];
+    let mut papers: Vec<Paper> = Vec::new();
+    // Jobs begin in their order, so that a paper is done long before the last one is. What comes later waits.
+    let (mut done, mut runs_done, mut judged) = (0, 0, 0);
+    let mut judge = |runs: &[Option<Run>], watch: &mut dyn Watch| {
+        while runs.get(runs_done).is_some_and(Option::is_some) {
+            runs_done += 1;
+        }
+        while let Some(experiment) = experiments.get(judged).filter(|_| plan.ends[judged] <= runs_done) {
+            let results = Results { experiment, index: judged, plan: &plan, runs };
+            let is_same = papers.last().is_some_and(|paper| paper.key == experiment.paper);
+            if !is_same {
+                papers.push(paper(experiment, options.seeds));
+            }
+            let paper = papers.last_mut().expect("one was pushed");
+            paper.experiments.push(results.outcome(&bases[judged], options.seeds));
+            judged += 1;
+            if experiments.get(judged).is_none_or(|next| next.paper != experiment.paper) {
+                watch.paper(paper);
+            }
+        }
+    };
+    watch.runs(done, total);
+    judge(&runs, &mut watch);
+    parallel::each(
         total,
         options.jobs,
         |job| {
             if let Some((index, variant, scenario)) = job.checked_sub(plan.jobs.len()).map(|job| &drawn[job]) {
-                return Done::Drawn(*index, figures::draw(&experiments[*index], variant, scenario));
+                return Done::Drawn(figures::draw(experiments[*index], variant, scenario));
             }
             let Job { experiment, scenario, wants_series } = &plan.jobs[job];
-            Done::Judged(run::run_measured(scenario, &experiments[*experiment], *wants_series))
+            Done::Judged(run::run_measured(scenario, experiments[*experiment], *wants_series))
         },
-        || {
+        |job, result| {
             done += 1;
-            on_run(done, total);
+            watch.runs(done, total);
+            match result {
+                Done::Judged(run) => runs[job] = Some(run),
+                Done::Drawn(drawing) => drawings[job - plan.jobs.len()] = drawing,
+            }
+            judge(&runs, &mut watch);
         },
     );
-    let (mut runs, mut drawings) = (Vec::new(), vec![Vec::new(); experiments.len()]);
-    for done in finished {
-        match done {
-            Done::Judged(run) => runs.push(run),
-            Done::Drawn(index, drawing) => drawings[index].push(drawing),
-        }
+    let outcomes = papers.iter_mut().flat_map(|paper| &mut paper.experiments);
+    for (index, (outcome, experiment)) in outcomes.zip(&experiments).enumerate() {
+        let own = drawn.iter().zip(&drawings).filter(|((of, ..), _)| *of == index).map(|(_, drawing)| drawing);
+        outcome.figures = figures::figures(experiment, &own.collect::<Vec<_>>());
     }
-    let hash = run::combined_hash(runs.iter().map(|run| run.report.hash.as_str()));
-    let mut papers: Vec<Paper> = Vec::new();
-    for (index, experiment) in experiments.iter().enumerate() {
-        let results = Results { experiment, index, plan: &plan, runs: &runs, drawings: &drawings[index] };
-        if papers.last().is_none_or(|paper| paper.key != experiment.paper) {
-            let key = experiment.paper.clone();
-            let (title, question) = (papers::title(&key).to_owned(), papers::question(&key).to_owned());
-            let command = command(&key, options.seeds);
-            papers.push(Paper { key, title, question, command, experiments: Vec::new() });
-        }
-        papers.last_mut().expect("one was pushed").experiments.push(results.outcome(options.seeds)?);
-    }
+    let hashes = runs.iter().map(|run| run.as_ref().expect(RUN).report.hash.as_str());
     Ok(Outcome {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION"),
         wall_seconds: begin.elapsed().as_secs_f64(),
-        hash,
+        hash: run::combined_hash(hashes),
         runs: runs.len(),
         seeds: options.seeds,
+        command: command(experiments.first().map(|experiment| experiment.file()), "", options.seeds),
         papers,
     })
+}
+
+/// Why a run that is asked for is there.
+const RUN: &str = "an experiment is judged when its last run is done";
+
+/// A paper of which nothing is judged yet.
+fn paper(experiment: &Experiment, seeds: Option<u32>) -> Paper {
+    let key = experiment.paper.clone();
+    let (title, question) = (papers::title(&key).to_owned(), papers::question(&key).to_owned());
+    let command = command(Some(experiment.file()), &key, seeds);
+    Paper { key, title, question, command, experiments: Vec::new() }
 }
 
 /// Each variant with chance in it has seeds of its own: a paper's cells are single runs, and nothing says that two of them
@@ -119,23 +163,40 @@ fn first_seed(experiment: &Experiment, variant: &Variant, scenario: &Scenario) -
     scenario.seed.wrapping_add(number * SEEDS_OF_A_VARIANT)
 }
 
-/// What to type to get a paper again.
-fn command(paper: &str, seeds: Option<u32>) -> String {
-    let asked = seeds.map_or(String::new(), |seeds| format!(" --seeds {seeds}"));
-    format!("anabranch reproduce {paper}{asked}")
+/// What to type to get a paper again, or with no key everything: from the folder in which the file was.
+fn command(file: Option<&str>, paper: &str, seeds: Option<u32>) -> String {
+    let mut command = "anabranch reproduce".to_owned();
+    if !paper.is_empty() {
+        command += &format!(" {}", quoted(paper));
+    }
+    if let Some(seeds) = seeds {
+        command += &format!(" --seeds {seeds}");
+    }
+    let folder = file.and_then(|file| Path::new(file).parent()?.parent()).and_then(Path::to_str);
+    if let Some(folder) = folder.filter(|folder| !["", "experiments"].contains(folder)) {
+        command += &format!(" --experiments {}", quoted(folder));
+    }
+    command
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "/._-+,@%".contains(sign);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// What a job gave.
 enum Done {
     Judged(Run),
-    /// Of which experiment.
-    Drawn(usize, figures::Drawings),
+    Drawn(figures::Drawings),
 }
 
 /// Which runs are needed, each once.
 #[derive(Default)]
 struct Plan {
     jobs: Vec<Job>,
+    /// Of each experiment, how many jobs there are up to its last one.
+    ends: Vec<usize>,
     /// Position of the first run of a variant of an experiment in a column, and how many there are: one a seed.
     variants: BTreeMap<(usize, Variant, Column), (usize, usize)>,
 }
@@ -176,6 +237,7 @@ impl Plan {
                 self.jobs.extend((0..u64::from(count)).map(seeded));
             }
         }
+        self.ends.push(self.jobs.len());
         Ok(())
     }
 }
@@ -207,15 +269,14 @@ struct Results<'a> {
     experiment: &'a Experiment,
     index: usize,
     plan: &'a Plan,
-    runs: &'a [Run],
-    drawings: &'a [figures::Drawings],
+    runs: &'a [Option<Run>],
 }
 
 impl Results<'_> {
-    fn outcome(&self, seeds: Option<u32>) -> Result<ExperimentOutcome, Diagnostic> {
+    /// Everything but its figures.
+    fn outcome(&self, base: &Scenario, seeds: Option<u32>) -> ExperimentOutcome {
         let experiment = self.experiment;
-        let base = experiment.scenario(&vec![0; experiment.axes.len()])?;
-        Ok(ExperimentOutcome {
+        ExperimentOutcome {
             item: experiment.name().to_owned(),
             question: experiment.question().to_owned(),
             file: experiment.file().to_owned(),
@@ -232,17 +293,17 @@ impl Results<'_> {
                     keys: axis.keys(),
                 })
                 .collect(),
-            topology: Topology::of(&base),
+            topology: Topology::of(base),
             claims: experiment.claims.iter().map(|claim| self.judge(claim)).collect(),
             notes: experiment
                 .notes
                 .iter()
                 .map(|note| JudgedNote { item: note.item.clone(), text: self.text(&note.pieces) })
                 .collect(),
-            figures: figures::figures(experiment, self.drawings),
+            figures: Vec::new(),
             source: experiment.source().to_owned(),
-            command: command(&experiment.paper, seeds),
-        })
+            command: command(Some(experiment.file()), &experiment.paper, seeds),
+        }
     }
 
     fn judge(&self, claim: &Claim) -> JudgedClaim {
@@ -330,7 +391,7 @@ impl Results<'_> {
         let mut value = |seed: usize| {
             let gauge = &mut |variant: &Variant, name: &str| {
                 let runs = self.runs(variant, column);
-                runs[seed % runs.len()].value(self.experiment, name)
+                runs[seed % runs.len()].as_ref().expect(RUN).value(self.experiment, name)
             };
             self.experiment.evaluate(expression, gauge)
         };
@@ -350,7 +411,7 @@ impl Results<'_> {
     }
 
     /// The runs of a variant in a column. What our own transport has no part in is the same in both.
-    fn runs(&self, variant: &Variant, column: Column) -> &[Run] {
+    fn runs(&self, variant: &Variant, column: Column) -> &[Option<Run>] {
         let of = |column| self.plan.variants.get(&(self.index, variant.clone(), column));
         let &(first, count) = of(column).or_else(|| of(Column::Own)).expect("every variant that is asked for was run");
         &self.runs[first..first + count]
@@ -372,3 +433,6 @@ fn measurement(sample: &Sample) -> Measurement {
     let Interval { low, high } = sample.prediction();
     Measurement { value: sample.mean(), seeds: sample.count(), sd: sample.sd(), low, high }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::statistics::{Interval, Sample};
 
-/// How near to what is published ours must be. Fixed before anything is run.
+/// How near to what is published ours must be, as the experiment has it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Band {
     /// Equal, in every run.

@@ -25,6 +25,9 @@ fn a_wrong_number_deviates_and_is_missed_unless_explained() {
     let wrong = reproduce(2, "");
     assert_exit(&wrong, 3);
     assert_eq!(verdict(&wrong), "deviates");
+    let text = anabranch(&folder, &["reproduce"]);
+    assert_exit(&text, 3);
+    assert!(stdout(&text).contains("  1 unexplained: Table 1, SACK, lost (2, ours 1).\n"), "{}", stdout(&text));
     let explained = reproduce(2, "because = \"it is a test\"\n");
     assert_exit(&explained, 0);
     assert_eq!(verdict(&explained), "deviates");
@@ -155,6 +158,17 @@ fn a_judgement_has_the_promised_shape() {
     let text = anabranch(&folder, &["reproduce"]);
     assert_exit(&text, 0);
     assert!(!stdout(&text).contains('\u{1b}'), "colours are for terminals");
+    let shown = stdout(&text);
+    assert!(shown.contains("  Table 1       1           1\n"), "a line a title: {shown}");
+    assert!(!shown.contains("must lie") && shown.contains("every number in the terminal: --verbose"), "{shown}");
+    assert!(shown.contains("  the papers  1           1\n"), "totals by source: {shown}");
+    let verbose = anabranch(&folder, &["reproduce", "--verbose"]);
+    assert_exit(&verbose, 0);
+    assert!(
+        stdout(&verbose).contains("  SACK  lost          1     1           0  packets  reproduced\n"),
+        "{}",
+        stdout(&verbose)
+    );
     let total = serde_json::json!([{
         "under": "paper", "claims": 1, "good": 1, "coarse": 0, "explained": 0, "open": 0, "missed": 0, "not_reproducible": 0,
     }]);

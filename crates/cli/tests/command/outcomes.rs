@@ -19,6 +19,7 @@ fn outcomes_are_written_in_every_format() {
     assert_eq!(fs::read_to_string(folder.join("report/outcome.csv")).unwrap(), stdout(&csv));
     let page = fs::read_to_string(folder.join("report/outcome.md")).unwrap();
     assert!(page.contains("| SACK | lost | 1 | 1 |  | packets | reproduced |  |  |"), "{page}");
+    assert!(page.contains("| the papers | 1 | 1 reproduced | 0 | 0 | 0 | 0 |"), "{page}");
     let json: Value = serde_json::from_slice(&fs::read(folder.join("report/outcome.json")).unwrap()).unwrap();
     assert_eq!(json["papers"][0]["key"], "test-2000");
     assert_exit(&anabranch(&folder, &["reproduce", "--format", "html"]), 2);
@@ -36,7 +37,10 @@ fn reports_are_written_for_people() {
     }
     let text = anabranch(&folder, &["reproduce"]);
     assert_exit(&text, 0);
-    assert_eq!(stdout(&text).lines().last(), Some("report: reproduction/report.html"));
+    assert_eq!(
+        stdout(&text).lines().last(),
+        Some("Everything, with reasons and figures: reproduction/report.html; every number in the terminal: --verbose")
+    );
     let page = fs::read_to_string(folder.join("reproduction/report.html")).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
     assert!(page.contains("test-2000") && page.contains("anabranch reproduce test-2000"));

@@ -2,6 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::papers;
 use crate::reproduce::Outcome;
 
 use super::experiment::Charts;
@@ -57,9 +58,7 @@ fn titles(outcome: &Outcome) -> String {
 
 fn masthead(outcome: &Outcome) -> Markup {
     let claims = outcome.claims().count();
-    // What follows from the laws, and what no paper asked, is no paper.
-    let is_paper = |key: &str| !matches!(key, "analytic" | "beyond");
-    let papers = outcome.papers.iter().filter(|paper| is_paper(&paper.key)).count();
+    let papers = outcome.papers.iter().filter(|paper| papers::is_paper(&paper.key)).count();
     let derivations = if papers < outcome.papers.len() { " and of our own questions" } else { "" };
     html! {
         header.masthead {
@@ -129,7 +128,7 @@ fn colophon(outcome: &Outcome) -> Markup {
             p {
                 "anabranch " (outcome.version) ", document " code { (outcome.schema) } ", " (words::count(outcome.runs, "run")) ", hash "
                 code { (outcome.hash) } ". Two outcomes with one hash were computed from runs that were the same to the bit, on whatever machine. "
-                "To run everything again: " code { "anabranch reproduce" @if let Some(seeds) = outcome.seeds { " --seeds " (seeds) } } "."
+                "To run everything again: " code { (outcome.command) } "."
             }
             p.about { "Charts by uPlot 1.6.32 (Leon Sorokin, MIT licence); type is Inter 4.1 (The Inter Project Authors, SIL Open Font License 1.1)." }
         }

@@ -136,6 +136,7 @@ pub(super) fn ends(claim: &JudgedClaim) -> String {
     let show = |value: f64| words::number(&claim.number_shown(value));
     match (claim.band.low, claim.band.high) {
         _ if claim.band.kind == "exact" => "exact".to_owned(),
+        (Some(low), Some(high)) if claim.band.kind == "truncated" => format!("{} … < {}", show(low), show(high)),
         (Some(low), Some(high)) => format!("{} … {}", show(low), show(high)),
         _ if claim.band.kind == "above" => "> 0".to_owned(),
         (Some(low), None) => format!("≥ {}", show(low)),

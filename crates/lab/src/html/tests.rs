@@ -68,7 +68,16 @@ fn outcome(text: &str, figures: Vec<Figure>) -> Outcome {
         command: text(),
     };
     let paper = Paper { key: text(), title: text(), question: text(), command: text(), experiments: vec![experiment] };
-    Outcome { schema: SCHEMA, version: "0", wall_seconds: 1.0, hash: text(), runs: 1, seeds: None, papers: vec![paper] }
+    Outcome {
+        schema: SCHEMA,
+        version: "0",
+        wall_seconds: 1.0,
+        hash: text(),
+        runs: 1,
+        seeds: None,
+        command: text(),
+        papers: vec![paper],
+    }
 }
 
 fn figure(text: &str, panels: usize, series: &[Series]) -> Figure {

@@ -1,6 +1,7 @@
 //! What things are called in a report.
 
 use crate::experiment::{ClaimKind, Source};
+pub(super) use crate::reproduce::item_name as item;
 use crate::reproduce::{ExperimentOutcome, JudgedClaim, Paper, item_rank};
 use crate::verdict::Verdict;
 
@@ -35,18 +36,6 @@ pub(super) fn look(claim: &JudgedClaim) -> Look {
 /// Whether a claim is a statement for the checklist rather than a number of a table.
 pub(super) fn is_statement(claim: &JudgedClaim) -> bool {
     claim.item == "text" || claim.kind != ClaimKind::Number
-}
-
-/// `Table 2` of `table2`, `Figure 5` of `fig5`; anything else is its own name.
-pub(super) fn item(item: &str) -> String {
-    let numbered = |prefix: &str, word: &str| {
-        let number = item.strip_prefix(prefix)?;
-        number.starts_with(|first: char| first.is_ascii_digit()).then(|| format!("{word} {number}"))
-    };
-    numbered("table", "Table").or_else(|| numbered("fig", "Figure")).unwrap_or_else(|| match item {
-        "text" => "Text".to_owned(),
-        other => other.to_owned(),
-    })
 }
 
 /// How the numbers are called that ours are held against.

@@ -62,7 +62,7 @@ pub(super) fn draw(experiment: &Experiment, variant: &Variant, scenario: &Scenar
 }
 
 /// The figures of an experiment from the drawings of its variants.
-pub(super) fn figures(experiment: &Experiment, drawings: &[Drawings]) -> Vec<Figure> {
+pub(super) fn figures(experiment: &Experiment, drawings: &[&Drawings]) -> Vec<Figure> {
     let panels = |index: usize, figure: &FigurePlan| {
         let panel = |(place, panel): (usize, &crate::experiment::PanelPlan)| Panel {
             title: panel.title.clone(),

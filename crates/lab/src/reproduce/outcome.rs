@@ -23,7 +23,9 @@ pub struct Outcome {
     pub runs: usize,
     /// What was asked for instead of the experiments' own numbers of seeds.
     pub seeds: Option<u32>,
-    /// In the order of their keys.
+    /// What to type to get everything again.
+    pub command: String,
+    /// The papers, then what follows from laws and our own questions.
     pub papers: Vec<Paper>,
 }
 
@@ -324,13 +326,25 @@ impl Outcome {
     /// Of the claims that our own transport can be held to, how many there are and how many it agrees with: of numbers, and of
     /// orders, times and shapes.
     pub fn engine_counts(&self) -> [EngineCount; 2] {
+        EngineCount::of(self.claims())
+    }
+
+    /// How many claims deviate and the reason is still to be found.
+    pub fn open(&self) -> usize {
+        self.claims().filter(|claim| claim.is_open).count()
+    }
+}
+
+impl EngineCount {
+    /// Of numbers, and of orders, times and shapes.
+    pub fn of<'a>(claims: impl Iterator<Item = &'a JudgedClaim> + Clone) -> [Self; 2] {
         [true, false].map(|of_numbers| {
-            let claims = self.claims().filter(|claim| (claim.kind == ClaimKind::Number) == of_numbers);
+            let claims = claims.clone().filter(|claim| (claim.kind == ClaimKind::Number) == of_numbers);
             claims.filter_map(|claim| claim.engine.as_ref().zip(Some(claim.verdict))).fold(
-                EngineCount::default(),
+                Self::default(),
                 |count, (engine, verdict)| {
                     let is_kept_by_none = !of_numbers && !engine.agrees && verdict != Verdict::Reproduced;
-                    EngineCount {
+                    Self {
                         claims: count.claims + 1,
                         agree: count.agree + usize::from(engine.agrees),
                         kept_by_none: count.kept_by_none + usize::from(is_kept_by_none),
@@ -338,10 +352,5 @@ impl Outcome {
                 },
             )
         })
-    }
-
-    /// How many claims deviate and the reason is still to be found.
-    pub fn open(&self) -> usize {
-        self.claims().filter(|claim| claim.is_open).count()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{JudgedClaim, Outcome};
+use super::{JudgedClaim, Outcome, Total};
 use crate::sweep::quoted;
 
 impl Outcome {
@@ -32,7 +32,17 @@ impl Outcome {
     /// If `out` cannot be written.
     pub fn write_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
         let Self { version, hash, runs, .. } = self;
-        writeln!(out, "# Published and ours\n\nanabranch {version}, {runs} runs, hash {hash}.")?;
+        writeln!(out, "# Published and ours\n\nanabranch {version}, {runs} runs, hash {hash}.\n\n{TOTALS_HEAD}")?;
+        for total in self.totals() {
+            let Total { under, claims, good, coarse, not_reproducible, .. } = total;
+            let (name, unexplained) = (under.name(), total.open + total.missed);
+            let verb = if under.is_result() { "reproduced" } else { "hold" };
+            let deviate = total.deviate();
+            writeln!(
+                out,
+                "| {name} | {claims} | {good} {verb} | {deviate} | {unexplained} | {not_reproducible} | {coarse} |"
+            )?;
+        }
         for paper in &self.papers {
             writeln!(out, "\n## {}: {}", paper.key, paper.title)?;
             for experiment in &paper.experiments {
@@ -56,6 +66,8 @@ impl Outcome {
         Ok(())
     }
 }
+
+const TOTALS_HEAD: &str = "| source | claims | within the band | deviate | of them unexplained | not reproducible | coarse |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |";
 
 const MARKDOWN_HEAD: &str = "| | | published | ours | ± sd | unit | verdict | engine | to ours |\n| --- | --- | ---: | ---: | ---: | --- | --- | ---: | ---: |";
 
