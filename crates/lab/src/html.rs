@@ -5,7 +5,7 @@
 //! * `page` is the frame: head, masthead, contents, colophon. It brings the style, the script and uPlot along.
 //! * `overview` shows every claim as a square; `paper` is the section of a paper, `experiment` that of one of its files.
 //! * `table` holds published numbers against ours, with an `interval` in each row; `bars` draws a whole table.
-//! * `setup` tells what was run, `anomalies` what did not come out.
+//! * `setup` tells what was run, `anomalies` what did not come out, `coarse` what says little.
 //! * `alike` finds what is many times the same in a network; `network` draws the rest; `charts` hands the series of a figure to the script, `decimate` thins them out.
 //! * `words` names things.
 //!
@@ -15,6 +15,7 @@ mod alike;
 mod anomalies;
 mod bars;
 mod charts;
+mod coarse;
 mod decimate;
 mod engine;
 mod experiment;

@@ -12,7 +12,7 @@ const TITLES_MAX: usize = 24;
 const TITLE_MAX: usize = 72;
 /// Claims that one reason is shown with.
 const CLAIMS_MAX: usize = 3;
-/// Reasons of what is explained. What is not is shown whole.
+/// Reasons of what is explained. What is not explained is shown whatever there is of it.
 const REASONS_MAX: usize = 8;
 /// Of a reason, in characters: two lines.
 const REASON_MAX: usize = 180;
@@ -88,7 +88,7 @@ fn deviations(paper: &Paper, main: Under) -> String {
             _ if is_unexplained(group) => (BAD, "unexplained"),
             _ => (NOTABLE, if group.len() == 1 { "deviates" } else { "deviate" }),
         };
-        let most = if is_unexplained(group) { usize::MAX } else { CLAIMS_MAX };
+        let most = if group[0].is_missed { usize::MAX } else { CLAIMS_MAX };
         let named: Vec<String> = group.iter().take(most).map(|claim| which(claim)).collect();
         let more = group.len().saturating_sub(most);
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };

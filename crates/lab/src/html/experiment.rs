@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::reproduce::{ExperimentOutcome, Figure, Paper};
 
-use super::{anomalies, charts, engine, setup, table, words};
+use super::{anomalies, charts, coarse, engine, setup, table, words};
 
 /// Draws figures, and numbers them through the report.
 pub(super) struct Charts {
@@ -36,6 +36,7 @@ pub(super) fn experiment(paper: &Paper, experiment: &ExperimentOutcome, charts: 
             @for group in table::groups(paper, experiment) { (table::table(paper, &group)) }
             @for figure in &experiment.figures { (charts.draw(figure)) }
             (anomalies::anomalies(paper, experiment))
+            (coarse::list(paper, experiment))
             (engine::differences(paper, experiment))
             details.source {
                 summary { "Scenario " code { (experiment.file) } }

@@ -20,13 +20,16 @@ pub(super) fn overview(outcome: &Outcome) -> Markup {
                 (engine::tally(outcome))
             }
             (others(&totals))
-            div.matrix { @for paper in &outcome.papers { (row(paper)) } }
-            p.legend {
-                @for look in [REPRODUCED, DEVIATES, MISSED, NOT_REPRODUCIBLE] {
+            p.legend #legend {
+                @for look in [REPRODUCED, HOLDS, DEVIATES, MISSED, NOT_REPRODUCIBLE] {
                     span.entry { span class={ "cell " (look.class) } aria-hidden="true" { (sign(&look)) } (look.word) }
                 }
                 span.entry { span.cell.reproduced.foreign aria-hidden="true" {} "not the paper's claim" }
+                @if outcome.claims().any(|claim| claim.is_coarse) {
+                    span.entry { span.cell.reproduced.coarse aria-hidden="true" {} "coarse: nothing that we changed flips it" }
+                }
             }
+            div.matrix role="group" aria-label="Claims as squares" aria-describedby="legend" { @for paper in &outcome.papers { (row(paper)) } }
         }
     }
 }
@@ -114,10 +117,11 @@ fn items(paper: &Paper) -> Vec<(&str, Vec<(String, &JudgedClaim)>)> {
 fn cell(anchor: &str, claim: &JudgedClaim) -> Markup {
     let look = words::look(claim);
     let ours = claim.ours_shown().unwrap_or_else(|| "nothing".to_owned());
-    let title =
-        format!("{}: published {}, ours {ours} {}; {}", words::place(claim), claim.published, claim.unit, look.word);
+    let (place, theirs, coarse) =
+        (words::place(claim), words::theirs(claim.source), if claim.is_coarse { ", coarse" } else { "" });
+    let title = format!("{place}: {theirs} {}, ours {ours} {}; {}{coarse}", claim.published, claim.unit, look.word);
     html! {
-        a class={ "cell " (look.class) @if claim.under() != Under::Paper { " foreign" } } href={ "#" (anchor) } title=(title)
+        a class={ "cell " (look.class) @if claim.under() != Under::Paper { " foreign" } @if claim.is_coarse { " coarse" } } href={ "#" (anchor) } title=(title)
             aria-label=(title) { (sign(&look)) }
     }
 }

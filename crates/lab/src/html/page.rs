@@ -107,7 +107,17 @@ fn colophon(outcome: &Outcome) -> Markup {
         section.colophon #how {
             h2 { "How to read this" }
             dl.terms {
-                div { dt { "reproduced" } dd { "Ours is within the band that was fixed before anything ran." } }
+                div { dt { "reproduced" } dd {
+                    "Ours is within the band that the experiment's file gives. A number that must be equal leaves nothing to choose. Other "
+                    "bands follow from what is printed or from a law, or were judged by us, some of them after a first run."
+                } }
+                div { dt { "holds" } dd {
+                    "The same of what is no result: a " em { "derivation" } " is arithmetic on printed numbers, or so by construction; an "
+                    em { "input" } " is what the experiment was given; a " em { "regression" } " is an earlier run of ours."
+                } }
+                div { dt { "coarse" } dd {
+                    "Reproduced, and no change of alpha, queues, windows or error rates by a fifth flips that: it says less than others do."
+                } }
                 div { dt { "deviates" } dd { "Ours is not, and the reason stands under Anomalies; " em { "unexplained" } " if there is none yet." } }
                 div { dt { "not reproducible" } dd { "It is known, and said why, that nobody can get this from what the paper tells." } }
                 div { dt { "exact" } dd { "Every run gives the published number, to the bit." } }
@@ -120,8 +130,8 @@ fn colophon(outcome: &Outcome) -> Markup {
                     "theirs, or whether an order, a time or a shape holds with it. More than 5 % needs a reason, which stands below the claims."
                 } }
                 div { dt { "ns-2, derived from the laws" } dd {
-                    "What follows from a paper's own rules, or what another program gives, run by us. It checks the laboratory and is "
-                    "counted apart from the papers' claims."
+                    "What another program gives, run by us, with prototypes of what it has not; or what follows from a law on paper. Both "
+                    "check the laboratory, and are counted apart from the papers' claims."
                 } }
                 div { dt { "figures" } dd { "The first run of each variant; curves are thinned out so that every extreme of every pixel stays." } }
             }

@@ -6,7 +6,7 @@ use crate::experiment::{ClaimKind, Source};
 use crate::reproduce::{JudgedClaim, Paper};
 
 use super::table::Anchored;
-use super::{engine, experiment, interval, table, words};
+use super::{coarse, engine, experiment, interval, table, words};
 
 /// The section; `charts` draws the figures of an experiment.
 pub(super) fn paper(paper: &Paper, charts: &mut experiment::Charts) -> Markup {
@@ -71,6 +71,7 @@ fn statement(paper: &Paper, anchor: &str, claim: &JudgedClaim, has_engine: bool)
             td.statement {
                 span.what { (words::place(claim)) }
                 @if claim.source != Source::Paper { @if let Some(source) = words::source(claim.source) { " " span.badge { (source) } } }
+                (coarse::mark(claim))
                 span.cite { (words::cite(paper, claim)) }
             }
             td.number { (words::number(&claim.published.to_string())) @if claim.published.is_number() { (unit(&claim.unit)) } }

@@ -6,7 +6,7 @@ use crate::experiment::Source;
 use crate::reproduce::{ExperimentOutcome, JudgedClaim, Paper};
 
 use super::words::{self, Look};
-use super::{bars, engine, interval};
+use super::{bars, coarse, engine, interval};
 
 /// A claim and its anchor.
 pub(super) type Anchored<'a> = (String, &'a JudgedClaim);
@@ -62,7 +62,7 @@ pub(super) fn table(paper: &Paper, group: &[Anchored<'_>]) -> Markup {
                                 td.number { (difference(claim)) }
                                 @if has_interval { td.number.quiet { (ends(claim)) } }
                                 td.picture { @if let Some(picture) = interval::interval(claim) { (picture) } }
-                                td.verdict { (verdict(&words::look(claim))) }
+                                td.verdict { (verdict(&words::look(claim))) (coarse::mark(claim)) }
                             }
                         } }
                     }

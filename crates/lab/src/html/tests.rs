@@ -190,3 +190,61 @@ fn values_of_an_axis_stand_on_lines_of_their_own() {
     };
     assert_eq!([8, 9, 10].map(lines), [(8, false, false), (9, false, false), (10, true, true)]);
 }
+
+/// [WCAG 2.2] relative luminance of `#rrggbb`.
+fn luminance(colour: &str) -> f64 {
+    let part = |at: usize| {
+        let value = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
+        if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)
+}
+
+/// [WCAG 2.2] contrast ratio.
+fn contrast(a: &str, b: &str) -> f64 {
+    let (a, b) = (luminance(a), luminance(b));
+    (a.max(b) + 0.05) / (a.min(b) + 0.05)
+}
+
+/// Both colours of a custom property, light and dark.
+fn colours(name: &str) -> [&'static str; 2] {
+    let style = include_str!("assets/style.css");
+    let rest = style.split_once(&format!("--{name}: light-dark(")).expect(name).1;
+    let (light, dark) = rest.split_once(')').unwrap().0.split_once(", ").unwrap();
+    [light, dark]
+}
+
+/// [WCAG 2.2] 1.4.3, level AA: 4.5 to 1 for text of any size.
+#[test]
+fn every_text_has_the_contrast_of_aa() {
+    assert!(
+        (contrast("#ffffff", "#000000") - 21.0).abs() < 1e-9 && (contrast("#777777", "#ffffff") - 4.48).abs() < 0.005
+    );
+    let texts = ["ink", "quiet", "accent", "missed", "reproduced-ink", "deviates-ink", "impossible-ink"];
+    let grounds = ["paper", "raised"];
+    // A sign stands in the colour of paper on its square or its mark, or in the colour of the verdict in an empty square.
+    let signs = ["reproduced", "holds", "deviates", "missed", "impossible"].map(|sign| ("paper", sign));
+    let pairs = texts.iter().flat_map(|&text| grounds.map(|ground| (text, ground))).chain(signs);
+    for (text, ground) in pairs {
+        for theme in 0..2 {
+            let ratio = contrast(colours(text)[theme], colours(ground)[theme]);
+            assert!(ratio >= 4.5, "{text} on {ground}: {ratio:.2}");
+        }
+    }
+    for line in include_str!("assets/style.css").lines() {
+        assert!(!line.contains(" color: var(--faint)"), "faint is for lines, not for text: {line}");
+    }
+}
+
+#[test]
+fn the_legend_comes_before_the_squares_and_what_is_coarse_is_marked_and_listed() {
+    let mut outcome = outcome("w", vec![]);
+    let plain = page(&outcome);
+    assert!(plain.find("id=\"legend\"").unwrap() < plain.find("class=\"matrix\"").unwrap());
+    assert!(!plain.contains("<h4>Coarse</h4>") && !plain.contains("class=\"coarse\""));
+    outcome.papers[0].experiments[0].claims[0].is_coarse = true;
+    let coarse = page(&outcome);
+    assert!(
+        coarse.contains("<h4>Coarse</h4>") && coarse.contains("class=\"coarse\"") && coarse.contains("1 coarse</span>")
+    );
+}

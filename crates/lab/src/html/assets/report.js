@@ -310,6 +310,47 @@
     charts.forEach((chart) => chart.draw());
   });
 
+  // A thousand squares are one stop of the tab key, and arrow keys go from one to another.
+  const cells = [...document.querySelectorAll(".matrix a.cell")];
+  const stop = (cell) => cells.forEach((other) => { other.tabIndex = other === cell ? 0 : -1; });
+  const middle = (cell) => {
+    const { left, right, top, bottom } = cell.getBoundingClientRect();
+    return { x: (left + right) / 2, y: (top + bottom) / 2 };
+  };
+  // The nearest square of the next line above or below.
+  const beyond = (cell, way) => {
+    const from = middle(cell);
+    let best = null;
+    for (const other of cells) {
+      const { x, y } = middle(other);
+      const rows = (y - from.y) * way;
+      if (rows < 2) continue;
+      const place = { other, rows, columns: Math.abs(x - from.x) };
+      if (best === null || rows < best.rows - 1 || (rows < best.rows + 1 && place.columns < best.columns)) best = place;
+    }
+    return best?.other;
+  };
+  if (cells.length > 0) {
+    stop(cells[0]);
+    const matrix = document.querySelector(".matrix");
+    matrix.addEventListener("focusin", (event) => { if (cells.includes(event.target)) stop(event.target); });
+    matrix.addEventListener("keydown", (event) => {
+      const at = cells.indexOf(event.target);
+      if (at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+      const moves = {
+        ArrowLeft: () => cells[at - 1],
+        ArrowRight: () => cells[at + 1],
+        ArrowUp: () => beyond(cells[at], -1),
+        ArrowDown: () => beyond(cells[at], 1),
+        Home: () => cells[0],
+        End: () => cells[cells.length - 1],
+      };
+      if (!moves[event.key]) return;
+      event.preventDefault();
+      moves[event.key]()?.focus();
+    });
+  }
+
   for (const copy of document.querySelectorAll("button.copy")) {
     copy.addEventListener("click", async () => {
       const done = await navigator.clipboard.writeText(copy.dataset.copy).then(() => true, () => false);
