@@ -77,8 +77,6 @@ pub struct Seal {
     remote: PublicKey,
     config: SealConfig,
     entropy: Entropy,
-    /// What decides where nobody looks. It is apart, so that no secret depends on how often it is asked.
-    grease: Entropy,
     /// How many datagrams have data before the next one that has none.
     until_grease: u64,
     /// The upper 24 bits of all indices, by which the driver finds this connection; the lower eight count its sessions.
@@ -192,17 +190,15 @@ impl Seal {
         remote: PublicKey,
         number: u32,
         config: SealConfig,
-        mut entropy: Entropy,
+        entropy: Entropy,
         role: Role,
         state: State,
     ) -> Self {
-        let grease = Entropy::new(entropy.draw());
         Self {
             secret,
             remote,
             config,
             entropy,
-            grease,
             until_grease: GREASE_FIRST,
             number: number & NUMBER_MAX,
             generation: 0,
@@ -406,14 +402,11 @@ impl Seal {
                 out.extend_from_slice(answer);
             }
             Renewal::None | Renewal::Asking { .. } | Renewal::Answered { .. } => {
-                if self.until_grease > 0 || self.current.is_none() {
-                    return false;
-                }
-                let drawn = self.grease.draw();
-                self.until_grease = GREASE_LEAST + u64::from(u16::from_be_bytes([drawn[0], drawn[1]]));
-                let word = [0, drawn[2], drawn[3], drawn[4]].map(|byte| byte & 0xf0 | 0x0a);
-                out.extend([word[0] & 0x0f, word[1], word[2], word[3]]);
-                out.extend_from_slice(&drawn[5..][..usize::from(drawn[5] & 0x0f)]);
+                let Some(session) = self.current.as_ref().filter(|_| self.until_grease == 0) else { return false };
+                let [a, b, c, d, e, f, rest @ ..] = session.grease;
+                self.until_grease = GREASE_LEAST + u64::from(u16::from_be_bytes([a, b]));
+                out.extend([0x0a, c & 0xf0 | 0x0a, d & 0xf0 | 0x0a, e & 0xf0 | 0x0a]);
+                out.extend_from_slice(&rest[..usize::from(f) % rest.len()]);
             }
         }
         // Behind what has a length of its own nobody looks.

@@ -103,7 +103,7 @@ impl Seal {
         begin(INITIATION, index, &mut message);
         let (mut syn, mut payload) = (vec![], vec![]);
         wire::encode(segment, Ports::default(), Checksum::None, &mut syn);
-        Hello::write(&self.config.ciphers, self.grease.draw()[0], timestamp, &syn, &mut payload);
+        Hello::write(&self.config.ciphers, self.entropy.draw()[0], timestamp, &syn, &mut payload);
         let (ephemeral, prologue) = (self.entropy.draw(), prologue(index));
         let handshake = Handshake::initiate(&self.secret, &self.remote, &prologue, ephemeral, &payload, &mut message);
         let handshake = handshake.map_err(|error| match error {

@@ -31,8 +31,8 @@ pub(super) struct Session {
     pub(super) since: Time,
     /// Datagrams that were not authentic.
     forged: u64,
-    /// What the next datagram has where nobody looks: of the tag of the last one, so that nobody can guess it.
-    grease: [u8; 2],
+    /// What stands where nobody looks: the tag of the last datagram, which nobody can guess before it.
+    pub(super) grease: [u8; TAG],
 }
 
 impl Session {
@@ -60,7 +60,7 @@ impl Session {
             sealed_by_peer: 0,
             since: now,
             forged: 0,
-            grease: [binding[0], binding[1]],
+            grease: *binding.first_chunk().expect("a hash is longer than a tag"),
         })
     }
 
@@ -72,7 +72,8 @@ impl Session {
     /// Makes a datagram with data of what is between room for its header and room for its tag. There must be [`Session::room`].
     pub(super) fn seal(&mut self, path: u8, datagram: &mut [u8]) {
         let counter = &mut self.counters[usize::from(path)];
-        let header = DataHeader { path, grease: self.grease, receiver: self.remote, counter: *counter };
+        let header =
+            DataHeader { path, grease: [self.grease[0], self.grease[1]], receiver: self.remote, counter: *counter };
         *counter += 1;
         self.sealed += 1;
         let bytes = header.bytes();
@@ -81,7 +82,7 @@ impl Session {
         let (plain, end) = rest.split_at_mut(rest.len() - TAG);
         let tag = self.sealing.seal(header.nonce(), &bytes, plain);
         end.copy_from_slice(&tag);
-        self.grease = [tag[0], tag[1]];
+        self.grease = tag;
     }
 
     /// Decrypts a datagram with this header in place, if it is authentic and new; and whether it is the newest of its path.

@@ -9,11 +9,11 @@ use anabranch_units::Time;
 /// The secret ephemeral keys of an initiator and a listener with these seeds: of both for the handshake, then of both for rekeying.
 pub(crate) fn ephemerals(initiator: [u8; 32], listener: [u8; 32]) -> [[u8; 32]; 4] {
     let mut client = Entropy::new(initiator);
+    // The first one decides which cipher that there is not is offered.
     client.draw();
     let mut listener = Listener::new(Time::ZERO, SecretKey::new([0; 32]), ListenerConfig::default(), listener);
     let (first, second) = (client.draw(), listener.entropy.draw());
     let mut server = Entropy::new(listener.entropy.draw());
-    server.draw();
     [first, second, client.draw(), server.draw()]
 }
 

@@ -1,0 +1,161 @@
+//! What it costs to seal and to open a datagram, encoding and decoding of its segment included:
+//! `cargo run --release -p anabranch-proto --example seal_cost`.
+//!
+//! The last rows are the cipher of `snow` with copies of the plain text, as its interface wants them, for comparison. All take turns, so that
+//! a busy machine is as busy for each; the least of many turns counts.
+
+#[path = "../tests/seals/mod.rs"]
+mod seals;
+
+use std::time::{Duration, Instant};
+
+use anabranch_proto::Segment;
+use anabranch_proto::seal::{Cipher, CipherPreference, Seal};
+use anabranch_proto::wire::{Checksum, Ports, decode, encode};
+use anabranch_units::Time;
+use bytes::{Bytes, BytesMut};
+use seals::{PATH, arrived, outgoing, pair, segment};
+use snow::params::{CipherChoice, DHChoice, HashChoice};
+use snow::resolvers::{CryptoResolver, DefaultResolver};
+use snow::types::{Dh, Hash, Random};
+
+/// Datagrams at once, and turns.
+const BATCH: u32 = 32;
+const TURNS: u32 = 2000;
+
+struct Row {
+    name: String,
+    segment: Segment<Bytes>,
+    ends: Ends,
+    out: Vec<u8>,
+    buffer: BytesMut,
+    sealing: Duration,
+    opening: Duration,
+}
+
+enum Ends {
+    Ours(Box<(Seal, Seal)>),
+    Snow(Box<Snow>),
+}
+
+struct Snow {
+    ends: [snow::StatelessTransportState; 2],
+    nonce: u64,
+    plain: Vec<u8>,
+}
+
+impl Snow {
+    fn new() -> Self {
+        let params = || "Noise_NN_25519_ChaChaPoly_BLAKE2s".parse().expect("it is a name");
+        let noise = || snow::Builder::with_resolver(params(), Box::new(Sevens));
+        let mut one = noise().build_initiator().expect("it has no keys");
+        let mut other = noise().build_responder().expect("it has no keys");
+        let (mut message, mut payload) = ([0; 200], [0; 200]);
+        let len = one.write_message(&[], &mut message).expect("it begins");
+        other.read_message(&message[..len], &mut payload).expect("it reads");
+        let len = other.write_message(&[], &mut message).expect("it answers");
+        one.read_message(&message[..len], &mut payload).expect("it reads");
+        let ends = [one, other].map(|end| end.into_stateless_transport_mode().expect("it is over"));
+        Self { ends, nonce: 0, plain: vec![] }
+    }
+}
+
+/// `snow` as it is, with random numbers that are none.
+struct Sevens;
+
+impl CryptoResolver for Sevens {
+    fn resolve_rng(&self) -> Option<Box<dyn Random>> {
+        Some(Box::new(Self))
+    }
+
+    fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
+        DefaultResolver.resolve_dh(choice)
+    }
+
+    fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
+        DefaultResolver.resolve_hash(choice)
+    }
+
+    fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn snow::types::Cipher>> {
+        DefaultResolver.resolve_cipher(choice)
+    }
+}
+
+impl Random for Sevens {
+    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), snow::Error> {
+        out.fill(7);
+        Ok(())
+    }
+}
+
+impl Row {
+    fn new(name: String, size: usize, ends: Ends) -> Self {
+        let (segment, most) = (segment(size + Seal::OVERHEAD as usize), Duration::MAX);
+        Self { name, segment, ends, out: vec![], buffer: BytesMut::new(), sealing: most, opening: most }
+    }
+
+    /// A batch is sealed and opened.
+    fn turn(&mut self) {
+        let Self { segment, out, buffer, .. } = self;
+        out.clear();
+        let begin = Instant::now();
+        let mut size = 0;
+        match &mut self.ends {
+            Ends::Ours(ends) => {
+                for _ in 0..BATCH {
+                    size = ends.0.seal(Time::ZERO, &outgoing(), segment, out).expect("there are keys").size;
+                }
+            }
+            Ends::Snow(snow) => {
+                for number in 0..BATCH {
+                    snow.plain.clear();
+                    encode(segment, Ports::default(), Checksum::None, &mut snow.plain);
+                    let start = out.len();
+                    size = snow.plain.len() + 16;
+                    out.resize(start + size, 0);
+                    let nonce = snow.nonce + u64::from(number);
+                    snow.ends[0].write_message(nonce, &snow.plain, &mut out[start..]).expect("there is room");
+                }
+            }
+        }
+        let middle = Instant::now();
+        let mut batch = arrived(buffer, out);
+        match &mut self.ends {
+            Ends::Ours(ends) => {
+                while !batch.is_empty() {
+                    let opened = ends.1.open(Time::ZERO, PATH.reversed(), batch.split_to(size));
+                    assert!(opened.is_ok_and(|segment| segment.is_some()), "it is sealed");
+                }
+            }
+            Ends::Snow(snow) => {
+                while !batch.is_empty() {
+                    let mut plain = vec![0; size - 16];
+                    snow.ends[1].read_message(snow.nonce, &batch.split_to(size), &mut plain).expect("it is sealed");
+                    snow.nonce += 1;
+                    decode(plain.into(), Checksum::None).expect("it is a segment");
+                }
+            }
+        }
+        self.sealing = self.sealing.min(middle - begin);
+        self.opening = self.opening.min(middle.elapsed());
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "it is a program")]
+fn main() {
+    let mut rows = vec![];
+    for size in [1428, 52] {
+        for cipher in Cipher::ALL {
+            let ends = Ends::Ours(Box::new(pair(CipherPreference::new(&[cipher]))));
+            rows.push(Row::new(format!("{cipher:?}, {size} B"), size, ends));
+        }
+        rows.push(Row::new(format!("snow, ChaChaPoly, {size} B"), size, Ends::Snow(Box::new(Snow::new()))));
+    }
+    for _ in 0..TURNS {
+        rows.iter_mut().for_each(Row::turn);
+    }
+    let each = |batch: Duration| batch.as_secs_f64() * 1e9 / f64::from(BATCH);
+    for row in rows {
+        println!("{:30} seal {:6.0} ns, open {:6.0} ns", row.name, each(row.sealing), each(row.opening));
+    }
+}

@@ -1,0 +1,106 @@
+//! What is sent where, and what moves it.
+
+use super::*;
+
+#[test]
+fn nobody_is_flooded_through_us() {
+    let (mut client, mut listener) = (initiator(Limits::default()), listener(ListenerConfig::default()));
+    let initiation = sealed(&mut client, secs(0), PATH, &syn());
+    let (mut server, _) = accepted(&mut listener, secs(0), &initiation, 9);
+    let mut sent = 0;
+    let mut datagram = vec![];
+    while server.seal(secs(0), &on(PATH.reversed()), &syn_ack(), &mut datagram).is_ok() {
+        sent += datagram.len();
+        assert!(sent <= 3 * initiation.len(), "{sent} for {}", initiation.len());
+        datagram.clear();
+    }
+    assert!(sent + 12 + 48 + 20 > 3 * initiation.len(), "one more would have been too much, {sent}");
+}
+
+#[test]
+fn a_new_address_gets_three_times_what_came_from_it_until_it_is_validated() {
+    let (mut client, mut server) = pair(Limits::default());
+    let moved = FourTuple { remote: Address { address: 77, port: 5 }, ..PATH.reversed() };
+    let send = |server: &mut Seal, path| server.seal(secs(1), &on(path), &data(5), &mut vec![]).is_ok();
+    assert!(!send(&mut server, moved), "nothing came from there");
+    let datagram = sealed(&mut client, secs(1), PATH, &data(1));
+    assert_eq!(opened(&mut server, secs(1), moved, &datagram), Ok(Some(data(1))));
+    assert_eq!((0..10).filter(|_| send(&mut server, moved)).count(), 3, "as long as what came");
+    assert!(send(&mut server, PATH.reversed()), "the old address is as good as before");
+    assert_eq!(opened(&mut server, secs(1), moved, &datagram), Err(Refusal::Replayed));
+    assert!(!send(&mut server, moved), "a replay is worth nothing");
+    server.validate(moved);
+    assert!((0..100).all(|_| send(&mut server, moved)));
+}
+
+/// All of them count against what may be sent to an address, or none is sent.
+#[test]
+fn fragments_are_allowed_together_or_not_at_all() {
+    let (mut client, mut server) = pair(Limits::default());
+    let moved = FourTuple { remote: Address { address: 77, port: 5 }, ..PATH.reversed() };
+    let datagram = sealed(&mut client, secs(1), PATH, &data(1));
+    opened(&mut server, secs(1), moved, &datagram).unwrap();
+    let long = Segment { content: Content::Data(Bytes::from(vec![1; 150])), ..data(1) };
+    let mut out = vec![];
+    let outgoing = Outgoing { datagram_max: 150, ..on(moved) };
+    assert_eq!(server.seal(secs(1), &outgoing, &long, &mut out), Err(SealError::NotAllowed), "258 bytes for 61");
+    assert_eq!((out.len(), server.seal(secs(1), &on(moved), &data(1), &mut out).is_ok()), (0, true));
+}
+
+/// The seal's own datagrams go to where the newest ones came from, if somebody is there.
+#[test]
+fn neither_late_datagrams_nor_strangers_move_what_the_seal_sends() {
+    let (mut client, mut server) = pair(Limits::default());
+    let (old, new) = (PATH.reversed(), FourTuple { remote: Address { address: 55, port: 5 }, ..PATH.reversed() });
+    let late = sealed(&mut client, secs(1), PATH, &data(1));
+    let first = sealed(&mut client, secs(1), PATH, &data(2));
+    assert_eq!(server.path, old);
+    opened(&mut server, secs(1), new, &first).unwrap();
+    assert_eq!(server.path, old, "nobody has shown to be there");
+    server.validate(new);
+    let second = sealed(&mut client, secs(1), PATH, &data(3));
+    opened(&mut server, secs(1), new, &second).unwrap();
+    assert_eq!(server.path, new);
+    opened(&mut server, secs(1), old, &late).unwrap();
+    assert_eq!(server.path, new, "it was late");
+    let replayed = opened(&mut server, secs(1), old, &second);
+    assert_eq!((replayed, server.path), (Err(Refusal::Replayed), new));
+    let request = request(&mut client, 1, 1);
+    opened(&mut server, secs(1), new, &request).unwrap();
+    assert_eq!(server.poll_transmit(secs(1), &mut vec![]), Some(new));
+}
+
+/// What is sealed with keys that are replaced is late, however high its counter.
+#[test]
+fn datagrams_of_the_keys_before_move_nothing() {
+    let (mut client, mut server) = pair(Limits { rekey_after_messages: 2, ..Default::default() });
+    let other = FourTuple { remote: Address { address: 55, port: 5 }, ..PATH.reversed() };
+    server.validate(other);
+    exchange(&mut client, &mut server, secs(1), 1);
+    let request = own(&mut client, secs(1)).unwrap();
+    opened(&mut server, secs(1), PATH.reversed(), &request).unwrap();
+    let answer = own(&mut server, secs(1)).unwrap();
+    let late = sealed(&mut client, secs(1), PATH, &data(5));
+    opened(&mut client, secs(1), PATH, &answer).unwrap();
+    exchange(&mut client, &mut server, secs(1), 7);
+    assert_eq!(opened(&mut server, secs(1), other, &late), Ok(Some(data(5))));
+    assert_eq!(server.path, PATH.reversed());
+}
+
+/// Somebody sees the response on its way to the client's address, and the client's data come from another one: that the client has the keys shows
+/// nothing about that other address, nor about the one where it was.
+#[test]
+fn only_the_address_that_got_the_response_is_validated_by_data() {
+    let (mut client, mut listener) = (initiator(Limits::default()), listener(ListenerConfig::default()));
+    let initiation = sealed(&mut client, secs(0), PATH, &syn());
+    let (mut server, _) = accepted(&mut listener, secs(0), &initiation, 9);
+    let response = sealed(&mut server, secs(0), PATH.reversed(), &syn_ack());
+    opened(&mut client, secs(0), PATH, &response).unwrap();
+    let elsewhere = FourTuple { remote: Address { address: 66, port: 6 }, ..PATH.reversed() };
+    let datagram = sealed(&mut client, secs(0), PATH, &data(1));
+    opened(&mut server, secs(0), elsewhere, &datagram).unwrap();
+    assert!(server.is_established());
+    assert!(!server.addresses.is_validated(elsewhere.remote) && !server.addresses.is_validated(CLIENT));
+    let sent = (0..100).filter(|_| server.seal(secs(0), &on(elsewhere), &data(2), &mut vec![]).is_ok()).count();
+    assert_eq!(sent, 3, "three times one datagram");
+}
