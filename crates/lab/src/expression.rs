@@ -9,7 +9,7 @@
 //! product   = factor {("*" | "/") factor}
 //! factor    = "-" factor | number | "(" sum ")" | ("min" | "max") "(" sum {"," sum} ")" | name [ "(" label {"," label} ")" ]
 //!           | function "(" series [comparison sum] {"," sum} ")"
-//! series    = name | ("bins" | "pauses") "(" name "," sum ")"
+//! series    = name | ("bins" | "pauses" | "falls") "(" name "," sum ")"
 //! label     = "'" text "'"
 //! ```
 //!
@@ -55,28 +55,40 @@ enum Tree {
 struct Question {
     function: Function,
     series: String,
-    /// What is made of its events before it is asked, and of what width.
+    /// What is made of it before it is asked, and of what width or share.
     made: Option<(Made, Tree)>,
     condition: Option<(Comparison, Tree)>,
     times: Vec<Tree>,
 }
 
-/// What can be made of events.
+/// What can be made of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Made {
     /// Their size per second in bins: a variable.
     Bins,
     /// The times without one: events.
     Pauses,
+    /// The times at which a variable falls to a share of itself: events.
+    Falls,
 }
 
 impl Made {
-    fn named(name: &str) -> Option<(Self, Kind)> {
+    fn named(name: &str) -> Option<Self> {
         Some(match name {
-            "bins" => (Self::Bins, Kind::Variable),
-            "pauses" => (Self::Pauses, Kind::Events),
+            "bins" => Self::Bins,
+            "pauses" => Self::Pauses,
+            "falls" => Self::Falls,
             _ => return None,
         })
+    }
+
+    /// Of what kind of series it is made, and what it is.
+    fn kinds(self) -> (Kind, Kind) {
+        match self {
+            Self::Bins => (Kind::Events, Kind::Variable),
+            Self::Pauses => (Kind::Events, Kind::Events),
+            Self::Falls => (Kind::Variable, Kind::Events),
+        }
     }
 }
 
@@ -98,7 +110,7 @@ enum Function {
 }
 
 /// Functions of series, for the reference: how they are written, and what they are.
-pub(crate) const FUNCTIONS: [(&str, &str); 16] = [
+pub(crate) const FUNCTIONS: [(&str, &str); 17] = [
     ("value_at(S, t)", "what it was at t"),
     ("min(S, t0, t1)", "its least value from t0 to t1"),
     ("max(S, t0, t1)", "its largest value from t0 to t1"),
@@ -118,6 +130,11 @@ pub(crate) const FUNCTIONS: [(&str, &str); 16] = [
         "pauses(E, w)",
         "events in place of an E: the times of more than w seconds from one event to the next, or to the end of the run; each \
          happens when it begins, and its size are its seconds",
+    ),
+    (
+        "falls(S, q)",
+        "events in place of an E: the times at which a variable falls to at most a share q of what it was just before, 0.5 where a \
+         window is halved; its size is by how much it falls",
     ),
 ];
 
@@ -180,6 +197,7 @@ impl Question {
             let series = match made {
                 Some((Made::Bins, width)) => series.bins(width, end)?,
                 Some((Made::Pauses, width)) => series.pauses(width, end),
+                Some((Made::Falls, share)) => series.falls(share),
                 None => series,
             };
             let first = times[0];

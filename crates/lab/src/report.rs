@@ -55,6 +55,18 @@ pub struct FlowReport {
     pub buffered_bytes_max: Option<u64>,
     /// Packets from the source to the sink that the network lost; acknowledgements are not among them.
     pub dropped_packets: u64,
+    /// The most of these that a link lost one right after the other at its entrance: consecutive packets of this flow.
+    pub dropped_in_row_max: u64,
+    /// Retransmission timeouts.
+    pub timeouts: Option<u64>,
+    /// The most timeouts of one path one after the other, with nothing acknowledged there between two but what had timed out. Only
+    /// of SCTP.
+    pub timeouts_in_row_max: Option<u64>,
+    /// Losses that Composite TCP took for random.
+    pub random_losses: Option<u64>,
+    /// Packets that arrived for the first time, and after one that was first sent later: RFC 4737, section 3.3. What was lost and
+    /// sent again is among them.
+    pub reordered_packets: Option<u64>,
     /// Mean of the RTTs that the sender measured.
     pub rtt_mean_s: Option<f64>,
     /// Mean time from a packet's first transmission to its arrival.
@@ -96,6 +108,8 @@ pub struct LinkReport {
     pub forwarded_packets: u64,
     /// Packets that its queue or its errors dropped.
     pub dropped_packets: u64,
+    /// Of these, those that its errors took, and not its queue.
+    pub error_packets: u64,
     /// Time average of the packets that wait, the one in service not among them.
     pub queue_packets_mean: f64,
 }
@@ -119,6 +133,11 @@ const FLOW_GAUGES: &[Gauge<FlowReport>] = &[
     ("held_packets_max", |flow| flow.held_packets_max.map(|packets| packets as f64)),
     ("buffered_bytes_max", |flow| flow.buffered_bytes_max.map(|bytes| bytes as f64)),
     ("dropped_packets", |flow| Some(flow.dropped_packets as f64)),
+    ("dropped_in_row_max", |flow| Some(flow.dropped_in_row_max as f64)),
+    ("timeouts", |flow| flow.timeouts.map(|count| count as f64)),
+    ("timeouts_in_row_max", |flow| flow.timeouts_in_row_max.map(|count| count as f64)),
+    ("random_losses", |flow| flow.random_losses.map(|count| count as f64)),
+    ("reordered_packets", |flow| flow.reordered_packets.map(|packets| packets as f64)),
     ("rtt_mean_s", |flow| flow.rtt_mean_s),
     ("one_way_delay_mean_s", |flow| flow.one_way_delay_mean_s),
     ("window_final", |flow| flow.window_final),
@@ -128,6 +147,7 @@ const FLOW_GAUGES: &[Gauge<FlowReport>] = &[
 const LINK_GAUGES: &[Gauge<LinkReport>] = &[
     ("forwarded_packets", |link| Some(link.forwarded_packets as f64)),
     ("dropped_packets", |link| Some(link.dropped_packets as f64)),
+    ("error_packets", |link| Some(link.error_packets as f64)),
     ("queue_packets_mean", |link| Some(link.queue_packets_mean)),
 ];
 

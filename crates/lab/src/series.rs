@@ -118,6 +118,16 @@ impl Series {
         Self::events(times.zip(next).map(|(at, next)| (at, next - at)).filter(|&(_, length)| length > width))
     }
 
+    /// The times at which a variable falls to at most `share` of what it was just before: events as large as it falls by.
+    pub(crate) fn falls(&self, share: f64) -> Self {
+        let pairs = self.points.windows(2).map(|pair| (pair[1].0, pair[0].1, pair[1].1));
+        Self::events(
+            pairs
+                .filter(|&(_, before, after)| after <= share * before && after < before)
+                .map(|(at, before, after)| (at, before - after)),
+        )
+    }
+
     /// What a variable was at `time`.
     pub(crate) fn value_at(&self, time: f64) -> Result<f64, String> {
         match self.points.partition_point(|&(at, _)| at <= time) {
@@ -338,6 +348,15 @@ mod tests {
         let bins = arrivals().bins(0.5, 2.0).unwrap();
         assert_eq!(bins, Series::variable([(0.0, 0.0), (0.5, 20.0), (1.0, 40.0), (1.5, 140.0)]));
         assert!(arrivals().bins(0.0, 2.0).is_err() && arrivals().bins(1e-9, 2.0).is_err());
+    }
+
+    /// From 8 to 4 it is halved, from 4 to 3 it is not, and nothing falls to itself.
+    #[test]
+    fn a_fall_is_to_a_share_of_what_was_before() {
+        let window = Series::variable([(1.0, 8.0), (2.0, 4.0), (3.0, 3.0), (4.0, 9.0), (5.0, 9.0), (6.0, 1.0)]);
+        assert_eq!(window.falls(0.5), Series::events([(2.0, 4.0), (6.0, 8.0)]));
+        assert_eq!(window.falls(1.0), Series::events([(2.0, 4.0), (3.0, 1.0), (6.0, 8.0)]));
+        assert_eq!(window.falls(0.75).count(None, 0.0, 4.0), 2.0);
     }
 
     /// Between 1.5 s and 4 s are 2.5 s, and after 4 s until the end at 5 s is one; what comes before the first event is none.

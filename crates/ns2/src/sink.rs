@@ -45,8 +45,12 @@ pub struct Received {
     pub bytes: u64,
     /// Packets that arrived for the first time.
     pub unique_packets: u64,
+    /// Of these, packets that came after one with a higher number ([rfc-4737] sec. 3.3), such as a lost one that was sent again.
+    pub reordered_packets: u64,
     /// Sum of their delays, each from its first transmission.
     pub delay_sum: SimSpan,
+    /// The highest number that has come.
+    seq_max: i32,
 }
 
 impl Sink {
@@ -165,6 +169,8 @@ impl Received {
         self.bytes += u64::from(packet.size);
         if !is_again {
             self.unique_packets += 1;
+            self.reordered_packets += u64::from(packet.seq < self.seq_max);
+            self.seq_max = self.seq_max.max(packet.seq);
             self.delay_sum = self.delay_sum.saturating_add(now.since(packet.first_sent_at));
         }
     }

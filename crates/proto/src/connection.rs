@@ -85,6 +85,8 @@ pub struct Connection<P> {
     fin: Option<Offset>,
     /// Segments with content that arrived for the first time.
     arrived: u64,
+    /// Of these, those that came after a later one.
+    reordered: u64,
     reply: Option<Reply>,
     persist: Persist,
     clock: Clock,
@@ -273,6 +275,7 @@ impl<P: Payload> Connection<P> {
             acks: Acks::new(config.acks),
             fin: None,
             arrived: 0,
+            reordered: 0,
             reply: None,
             persist: Persist::Open,
             clock: Clock::new(u32::from_be_bytes(random.draw())),
@@ -452,6 +455,11 @@ impl<P: Payload> Connection<P> {
     /// Segments with content that arrived for the first time.
     pub fn arrived(&self) -> u64 {
         self.arrived
+    }
+
+    /// Of these, segments that came after a later one ([rfc-4737] sec. 3.3), such as a lost one that was sent again.
+    pub fn reordered(&self) -> u64 {
+        self.reordered
     }
 
     /// So much of a stream needs no buffer any more.

@@ -54,6 +54,12 @@ pub struct Counts {
     pub errors: u64,
     /// Packets that the queue refused, or threw away later.
     pub drops: u64,
+    /// The most packets of one flow and direction that were lost at the entrance one right after the other.
+    pub losses_in_row_max: u64,
+    /// How many were lost so up to the last one that was.
+    losses_in_row: u64,
+    /// Which one that was, counted from 1.
+    last_lost: u64,
 }
 
 impl Counts {
@@ -65,7 +71,22 @@ impl Counts {
             offered_bytes: self.offered_bytes + other.offered_bytes,
             errors: self.errors + other.errors,
             drops: self.drops + other.drops,
+            losses_in_row_max: self.losses_in_row_max.max(other.losses_in_row_max),
+            ..Self::default()
         }
+    }
+
+    /// The packet that was offered last is lost.
+    fn lose(&mut self, reason: DropReason) -> Offered {
+        match reason {
+            DropReason::Error => self.errors += 1,
+            DropReason::Queue | DropReason::NoRoute | DropReason::HopLimit => self.drops += 1,
+        }
+        let is_next = self.last_lost + 1 == self.offered;
+        self.losses_in_row = if is_next { self.losses_in_row + 1 } else { 1 };
+        self.last_lost = self.offered;
+        self.losses_in_row_max = self.losses_in_row_max.max(self.losses_in_row);
+        Offered::Dropped(reason)
     }
 }
 
@@ -179,12 +200,10 @@ impl Link {
         counts.offered += 1;
         counts.offered_bytes += u64::from(flight.size());
         if !self.errors.is_empty() && self.errors.iter_mut().any(|model| model.strikes(now, flight.size())) {
-            counts.errors += 1;
-            return Offered::Dropped(DropReason::Error);
+            return counts.lose(DropReason::Error);
         }
         if self.pipe.len() >= PACKETS_PER_LINK_MAX {
-            counts.drops += 1;
-            return Offered::Dropped(DropReason::Queue);
+            return counts.lose(DropReason::Queue);
         }
         let free_at = self.transmitter.free_at();
         let admission = match &mut self.queue {
@@ -192,8 +211,7 @@ impl Link {
             Queue::Managed(queue) => {
                 self.occupancy.advance(now, queue.len());
                 if !queue.enqueue(now, flight) {
-                    counts.drops += 1;
-                    return Offered::Dropped(DropReason::Queue);
+                    return counts.lose(DropReason::Queue);
                 }
                 return Offered::Stored { is_free: queue.len() == 1 && free_at <= now };
             }
@@ -203,8 +221,7 @@ impl Link {
             let is_busy = float.is_busy();
             let idle = (!is_busy).then(|| now.since(free_at));
             if !admission.admits(flight.size(), Backlog { packets: packets as u64, bytes, idle }) {
-                counts.drops += 1;
-                return Offered::Dropped(DropReason::Queue);
+                return counts.lose(DropReason::Queue);
             }
             self.occupancy.advance(now, packets);
             float.store(flight);
@@ -222,8 +239,7 @@ impl Link {
             Backlog { packets: packets - 1, bytes: bytes - u64::from(in_service), idle: None }
         };
         if !admission.admits(flight.size(), backlog) {
-            counts.drops += 1;
-            return Offered::Dropped(DropReason::Queue);
+            return counts.lose(DropReason::Queue);
         }
         let start = self.transmitter.send(now, flight.size());
         self.occupancy.will_wait(start.since(now));

@@ -20,22 +20,30 @@ fn a_run_is_one_document() {
             "buffered_bytes_max",
             "cc",
             "delivered_packets",
+            "dropped_in_row_max",
             "dropped_packets",
             "goodput_bps",
             "held_packets_max",
             "id",
             "max_seq",
             "one_way_delay_mean_s",
+            "random_losses",
+            "reordered_packets",
             "reset_count",
             "retransmitted_packets",
             "rtt_mean_s",
             "sent_packets",
             "throughput_bps",
+            "timeouts",
+            "timeouts_in_row_max",
             "transport",
             "window_final"
         ]
     );
-    assert_eq!(keys(&run["links"][0]), ["dropped_packets", "forwarded_packets", "id", "queue_packets_mean"]);
+    assert_eq!(
+        keys(&run["links"][0]),
+        ["dropped_packets", "error_packets", "forwarded_packets", "id", "queue_packets_mean"]
+    );
     assert_eq!(run["links"][1]["id"], "a.reverse");
     assert_eq!(run["simulated_seconds"], 5.0);
     let flow = &run["flows"][0];

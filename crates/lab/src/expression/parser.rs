@@ -96,12 +96,18 @@ impl<'a> Parser<'a> {
         let before = self.rest;
         self.rest = self.rest.trim_start();
         let name = self.name().unwrap_or_default();
-        if let Some((made, kind)) = Made::named(name)
+        if let Some(made) = Made::named(name)
             && self.take("(")
         {
+            let (of, kind) = made.kinds();
             self.rest = self.rest.trim_start();
-            let name = self.name().filter(|name| crate::series::kind(name) == Some(Kind::Events));
-            let name = name.ok_or_else(|| self.fault("a series of events, such as flow.f0.goodput"))?;
+            let name = self.name().filter(|name| crate::series::kind(name) == Some(of));
+            let name = name.ok_or_else(|| {
+                self.fault(match of {
+                    Kind::Events => "a series of events, such as flow.f0.goodput",
+                    Kind::Variable => "a variable, such as flow.f0.window",
+                })
+            })?;
             self.expect(",")?;
             let width = self.sum(depth + 1)?;
             self.expect(")")?;

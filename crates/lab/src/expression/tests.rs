@@ -46,6 +46,7 @@ fn functions_ask_series() {
     assert_asked("count(pauses(link.a.drops, 1), 0, 10) + largest(pauses(link.a.drops, 1), 0, 10)", 9.0);
     assert_asked("first_time(pauses(link.a.drops, 2), 0) + sum(pauses(link.a.drops, 2), 0, 10)", 10.0);
     assert_asked("value_at(flow.f.window, first_time(link.a.drops, 2))", 5.0);
+    assert_asked("count(falls(flow.f.window, 0.7), 0, 10) + largest(falls(flow.f.window, 0.7), 0, 10)", 3.0);
     assert_asked("max(1, value_at(flow.f.window, 3))", 5.0);
 }
 

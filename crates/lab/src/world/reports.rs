@@ -38,6 +38,14 @@ impl Simulation<'_> {
             buffered_bytes_max: None,
             dropped_packets: self.links.iter().map(dropped).sum::<u64>()
                 + self.world.flow_strays(ends.flow, Direction::Forward),
+            dropped_in_row_max: {
+                let in_row = |&link| self.world.link_leg(link, ends.flow, Direction::Forward).losses_in_row_max;
+                self.links.iter().map(in_row).max().unwrap_or(0)
+            },
+            timeouts: None,
+            timeouts_in_row_max: None,
+            random_losses: None,
+            reordered_packets: None,
             rtt_mean_s: None,
             one_way_delay_mean_s: None,
             window_final: None,
@@ -81,6 +89,9 @@ impl Simulation<'_> {
             report.delivered_packets = received.unique_chunks;
             report.retransmitted_packets = counters.retransmitted_chunks;
             report.held_packets_max = Some(received.held_chunks_max.into());
+            report.timeouts = Some(counters.timeouts);
+            report.timeouts_in_row_max = Some(counters.timeouts_in_row_max.into());
+            report.reordered_packets = Some(received.reordered_chunks);
             report.one_way_delay_mean_s = mean(received.delay_sum, received.unique_chunks);
             report.window_final = Some(trace::sctp_gauges(sender).window);
         }
@@ -90,6 +101,7 @@ impl Simulation<'_> {
             report.goodput_bps = bits_per_second(sink.read(), active);
             report.throughput_bps = bits_per_second(sink.wire(), active);
             report.delivered_packets = sink.connection().arrived();
+            report.reordered_packets = Some(sink.connection().reordered());
             report.max_seq = Some(source.departed() as i64);
             report.acked_seq = Some(source.acknowledged() as i64);
             report.held_packets_max = Some(sink.held_max());
@@ -104,6 +116,8 @@ impl Simulation<'_> {
                 let (tally, rtt) = (path.tally, path.tally.rtt_sum.rescale());
                 report.sent_packets += tally.sent;
                 report.retransmitted_packets += tally.sent_again;
+                report.timeouts = Some(report.timeouts.unwrap_or(0) + tally.timeouts);
+                report.random_losses = Some(report.random_losses.unwrap_or(0) + tally.random);
                 (rtt_sum, rtt_samples) = (rtt_sum + rtt, rtt_samples + tally.rtt_samples);
                 report.window_final = Some(report.window_final.unwrap_or(0.0) + path.window);
                 if flow.paths.len() > 1 {
@@ -143,6 +157,7 @@ impl Simulation<'_> {
             id: id.to_owned(),
             forwarded_packets: report.delivered,
             dropped_packets: report.counts.errors + report.counts.drops,
+            error_packets: report.counts.errors,
             queue_packets_mean: self.world.queue_area(link).mean_since(QueueArea::START),
         }
     }
@@ -162,6 +177,9 @@ fn count_packets(
     report.sent_packets = counters.sent_packets;
     report.delivered_packets = received.unique_packets;
     report.retransmitted_packets = counters.retransmitted_packets;
+    report.timeouts = Some(counters.timeouts);
+    report.random_losses = Some(counters.random_losses);
+    report.reordered_packets = Some(received.reordered_packets);
     report.rtt_mean_s = mean(counters.rtt_sum, counters.rtt_samples);
     report.one_way_delay_mean_s = mean(received.delay_sum, received.unique_packets);
 }

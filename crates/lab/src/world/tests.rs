@@ -148,6 +148,73 @@ fn streams_do_not_wait_for_each_other() {
     assert_eq!(streams[5], Err("`flow.f.stream.6.goodput` was not measured: there is no such stream".to_owned()));
 }
 
+/// Packets 300 to 302 and 310 are lost, and five that follow the last of them come before they are sent again: four come late.
+#[test]
+fn losses_in_a_row_and_late_packets_are_counted() {
+    let lost = "link.a.error={ kind = \"list\", packets = [300, 301, 302, 310] }";
+    let report = run::run(&scenario(&[lost]).unwrap());
+    let (flow, link) = (&report.flows[0], &report.links[0]);
+    assert_eq!((flow.dropped_packets, flow.dropped_in_row_max, flow.reordered_packets), (4, 3, Some(4)));
+    assert_eq!((link.dropped_packets, link.error_packets), (4, 4));
+    // The queue of one packet refuses others: they are no errors.
+    let report = run::run(&scenario(&[lost, "link.a.queue={ kind = \"drop_tail\", packets = 5 }"]).unwrap());
+    let link = &report.links[0];
+    assert!(link.error_packets == 4 && link.dropped_packets > 4, "{link:?}");
+}
+
+/// What was lost and sent again comes late, whoever sends it; here nothing else does.
+#[test]
+fn what_was_sent_again_comes_late() {
+    let late = |transport: &str| {
+        let text = CHAIN.replace("ns2/sack", transport).replace("window = 40\n", "");
+        let mut document = Document::parse("chain.toml", &text).unwrap();
+        document.set("link.a.error={ kind = \"list\", packets = [300, 301, 302, 310] }").unwrap();
+        let flow = run::run(&Scenario::parse(&document).unwrap()).flows.remove(0);
+        (flow.reordered_packets.unwrap(), flow.dropped_packets)
+    };
+    assert_eq!(late("anabranch"), (4, 4));
+    let (late, lost) = late("ns2/sctp");
+    assert!(late == lost && lost >= 4, "{late} late of {lost} that were lost");
+}
+
+/// ctcp-2019, section 3: one hole is a random loss; of two in one window, seen at the third duplicate, the cause is congestion.
+#[test]
+fn random_losses_are_counted() {
+    for transport in
+        ["transport = \"ns2/composite\"", "transport = \"anabranch\"\ncc = { name = \"composite\" }\nrbuf = \"40kB\""]
+    {
+        let random = |packets: &str| {
+            let text = CHAIN.replace("transport = \"ns2/sack\"", transport);
+            let text = if transport.contains("anabranch") { text.replace("window = 40\n", "") } else { text };
+            let mut document = Document::parse("chain.toml", &text).unwrap();
+            document.set("link.a.rate=100Mbit/s").unwrap();
+            document.set(&format!("link.a.error={{ kind = \"list\", packets = {packets} }}")).unwrap();
+            run::run(&Scenario::parse(&document).unwrap()).flows.remove(0).random_losses
+        };
+        assert_eq!(random("[300]"), Some(1), "{transport}");
+        assert_eq!(random("[300, 302]"), Some(0), "{transport}");
+        assert_eq!(random("[300, 1300]"), Some(2), "{transport}");
+    }
+}
+
+/// The two packets that begin an association's data are lost, and so is what is sent again: nothing else was acknowledged, so all timeouts are
+/// in one row. A hundred packets that are lost later, with thousands acknowledged before, are another row.
+#[test]
+fn timeouts_in_a_row_are_counted() {
+    let flow = |packets: &str| {
+        let text = CHAIN.replace("ns2/sack", "ns2/sctp").replace("window = 40\n", "").replace("20s", "100s");
+        let mut document = Document::parse("chain.toml", &text).unwrap();
+        document.set(&format!("link.a.error={{ kind = \"list\", packets = {packets} }}")).unwrap();
+        let flow = run::run(&Scenario::parse(&document).unwrap()).flows.remove(0);
+        (flow.timeouts.unwrap(), flow.timeouts_in_row_max.unwrap())
+    };
+    let later = (3000..3100).map(|packet| packet.to_string()).collect::<Vec<_>>().join(", ");
+    assert_eq!(flow("[]"), (0, 0));
+    assert_eq!(flow("[2, 3, 4, 5]"), (4, 4));
+    let (all, in_row) = flow(&format!("[2, 3, 4, 5, {later}]"));
+    assert!(in_row >= 4 && all > in_row, "{in_row} of {all} in a row");
+}
+
 /// At 1 Mbit/s packets of 1040 B come 8.32 ms apart, and so do their acknowledgements once the link is busy.
 #[test]
 fn inter_packet_delays_are_those_of_the_bottleneck() {

@@ -131,6 +131,9 @@ pub struct Counters {
     pub fast_retransmits: u64,
     /// Timeouts of data and heartbeats.
     pub timeouts: u64,
+    /// The most of them on one path one after the other, with nothing acknowledged there between two but what had timed out. Each
+    /// doubles the RTO.
+    pub timeouts_in_row_max: u32,
 }
 
 /// What it has received so far.
@@ -142,12 +145,16 @@ pub struct Received {
     pub bytes: u64,
     /// Chunks that came for the first time.
     pub unique_chunks: u64,
+    /// Of these, chunks that came after one with a higher TSN ([rfc-4737] sec. 3.3).
+    pub reordered_chunks: u64,
     /// Their payload in bytes.
     pub unique_bytes: u64,
     /// Payload that was handed to the application.
     pub delivered_bytes: u64,
     /// Most chunks that have waited for one before them in their stream.
     pub held_chunks_max: u32,
+    /// The highest TSN that has come.
+    tsn_max: u32,
     /// Sum of the delays of unique chunks, each from its first transmission.
     pub delay_sum: SimSpan,
 }
@@ -565,6 +572,8 @@ impl Endpoint {
         match fate {
             Fate::New => {
                 received.unique_chunks += 1;
+                received.reordered_chunks += u64::from(data.tsn < received.tsn_max);
+                received.tsn_max = received.tsn_max.max(data.tsn);
                 received.unique_bytes += u64::from(data.payload());
                 let delay = clock.now.since(data.first_sent_at);
                 received.delay_sum = received.delay_sum.saturating_add(delay);

@@ -124,6 +124,7 @@ impl Endpoint {
         let it = &mut self.destinations[destination];
         it.rto.back_off();
         it.errors += 1;
+        self.counters.timeouts_in_row_max = self.counters.timeouts_in_row_max.max(it.errors);
         if it.status == Status::Active {
             self.association_errors += 1;
             if it.errors > self.config.path_errors_max {

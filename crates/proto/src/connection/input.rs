@@ -360,7 +360,7 @@ impl<P: Payload> Connection<P> {
 
     /// A segment with data, a record or a FIN, part of which may be new.
     fn on_content(&mut self, now: Time, offset: Offset, end: Offset, segment: Segment<P>) {
-        let had_hole = self.arrivals.has_hole();
+        let (had_hole, arrivals_end) = (self.arrivals.has_hole(), self.arrivals.end());
         let Some(missing) = self.arrivals.missing(offset, end) else {
             self.arrivals.on_duplicate(offset, end);
             self.acks.demand_pure();
@@ -393,6 +393,7 @@ impl<P: Payload> Connection<P> {
             },
         }
         self.arrived += u64::from(data_end > offset);
+        self.reordered += u64::from(data_end > offset && offset < arrivals_end);
         if is_first_fin {
             self.fin = Some(data_end);
             self.arrivals.insert(data_end, end);

@@ -89,6 +89,8 @@ pub struct Tally {
     pub lost: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// Episodes of loss that were found random when they began, and left the window alone.
+    pub random: u64,
     /// Times that the peer got something twice.
     pub duplicates: u64,
     /// Episodes of loss that turned out to be none.
@@ -579,6 +581,7 @@ impl PathControl {
         self.report_loss(now, board, Signal::DupAcks, cause, departure);
         // A law that shrinks its window for random losses, too, has done all that there is to do.
         let is_spared = cause == Cause::Random && self.law.window() >= window;
+        self.tally.random += u64::from(is_spared);
         let belief = if is_spared { Belief::Spared } else { Belief::Answered };
         self.episode = Episode::Recovery { until: board.next(), belief, later: None };
         // Whether it may be none the caller knows.
