@@ -4,9 +4,12 @@
 //! It is resent, window and `ssthresh` stay, and there is no recovery; each further duplicate sends one new packet, so that
 //! the flight keeps its size. Otherwise the sender recovers as SACK does.
 //!
-//! Differs from the paper in: it looks at the third duplicate ACK only. The paper says that a second gap later in the same
-//! window ends the belief in a random loss; [`HoleTest::WholeWindow`] does that, and delivers less than its tables say. Which
-//! RTT is compared and what duplicates do while the hole is being filled the paper leaves open: [`CompositeOptions`].
+//! Differs from the paper in: by default it looks at the third duplicate ACK only. The paper says that a second gap later in the
+//! same window ends the belief in a random loss, which is [`HoleTest::WholeWindow`]. The paper's Table 2 rejects neither: its 12102
+//! packets lie in the prediction intervals of both, its gains of 43.1 and 130.1 % are much nearer to the whole window, and
+//! Figure 5 at 1 % of errors alone is nearer to the default; there 103.5 % lie just outside of what the whole window predicts. The
+//! experiments show the two as equals. Which RTT is compared and what duplicates do while the hole is being filled the paper
+//! leaves open: [`CompositeOptions`].
 
 use anabranch_cc::{Cause, Evidence, classify};
 
