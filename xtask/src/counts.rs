@@ -37,7 +37,7 @@ const MARGIN_PERCENT: f64 = 5.0;
 
 pub(crate) fn run(write: bool) -> Result<(), String> {
     if !run::is_installed("valgrind") {
-        return Err("valgrind is missing; install the packages that README.md lists".to_owned());
+        return Err("valgrind is missing: type `apt-get install valgrind`".to_owned());
     }
     run::run("cargo", &["build", "--release", "--locked", "--quiet"], &[])?;
     let example = ["--package", "anabranch-proto", "--example", ENGINE];

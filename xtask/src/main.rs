@@ -3,7 +3,9 @@
 mod counts;
 mod generate;
 mod oracle;
+mod packages;
 mod run;
+mod steps;
 mod test;
 mod tidy;
 

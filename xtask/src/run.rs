@@ -50,6 +50,11 @@ pub(crate) fn run(program: &str, arguments: &[&str], environment: &[(&str, &str)
     if status.success() { Ok(()) } else { Err(format!("`{program} {}` failed: {status}", arguments.join(" "))) }
 }
 
+/// Whether this process may install packages.
+pub(crate) fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|found| found.stdout.trim_ascii() == b"0")
+}
+
 /// Whether `program` can be started.
 pub(crate) fn is_installed(program: &str) -> bool {
     Command::new("sh").args(["-c", &format!("command -v {program}")]).output().is_ok_and(|found| found.status.success())

@@ -2,34 +2,74 @@
 
 use std::fs;
 
-use crate::{counts, generate, oracle, run, tidy};
+use crate::steps::Steps;
+use crate::{counts, generate, oracle, packages, run, tidy};
 
 /// Version of `cargo deny` that checks licences and sources.
 const DENY_VERSION: &str = "0.20.2";
 
+/// Where the outcome of all experiments is kept, in the folder of what is built. Tests that need one read it instead of running
+/// all of them again.
+const REPRODUCTION: &str = "reproduction";
+
 pub(crate) fn run() -> Result<(), String> {
-    let denied = [("RUSTDOCFLAGS", "-D warnings")];
+    let mut steps = Steps::default();
+    let result = check(&mut steps);
+    steps.print();
+    result?;
+    run::say("all checks passed");
+    Ok(())
+}
+
+fn check(steps: &mut Steps) -> Result<(), String> {
+    steps.run("packages", packages::install)?;
+    steps.run("formatting", formatting)?;
+    steps.run("clippy", || {
+        run::run(
+            "cargo",
+            &["clippy", "--workspace", "--all-targets", "--locked", "--quiet", "--", "-D", "warnings"],
+            &[],
+        )
+    })?;
+    steps.run("documentation", || {
+        let denied = [("RUSTDOCFLAGS", "-D warnings")];
+        run::run("cargo", &["doc", "--workspace", "--no-deps", "--locked", "--quiet"], &denied)
+    })?;
+    steps.run("crate graph", tidy::run)?;
+    steps.run("generated documents", || generate::run(true))?;
+    steps.run("licences", deny)?;
+    steps.run("release build", || run::run("cargo", &["build", "--release", "--locked", "--quiet"], &[]))?;
+    let reproduction = steps.run("experiments", reproduce)?;
+    steps.run("test build", || run::run("cargo", &["test", "--workspace", "--locked", "--quiet", "--no-run"], &[]))?;
+    steps.run("tests", || {
+        // Elsewhere the tests of the report are skipped without a browser, and simulate what they show.
+        let environment = [("ANABRANCH_REQUIRE_BROWSER", "1"), ("ANABRANCH_REPRODUCTION", reproduction.as_str())];
+        run::run("cargo", &["test", "--workspace", "--locked", "--quiet"], &environment)
+    })?;
+    steps.run("ns-2", || oracle::run(&oracle::Options::quick()))?;
+    steps.run("instruction counts", || counts::run(false))?;
+    steps.run("swarm", || run::run(&run::anabranch()?, &["sim", "swarm", "--seeds", "1000"], &[]))
+}
+
+fn formatting() -> Result<(), String> {
     run::run("cargo", &["fmt", "--all", "--check"], &[])?;
     // The laws are declared by a macro, through which cargo fmt does not see them.
     let laws = files_below("crates/cc/src/law")?;
     let arguments: Vec<&str> =
         ["--edition", "2024", "--check"].into_iter().chain(laws.iter().map(String::as_str)).collect();
-    run::run("rustfmt", &arguments, &[])?;
-    run::run("cargo", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
-    run::run("cargo", &["doc", "--workspace", "--no-deps", "--locked", "--quiet"], &denied)?;
-    tidy::run()?;
-    generate::run(true)?;
-    deny()?;
-    // Elsewhere the tests of the report are skipped without a browser.
-    let required = [("ANABRANCH_REQUIRE_BROWSER", "1")];
-    run::run("cargo", &["test", "--workspace", "--locked", "--quiet"], &required)?;
-    run::run("cargo", &["build", "--release", "--locked", "--quiet"], &[])?;
-    oracle::run(&oracle::Options::quick())?;
-    counts::run(false)?;
-    run::run(&run::anabranch()?, &["sim", "swarm", "--seeds", "1000"], &[])?;
-    run::run(&run::anabranch()?, &["reproduce"], &[])?;
-    run::say("all checks passed");
-    Ok(())
+    run::run("rustfmt", &arguments, &[])
+}
+
+/// Runs every experiment, whose claims must hold, and returns the folder with the outcome.
+fn reproduce() -> Result<String, String> {
+    let folder = run::target()?.join(REPRODUCTION);
+    // What is left of an earlier run must not pass for this one's.
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    let folder = folder.to_string_lossy().into_owned();
+    run::run(&run::anabranch()?, &["reproduce", "--out", &folder], &[])?;
+    Ok(folder)
 }
 
 /// The Rust files below a folder, named from the root.

@@ -268,9 +268,9 @@ impl Experiment {
         })
     }
 
-    /// Whether the measure `name` asks for series.
-    pub(crate) fn asks_series(&self, name: &str) -> bool {
-        self.measures.iter().any(|(known, expression)| known == name && expression.asks_series())
+    /// The position of the measure `name`, if it asks for series.
+    pub(crate) fn measure_of_series(&self, name: &str) -> Option<usize> {
+        self.measures.iter().position(|(known, expression)| known == name && expression.asks_series())
     }
 
     /// The variant that some labels name, one of each axis in any order.

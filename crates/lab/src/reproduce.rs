@@ -9,11 +9,12 @@ mod table;
 mod topology;
 mod totals;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Instant;
 
+use figures::Drawings;
 pub use outcome::{
     BesideEngine, EngineCount, ExperimentOutcome, Figure, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement,
     Outcome, Panel, Paper, PublishedValue, SCHEMA, Series, Style, Topology, TopologyFlow, TopologyLink, VariedAxis,
@@ -67,20 +68,16 @@ pub fn reproduce(experiments: &[Experiment], options: Options, mut watch: impl W
     let mut plan = Plan::default();
     let mut bases = Vec::new();
     for (index, experiment) in experiments.iter().enumerate() {
-        plan.add(index, experiment, options.seeds)?;
+        plan.add_judged(index, experiment, options.seeds)?;
         bases.push(experiment.scenario(&vec![0; experiment.axes.len()])?);
     }
-    let mut drawn = Vec::new();
+    let count = plan.jobs.len();
     for (index, experiment) in experiments.iter().enumerate() {
-        for variant in figures::variants(experiment) {
-            let scenario = experiment.scenario(&variant)?;
-            let seed = if scenario.is_random() { first_seed(experiment, &variant, &scenario) } else { scenario.seed };
-            drawn.push((index, variant, Scenario { seed, ..scenario }));
-        }
+        plan.add_drawn(index, experiment)?;
     }
-    let total = plan.jobs.len() + drawn.len();
-    let mut runs: Vec<Option<Run>> = plan.jobs.iter().map(|_| None).collect();
-    let mut drawings = vec![Vec::new(); drawn.len()];
+    let total = plan.jobs.len();
+    let (mut runs, mut drawings): (Vec<Option<Run>>, Vec<Option<Drawings>>) =
+        plan.jobs.iter().map(|_| (None, None)).unzip();
     let mut papers: Vec<Paper> = Vec::new();
     // Jobs begin in their order, so that a paper is done long before the last one is. What comes later waits.
     let (mut done, mut runs_done, mut judged) = (0, 0, 0);
@@ -107,28 +104,21 @@ pub fn reproduce(experiments: &[Experiment], options: Options, mut watch: impl W
     parallel::each(
         total,
         options.jobs,
-        |job| {
-            if let Some((index, variant, scenario)) = job.checked_sub(plan.jobs.len()).map(|job| &drawn[job]) {
-                return Done::Drawn(figures::draw(experiments[*index], variant, scenario));
-            }
-            let Job { experiment, scenario, wants_series } = &plan.jobs[job];
-            Done::Judged(run::run_measured(scenario, experiments[*experiment], *wants_series))
-        },
-        |job, result| {
+        |job| plan.jobs[job].run(experiments[plan.jobs[job].experiment]),
+        |job, (run, drawing)| {
             done += 1;
             watch.runs(done, total);
-            match result {
-                Done::Judged(run) => runs[job] = Some(run),
-                Done::Drawn(drawing) => drawings[job - plan.jobs.len()] = drawing,
-            }
+            (runs[job], drawings[job]) = (Some(run), drawing);
             judge(&runs, &mut watch);
         },
     );
     let outcomes = papers.iter_mut().flat_map(|paper| &mut paper.experiments);
-    for (index, (outcome, experiment)) in outcomes.zip(&experiments).enumerate() {
-        let own = drawn.iter().zip(&drawings).filter(|((of, ..), _)| *of == index).map(|(_, drawing)| drawing);
-        outcome.figures = figures::figures(experiment, &own.collect::<Vec<_>>());
+    for ((outcome, experiment), drawn) in outcomes.zip(&experiments).zip(&plan.drawn) {
+        let drawn = drawn.iter().map(|&job| drawings[job].as_ref().expect("each job that is to be drawn has been"));
+        outcome.figures = figures::figures(experiment, &drawn.collect::<Vec<_>>());
     }
+    // What is only shown is not judged.
+    runs.truncate(count);
     let hashes = runs.iter().map(|run| run.as_ref().expect(RUN).report.hash.as_str());
     Ok(Outcome {
         schema: SCHEMA,
@@ -185,20 +175,17 @@ fn quoted(word: &str) -> String {
     if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-/// What a job gave.
-enum Done {
-    Judged(Run),
-    Drawn(figures::Drawings),
-}
-
 /// Which runs are needed, each once.
 #[derive(Default)]
 struct Plan {
+    /// Those that are judged, then those that are only shown.
     jobs: Vec<Job>,
     /// Of each experiment, how many jobs there are up to its last one.
     ends: Vec<usize>,
     /// Position of the first run of a variant of an experiment in a column, and how many there are: one a seed.
     variants: BTreeMap<(usize, Variant, Column), (usize, usize)>,
+    /// By experiment: the positions of the runs that its figures show.
+    drawn: Vec<Vec<usize>>,
 }
 
 /// Who runs an experiment.
@@ -215,13 +202,32 @@ struct Job {
     /// Position of its experiment.
     experiment: usize,
     scenario: Scenario,
-    /// Whether a measure asks for its series.
-    wants_series: bool,
+    /// Positions of the measures that ask for its series.
+    measures: BTreeSet<usize>,
+    /// The variant that it is, if figures show it.
+    drawn: Option<Variant>,
+}
+
+impl Job {
+    /// Nothing is recorded that nobody asks for.
+    fn run(&self, experiment: &Experiment) -> (Run, Option<Drawings>) {
+        let asked = self.measures.iter().flat_map(|&measure| experiment.measures()[measure].1.series());
+        let shown = self.drawn.iter().flat_map(|variant| figures::series(experiment, variant));
+        let series: Vec<String> = asked.chain(shown).collect();
+        if series.is_empty() {
+            return (Run::unrecorded(&self.scenario), None);
+        }
+        let (report, trace) = run::run_recorded(&self.scenario, &series);
+        let measures = self.measures.iter().map(|&measure| &experiment.measures()[measure]);
+        let drawings = self.drawn.as_ref().map(|variant| figures::draw(experiment, variant, &trace));
+        (Run::measured(report, &trace, measures), drawings)
+    }
 }
 
 impl Plan {
-    fn add(&mut self, index: usize, experiment: &Experiment, seeds: Option<u32>) -> Result<(), Diagnostic> {
-        for (variant, wants_series) in needed_variants(experiment) {
+    /// What claims and notes ask for.
+    fn add_judged(&mut self, index: usize, experiment: &Experiment, seeds: Option<u32>) -> Result<(), Diagnostic> {
+        for (variant, measures) in needed_variants(experiment) {
             let scenario = experiment.scenario(&variant)?;
             let (first, count) = match scenario.is_random() {
                 true => (first_seed(experiment, &variant, &scenario), seeds.unwrap_or(experiment.seeds)),
@@ -232,7 +238,7 @@ impl Plan {
                 self.variants.insert((index, variant.clone(), column), (self.jobs.len(), count as usize));
                 let seeded = |offset| {
                     let scenario = Scenario { seed: first.wrapping_add(offset), ..scenario.clone() };
-                    Job { experiment: index, scenario, wants_series }
+                    Job { experiment: index, scenario, measures: measures.clone(), drawn: None }
                 };
                 self.jobs.extend((0..u64::from(count)).map(seeded));
             }
@@ -240,12 +246,36 @@ impl Plan {
         self.ends.push(self.jobs.len());
         Ok(())
     }
+
+    /// What figures show: of a variant with chance in it, the first seed. If it is judged, that run is drawn.
+    fn add_drawn(&mut self, index: usize, experiment: &Experiment) -> Result<(), Diagnostic> {
+        let mut drawn = Vec::new();
+        for variant in figures::variants(experiment) {
+            let job = match self.variants.get(&(index, variant.clone(), Column::Own)) {
+                Some(&(first, _)) => first,
+                None => {
+                    let scenario = experiment.scenario(&variant)?;
+                    let seed = match scenario.is_random() {
+                        true => first_seed(experiment, &variant, &scenario),
+                        false => scenario.seed,
+                    };
+                    let scenario = Scenario { seed, ..scenario };
+                    self.jobs.push(Job { experiment: index, scenario, measures: BTreeSet::new(), drawn: None });
+                    self.jobs.len() - 1
+                }
+            };
+            self.jobs[job].drawn = Some(variant);
+            drawn.push(job);
+        }
+        self.drawn.push(drawn);
+        Ok(())
+    }
 }
 
-/// The variants that claims and notes ask for, and whether of their series, found by evaluating them with a stand-in for every
-/// value.
-fn needed_variants(experiment: &Experiment) -> Vec<(Variant, bool)> {
-    let mut needed: Vec<(Variant, bool)> = Vec::new();
+/// The variants that claims and notes ask for, and the positions of the measures that they ask of their series, found by
+/// evaluating them with a stand-in for every value.
+fn needed_variants(experiment: &Experiment) -> Vec<(Variant, BTreeSet<usize>)> {
+    let mut needed: Vec<(Variant, BTreeSet<usize>)> = Vec::new();
     for expression in experiment.claims.iter().flat_map(|claim| claim.statistic.expressions()).chain(
         experiment.notes.iter().flat_map(|note| &note.pieces).filter_map(|piece| match piece {
             Piece::Value(expression, _) => Some(expression),
@@ -253,11 +283,11 @@ fn needed_variants(experiment: &Experiment) -> Vec<(Variant, bool)> {
         }),
     ) {
         let mut gauge = |variant: &Variant, name: &str| {
-            let asks_series = experiment.asks_series(name);
-            match needed.iter_mut().find(|(known, _)| known == variant) {
-                Some((_, wants_series)) => *wants_series |= asks_series,
-                None => needed.push((variant.clone(), asks_series)),
+            let position = needed.iter().position(|(known, _)| known == variant).unwrap_or(needed.len());
+            if position == needed.len() {
+                needed.push((variant.clone(), BTreeSet::new()));
             }
+            needed[position].1.extend(experiment.measure_of_series(name));
             Ok(1.0)
         };
         experiment.evaluate(expression, &mut gauge).expect("it was evaluated in the same way when it was read");

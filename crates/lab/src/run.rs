@@ -55,22 +55,46 @@ pub(crate) struct Run {
     measures: BTreeMap<String, Result<f64, ExpressionError>>,
 }
 
-/// Runs a scenario and answers what the measures of `experiment` ask of its series, if they are wanted.
-pub(crate) fn run_measured(scenario: &Scenario, experiment: &Experiment, wants_series: bool) -> Run {
-    if !wants_series {
-        return Run { report: run(scenario), measures: BTreeMap::new() };
-    }
+/// Runs a scenario and answers what all measures of `experiment` ask of its series.
+pub(crate) fn run_measured(scenario: &Scenario, experiment: &Experiment) -> Run {
     let asking = || experiment.measures().iter().filter(|(_, expression)| expression.asks_series());
     let series: Vec<String> = asking().flat_map(|(_, expression)| expression.series()).collect();
+    if series.is_empty() {
+        return Run::unrecorded(scenario);
+    }
     let (report, trace) = run_recorded(scenario, &series);
-    let answer = |(name, expression): &(String, Expression)| {
-        let value = &mut |name: &str, _: &[String]| report.gauge(name).map_err(ExpressionError);
-        (name.clone(), expression.evaluate_run(value, &mut |name| trace.lookup(name)))
-    };
-    Run { measures: asking().map(answer).collect(), report }
+    Run::measured(report, &trace, asking())
 }
 
 impl Run {
+    /// Of a scenario whose series nobody asks for.
+    pub(crate) fn unrecorded(scenario: &Scenario) -> Self {
+        Self { report: run(scenario), measures: BTreeMap::new() }
+    }
+
+    /// Of a run that has recorded what `measures` ask for.
+    pub(crate) fn measured<'a>(
+        report: Report,
+        trace: &Trace<'_>,
+        measures: impl Iterator<Item = &'a (String, Expression)>,
+    ) -> Self {
+        // Measures often ask the same series, which takes longer to put together than to copy.
+        let mut known: BTreeMap<String, Option<(Series, f64)>> = BTreeMap::new();
+        let mut lookup = |name: &str| match known.get(name) {
+            Some(found) => Ok(found.clone()),
+            None => {
+                let found = trace.lookup(name)?;
+                known.insert(name.to_owned(), found.clone());
+                Ok(found)
+            }
+        };
+        let value = |name: &str, _: &[String]| report.gauge(name).map_err(ExpressionError);
+        let answer = |(name, expression): &(String, Expression)| {
+            (name.clone(), expression.evaluate_run(&mut { value }, &mut lookup))
+        };
+        Self { measures: measures.map(answer).collect(), report }
+    }
+
     /// The value of a measure or a gauge.
     pub(crate) fn value(&self, experiment: &Experiment, name: &str) -> Result<f64, ExpressionError> {
         if let Some(answer) = self.measures.get(name) {

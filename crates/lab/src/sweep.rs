@@ -80,7 +80,6 @@ pub fn sweep(
     let total = points.len() * seeds;
     let mut done = 0;
     on_run(done, total);
-    let wants_series = experiment.measures().iter().any(|(_, expression)| expression.asks_series());
     let reports = parallel::map(
         total,
         options.jobs,
@@ -88,7 +87,7 @@ pub fn sweep(
             let scenario = &scenarios[job / seeds];
             let offset = (job % seeds) as u64;
             let scenario = Scenario { seed: scenario.seed.wrapping_add(offset), ..scenario.clone() };
-            run::run_measured(&scenario, experiment, wants_series)
+            run::run_measured(&scenario, experiment)
         },
         || {
             done += 1;

@@ -2,15 +2,14 @@
 
 use std::fs;
 
-use crate::support::{anabranch, folder, repository, stderr, stdout};
+use crate::support::{anabranch, folder, random_experiment, stderr, stdout};
 
 #[test]
 fn an_artifact_can_be_checked() {
     let folder = folder("an_artifact_can_be_checked");
-    let experiments = repository().join("experiments");
-    let experiments = experiments.to_str().unwrap();
-    let packed =
-        anabranch(&folder, &["artifact", "pack", "a.zip", "ctcp-2019", "--seeds", "2", "--experiments", experiments]);
+    fs::create_dir_all(folder.join("experiments/test-2000")).unwrap();
+    fs::write(folder.join("experiments/test-2000/table1.toml"), random_experiment()).unwrap();
+    let packed = anabranch(&folder, &["artifact", "pack", "a.zip", "--seeds", "2"]);
     assert_eq!(packed.status.code(), Some(0), "{}", stderr(&packed));
     let verified = anabranch(&folder, &["artifact", "verify", "a.zip"]);
     assert_eq!(verified.status.code(), Some(0), "{}", stderr(&verified));

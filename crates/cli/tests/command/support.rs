@@ -36,6 +36,13 @@ pub(crate) fn experiment(published: u32, because: &str) -> String {
     .replace("('x')", "")
 }
 
+/// The same with chance in it, on an agent that our transport can take the place of: 30 seeds of each.
+pub(crate) fn random_experiment() -> String {
+    experiment(1, "engine = \"it is a test\"\nbecause = \"it is a test\"\n")
+        .replace("{ kind = \"list\", packets = [100] }", "{ kind = \"uniform\", rate = 0.05 }")
+        .replace("ns2/sack", "ns2/fast")
+}
+
 /// A folder of its own for each test, empty.
 pub(crate) fn folder(test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);

@@ -1,9 +1,8 @@
-//! The points of figures, from runs of their own: those that are judged are not traced for a picture.
+//! The points of figures, from the runs that are judged where there is one.
 
 use super::{Figure, Panel, Series, Style};
 use crate::experiment::{Curve, Experiment, FigurePlan, Variant};
-use crate::run;
-use crate::scenario::Scenario;
+use crate::run::Trace;
 use crate::series::Kind;
 
 /// The variants that the figures of an experiment show, each once.
@@ -20,12 +19,15 @@ pub(super) fn variants(experiment: &Experiment) -> Vec<Variant> {
 /// What one variant adds to each panel of each figure.
 pub(super) type Drawings = Vec<Vec<Vec<Series>>>;
 
-/// Runs a variant and draws its curves.
-pub(super) fn draw(experiment: &Experiment, variant: &Variant, scenario: &Scenario) -> Drawings {
+/// The series that figures show of a variant.
+pub(super) fn series(experiment: &Experiment, variant: &Variant) -> Vec<String> {
     let shown = experiment.figures.iter().filter(|figure| figure.variants.iter().any(|(shown, _)| shown == variant));
     let curves = shown.flat_map(|figure| &figure.panels).flat_map(|panel| &panel.curves);
-    let series: Vec<String> = curves.map(|curve| curve.of.clone()).collect();
-    let (_, trace) = run::run_recorded(scenario, &series);
+    curves.map(|curve| curve.of.clone()).collect()
+}
+
+/// Draws the curves of a variant from a run that has recorded their series.
+pub(super) fn draw(experiment: &Experiment, variant: &Variant, trace: &Trace<'_>) -> Drawings {
     let curve = |figure: &FigurePlan, label: &str, curve: &Curve| {
         let name = match (curve.name.as_str(), label) {
             (name, "") => name.to_owned(),

@@ -107,3 +107,88 @@ fn what_to_type_names_the_folder_of_the_experiments() {
     let quoted = "--experiments 'it'\\''s mine'";
     assert_eq!(typed("it's mine/k/e.toml", None), of(&format!("k {quoted}"), quoted));
 }
+
+/// Three windows, of which a claim asks for the first two and a figure shows the last two.
+const WINDOWS: &str = r#"# Are runs shared?
+duration = "5s"
+
+[[link]]
+id = "a"
+from = "n0"
+to = "n1"
+rate = "1.5Mbit/s"
+delay = "20ms"
+error = { kind = "uniform", rate = 0.02 }
+
+[[flow]]
+id = "f"
+from = "n0"
+to = "n1"
+transport = "ns2/sack"
+
+[experiment]
+paper = "test-2000"
+seeds = 4
+
+[[axis]]
+name = "window"
+[axis.values]
+2 = { "flow.f.window" = 2 }
+4 = { "flow.f.window" = 4 }
+8 = { "flow.f.window" = 8 }
+
+[measure]
+window = "max(flow.f.window, 0, 5)"
+received = "sum(link.a.forwarded, 0, 5)"
+lost = "sum(link.a.drops, 0, 5)"
+
+[[claim]]
+item = "fig1"
+title = "A larger window carries more"
+cite = "nobody"
+row = "received"
+kind = "order"
+order = ["received('4')", "received('2')"]
+published = "more"
+"#;
+
+const FIGURE: &str = r#"
+[[figure]]
+item = "fig1"
+title = "In flight"
+variants = [["4"], ["8"]]
+[[figure.panel]]
+title = "In flight"
+unit = "packets"
+series = [{ of = "flow.f.in_flight" }]
+"#;
+
+fn outcome(text: &str) -> (Outcome, usize) {
+    let experiment = Experiment::parse(Document::parse("test-2000/fig1.toml", text).unwrap()).unwrap();
+    let mut total = 0;
+    (reproduce(&[experiment], options(), |_, all| total = all).unwrap(), total)
+}
+
+/// Four seeds of two windows are judged. The figure adds a run of the third window, and takes the second as it was judged.
+#[test]
+fn a_run_that_is_judged_is_the_one_that_is_drawn() {
+    let (plain, judged) = outcome(WINDOWS);
+    let (shown, total) = outcome(&format!("{WINDOWS}{FIGURE}"));
+    assert_eq!((judged, total), (8, 9));
+    assert_eq!((plain.runs, &plain.hash), (shown.runs, &shown.hash), "what is shown alone is not judged");
+    let series = &shown.papers[0].experiments[0].figures[0].panels[0].series;
+    assert_eq!(series.iter().map(|series| series.name.as_str()).collect::<Vec<_>>(), ["4", "8"]);
+    let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
+    // Each is drawn from a run with its own window.
+    assert_eq!((most(&series[0].v), most(&series[1].v)), (4.0, 8.0));
+}
+
+/// A claim asks for what came out of the link alone: nobody remembers windows, and nothing else changes.
+#[test]
+fn only_what_is_asked_for_is_measured() {
+    let experiment = Experiment::parse(Document::parse("test-2000/fig1.toml", WINDOWS).unwrap()).unwrap();
+    let mut plan = Plan::default();
+    plan.add_judged(0, &experiment, Some(1)).unwrap();
+    let names = |job: &Job| job.measures.iter().map(|&at| experiment.measures()[at].0.clone()).collect::<Vec<_>>();
+    assert_eq!(plan.jobs.iter().map(names).collect::<Vec<_>>(), [["received"], ["received"]]);
+}

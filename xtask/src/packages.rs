@@ -1,0 +1,111 @@
+//! Programs that are no part of Rust: those that the checks need, and how to get them.
+
+use crate::run;
+
+/// A package of Debian and of Ubuntu.
+struct Package {
+    name: &'static str,
+    /// It is there if one of these can be started.
+    programs: &'static [&'static str],
+    /// What it is for.
+    purpose: &'static str,
+}
+
+const PACKAGES: &[Package] = &[
+    Package {
+        name: "chromium",
+        programs: &["chromium", "chromium-browser", "google-chrome"],
+        purpose: "the report is tested in a browser",
+    },
+    Package { name: "ns2", programs: &["ns"], purpose: "packets are compared with ns-2" },
+    Package { name: "python3", programs: &["python3"], purpose: "docs/wire_decoder.py reads what engines say" },
+    Package { name: "valgrind", programs: &["valgrind"], purpose: "callgrind counts instructions" },
+];
+
+/// Installs what is missing if that needs nobody's word: for root, with apt. Else says what to type.
+pub(crate) fn install() -> Result<(), String> {
+    let missing = missing(run::is_installed);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let has_apt = run::is_installed("apt-get");
+    if !(has_apt && run::is_root()) {
+        return Err(remedy(&missing, has_apt));
+    }
+    for Package { name, purpose, .. } in &missing {
+        run::say(&format!("installing {name}: {purpose}"));
+    }
+    let quiet = [("DEBIAN_FRONTEND", "noninteractive")];
+    // A mirror that does not answer at once may do so the next time. Lists that are old may still be good enough.
+    let update = run::run("apt-get", &["update", "-qq", "-o", RETRIES], &quiet);
+    let names = missing.iter().map(|package| package.name);
+    let arguments: Vec<&str> = INSTALL.into_iter().chain(names).collect();
+    let installed = run::run("apt-get", &arguments, &quiet);
+    match self::missing(run::is_installed) {
+        still if still.is_empty() => Ok(()),
+        still => Err(failure(&still, update.err().or(installed.err()).as_deref())),
+    }
+}
+
+const RETRIES: &str = "Acquire::Retries=3";
+const INSTALL: [&str; 6] = ["install", "-y", "-qq", "--no-install-recommends", "-o", RETRIES];
+
+fn missing(is_installed: impl Fn(&str) -> bool) -> Vec<&'static Package> {
+    PACKAGES.iter().filter(|package| !package.programs.iter().any(|program| is_installed(program))).collect()
+}
+
+fn names(packages: &[&Package]) -> String {
+    packages.iter().map(|package| package.name).collect::<Vec<_>>().join(" ")
+}
+
+/// What to type where this program may not install anything.
+fn remedy(missing: &[&Package], has_apt: bool) -> String {
+    let what: Vec<String> = missing.iter().map(|Package { name, purpose, .. }| format!("{name} ({purpose})")).collect();
+    let what = what.join(", ");
+    match has_apt {
+        true => format!("missing: {what}; type\n  sudo apt-get install --no-install-recommends {}", names(missing)),
+        false => format!(
+            "missing: {what}; install them as your system does. On Debian and Ubuntu that is\n  sudo apt-get install \
+             --no-install-recommends {}",
+            names(missing)
+        ),
+    }
+}
+
+/// What to do when apt did not do it. `problem` is the first command that failed.
+fn failure(missing: &[&Package], problem: Option<&str>) -> String {
+    format!(
+        "apt-get did not install {}{}; nothing is wrong with the project: a package mirror may be out of reach. Try again, or \
+         install by hand",
+        names(missing),
+        problem.map_or(String::new(), |problem| format!(" ({problem})"))
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_of_a_packages_programs_will_do() {
+        assert!(missing(|_| true).is_empty());
+        let missing = missing(|program| ["google-chrome", "ns", "python3"].contains(&program));
+        assert_eq!(names(&missing), "valgrind");
+    }
+
+    #[test]
+    fn a_missing_package_is_one_line_to_type() {
+        let missing = missing(|program| ["python3", "valgrind"].contains(&program));
+        let told = remedy(&missing, true);
+        assert_eq!(told.lines().last(), Some("  sudo apt-get install --no-install-recommends chromium ns2"));
+        assert!(told.contains("ns2 (packets are compared with ns-2)"), "{told}");
+        assert_eq!(remedy(&missing, false).lines().last(), told.lines().last());
+    }
+
+    #[test]
+    fn a_mirror_that_fails_is_named_and_not_the_project() {
+        let told = failure(&missing(|_| false), Some("`apt-get update` failed: exit status: 100"));
+        assert!(told.contains("chromium ns2 python3 valgrind (`apt-get update` failed: exit status: 100)"), "{told}");
+        assert!(told.contains("mirror"), "{told}");
+    }
+}
