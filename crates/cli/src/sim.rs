@@ -48,7 +48,10 @@ pub(crate) fn run(args: &args::Run) -> Outcome {
     for (assertion, text) in assertions.iter().zip(&args.asserts) {
         let value =
             &mut |name: &str, _: &[String]| report.gauge(name).map_err(anabranch_lab::expression::ExpressionError::new);
-        let series = &mut |name: &str| trace.as_ref().map_or(Ok(None), |trace| trace.lookup(name));
+        let series = &mut |name: &str| match &trace {
+            Some(trace) => trace.lookup(name),
+            None => scenario.series_to_come(name),
+        };
         let (left, right, holds) =
             assertion.evaluate(value, series).map_err(|error| Failure::failed(error.to_string()))?;
         if !holds {
@@ -67,7 +70,7 @@ fn assertions(texts: &[String], scenario: &Scenario) -> Result<Vec<Assertion>, F
     let parse = |text: &String| {
         let assertion = Assertion::parse(text).map_err(|error| refuse(text, error.to_string()))?;
         let known = &mut |name: &str, labels: &[String]| scenario.check_gauge(name, labels).map(|()| 1.0);
-        let series = &mut |name: &str| scenario.check_series(name).map(|()| None);
+        let series = &mut |name: &str| scenario.series_to_come(name);
         assertion.evaluate(known, series).map_err(|error| refuse(text, error.to_string()))?;
         Ok(assertion)
     };

@@ -16,7 +16,7 @@ use self::keys::ClockKeys;
 use crate::diagnostic::{Diagnostic, suggestion};
 use crate::document::Document;
 use crate::experiment::keys::FileKeys;
-use crate::expression::ExpressionError;
+use crate::expression::{ExpressionError, Found};
 use crate::report;
 use crate::series::{self, Kind};
 use crate::transport::Transport;
@@ -140,6 +140,14 @@ impl Scenario {
     /// If not, with the nearest name.
     pub fn check_series(&self, name: &str) -> Result<(), ExpressionError> {
         self.series_places(name).map(|_| ()).map_err(ExpressionError::new)
+    }
+
+    /// A series of this name before anything runs: only when it will end is known.
+    ///
+    /// # Errors
+    /// If there is none, with the nearest name.
+    pub fn series_to_come(&self, name: &str) -> Result<Found, ExpressionError> {
+        self.check_series(name).map(|()| Found { series: None, end: self.duration.as_secs_f64() })
     }
 
     /// Whose series this is, by position: of `*`, of all, whose events are added up.

@@ -2,6 +2,7 @@
 
 use super::{Figure, Panel, Series, Style};
 use crate::experiment::{Curve, Experiment, FigurePlan, Variant};
+use crate::expression::Found;
 use crate::run;
 use crate::scenario::Scenario;
 use crate::series::Kind;
@@ -32,8 +33,8 @@ pub(super) fn draw(experiment: &Experiment, variant: &Variant, scenario: &Scenar
             ("", label) => label.to_owned(),
             (name, label) => format!("{label}: {name}"),
         };
-        let series = trace.lookup(&curve.of).map_err(|error| error.to_string()).and_then(|found| {
-            let (series, end) = found.expect("a run has its series");
+        let series = trace.lookup(&curve.of).map_err(|error| error.to_string()).and_then(|Found { series, end }| {
+            let series = series.expect("a run has its series");
             match curve.bin {
                 Some(width) => series.bins(width, end),
                 None => Ok(series),

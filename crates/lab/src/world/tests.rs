@@ -99,8 +99,8 @@ fn detour(at: &str) -> (u64, f64) {
     }
     let scenario = Scenario::parse(&document).unwrap();
     let (report, trace) = run::run_traced(&scenario);
-    let (base_rtt, end) = trace.lookup("flow.f.base_rtt").unwrap().unwrap();
-    (report.links[0].forwarded_packets, base_rtt.value_at(end).unwrap())
+    let found = trace.lookup("flow.f.base_rtt").unwrap();
+    (report.links[0].forwarded_packets, found.series.unwrap().value_at(found.end).unwrap())
 }
 
 /// 8.32 µs for a packet of 1040 bytes on each of two links, and 0.32 µs for the acknowledgement.
