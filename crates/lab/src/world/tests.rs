@@ -453,6 +453,33 @@ start = ["0s", "100ms"]
     assert_eq!(summary("flow.u1.throughput"), "45 packets from 1.415514 s to 11.527913 s");
 }
 
+/// So many `ns` sends from 1 s on, every 8/3 ms and every 1 ms, until it stops on the 3000th and on the 8000th interval after that:
+/// its sum of 3000 doubles is a little less than 9, and so one packet more leaves; that of 8000 is a little more.
+#[test]
+fn a_source_with_ns2s_clock_stops_as_that_of_ns2() {
+    let sent = |clock: &str, rate: &str| {
+        let text = format!(
+            r#"
+duration = "10s"
+clock = "{clock}"
+link = [{{ id = "a", from = "n0", to = "n1", rate = "100Mbit/s", delay = "5ms" }}]
+[[flow]]
+id = "u"
+from = "n0"
+to = "n1"
+transport = "cbr"
+packet = "1000B"
+rate = "{rate}"
+start = "1s"
+stop = "9s"
+"#
+        );
+        run::run(&Scenario::parse(&Document::parse("cbr.toml", &text).unwrap()).unwrap()).flows[0].sent_packets
+    };
+    assert_eq!((sent("ns2", "3Mbit/s"), sent("exact", "3Mbit/s")), (3001, 3000));
+    assert_eq!((sent("ns2", "8Mbit/s"), sent("exact", "8Mbit/s")), (8000, 8000));
+}
+
 #[track_caller]
 fn assert_sctp_refused(from: &str, to: &str, expected: &str) {
     let text = SCTP.replacen(from, to, 1);
