@@ -11,17 +11,26 @@ use anabranch_lab::sweep;
 
 use crate::args;
 use crate::failure::{Failure, Outcome};
-use crate::files::{self, Folder, Part};
+use crate::files::{Folder, Inputs, Part};
 use crate::terminal::{Align, BOLD, DIM, PLAIN, Progress, Table, number};
 
 pub(crate) fn run(args: &args::Run) -> Outcome {
-    let document = files::read_document(&args.file, &args.overrides)?;
+    let mut inputs = Inputs::default();
+    let document = inputs.read_document(&args.file, &args.overrides)?;
     // What the file measures and claims is not run here, but a mistake in it is a mistake.
     Experiment::parse(document.clone())?;
     let scenario = Scenario::parse(&document)?;
     let assertions = assertions(&args.asserts, &scenario)?;
-    let folder = args.trace.as_deref().map(Folder::create).transpose()?;
-    let capture = args.pcap.as_deref().map(Part::create).transpose()?;
+    let tables = scenario.trace_files();
+    let names = || tables.iter().map(String::as_str);
+    let folder = args.trace.as_deref().map(|path| Folder::create(path, names(), &inputs)).transpose()?;
+    let capture = args.pcap.as_deref().map(|path| Part::create(path, &inputs)).transpose()?;
+    if let (Some(folder), Some(capture), Some(path)) = (&folder, &capture, &args.pcap)
+        && names().any(|name| capture.is_in(folder, name))
+    {
+        let path = path.display();
+        return Err(Failure::usage(format!("{path}: --trace writes a table of this name; name another file")));
+    }
     let asks_series = assertions.iter().any(Assertion::asks_series);
     let is_traced = folder.is_some() || asks_series;
     let (report, trace) = match (&folder, capture) {
@@ -161,8 +170,9 @@ fn text(report: &Report) -> String {
 }
 
 pub(crate) fn sweep(args: &args::Sweep) -> Outcome {
-    let experiment = Experiment::parse(files::read_document(&args.file, &args.overrides)?)?;
-    let out = args.out.as_deref().map(Folder::of_file).transpose()?;
+    let mut inputs = Inputs::default();
+    let experiment = Experiment::parse(inputs.read_document(&args.file, &args.overrides)?)?;
+    let out = args.out.as_deref().map(|path| Folder::of_file(path, &inputs)).transpose()?;
     let options = sweep::Options { jobs: args.jobs.count(), seeds: args.seeds, shard: args.shard };
     let table = {
         let progress = Progress::new();

@@ -186,6 +186,12 @@ impl Scenario {
         }
     }
 
+    /// Names of the tables that a traced run of it may have ([`Trace::files`](crate::run::Trace::files)).
+    pub fn trace_files(&self) -> Vec<String> {
+        let flows = self.flows.iter().map(|flow| format!("flow.{}.csv", flow.id));
+        flows.chain(self.links.iter().map(|link| format!("link.{}.csv", link.id))).collect()
+    }
+
     /// Whether another seed gives another run: some packets are lost or sent, or flows start, by chance. What the seed does besides, the phases
     /// of ns-2's clocks, every paper leaves at ns-2's default.
     pub fn is_random(&self) -> bool {
