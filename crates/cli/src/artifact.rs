@@ -12,7 +12,7 @@ use anabranch_lab::reproduce::{self, Options};
 
 use crate::args::{Jobs, Pack, Verify};
 use crate::failure::{Failure, Outcome};
-use crate::files::Folder;
+use crate::files::{Folder, Inputs};
 use crate::reproduce::load;
 use crate::terminal::Progress;
 
@@ -21,11 +21,12 @@ const DIFFERENCES_SHOWN: usize = 20;
 
 pub(crate) fn pack(args: &Pack) -> Outcome {
     // An outcome names the files it is from: in an artifact, by the names that they have there.
-    let documents: Vec<Document> = load(&args.selection)?
+    let mut inputs = Inputs::default();
+    let documents: Vec<Document> = load(&args.selection, &mut inputs)?
         .iter()
         .map(|experiment| Document::parse(&artifact::name_of(experiment.file()), experiment.source()))
         .collect::<Result<_, Diagnostic>>()?;
-    let (folder, name) = Folder::of_file(&args.file)?;
+    let (folder, name) = Folder::of_file(&args.file, &inputs)?;
     let outcome = run(&documents, &args.selection.jobs, args.selection.seeds)?;
     let (mut csv, mut markdown) = (Vec::new(), Vec::new());
     outcome.write_csv(&mut csv)?;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::args::Bench;
 use crate::failure::{Failure, Outcome};
-use crate::files;
+use crate::files::Inputs;
 use crate::terminal::{Align, BOLD, DIM, PLAIN, Table, number};
 
 /// Scenarios and how often each is run, one run after the other on one core.
@@ -50,7 +50,7 @@ pub(crate) fn bench(args: &Bench) -> Outcome {
     let mut scenarios = Vec::new();
     for (name, runs) in SCENARIOS {
         let file = folder.join(name);
-        let document = files::read_plain(&file)?;
+        let document = Inputs::default().read_plain(&file)?;
         let scenario = Scenario::parse(&document)?;
         let name = file.display().to_string();
         scenarios.push(measure(name, document.comment().to_owned(), &scenario, runs)?);

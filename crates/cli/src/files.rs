@@ -9,37 +9,116 @@ use anabranch_lab::document::Document;
 use crate::args::Overrides;
 use crate::failure::Failure;
 
-/// Reads a scenario with its overrides.
-pub(crate) fn read_document(file: &Path, overrides: &Overrides) -> Result<Document, Failure> {
-    let mut document = read_plain(file)?;
-    for argument in &overrides.set {
-        document.set(argument)?;
+/// Reads files, and knows which: nothing is written over them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Inputs(Vec<(Identity, PathBuf)>);
+
+impl Inputs {
+    /// Reads a scenario with its overrides.
+    pub(crate) fn read_document(&mut self, file: &Path, overrides: &Overrides) -> Result<Document, Failure> {
+        let mut document = self.read_plain(file)?;
+        for argument in &overrides.set {
+            document.set(argument)?;
+        }
+        if let Some(seed) = overrides.seed {
+            document.set(&format!("seed={seed}"))?;
+        }
+        Ok(document)
     }
-    if let Some(seed) = overrides.seed {
-        document.set(&format!("seed={seed}"))?;
+
+    /// Reads a scenario as it stands.
+    pub(crate) fn read_plain(&mut self, file: &Path) -> Result<Document, Failure> {
+        let name = file.display().to_string();
+        if let Some(identity) = Identity::of(file) {
+            if Identity::of_stdout() == Some(identity.clone()) {
+                return Err(Failure::usage(format!(
+                    "{name}: standard output would be written over it; name another file"
+                )));
+            }
+            self.0.push((identity, file.to_owned()));
+        }
+        let bytes = fs::read(file).map_err(|error| {
+            Failure::usage(format!("{name}: cannot be read: {error}; name a scenario file that exists and may be read"))
+        })?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let line =
+                error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
+            Failure::usage(format!("{name}:{line}: not TOML: it is not UTF-8; save it as UTF-8"))
+        })?;
+        Ok(Document::parse(&name, &text)?)
     }
-    Ok(document)
+
+    /// Refuses to write to one of them.
+    fn spare(&self, output: &Path) -> Result<(), Failure> {
+        let identity = Identity::of(output);
+        match self.0.iter().find(|(input, _)| identity.as_ref() == Some(input)) {
+            None => Ok(()),
+            Some((_, input)) => {
+                let (output, input) = (output.display(), input.display());
+                Err(Failure::usage(format!(
+                    "{output}: would be written over {input}, which is read; name another place"
+                )))
+            }
+        }
+    }
 }
 
-/// Reads a scenario as it stands.
-pub(crate) fn read_plain(file: &Path) -> Result<Document, Failure> {
-    let name = file.display().to_string();
-    let bytes = fs::read(file).map_err(|error| {
-        Failure::usage(format!("{name}: cannot be read: {error}; name a scenario file that exists and may be read"))
-    })?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let line =
-            error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
-        Failure::usage(format!("{name}:{line}: not TOML: it is not UTF-8; save it as UTF-8"))
-    })?;
-    Ok(Document::parse(&name, &text)?)
+/// What tells whether two names, links among them, are of one plain file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Identity(
+    /// Device and inode: hard links have no other name that is the file's.
+    #[cfg(unix)]
+    (u64, u64),
+    #[cfg(not(unix))] PathBuf,
+);
+
+impl Identity {
+    /// Of a plain file that exists.
+    #[cfg(unix)]
+    fn of(path: &Path) -> Option<Self> {
+        Self::of_metadata(&fs::metadata(path).ok()?)
+    }
+
+    #[cfg(unix)]
+    fn of_metadata(metadata: &fs::Metadata) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+        metadata.is_file().then(|| Self((metadata.dev(), metadata.ino())))
+    }
+
+    #[cfg(unix)]
+    fn of_stdout() -> Option<Self> {
+        use std::os::fd::AsFd as _;
+        let stdout = io::stdout().as_fd().try_clone_to_owned().ok()?;
+        Self::of_metadata(&fs::File::from(stdout).metadata().ok()?)
+    }
+
+    #[cfg(not(unix))]
+    fn of(path: &Path) -> Option<Self> {
+        fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        fs::canonicalize(path).ok().map(Self)
+    }
+
+    #[cfg(not(unix))]
+    fn of_stdout() -> Option<Self> {
+        None
+    }
 }
 
 /// A folder that was seen to be writable before any work is done for it.
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct Folder {
+    path: PathBuf,
+    /// Not to be written over.
+    inputs: Inputs,
+}
 
 impl Folder {
-    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+    /// A folder for files of these names, none of which is one of `inputs`.
+    pub(crate) fn create<'a>(
+        path: &Path,
+        names: impl IntoIterator<Item = &'a str>,
+        inputs: &Inputs,
+    ) -> Result<Self, Failure> {
+        names.into_iter().try_for_each(|name| inputs.spare(&path.join(name)))?;
         let refuse = |error: io::Error| {
             Failure::usage(format!(
                 "{}: cannot write here: {error}; name a folder that you may write to",
@@ -49,21 +128,29 @@ impl Folder {
         fs::create_dir_all(path).map_err(refuse)?;
         let probe = path.join(format!(".anabranch-{}", std::process::id()));
         fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)).map_err(refuse)?;
-        Ok(Self(path.to_owned()))
+        Ok(Self { path: path.to_owned(), inputs: inputs.clone() })
     }
 
     /// The folder of a file, which must have one, and its name.
-    pub(crate) fn of_file(path: &Path) -> Result<(Self, String), Failure> {
+    pub(crate) fn of_file(path: &Path, inputs: &Inputs) -> Result<(Self, String), Failure> {
         let name = path.file_name().and_then(|name| name.to_str()).filter(|_| !path.is_dir());
         let Some(name) = name else {
             return Err(Failure::usage(format!("{}: cannot be written; name a file", path.display())));
         };
+        inputs.spare(path)?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             // Of a device the folder need not be writable.
-            return Ok((Self(parent.to_owned()), name.to_owned()));
+            return Ok((Self { path: parent.to_owned(), inputs: inputs.clone() }, name.to_owned()));
         }
-        Self::create(parent).map(|folder| (folder, name.to_owned()))
+        Self::create(parent, [], inputs).map(|folder| (folder, name.to_owned()))
+    }
+
+    /// Where a file of this name is: if it is a link, where that leads.
+    fn place(&self, name: &str) -> PathBuf {
+        let named = self.path.join(name);
+        let folder = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        fs::canonicalize(named).unwrap_or_else(|_| folder.join(name))
     }
 
     /// Writes a file under a temporary name and renames it when it is whole.
@@ -72,6 +159,8 @@ impl Folder {
         name: &str,
         write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
+        // Nobody knows what has become of the folder since it was looked at.
+        self.inputs.spare(&self.path.join(name))?;
         let part = Part::of(self, name);
         let written = part.writer().and_then(|mut out| {
             write(&mut out)?;
@@ -90,9 +179,8 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    fn of(Folder(folder): &Folder, name: &str) -> Self {
-        let named = folder.join(name);
-        let path = fs::canonicalize(&named).unwrap_or(named);
+    fn of(folder: &Folder, name: &str) -> Self {
+        let path = folder.place(name);
         let is_plain = fs::metadata(&path).map_or(true, |found| found.is_file());
         // Two programs that write one file at once do not write into one another's.
         let part = format!(".{}.{}.part", path.file_name().unwrap_or_default().to_string_lossy(), std::process::id());
@@ -101,9 +189,14 @@ impl Part {
     }
 
     /// A file in a folder that was seen to be writable.
-    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
-        let (folder, name) = Folder::of_file(path)?;
+    pub(crate) fn create(path: &Path, inputs: &Inputs) -> Result<Self, Failure> {
+        let (folder, name) = Folder::of_file(path, inputs)?;
         Ok(Self::of(&folder, &name))
+    }
+
+    /// Whether the folder's file of this name is the same.
+    pub(crate) fn is_in(&self, folder: &Folder, name: &str) -> bool {
+        self.path == folder.place(name)
     }
 
     /// Where to write it.

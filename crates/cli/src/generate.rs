@@ -8,7 +8,7 @@ use clap::CommandFactory as _;
 
 use crate::args::{Anabranch, Generate};
 use crate::failure::{Failure, Outcome};
-use crate::files::Folder;
+use crate::files::{Folder, Inputs};
 
 pub(crate) fn generate(command: &Generate) -> Outcome {
     match command {
@@ -19,7 +19,7 @@ pub(crate) fn generate(command: &Generate) -> Outcome {
             Ok(())
         }
         Generate::Man { folder } => {
-            let folder = Folder::create(folder)?;
+            let folder = Folder::create(folder, [], &Inputs::default())?;
             let mut command = Anabranch::command();
             command.build();
             pages(&command, &folder)
@@ -36,7 +36,7 @@ pub(crate) fn generate(command: &Generate) -> Outcome {
             }
         }
         Generate::Reference { folder, check: false } => {
-            let folder = Folder::create(folder)?;
+            let folder = Folder::create(folder, [], &Inputs::default())?;
             documents().iter().try_for_each(|(name, text)| folder.write(name, |out| out.write_all(text.as_bytes())))
         }
     }

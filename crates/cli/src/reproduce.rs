@@ -16,15 +16,18 @@ use anabranch_lab::sensitivity::{self, Sensitivity};
 
 use crate::args::{Experiments, Format, Reproduce, Selection};
 use crate::failure::{Failure, Outcome};
-use crate::files::{self, Folder};
+use crate::files::{Folder, Inputs};
 use crate::terminal::Progress;
 
 pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
-    let experiments = load(&args.selection)?;
+    let mut inputs = Inputs::default();
+    let experiments = load(&args.selection, &mut inputs)?;
     let is_for_people = args.format() == Format::Text;
     // Who reads the text shall find the report; a program asks for what it wants to have.
     let path = args.out.as_deref().or(is_for_people.then_some(Path::new(REPORT_FOLDER)));
-    let folder = path.map(|path| Folder::create(path).map(|folder| (folder, path))).transpose()?;
+    let names = if args.out.is_some() { &[REPORT, JSON, CSV, MARKDOWN][..] } else { &[REPORT] };
+    let create = |path| Folder::create(path, names.iter().copied(), &inputs);
+    let folder = path.map(|path| create(path).map(|folder| (folder, path))).transpose()?;
     let options = Options { jobs: args.selection.jobs.count(), seeds: args.selection.seeds };
     let of_paper = match (is_for_people, args.verbose) {
         (false, _) => None,
@@ -38,9 +41,9 @@ pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
     if let Some((folder, _)) = &folder {
         folder.write(REPORT, |out| out.write_all(html::page(&outcome).as_bytes()))?;
         if args.out.is_some() {
-            folder.write("outcome.json", |out| outcome.write_json(out))?;
-            folder.write("outcome.csv", |out| outcome.write_csv(out))?;
-            folder.write("outcome.md", |out| outcome.write_markdown(out))?;
+            folder.write(JSON, |out| outcome.write_json(out))?;
+            folder.write(CSV, |out| outcome.write_csv(out))?;
+            folder.write(MARKDOWN, |out| outcome.write_markdown(out))?;
         }
     }
     match args.format() {
@@ -96,10 +99,14 @@ impl Watch for &mut Printer {
 /// Where the report goes unless somebody says otherwise.
 const REPORT_FOLDER: &str = "reproduction";
 const REPORT: &str = "report.html";
+const JSON: &str = "outcome.json";
+const CSV: &str = "outcome.csv";
+const MARKDOWN: &str = "outcome.md";
 
 /// The experiments of some papers, or of all, in the order of their keys and of their files' names.
 pub(crate) fn load(
     Selection { keys, experiments: Experiments { folder }, .. }: &Selection,
+    inputs: &mut Inputs,
 ) -> Result<Vec<Experiment>, Failure> {
     let papers = entries(folder)?.into_iter().filter(|path| path.is_dir()).collect::<Vec<_>>();
     let mut experiments = Vec::new();
@@ -107,7 +114,7 @@ pub(crate) fn load(
         for file in
             entries(paper)?.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
         {
-            let experiment = Experiment::parse(files::read_plain(&file)?)?;
+            let experiment = Experiment::parse(inputs.read_plain(&file)?)?;
             // A folder may hold scenarios that claim nothing, as those of the benchmark.
             if !experiment.paper.is_empty() {
                 experiments.push(experiment);
@@ -124,7 +131,7 @@ pub(crate) fn load(
     experiments.retain(|experiment| keys.is_empty() || keys.contains(&experiment.paper));
     let sensitivity = folder.join(sensitivity::FILE);
     if sensitivity.exists() {
-        Sensitivity::parse(files::read_plain(&sensitivity)?)?.mark(&mut experiments)?;
+        Sensitivity::parse(inputs.read_plain(&sensitivity)?)?.mark(&mut experiments)?;
     }
     match experiments.is_empty() {
         false => Ok(experiments),

@@ -11,17 +11,26 @@ use anabranch_lab::sweep;
 
 use crate::args;
 use crate::failure::{Failure, Outcome};
-use crate::files::{self, Folder, Part};
+use crate::files::{Folder, Inputs, Part};
 use crate::terminal::{Align, BOLD, DIM, PLAIN, Progress, Table, number};
 
 pub(crate) fn run(args: &args::Run) -> Outcome {
-    let document = files::read_document(&args.file, &args.overrides)?;
+    let mut inputs = Inputs::default();
+    let document = inputs.read_document(&args.file, &args.overrides)?;
     // What the file measures and claims is not run here, but a mistake in it is a mistake.
     Experiment::parse(document.clone())?;
     let scenario = Scenario::parse(&document)?;
     let assertions = assertions(&args.asserts, &scenario)?;
-    let folder = args.trace.as_deref().map(Folder::create).transpose()?;
-    let capture = args.pcap.as_deref().map(Part::create).transpose()?;
+    let tables = scenario.trace_files();
+    let names = || tables.iter().map(String::as_str);
+    let folder = args.trace.as_deref().map(|path| Folder::create(path, names(), &inputs)).transpose()?;
+    let capture = args.pcap.as_deref().map(|path| Part::create(path, &inputs)).transpose()?;
+    if let (Some(folder), Some(capture), Some(path)) = (&folder, &capture, &args.pcap)
+        && names().any(|name| capture.is_in(folder, name))
+    {
+        let path = path.display();
+        return Err(Failure::usage(format!("{path}: --trace writes a table of this name; name another file")));
+    }
     let asks_series = assertions.iter().any(Assertion::asks_series);
     let is_traced = folder.is_some() || asks_series;
     let (report, trace) = match (&folder, capture) {
@@ -48,7 +57,10 @@ pub(crate) fn run(args: &args::Run) -> Outcome {
     for (assertion, text) in assertions.iter().zip(&args.asserts) {
         let value =
             &mut |name: &str, _: &[String]| report.gauge(name).map_err(anabranch_lab::expression::ExpressionError::new);
-        let series = &mut |name: &str| trace.as_ref().map_or(Ok(None), |trace| trace.lookup(name));
+        let series = &mut |name: &str| match &trace {
+            Some(trace) => trace.lookup(name),
+            None => scenario.series_to_come(name),
+        };
         let (left, right, holds) =
             assertion.evaluate(value, series).map_err(|error| Failure::failed(error.to_string()))?;
         if !holds {
@@ -67,7 +79,7 @@ fn assertions(texts: &[String], scenario: &Scenario) -> Result<Vec<Assertion>, F
     let parse = |text: &String| {
         let assertion = Assertion::parse(text).map_err(|error| refuse(text, error.to_string()))?;
         let known = &mut |name: &str, labels: &[String]| scenario.check_gauge(name, labels).map(|()| 1.0);
-        let series = &mut |name: &str| scenario.check_series(name).map(|()| None);
+        let series = &mut |name: &str| scenario.series_to_come(name);
         assertion.evaluate(known, series).map_err(|error| refuse(text, error.to_string()))?;
         Ok(assertion)
     };
@@ -158,8 +170,9 @@ fn text(report: &Report) -> String {
 }
 
 pub(crate) fn sweep(args: &args::Sweep) -> Outcome {
-    let experiment = Experiment::parse(files::read_document(&args.file, &args.overrides)?)?;
-    let out = args.out.as_deref().map(Folder::of_file).transpose()?;
+    let mut inputs = Inputs::default();
+    let experiment = Experiment::parse(inputs.read_document(&args.file, &args.overrides)?)?;
+    let out = args.out.as_deref().map(|path| Folder::of_file(path, &inputs)).transpose()?;
     let options = sweep::Options { jobs: args.jobs.count(), seeds: args.seeds, shard: args.shard };
     let table = {
         let progress = Progress::new();

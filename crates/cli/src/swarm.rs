@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::args;
 use crate::failure::{Failure, Outcome};
-use crate::files::Folder;
+use crate::files::{Folder, Inputs};
 use crate::terminal::{Progress, number};
 
 #[derive(Serialize)]
@@ -32,7 +32,7 @@ struct Failed {
 }
 
 pub(crate) fn swarm(args: &args::Swarm) -> Outcome {
-    let folder = args.keep.as_deref().map(Folder::create).transpose()?;
+    let folder = args.keep.as_deref().map(|path| Folder::create(path, [], &Inputs::default())).transpose()?;
     let begin = Instant::now();
     let swarm = {
         let (progress, mut done) = (Progress::new(), 0);

@@ -24,7 +24,7 @@ use std::fmt;
 
 use self::parser::Parser;
 pub use crate::series::Series;
-use crate::series::{Extreme, Kind};
+use crate::series::{self, Extreme, Kind};
 
 /// A parsed expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,7 +125,10 @@ pub(crate) const FUNCTIONS: [(&str, &str); 17] = [
     ("quantile(S, q, t0, t1)", "at most so much it was for a share q of the time: 0.95 is the 95th percentile"),
     ("quantile(E, q, t0, t1)", "the size that a share q of them has at most"),
     ("largest(E, t0, t1)", "the size of the largest; 0 if there is none"),
-    ("bins(E, w)", "a variable in place of an S: the size of the events per second, in bins of w seconds from 0 on"),
+    (
+        "bins(E, w)",
+        "a variable in place of an S: the size of the events per second, in bins of w seconds from 0 to the end of the run",
+    ),
     (
         "pauses(E, w)",
         "events in place of an E: the times of more than w seconds from one event to the next, or to the end of the run; each \
@@ -178,6 +181,45 @@ impl Function {
     fn compares(self, kind: Kind) -> bool {
         matches!(self, Self::FirstTime | Self::LastTime | Self::Count) && kind == Kind::Variable
     }
+
+    /// Whether it can be asked of a run that ends at `end`, as far as its numbers are known.
+    fn check(self, made: Option<(Made, f64)>, numbers: &[Option<f64>], end: f64) -> Result<(), String> {
+        match made {
+            Some((Made::Bins, width)) => _ = series::bin_count(width, end)?,
+            Some((Made::Pauses, width)) if !(0.0..end).contains(&width) => {
+                return Err(format!(
+                    "no pause of more than {width} s is in a run of {end} s: use 0 or more, and less than that"
+                ));
+            }
+            _ => {}
+        }
+        let times = match (self, numbers) {
+            (Self::Quantile, [share, times @ ..]) => {
+                share.map_or(Ok(()), series::check_share)?;
+                times
+            }
+            (_, times) => times,
+        };
+        // Seconds are sums and products of decimals, and nothing happens within a nanosecond.
+        let is_inside = |time: f64| (0.0..=end + 1e-9).contains(&time);
+        if let Some(time) = times.iter().flatten().find(|&&time| !is_inside(time)) {
+            return Err(format!("{time} s is outside the run, which ends at {end} s: ask from 0 to {end}"));
+        }
+        match *times {
+            [Some(from), Some(to)] if from > to => {
+                Err(format!("{from} s is later than {to} s: write the earlier time first"))
+            }
+            [Some(from), Some(to)] if from >= to && !self.asks_instants() => {
+                Err(format!("there is no time from {from} s to {to} s: make the second later"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether there is an answer where the second time is the first.
+    fn asks_instants(self) -> bool {
+        matches!(self, Self::Least | Self::Most | Self::TimeOfLeast | Self::TimeOfMost)
+    }
 }
 
 impl Question {
@@ -192,8 +234,14 @@ impl Question {
             None => None,
         };
         let times = self.times.iter().map(value).collect::<Result<Vec<f64>, _>>()?;
-        let Some((series, end)) = (lookups.series)(&self.series)? else { return Ok(1.0) };
+        let Found { series, end } = (lookups.series)(&self.series)?;
         let asked = || {
+            let Some(series) = series else {
+                let width = self.made.as_ref().and_then(|(made, width)| Some((*made, width.constant()?)));
+                let times: Vec<_> = self.times.iter().map(Tree::constant).collect();
+                return self.function.check(width, &times, end).map(|()| 1.0);
+            };
+            self.function.check(made, &times.iter().copied().map(Some).collect::<Vec<_>>(), end)?;
             let series = match made {
                 Some((Made::Bins, width)) => series.bins(width, end)?,
                 Some((Made::Pauses, width)) => series.pauses(width, end),
@@ -338,9 +386,17 @@ impl Expression {
     }
 }
 
-/// A series by its name and the time at which its run ended; `None` where only the name is checked: what is asked of it is then
-/// 1.
-pub type SeriesLookup<'a> = dyn FnMut(&str) -> Result<Option<(Series, f64)>, ExpressionError> + 'a;
+/// A series by its name.
+pub type SeriesLookup<'a> = dyn FnMut(&str) -> Result<Found, ExpressionError> + 'a;
+
+/// A series that exists.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// What happened; `None` before the run. What is asked of it is then 1, if it can be asked.
+    pub series: Option<Series>,
+    /// When its run ends, in seconds.
+    pub end: f64,
+}
 
 struct Lookups<'a, 'b> {
     value: &'a mut Lookup<'b>,
@@ -392,6 +448,12 @@ impl Tree {
             Self::Least(terms) | Self::Most(terms) => terms.iter().any(Self::asks_series),
             Self::Asked(_) => true,
         }
+    }
+
+    /// Its value, if no run is needed to know it.
+    fn constant(&self) -> Option<f64> {
+        let unknown = || ExpressionError::new("only a run tells");
+        self.evaluate(&mut Lookups { value: &mut |_, _| Err(unknown()), series: &mut |_| Err(unknown()) }).ok()
     }
 
     fn series(&self, names: &mut Vec<String>) {

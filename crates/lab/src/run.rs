@@ -7,10 +7,9 @@ use std::time::Instant;
 use anabranch_units::SimTime;
 
 use crate::experiment::Experiment;
-use crate::expression::{Expression, ExpressionError};
+use crate::expression::{Expression, ExpressionError, Found};
 use crate::report::Report;
 use crate::scenario::Scenario;
-use crate::series::Series;
 use crate::trace;
 use crate::world::{CHECKED, Recording, Simulation};
 
@@ -79,7 +78,7 @@ impl Run {
         measures: impl Iterator<Item = &'a (String, Expression)>,
     ) -> Self {
         // Measures often ask the same series, which takes longer to put together than to copy.
-        let mut known: BTreeMap<String, Option<(Series, f64)>> = BTreeMap::new();
+        let mut known: BTreeMap<String, Found> = BTreeMap::new();
         let mut lookup = |name: &str| match known.get(name) {
             Some(found) => Ok(found.clone()),
             None => {
@@ -135,9 +134,9 @@ impl Trace<'_> {
     ///
     /// # Errors
     /// If there is none of this name.
-    pub fn lookup(&self, name: &str) -> Result<Option<(Series, f64)>, ExpressionError> {
+    pub fn lookup(&self, name: &str) -> Result<Found, ExpressionError> {
         let series = self.simulation.series(name).map_err(ExpressionError)?;
-        Ok(Some((series, self.scenario.duration.as_secs_f64())))
+        Ok(Found { series: Some(series), end: self.scenario.duration.as_secs_f64() })
     }
 
     /// Names of the files that [`Trace::write`] writes.

@@ -16,7 +16,7 @@ use self::keys::ClockKeys;
 use crate::diagnostic::{Diagnostic, suggestion};
 use crate::document::Document;
 use crate::experiment::keys::FileKeys;
-use crate::expression::ExpressionError;
+use crate::expression::{ExpressionError, Found};
 use crate::report;
 use crate::series::{self, Kind};
 use crate::transport::Transport;
@@ -142,6 +142,14 @@ impl Scenario {
         self.series_places(name).map(|_| ()).map_err(ExpressionError::new)
     }
 
+    /// A series of this name before anything runs: only when it will end is known.
+    ///
+    /// # Errors
+    /// If there is none, with the nearest name.
+    pub fn series_to_come(&self, name: &str) -> Result<Found, ExpressionError> {
+        self.check_series(name).map(|()| Found { series: None, end: self.duration.as_secs_f64() })
+    }
+
     /// Whose series this is, by position: of `*`, of all, whose events are added up.
     pub(crate) fn series_places(&self, name: &str) -> Result<Vec<(SeriesPlace, usize)>, String> {
         let Some((place, variable)) = name.split_once(".*.") else {
@@ -176,6 +184,12 @@ impl Scenario {
             Some(("link", id)) => find("link", id, links()).map(|index| (SeriesPlace::Link, index)),
             _ => Err(format!("`{name}` is no series; write flow.<id>.<series> or link.<id>.<series>")),
         }
+    }
+
+    /// Names of the tables that a traced run of it may have ([`Trace::files`](crate::run::Trace::files)).
+    pub fn trace_files(&self) -> Vec<String> {
+        let flows = self.flows.iter().map(|flow| format!("flow.{}.csv", flow.id));
+        flows.chain(self.links.iter().map(|link| format!("link.{}.csv", link.id))).collect()
     }
 
     /// Whether another seed gives another run: some packets are lost or sent, or flows start, by chance. What the seed does besides, the phases

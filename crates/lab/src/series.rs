@@ -95,19 +95,20 @@ impl Series {
         Self { kind: Kind::Events, points }
     }
 
-    /// Events in bins of `width` seconds, counted from time 0 to that of the bin that holds `end`: their size per second.
+    /// Events in bins of `width` seconds from time 0 on, the last of which ends at `end`: their size per second.
     pub(crate) fn bins(&self, width: f64, end: f64) -> Result<Self, String> {
-        let count = (end / width).ceil();
-        if !(width > 0.0 && (1.0..=BINS_MAX).contains(&count)) {
-            return Err(format!("{end} s cannot be cut into bins of {width} s"));
-        }
-        let mut sums = vec![0.0; count as usize];
+        let mut sums = vec![0.0; bin_count(width, end)?];
         for &(time, size) in &self.points {
             // An event at the very end is not lost.
             let bin = ((time / width) as usize).min(sums.len() - 1);
             sums[bin] += size;
         }
-        Ok(Self::variable(sums.into_iter().enumerate().map(|(bin, sum)| (bin as f64 * width, sum / width))))
+        let last = sums.len() - 1;
+        let bin = |(bin, sum): (usize, f64)| {
+            let start = bin as f64 * width;
+            (start, sum / if bin == last { end - start } else { width })
+        };
+        Ok(Self::variable(sums.into_iter().enumerate().map(bin)))
     }
 
     /// The times of more than `width` seconds from one of these events to the next, or from the last one to `end`: events that
@@ -175,9 +176,7 @@ impl Series {
     /// Of a variable, the value below which it is for a share `share` of the time from `from` to `to`; of events from `from`
     /// on and before `to`, the size below which that share of them is.
     pub(crate) fn quantile(&self, share: f64, from: f64, to: f64) -> Result<f64, String> {
-        if !(0.0..=1.0).contains(&share) {
-            return Err(format!("{share} is no share: use 0 to 1"));
-        }
+        check_share(share)?;
         // Values and their weights.
         let mut weighted: Vec<(f64, f64)> = match self.kind {
             Kind::Events => {
@@ -284,6 +283,27 @@ impl Series {
     }
 }
 
+/// Into how many bins of `width` seconds a run that ends at `end` is cut.
+pub(crate) fn bin_count(width: f64, end: f64) -> Result<usize, String> {
+    // What is left of the run by rounding alone is no bin.
+    let count = (end / width - 1e-9).ceil();
+    if width > 0.0 && width <= end && count <= BINS_MAX {
+        return Ok(count as usize);
+    }
+    Err(format!(
+        "a run of {end} s cannot be cut into bins of {width} s: use from {} to {end}, which makes at most {BINS_MAX} of them",
+        end / BINS_MAX
+    ))
+}
+
+/// Whether a quantile can be asked for this share.
+pub(crate) fn check_share(share: f64) -> Result<(), String> {
+    match (0.0..=1.0).contains(&share) {
+        true => Ok(()),
+        false => Err(format!("{share} is no share: use 0 to 1, such as 0.95 for the 95th percentile")),
+    }
+}
+
 /// Which end of some values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extreme {
@@ -348,6 +368,10 @@ mod tests {
         let bins = arrivals().bins(0.5, 2.0).unwrap();
         assert_eq!(bins, Series::variable([(0.0, 0.0), (0.5, 20.0), (1.0, 40.0), (1.5, 140.0)]));
         assert!(arrivals().bins(0.0, 2.0).is_err() && arrivals().bins(1e-9, 2.0).is_err());
+        assert!(arrivals().bins(2.0, 2.0).is_ok() && arrivals().bins(2.1, 2.0).is_err());
+        // 40 in the half second that is left of the bin from 3.5 s on, and no bin of what rounding leaves: 0.7 / 0.1 > 7.
+        assert_eq!(arrivals().bins(3.5, 4.0).unwrap(), Series::variable([(0.0, 60.0 / 3.5), (3.5, 80.0)]));
+        assert_eq!(arrivals().bins(0.1, 0.7 + 1e-12).unwrap().points.len(), 7);
     }
 
     /// From 8 to 4 it is halved, from 4 to 3 it is not, and nothing falls to itself.

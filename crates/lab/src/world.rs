@@ -215,6 +215,11 @@ impl<'a> Simulation<'a> {
             let start = start(flow, &builder);
             flows.push(Ends { source, sink, flow: builder.flow(source, sink)?, start });
         }
+        // Before the flows: of what happens at one time the route comes first, so that it holds for what is sent just then.
+        for route in &scenario.routes {
+            let to = builder.address(nodes[route.to])?;
+            builder.at(route.at, Control::Route { node: nodes[route.node], to, via: Some(links[route.via]) })?;
+        }
         for (flow, ends) in scenario.flows.iter().zip(&flows) {
             match flow.transport {
                 Transport::Ns2 { workload: Workload::Bulk, .. }
@@ -247,10 +252,6 @@ impl<'a> Simulation<'a> {
             let last: Vec<LinkId> = last.map(|(_, &id)| id).collect();
             let trace = is_wanted.then(|| ArrivalTrace::new(ends.flow, scenario.resolution));
             arrivals.push(trace.map(|trace| builder.observe(&last, trace)).transpose()?);
-        }
-        for route in &scenario.routes {
-            let to = builder.address(nodes[route.to])?;
-            builder.at(route.at, Control::Route { node: nodes[route.node], to, via: Some(links[route.via]) })?;
         }
         Ok(Parts { scenario, builder, links, flows, traces, arrivals, capture: None })
     }

@@ -56,6 +56,12 @@ impl Agenda {
         self.items.push(Reverse(Entry { key, item }));
     }
 
+    /// Gives every item its time in seconds, in a world with ns-2's clock.
+    pub(crate) fn use_float_clock(&mut self) {
+        let timed = |Reverse(Entry { key, item })| Reverse(Entry { key: key.at_seconds(key.time.as_secs_f64()), item });
+        self.items = self.items.drain().map(timed).collect();
+    }
+
     /// When the next item is due.
     pub(crate) fn next(&self) -> Key {
         self.items.peek().map_or(Key::NONE, |Reverse(entry)| entry.key)

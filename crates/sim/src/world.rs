@@ -310,9 +310,10 @@ impl World {
     }
 
     fn enter(&mut self, at: SimTime, item: Item) {
-        let Network { moment: Moment { now, .. }, order, .. } = &mut self.network;
+        let Network { moment: Moment { now, .. }, order, has_float_clock, .. } = &mut self.network;
         let at = at.max(*now);
-        self.agenda.insert(Key::new(at, *now, order.draw()).at_seconds(at.as_secs_f64()), item);
+        let key = Key::new(at, *now, order.draw());
+        self.agenda.insert(if *has_float_clock { key.at_seconds(at.as_secs_f64()) } else { key }, item);
         self.network.queue.set(self.slots.agenda, self.agenda.next());
     }
 }

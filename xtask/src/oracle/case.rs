@@ -1,4 +1,4 @@
-//! A random small topology with flows, and the ns-2 script that runs it.
+//! A random small topology with flows and traffic beside them, and the ns-2 script that runs it.
 //!
 //! ns-2's clock is a float. Where two sums of delays are equal on paper, as a packet's arrival and the departure of the one
 //! in service are all through slow start, it is the last bit that decides which comes first, and with it who is dropped.
@@ -14,7 +14,7 @@
 use std::fmt::Write as _;
 
 use anabranch_sim::Stream;
-use anabranch_units::{Rate, SimSpan};
+use anabranch_units::{PICO, Rate, SimSpan};
 
 /// A dumbbell: each source on a link of its own, one bottleneck, one sink node or a node for each sink.
 #[derive(Clone, Debug)]
@@ -30,6 +30,8 @@ pub(crate) struct Case {
     /// Packets that the error model in front of the bottleneck drops, counted from 0.
     pub(crate) losses: Vec<u64>,
     pub(crate) flows: Vec<Flow>,
+    /// What nothing acknowledges. Their numbers follow those of the flows.
+    pub(crate) traffic: Vec<Traffic>,
 }
 
 /// How ns-2's clock is met.
@@ -55,6 +57,30 @@ pub(crate) struct Flow {
     pub(crate) window: u32,
     pub(crate) payload: u32,
     pub(crate) delayed: bool,
+}
+
+/// A source that only fills links, beside a flow.
+#[derive(Clone, Debug)]
+pub(crate) struct Traffic {
+    pub(crate) kind: TrafficKind,
+    /// Whose ends it has.
+    beside: usize,
+    /// Whether it goes the other way.
+    is_backward: bool,
+    pub(crate) rate: Rate,
+    pub(crate) size: u32,
+    /// When it starts and stops, in steps; several times perhaps.
+    pub(crate) times: Vec<(u64, u64)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TrafficKind {
+    Cbr,
+    /// With these means.
+    OnOff {
+        on: SimSpan,
+        off: SimSpan,
+    },
 }
 
 /// The agents that must agree with ns-2, by our name and ns-2's.
@@ -98,6 +124,13 @@ impl Clock {
 
     fn milliseconds(self, ms: u64) -> u64 {
         SimSpan::from_millis(ms).ticks() / self.step().ticks()
+    }
+
+    /// The time of so many packets of traffic in steps, rounded down.
+    fn packets(self, traffic: &Traffic, packets: u64) -> u64 {
+        let bits = u128::from(packets) * u128::from(traffic.size) * 8;
+        let ticks = bits * u128::from(PICO) / u128::from(traffic.rate.bits_per_second());
+        (ticks / u128::from(self.step().ticks())) as u64
     }
 
     /// Steps as the seconds of ns-2; 16 decimals say a 65536th exactly.
@@ -178,7 +211,77 @@ impl Case {
         };
         let flows = (0..count).map(|_| flow(random)).collect();
         let steps = clock.milliseconds(20_000);
-        Self { agent, clock, steps, access, bottleneck, exits, losses: draw_losses(random), flows }
+        let losses = draw_losses(random);
+        let mut case = Self { agent, clock, steps, access, bottleneck, exits, losses, flows, traffic: vec![] };
+        // On a lattice, traffic is slower than every link. A source as fast as a link sends in step with it: its next packet and
+        // the departure of the one in service are due at one time and were inserted at one time, and integer time does not keep
+        // which of the two was inserted first.
+        let has_room = clock == Clock::Floats || case.bottleneck.rate.bits_per_second() > RATE_LEAST;
+        for _ in 0..if has_room { below(random, 4) } else { 0 } {
+            let traffic = case.draw_traffic(random);
+            case.traffic.push(traffic);
+        }
+        case
+    }
+
+    /// Traffic that starts and stops at any time, or just when a packet of it or of other traffic is due, or a flow starts.
+    fn draw_traffic(&self, random: &mut Stream) -> Traffic {
+        let is_round = below(random, 4) > 0;
+        let (rate, size) = match self.clock {
+            Clock::Lattice => {
+                let doublings = (self.bottleneck.rate.bits_per_second() / RATE_LEAST).ilog2();
+                (RATE_LEAST << below(random, doublings.into()), 40 + below(random, 1400))
+            }
+            // Most of these intervals are no exact double, and many are no whole number of microseconds.
+            Clock::Floats if is_round => (100_000 * (1 + below(random, 20)), 100 * (1 + below(random, 14))),
+            Clock::Floats => (50_000 + below(random, 2_000_000), 40 + below(random, 1400)),
+        };
+        let kind = match self.clock {
+            // Draws from ns-2's stream lie on no lattice.
+            Clock::Floats if below(random, 3) == 0 => {
+                let mean = |random: &mut Stream| SimSpan::from_millis(10 + below(random, 1000));
+                TrafficKind::OnOff { on: mean(random), off: mean(random) }
+            }
+            _ => TrafficKind::Cbr,
+        };
+        let (rate, size) = (Rate::from_bits_per_second(rate), size as u32);
+        let mut traffic = Traffic {
+            kind,
+            beside: below(random, self.flows.len() as u64) as usize,
+            is_backward: below(random, 4) == 0,
+            rate,
+            size,
+            times: vec![],
+        };
+        let mut start = match below(random, 3) {
+            0 => below(random, self.clock.milliseconds(3000)),
+            1 => self.flows[below(random, self.flows.len() as u64) as usize].start_steps,
+            _ => match self.traffic.first() {
+                Some(other) => other.times[0].0 + self.clock.packets(other, below(random, 200)),
+                None => self.clock.milliseconds(500 * below(random, 5)),
+            },
+        };
+        for _ in 0..1 + below(random, 3) {
+            // Forty-two of these intervals are a whole number of microseconds wherever a few are.
+            let stop = start + self.clock.packets(&traffic, 42 * (1 + below(random, 20)));
+            let stop = if is_round { stop } else { stop + 1 + below(random, 10_000) };
+            if stop >= self.steps {
+                break;
+            }
+            traffic.times.push((start, stop));
+            // At once, or later.
+            start = stop + self.clock.packets(&traffic, below(random, 3) * below(random, 100));
+        }
+        if traffic.times.is_empty() {
+            traffic.times.push((start.min(self.steps / 2), self.steps - 1));
+        }
+        traffic
+    }
+
+    /// The nodes between which traffic goes.
+    pub(crate) fn ends(&self, traffic: &Traffic) -> (String, String) {
+        let (source, sink) = (format!("s{}", traffic.beside), self.sink_node(traffic.beside));
+        if traffic.is_backward { (sink, source) } else { (source, sink) }
     }
 
     /// Names of the nodes in the order of ns-2's numbers.
@@ -254,6 +357,31 @@ impl Case {
             line(format_args!("set ftp{index} [new Application/FTP]"));
             line(format_args!("$ftp{index} attach-agent $tcp{index}"));
             line(format_args!("$ns at {} \"$ftp{index} start\"", self.clock.seconds(flow.start_steps)));
+        }
+        for (index, traffic) in (self.flows.len()..).zip(&self.traffic) {
+            let (source, sink) = self.ends(traffic);
+            line(format_args!("set udp{index} [new Agent/UDP]"));
+            line(format_args!("$udp{index} set packetSize_ {}", traffic.size));
+            line(format_args!("$udp{index} set fid_ {index}"));
+            line(format_args!("set null{index} [new Agent/Null]"));
+            line(format_args!("$ns attach-agent ${source} $udp{index}"));
+            line(format_args!("$ns attach-agent ${sink} $null{index}"));
+            line(format_args!("$ns connect $udp{index} $null{index}"));
+            match traffic.kind {
+                TrafficKind::Cbr => line(format_args!("set app{index} [new Application/Traffic/CBR]")),
+                TrafficKind::OnOff { on, off } => {
+                    line(format_args!("set app{index} [new Application/Traffic/Exponential]"));
+                    line(format_args!("$app{index} set burst_time_ {}", on.as_secs_f64()));
+                    line(format_args!("$app{index} set idle_time_ {}", off.as_secs_f64()));
+                }
+            }
+            line(format_args!("$app{index} set packetSize_ {}", traffic.size));
+            line(format_args!("$app{index} set rate_ {}", self.clock.rate(traffic.rate)));
+            line(format_args!("$app{index} attach-agent $udp{index}"));
+            for &(start, stop) in &traffic.times {
+                line(format_args!("$ns at {} \"$app{index} start\"", self.clock.seconds(start)));
+                line(format_args!("$ns at {} \"$app{index} stop\"", self.clock.seconds(stop)));
+            }
         }
         line(format_args!("$ns at {} \"$ns flush-trace; close $out; exit 0\"", self.clock.seconds(self.steps)));
         line(format_args!("$ns run"));

@@ -3,13 +3,14 @@
 use anabranch_ns2::config::{Agent, NewRenoOptions, SenderConfig, SinkConfig, VegasOptions};
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_ns2::{Kind as PacketKind, Sender, Sink, TICK};
+use anabranch_sim::traffic::{self, Cbr, OnOff, OnOffParameters};
 use anabranch_sim::{
     Body, BuildError, Builder, DropReason, ErrorSpec, Happening, LinkSpec, Ns2Sink, Ns2Source, Observer, PacketEvent,
     QueueSpec,
 };
 use anabranch_units::{SimSpan, SimTime};
 
-use super::case::{Case, Clock};
+use super::case::{Case, Clock, TrafficKind};
 use super::trace::{Event, Kind, Trace};
 
 /// ns-2's default queue limit.
@@ -57,6 +58,27 @@ pub(crate) fn run(case: &Case, sabotage: bool) -> Result<Trace, BuildError> {
         builder.flow(source, sink)?;
         builder.start(SimTime::ZERO + span(flow.start_steps), source)?;
     }
+    if case.clock == Clock::Floats {
+        builder.ns2_random(stream);
+    }
+    for traffic in &case.traffic {
+        let (from, to) = case.ends(traffic);
+        let (from, to) = (nodes[number(&from)], nodes[number(&to)]);
+        let source = match traffic.kind {
+            TrafficKind::Cbr => builder.host(from, Cbr::new(traffic.rate, traffic.size))?,
+            TrafficKind::OnOff { on, off } => {
+                let parameters = OnOffParameters { on, off, rate: traffic.rate, size: traffic.size };
+                // The world lends it ns-2's stream.
+                builder.host(from, OnOff::ns2(parameters, Mrg32k3a::new(Mrg32k3a::DEFAULT_SEED)))?
+            }
+        };
+        let sink = builder.host(to, traffic::Sink::default())?;
+        builder.flow(source, sink)?;
+        for &(start, stop) in &traffic.times {
+            builder.start(SimTime::ZERO + span(start), source)?;
+            builder.stop(SimTime::ZERO + span(stop), source)?;
+        }
+    }
     let recorder = builder.observe(&links, Recorder { ends, step: case.clock.step(), trace: Trace::new() })?;
     let mut world = builder.build()?;
     // ns-2's script was told of its end before anything else, so it ends before what happens just then.
@@ -87,14 +109,18 @@ struct Recorder {
 
 impl Observer for Recorder {
     fn on_packet(&mut self, event: &PacketEvent<'_>) {
-        let Body::Ns2(packet) = event.body else { return };
+        let (is_ack, seq) = match event.body {
+            Body::Ns2(packet) => (packet.kind == PacketKind::Ack, packet.seq.into()),
+            Body::Raw(raw) => (false, raw.seq as i64),
+            _ => return,
+        };
         let (from, to) = self.ends[event.link.index()];
         let record = Event {
             // To the nearest, as ns-2 rounds.
             at_steps: (event.time.ticks() + self.step.ticks() / 2) / self.step.ticks(),
-            ack: packet.kind == PacketKind::Ack,
+            ack: is_ack,
             flow: event.flow.index() as u32,
-            seq: packet.seq.into(),
+            seq,
             size: event.size,
             chunk: None,
         };

@@ -6,7 +6,7 @@ use crate::support::{CHAIN, anabranch, assert_exit, folder, stderr, stdout};
 
 /// Runs `text` as `s.toml` and expects exit code 2, nothing on stdout, and this message.
 #[track_caller]
-fn assert_refused(test: &str, text: &str, args: &[&str], message: &str) {
+pub(crate) fn assert_refused(test: &str, text: &str, args: &[&str], message: &str) {
     let folder = folder(test);
     fs::write(folder.join("s.toml"), text).unwrap();
     let output = anabranch(&folder, &[&["sim", "run", "s.toml"], args].concat());

@@ -54,3 +54,72 @@ fn a_link_is_followed_and_a_device_left_alone() {
     assert_eq!(full.status.code(), Some(1), "{}", stderr(&full));
     assert!(!fs::metadata("/dev/full").unwrap().is_file());
 }
+
+/// Whatever it is called: by another way, by a symbolic link, by a hard link.
+#[test]
+#[cfg(unix)]
+fn nothing_is_written_over_what_is_read() {
+    let folder = folder("over-inputs");
+    let paper = folder.join("experiments/test-2000");
+    fs::create_dir_all(&paper).unwrap();
+    fs::create_dir_all(folder.join("out")).unwrap();
+    fs::write(folder.join("s.toml"), CHAIN).unwrap();
+    fs::write(folder.join("out/flow.f0.csv"), CHAIN).unwrap();
+    fs::write(paper.join("table1.toml"), experiment(1, "")).unwrap();
+    std::os::unix::fs::symlink("s.toml", folder.join("soft.toml")).unwrap();
+    fs::hard_link(folder.join("s.toml"), folder.join("hard.toml")).unwrap();
+    std::os::unix::fs::symlink("../experiments/test-2000/table1.toml", folder.join("out/outcome.csv")).unwrap();
+    fs::hard_link(paper.join("table1.toml"), folder.join("out/report.html")).unwrap();
+    fs::hard_link(paper.join("table1.toml"), folder.join("out/a.zip")).unwrap();
+    let refuse = |args: &[&str], output: &str, input: &str| {
+        let refused = anabranch(&folder, args);
+        assert_exit(&refused, 2);
+        assert_eq!(stdout(&refused), "", "{args:?}");
+        let expected = format!("error: {output}: would be written over {input}, which is read; name another place\n");
+        assert_eq!(stderr(&refused), expected, "{args:?}");
+    };
+    for output in ["s.toml", "./s.toml", "out/../s.toml", "soft.toml", "hard.toml"] {
+        for input in ["s.toml", "soft.toml", "hard.toml"] {
+            refuse(&["sim", "run", input, "--pcap", output], output, input);
+        }
+        refuse(&["sim", "sweep", "s.toml", "--out", output], output, "s.toml");
+    }
+    refuse(&["sim", "run", "out/flow.f0.csv", "--trace", "out"], "out/flow.f0.csv", "out/flow.f0.csv");
+    let table = "experiments/test-2000/table1.toml";
+    refuse(&["reproduce", "--out", "out"], "out/report.html", table);
+    fs::remove_file(folder.join("out/report.html")).unwrap();
+    refuse(&["reproduce", "--json", "--out", "out"], "out/outcome.csv", table);
+    refuse(&["artifact", "pack", table], table, table);
+    refuse(&["artifact", "pack", "out/a.zip"], "out/a.zip", table);
+    assert_eq!(fs::read_to_string(folder.join("s.toml")).unwrap(), CHAIN);
+    assert_eq!(fs::read_to_string(folder.join("out/flow.f0.csv")).unwrap(), CHAIN);
+    assert_eq!(fs::read_to_string(paper.join("table1.toml")).unwrap(), experiment(1, ""));
+    let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 5, "{left:?}");
+}
+
+/// `anabranch sim run s.toml --json >> s.toml`: what is behind the arrow is known to the shell alone.
+#[test]
+#[cfg(unix)]
+fn nothing_is_printed_into_what_is_read() {
+    let folder = folder("print-over-input");
+    let file = folder.join("s.toml");
+    fs::write(&file, CHAIN).unwrap();
+    let appending = fs::File::options().append(true).open(&file).unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_anabranch"));
+    let output =
+        command.args(["sim", "run", "s.toml", "--json"]).current_dir(&folder).stdout(appending).output().unwrap();
+    assert_exit(&output, 2);
+    let expected = "error: s.toml: standard output would be written over it; name another file\n";
+    assert_eq!(stderr(&output), expected);
+    assert_eq!(fs::read_to_string(&file).unwrap(), CHAIN);
+}
+
+#[test]
+fn a_capture_and_a_table_are_two_files() {
+    let folder = folder("capture-over-table");
+    fs::write(folder.join("s.toml"), CHAIN).unwrap();
+    let output = anabranch(&folder, &["sim", "run", "s.toml", "--trace", "out", "--pcap", "./out/link.a.csv"]);
+    assert_exit(&output, 2);
+    assert_eq!(stderr(&output), "error: ./out/link.a.csv: --trace writes a table of this name; name another file\n");
+}

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
 use crate::document::{Document, Path};
-use crate::expression::{Expression, ExpressionError};
+use crate::expression::{Expression, ExpressionError, Found};
 use crate::scenario::Scenario;
 use crate::series::{self, Kind};
 use crate::statistics::Interval;
@@ -41,26 +41,33 @@ pub(super) fn check(document: Document) -> Result<Experiment, Diagnostic> {
         }
     };
     let axes = axes(&document, &keys)?;
-    let measures = measures(&document, &keys, &base, &axes)?;
     let mut experiment = Experiment {
         document,
         paper,
         seeds,
         axes,
-        measures,
+        measures: Vec::new(),
         claims: Vec::new(),
         notes: Vec::new(),
         figures: Vec::new(),
     };
     // Each value alone; a combination is checked when its scenario is asked for, before anything runs.
+    let mut ends = Ends { base: base.duration.as_secs_f64(), axes: Vec::new() };
     for (axis, values) in experiment.axes.iter().enumerate() {
-        for value in 0..values.values.len() {
+        let alone = |value| {
             let mut variant = vec![0; experiment.axes.len()];
             variant[axis] = value;
-            experiment.scenario(&variant)?;
-        }
+            experiment.scenario(&variant).map(|scenario| {
+                let sets_duration = values.values[value].assignments.iter().any(|(key, _)| key == "duration");
+                sets_duration.then(|| scenario.duration.as_secs_f64())
+            })
+        };
+        ends.axes.push((0..values.values.len()).map(alone).collect::<Result<_, _>>()?);
     }
-    let checker = Checker { experiment: &experiment, base: &base };
+    // Claims say of which variants something is measured; without them it is of all.
+    let end = if keys.experiment.is_some() { ends.latest() } else { ends.earliest() };
+    experiment.measures = measures(&experiment.document, &keys, &base, &experiment.axes, end)?;
+    let checker = Checker { experiment: &experiment, base: &base, ends };
     let mut claims = Vec::new();
     for (index, table) in keys.table.iter().enumerate() {
         claims.extend(checker.table(table, &root.key("table").index(index))?);
@@ -178,6 +185,7 @@ fn measures(
     keys: &FileKeys,
     base: &Scenario,
     axes: &[Axis],
+    end: f64,
 ) -> Result<Vec<(String, Expression)>, Diagnostic> {
     let mut measures = Vec::new();
     for (name, text) in &keys.measure.0 {
@@ -189,16 +197,44 @@ fn measures(
         }
         let expression = Expression::parse(text).map_err(fail)?;
         let mut gauge = |name: &str, labels: &[String]| base.check_gauge(name, labels).map(|()| 1.0);
-        let mut series = |name: &str| base.check_series(name).map(|()| None);
+        let mut series = |name: &str| base.series_to_come(name).map(|found| Found { end, ..found });
         expression.evaluate_run(&mut gauge, &mut series).map_err(fail)?;
         measures.push((name.clone(), expression));
     }
     Ok(measures)
 }
 
+/// When runs end, in seconds.
+struct Ends {
+    base: f64,
+    /// By axis and value: what the value says.
+    axes: Vec<Vec<Option<f64>>>,
+}
+
+impl Ends {
+    fn of(&self, variant: &Variant) -> f64 {
+        let mut said = self.axes.iter().zip(variant).filter_map(|(values, &value)| values[value]);
+        // A later axis overrules the ones before it.
+        said.next_back().unwrap_or(self.base)
+    }
+
+    fn all(&self) -> impl Iterator<Item = f64> {
+        self.axes.iter().flatten().flatten().copied().chain([self.base])
+    }
+
+    fn latest(&self) -> f64 {
+        self.all().fold(0.0, f64::max)
+    }
+
+    fn earliest(&self) -> f64 {
+        self.all().fold(f64::INFINITY, f64::min)
+    }
+}
+
 struct Checker<'a> {
     experiment: &'a Experiment,
     base: &'a Scenario,
+    ends: Ends,
 }
 
 impl Checker<'_> {
@@ -394,19 +430,22 @@ impl Checker<'_> {
             let fault = Fault::new(format!("`{of}` is a variable, which has a value at any time"));
             return Err(self.fail(&path.key("bin"), fault.remedy("remove `bin`: it is for events")));
         }
-        if keys.bin.is_some_and(|bin| bin.0.is_zero()) {
-            let fault = Fault::new("a bin has a length").remedy("use a bin above 0s, such as \"100ms\"");
-            return Err(self.fail(&path.key("bin"), fault));
-        }
         let bin = keys.bin.map(|bin| bin.0.as_secs_f64());
+        if let Some(Err(error)) = bin.map(|bin| series::bin_count(bin, self.base.duration.as_secs_f64())) {
+            return Err(self.fail(&path.key("bin"), Fault::new(error)));
+        }
         Ok(Curve { name: keys.name.clone(), of: of.clone(), bin, scale: keys.scale.unwrap_or(1.0) })
     }
 
     fn check_expression(&self, expression: &Expression, path: &Path) -> Result<(), Diagnostic> {
-        let is_measure = |name: &str| self.experiment.measures.iter().any(|(known, _)| known == name);
-        let mut gauge = |_: &Variant, name: &str| match is_measure(name) {
-            true => Ok(1.0),
-            false => self.base.check_gauge(name, &[]).map(|()| 1.0),
+        let measure = |name: &str| self.experiment.measures.iter().find(|(known, _)| known == name);
+        let mut gauge = |variant: &Variant, name: &str| match measure(name) {
+            Some((_, measure)) => {
+                let mut series = |_: &str| Ok(Found { series: None, end: self.ends.of(variant) });
+                let checked = measure.evaluate_run(&mut |_, _| Ok(1.0), &mut series);
+                checked.map_err(|ExpressionError(error)| ExpressionError(format!("`{name}` asks {error}")))
+            }
+            None => self.base.check_gauge(name, &[]).map(|()| 1.0),
         };
         let checked = self.experiment.evaluate(expression, &mut gauge);
         checked.map(|_| ()).map_err(|error| self.fail(path, Fault::new(error.0)))

@@ -141,6 +141,24 @@ fn labels_measures_and_bands_are_checked() {
     );
 }
 
+/// A measure need not be one of all variants, but it must be one of those that a claim asks for.
+#[test]
+fn no_claim_asks_for_what_is_outside_its_run() {
+    let text = EXPERIMENT.replace("[\"6±2\"]", "[6]").replace("flow.f.max_seq", "value_at(flow.f.window, 1)");
+    let short = text.replace(
+        "some = { \"link.a.error\" = { kind = \"uniform\", rate = 0.01 } }",
+        "some = { duration = \"500ms\" }",
+    );
+    assert!(parse(&short).is_ok());
+    let error = parse(&short.replace("[\"none\"]", "[\"some\"]")).unwrap_err().to_string();
+    let expected =
+        "e.toml:37:9: `delivered` asks `flow.f.window`: 1 s is outside the run, which ends at 0.5 s: ask from 0 to 0.5";
+    assert_eq!(error, expected);
+    // Of no variant at all.
+    let error = parse(&short.replace("window, 1)", "window, 2)")).unwrap_err().to_string();
+    assert_eq!(error, "e.toml:27:13: `flow.f.window`: 2 s is outside the run, which ends at 1 s: ask from 0 to 1");
+}
+
 #[test]
 fn a_grid_has_a_limit() {
     let values: String = (0..400).map(|value| format!("v{value} = {{ seed = {value} }}\n")).collect();

@@ -10,13 +10,13 @@ fn value(name: &str, labels: &[String]) -> Result<f64, ExpressionError> {
 }
 
 /// A window of 1, 5 from 2 s and 3 from 4 s on; drops at 1 s and 3 s. The run ends at 10 s.
-fn series(name: &str) -> Result<Option<(Series, f64)>, ExpressionError> {
+fn series(name: &str) -> Result<Found, ExpressionError> {
     let series = match name {
         "flow.f.window" => Series::variable([(0.0, 1.0), (2.0, 5.0), (4.0, 3.0)]),
         "link.a.drops" => Series::events([(1.0, 1.0), (3.0, 1.0)]),
         _ => return Err(ExpressionError(format!("unknown {name}"))),
     };
-    Ok(Some((series, 10.0)))
+    Ok(Found { series: Some(series), end: 10.0 })
 }
 
 #[track_caller]
@@ -79,6 +79,83 @@ fn questions_that_have_no_answer_say_why() {
         never.evaluate(&mut value).unwrap_err().to_string(),
         "`flow.f.window` is a series of one run; give what you ask of it a name in [measure]"
     );
+}
+
+/// Before a run of 10 s and after it.
+#[track_caller]
+fn assert_unanswerable(text: &str, expected: &str) {
+    let expression = Expression::parse(text).unwrap();
+    let mut before = |name: &str| Ok(Found { series: None, ..series(name)? });
+    for (when, lookup) in [("before", &mut before as &mut SeriesLookup<'_>), ("after", &mut series)] {
+        let error = expression.evaluate_run(&mut value, lookup).expect_err(text).to_string();
+        assert_eq!(error, expected, "{text}, {when} the run");
+    }
+}
+
+#[test]
+fn what_cannot_be_asked_of_a_run_is_refused_before_it() {
+    let window = |reason: &str| format!("`flow.f.window`: {reason}");
+    let drops = |reason: &str| format!("`link.a.drops`: {reason}");
+    let outside = "60 s is outside the run, which ends at 10 s: ask from 0 to 10";
+    for text in [
+        "mean(flow.f.window, 3, 60)",
+        "value_at(flow.f.window, 60)",
+        "max(flow.f.window, 60, 61)",
+        "time_of_min(flow.f.window, 0, 6 * 10)",
+        "first_time(flow.f.window > 1, 60)",
+        "last_time(flow.f.window > 1, 60)",
+        "quantile(flow.f.window, 0.5, 0, 60)",
+        "1 + min(2, -value_at(flow.f.window, 60))",
+        "value_at(flow.f.window, value_at(flow.f.window, 60))",
+    ] {
+        assert_unanswerable(text, &window(outside));
+    }
+    for text in ["sum(link.a.drops, 0, 60)", "count(link.a.drops, 0, 60)", "largest(link.a.drops, 0, 60)"] {
+        assert_unanswerable(text, &drops(outside));
+    }
+    assert_unanswerable(
+        "value_at(flow.f.window, -1)",
+        &window("-1 s is outside the run, which ends at 10 s: ask from 0 to 10"),
+    );
+    let reversed = "5 s is later than 3 s: write the earlier time first";
+    for text in ["mean(flow.f.window, 5, 3)", "max(flow.f.window, 5, 3)", "count(flow.f.window > 1, 5, 3)"] {
+        assert_unanswerable(text, &window(reversed));
+    }
+    for text in ["sum(link.a.drops, 5, 3)", "quantile(link.a.drops, 0.5, 5, 3)", "mean(bins(link.a.drops, 1), 5, 3)"] {
+        assert_unanswerable(text, &drops(reversed));
+    }
+    let empty = "there is no time from 3 s to 3 s: make the second later";
+    assert_unanswerable("count(link.a.drops, 3, 3)", &drops(empty));
+    assert_unanswerable("quantile(flow.f.window, 0.5, 3, 3)", &window(empty));
+    assert_unanswerable(
+        "quantile(flow.f.window, 95, 0, 9)",
+        &window("95 is no share: use 0 to 1, such as 0.95 for the 95th percentile"),
+    );
+    for width in ["0", "-1", "11", "0.000001"] {
+        let reason = format!(
+            "a run of 10 s cannot be cut into bins of {width} s: use from 0.00001 to 10, which makes at most 1000000 of them"
+        );
+        assert_unanswerable(&format!("max(bins(link.a.drops, {width}), 0, 9)"), &drops(&reason));
+    }
+    for width in ["-1", "10"] {
+        let reason = format!("no pause of more than {width} s is in a run of 10 s: use 0 or more, and less than that");
+        assert_unanswerable(&format!("count(pauses(link.a.drops, {width}), 0, 9)"), &drops(&reason));
+    }
+}
+
+/// What no number says is known after the run alone.
+#[test]
+fn times_that_a_run_tells_are_checked_after_it() {
+    let expression = Expression::parse("mean(flow.f.window, 9, first_time(link.a.drops, 0))").unwrap();
+    let mut before = |name: &str| Ok(Found { series: None, ..series(name)? });
+    assert_eq!(expression.evaluate_run(&mut value, &mut before), Ok(1.0));
+    let error = expression.evaluate_run(&mut value, &mut series).unwrap_err().to_string();
+    assert_eq!(error, "`flow.f.window`: 9 s is later than 1 s: write the earlier time first");
+}
+
+#[test]
+fn the_instants_at_which_a_run_begins_and_ends_belong_to_it() {
+    assert_asked("value_at(flow.f.window, 10) + max(flow.f.window, 0, 0) + mean(flow.f.window, 0, 0.1 + 9.9)", 7.0);
 }
 
 #[track_caller]

@@ -2,6 +2,7 @@
 
 use super::{Figure, Panel, Series, Style};
 use crate::experiment::{Curve, Experiment, FigurePlan, Variant};
+use crate::expression::Found;
 use crate::run::Trace;
 use crate::series::Kind;
 
@@ -34,8 +35,8 @@ pub(super) fn draw(experiment: &Experiment, variant: &Variant, trace: &Trace<'_>
             ("", label) => label.to_owned(),
             (name, label) => format!("{label}: {name}"),
         };
-        let series = trace.lookup(&curve.of).map_err(|error| error.to_string()).and_then(|found| {
-            let (series, end) = found.expect("a run has its series");
+        let series = trace.lookup(&curve.of).map_err(|error| error.to_string()).and_then(|Found { series, end }| {
+            let series = series.expect("a run has its series");
             match curve.bin {
                 Some(width) => series.bins(width, end),
                 None => Ok(series),

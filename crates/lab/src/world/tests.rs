@@ -53,6 +53,66 @@ fn messages_come_one_after_the_other() {
     assert_eq!(flow(&[messages, "duration=1.5s"]).delivered_packets, 5);
 }
 
+/// 20 ms there and back by the link `direct`; 20 ms by way of `m`, and 10 ms back.
+const DETOUR: &str = r#"
+duration = "5s"
+
+[[link]]
+id = "direct"
+from = "a"
+to = "b"
+rate = "1Gbit/s"
+delay = "10ms"
+
+[[link]]
+id = "out"
+from = "a"
+to = "m"
+rate = "1Gbit/s"
+delay = "10ms"
+
+[[link]]
+id = "in"
+from = "m"
+to = "b"
+rate = "1Gbit/s"
+delay = "10ms"
+
+[[route]]
+node = "a"
+to = "b"
+via = "out"
+
+[[flow]]
+id = "f"
+from = "a"
+to = "b"
+transport = "ns2/fast"
+"#;
+
+/// What a flow that starts at `at` sends by `direct`, and the least round trip that it knows of in the end. The route is there
+/// from then on, too.
+fn detour(at: &str) -> (u64, f64) {
+    let mut document = Document::parse("detour.toml", DETOUR).unwrap();
+    for key in ["flow.f.start", "route.0.at"] {
+        document.set(&format!("{key}={at}")).unwrap();
+    }
+    let scenario = Scenario::parse(&document).unwrap();
+    let (report, trace) = run::run_traced(&scenario);
+    let found = trace.lookup("flow.f.base_rtt").unwrap();
+    (report.links[0].forwarded_packets, found.series.unwrap().value_at(found.end).unwrap())
+}
+
+/// 8.32 µs for a packet of 1040 bytes on each of two links, and 0.32 µs for the acknowledgement.
+#[test]
+fn a_route_holds_for_what_is_sent_when_it_begins() {
+    for at in ["0s", "2s"] {
+        let (direct, base_rtt) = detour(at);
+        assert_eq!(direct, 0, "packets by the direct link, at {at}");
+        assert!((0.030..0.030_02).contains(&base_rtt), "at {at}: {base_rtt} s");
+    }
+}
+
 /// Every other packet is acknowledged, so about half as many acknowledgements pass the link back.
 #[test]
 fn a_delaying_sink_with_sack_sends_half_of_the_acknowledgements() {
@@ -458,6 +518,33 @@ start = ["0s", "100ms"]
     };
     assert_eq!(summary("flow.u0.throughput"), "66 packets from 0.394602 s to 11.093388 s");
     assert_eq!(summary("flow.u1.throughput"), "45 packets from 1.415514 s to 11.527913 s");
+}
+
+/// So many `ns` sends from 1 s on, every 8/3 ms and every 1 ms, until it stops on the 3000th and on the 8000th interval after that:
+/// its sum of 3000 doubles is a little less than 9, and so one packet more leaves; that of 8000 is a little more.
+#[test]
+fn a_source_with_ns2s_clock_stops_as_that_of_ns2() {
+    let sent = |clock: &str, rate: &str| {
+        let text = format!(
+            r#"
+duration = "10s"
+clock = "{clock}"
+link = [{{ id = "a", from = "n0", to = "n1", rate = "100Mbit/s", delay = "5ms" }}]
+[[flow]]
+id = "u"
+from = "n0"
+to = "n1"
+transport = "cbr"
+packet = "1000B"
+rate = "{rate}"
+start = "1s"
+stop = "9s"
+"#
+        );
+        run::run(&Scenario::parse(&Document::parse("cbr.toml", &text).unwrap()).unwrap()).flows[0].sent_packets
+    };
+    assert_eq!((sent("ns2", "3Mbit/s"), sent("exact", "3Mbit/s")), (3001, 3000));
+    assert_eq!((sent("ns2", "8Mbit/s"), sent("exact", "8Mbit/s")), (8000, 8000));
 }
 
 #[track_caller]

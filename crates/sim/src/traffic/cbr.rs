@@ -1,9 +1,13 @@
 //! Constant bit rate, as ns-2's `Application/Traffic/CBR`: the first packet leaves at the start, and then one every
 //! `size / rate`. The fraction of a picosecond that an interval does not fit in is carried on, so the rate is exact.
+//!
+//! In a world that is like ns-2 it adds its intervals up in doubles, as ns-2 does: where such a sum meets the time of a stop,
+//! its last bit decides about one packet more or less.
 
 use anabranch_units::{PICO, Rate, SimTime};
 
-use crate::host::{Arrival, Host, Input, Transmit};
+use crate::float_clock;
+use crate::host::{Arrival, Due, Host, Input, Transmit};
 use crate::packet::{Body, Raw};
 
 /// Sends packets of one size at one rate.
@@ -16,21 +20,43 @@ pub struct Cbr {
     next_at: SimTime,
     /// What rounding took from `next_at`, in 1/rate ps.
     rest: u64,
+    /// `next_at` by ns-2's clock, and when it was set; nothing in other worlds.
+    due: Option<Due>,
+    /// The present by ns-2's clock, in a world that has it.
+    clock: Option<f64>,
 }
 
 impl Cbr {
     /// A source that waits for its start. A rate of zero never sends.
     pub const fn new(rate: Rate, size: u32) -> Self {
-        Self { rate: rate.bits_per_second(), size, sent: 0, next_at: SimTime::NEVER, rest: 0 }
+        Self { rate: rate.bits_per_second(), size, sent: 0, next_at: SimTime::NEVER, rest: 0, due: None, clock: None }
     }
 
     /// Packets sent so far.
     pub const fn sent(&self) -> u64 {
         self.sent
     }
+
+    /// Sets the time of the next packet.
+    fn schedule(&mut self, now: SimTime) {
+        if let Some(clock) = self.clock {
+            let seconds = clock + 8.0 * f64::from(self.size) / self.rate as f64;
+            self.due = Some(Due { seconds, set_at: now });
+            self.next_at = float_clock::ticks(seconds);
+        } else {
+            let ahead = u128::from(self.size) * 8 * u128::from(PICO) + u128::from(self.rest);
+            let ticks = u64::try_from(ahead / u128::from(self.rate)).unwrap_or(u64::MAX);
+            self.rest = (ahead % u128::from(self.rate)) as u64;
+            self.next_at = SimTime::from_ticks(self.next_at.ticks().saturating_add(ticks));
+        }
+    }
 }
 
 impl Host for Cbr {
+    fn handle_clock(&mut self, seconds: f64) {
+        self.clock = Some(seconds);
+    }
+
     fn handle(&mut self, _now: SimTime, _arrival: Arrival<'_>) {}
 
     fn handle_timeout(&mut self, _now: SimTime) {}
@@ -39,7 +65,7 @@ impl Host for Cbr {
         match input {
             Input::Start if self.rate > 0 && self.size > 0 => (self.next_at, self.rest) = (now, 0),
             Input::Start | Input::Offer(_) => {}
-            Input::Stop => self.next_at = SimTime::NEVER,
+            Input::Stop => (self.next_at, self.due) = (SimTime::NEVER, None),
         }
     }
 
@@ -47,15 +73,16 @@ impl Host for Cbr {
         if self.next_at > now {
             return None;
         }
-        let ahead = u128::from(self.size) * 8 * u128::from(PICO) + u128::from(self.rest);
-        let ticks = u64::try_from(ahead / u128::from(self.rate)).unwrap_or(u64::MAX);
-        self.rest = (ahead % u128::from(self.rate)) as u64;
-        self.next_at = SimTime::from_ticks(self.next_at.ticks().saturating_add(ticks));
+        self.schedule(now);
         self.sent += 1;
         Some(Transmit::new(self.size, Body::Raw(Raw { seq: self.sent - 1, sent_at: now })))
     }
 
     fn poll_timeout(&self) -> SimTime {
         self.next_at
+    }
+
+    fn poll_due(&self) -> Option<Due> {
+        self.due
     }
 }

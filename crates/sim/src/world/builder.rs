@@ -407,7 +407,7 @@ impl Builder {
 
     /// Finds the routes and sets everything in its place.
     pub fn build(self) -> Result<World, BuildError> {
-        let Self { streams, order, nodes, edges, targets, mut links, stations, ends, agenda, workloads, .. } = self;
+        let Self { streams, order, nodes, edges, targets, mut links, stations, ends, mut agenda, workloads, .. } = self;
         if nodes.len() > NODES_MAX || targets.len() > NODES_MAX {
             return Err(BuildError::TooMany { what: "nodes or addresses", limit: NODES_MAX });
         }
@@ -437,6 +437,7 @@ impl Builder {
                 return Err(BuildError::NoFloatClock { link: managed.name.clone() });
             }
             links.iter_mut().for_each(Link::use_float_clock);
+            agenda.use_float_clock();
         }
         let managed: Vec<_> =
             (0..).map(LinkId).zip(&links).filter(|(_, link)| link.is_managed()).map(|(id, _)| id).collect();
@@ -454,7 +455,7 @@ impl Builder {
     }
 
     fn enter(&mut self, at: SimTime, item: Item) {
-        self.agenda.insert(Key::new(at, SimTime::ZERO, self.order.draw()).at_seconds(at.as_secs_f64()), item);
+        self.agenda.insert(Key::new(at, SimTime::ZERO, self.order.draw()), item);
     }
 
     fn target(&mut self, node: NodeId, through: Option<LinkId>) -> Address {

@@ -1,7 +1,7 @@
 //! The driver's contract with hosts, and the hosts that this crate brings.
 
 use anabranch_sim::traffic::{Cbr, OnOff, OnOffParameters, Sink};
-use anabranch_sim::{Arrival, Builder, Host, Input, Messages, Offer, Port, Spacing, Transmit, Workload};
+use anabranch_sim::{Arrival, Builder, Control, Host, Input, Messages, Offer, Port, Spacing, Transmit, Workload};
 use anabranch_units::{SimSpan, SimTime};
 
 use super::standard::{millis, spec};
@@ -97,6 +97,26 @@ fn a_workload_starts_its_host_and_offers_on_time() {
     let offer = |stream, message| Input::Offer(Offer { port: Port::FIRST, stream, message, bytes: Some(100) });
     let expected = [(5, Input::Start), (5, offer(0, 0)), (25, offer(1, 1)), (45, offer(0, 2))];
     assert_eq!(world.host::<Timer>(pair.source).unwrap().inputs, expected.map(|(time, input)| (millis(time), input)));
+}
+
+/// A packet every 8 ms from 0 on, and a stop at 80 ms, which was inserted before the timer of that packet was set at 72 ms.
+#[test]
+fn the_agenda_comes_before_the_packets_of_its_time() {
+    let cbr = || Cbr::new("1Mbit/s".parse().unwrap(), 1000);
+    let mut pair = Pair::new(cbr(), Sink::default(), [spec("8Mbit/s", "1ms")]);
+    pair.net.start(SimTime::ZERO, pair.source).unwrap();
+    pair.net.stop(millis(80), pair.source).unwrap();
+    let mut world = pair.net.build().unwrap();
+    world.run_until(SimTime::NEVER);
+    assert_eq!(world.host::<Cbr>(pair.source).unwrap().sent(), 10);
+    let mut pair = Pair::new(cbr(), Sink::default(), [spec("8Mbit/s", "1ms")]);
+    pair.net.start(SimTime::ZERO, pair.source).unwrap();
+    let mut world = pair.net.build().unwrap();
+    let stop = Control::Input { host: pair.source, input: Input::Stop };
+    world.run_until(millis(50));
+    world.schedule(millis(80), stop);
+    world.run_until(SimTime::NEVER);
+    assert_eq!(world.host::<Cbr>(pair.source).unwrap().sent(), 10);
 }
 
 #[test]
