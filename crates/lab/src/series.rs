@@ -380,7 +380,7 @@ mod tests {
         let window = Series::variable([(1.0, 8.0), (2.0, 4.0), (3.0, 3.0), (4.0, 9.0), (5.0, 9.0), (6.0, 1.0)]);
         assert_eq!(window.falls(0.5), Series::events([(2.0, 4.0), (6.0, 8.0)]));
         assert_eq!(window.falls(1.0), Series::events([(2.0, 4.0), (3.0, 1.0), (6.0, 8.0)]));
-        assert_eq!(window.falls(0.75).count(None, 0.0, 4.0), 2.0);
+        assert_eq!(window.falls(0.75).count(None, 0.0, 4.0) as u64, 2);
     }
 
     /// Between 1.5 s and 4 s are 2.5 s, and after 4 s until the end at 5 s is one; what comes before the first event is none.
