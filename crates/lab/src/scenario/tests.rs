@@ -592,3 +592,20 @@ fn windows_have_a_limit() {
         "chain.toml:17:18: 100000 packets are no window that can be simulated; use 1 to 65536",
     );
 }
+
+/// A tree of 30,000 links, from leaf to leaf. What is looked up by name must not be looked for, and routes lead only to where a
+/// flow ends: a table of all nodes to all nodes has 900 million entries.
+#[test]
+fn a_network_of_thirty_thousand_links_is_built_soon() {
+    let link = |to: usize| {
+        let from = (to - 1) / 2;
+        format!("[[link]]\nid = \"l{to}\"\nfrom = \"n{from}\"\nto = \"n{to}\"\nrate = \"10Mbit/s\"\ndelay = \"1ms\"\n")
+    };
+    let links: String = (1..=30_000).map(link).collect();
+    let flow = "[[flow]]\nid = \"f\"\nfrom = \"n30000\"\nto = \"n15001\"\ntransport = \"ns2/sack\"\n";
+    let document = Document::parse("tree.toml", &format!("duration = \"1s\"\n{links}{flow}")).unwrap();
+    let begin = std::time::Instant::now();
+    let scenario = Scenario::parse(&document).unwrap();
+    assert!(begin.elapsed().as_secs_f64() < 5.0, "{:?}", begin.elapsed());
+    assert!(crate::run::run(&scenario).flows[0].delivered_packets > 0);
+}
