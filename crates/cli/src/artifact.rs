@@ -74,7 +74,7 @@ pub(crate) fn verify(args: &Verify) -> Outcome {
 fn run(documents: &[Document], jobs: &Jobs, seeds: Option<u32>) -> Result<reproduce::Outcome, Failure> {
     let experiments: Vec<Experiment> =
         documents.iter().cloned().map(Experiment::parse).collect::<Result<_, Diagnostic>>()?;
-    let progress = Progress::new();
+    let progress = Progress::of_runs();
     let options = Options { jobs: jobs.count(), seeds };
     Ok(reproduce::reproduce(&experiments, options, |done, total| progress.set(done, total))?)
 }

@@ -162,7 +162,7 @@ pub(crate) fn sweep(args: &args::Sweep) -> Outcome {
     let out = args.out.as_deref().map(Folder::of_file).transpose()?;
     let options = sweep::Options { jobs: args.jobs.count(), seeds: args.seeds, shard: args.shard };
     let table = {
-        let progress = Progress::new();
+        let progress = Progress::of_runs();
         sweep::sweep(&experiment, options, |done, total| progress.set(done, total))?
     };
     match out {
