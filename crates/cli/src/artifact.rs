@@ -14,7 +14,7 @@ use crate::args::{Jobs, Pack, Verify};
 use crate::failure::{Failure, Outcome};
 use crate::files::Folder;
 use crate::reproduce::load;
-use crate::terminal::Progress;
+use crate::terminal::{Progress, shown};
 
 /// More differences than these tell nothing new.
 const DIFFERENCES_SHOWN: usize = 20;
@@ -56,6 +56,7 @@ pub(crate) fn verify(args: &Verify) -> Outcome {
     let manifest = artifact.manifest();
     let mut out = anstream::stdout().lock();
     let (files, version, platform) = (manifest.files.len(), &manifest.version, &manifest.platform);
+    let (version, platform) = (shown(version), shown(platform));
     writeln!(out, "{name}: {files} files as they were packed, by anabranch {version} on {platform}")?;
     let outcome = run(&documents, &args.jobs, manifest.seeds)?;
     let differences = artifact.differences(&outcome, DIFFERENCES_SHOWN).map_err(|error| refuse(&error))?;
@@ -64,8 +65,8 @@ pub(crate) fn verify(args: &Verify) -> Outcome {
         writeln!(out, "{claims} claims, {runs} runs, hash {hash}: the same in every number")?;
         return Ok(());
     }
-    differences.iter().try_for_each(|difference| writeln!(out, "  {difference}"))?;
-    if *version != outcome.version {
+    differences.iter().try_for_each(|difference| writeln!(out, "  {}", shown(&difference.to_string())))?;
+    if version != outcome.version {
         writeln!(out, "This is anabranch {}; the same version may give the same numbers.", outcome.version)?;
     }
     Err(Failure::missed(format!("{name}: its experiments give another outcome here")))

@@ -1,10 +1,12 @@
 //! Text for people: tables, colours on a terminal only, progress.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use anabranch_lab::diagnostic::is_command;
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -18,7 +20,15 @@ pub(crate) const PLAIN: Style = Style::new();
 /// Says on stderr what is wrong.
 pub(crate) fn complain(message: &str) {
     // If even stderr is gone, the exit code has to do.
-    let _ = writeln!(anstream::stderr(), "{BAD}error{BAD:#}: {message}");
+    let _ = writeln!(anstream::stderr(), "{BAD}error{BAD:#}: {}", shown(message));
+}
+
+/// A text from elsewhere, such as the name of a file or what an artifact says of itself, without commands for the terminal.
+pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+    match text.contains(is_command) {
+        false => text.into(),
+        true => text.chars().map(|c| if is_command(c) { char::REPLACEMENT_CHARACTER } else { c }).collect(),
+    }
 }
 
 /// Lines of a paragraph are at most this wide: what fits a page and a narrow terminal.
@@ -124,6 +134,11 @@ impl Progress {
         Self::new("{elapsed:>4} {bar:40.green/black.bright} {pos}/{len} runs, {eta} to go")
     }
 
+    /// How much of one run is done.
+    pub(crate) fn of_a_run() -> Self {
+        Self::new("{elapsed:>4} {bar:40.green/black.bright} {percent} % of the run, {eta} to go")
+    }
+
     fn new(template: &str) -> Self {
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template(template);
@@ -191,6 +206,13 @@ pub(crate) fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Escape sequences begin with ESC or with the one character CSI.
+    #[test]
+    fn what_is_shown_commands_no_terminal() {
+        assert_eq!(shown("a\u{1b}[2J\u{9b}2J\r\tb\n"), "a\u{fffd}[2J\u{fffd}2J\u{fffd}\tb\n");
+        assert!(matches!(shown("plain"), Cow::Borrowed("plain")));
+    }
 
     #[test]
     fn tables_are_aligned_and_drop_empty_columns() {
