@@ -161,9 +161,10 @@ impl Progress {
         Self { bar, ticker: thread::Builder::new().spawn(tick).ok() }
     }
 
+
     /// Does something without the bar in its way.
     pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
-        self.0.suspend(print)
+        self.bar.suspend(print)
     }
 
     pub(crate) fn set(&self, done: usize, total: usize) {

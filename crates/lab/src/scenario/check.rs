@@ -169,8 +169,20 @@ impl Network {
         for (index, it) in keys.paths.iter().flatten().enumerate() {
             paths.push(self.interfaces(it, (from, to), &path.key("paths").index(index))?);
         }
-        let (id, transport_name) = (id.clone(), keys.transport.clone());
-        Ok(Flow { id, from, to, start, start_jitter, stop, transport_name, law_name, transport, paths })
+        Ok(Flow {
+            id: id.clone(),
+            from,
+            to,
+            start,
+            start_jitter,
+            stop,
+            transport_name: keys.transport.clone(),
+            law_name,
+            transport,
+            packet: keys.packet.0.count(),
+            is_window_default: keys.window.is_none(),
+            paths,
+        })
     }
 
     fn interfaces(&self, keys: &PathKeys, (from, to): (NodeIndex, NodeIndex), path: &Path) -> Checked<Interfaces> {
