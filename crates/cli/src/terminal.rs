@@ -161,7 +161,6 @@ impl Progress {
         Self { bar, ticker: thread::Builder::new().spawn(tick).ok() }
     }
 
-
     /// Does something without the bar in its way.
     pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         self.bar.suspend(print)

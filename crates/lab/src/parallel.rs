@@ -11,8 +11,7 @@ pub fn jobs_default() -> NonZeroUsize {
 }
 
 /// Runs `job` on the numbers below `count` and returns what it gave, in order. `on_done` is told after each, on the calling
-/// thread. Where the system has fewer threads to give than `jobs`, those that there are do the work; if there is none, the
-/// calling thread does.
+/// thread.
 pub(crate) fn map<T: Send>(
     count: usize,
     jobs: NonZeroUsize,
@@ -28,7 +27,8 @@ pub(crate) fn map<T: Send>(
 }
 
 /// Runs `job` on the numbers below `count`, begun in their order, and gives each result to `on_done` as it comes, on the calling
-/// thread.
+/// thread. Where the system has fewer threads to give than `jobs`, those that there are do the work; if there is none, the
+/// calling thread does.
 pub(crate) fn each<T: Send>(
     count: usize,
     jobs: NonZeroUsize,
@@ -56,10 +56,7 @@ pub(crate) fn each<T: Send>(
             }
         }
         if threads == 0 {
-            for (index, result) in results.iter_mut().enumerate() {
-                *result = Some(job(index));
-                on_done();
-            }
+            (0..count).for_each(|index| on_done(index, job(index)));
         }
         // The loop below ends when the last thread drops its sender.
         drop(sender);

@@ -26,12 +26,14 @@ impl Simulation<'_> {
         if ends.start >= self.end() {
             return format!("it starts at {start}, and the run ends at {}", self.scenario.duration);
         }
-        if report.sent_packets == 0 {
-            return match flow.transport {
-                Transport::OnOff(_) => "it sent nothing: its first silence (`off`) is longer than the run".to_owned(),
-                Transport::Cbr(_) => "it sent nothing: at its `rate` the first packet would leave later".to_owned(),
-                _ => "it sent nothing: its application offered nothing before the run was over (`workload`)".to_owned(),
-            };
+        match flow.transport {
+            Transport::OnOff(_) if report.sent_packets == 0 => {
+                return "it sent nothing: its first silence (`off`) is longer than the run".to_owned();
+            }
+            Transport::Cbr(_) if report.sent_packets == 0 => {
+                return "it sent nothing: at its `rate` the first packet would leave later".to_owned();
+            }
+            _ => {}
         }
         for (direction, what) in [(Direction::Forward, "its packets"), (Direction::Backward, "their acknowledgements")]
         {

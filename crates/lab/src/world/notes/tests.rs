@@ -69,8 +69,8 @@ fn a_flow_without_traffic_says_why() {
         ),
         (&["flow.f.transport=cbr", "flow.f.rate=1bit/s", "flow.f.start=9.99s"], "before its first data arrives"),
         (
-            &["flow.f.window=20", "flow.f.workload={ kind = \"messages\", bytes = \"1B\", every_mean = \"1000h\" }"],
-            "it sent nothing: its application offered nothing",
+            &["flow.f.transport=anabranch", "link.a.error={ kind = \"uniform\", rate = 1.0 }"],
+            "of its packets: its errors take every packet",
         ),
     ] {
         assert_note(changes, expected);
