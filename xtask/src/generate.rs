@@ -2,16 +2,14 @@
 
 use std::fs;
 
-use anabranch_lab::reference::{reference_markdown, schema_json};
+use anabranch_lab::reference;
 
 use crate::run;
 
 pub(crate) fn run(check: bool) -> Result<(), String> {
-    let documents =
-        [("docs/reference/scenario.md", reference_markdown()), ("docs/reference/scenario.schema.json", schema_json())];
     let mut stale = vec![];
-    for (name, text) in documents {
-        let path = run::root().join(name);
+    for (name, text) in reference::documents() {
+        let path = run::root().join("docs/reference").join(name);
         if check {
             if fs::read_to_string(&path).ok().as_deref() != Some(&text) {
                 stale.push(name);

@@ -37,7 +37,7 @@ pub fn find(name: &str) -> Result<&'static Row, SettingError> {
 /// One law: what people need to know to choose and set it, and what the conformance model holds it to.
 #[derive(Debug)]
 pub struct Row {
-    /// What it is called in scenarios, on the command line and in Python.
+    /// What it is called in scenarios and on the command line.
     pub name: &'static str,
     /// What it is, in one line without a full stop.
     pub summary: &'static str,
@@ -98,7 +98,7 @@ pub enum LossResponse {
 /// Something that can be set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its name in scenarios, on the command line and in Python.
+    /// Its name in scenarios and on the command line.
     pub name: &'static str,
     /// What it does, in one line without a full stop.
     pub help: &'static str,

@@ -255,7 +255,7 @@ pub(crate) enum Generate {
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
-    /// Write scenario.md and scenario.schema.json.
+    /// Write scenario.md, measures.md and scenario.schema.json.
     Reference {
         /// Where to.
         #[arg(value_name = "DIR", default_value = "docs/reference")]

@@ -13,7 +13,7 @@ use crate::args::{Jobs, Pack, Verify};
 use crate::failure::{Failure, Outcome};
 use crate::files::{Folder, Inputs};
 use crate::reproduce::load;
-use crate::terminal::Progress;
+use crate::terminal::{Progress, shown};
 
 /// More differences than these tell nothing new.
 const DIFFERENCES_SHOWN: usize = 20;
@@ -57,6 +57,7 @@ pub(crate) fn verify(args: &Verify) -> Outcome {
     let manifest = artifact.manifest();
     let mut out = anstream::stdout().lock();
     let (files, version, platform) = (manifest.files.len(), &manifest.version, &manifest.platform);
+    let (version, platform) = (shown(version), shown(platform));
     writeln!(out, "{name}: {files} files as its manifest says, packed by anabranch {version} on {platform}")?;
     let outcome = run(&documents, &args.jobs, manifest.seeds)?;
     let differences = artifact.differences(&outcome, DIFFERENCES_SHOWN).map_err(|error| refuse(&error))?;
@@ -65,8 +66,8 @@ pub(crate) fn verify(args: &Verify) -> Outcome {
         writeln!(out, "{claims} claims, {runs} runs, hash {hash}: every file comes out again, byte by byte")?;
         return Ok(());
     }
-    differences.iter().try_for_each(|difference| writeln!(out, "  {difference}"))?;
-    if *version != outcome.version {
+    differences.iter().try_for_each(|difference| writeln!(out, "  {}", shown(&difference.to_string())))?;
+    if version != outcome.version {
         writeln!(out, "This is anabranch {}; the same version may give the same numbers.", outcome.version)?;
     }
     Err(Failure::missed(format!("{name}: its experiments give other files here")))
@@ -74,7 +75,7 @@ pub(crate) fn verify(args: &Verify) -> Outcome {
 
 fn run(documents: &[Document], jobs: &Jobs, seeds: Option<u32>) -> Result<reproduce::Outcome, Failure> {
     let experiments = artifact::experiments(documents)?;
-    let progress = Progress::new();
+    let progress = Progress::of_runs();
     let options = Options { jobs: jobs.count(), seeds };
     Ok(reproduce::reproduce(&experiments, options, |done, total| progress.set(done, total))?)
 }

@@ -1,7 +1,9 @@
 //! Reading inputs, and writing outputs whole or not at all.
 
+mod unfinished;
+
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anabranch_lab::document::Document;
@@ -37,9 +39,17 @@ impl Inputs {
             }
             self.0.push((identity, file.to_owned()));
         }
-        let bytes = fs::read(file).map_err(|error| {
+        let mut bytes = Vec::new();
+        let read = fs::File::open(file).and_then(|file| file.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes));
+        read.map_err(|error| {
             Failure::usage(format!("{name}: cannot be read: {error}; name a scenario file that exists and may be read"))
         })?;
+        if bytes.len() as u64 > INPUT_BYTES_MAX {
+            let limit = INPUT_BYTES_MAX >> 20;
+            return Err(Failure::usage(format!(
+                "{name}: it has more than {limit} MiB, and no scenario has; name a scenario file, or make it smaller with `count`"
+            )));
+        }
         let text = String::from_utf8(bytes).map_err(|error| {
             let line =
                 error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
@@ -103,6 +113,9 @@ impl Identity {
         None
     }
 }
+
+/// A longer file is no scenario that somebody wants to run; and a device or a pipe need not have an end.
+const INPUT_BYTES_MAX: u64 = 16 << 20;
 
 /// A folder that was seen to be writable before any work is done for it.
 pub(crate) struct Folder {
@@ -202,7 +215,10 @@ impl Part {
     /// Where to write it.
     pub(crate) fn writer(&self) -> io::Result<Box<dyn io::Write + Send>> {
         let file = match &self.part {
-            Some(part) => fs::File::create(part)?,
+            Some(part) => {
+                unfinished::add(part);
+                fs::File::create(part)?
+            }
             None => fs::File::options().write(true).open(&self.path)?,
         };
         Ok(Box::new(io::BufWriter::new(file)))
@@ -213,9 +229,8 @@ impl Part {
         let Self { path, part } = self;
         let name = |part: &PathBuf| fs::rename(part, &path);
         let named = written.and_then(|result| part.as_ref().map_or(Ok(()), name).map(|()| result));
+        part.iter().for_each(unfinished::remove);
         named.map_err(|error| {
-            // What is left behind is no result; that it cannot be removed either changes nothing.
-            part.iter().for_each(|part| _ = fs::remove_file(part));
             let path = path.display();
             Failure::failed(format!("{path}: cannot be written: {error}; free space, or name another place"))
         })

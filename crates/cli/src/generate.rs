@@ -27,7 +27,7 @@ pub(crate) fn generate(command: &Generate) -> Outcome {
         Generate::Reference { folder, check: true } => {
             let is_stale =
                 |(name, text): &(&str, String)| fs::read_to_string(folder.join(name)).ok().as_ref() != Some(text);
-            match documents().into_iter().find(is_stale) {
+            match reference::documents().into_iter().find(is_stale) {
                 None => Ok(()),
                 Some((name, _)) => Err(Failure::failed(format!(
                     "{} is out of date; run `anabranch generate reference`",
@@ -37,13 +37,11 @@ pub(crate) fn generate(command: &Generate) -> Outcome {
         }
         Generate::Reference { folder, check: false } => {
             let folder = Folder::create(folder, [], &Inputs::default())?;
-            documents().iter().try_for_each(|(name, text)| folder.write(name, |out| out.write_all(text.as_bytes())))
+            reference::documents()
+                .iter()
+                .try_for_each(|(name, text)| folder.write(name, |out| out.write_all(text.as_bytes())))
         }
     }
-}
-
-fn documents() -> [(&'static str, String); 2] {
-    [("scenario.md", reference::reference_markdown()), ("scenario.schema.json", reference::schema_json())]
 }
 
 /// A page for a command and for each command below it.

@@ -34,7 +34,7 @@ pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
         (true, false) => Some(screen::text as fn(&Paper) -> String),
         (true, true) => Some(tables::text as fn(&Paper) -> String),
     };
-    let mut printer = Printer { progress: Progress::new(), of_paper, printed: Ok(()) };
+    let mut printer = Printer { progress: Progress::of_runs(), of_paper, printed: Ok(()) };
     let outcome = reproduce::reproduce(&experiments, options, &mut printer)?;
     printer.finish()?;
     let mut out = anstream::stdout().lock();

@@ -35,7 +35,7 @@ pub(crate) fn swarm(args: &args::Swarm) -> Outcome {
     let folder = args.keep.as_deref().map(|path| Folder::create(path, [], &Inputs::default())).transpose()?;
     let begin = Instant::now();
     let swarm = {
-        let (progress, mut done) = (Progress::new(), 0);
+        let (progress, mut done) = (Progress::of_runs(), 0);
         swarm::run_all(args.seed, args.seeds, args.jobs.count(), || {
             done += 1;
             progress.set(done, args.seeds as usize);

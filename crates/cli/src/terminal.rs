@@ -1,11 +1,14 @@
 //! Text for people: tables, colours on a terminal only, progress.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use anabranch_lab::diagnostic::is_command;
 use anstyle::{AnsiColor, Style};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -17,7 +20,15 @@ pub(crate) const PLAIN: Style = Style::new();
 /// Says on stderr what is wrong.
 pub(crate) fn complain(message: &str) {
     // If even stderr is gone, the exit code has to do.
-    let _ = writeln!(anstream::stderr(), "{BAD}error{BAD:#}: {message}");
+    let _ = writeln!(anstream::stderr(), "{BAD}error{BAD:#}: {}", shown(message));
+}
+
+/// A text from elsewhere, such as the name of a file or what an artifact says of itself, without commands for the terminal.
+pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+    match text.contains(is_command) {
+        false => text.into(),
+        true => text.chars().map(|c| if is_command(c) { char::REPLACEMENT_CHARACTER } else { c }).collect(),
+    }
 }
 
 /// Lines of a paragraph are at most this wide: what fits a page and a narrow terminal.
@@ -110,35 +121,72 @@ impl Table {
     }
 }
 
-/// A bar on stderr that is drawn on a terminal only and leaves nothing behind.
-pub(crate) struct Progress(ProgressBar);
+/// A bar on stderr that is drawn on a terminal only, when the work has taken a second, and leaves nothing behind.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    /// Draws the time on while nothing is done.
+    ticker: Option<JoinHandle<()>>,
+}
 
 impl Progress {
-    pub(crate) fn new() -> Self {
-        let bar = ProgressBar::new(0);
-        let style =
-            ProgressStyle::with_template("{elapsed:>4} {bar:40.green/black.bright} {pos}/{len} runs, {eta} to go");
+    /// How many of a number of runs are done.
+    pub(crate) fn of_runs() -> Self {
+        Self::new("{elapsed:>4} {bar:40.green/black.bright} {pos}/{len} runs, {eta} to go")
+    }
+
+    /// How much of one run is done.
+    pub(crate) fn of_a_run() -> Self {
+        Self::new("{elapsed:>4} {bar:40.green/black.bright} {percent} % of the run, {eta} to go")
+    }
+
+    fn new(template: &str) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
+        let style = ProgressStyle::with_template(template);
         bar.set_style(style.expect("the template is well-formed").progress_chars("━━─"));
-        bar.enable_steady_tick(Duration::from_millis(200));
-        Self(bar)
+        if !std::io::stderr().is_terminal() {
+            return Self { bar, ticker: None };
+        }
+        let ticked = bar.clone();
+        let tick = move || {
+            thread::park_timeout(PATIENCE);
+            while !ticked.is_finished() {
+                if ticked.is_hidden() {
+                    ticked.set_draw_target(ProgressDrawTarget::stderr());
+                }
+                ticked.tick();
+                thread::park_timeout(TICK);
+            }
+        };
+        // Where there is no thread to be had, there is no bar.
+        Self { bar, ticker: thread::Builder::new().spawn(tick).ok() }
     }
 
     /// Does something without the bar in its way.
     pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
-        self.0.suspend(print)
+        self.bar.suspend(print)
     }
 
     pub(crate) fn set(&self, done: usize, total: usize) {
-        self.0.set_length(total as u64);
-        self.0.set_position(done as u64);
+        self.bar.set_length(total as u64);
+        self.bar.set_position(done as u64);
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
+        if let Some(ticker) = self.ticker.take() {
+            ticker.thread().unpark();
+            // A ticker that has panicked has said so.
+            _ = ticker.join();
+        }
     }
 }
+
+/// What takes less time needs no bar.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// From one drawing to the next: fast enough to look alive.
+const TICK: Duration = Duration::from_millis(200);
 
 /// A number with as many decimals as it is worth: whole from 1000 on, four significant digits below.
 pub(crate) fn number(value: f64) -> String {
@@ -158,6 +206,13 @@ pub(crate) fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Escape sequences begin with ESC or with the one character CSI.
+    #[test]
+    fn what_is_shown_commands_no_terminal() {
+        assert_eq!(shown("a\u{1b}[2J\u{9b}2J\r\tb\n"), "a\u{fffd}[2J\u{fffd}2J\u{fffd}\tb\n");
+        assert!(matches!(shown("plain"), Cow::Borrowed("plain")));
+    }
 
     #[test]
     fn tables_are_aligned_and_drop_empty_columns() {

@@ -59,8 +59,9 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
+    /// What it quotes is shortened: an id of a megabyte is no message.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { place: None, message: message.into(), remedy: None }
+        Self { place: None, message: shortened(&message.into()), remedy: None }
     }
 
     pub(crate) fn remedy(self, remedy: impl Into<String>) -> Self {
@@ -83,19 +84,54 @@ impl Fault {
     }
 }
 
+/// Whether a terminal takes a character for a command. Lines and tabs only move what is behind them.
+pub fn is_command(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t')
+}
+
+/// A text in which quotes, between two backticks, have at most [`QUOTE_LENGTH_MAX`] characters.
+fn shortened(text: &str) -> String {
+    let parts = text.split('`').enumerate().map(|(index, part)| {
+        // Every other part is a quote.
+        match part.char_indices().nth(QUOTE_LENGTH_MAX) {
+            Some((end, _)) if index % 2 == 1 => format!("{}…", &part[..end]),
+            _ => part.to_owned(),
+        }
+    });
+    parts.collect::<Vec<_>>().join("`")
+}
+
+/// What is longer than a line tells no more.
+const QUOTE_LENGTH_MAX: usize = 100;
+
+/// Names that a message lists; of more, it says how many.
+const LISTED_MAX: usize = 50;
+
 /// `did you mean ...?` where one of `known` is like `text`, else a list of all that is known.
 pub fn suggestion<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
+    match nearest(text, &known) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None if known.is_empty() => "there is none".to_owned(),
+        None if known.len() > LISTED_MAX => {
+            format!("there are {} and {} more", known[..LISTED_MAX].join(", "), known.len() - LISTED_MAX)
+        }
+        None => format!("there are {}", known.join(", ")),
+    }
+}
+
+/// The one of `known` that is most like `text`, if one is.
+pub(crate) fn nearest<'a>(text: &str, known: &[&'a str]) -> Option<&'a str> {
     let lower = text.to_lowercase();
-    let nearest = known
+    if lower.len() > QUOTE_LENGTH_MAX {
+        // Nothing so long is a misspelling of something.
+        return None;
+    }
+    known
         .iter()
         .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), *name))
         // Half of the letters may differ: `quque` is `queue`, but `colour` is not `rate`.
         .filter(|&(distance, name)| distance * 2 <= name.chars().count().max(lower.chars().count()))
-        .min_by_key(|&(distance, _)| distance);
-    match nearest {
-        Some((_, name)) => format!("did you mean `{name}`?"),
-        None if known.is_empty() => "there is none".to_owned(),
-        None => format!("there are {}", known.join(", ")),
-    }
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, name)| name)
 }

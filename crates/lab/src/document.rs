@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::diagnostic::{Diagnostic, Fault, Place, suggestion};
+use crate::diagnostic::{Diagnostic, Fault, Place, is_command, suggestion};
 
 pub(crate) use repeat::COUNT_MAX;
 
@@ -88,6 +88,7 @@ impl Document {
         })?;
         let mut root =
             Node { place: Place::Line { line: 1, column: 1 }, value: convert_table(table.get_ref(), &lines) };
+        refuse_controls(&root).map_err(|fault| fault.in_file(&file))?;
         repeat::write_out(&mut root, &file)?;
         Ok(Self { file, text: text.into(), comment: first_comment(text), root })
     }
@@ -121,6 +122,7 @@ impl Document {
             return Err(fail(Fault::new("there is no `=`").remedy("write key=value, such as flow.f0.window=50")));
         };
         let node = scalar_or_text(value.trim(), &place);
+        refuse_controls(&node).map_err(fail)?;
         assign(&mut self.root, path.trim(), &node, &place).map_err(fail)
     }
 
@@ -285,6 +287,27 @@ fn convert_value(value: &Spanned<DeValue<'_>>, lines: &Lines) -> Node {
         DeValue::Table(table) => convert_table(table, lines),
     };
     Node { place, value }
+}
+
+/// Names and texts are shown on terminals, where a control character is a command: that of `"\u001b[2J"` clears the screen. They
+/// are refused where they are read, so that nobody has to think of them where they are shown.
+fn refuse_controls(node: &Node) -> Result<(), Fault> {
+    let refuse = |text: &str, place: &Place| match text.chars().find(|&c| is_command(c)) {
+        None => Ok(()),
+        Some(c) => {
+            let fault = Fault::new(format!("a text cannot hold the control character U+{:04X}", u32::from(c)));
+            Err(fault.remedy("remove it").at(place))
+        }
+    };
+    match &node.value {
+        Value::String(text) => refuse(text, &node.place),
+        Value::Array(elements) => elements.iter().try_for_each(refuse_controls),
+        Value::Table(entries) => entries.iter().try_for_each(|(key, node)| {
+            refuse(&key.name, &key.place)?;
+            refuse_controls(node)
+        }),
+        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => Ok(()),
+    }
 }
 
 /// The lines of a comment block at the head of `text`, without their signs; an empty line parts paragraphs.

@@ -251,6 +251,21 @@ impl Experiment {
         self.axes.iter().zip(variant).map(|(axis, &value)| axis.values[value].label.as_str()).collect()
     }
 
+    /// The names of the series that its measures ask for.
+    pub fn series(&self) -> Vec<String> {
+        self.measures.iter().flat_map(|(_, expression)| expression.series()).collect()
+    }
+
+    /// Whether it has a measure of this name.
+    pub fn has_measure(&self, name: &str) -> bool {
+        self.measures.iter().any(|(known, _)| known == name)
+    }
+
+    /// How many figures it draws.
+    pub fn figures(&self) -> usize {
+        self.figures.len()
+    }
+
     /// Names of measures with their expressions.
     pub(crate) fn measures(&self) -> &[(String, Expression)] {
         &self.measures

@@ -433,9 +433,9 @@ impl Assertion {
         Ok((left, right, self.comparison.holds(left, right)))
     }
 
-    /// Whether it asks for series.
-    pub fn asks_series(&self) -> bool {
-        self.left.asks_series() || self.right.asks_series()
+    /// The names of the series that it asks for.
+    pub fn series(&self) -> Vec<String> {
+        [&self.left, &self.right].into_iter().flat_map(Expression::series).collect()
     }
 }
 

@@ -27,7 +27,8 @@ pub(crate) fn map<T: Send>(
 }
 
 /// Runs `job` on the numbers below `count`, begun in their order, and gives each result to `on_done` as it comes, on the calling
-/// thread.
+/// thread. Where the system has fewer threads to give than `jobs`, those that there are do the work; if there is none, the
+/// calling thread does.
 pub(crate) fn each<T: Send>(
     count: usize,
     jobs: NonZeroUsize,
@@ -37,16 +38,25 @@ pub(crate) fn each<T: Send>(
     let next = AtomicUsize::new(0);
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
+        let mut threads = 0;
         for _ in 0..jobs.get().min(count) {
             let (sender, next, job) = (sender.clone(), &next, &job);
-            scope.spawn(move || {
+            let work = move || {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     if index >= count || sender.send((index, job(index))).is_err() {
                         break;
                     }
                 }
-            });
+            };
+            match thread::Builder::new().spawn_scoped(scope, work) {
+                Ok(_) => threads += 1,
+                // The next one would be refused, too.
+                Err(_) => break,
+            }
+        }
+        if threads == 0 {
+            (0..count).for_each(|index| on_done(index, job(index)));
         }
         // The loop below ends when the last thread drops its sender.
         drop(sender);

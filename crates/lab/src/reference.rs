@@ -1,13 +1,23 @@
 //! The reference of every key of a scenario file: a page for people and a JSON Schema for editors, made from the comments of
 //! the types that read the keys.
 
+mod measures;
+
 use std::fmt::Write as _;
 
+pub use measures::measures_markdown;
 use serde_json::{Map, Value};
 
 use crate::experiment::keys::FileKeys;
-use crate::expression::FUNCTIONS;
-use crate::series::{FLOW_SERIES, Kind, LINK_SERIES, PATH_SERIES, STREAM_SERIES};
+
+/// What `docs/reference/` holds: names of files and their texts.
+pub fn documents() -> [(&'static str, String); 3] {
+    [
+        ("scenario.md", reference_markdown()),
+        ("measures.md", measures_markdown()),
+        ("scenario.schema.json", schema_json()),
+    ]
+}
 
 /// `docs/reference/scenario.schema.json`.
 pub fn schema_json() -> String {
@@ -21,7 +31,6 @@ pub fn reference_markdown() -> String {
     let schema = schema();
     let mut page = Page { definitions: schema["$defs"].as_object().cloned().unwrap_or_default(), text: String::new() };
     page.text.push_str(HEAD);
-    page.text.push_str(&series());
     page.text.push_str("\n## `cc`\n\nWhich laws a transport can have, and what can be set of them.\n\n");
     page.text.push_str(&crate::transport::laws_markdown());
     page.section("The file", &schema);
@@ -49,49 +58,7 @@ their `id`, or counted from 0; `*` is all of them, `f*` those whose names begin 
 A link, a flow or a route with a `count` stands for so many: `count = 10` and `id = \"f#\"` are `f0` to `f9`, and each `#` in its
 strings is the same number.
 
-In expressions, `flow.<id>.<gauge>` and `link.<id>.<gauge>` are what `anabranch sim run --json` prints; there are `+ - * /`,
-brackets, `min(...)` and `max(...)`. `flow.*.<gauge>` is the sum over all flows. In a claim, `measure('label', ...)` is a measure at the variant that the labels name, one
-label of each axis.
-";
-
-/// The series and what can be asked of them.
-fn series() -> String {
-    let names = |known: &[(&str, Kind)], wanted: Kind| {
-        let names = known.iter().filter(|(_, kind)| *kind == wanted).map(|(name, _)| format!("`{name}`"));
-        names.collect::<Vec<_>>().join(", ")
-    };
-    let mut text = format!(
-        "{SERIES}\n| | variables | events |\n| --- | --- | --- |\n| `flow.<id>.` | {} | {} |\n| `flow.<id>.stream.<number>.` | {} | {} |\n\
-         | `flow.<id>.path.<number>.` | {} | {} |\n\
-         | `link.<id>.` | {} | {} |\n\n\
-         | function | what it is |\n| --- | --- |\n",
-        names(&FLOW_SERIES, Kind::Variable),
-        names(&FLOW_SERIES, Kind::Events),
-        names(&STREAM_SERIES, Kind::Variable),
-        names(&STREAM_SERIES, Kind::Events),
-        names(&PATH_SERIES, Kind::Variable),
-        names(&PATH_SERIES, Kind::Events),
-        names(&LINK_SERIES, Kind::Variable),
-        names(&LINK_SERIES, Kind::Events),
-    );
-    for (function, meaning) in FUNCTIONS {
-        let _ = writeln!(text, "| `{function}` | {meaning} |");
-    }
-    text
-}
-
-const SERIES: &str = "
-In `[measure]` and in `--assert` there are series as well, of one run: what happened over time. A *variable* has a value from
-its first point on, which holds until the next. *Events* happen at a time and have a size: of `goodput` the bits of payload that
-the application can have, in order, of `throughput` all bits that arrive, of `drops` and `forwarded` one packet, of `resets` one
-baseRTT that FAST forgot. `flow.*.<events>` are the events of all flows. Times are in seconds, windows and queues in packets;
-the packet in service is in the queue. `held` are the packets that the receiver holds because one before them is missing; `ipd`
-is the inter-packet delay, from the acknowledgement before to the last one that came back to the source. `delay`, of `anabranch`
-alone, is a message that its reader has whole; its size is the time since it was offered. Streams count from 1, and paths, which
-SCTP and FAST multihoming have, too. `acked_seq` is the number of the last packet up to which the source knows that all have
-arrived, so it rests while one is missing, however many that come after it are selectively acknowledged. `peer_window` is the window that SCTP's receiver offers, as the source knows it.
-What never happens makes a claim deviate.
-Below, S is a variable, E are events, t is a time.
+What can be measured, and in which words expressions ask for it, is in [measures.md](measures.md).
 ";
 
 fn schema() -> Value {

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use crate::diagnostic::suggestion;
+use crate::diagnostic::{nearest, suggestion};
 use crate::scenario::Scenario;
+use crate::series;
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -22,6 +23,26 @@ pub struct Report {
     pub flows: Vec<FlowReport>,
     /// In the order of the file; a duplex link is `LINK` and `LINK.reverse`.
     pub links: Vec<LinkReport>,
+    /// How equal the flows' goodputs are.
+    pub jain_index: Option<f64>,
+    /// What the file's `[measure]` asks, in its order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub measures: Vec<MeasureReport>,
+    /// What a reader of these numbers should know: a window that is the limit, a flow without traffic.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// A measure of the file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MeasureReport {
+    /// Its name.
+    pub name: String,
+    /// What it is, if it has an answer.
+    pub value: Option<f64>,
+    /// Why it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
 }
 
 /// One flow. What a transport does not measure is `null`.
@@ -69,7 +90,13 @@ pub struct FlowReport {
     pub reordered_packets: Option<u64>,
     /// Mean of the RTTs that the sender measured.
     pub rtt_mean_s: Option<f64>,
-    /// Mean time from a packet's first transmission to its arrival.
+    /// Their median.
+    pub rtt_p50_s: Option<f64>,
+    /// Their 95th percentile.
+    pub rtt_p95_s: Option<f64>,
+    /// Their 99th percentile.
+    pub rtt_p99_s: Option<f64>,
+    /// Mean time from a packet's first transmission to its first arrival.
     pub one_way_delay_mean_s: Option<f64>,
     /// Congestion window at the end, in packets.
     pub window_final: Option<f64>,
@@ -83,16 +110,16 @@ pub struct FlowReport {
 /// One path of a flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathReport {
-    /// Its place in `paths`.
+    /// Its number in `paths`, from 1.
     pub path: usize,
-    /// `live`, `validating` if nobody has answered on it yet, or `suspect` if it was silent too long.
-    pub state: &'static str,
+    /// `live`, `validating` if nobody has answered on it yet, or `suspect` if it was silent too long; of `anabranch` alone.
+    pub state: Option<&'static str>,
     /// Data packets sent, again or not.
     pub sent_packets: u64,
     /// Data packets sent again.
     pub retransmitted_packets: u64,
-    /// What was delivered on it, stream headers included, over the time from the start of the flow to its stop or the end.
-    pub delivered_bps: f64,
+    /// What was delivered on it, stream headers included, over the time of the flow; of `anabranch` alone.
+    pub delivered_bps: Option<f64>,
     /// Mean of the RTTs that the sender measured.
     pub rtt_mean_s: Option<f64>,
     /// Congestion window at the end, in packets.
@@ -110,45 +137,222 @@ pub struct LinkReport {
     pub dropped_packets: u64,
     /// Of these, those that its errors took, and not its queue.
     pub error_packets: u64,
-    /// Time average of the packets that wait, the one in service not among them.
+    /// Share of the run in which it was sending.
+    pub utilisation: f64,
+    /// Time average of the packets in its queue, the one in transmission included.
     pub queue_packets_mean: f64,
+    /// Median over time.
+    pub queue_packets_p50: u64,
+    /// 95th percentile over time.
+    pub queue_packets_p95: u64,
+    /// 99th percentile over time.
+    pub queue_packets_p99: u64,
+    /// The most.
+    pub queue_packets_max: u64,
 }
 
 /// In the place of an id: the sum over all.
 pub(crate) const ALL: &str = "*";
 
-type Gauge<T> = (&'static str, fn(&T) -> Option<f64>);
+/// A number that a run has when it is over.
+pub(crate) struct Gauge<T: 'static> {
+    pub(crate) name: &'static str,
+    pub(crate) unit: &'static str,
+    /// What it is, what is counted, and from when, for the reference.
+    pub(crate) meaning: &'static str,
+    of: fn(&T) -> Option<f64>,
+}
 
-const RUN_GAUGES: &[Gauge<Report>] =
-    &[("simulated_seconds", |run| Some(run.simulated_seconds)), ("events", |run| Some(run.events as f64))];
+const fn gauge<T>(
+    name: &'static str,
+    unit: &'static str,
+    meaning: &'static str,
+    of: fn(&T) -> Option<f64>,
+) -> Gauge<T> {
+    Gauge { name, unit, meaning, of }
+}
 
-const FLOW_GAUGES: &[Gauge<FlowReport>] = &[
-    ("goodput_bps", |flow| Some(flow.goodput_bps)),
-    ("throughput_bps", |flow| Some(flow.throughput_bps)),
-    ("sent_packets", |flow| Some(flow.sent_packets as f64)),
-    ("max_seq", |flow| flow.max_seq.map(|seq| seq as f64)),
-    ("acked_seq", |flow| flow.acked_seq.map(|seq| seq as f64)),
-    ("delivered_packets", |flow| Some(flow.delivered_packets as f64)),
-    ("retransmitted_packets", |flow| Some(flow.retransmitted_packets as f64)),
-    ("held_packets_max", |flow| flow.held_packets_max.map(|packets| packets as f64)),
-    ("buffered_bytes_max", |flow| flow.buffered_bytes_max.map(|bytes| bytes as f64)),
-    ("dropped_packets", |flow| Some(flow.dropped_packets as f64)),
-    ("dropped_in_row_max", |flow| Some(flow.dropped_in_row_max as f64)),
-    ("timeouts", |flow| flow.timeouts.map(|count| count as f64)),
-    ("timeouts_in_row_max", |flow| flow.timeouts_in_row_max.map(|count| count as f64)),
-    ("random_losses", |flow| flow.random_losses.map(|count| count as f64)),
-    ("reordered_packets", |flow| flow.reordered_packets.map(|packets| packets as f64)),
-    ("rtt_mean_s", |flow| flow.rtt_mean_s),
-    ("one_way_delay_mean_s", |flow| flow.one_way_delay_mean_s),
-    ("window_final", |flow| flow.window_final),
-    ("reset_count", |flow| flow.reset_count.map(|count| count as f64)),
+fn real(count: Option<u64>) -> Option<f64> {
+    count.map(|count| count as f64)
+}
+
+/// Of a run as a whole.
+pub(crate) const RUN_GAUGES: &[Gauge<Report>] = &[
+    gauge("simulated_seconds", "s", "The scenario's `duration`.", |run| Some(run.simulated_seconds)),
+    gauge("events", "", "Events that the simulator handled.", |run| Some(run.events as f64)),
+    gauge(
+        "jain_index",
+        "",
+        "How equal the goodputs x of all n flows are: (sum of x)^2 / (n * sum of x^2). 1 if all are equal, 1/n if one flow has \
+         all. Each goodput counts over its flow's own time.",
+        |run| run.jain_index,
+    ),
 ];
 
-const LINK_GAUGES: &[Gauge<LinkReport>] = &[
-    ("forwarded_packets", |link| Some(link.forwarded_packets as f64)),
-    ("dropped_packets", |link| Some(link.dropped_packets as f64)),
-    ("error_packets", |link| Some(link.error_packets as f64)),
-    ("queue_packets_mean", |link| Some(link.queue_packets_mean)),
+/// Of a flow.
+pub(crate) const FLOW_GAUGES: &[Gauge<FlowReport>] = &[
+    gauge(
+        "goodput_bps",
+        "bit/s",
+        "Payload that arrived for the first time, over the flow's time. Of `anabranch`, what the application has read. Headers, \
+         stream headers and what arrives again do not count.",
+        |flow| Some(flow.goodput_bps),
+    ),
+    gauge(
+        "throughput_bps",
+        "bit/s",
+        "All bits that arrived at the destination, headers and what arrives again included, over the flow's time. \
+         Acknowledgements do not count.",
+        |flow| Some(flow.throughput_bps),
+    ),
+    gauge(
+        "sent_packets",
+        "packets",
+        "Data packets sent, again or not. An agent of ns-2 counts its SYN, which is packet 0, here and in what follows; FAST \
+         multihoming has one on each path.",
+        |flow| Some(flow.sent_packets as f64),
+    ),
+    gauge(
+        "max_seq",
+        "packets",
+        "The highest sequence number sent: ns-2's `maxseq_`, which ctcp-2019 calls delivered packets. Of SCTP its highest TSN; \
+         of `anabranch` the segments that left for the first time.",
+        |flow| flow.max_seq.map(|seq| seq as f64),
+    ),
+    gauge(
+        "acked_seq",
+        "packets",
+        "The number of the last packet up to which the source knows that all have arrived.",
+        |flow| flow.acked_seq.map(|seq| seq as f64),
+    ),
+    gauge("delivered_packets", "packets", "Data packets that arrived for the first time.", |flow| {
+        Some(flow.delivered_packets as f64)
+    }),
+    gauge("retransmitted_packets", "packets", "Data packets sent again; of SCTP, chunks.", |flow| {
+        Some(flow.retransmitted_packets as f64)
+    }),
+    gauge(
+        "held_packets_max",
+        "packets",
+        "The most packets that the receiver held at one time because one before them was missing: on the connection, or in their \
+         stream if there are streams.",
+        |flow| real(flow.held_packets_max),
+    ),
+    gauge(
+        "buffered_bytes_max",
+        "bytes",
+        "The most bytes of the receive buffer in use at one time, when the application had read what it could. Only `anabranch`.",
+        |flow| real(flow.buffered_bytes_max),
+    ),
+    gauge(
+        "dropped_packets",
+        "packets",
+        "Packets from the source to its destination that the network lost: by errors, queues and nodes without a route. Lost \
+         acknowledgements are not among them.",
+        |flow| Some(flow.dropped_packets as f64),
+    ),
+    gauge(
+        "dropped_in_row_max",
+        "packets",
+        "The most of these that a link lost one right after the other at its entrance: consecutive packets of this flow.",
+        |flow| Some(flow.dropped_in_row_max as f64),
+    ),
+    gauge("timeouts", "", "Retransmission timeouts.", |flow| real(flow.timeouts)),
+    gauge(
+        "timeouts_in_row_max",
+        "",
+        "The most timeouts of one path one after the other, with nothing acknowledged there between two but what had timed out. \
+         Only of SCTP.",
+        |flow| real(flow.timeouts_in_row_max),
+    ),
+    gauge("random_losses", "", "Losses that Composite TCP took for random.", |flow| real(flow.random_losses)),
+    gauge(
+        "reordered_packets",
+        "packets",
+        "Packets that arrived for the first time, and after one that was first sent later: RFC 4737, section 3.3. What was lost \
+         and sent again is among them.",
+        |flow| real(flow.reordered_packets),
+    ),
+    gauge(
+        "rtt_mean_s",
+        "s",
+        "Mean of the RTT samples of the source: the time from sending a packet to the acknowledgement that answers it. A packet \
+         that was sent again gives none, but in ns-2's agents, whose acknowledgements echo the time of what they answer. Paths \
+         together. SCTP does not tell.",
+        |flow| flow.rtt_mean_s,
+    ),
+    gauge(
+        "rtt_p50_s",
+        "s",
+        "Median of the same samples, each of which counts once. Percentiles are within 0.4 %.",
+        |flow| flow.rtt_p50_s,
+    ),
+    gauge("rtt_p95_s", "s", "95th percentile of the same samples.", |flow| flow.rtt_p95_s),
+    gauge("rtt_p99_s", "s", "99th percentile of the same samples.", |flow| flow.rtt_p99_s),
+    gauge(
+        "one_way_delay_mean_s",
+        "s",
+        "Mean time from a packet's first transmission to its first arrival at the destination. A packet that was lost and sent \
+         again counts once, from its first transmission on: the time to find the loss is in it. What has not arrived does not \
+         count, nor does what waits before it is sent, or at the receiver for packets before it.",
+        |flow| flow.one_way_delay_mean_s,
+    ),
+    gauge("window_final", "packets", "Congestion window at the end of the run; several paths add up.", |flow| {
+        flow.window_final
+    }),
+    gauge("reset_count", "", "How often FAST with the rule of rrfast-2017 forgot its baseRTT.", |flow| {
+        real(flow.reset_count)
+    }),
+];
+
+/// Of a path of a flow: they stand in the document, and have no names in expressions.
+pub(crate) const PATH_GAUGES: &[Gauge<PathReport>] = &[
+    gauge("path", "", "Its number in `paths`, from 1.", |path| Some(path.path as f64)),
+    gauge("sent_packets", "packets", "Data packets sent on it, again or not.", |path| Some(path.sent_packets as f64)),
+    gauge("retransmitted_packets", "packets", "Of these, those sent again.", |path| {
+        Some(path.retransmitted_packets as f64)
+    }),
+    gauge(
+        "delivered_bps",
+        "bit/s",
+        "What was delivered on it, stream headers included, over the flow's time. Only `anabranch`.",
+        |path| path.delivered_bps,
+    ),
+    gauge("rtt_mean_s", "s", "Mean of its RTT samples.", |path| path.rtt_mean_s),
+    gauge("window_final", "packets", "Its congestion window at the end of the run.", |path| Some(path.window_final)),
+];
+
+/// Of one direction of a link.
+pub(crate) const LINK_GAUGES: &[Gauge<LinkReport>] = &[
+    gauge("forwarded_packets", "packets", "Packets of all flows that came out at its far end.", |link| {
+        Some(link.forwarded_packets as f64)
+    }),
+    gauge("dropped_packets", "packets", "Packets that its queue or its errors dropped.", |link| {
+        Some(link.dropped_packets as f64)
+    }),
+    gauge("error_packets", "packets", "Of these, those that its errors took, and not its queue.", |link| {
+        Some(link.error_packets as f64)
+    }),
+    gauge(
+        "utilisation",
+        "",
+        "Share of the run, from its first moment to its last, in which the link was sending: 1 is a link that never rests. A \
+         flow that starts late or stops early lowers it.",
+        |link| Some(link.utilisation),
+    ),
+    gauge("queue_packets_mean", "packets", "Mean over the time of the run of the packets in its queue.", |link| {
+        Some(link.queue_packets_mean)
+    }),
+    gauge(
+        "queue_packets_p50",
+        "packets",
+        "Median over time: for half of the run the queue had at most so many packets. What \
+         `quantile(link.<id>.queue, 0.5, 0, <duration>)` gives.",
+        |link| Some(link.queue_packets_p50 as f64),
+    ),
+    gauge("queue_packets_p95", "packets", "95th percentile over time.", |link| Some(link.queue_packets_p95 as f64)),
+    gauge("queue_packets_p99", "packets", "99th percentile over time.", |link| Some(link.queue_packets_p99 as f64)),
+    gauge("queue_packets_max", "packets", "The most at any time.", |link| Some(link.queue_packets_max as f64)),
 ];
 
 impl Report {
@@ -167,9 +371,9 @@ impl Report {
             }
         }
         let value = match Place::find(name, &flows, &links)? {
-            Place::Run(gauge) => RUN_GAUGES[gauge].1(self),
-            Place::Flow(flow, gauge) => value(&self.flows, flow, FLOW_GAUGES[gauge].1),
-            Place::Link(link, gauge) => value(&self.links, link, LINK_GAUGES[gauge].1),
+            Place::Run(gauge) => (RUN_GAUGES[gauge].of)(self),
+            Place::Flow(flow, gauge) => value(&self.flows, flow, FLOW_GAUGES[gauge].of),
+            Place::Link(link, gauge) => value(&self.links, link, LINK_GAUGES[gauge].of),
         };
         value.ok_or_else(|| format!("`{name}` was not measured: the transport does not know it"))
     }
@@ -178,11 +382,13 @@ impl Report {
     pub fn gauges(&self) -> Vec<(String, f64)> {
         let mut gauges = Vec::new();
         for flow in &self.flows {
-            let named = |&(name, value): &Gauge<FlowReport>| Some((format!("flow.{}.{name}", flow.id), value(flow)?));
+            let named =
+                |gauge: &Gauge<FlowReport>| Some((format!("flow.{}.{}", flow.id, gauge.name), (gauge.of)(flow)?));
             gauges.extend(FLOW_GAUGES.iter().filter_map(named));
         }
         for link in &self.links {
-            let named = |&(name, value): &Gauge<LinkReport>| Some((format!("link.{}.{name}", link.id), value(link)?));
+            let named =
+                |gauge: &Gauge<LinkReport>| Some((format!("link.{}.{}", link.id, gauge.name), (gauge.of)(link)?));
             gauges.extend(LINK_GAUGES.iter().filter_map(named));
         }
         gauges
@@ -212,11 +418,22 @@ enum Which {
 impl Place {
     fn find(name: &str, flows: &[&str], links: &[&str]) -> Result<Self, String> {
         fn names<T>(gauges: &[Gauge<T>]) -> Vec<&'static str> {
-            gauges.iter().map(|(name, _)| *name).collect()
+            gauges.iter().map(|gauge| gauge.name).collect()
         }
-        let position = |what: &str, name: &str, known: &[&str]| {
-            let missing = || format!("no {what} is called `{name}`; {}", suggestion(name, known.iter().copied()));
-            known.iter().position(|other| *other == name).ok_or_else(missing)
+        let position = |what: &str, wanted: &str, known: &[&str]| {
+            let missing = || format!("no {what} is called `{wanted}`; {}", suggestion(wanted, known.iter().copied()));
+            known.iter().position(|other| *other == wanted).ok_or_else(missing)
+        };
+        // Where a gauge is asked for, a series of the same place may be meant.
+        let gauge_position = |what: &str, wanted: &str, known: &[&str]| {
+            let meant = series::nearest(name).filter(|_| nearest(wanted, known).is_none());
+            position(what, wanted, known).map_err(|missing| match meant {
+                Some(meant) => format!(
+                    "no {what} is called `{wanted}`; did you mean the series `{meant}`? Ask for one of its values, as \
+                     value_at({meant}, 5)"
+                ),
+                None => missing,
+            })
         };
         let which = |what: &str, id: &str, known: &[&str]| match id {
             ALL => Ok(Which::All),
@@ -224,12 +441,14 @@ impl Place {
         };
         let parts = name.split_once('.').and_then(|(kind, rest)| Some((kind, rest.rsplit_once('.')?)));
         match parts {
-            Some(("flow", (id, gauge))) => {
-                Ok(Self::Flow(which("flow", id, flows)?, position("gauge of a flow", gauge, &names(FLOW_GAUGES))?))
-            }
-            Some(("link", (id, gauge))) => {
-                Ok(Self::Link(which("link", id, links)?, position("gauge of a link", gauge, &names(LINK_GAUGES))?))
-            }
+            Some(("flow", (id, gauge))) => Ok(Self::Flow(
+                which("flow", id, flows)?,
+                gauge_position("gauge of a flow", gauge, &names(FLOW_GAUGES))?,
+            )),
+            Some(("link", (id, gauge))) => Ok(Self::Link(
+                which("link", id, links)?,
+                gauge_position("gauge of a link", gauge, &names(LINK_GAUGES))?,
+            )),
             Some(_) => Err(format!("`{name}` is no gauge; write flow.<id>.<gauge> or link.<id>.<gauge>")),
             None => position("measure or gauge of a run", name, &names(RUN_GAUGES)).map(Self::Run),
         }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Instant;
 
-use anabranch_units::SimTime;
+use anabranch_units::{SimSpan, SimTime};
 
 use crate::experiment::Experiment;
 use crate::expression::{Expression, ExpressionError, Found};
-use crate::report::Report;
+use crate::report::{MeasureReport, Report};
 use crate::scenario::Scenario;
 use crate::trace;
 use crate::world::{CHECKED, Recording, Simulation};
@@ -18,32 +18,54 @@ pub fn run(scenario: &Scenario) -> Report {
     timed(build(scenario, Recording::Counters)).0
 }
 
-/// Runs a scenario to its end and records what happens on the way.
-pub fn run_traced(scenario: &Scenario) -> (Report, Trace<'_>) {
-    let (report, simulation) = timed(build(scenario, Recording::Trace));
-    (report, Trace { simulation, scenario })
+/// What to keep of a run beside its counters.
+#[derive(Default)]
+pub struct Records {
+    /// A table of each flow and each link, for [`Trace::write`].
+    pub tables: bool,
+    /// Series by their names, for [`Trace::lookup`].
+    pub series: Vec<String>,
+    /// Where every packet that enters a link is written as pcap-ng. It keeps nothing in memory.
+    pub capture: Option<Box<dyn Write + Send>>,
 }
 
-/// The same for what these series are made of.
+/// Runs a scenario to its end and records what happens on the way. `on_step` is told how many of how many parts of the run are
+/// done.
+///
+/// # Errors
+/// If the capture cannot be written. The run goes on to its end all the same.
+pub fn run_recording(
+    scenario: &Scenario,
+    records: Records,
+    mut on_step: impl FnMut(usize, usize),
+) -> io::Result<(Report, Trace<'_>)> {
+    let Records { tables, series, capture } = records;
+    let recording = match tables {
+        true => Recording::Tables(&series),
+        false => Recording::Series(&series),
+    };
+    let mut simulation = match capture {
+        None => build(scenario, recording),
+        Some(out) => Simulation::build_captured(scenario, recording, out)?,
+    };
+    let begin = Instant::now();
+    for step in 1..=STEPS {
+        simulation.run_until(SimTime::ZERO.saturating_add(scenario.duration / STEPS as u64 * step as u64));
+        on_step(step, STEPS);
+    }
+    simulation.run();
+    let wall_seconds = begin.elapsed().as_secs_f64();
+    simulation.finish_capture()?;
+    Ok((Report { wall_seconds, ..simulation.report() }, Trace { simulation, scenario }))
+}
+
+/// Parts of a run: more than a bar on a terminal can show.
+const STEPS: usize = 200;
+
+/// Runs a scenario and records what these series are made of.
 pub(crate) fn run_recorded<'a>(scenario: &'a Scenario, series: &[String]) -> (Report, Trace<'a>) {
     let (report, simulation) = timed(build(scenario, Recording::Series(series)));
     (report, Trace { simulation, scenario })
-}
-
-/// Runs a scenario and writes every packet that enters a link to `out` as pcap-ng. With `is_traced` it records what happens,
-/// as [`run_traced`] does; a capture alone keeps nothing in memory.
-///
-/// # Errors
-/// If `out` cannot be written. The run goes on to its end all the same.
-pub fn run_captured(
-    scenario: &Scenario,
-    is_traced: bool,
-    out: Box<dyn Write + Send>,
-) -> io::Result<(Report, Trace<'_>)> {
-    let recording = if is_traced { Recording::Trace } else { Recording::Counters };
-    let (report, mut simulation) = timed(Simulation::build_captured(scenario, recording, out)?);
-    simulation.finish_capture()?;
-    Ok((report, Trace { simulation, scenario }))
 }
 
 /// A run, and what some measures of it are.
@@ -137,6 +159,23 @@ impl Trace<'_> {
     pub fn lookup(&self, name: &str) -> Result<Found, ExpressionError> {
         let series = self.simulation.series(name).map_err(ExpressionError)?;
         Ok(Found { series: Some(series), end: self.scenario.duration.as_secs_f64() })
+    }
+
+    /// What happened within so much time is one point, where that is more than the scenario asks for: what a run of many changes
+    /// records does not fit into memory otherwise.
+    pub fn coarsened(&self) -> Option<SimSpan> {
+        self.simulation.coarsened()
+    }
+
+    /// What the measures of `experiment` are in this run, in the order of the file.
+    pub fn measures(&self, experiment: &Experiment, report: &Report) -> Vec<MeasureReport> {
+        let answer = |(name, expression): &(String, Expression)| {
+            let value = &mut |name: &str, _: &[String]| report.gauge(name).map_err(ExpressionError);
+            let answer = expression.evaluate_run(value, &mut |name| self.lookup(name));
+            let because = answer.as_ref().err().map(|error| error.0.clone());
+            MeasureReport { name: name.clone(), value: answer.ok().filter(|value| value.is_finite()), because }
+        };
+        experiment.measures().iter().map(answer).collect()
     }
 
     /// Names of the files that [`Trace::write`] writes.

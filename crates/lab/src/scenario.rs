@@ -75,6 +75,10 @@ pub(crate) struct Flow {
     /// Name of the congestion law, for reports.
     pub(crate) law_name: Option<String>,
     pub(crate) transport: Transport,
+    /// Bytes of a data packet on the wire.
+    pub(crate) packet: u64,
+    /// Whether nobody has chosen the receiver's window of an agent of ns-2.
+    pub(crate) is_window_default: bool,
     /// The interfaces of an association or a connection; none where packets go the shortest way.
     pub(crate) paths: Vec<Interfaces>,
 }

@@ -4,36 +4,82 @@
 //! queue. **Events** happen at a time and have a size: a drop, the arrival of some bits. In bins of equal length, events become
 //! a variable: their size per second.
 
+use crate::diagnostic;
 use crate::expression::Comparison;
 
-/// The series of a flow, in the order of the reference.
-pub(crate) const FLOW_SERIES: [(&str, Kind); 14] = [
-    ("window", Kind::Variable),
-    ("ssthresh", Kind::Variable),
-    ("rtt", Kind::Variable),
-    ("base_rtt", Kind::Variable),
-    ("avg_rtt", Kind::Variable),
-    ("in_flight", Kind::Variable),
-    ("acked_seq", Kind::Variable),
-    ("peer_window", Kind::Variable),
-    ("ipd", Kind::Variable),
-    ("held", Kind::Variable),
-    ("goodput", Kind::Events),
-    ("throughput", Kind::Events),
-    ("resets", Kind::Events),
-    ("delay", Kind::Events),
+/// A series: its name, what kind it is, and for the reference its unit and what it is.
+pub(crate) struct Definition {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) unit: &'static str,
+    pub(crate) meaning: &'static str,
+}
+
+const fn variable(name: &'static str, unit: &'static str, meaning: &'static str) -> Definition {
+    Definition { name, kind: Kind::Variable, unit, meaning }
+}
+
+const fn events(name: &'static str, unit: &'static str, meaning: &'static str) -> Definition {
+    Definition { name, kind: Kind::Events, unit, meaning }
+}
+
+/// The series of a flow.
+pub(crate) const FLOW_SERIES: &[Definition] = &[
+    variable("window", "packets", "Congestion window; several paths add up."),
+    variable("ssthresh", "packets", "Slow start threshold; several paths add up."),
+    variable(
+        "rtt",
+        "s",
+        "The last RTT sample. FAST and `anabranch` have it as it is, other agents of ns-2 in ticks of 10 ms. Of several paths, \
+         the first one's.",
+    ),
+    variable("base_rtt", "s", "The least RTT that the law remembers: baseRTT. Only laws that keep one."),
+    variable("avg_rtt", "s", "The smoothed RTT: FAST's avgRTT, of others TCP's SRTT."),
+    variable("in_flight", "packets", "Packets sent and not yet acknowledged; several paths add up."),
+    variable(
+        "acked_seq",
+        "packets",
+        "The number of the last packet up to which the source knows that all have arrived. It rests while one is missing, however \
+         many that come after it are selectively acknowledged.",
+    ),
+    variable("peer_window", "packets", "The window that SCTP's receiver offers, as the source knows it."),
+    variable(
+        "ipd",
+        "s",
+        "Inter-packet delay: from the acknowledgement before to the last one that came back to the source.",
+    ),
+    variable("held", "packets", "Packets that the receiver holds because one before them is missing."),
+    events(
+        "goodput",
+        "bit",
+        "Bits of payload that the application can have, in order; of `cbr` and `on_off`, all that arrive.",
+    ),
+    events("throughput", "bit", "All bits that arrive at the destination, headers and what arrives again included."),
+    events("resets", "1", "FAST with the rule of rrfast-2017 forgot its baseRTT."),
+    events(
+        "delay",
+        "s",
+        "A message that its reader has whole; its size is the time since it was offered. Only `anabranch` with messages.",
+    ),
 ];
 
 /// The series of a stream of a flow.
-pub(crate) const STREAM_SERIES: [(&str, Kind); 1] = [("goodput", Kind::Events)];
+pub(crate) const STREAM_SERIES: &[Definition] =
+    &[events("goodput", "bit", "Bits of payload of this stream that the application can have, in order.")];
 
 /// The series of a path of a flow.
-pub(crate) const PATH_SERIES: [(&str, Kind); 3] =
-    [("window", Kind::Variable), ("ssthresh", Kind::Variable), ("in_flight", Kind::Variable)];
+pub(crate) const PATH_SERIES: &[Definition] = &[
+    variable("window", "packets", "Its congestion window."),
+    variable("ssthresh", "packets", "Its slow start threshold."),
+    variable("in_flight", "packets", "Packets sent on it and not yet acknowledged."),
+];
 
 /// The series of a link.
-pub(crate) const LINK_SERIES: [(&str, Kind); 3] =
-    [("queue", Kind::Variable), ("drops", Kind::Events), ("forwarded", Kind::Events)];
+pub(crate) const LINK_SERIES: &[Definition] = &[
+    variable("queue", "packets", "Packets in its queue."),
+    events("drops", "1", "A packet that its queue or its errors dropped."),
+    events("forwarded", "1", "A packet that came out at its far end."),
+];
 
 /// What kind of series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,19 +88,64 @@ pub(crate) enum Kind {
     Events,
 }
 
+/// What others call some series.
+const SYNONYMS: [(&str, &str); 16] = [
+    ("cwnd", "window"),
+    ("congestion_window", "window"),
+    ("rwnd", "peer_window"),
+    ("srtt", "avg_rtt"),
+    ("min_rtt", "base_rtt"),
+    ("rtt_min", "base_rtt"),
+    ("inflight", "in_flight"),
+    ("flight", "in_flight"),
+    ("outstanding", "in_flight"),
+    ("rate", "throughput"),
+    ("bandwidth", "throughput"),
+    ("latency", "delay"),
+    ("qlen", "queue"),
+    ("backlog", "queue"),
+    ("losses", "drops"),
+    ("loss", "drops"),
+];
+
+/// All series of the place that a name begins with, such as `flow.<id>`.
+fn of_place(place: &str) -> Option<&'static [Definition]> {
+    match place.split_once('.')?.0 {
+        "flow" if stream(place).is_some() => Some(STREAM_SERIES),
+        "flow" if path(place).is_some() => Some(PATH_SERIES),
+        "flow" => Some(FLOW_SERIES),
+        "link" => Some(LINK_SERIES),
+        _ => None,
+    }
+}
+
+/// The name of the series that is probably meant by a name that none has.
+pub(crate) fn nearest(name: &str) -> Option<String> {
+    let (place, wrong) = name.rsplit_once('.')?;
+    let known: Vec<&str> = of_place(place)?.iter().map(|series| series.name).collect();
+    let synonym = SYNONYMS.iter().find(|(other, _)| *other == wrong).map(|&(_, series)| series);
+    let meant = synonym.filter(|series| known.contains(series)).or_else(|| diagnostic::nearest(wrong, &known))?;
+    Some(format!("{place}.{meant}"))
+}
+
+/// What to say of a name that was to be a series.
+pub(crate) fn unknown(name: &str) -> String {
+    let remedy = match (nearest(name), name.rsplit_once('.').and_then(|(place, _)| of_place(place))) {
+        (Some(meant), _) => format!("did you mean `{meant}`?"),
+        (None, Some(known)) => {
+            format!("there are {}", known.iter().map(|series| series.name).collect::<Vec<_>>().join(", "))
+        }
+        (None, None) => "write flow.<id>.<series> or link.<id>.<series>, such as flow.f0.window".to_owned(),
+    };
+    format!("`{name}` is no series; {remedy}")
+}
+
 /// The kind of the series called `flow.<id>.<series>`, `flow.<id>.stream.<number>.<series>`,
 /// `flow.<id>.path.<number>.<series>` or `link.<id>.<series>`, if the name
 /// ends like one.
 pub(crate) fn kind(name: &str) -> Option<Kind> {
     let (place, series) = name.rsplit_once('.')?;
-    let known = match place.split_once('.')?.0 {
-        "flow" if stream(place).is_some() => &STREAM_SERIES[..],
-        "flow" if path(place).is_some() => &PATH_SERIES[..],
-        "flow" => &FLOW_SERIES[..],
-        "link" => &LINK_SERIES[..],
-        _ => return None,
-    };
-    known.iter().find(|(known, _)| *known == series).map(|&(_, kind)| kind)
+    of_place(place)?.iter().find(|known| known.name == series).map(|known| known.kind)
 }
 
 /// A flow's id and the number of a stream from `<id>.stream.<number>`.

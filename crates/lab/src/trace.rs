@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use anabranch_ns2::Gauges;
 use anabranch_ns2::sctp::{self, Endpoint};
 use anabranch_sim::{
-    Direction, DropReason, EngineSink, FlowId, GaugeRow, Happening, Ns2Sctp, Observer, PacketEvent, Portion,
-    is_same_bin, sum_of_paths,
+    Detail, Direction, DropReason, EngineSink, Entry, FlowId, GaugeRow, Happening, History, Ns2Sctp, Observer,
+    PacketEvent, Portion, sum_of_paths,
 };
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
@@ -20,7 +20,7 @@ pub(crate) struct LinkTrace {
     /// What the queue has taken and has not come out: when it came, and its number and size.
     inside: VecDeque<(SimTime, i64, u32)>,
     /// What nothing can be added to any more.
-    settled: Rows,
+    settled: History<LinkRow>,
     /// What comes after that, not in order.
     changes: Vec<(SimTime, Change)>,
 }
@@ -28,29 +28,12 @@ pub(crate) struct LinkTrace {
 /// Changes that wait to be settled: more would only take memory.
 const CHANGES_MAX: usize = 1 << 16;
 
-/// Rows in the order of their times.
-#[derive(Clone, Default)]
-struct Rows {
-    rows: Vec<LinkRow>,
-    /// Of several rows within one of these only the last is kept; zero keeps all.
-    resolution: SimSpan,
-}
-
-impl Rows {
-    /// Adds changes that all come after those before.
-    fn add(&mut self, mut changes: Vec<(SimTime, Change)>) {
-        changes.sort_by_key(|&(time, change)| (time, change));
-        for (time, change) in changes {
-            // What happens at one time is one row.
-            match self.rows.last_mut() {
-                Some(last) if last.time == time => {}
-                Some(last) if is_same_bin(last.time, time, self.resolution) => last.time = time,
-                last => {
-                    let row = LinkRow { time, ..last.copied().unwrap_or_default() };
-                    self.rows.push(row);
-                }
-            }
-            let row = self.rows.last_mut().expect("there is one");
+/// Adds changes that all come after those before. What happens at one time is one row.
+fn settle(rows: &mut History<LinkRow>, mut changes: Vec<(SimTime, Change)>) {
+    changes.sort_by_key(|&(time, change)| (time, change));
+    for same in changes.chunk_by(|a, b| a.0 == b.0) {
+        let mut row = LinkRow { time: same[0].0, ..rows.last().copied().unwrap_or_default() };
+        for (_, change) in same {
             match change {
                 Change::Departed => row.queue -= 1,
                 Change::Received => row.forwarded += 1,
@@ -59,6 +42,7 @@ impl Rows {
                 Change::Dropped => row.dropped += 1,
             }
         }
+        rows.push(row);
     }
 }
 
@@ -89,10 +73,20 @@ pub(crate) struct LinkRow {
     pub(crate) forwarded: u64,
 }
 
+impl Entry for LinkRow {
+    fn time(&self) -> SimTime {
+        self.time
+    }
+
+    fn joined(&self, later: &Self) -> Self {
+        *later
+    }
+}
+
 impl LinkTrace {
-    /// A trace that keeps, of several changes within one `resolution`, the last.
-    pub(crate) fn new(rate: Rate, delay: SimSpan, resolution: SimSpan) -> Self {
-        let settled = Rows { rows: Vec::new(), resolution };
+    /// A trace in this detail.
+    pub(crate) fn new(rate: Rate, delay: SimSpan, detail: Detail) -> Self {
+        let settled = History::new(detail);
         Self { rate, delay, free_at: SimTime::ZERO, inside: VecDeque::new(), settled, changes: Vec::new() }
     }
 
@@ -100,8 +94,13 @@ impl LinkTrace {
     fn settle(&mut self, now: SimTime) {
         let until = now.since(SimTime::ZERO).saturating_sub(self.delay);
         let (old, new) = self.changes.iter().partition(|&&(time, _)| time.since(SimTime::ZERO) < until);
-        self.settled.add(old);
+        settle(&mut self.settled, old);
         self.changes = new;
+    }
+
+    /// What happens within so much time is one row.
+    pub(crate) fn resolution(&self) -> SimSpan {
+        self.settled.resolution()
     }
 
     /// A row at each time until `end` at which something changed.
@@ -115,8 +114,8 @@ impl LinkTrace {
         }
         changes.retain(|&(time, _)| time <= end);
         let mut rows = self.settled.clone();
-        rows.add(changes);
-        rows.rows
+        settle(&mut rows, changes);
+        rows.entries().to_vec()
     }
 
     /// Writes `time_s,queue_packets,dropped_packets,forwarded_packets`; the packet in service is in the queue, the other two
@@ -164,23 +163,46 @@ impl Observer for LinkTrace {
 /// What comes to the ends of a flow.
 pub(crate) struct ArrivalTrace {
     flow: FlowId,
-    /// Bits on the wire that came to its destination, and when.
-    pub(crate) bits: Vec<(SimTime, u64)>,
-    /// When something came back to its source: acknowledgements.
-    pub(crate) answers: Vec<SimTime>,
-    /// Arrivals of bits within one of these are one; zero keeps them apart.
-    resolution: SimSpan,
+    bits: History<Bits>,
+    /// When acknowledgements came back to its source, and how long the one before had been there then.
+    answer_delays: History<(SimTime, SimSpan)>,
+    /// When the last one came.
+    answered_at: Option<SimTime>,
+}
+
+/// Bits on the wire that came to the destination of a flow.
+#[derive(Clone, Copy)]
+struct Bits(SimTime, u64);
+
+impl Entry for Bits {
+    fn time(&self) -> SimTime {
+        self.0
+    }
+
+    fn joined(&self, later: &Self) -> Self {
+        Self(self.0, self.1 + later.1)
+    }
 }
 
 impl ArrivalTrace {
     /// To observe the last links of both directions.
-    pub(crate) fn new(flow: FlowId, resolution: SimSpan) -> Self {
-        Self { flow, bits: Vec::new(), answers: Vec::new(), resolution }
+    pub(crate) fn new(flow: FlowId, detail: Detail) -> Self {
+        Self { flow, bits: History::new(detail), answer_delays: History::new(detail), answered_at: None }
+    }
+
+    /// Bits on the wire, and when they came, in seconds.
+    pub(crate) fn bits(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.bits.entries().iter().map(|&Bits(at, bits)| (at.as_secs_f64(), bits as f64))
     }
 
     /// Times in seconds, and how long the answer before had come in then.
     pub(crate) fn answer_delays(&self) -> impl Iterator<Item = (f64, f64)> {
-        self.answers.windows(2).map(|pair| (pair[1].as_secs_f64(), pair[1].since(pair[0]).as_secs_f64()))
+        self.answer_delays.entries().iter().map(|&(at, delay)| (at.as_secs_f64(), delay.as_secs_f64()))
+    }
+
+    /// What happens within so much time is one entry.
+    pub(crate) fn resolution(&self) -> SimSpan {
+        self.bits.resolution().max(self.answer_delays.resolution())
     }
 }
 
@@ -190,16 +212,13 @@ impl Observer for ArrivalTrace {
             return;
         }
         match event.direction {
-            Direction::Forward => add(&mut self.bits, self.resolution, event.time, 8 * u64::from(event.size)),
-            Direction::Backward => self.answers.push(event.time),
+            Direction::Forward => self.bits.push(Bits(event.time, 8 * u64::from(event.size))),
+            Direction::Backward => {
+                if let Some(before) = self.answered_at.replace(event.time) {
+                    self.answer_delays.push((event.time, event.time.since(before)));
+                }
+            }
         }
-    }
-}
-
-fn add(arrivals: &mut Vec<(SimTime, u64)>, resolution: SimSpan, time: SimTime, bits: u64) {
-    match arrivals.last_mut() {
-        Some((last, sum)) if is_same_bin(*last, time, resolution) => *sum += bits,
-        _ => arrivals.push((time, bits)),
     }
 }
 

@@ -418,6 +418,11 @@ fn traffic(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
             refuse_keys(keys, path, &[("on", keys.on.is_some()), ("off", keys.off.is_some())])?;
             Ok(Transport::Cbr(Cbr::new(rate, size)))
         }
+        (_, Some(on), Some(off)) if on.0.is_zero() && off.0.is_zero() => {
+            // A burst has one packet at least, so this would send without end.
+            let fault = Fault::new("bursts and silences of no length are a constant rate");
+            Err((path.key("off"), fault.remedy("make one of them longer than 0s, or use transport = \"cbr\"")))
+        }
         (_, Some(on), Some(off)) => Ok(Transport::OnOff(OnOffParameters { on: on.0, off: off.0, rate, size })),
         _ => {
             let fault = Fault::new("an on_off needs the mean lengths of its bursts and silences");

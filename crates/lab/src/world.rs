@@ -1,5 +1,7 @@
-//! From a scenario to the simulator, and from the simulator to series; `reports.rs` makes its reports.
+//! From a scenario to the simulator, and from the simulator to series; `reports.rs` makes its reports, `notes.rs` what is said beside
+//! them.
 
+mod notes;
 mod reports;
 
 use std::borrow::Cow;
@@ -12,9 +14,9 @@ use anabranch_ns2::sctp::{DestinationConfig, Endpoint};
 use anabranch_ns2::{Sender, SenderConfig, Sink, Streams, TICK};
 use anabranch_sim::traffic::{self, OnOff};
 use anabranch_sim::{
-    BuildError, Builder, Capture, Control, DeliveryRow, EngineSink, EngineSource, FlowId, GaugeRow, HostId, LinkId,
-    LinkSpec, MultihomedSink, MultihomedSource, NodeId, Ns2Sctp, Ns2Sink, Ns2Source, ObserverId, Port, Way, Workload,
-    World,
+    BuildError, Builder, Capture, Control, DeliveryRow, Detail, EngineSink, EngineSource, FlowId, GaugeRow, HostId,
+    LinkId, LinkSpec, MultihomedSink, MultihomedSource, NodeId, Ns2Sctp, Ns2Sink, Ns2Source, ObserverId, Port, Way,
+    Workload, World,
 };
 use anabranch_units::{SimSpan, SimTime};
 
@@ -30,10 +32,13 @@ use crate::transport::Transport;
 pub(crate) enum Recording<'a> {
     /// Nothing.
     Counters,
-    /// Every flow's and link's variables.
+    /// Everything.
+    #[cfg(test)]
     Trace,
     /// What these series are made of, by their names.
     Series(&'a [String]),
+    /// The same, and every flow's and link's variables.
+    Tables(&'a [String]),
 }
 
 /// Which flows' variables and arrivals and which links' variables are recorded, by position.
@@ -45,10 +50,15 @@ struct Wanted {
 
 impl Wanted {
     fn new(scenario: &Scenario, recording: Recording<'_>) -> Self {
-        let is_all = matches!(recording, Recording::Trace);
-        let (flows, links) = (vec![is_all; scenario.flows.len()], vec![is_all; scenario.links.len()]);
-        let mut wanted = Self { arrivals: flows.clone(), flows, links };
-        let Recording::Series(names) = recording else { return wanted };
+        let (names, tables, arrivals) = match recording {
+            Recording::Counters => (&[][..], false, false),
+            #[cfg(test)]
+            Recording::Trace => (&[][..], true, true),
+            Recording::Series(names) => (names, false, false),
+            Recording::Tables(names) => (names, true, false),
+        };
+        let (flows, links) = (vec![tables; scenario.flows.len()], vec![tables; scenario.links.len()]);
+        let mut wanted = Self { arrivals: vec![arrivals; scenario.flows.len()], flows, links };
         for name in names {
             // A name that is none is refused where it is looked up.
             for (place, index) in scenario.series_places(name).unwrap_or_default() {
@@ -62,7 +72,23 @@ impl Wanted {
         }
         wanted
     }
+
+    /// How much each history may keep: an equal part of [`HISTORIES_BYTES_MAX`].
+    fn detail(&self, scenario: &Scenario) -> Detail {
+        let mut histories = self.links.iter().filter(|wanted| **wanted).count();
+        for (index, flow) in scenario.flows.iter().enumerate() {
+            // Rows of each path and acknowledgements, of SCTP three more; what is offered, delivered and held, what arrives,
+            // and what comes back.
+            let others = if matches!(flow.transport, Transport::Sctp { .. }) { 4 } else { 1 };
+            let of_source = if self.flows[index] { flow.paths.len().max(1) + others } else { 0 };
+            histories += of_source + if self.arrivals[index] { 5 } else { 0 };
+        }
+        Detail { resolution: scenario.resolution, bytes_max: HISTORIES_BYTES_MAX / histories.max(1) }
+    }
 }
+
+/// Memory for all that is recorded of a run. A vector that grows takes twice as much for a moment.
+const HISTORIES_BYTES_MAX: usize = 128 << 20;
 
 /// What is made of the packets that come to a flow's ends, and not of its source's variables.
 const ARRIVAL_SERIES: [&str; 5] = [".goodput", ".throughput", ".held", ".ipd", ".delay"];
@@ -146,6 +172,7 @@ impl<'a> Simulation<'a> {
             links.push(builder.link(nodes[link.from], nodes[link.to], spec)?);
         }
         let wanted = Wanted::new(scenario, recording);
+        let detail = wanted.detail(scenario);
         let (phases, random) = clock_phases(scenario, &builder);
         let mut phases = phases.into_iter();
         if let Some(random) = random {
@@ -161,14 +188,14 @@ impl<'a> Simulation<'a> {
                     let source = if streams.is_some() { source.with_stream_headers() } else { source };
                     let source = if *workload == Workload::Bulk { source } else { source.fed() };
                     let (is_source_wanted, is_sink_wanted) = (wanted.flows[flows.len()], wanted.arrivals[flows.len()]);
-                    let source = if is_source_wanted { source.traced_every(scenario.resolution) } else { source };
+                    let source = if is_source_wanted { source.traced_in(detail) } else { source };
                     let sink = Ns2Sink::new(Sink::new(*sink));
                     let sink = match *streams {
                         None => sink,
                         // The window that a receiver advertises is the room in its buffer. It is a whole number of packets.
                         Some(streams) => sink.with_streams(Streams::new(streams, sender.window as u32)),
                     };
-                    let sink = if is_sink_wanted { sink.traced_every(scenario.resolution) } else { sink };
+                    let sink = if is_sink_wanted { sink.traced_in(detail) } else { sink };
                     (builder.host(from, source)?, builder.host(to, sink)?)
                 }
                 Transport::Multihomed { workload, .. } => {
@@ -176,16 +203,16 @@ impl<'a> Simulation<'a> {
                     let (source, sink) = multihomed(flow, clock_phase, &mut builder, &links)?;
                     let source = if *workload == Workload::Bulk { source } else { source.fed() };
                     let (is_source_wanted, is_sink_wanted) = (wanted.flows[flows.len()], wanted.arrivals[flows.len()]);
-                    let source = if is_source_wanted { source.traced_every(scenario.resolution) } else { source };
-                    let sink = if is_sink_wanted { sink.traced_every(scenario.resolution) } else { sink };
+                    let source = if is_source_wanted { source.traced_in(detail) } else { source };
+                    let sink = if is_sink_wanted { sink.traced_in(detail) } else { sink };
                     (builder.host(from, source)?, builder.host(to, sink)?)
                 }
                 Transport::Sctp { workload, .. } => {
                     let [source, sink] = associate(flow, &mut builder, &links)?;
                     let source = if *workload == Workload::Bulk { source } else { source.fed() };
                     let (is_source_wanted, is_sink_wanted) = (wanted.flows[flows.len()], wanted.arrivals[flows.len()]);
-                    let source = if is_source_wanted { source.traced_every(scenario.resolution) } else { source };
-                    let sink = if is_sink_wanted { sink.traced_every(scenario.resolution) } else { sink };
+                    let source = if is_source_wanted { source.traced_in(detail) } else { source };
+                    let sink = if is_sink_wanted { sink.traced_in(detail) } else { sink };
                     (builder.host(from, source)?, builder.host(to, sink)?)
                 }
                 Transport::Engine { config, workload } => {
@@ -197,9 +224,9 @@ impl<'a> Simulation<'a> {
                     let weights = flow.paths.iter().map(|path| path.weight).collect();
                     let (source, sink) = (source.multihomed(there).weighted(weights), sink.multihomed(back));
                     let (is_source_wanted, is_sink_wanted) = (wanted.flows[flows.len()], wanted.arrivals[flows.len()]);
-                    let source = if is_source_wanted { source.traced_every(scenario.resolution) } else { source };
-                    let sink = if is_sink_wanted { sink.traced_every(scenario.resolution) } else { sink };
-                    let source = if is_sink_wanted { source.remembering_offers() } else { source };
+                    let source = if is_source_wanted { source.traced_in(detail) } else { source };
+                    let sink = if is_sink_wanted { sink.traced_in(detail) } else { sink };
+                    let source = if is_sink_wanted { source.remembering_offers(detail.bytes_max) } else { source };
                     (builder.host(from, source)?, builder.host(to, sink)?)
                 }
                 Transport::Cbr(cbr) => (builder.host(from, cbr.clone())?, builder.host(to, traffic::Sink::default())?),
@@ -243,14 +270,14 @@ impl<'a> Simulation<'a> {
         }
         let mut traces = Vec::with_capacity(links.len());
         for ((link, &id), is_wanted) in scenario.links.iter().zip(&links).zip(wanted.links) {
-            let trace = is_wanted.then(|| LinkTrace::new(link.rate, link.delay, scenario.resolution));
+            let trace = is_wanted.then(|| LinkTrace::new(link.rate, link.delay, detail));
             traces.push(trace.map(|trace| builder.observe(&[id], trace)).transpose()?);
         }
         let mut arrivals = Vec::with_capacity(flows.len());
         for ((flow, ends), is_wanted) in scenario.flows.iter().zip(&flows).zip(wanted.arrivals) {
             let last = scenario.links.iter().zip(&links).filter(|(link, _)| [flow.from, flow.to].contains(&link.to));
             let last: Vec<LinkId> = last.map(|(_, &id)| id).collect();
-            let trace = is_wanted.then(|| ArrivalTrace::new(ends.flow, scenario.resolution));
+            let trace = is_wanted.then(|| ArrivalTrace::new(ends.flow, detail));
             arrivals.push(trace.map(|trace| builder.observe(&last, trace)).transpose()?);
         }
         Ok(Parts { scenario, builder, links, flows, traces, arrivals, capture: None })
@@ -293,14 +320,22 @@ impl<'a> Simulation<'a> {
 
     /// What was measured; `wall_seconds` is not known here.
     pub(crate) fn report(&self) -> Report {
+        let flows: Vec<_> =
+            self.scenario.flows.iter().zip(&self.flows).map(|(flow, ends)| self.flow(flow, ends)).collect();
+        let links: Vec<_> =
+            self.scenario.links.iter().zip(&self.links).map(|(link, &id)| self.link(&link.id, id)).collect();
+        let notes = self.notes(&flows, &links);
         Report {
             seed: self.scenario.seed,
             hash: self.world.hash().to_string(),
             wall_seconds: 0.0,
             simulated_seconds: self.scenario.duration.as_secs_f64(),
             events: self.world.events(),
-            flows: self.scenario.flows.iter().zip(&self.flows).map(|(flow, ends)| self.flow(flow, ends)).collect(),
-            links: self.scenario.links.iter().zip(&self.links).map(|(link, &id)| self.link(&link.id, id)).collect(),
+            jain_index: reports::jain_index(&flows),
+            flows,
+            links,
+            measures: vec![],
+            notes,
         }
     }
 
@@ -342,6 +377,29 @@ impl<'a> Simulation<'a> {
             Some(source) => source.rows(path),
             None => self.world.host::<EngineSource>(ends.source)?.rows(path),
         }
+    }
+
+    /// What happened within so much time is one point of a series, if that is more than the scenario asks for: a run of many
+    /// changes does not fit into memory.
+    pub(crate) fn coarsened(&self) -> Option<SimSpan> {
+        let world = &self.world;
+        let of_flow = |ends: &Ends| {
+            let (source, sink) = (ends.source, ends.sink);
+            [
+                world.host::<Ns2Source>(source).and_then(Ns2Source::resolution),
+                world.host::<Ns2Sink>(sink).and_then(Ns2Sink::resolution),
+                world.host::<MultihomedSource>(source).and_then(MultihomedSource::resolution),
+                world.host::<MultihomedSink>(sink).and_then(MultihomedSink::resolution),
+                world.host::<Ns2Sctp>(source).and_then(Ns2Sctp::resolution),
+                world.host::<Ns2Sctp>(sink).and_then(Ns2Sctp::resolution),
+                world.host::<EngineSource>(source).and_then(EngineSource::resolution),
+                world.host::<EngineSink>(sink).and_then(EngineSink::resolution),
+            ]
+        };
+        let hosts = self.flows.iter().flat_map(of_flow).flatten();
+        let links = self.traces.iter().flatten().map(|&id| world.observer(id).resolution());
+        let arrivals = self.arrivals.iter().flatten().map(|&id| world.observer(id).resolution());
+        hosts.chain(links).chain(arrivals).max().filter(|&coarsest| coarsest > self.scenario.resolution)
     }
 
     /// The trace of each link.
@@ -444,9 +502,7 @@ impl<'a> Simulation<'a> {
             ("goodput", Some(rows)) => return Some(self.released(index, rows.iter())),
             // What only fills links has no order.
             ("goodput", None) | ("throughput", _) => {
-                return Some(Series::events(
-                    arrivals()?.bits.iter().map(|&(at, bits)| (at.as_secs_f64(), bits as f64)),
-                ));
+                return Some(Series::events(arrivals()?.bits()));
             }
             ("ipd", _) => return Some(Series::variable(arrivals()?.answer_delays())),
             ("held", rows) => {

@@ -360,10 +360,12 @@ impl Core {
         })
     }
 
-    /// Measures the RTT finely, for the report only: no ns-2 agent but Vegas looks at it.
+    /// Measures the RTT finely, and whose window is the limit, for the report only: no ns-2 agent but Vegas looks at it.
     pub(crate) fn note_rtt(&mut self, ack: &Packet) {
         self.counters.rtt_samples += 1;
         self.counters.rtt_sum = self.counters.rtt_sum.saturating_add(self.now.since(ack.echo));
+        let is_limited = self.window as i32 + self.inflation >= self.receiver_window();
+        self.counters.window_limited_acks += u64::from(is_limited);
     }
 
     /// Drops the first transmission times of what `highest_ack` covers.

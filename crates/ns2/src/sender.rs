@@ -53,6 +53,8 @@ pub struct Counters {
     pub rtt_samples: u64,
     /// Their sum.
     pub rtt_sum: SimSpan,
+    /// Of these ACKs, those at which the receiver's window allowed no more than the congestion window did.
+    pub window_limited_acks: u64,
 }
 
 /// The variables that a trace shows.
@@ -87,6 +89,7 @@ impl Counters {
             random_losses: self.random_losses + other.random_losses,
             rtt_samples: self.rtt_samples + other.rtt_samples,
             rtt_sum: self.rtt_sum.saturating_add(other.rtt_sum),
+            window_limited_acks: self.window_limited_acks + other.window_limited_acks,
         }
     }
 }

@@ -422,6 +422,11 @@ impl<P: Payload> Connection<P> {
         self.paths.get(id).map(Path::state)
     }
 
+    /// All samples of the RTT added up, of the paths that there are.
+    pub fn rtt_sum(&self) -> Span {
+        self.paths.iter().fold(Span::ZERO, |sum, (_, path)| sum.saturating_add(path.control.tally.rtt_sum))
+    }
+
     /// What each of its paths looks like.
     pub fn path_reports(&self) -> impl Iterator<Item = (PathId, PathReport)> + '_ {
         self.paths.iter().filter_map(|(id, _)| Some((id, self.path(id)?)))

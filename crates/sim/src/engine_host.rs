@@ -9,11 +9,12 @@ use anabranch_proto::{
 };
 use anabranch_units::{SimSpan, SimTime, Span, Time};
 
+use crate::distribution::Spans;
+use crate::history::{Detail, Entry, History, remember, remember_count};
 use crate::host::{Arrival, Host, Input, Offer, Transmit};
 use crate::id::{Address, LinkId};
 use crate::ns2_host::GaugeRow;
 use crate::packet::Body;
-use crate::probe::{is_same_bin, remember, remember_count};
 
 /// The end that opens the connection and sends. Told to start, it has data for ever on all of its streams; what it is offered
 /// goes on the stream that the offer names.
@@ -30,15 +31,36 @@ pub struct EngineSource {
     ways: Vec<Way>,
     /// By path, of those that there are from the start on; 1 each if nobody says.
     weights: Vec<u32>,
-    /// By path.
-    rows: Option<Vec<Vec<GaugeRow>>>,
-    /// What it has remembered of its acknowledgements, if it remembers rows.
-    acked: Vec<(SimTime, i64)>,
-    /// Of several rows within one of these only the last is kept; zero keeps all.
-    resolution: SimSpan,
+    record: Option<Record>,
+    rtts: Spans,
     departures: Departures,
     /// What it was offered, if it was told to remember.
-    offers: Option<Vec<Portion>>,
+    offers: Option<Offers>,
+}
+
+/// What a source remembers of its variables.
+#[derive(Debug)]
+struct Record {
+    /// By path.
+    rows: Vec<History<GaugeRow>>,
+    /// Of its acknowledgements.
+    acked: History<(SimTime, i64)>,
+}
+
+/// Messages that a source was offered. They cannot be joined, so if they do not fit, there are none.
+#[derive(Debug)]
+struct Offers {
+    messages: Option<Vec<Portion>>,
+    messages_max: usize,
+}
+
+impl Offers {
+    fn add(&mut self, message: Portion) {
+        if let Some(messages) = &mut self.messages {
+            messages.push(message);
+        }
+        self.messages.take_if(|messages| messages.len() > self.messages_max);
+    }
 }
 
 /// Bits of one stream: offered to a source, or read by the application of a sink.
@@ -50,6 +72,21 @@ pub struct Portion {
     pub stream: usize,
     /// How many.
     pub bits: u64,
+}
+
+/// What one stream gets adds up.
+impl Entry for Portion {
+    fn time(&self) -> SimTime {
+        self.time
+    }
+
+    fn joins(&self, later: &Self) -> bool {
+        self.stream == later.stream
+    }
+
+    fn joined(&self, later: &Self) -> Self {
+        Self { bits: self.bits + later.bits, ..*later }
+    }
 }
 
 /// A path as its end sees it: packets leave by an interface, for an address of the other end, and those of the other end come to an
@@ -128,11 +165,9 @@ pub struct EngineSink {
     /// Bytes of content in a full segment.
     payload: u64,
     /// How many segments waited for one before them, from when on, if the sink was told to remember.
-    held: Option<Vec<(SimTime, u32)>>,
+    held: Option<History<(SimTime, u32)>>,
     /// What was read, if the sink was told to remember.
-    deliveries: Option<Vec<Portion>>,
-    /// What is read of a stream within one of these is one; zero keeps all apart.
-    resolution: SimSpan,
+    deliveries: Option<History<Portion>>,
 }
 
 /// The ends of a path by its number, as the source sees them. Nobody but the two engines looks at them: the simulator delivers by
@@ -176,9 +211,8 @@ impl EngineSource {
             is_open: false,
             ways: Vec::new(),
             weights: Vec::new(),
-            rows: None,
-            acked: Vec::new(),
-            resolution: SimSpan::ZERO,
+            record: None,
+            rtts: Spans::default(),
             departures: Departures::default(),
             offers: None,
         })
@@ -203,33 +237,45 @@ impl EngineSource {
         Self { weights, ..self }
     }
 
-    /// The same, remembering of the changes of its variables within one `resolution`, counted from the start of time, the last;
-    /// each if that is zero.
+    /// The same, remembering its variables in this detail.
     #[must_use]
-    pub fn traced_every(self, resolution: SimSpan) -> Self {
-        Self { rows: Some(vec![Vec::new(); self.ways.len().max(1)]), resolution, ..self }
+    pub fn traced_in(self, detail: Detail) -> Self {
+        let rows = vec![History::new(detail); self.ways.len().max(1)];
+        Self { record: Some(Record { rows, acked: History::new(detail) }), ..self }
     }
 
-    /// The same, remembering what it is offered.
+    /// The same, remembering what it is offered, if that takes at most so much memory.
     #[must_use]
-    pub fn remembering_offers(self) -> Self {
-        Self { offers: Some(Vec::new()), ..self }
+    pub fn remembering_offers(self, bytes_max: usize) -> Self {
+        let offers = Offers { messages: Some(Vec::new()), messages_max: bytes_max / size_of::<Portion>() };
+        Self { offers: Some(offers), ..self }
     }
 
-    /// What it was offered, if it was told to remember: message by message.
+    /// What it was offered, message by message, if it was told to remember and there was room.
     pub fn offers(&self) -> Option<&[Portion]> {
-        self.offers.as_deref()
+        self.offers.as_ref()?.messages.as_deref()
     }
 
     /// The variables of a path at each change, if the source was told to remember them and there is such a path. `rtt_base` and
     /// `rtt_smoothed` are the law's own where it keeps them, else the path's.
     pub fn rows(&self, path: usize) -> Option<&[GaugeRow]> {
-        self.rows.as_ref()?.get(path).map(Vec::as_slice)
+        self.record.as_ref()?.rows.get(path).map(History::entries)
+    }
+
+    /// What happened within so much time is one entry of what it remembers, if it was told to.
+    pub fn resolution(&self) -> Option<SimSpan> {
+        let record = self.record.as_ref()?;
+        record.rows.iter().map(History::resolution).chain([record.acked.resolution()]).max()
     }
 
     /// How many segments with content are acknowledged, with all before them, from when on, if the source was told to remember it.
     pub fn acked(&self) -> Option<&[(SimTime, i64)]> {
-        self.rows.as_ref().map(|_| self.acked.as_slice())
+        self.record.as_ref().map(|record| record.acked.entries())
+    }
+
+    /// How its samples of the RTT are distributed, on all paths.
+    pub fn rtts(&self) -> &Spans {
+        &self.rtts
     }
 
     /// How many paths it can have.
@@ -285,7 +331,7 @@ impl EngineSource {
         // Streams that were not granted share those that were.
         let index = offer.stream as usize % self.lanes.len();
         if let (Some(offers), Some(bytes)) = (&mut self.offers, offer.bytes) {
-            offers.push(Portion { time: now, stream: index, bits: 8 * bytes });
+            offers.add(Portion { time: now, stream: index, bits: 8 * bytes });
         }
         match offer.bytes {
             Some(bytes) => self.lanes[index].bytes += bytes,
@@ -344,13 +390,13 @@ impl EngineSource {
 
     fn record(&mut self, now: SimTime) {
         let acknowledged = self.acknowledged();
-        let (Some(rows), Some(connection)) = (&mut self.rows, &self.connection) else { return };
+        let (Some(record), Some(connection)) = (&mut self.record, &self.connection) else { return };
         for (_, report) in connection.path_reports() {
-            if let Some(rows) = rows.get_mut(number(report.tuple.local)) {
-                GaugeRow { time: now, gauges: gauges(&report) }.remember(rows, self.resolution);
+            if let Some(rows) = record.rows.get_mut(number(report.tuple.local)) {
+                GaugeRow { time: now, gauges: gauges(&report) }.remember(rows);
             }
         }
-        remember(&mut self.acked, now, acknowledged as i64, self.resolution);
+        remember(&mut record.acked, now, acknowledged as i64);
     }
 }
 
@@ -389,7 +435,6 @@ impl EngineSink {
             wire: 0,
             buffered_max: 0,
             deliveries: None,
-            resolution: SimSpan::ZERO,
         })
     }
 
@@ -399,10 +444,10 @@ impl EngineSink {
         Self { ways, ..self }
     }
 
-    /// The same, remembering what was read when; what is read within one `resolution`, counted from the start of time, is one.
+    /// The same, remembering in this detail what was read when.
     #[must_use]
-    pub fn traced_every(self, resolution: SimSpan) -> Self {
-        Self { deliveries: Some(Vec::new()), held: Some(Vec::new()), resolution, ..self }
+    pub fn traced_in(self, detail: Detail) -> Self {
+        Self { deliveries: Some(History::new(detail)), held: Some(History::new(detail)), ..self }
     }
 
     /// Bytes that the application has read, of all streams.
@@ -428,12 +473,18 @@ impl EngineSink {
 
     /// How many segments waited for one before them, from when on, if the sink was told to remember.
     pub fn held(&self) -> Option<&[(SimTime, u32)]> {
-        self.held.as_deref()
+        self.held.as_ref().map(History::entries)
     }
 
     /// What was read, if the sink was told to remember.
     pub fn deliveries(&self) -> Option<&[Portion]> {
-        self.deliveries.as_deref()
+        self.deliveries.as_ref().map(History::entries)
+    }
+
+    /// What happened within so much time is one entry of what it remembers, if it was told to.
+    pub fn resolution(&self) -> Option<SimSpan> {
+        let held = self.held.as_ref().map(History::resolution);
+        held.max(self.deliveries.as_ref().map(History::resolution))
     }
 
     /// The connection.
@@ -448,7 +499,7 @@ impl EngineSink {
         let Some(held) = &mut self.held else { return };
         // Fewer than 2^32 segments fit into the largest buffer.
         let count = buffered.div_ceil(self.payload) as u32;
-        remember_count(held, now, count, self.resolution);
+        remember_count(held, now, count);
     }
 
     fn read_all(&mut self, now: SimTime, sid: Sid) {
@@ -462,13 +513,7 @@ impl EngineSink {
         }
         self.read += bytes;
         if let Some(deliveries) = self.deliveries.as_mut().filter(|_| bytes > 0) {
-            let (stream, bits) = (lane(sid), 8 * bytes);
-            match deliveries.last_mut() {
-                Some(last) if last.stream == stream && is_same_bin(last.time, now, self.resolution) => {
-                    last.bits += bits
-                }
-                _ => deliveries.push(Portion { time: now, stream, bits }),
-            }
+            deliveries.push(Portion { time: now, stream: lane(sid), bits: 8 * bytes });
         }
     }
 }
@@ -477,7 +522,10 @@ impl Host for EngineSource {
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
         let came_by = came_by(&self.ways, &arrival);
         if let (Body::Segment(segment), Some(connection)) = (arrival.body, &mut self.connection) {
+            let before = connection.rtt_sum();
             connection.handle_segment(engine_time(now), tuple(came_by), **segment);
+            // An ACK is one sample at most, of the path on which it came.
+            self.rtts.add_growth(before.rescale(), connection.rtt_sum().rescale());
             self.departures.forget_until(connection.acked());
         }
     }

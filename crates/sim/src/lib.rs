@@ -33,7 +33,8 @@
 //!   what applications want to have sent, `agenda` what the scenario does at a time.
 //! * `network` moves packets between hosts: `route` says where to, `link` how. A link is `error_model`s in front of a `queue`,
 //!   a `link::transmitter`, and a `link::pipe` in which packets fly.
-//! * `probe` looks on: it counts; `trace` and `pcap` write down.
+//! * `probe` looks on: it counts; `trace` and `pcap` write down; `history` remembers and
+//!   `distribution` keeps account, in a memory that has a limit.
 //! * `float_clock` keeps time as ns-2 does, where a world is to agree with it to the last bit.
 //! * `packet`, `event_queue`, `rng`, `run_hash`, `id` know nothing of the rest.
 //!
@@ -56,10 +57,12 @@
 #![forbid(unsafe_code)]
 
 mod agenda;
+mod distribution;
 mod engine_host;
 mod error_model;
 mod event_queue;
 mod float_clock;
+mod history;
 mod host;
 mod id;
 mod link;
@@ -80,9 +83,11 @@ mod workload;
 mod world;
 
 pub use agenda::Control;
+pub use distribution::{QueueLengths, Spans};
 pub use engine_host::{EngineSink, EngineSource, Portion, Way};
 pub use error_model::{ErrorSpec, GilbertElliott};
 pub use event_queue::{EventQueue, Key, Next, Order};
+pub use history::{Detail, Entry, History, is_same_bin};
 pub use host::{Arrival, Due, Host, Input, Offer, Transmit};
 pub use id::{Address, FlowId, HostId, LinkId, NodeId, Port};
 pub use link::{Counts, DropReason, LinkReport, PACKETS_PER_LINK_MAX};
@@ -93,7 +98,6 @@ pub use packet::{Body, Raw};
 pub use pcap::Capture;
 pub use probe::{
     Direction, DropRecord, Drops, Happening, Observer, ObserverId, PacketEvent, QueueArea, QueueSamples, Throughput,
-    is_same_bin,
 };
 pub use queue::{CoDelParameters, QueueSpec, RedParameters, RedWeight, Unit};
 pub use rng::{Stream, Substreams};

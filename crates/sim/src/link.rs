@@ -16,6 +16,7 @@ mod transmitter;
 
 use anabranch_units::{Rate, SimSpan, SimTime};
 
+use crate::distribution::QueueLengths;
 use crate::error_model::ErrorModel;
 use crate::event_queue::{Key, Order};
 use crate::float_clock::{self, FloatLink, Launch};
@@ -141,7 +142,7 @@ pub(crate) struct Link {
     errors: Vec<ErrorModel>,
     legs: LegCounts,
     delivered_bytes: u64,
-    occupancy: Occupancy,
+    lengths: QueueLengths,
     /// In a world with ns-2's clock.
     float: Option<Box<FloatLink>>,
 }
@@ -167,7 +168,7 @@ impl Link {
             errors: Vec::new(),
             legs: LegCounts::default(),
             delivered_bytes: 0,
-            occupancy: Occupancy::default(),
+            lengths: QueueLengths::default(),
             float: None,
         }
     }
@@ -209,7 +210,7 @@ impl Link {
         let admission = match &mut self.queue {
             Queue::Admission(admission) => admission,
             Queue::Managed(queue) => {
-                self.occupancy.advance(now, queue.len());
+                self.lengths.advance(now, queue.len() + usize::from(self.transmitter.free_at() > self.lengths.since()));
                 if !queue.enqueue(now, flight) {
                     return counts.lose(DropReason::Queue);
                 }
@@ -223,15 +224,13 @@ impl Link {
             if !admission.admits(flight.size(), Backlog { packets: packets as u64, bytes, idle }) {
                 return counts.lose(DropReason::Queue);
             }
-            self.occupancy.advance(now, packets);
+            self.lengths.advance(now, packets + usize::from(is_busy));
             float.store(flight);
             return Offered::Stored { is_free: !is_busy };
         }
-        if free_at < now {
-            self.pipe.depart_all();
-        } else {
-            self.pipe.depart_until(now.saturating_add(self.delay), moment.inserted);
-        }
+        let horizon = now.saturating_add(self.delay);
+        let departed = |passage: &Passage, present| self.lengths.advance(passage.arrives_at - self.delay, present);
+        self.pipe.depart_until(horizon, moment.inserted, departed);
         let (packets, bytes, in_service) = self.pipe.present();
         let backlog = if packets == 0 {
             Backlog { packets: 0, bytes: 0, idle: Some(now.since(free_at)) }
@@ -241,8 +240,8 @@ impl Link {
         if !admission.admits(flight.size(), backlog) {
             return counts.lose(DropReason::Queue);
         }
+        self.lengths.advance(now, packets as usize);
         let start = self.transmitter.send(now, flight.size());
-        self.occupancy.will_wait(start.since(now));
         match self.launch(flight, start, order) {
             Some(key) => Offered::First(key),
             None => Offered::Behind,
@@ -252,7 +251,13 @@ impl Link {
     /// The packet whose arrival was the link's event, and the link's next event.
     #[inline]
     pub(crate) fn arrive(&mut self) -> (Flight, Key) {
-        let flight = self.pipe.pop();
+        let is_managed = self.is_managed();
+        let flight = self.pipe.pop(|passage, present| {
+            // A managed queue knows when packets leave it.
+            if !is_managed {
+                self.lengths.advance(passage.arrives_at - self.delay, present);
+            }
+        });
         self.delivered_bytes += u64::from(flight.size());
         let next = self.pipe.first().map_or(Key::NONE, |next| Key::new(next.arrives_at, next.starts_at, next.order));
         match self.float.as_mut().and_then(|float| float.arrive()) {
@@ -263,9 +268,9 @@ impl Link {
 
     /// The transmitter of a managed queue is free. What the queue throws away goes to `dropped`.
     pub(crate) fn serve(&mut self, moment: &Moment, order: &mut Order, dropped: &mut Vec<Flight>) -> Served {
-        let now = moment.now;
+        let (now, free_at) = (moment.now, self.transmitter.free_at());
         if let Some(float) = &mut self.float {
-            self.occupancy.advance(now, float.waiting().0);
+            self.lengths.advance(now, float.waiting().0 + usize::from(free_at > self.lengths.since()));
             let Some(Launch { flight, free_at, arrives_at }) = float.launch(moment.seconds) else {
                 return Served::default();
             };
@@ -277,7 +282,7 @@ impl Link {
             return Served { arrival: is_first.then_some(arrival), free: Some(free) };
         }
         let Queue::Managed(queue) = &mut self.queue else { return Served::default() };
-        self.occupancy.advance(now, queue.len());
+        self.lengths.advance(now, queue.len() + usize::from(free_at > self.lengths.since()));
         let first = dropped.len();
         let next = queue.dequeue(now, dropped);
         for flight in &dropped[first..] {
@@ -308,19 +313,20 @@ impl Link {
         }
     }
 
-    /// Packet-picoseconds of waiting from the start until `now`.
-    pub(crate) fn occupancy(&self, now: SimTime) -> u128 {
+    /// For how long its queue had each length, from the start until `now`, which is not before the link's last event.
+    pub(crate) fn queue_lengths(&self, now: SimTime) -> QueueLengths {
+        let mut lengths = self.lengths.clone();
         if self.is_managed() {
-            let mut occupancy = self.occupancy;
-            occupancy.advance(now, self.waiting(now) as usize);
-            return occupancy.integral;
+            let is_busy = self.transmitter.free_at() > lengths.since();
+            lengths.advance(now, self.waiting(now) as usize + usize::from(is_busy));
+            return lengths;
         }
-        // Each packet's whole wait was added when it came; what lies ahead of `now` has not been waited yet. A packet
-        // starts when the one before it departs, so the last departure is nobody's start.
-        let horizon = now.saturating_add(self.delay);
-        let starts = self.pipe.iter_present(horizon).take(self.waiting(now) as usize);
-        let ahead: u128 = starts.map(|passage| u128::from(passage.arrives_at.since(horizon).ticks())).sum();
-        self.occupancy.integral - ahead
+        let mut pipe = self.pipe.clone();
+        pipe.depart_until(now.saturating_add(self.delay), now, |passage, present| {
+            lengths.advance(passage.arrives_at - self.delay, present);
+        });
+        lengths.advance(now, pipe.present().0 as usize);
+        lengths
     }
 
     pub(crate) fn report(&self, now: SimTime) -> LinkReport {
@@ -333,28 +339,6 @@ impl Link {
 
     pub(crate) fn leg(&self, leg: Leg) -> Counts {
         self.legs.get(leg)
-    }
-}
-
-/// The sum of all waits. Two ways to it, one for each kind of queue.
-#[derive(Clone, Copy, Debug, Default)]
-struct Occupancy {
-    /// Packet-picoseconds: 10^9 packets for 213 days stay far below 2^128.
-    integral: u128,
-    since: SimTime,
-}
-
-impl Occupancy {
-    /// A packet came that will wait for so long.
-    #[inline]
-    fn will_wait(&mut self, wait: SimSpan) {
-        self.integral += u128::from(wait.ticks());
-    }
-
-    /// So many packets waited until now.
-    fn advance(&mut self, now: SimTime, packets: usize) {
-        self.integral += u128::from(now.since(self.since).ticks()) * packets as u128;
-        self.since = now;
     }
 }
 

@@ -8,11 +8,12 @@ use anabranch_ns2::multihome::{Departure, Sender, Sink};
 use anabranch_ns2::{Gauges, Packet};
 use anabranch_units::{SimSpan, SimTime};
 
+use crate::distribution::Spans;
+use crate::history::{Detail, History, remember};
 use crate::host::{Arrival, Host, Input, Transmit};
 use crate::id::{Address, LinkId, Port};
 use crate::ns2_host::{DeliveryRow, GaugeRow};
 use crate::packet::Body;
-use crate::probe::{is_same_bin, remember};
 
 /// The sender of FAST multihoming. Told to start it has data for ever, unless it is fed by offers.
 #[derive(Clone, Debug)]
@@ -20,11 +21,17 @@ pub struct MultihomedSource {
     sender: Sender,
     ways: Ways,
     is_fed: bool,
+    record: Option<Record>,
+    rtts: Spans,
+}
+
+/// What a source remembers.
+#[derive(Clone, Debug)]
+struct Record {
     /// By path.
-    rows: Option<Vec<Vec<GaugeRow>>>,
-    /// What it has remembered of its acknowledgements, if it remembers rows.
-    acked: Vec<(SimTime, i64)>,
-    resolution: SimSpan,
+    rows: Vec<History<GaugeRow>>,
+    /// Of its acknowledgements.
+    acked: History<(SimTime, i64)>,
 }
 
 /// The receiver of FAST multihoming.
@@ -33,8 +40,7 @@ pub struct MultihomedSink {
     sink: Sink,
     ways: Ways,
     paths: u64,
-    rows: Option<Vec<DeliveryRow>>,
-    resolution: SimSpan,
+    rows: Option<History<DeliveryRow>>,
 }
 
 /// By path: the interface by which packets leave, the address that they are sent to, and the own address that the other end
@@ -57,7 +63,7 @@ impl Ways {
 impl MultihomedSource {
     /// A source of one interface that has not started.
     pub fn new(sender: Sender) -> Self {
-        Self { sender, ways: Ways::default(), is_fed: false, rows: None, acked: Vec::new(), resolution: SimSpan::ZERO }
+        Self { sender, ways: Ways::default(), is_fed: false, record: None, rtts: Spans::default() }
     }
 
     /// The same with several interfaces: for each path a link that starts at the host's node, the other end's address on it and
@@ -77,12 +83,11 @@ impl MultihomedSource {
         Self { is_fed: true, ..self }
     }
 
-    /// The same, remembering each path's variables at each change; of several within one `resolution`, counted from the start
-    /// of time, the last.
+    /// The same, remembering each path's variables in this detail.
     #[must_use]
-    pub fn traced_every(self, resolution: SimSpan) -> Self {
-        let rows = Some(vec![Vec::new(); self.sender.config().paths]);
-        Self { rows, resolution, ..self }
+    pub fn traced_in(self, detail: Detail) -> Self {
+        let rows = vec![History::new(detail); self.sender.config().paths];
+        Self { record: Some(Record { rows, acked: History::new(detail) }), ..self }
     }
 
     /// The agent.
@@ -90,23 +95,34 @@ impl MultihomedSource {
         &self.sender
     }
 
+    /// How its samples of the RTT are distributed, on all paths.
+    pub fn rtts(&self) -> &Spans {
+        &self.rtts
+    }
+
     /// The variables of a path at each change, if the source was told to remember them and there is such a path.
     pub fn rows(&self, path: usize) -> Option<&[GaugeRow]> {
-        self.rows.as_ref()?.get(path).map(Vec::as_slice)
+        self.record.as_ref()?.rows.get(path).map(History::entries)
+    }
+
+    /// What happened within so much time is one entry of what it remembers, if it was told to.
+    pub fn resolution(&self) -> Option<SimSpan> {
+        let record = self.record.as_ref()?;
+        record.rows.iter().map(History::resolution).chain([record.acked.resolution()]).max()
     }
 
     /// Up to which packet all are acknowledged, from when on, if the source was told to remember it; -1 before the first.
     pub fn acked(&self) -> Option<&[(SimTime, i64)]> {
-        self.rows.as_ref().map(|_| self.acked.as_slice())
+        self.record.as_ref().map(|record| record.acked.entries())
     }
 
     /// After everything that an event changes has changed.
     fn note(&mut self, now: SimTime) {
-        let Some(rows) = &mut self.rows else { return };
-        for (path, rows) in rows.iter_mut().enumerate() {
-            GaugeRow { time: now, gauges: self.sender.gauges(path) }.remember(rows, self.resolution);
+        let Some(record) = &mut self.record else { return };
+        for (path, rows) in record.rows.iter_mut().enumerate() {
+            GaugeRow { time: now, gauges: self.sender.gauges(path) }.remember(rows);
         }
-        remember(&mut self.acked, now, self.sender.acked_seq().into(), self.resolution);
+        remember(&mut record.acked, now, self.sender.acked_seq().into());
     }
 }
 
@@ -114,7 +130,7 @@ impl MultihomedSink {
     /// A sink of one interface that has received nothing.
     pub fn new(paths: usize) -> Self {
         let sink = Sink::new(paths);
-        Self { sink, ways: Ways::default(), paths: paths as u64, rows: None, resolution: SimSpan::ZERO }
+        Self { sink, ways: Ways::default(), paths: paths as u64, rows: None }
     }
 
     /// As [`MultihomedSource::multihomed`].
@@ -127,10 +143,10 @@ impl MultihomedSink {
         Self { ways: Ways(ways), ..self }
     }
 
-    /// The same, remembering what the application can have when; what comes within one `resolution` as one.
+    /// The same, remembering in this detail what the application can have when.
     #[must_use]
-    pub fn traced_every(self, resolution: SimSpan) -> Self {
-        Self { rows: Some(Vec::new()), resolution, ..self }
+    pub fn traced_in(self, detail: Detail) -> Self {
+        Self { rows: Some(History::new(detail)), ..self }
     }
 
     /// The agent.
@@ -145,7 +161,12 @@ impl MultihomedSink {
 
     /// What each arrival changed for the application, if the sink was told to remember it.
     pub fn rows(&self) -> Option<&[DeliveryRow]> {
-        self.rows.as_deref()
+        self.rows.as_ref().map(History::entries)
+    }
+
+    /// What happened within so much time is one entry of what it remembers, if it was told to.
+    pub fn resolution(&self) -> Option<SimSpan> {
+        self.rows.as_ref().map(History::resolution)
     }
 
     fn take(&mut self, now: SimTime, path: usize, packet: &Packet) {
@@ -155,15 +176,8 @@ impl MultihomedSink {
         let packets = (self.delivered_data_packets() - before) as u32;
         let held = self.sink.held_packets();
         let Some(rows) = &mut self.rows else { return };
-        let row = DeliveryRow { time: now, stream: 0, packets, held };
-        match rows.last_mut() {
-            Some(last) if is_same_bin(last.time, now, self.resolution) => {
-                *last = DeliveryRow { packets: last.packets + packets, ..row };
-            }
-            last => {
-                let held_before = last.map_or(0, |last| last.held);
-                rows.extend((packets > 0 || held != held_before).then_some(row));
-            }
+        if packets > 0 || held != rows.last().map_or(0, |last| last.held) {
+            rows.push(DeliveryRow { time: now, stream: 0, packets, held });
         }
     }
 }
@@ -175,7 +189,10 @@ impl Host for MultihomedSource {
 
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
         if let (Some(path), Body::Ns2(packet)) = (self.ways.of(&arrival), &*arrival.body) {
+            let before = self.sender.path_counters(path).rtt_sum;
             self.sender.handle(now, path, packet);
+            // A SACK is one sample at most, of the path on which it came.
+            self.rtts.add_growth(before, self.sender.path_counters(path).rtt_sum);
         }
     }
 

@@ -3,9 +3,10 @@
 use anabranch_ns2::{Gauges, Packet, STREAM_HEADER, Sender, Sink, Streams, Taken};
 use anabranch_units::{SimSpan, SimTime};
 
+use crate::distribution::Spans;
+use crate::history::{Detail, Entry, History, remember};
 use crate::host::{Arrival, Host, Input, Transmit};
 use crate::packet::Body;
-use crate::probe::{is_same_bin, remember};
 
 /// A sender of ns-2. Told to start it has data for ever, unless it is fed by offers.
 #[derive(Clone, Debug)]
@@ -13,11 +14,16 @@ pub struct Ns2Source {
     sender: Sender,
     payload: u32,
     supply: Supply,
-    rows: Option<Vec<GaugeRow>>,
-    /// What it has remembered of its acknowledgements, if it remembers rows.
-    acked: Vec<(SimTime, i64)>,
-    /// Of several rows within one of these only the last is kept; zero keeps all.
-    resolution: SimSpan,
+    record: Option<Record>,
+    rtts: Spans,
+}
+
+/// What a source remembers.
+#[derive(Clone, Debug)]
+struct Record {
+    rows: History<GaugeRow>,
+    /// Of its acknowledgements.
+    acked: History<(SimTime, i64)>,
 }
 
 /// Where a source has its data from.
@@ -39,13 +45,21 @@ pub struct GaugeRow {
 }
 
 impl GaugeRow {
-    /// Adds it to rows, if it differs from the last of them. Of those within one `resolution` the last is kept.
-    pub(crate) fn remember(self, rows: &mut Vec<Self>, resolution: SimSpan) {
-        match rows.last_mut() {
-            Some(last) if last.gauges == self.gauges => {}
-            Some(last) if is_same_bin(last.time, self.time, resolution) => *last = self,
-            _ => rows.push(self),
+    /// Adds it to rows, if it differs from the last of them.
+    pub(crate) fn remember(self, rows: &mut History<Self>) {
+        if rows.last().is_none_or(|last| last.gauges != self.gauges) {
+            rows.push(self);
         }
+    }
+}
+
+impl Entry for GaugeRow {
+    fn time(&self) -> SimTime {
+        self.time
+    }
+
+    fn joined(&self, later: &Self) -> Self {
+        *later
     }
 }
 
@@ -60,9 +74,7 @@ pub struct Ns2Sink {
 #[derive(Clone, Debug, Default)]
 struct Extras {
     streams: Option<Streams>,
-    rows: Option<Vec<DeliveryRow>>,
-    /// Deliveries to one stream within one of these are one; zero keeps them apart.
-    resolution: SimSpan,
+    rows: Option<History<DeliveryRow>>,
 }
 
 /// What an arrival changed for the application.
@@ -78,11 +90,26 @@ pub struct DeliveryRow {
     pub held: u32,
 }
 
+/// Deliveries to one stream add up.
+impl Entry for DeliveryRow {
+    fn time(&self) -> SimTime {
+        self.time
+    }
+
+    fn joins(&self, later: &Self) -> bool {
+        self.stream == later.stream
+    }
+
+    fn joined(&self, later: &Self) -> Self {
+        Self { packets: self.packets + later.packets, ..*later }
+    }
+}
+
 impl Ns2Source {
     /// A source that has not started.
     pub fn new(sender: Sender) -> Self {
         let payload = sender.config().payload;
-        Self { sender, payload, supply: Supply::Endless, rows: None, acked: Vec::new(), resolution: SimSpan::ZERO }
+        Self { sender, payload, supply: Supply::Endless, record: None, rtts: Spans::default() }
     }
 
     /// The same, with no data but what it is offered.
@@ -100,14 +127,13 @@ impl Ns2Source {
     /// The same, remembering its variables at each change.
     #[must_use]
     pub fn traced(self) -> Self {
-        self.traced_every(SimSpan::ZERO)
+        self.traced_in(Detail::WHOLE)
     }
 
-    /// The same, remembering of several changes within one `resolution`, counted from the start of time, only the last: a long
-    /// run of many packets has millions.
+    /// The same, remembering them in this detail: a long run of many packets has millions of changes.
     #[must_use]
-    pub fn traced_every(self, resolution: SimSpan) -> Self {
-        Self { rows: Some(Vec::new()), resolution, ..self }
+    pub fn traced_in(self, detail: Detail) -> Self {
+        Self { record: Some(Record { rows: History::new(detail), acked: History::new(detail) }), ..self }
     }
 
     /// The agent.
@@ -115,14 +141,24 @@ impl Ns2Source {
         &self.sender
     }
 
+    /// How its samples of the RTT are distributed.
+    pub fn rtts(&self) -> &Spans {
+        &self.rtts
+    }
+
     /// The variables at each change, if the source was told to remember them.
     pub fn rows(&self) -> Option<&[GaugeRow]> {
-        self.rows.as_deref()
+        self.record.as_ref().map(|record| record.rows.entries())
+    }
+
+    /// What happened within so much time is one entry of what it remembers, if it was told to.
+    pub fn resolution(&self) -> Option<SimSpan> {
+        self.record.as_ref().map(|record| record.rows.resolution().max(record.acked.resolution()))
     }
 
     /// Up to which packet all are acknowledged, from when on, if the source was told to remember it; -1 before the first.
     pub fn acked(&self) -> Option<&[(SimTime, i64)]> {
-        self.rows.as_ref().map(|_| self.acked.as_slice())
+        self.record.as_ref().map(|record| record.acked.entries())
     }
 }
 
@@ -142,14 +178,13 @@ impl Ns2Sink {
     /// The same, remembering what the application can have when.
     #[must_use]
     pub fn traced(self) -> Self {
-        self.traced_every(SimSpan::ZERO)
+        self.traced_in(Detail::WHOLE)
     }
 
-    /// The same, remembering what one stream gets within one `resolution`, counted from the start of time, as one.
+    /// The same in this detail.
     #[must_use]
-    pub fn traced_every(mut self, resolution: SimSpan) -> Self {
-        let extras = self.extras.get_or_insert_default();
-        (extras.rows, extras.resolution) = (Some(Vec::new()), resolution);
+    pub fn traced_in(mut self, detail: Detail) -> Self {
+        self.extras.get_or_insert_default().rows = Some(History::new(detail));
         self
     }
 
@@ -166,7 +201,12 @@ impl Ns2Sink {
 
     /// What each arrival changed for the application, if the sink was told to remember it.
     pub fn rows(&self) -> Option<&[DeliveryRow]> {
-        self.extras.as_ref()?.rows.as_deref()
+        self.extras.as_ref()?.rows.as_ref().map(History::entries)
+    }
+
+    /// What happened within so much time is one entry of what it remembers, if it was told to.
+    pub fn resolution(&self) -> Option<SimSpan> {
+        self.extras.as_ref()?.rows.as_ref().map(History::resolution)
     }
 }
 
@@ -187,15 +227,8 @@ impl Extras {
         let held = self.streams.as_ref().map_or_else(|| sink.held_packets(), Streams::held_packets);
         debug_assert!(held <= sink.held_packets(), "what is in order on the connection is in order on its stream");
         if let Some(rows) = &mut self.rows {
-            let row = DeliveryRow { time, stream, packets, held };
-            match rows.last_mut() {
-                Some(last) if last.stream == stream && is_same_bin(last.time, time, self.resolution) => {
-                    *last = DeliveryRow { packets: last.packets + packets, ..row };
-                }
-                last => {
-                    let held_before = last.map_or(0, |last| last.held);
-                    rows.extend((packets > 0 || held != held_before).then_some(row));
-                }
+            if packets > 0 || held != rows.last().map_or(0, |last| last.held) {
+                rows.push(DeliveryRow { time, stream, packets, held });
             }
         }
     }
@@ -211,7 +244,10 @@ impl Host for Ns2Source {
 
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
         if let Body::Ns2(packet) = arrival.body {
+            let before = self.sender.counters().rtt_sum;
             self.sender.handle(now, packet);
+            // An ACK is one sample at most.
+            self.rtts.add_growth(before, self.sender.counters().rtt_sum);
         }
     }
 
@@ -235,9 +271,9 @@ impl Host for Ns2Source {
     fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit> {
         let packet = self.sender.poll_transmit();
         // Everything that an event changes has changed when there is nothing more to send.
-        if let (None, Some(rows)) = (packet, &mut self.rows) {
-            GaugeRow { time: now, gauges: self.sender.gauges() }.remember(rows, self.resolution);
-            remember(&mut self.acked, now, self.sender.acked_seq().into(), self.resolution);
+        if let (None, Some(record)) = (packet, &mut self.record) {
+            GaugeRow { time: now, gauges: self.sender.gauges() }.remember(&mut record.rows);
+            remember(&mut record.acked, now, self.sender.acked_seq().into());
         }
         packet.map(Transmit::from)
     }

@@ -165,27 +165,6 @@ impl Observer for Throughput {
     }
 }
 
-/// Whether two times lie in the same bin of this width, counted from the start of time. Bins of no width hold nothing.
-pub fn is_same_bin(one: SimTime, other: SimTime, width: SimSpan) -> bool {
-    !width.is_zero() && one.ticks() / width.ticks() == other.ticks() / width.ticks()
-}
-
-/// Adds what a variable is now to its changes, if it is no longer what it was; of several within one `resolution` the last is kept.
-pub(crate) fn remember<T: PartialEq>(changes: &mut Vec<(SimTime, T)>, now: SimTime, value: T, resolution: SimSpan) {
-    match changes.last_mut() {
-        Some((_, last)) if *last == value => {}
-        Some(last) if is_same_bin(last.0, now, resolution) => *last = (now, value),
-        _ => changes.push((now, value)),
-    }
-}
-
-/// The same of a count that was 0 at first.
-pub(crate) fn remember_count(changes: &mut Vec<(SimTime, u32)>, now: SimTime, count: u32, resolution: SimSpan) {
-    if count > 0 || !changes.is_empty() {
-        remember(changes, now, count, resolution);
-    }
-}
-
 /// How much waiting a queue has seen until a time. Two of them give the mean length between their times, exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueArea {

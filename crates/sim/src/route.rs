@@ -1,4 +1,4 @@
-//! Where a packet goes next: one table for each node, a row of next links by address.
+//! Where a packet goes next: one table for each node, a row of next links by address. Only what packets can be sent to has one.
 //!
 //! The tables are made once, by fewest hops; of two links that are equally good the one declared first is taken. They can be
 //! overruled, at the start and later; packets in flight stay on the way they are on.

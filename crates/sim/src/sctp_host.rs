@@ -7,10 +7,10 @@ use anabranch_ns2::random::Mrg32k3a;
 use anabranch_ns2::sctp::{Delivery, Endpoint, Gauges};
 use anabranch_units::{SimSpan, SimTime};
 
+use crate::history::{Detail, Entry, History, remember, remember_count};
 use crate::host::{Arrival, Due, Host, Input, Transmit};
 use crate::id::{Address, LinkId, Port};
 use crate::packet::Body;
-use crate::probe::{is_same_bin, remember, remember_count};
 
 /// An endpoint of ns-2's SCTP. Told to start it has data for ever, unless it is fed by offers.
 #[derive(Clone, Debug)]
@@ -25,13 +25,11 @@ pub struct Ns2Sctp {
 #[derive(Clone, Debug)]
 struct Record {
     /// By destination.
-    rows: Vec<Vec<SctpRow>>,
-    deliveries: Vec<SctpDelivery>,
-    held: Vec<(SimTime, u32)>,
-    peer_windows: Vec<(SimTime, u32)>,
-    acked: Vec<(SimTime, i64)>,
-    /// Of several changes of a variable within one of these only the last is kept; zero keeps all.
-    resolution: SimSpan,
+    rows: Vec<History<SctpRow>>,
+    deliveries: History<SctpDelivery>,
+    held: History<(SimTime, u32)>,
+    peer_windows: History<(SimTime, u32)>,
+    acked: History<(SimTime, i64)>,
 }
 
 /// A destination's variables from some time on.
@@ -43,6 +41,16 @@ pub struct SctpRow {
     pub gauges: Gauges,
 }
 
+impl Entry for SctpRow {
+    fn time(&self) -> SimTime {
+        self.time
+    }
+
+    fn joined(&self, later: &Self) -> Self {
+        *later
+    }
+}
+
 /// A chunk that reached the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SctpDelivery {
@@ -50,6 +58,22 @@ pub struct SctpDelivery {
     pub time: SimTime,
     /// Which.
     pub delivery: Delivery,
+}
+
+/// What one stream gets adds up.
+impl Entry for SctpDelivery {
+    fn time(&self) -> SimTime {
+        self.time
+    }
+
+    fn joins(&self, later: &Self) -> bool {
+        self.delivery.stream == later.delivery.stream
+    }
+
+    fn joined(&self, later: &Self) -> Self {
+        let bytes = self.delivery.bytes + later.delivery.bytes;
+        Self { time: later.time, delivery: Delivery { bytes, ..later.delivery } }
+    }
 }
 
 impl Ns2Sctp {
@@ -78,14 +102,20 @@ impl Ns2Sctp {
     /// The same, remembering its variables at each change and what reaches the application.
     #[must_use]
     pub fn traced(self) -> Self {
-        self.traced_every(SimSpan::ZERO)
+        self.traced_in(Detail::WHOLE)
     }
 
-    /// The same, remembering of the changes of a variable within one `resolution`, counted from the start of time, the last.
+    /// The same in this detail.
     #[must_use]
-    pub fn traced_every(self, resolution: SimSpan) -> Self {
-        let rows = vec![Vec::new(); self.endpoint.destinations()];
-        Self { record: Some(Record::new(rows, resolution)), ..self }
+    pub fn traced_in(self, detail: Detail) -> Self {
+        let record = Record {
+            rows: vec![History::new(detail); self.endpoint.destinations()],
+            deliveries: History::new(detail),
+            held: History::new(detail),
+            peer_windows: History::new(detail),
+            acked: History::new(detail),
+        };
+        Self { record: Some(record), ..self }
     }
 
     /// The agent.
@@ -95,27 +125,34 @@ impl Ns2Sctp {
 
     /// The variables of a destination at each change, if the host was told to remember them.
     pub fn rows(&self, destination: usize) -> Option<&[SctpRow]> {
-        self.record.as_ref()?.rows.get(destination).map(Vec::as_slice)
+        self.record.as_ref()?.rows.get(destination).map(History::entries)
+    }
+
+    /// What happened within so much time is one entry of what it remembers, if it was told to.
+    pub fn resolution(&self) -> Option<SimSpan> {
+        let Record { rows, deliveries, held, peer_windows, acked } = self.record.as_ref()?;
+        let others = [deliveries.resolution(), held.resolution(), peer_windows.resolution(), acked.resolution()];
+        rows.iter().map(History::resolution).chain(others).max()
     }
 
     /// What has reached the application, if the host was told to remember it.
     pub fn deliveries(&self) -> Option<&[SctpDelivery]> {
-        self.record.as_ref().map(|record| record.deliveries.as_slice())
+        self.record.as_ref().map(|record| record.deliveries.entries())
     }
 
     /// How many chunks wait for one before them in their stream, and from when on, if the host was told to remember it.
     pub fn held(&self) -> Option<&[(SimTime, u32)]> {
-        self.record.as_ref().map(|record| record.held.as_slice())
+        self.record.as_ref().map(|record| record.held.entries())
     }
 
     /// What the receive window is taken for in bytes, from when on, if the host was told to remember it.
     pub fn peer_windows(&self) -> Option<&[(SimTime, u32)]> {
-        self.record.as_ref().map(|record| record.peer_windows.as_slice())
+        self.record.as_ref().map(|record| record.peer_windows.entries())
     }
 
     /// Up to which chunk all are acknowledged, from when on, if the host was told to remember it.
     pub fn acked(&self) -> Option<&[(SimTime, i64)]> {
-        self.record.as_ref().map(|record| record.acked.as_slice())
+        self.record.as_ref().map(|record| record.acked.entries())
     }
 
     /// After everything that an event changes has changed.
@@ -127,24 +164,15 @@ impl Ns2Sctp {
             }
         }
         let Some(record) = record else { return };
-        remember_count(&mut record.held, now, endpoint.held_chunks(), record.resolution);
-        remember_count(&mut record.peer_windows, now, endpoint.peer_window(), record.resolution);
-        remember(&mut record.acked, now, endpoint.acked_tsn().into(), record.resolution);
+        remember_count(&mut record.held, now, endpoint.held_chunks());
+        remember_count(&mut record.peer_windows, now, endpoint.peer_window());
+        remember(&mut record.acked, now, endpoint.acked_tsn().into());
         for (destination, rows) in record.rows.iter_mut().enumerate() {
             let gauges = endpoint.gauges(destination);
-            match rows.last_mut() {
-                Some(last) if last.gauges == gauges => {}
-                Some(last) if is_same_bin(last.time, now, record.resolution) => *last = SctpRow { time: now, gauges },
-                _ => rows.push(SctpRow { time: now, gauges }),
+            if rows.last().is_none_or(|last| last.gauges != gauges) {
+                rows.push(SctpRow { time: now, gauges });
             }
         }
-    }
-}
-
-impl Record {
-    fn new(rows: Vec<Vec<SctpRow>>, resolution: SimSpan) -> Self {
-        let (deliveries, held, peer_windows, acked) = Default::default();
-        Self { rows, deliveries, held, peer_windows, acked, resolution }
     }
 }
 

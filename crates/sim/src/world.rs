@@ -9,6 +9,7 @@ use anabranch_units::SimTime;
 pub use builder::{BuildError, Builder, LinkSpec};
 
 use crate::agenda::{Agenda, Control, Item};
+use crate::distribution::QueueLengths;
 use crate::event_queue::{Key, Next};
 use crate::host::{Due, Event, Host, Input, Landing, Turn};
 use crate::id::{FlowId, HostId, LinkId, Port};
@@ -172,10 +173,12 @@ impl World {
 
     /// How much waiting a link's queue has seen until now.
     pub fn queue_area(&self, link: LinkId) -> QueueArea {
-        QueueArea {
-            time: self.network.moment.now,
-            area: self.network.links[link.index()].occupancy(self.network.moment.now),
-        }
+        QueueArea { time: self.network.moment.now, area: self.queue_lengths(link).waiting_area() }
+    }
+
+    /// For how long a link's queue had each length until now.
+    pub fn queue_lengths(&self, link: LinkId) -> QueueLengths {
+        self.network.links[link.index()].queue_lengths(self.network.moment.now)
     }
 
     /// The samples of a queue that [`Builder::sample_queue`] asked for, in the order of asking.

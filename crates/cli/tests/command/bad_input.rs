@@ -55,6 +55,64 @@ fn bad_inputs_name_file_line_and_remedy() {
     }
 }
 
+/// What is expected is called as in the reference, not by the names of types in the program.
+#[test]
+fn messages_speak_the_words_of_the_reference() {
+    let cases = [
+        (
+            "queue = { kind = \"drop_tail\", packets = 10 }",
+            "queue = { kind = \"red\", packets = 10, threshold_min = \"5\" }",
+            "s.toml:10:55: found string `5`, expected a number",
+        ),
+        ("window = 8", "cc = 5", "s.toml:18:6: found integer `5`, expected a table"),
+        ("window = 8", "streams = 300", "s.toml:18:11: found integer `300`, expected a whole number from 0 to 255"),
+        ("window = 8", "nagle = 1", "s.toml:18:9: found integer `1`, expected true or false"),
+        ("window = 8", "paths = {}", "s.toml:18:9: found a table, expected a list"),
+        ("transport = \"ns2/sack\"", "transport = [1]", "s.toml:17:13: found a list, expected a string"),
+        (
+            "window = 8",
+            "window = 1.5",
+            "s.toml:18:10: found number `1.5`, expected a whole number of packets from 1 to 1000000000",
+        ),
+        (
+            "id = \"f0\"",
+            "id = \"f\"\ncount = 10",
+            "s.toml:14:6: 10 elements cannot all be called `f`; put `#` in it, which becomes 0 to 9, as in \"f#\"",
+        ),
+        (
+            "# Does",
+            "name = \"\\u001b[2J\" # Does",
+            "s.toml:1:8: a text cannot hold the control character U+001B; remove it",
+        ),
+    ];
+    for (index, (from, to, message)) in cases.into_iter().enumerate() {
+        assert!(CHAIN.contains(from));
+        assert_refused(&format!("words-{index}"), &CHAIN.replacen(from, to, 1), &[], message);
+    }
+    let long = "x".repeat(1_000_000);
+    let shown = "x".repeat(100);
+    let message = format!("s.toml:14:6: `{shown}…` is not a name: use 1 to 64 letters, digits, `-` and `_`");
+    assert_refused("long-id", &CHAIN.replace("id = \"f0\"", &format!("id = \"{long}\"")), &[], &message);
+}
+
+/// 1000 times a list of 10,000 numbers.
+#[test]
+fn what_is_written_out_has_a_limit() {
+    let list = format!("packets = [{}]", "0, ".repeat(10_000));
+    let text = CHAIN.replace("packets = [100]", &list).replace("id = \"a\"", "id = \"a#\"\ncount = 1000");
+    let message = "s.toml:6:9: written out, all elements with a `count` have more than 2000000 values; use a smaller one, or shorter \
+                   lists in the element";
+    assert_refused("written-out", &text, &[], message);
+}
+
+/// The name of a file comes from somewhere, too.
+#[test]
+fn no_escape_sequence_reaches_the_terminal() {
+    let output = anabranch(&folder("escape"), &["sim", "run", "absent\u{1b}[2J.toml"]);
+    assert_exit(&output, 2);
+    assert!(stderr(&output).starts_with("error: absent\u{fffd}[2J.toml: cannot be read"), "{}", stderr(&output));
+}
+
 #[test]
 fn files_that_cannot_be_read_are_named() {
     let folder = folder("unreadable");

@@ -304,7 +304,7 @@ series = [{ name = "goodput", of = "flow.f0.goodput", bin = "500ms", scale = 0.0
     let wrong = anabranch(&folder, &["reproduce"]);
     assert_exit(&wrong, 2);
     assert!(
-        stderr(&wrong).contains("fig1.toml:35:18: `flow.f0.widnow` is no series; write one of"),
+        stderr(&wrong).contains("fig1.toml:35:18: `flow.f0.widnow` is no series; did you mean `flow.f0.window`?"),
         "{}",
         stderr(&wrong)
     );

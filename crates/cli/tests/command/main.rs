@@ -6,6 +6,7 @@ mod assertions;
 mod bad_input;
 mod claims;
 mod files;
+mod limits;
 mod outcomes;
 mod questions;
 mod reference;

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{CHAIN, anabranch, assert_exit, document, folder, stderr};
+use crate::support::{CHAIN, anabranch, assert_exit, document, experiment, folder, stderr, stdout};
 
 #[test]
 fn a_run_is_one_document() {
@@ -12,7 +12,10 @@ fn a_run_is_one_document() {
     fs::write(folder.join("s.toml"), CHAIN).unwrap();
     let run = document(&anabranch(&folder, &["sim", "run", "s.toml", "--json"]));
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    assert_eq!(keys(&run), ["events", "flows", "hash", "links", "seed", "simulated_seconds", "wall_seconds"]);
+    assert_eq!(
+        keys(&run),
+        ["events", "flows", "hash", "jain_index", "links", "seed", "simulated_seconds", "wall_seconds"]
+    );
     assert_eq!(
         keys(&run["flows"][0]),
         [
@@ -32,6 +35,9 @@ fn a_run_is_one_document() {
             "reset_count",
             "retransmitted_packets",
             "rtt_mean_s",
+            "rtt_p50_s",
+            "rtt_p95_s",
+            "rtt_p99_s",
             "sent_packets",
             "throughput_bps",
             "timeouts",
@@ -42,7 +48,18 @@ fn a_run_is_one_document() {
     );
     assert_eq!(
         keys(&run["links"][0]),
-        ["dropped_packets", "error_packets", "forwarded_packets", "id", "queue_packets_mean"]
+        [
+            "dropped_packets",
+            "error_packets",
+            "forwarded_packets",
+            "id",
+            "queue_packets_max",
+            "queue_packets_mean",
+            "queue_packets_p50",
+            "queue_packets_p95",
+            "queue_packets_p99",
+            "utilisation"
+        ]
     );
     assert_eq!(run["links"][1]["id"], "a.reverse");
     assert_eq!(run["simulated_seconds"], 5.0);
@@ -50,6 +67,29 @@ fn a_run_is_one_document() {
     assert_eq!((&flow["dropped_packets"], &flow["retransmitted_packets"]), (&1.into(), &1.into()));
     assert_eq!(run["links"][0]["dropped_packets"], 1);
     assert!(flow["delivered_packets"].as_u64().unwrap() > 500, "{flow}");
+}
+
+/// The file asks for measures, which are computed; for axes and claims, whose commands are named.
+#[test]
+fn what_the_file_asks_for_is_computed_or_named() {
+    let folder = folder("asked");
+    fs::create_dir_all(folder.join("test-2000")).unwrap();
+    let axis = "[[axis]]\nname = \"window\"\n[axis.values]\nfour = { \"flow.f0.window\" = 4 }\neight = {}\n";
+    let claimed = experiment(1, "").replace("\"dropped\"", "\"dropped('four')\"");
+    fs::write(folder.join("test-2000/s.toml"), claimed + axis).unwrap();
+    let run = |args: &[&str]| anabranch(&folder, &[&["sim", "run", "test-2000/s.toml"], args].concat());
+    let report = document(&run(&["--json"]));
+    assert_eq!(report["measures"], serde_json::json!([{ "name": "dropped", "value": 1.0 }]));
+    let text = run(&[]);
+    assert_exit(&text, 0);
+    let shown = stdout(&text).split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "measure value dropped 1",
+        "`window` (2 values) are not varied: `anabranch sim sweep test-2000/s.toml` runs every combination",
+        "its claims (1) are not looked at here: `anabranch reproduce test-2000` does",
+    ] {
+        assert!(shown.contains(part), "no `{part}` in: {shown}");
+    }
 }
 
 #[test]
@@ -64,6 +104,7 @@ fn one_seed_is_one_run_and_overrides_count() {
     assert_eq!(hash(&random), hash(&random));
     assert_ne!(hash(&random), hash(&[&random[..], &["--seed", "2"]].concat()));
     assert_ne!(hash(&[]), hash(&["--set", "flow.f0.window=4"]));
+    assert_eq!(hash(&["--set", "flow.f0.window=10"]), hash(&["--set", "flow.f0.window=1e1"]));
 }
 
 #[test]

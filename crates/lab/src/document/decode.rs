@@ -30,7 +30,7 @@ impl Error for Fault {
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::new(format!("found {found}, expected {expected}"))
+        Self::new(format!("found {}, expected {}", found_word(found), expected_words(&expected.to_string())))
     }
 
     fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
@@ -47,6 +47,38 @@ impl Error for Fault {
 
     fn missing_field(field: &'static str) -> Self {
         Self::new(format!("the key `{field}` is missing")).remedy("add it")
+    }
+}
+
+/// What stands in the file, in the words of the reference.
+fn found_word(found: Unexpected<'_>) -> String {
+    match found {
+        Unexpected::Bool(truth) => format!("`{truth}`"),
+        Unexpected::Unsigned(number) => format!("integer `{number}`"),
+        Unexpected::Signed(number) => format!("integer `{number}`"),
+        Unexpected::Float(number) => format!("number `{number}`"),
+        Unexpected::Str(text) => format!("string `{text}`"),
+        Unexpected::Seq => "a list".to_owned(),
+        Unexpected::Map => "a table".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// What a type of ours asks for stands as it is; what `serde` calls by the names of Rust's types is called as in the reference.
+fn expected_words(expected: &str) -> String {
+    let integer = |least: i128, most: i128| format!("a whole number from {least} to {most}");
+    match expected {
+        "u8" => integer(0, u8::MAX.into()),
+        "u16" => integer(0, u16::MAX.into()),
+        "u32" => integer(0, u32::MAX.into()),
+        "u64" => "a whole number, not below 0".to_owned(),
+        "i64" => "a whole number".to_owned(),
+        "f32" | "f64" => "a number".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        "a map" => "a table".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        other if other.starts_with("struct ") => "a table".to_owned(),
+        other => other.to_owned(),
     }
 }
 
@@ -106,11 +138,38 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         visitor.visit_enum(variant).map_err(|fault| fault.at(&self.0.place))
     }
 
+    fn deserialize_u8<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.whole(visitor)
+    }
+
+    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.whole(visitor)
+    }
+
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.whole(visitor)
+    }
+
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        bool i8 i16 i32 i64 i128 u16 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
         tuple_struct map struct identifier ignored_any
     }
 }
+
+impl Decoder<'_> {
+    /// Where a whole number is asked for: TOML calls `1e3` a float, and it is one thousand.
+    fn whole<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        match self.0.value {
+            Value::Float(number) if number.fract() == 0.0 && (0.0..WHOLE_MAX).contains(&number) => {
+                visitor.visit_u64(number as u64).map_err(|fault: Fault| fault.at(&self.0.place))
+            }
+            _ => self.deserialize_any(visitor),
+        }
+    }
+}
+
+/// Up to here every whole number is a float of its own.
+const WHOLE_MAX: f64 = (1_u64 << 53) as f64;
 
 struct Elements<'a>(std::slice::Iter<'a, Node>);
 

@@ -14,6 +14,9 @@ const LISTS: [&str; 3] = ["link", "flow", "route"];
 /// The key that says how many.
 const COUNT: &str = "count";
 
+/// The key that names an element.
+const ID: &str = "id";
+
 /// What becomes the number of an element, counted from 0.
 const NUMBER: char = '#';
 
@@ -23,21 +26,25 @@ const EACH: &str = "start";
 /// More flows or links than this are no network that a person drew.
 pub(crate) const COUNT_MAX: i64 = 1000;
 
+/// More values than these, of all elements that are written out, would fill the memory: each takes about a hundred bytes.
+const VALUES_MAX: usize = 2_000_000;
+
 /// Writes out all elements with a count.
 pub(super) fn write_out(root: &mut Node, file: &Arc<str>) -> Result<(), Diagnostic> {
     let Value::Table(entries) = &mut root.value else { return Ok(()) };
+    let mut left = VALUES_MAX;
     for (_, list) in entries.iter_mut().filter(|(key, _)| LISTS.contains(&key.name.as_str())) {
         let Value::Array(elements) = &mut list.value else { continue };
         let mut all = Vec::with_capacity(elements.len());
         for element in std::mem::take(elements) {
-            all.extend(repeated(element).map_err(|(place, fault)| fault.at(&place).in_file(file))?);
+            all.extend(repeated(element, &mut left).map_err(|(place, fault)| fault.at(&place).in_file(file))?);
         }
         *elements = all;
     }
     Ok(())
 }
 
-fn repeated(mut element: Node) -> Result<Vec<Node>, (Place, Fault)> {
+fn repeated(mut element: Node, left: &mut usize) -> Result<Vec<Node>, (Place, Fault)> {
     let Value::Table(entries) = &mut element.value else { return Ok(vec![element]) };
     let Some(position) = entries.iter().position(|(key, _)| key.name == COUNT) else { return Ok(vec![element]) };
     let (_, count) = entries.remove(position);
@@ -52,6 +59,22 @@ fn repeated(mut element: Node) -> Result<Vec<Node>, (Place, Fault)> {
         let fault = Fault::new(format!("{} values of `{EACH}` for {number} elements", values.len()));
         return Err((node.place.clone(), fault.remedy("write one for each, or one for all")));
     }
+    if let Some((_, node)) = entries.iter().find(|(key, _)| key.name == ID)
+        && let Value::String(id) = &node.value
+        && number > 1
+        && !id.contains(NUMBER)
+    {
+        let fault = Fault::new(format!("{number} elements cannot all be called `{id}`"));
+        let remedy = format!("put `{NUMBER}` in it, which becomes 0 to {}, as in \"f{NUMBER}\"", number - 1);
+        return Err((node.place.clone(), fault.remedy(remedy)));
+    }
+    let all = number as usize * values(&element);
+    let Some(rest) = left.checked_sub(all) else {
+        let fault =
+            Fault::new(format!("written out, all elements with a `{COUNT}` have more than {VALUES_MAX} values"));
+        return Err((count.place, fault.remedy("use a smaller one, or shorter lists in the element")));
+    };
+    *left = rest;
     let one = |index: i64| {
         let mut one = element.clone();
         if let Value::Table(entries) = &mut one.value
@@ -64,6 +87,16 @@ fn repeated(mut element: Node) -> Result<Vec<Node>, (Place, Fault)> {
         one
     };
     Ok((0..number).map(one).collect())
+}
+
+/// How many values there are in a node, itself included. A long text counts as several.
+fn values(node: &Node) -> usize {
+    1 + match &node.value {
+        Value::String(text) => text.len() / 100,
+        Value::Array(elements) => elements.iter().map(values).sum(),
+        Value::Table(entries) => entries.iter().map(|(_, node)| values(node)).sum(),
+        _ => 0,
+    }
 }
 
 fn number_names(node: &mut Node, number: &str) {

@@ -33,3 +33,11 @@ fn an_override_sets_one_value() {
     assert!(matches!(&seed.value, Value::String(text) if text == "2\nduration=3"));
     assert!(document.node(&Path::default().key("duration")).is_none());
 }
+
+/// Of names by the thousand a message lists some, and says how many there are.
+#[test]
+fn a_long_list_of_names_is_cut() {
+    let names: Vec<String> = (0..1000).map(|number| format!("n{number}")).collect();
+    let text = suggestion("elsewhere", names.iter().map(String::as_str));
+    assert!(text.starts_with("there are n0, n1, ") && text.ends_with(", n49 and 950 more"), "{text}");
+}

@@ -421,10 +421,7 @@ impl Checker<'_> {
 
     fn curve(&self, keys: &CurveKeys, path: &Path) -> Result<Curve, Diagnostic> {
         let of = &keys.of;
-        let kind = series::kind(of).ok_or_else(|| {
-            let fault = Fault::new(format!("`{of}` is no series"));
-            self.fail(&path.key("of"), fault.remedy("write one of the reference's, such as flow.f0.window"))
-        })?;
+        let kind = series::kind(of).ok_or_else(|| self.fail(&path.key("of"), Fault::new(series::unknown(of))))?;
         self.base.check_series(of).map_err(|error| self.fail(&path.key("of"), Fault::new(error.0)))?;
         if keys.bin.is_some() && kind == Kind::Variable {
             let fault = Fault::new(format!("`{of}` is a variable, which has a value at any time"));

@@ -1,7 +1,7 @@
 //! From text to a tree, by recursive descent.
 
 use super::{Comparison, ExpressionError, Function, Made, Operator, Question, Tree};
-use crate::series::Kind;
+use crate::series::{self, Kind};
 
 /// The series that a question is about.
 struct Subject<'a> {
@@ -63,13 +63,13 @@ impl<'a> Parser<'a> {
         }
         self.rest = self.rest.trim_start();
         if self.rest.starts_with(|c: char| c.is_ascii_digit()) {
-            let length = self.rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(self.rest.len());
+            let length = number_length(self.rest);
             let number = self.rest[..length].parse().map_err(|_| self.fault("a number"))?;
             self.rest = &self.rest[length..];
             return Ok(Tree::Number(number));
         }
         let name = self.name().ok_or_else(|| self.fault("a number, a name or a bracket"))?;
-        if crate::series::kind(name).is_some() {
+        if series::kind(name).is_some() {
             return Err(ExpressionError(format!(
                 "`{name}` is a series: ask for one of its values, as value_at({name}, 5)"
             )));
@@ -82,6 +82,13 @@ impl<'a> Parser<'a> {
         {
             let tree = self.question(name, function, subject, depth)?;
             return self.expect(")").map(|()| tree);
+        }
+        // `min` and `max` are of numbers, too, and a measure may have the name of a function: it is asked at labels.
+        if Function::named(name).is_some()
+            && !matches!(name, "min" | "max")
+            && let Some(asked) = self.peeked_name()
+        {
+            return Err(ExpressionError(series::unknown(asked)));
         }
         let tree = match name {
             "min" => Tree::Least(self.list(|parser| parser.sum(depth + 1))?),
@@ -101,7 +108,7 @@ impl<'a> Parser<'a> {
         {
             let (of, kind) = made.kinds();
             self.rest = self.rest.trim_start();
-            let name = self.name().filter(|name| crate::series::kind(name) == Some(of));
+            let name = self.name().filter(|name| series::kind(name) == Some(of));
             let name = name.ok_or_else(|| {
                 self.fault(match of {
                     Kind::Events => "a series of events, such as flow.f0.goodput",
@@ -113,7 +120,7 @@ impl<'a> Parser<'a> {
             self.expect(")")?;
             return Ok(Some(Subject { name, kind, made: Some((made, width)) }));
         }
-        match crate::series::kind(name) {
+        match series::kind(name) {
             Some(kind) => Ok(Some(Subject { name, kind, made: None })),
             None => {
                 self.rest = before;
@@ -171,6 +178,11 @@ impl<'a> Parser<'a> {
         Ok(label)
     }
 
+    /// The name that comes next, if one does.
+    fn peeked_name(&self) -> Option<&'a str> {
+        Parser { rest: self.rest.trim_start(), ..*self }.name()
+    }
+
     fn name(&mut self) -> Option<&'a str> {
         let is_inner = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
         let bytes = self.rest.as_bytes();
@@ -211,6 +223,20 @@ impl<'a> Parser<'a> {
         let rest = self.rest.trim_start();
         let found = if rest.is_empty() { "the end".to_owned() } else { format!("`{rest}`") };
         ExpressionError(format!("in `{}`: expected {expected}, found {found}", self.text))
+    }
+}
+
+/// How much at the beginning of `text` is a number: digits with a point, and an exponent if there is one (`1e9`, `2.5E-3`).
+fn number_length(text: &str) -> usize {
+    let digits = |from: usize, point: bool| {
+        let is_inside = |c: char| c.is_ascii_digit() || point && c == '.';
+        text[from..].find(|c| !is_inside(c)).map_or(text.len(), |length| from + length)
+    };
+    let mantissa = digits(0, true);
+    let exponent = text[mantissa..].strip_prefix(['e', 'E']).map(|rest| rest.strip_prefix(['+', '-']).unwrap_or(rest));
+    match exponent {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => digits(text.len() - rest.len(), false),
+        _ => mantissa,
     }
 }
 

@@ -170,6 +170,7 @@ fn arithmetic_binds_as_usual() {
     assert_value("(1 + 2) * 3", 9.0);
     assert_value("8 / 2 / 2 - 1", 1.0);
     assert_value("-2 * -3", 6.0);
+    assert_value("1e3 + 2.5E-1 + 1e+2 - 1e3", 100.25);
     assert_value("min(3, 1 + 1, 5) + max(1, 4)", 6.0);
 }
 
@@ -200,6 +201,7 @@ fn errors_say_what_was_expected() {
     let message = |text: &str| Expression::parse(text).unwrap_err().to_string();
     assert_eq!(message("1 +"), "in `1 +`: expected a number, a name or a bracket, found the end");
     assert_eq!(message("(1"), "in `(1`: expected `)`, found the end");
+    assert_eq!(message("1e"), "in `1e`: expected the end, found `e`");
     assert_eq!(message("1 2"), "in `1 2`: expected the end, found `2`");
     assert_eq!(message("f('a"), "in `f('a`: expected a closing ', found `a`");
     assert!(message(&"(".repeat(1000)).contains("expected fewer brackets"));

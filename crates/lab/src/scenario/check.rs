@@ -1,6 +1,6 @@
 //! From keys to a scenario: what no single key can tell.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use anabranch_sim::{CoDelParameters, ErrorSpec, GilbertElliott, QueueSpec, RedParameters, Unit};
 use anabranch_units::{Rate, SimTime};
@@ -35,9 +35,10 @@ pub(super) fn check(document: &Document, keys: &FileKeys) -> Result<Scenario, Di
         network.add_link(link, &root.key("link").index(index)).map_err(|(path, fault)| fail(&path, fault))?;
     }
     let mut flows: Vec<Flow> = Vec::with_capacity(keys.flow.len());
+    let mut taken = BTreeSet::new();
     for (index, flow) in keys.flow.iter().enumerate() {
         let path = root.key("flow").index(index);
-        if flows.iter().any(|other| other.id == flow.id.0) {
+        if !taken.insert(flow.id.0.as_str()) {
             let fault = Fault::new(format!("a second flow is called `{}`", flow.id.0));
             return Err(fail(&path.key("id"), fault.remedy("give each flow its own name")));
         }
@@ -65,6 +66,9 @@ type Checked<T> = Result<T, (Path, Fault)>;
 struct Network {
     nodes: Vec<String>,
     links: Vec<Link>,
+    /// Where each name stands in these two.
+    node_indices: BTreeMap<String, NodeIndex>,
+    link_indices: BTreeMap<String, LinkIndex>,
     /// Where links lead from each node.
     neighbours: Vec<Vec<NodeIndex>>,
 }
@@ -72,7 +76,7 @@ struct Network {
 impl Network {
     fn add_link(&mut self, keys: &LinkKeys, path: &Path) -> Checked<()> {
         let id = &keys.id.0;
-        if self.links.iter().any(|link| link.id == *id) {
+        if self.link_indices.contains_key(id) {
             let fault = Fault::new(format!("a second link is called `{id}`"));
             return Err((path.key("id"), fault.remedy("give each link its own name")));
         }
@@ -116,7 +120,7 @@ impl Network {
         if keys.duplex {
             self.neighbours[to].push(from);
         }
-        self.links.push(link);
+        self.push(link);
         if let Some(reverse) = &keys.reverse {
             let rate = match reverse.rate {
                 Some(rate) => positive(rate.0, &path.key("reverse").key("rate"))?,
@@ -126,11 +130,16 @@ impl Network {
             let queue = queue(&reverse.queue, &path.key("reverse").key("queue"))?;
             let error = error(&reverse.error, &path.key("reverse").key("error"))?;
             let errors = error.into_iter().chain(outages).collect();
-            self.links.push(Link { rate, delay, queue, errors, ..back });
+            self.push(Link { rate, delay, queue, errors, ..back });
         } else if keys.duplex {
-            self.links.push(back);
+            self.push(back);
         }
         Ok(())
+    }
+
+    fn push(&mut self, link: Link) {
+        self.link_indices.insert(link.id.clone(), self.links.len());
+        self.links.push(link);
     }
 
     fn flow(&self, keys: &FlowKeys, path: &Path) -> Checked<Flow> {
@@ -160,15 +169,27 @@ impl Network {
         for (index, it) in keys.paths.iter().flatten().enumerate() {
             paths.push(self.interfaces(it, (from, to), &path.key("paths").index(index))?);
         }
-        let (id, transport_name) = (id.clone(), keys.transport.clone());
-        Ok(Flow { id, from, to, start, start_jitter, stop, transport_name, law_name, transport, paths })
+        Ok(Flow {
+            id: id.clone(),
+            from,
+            to,
+            start,
+            start_jitter,
+            stop,
+            transport_name: keys.transport.clone(),
+            law_name,
+            transport,
+            packet: keys.packet.0.count(),
+            is_window_default: keys.window.is_none(),
+            paths,
+        })
     }
 
     fn interfaces(&self, keys: &PathKeys, (from, to): (NodeIndex, NodeIndex), path: &Path) -> Checked<Interfaces> {
         // A direction of a link by its name, and the other one.
         let both = |name: &Name, key: &str, fits: &dyn Fn(&Link) -> bool, what: String| {
             let reverse = format!("{}.reverse", name.0);
-            let find = |id: &str| self.links.iter().position(|link| link.id == *id);
+            let find = |id: &str| self.link_indices.get(id).copied();
             match (find(&name.0), find(&reverse)) {
                 (Some(there), Some(back)) if fits(&self.links[there]) => Ok((there, back)),
                 (Some(there), Some(back)) if fits(&self.links[back]) => Ok((back, there)),
@@ -200,9 +221,8 @@ impl Network {
         let to = self.node(&keys.to.0, &path.key("to"))?;
         let via = &keys.via.0;
         let reverse = format!("{via}.reverse");
-        let directions: Vec<LinkIndex> = (0..self.links.len())
-            .filter(|&link| self.links[link].id == *via || self.links[link].id == reverse)
-            .collect();
+        let directions: Vec<LinkIndex> =
+            [via, &reverse].into_iter().filter_map(|id| self.link_indices.get(id).copied()).collect();
         if directions.is_empty() {
             let known = self.links.iter().map(|link| link.id.as_str()).filter(|id| !id.contains('.'));
             return Err((
@@ -225,15 +245,18 @@ impl Network {
     }
 
     fn node_or_new(&mut self, name: &str) -> NodeIndex {
-        self.nodes.iter().position(|node| node == name).unwrap_or_else(|| {
-            self.nodes.push(name.to_owned());
-            self.neighbours.push(Vec::new());
-            self.nodes.len() - 1
-        })
+        if let Some(&known) = self.node_indices.get(name) {
+            return known;
+        }
+        let index = self.nodes.len();
+        self.node_indices.insert(name.to_owned(), index);
+        self.nodes.push(name.to_owned());
+        self.neighbours.push(Vec::new());
+        index
     }
 
     fn node(&self, name: &str, path: &Path) -> Checked<NodeIndex> {
-        self.nodes.iter().position(|node| node == name).ok_or_else(|| {
+        self.node_indices.get(name).copied().ok_or_else(|| {
             let fault = Fault::new(format!("no link touches a node `{name}`"));
             (path.clone(), fault.remedy(suggestion(name, self.nodes.iter().map(String::as_str))))
         })

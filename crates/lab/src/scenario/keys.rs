@@ -260,7 +260,7 @@ pub(crate) struct FlowKeys {
     /// that times out may be silent before the others send what it has in flight, such as "2s"; never if absent). Only `ns2/*`. SCTP has others: `chunk` (bytes with its header of 16),
     /// `streams`, `receive_buffer` and `ssthresh` (bytes), `window_floor` (packets), `delayed_sack`, `sack_delay`, `burst_limit`,
     /// `missing_reports`, `unordered`, `alternate` (`never`, `always`, `timeouts`), `dormant` (`hop`, `primary`, `last`),
-    /// `path_errors_max`, `association_errors_max`, `heartbeat` (seconds, 0 for none), `primary` (from 0), and of CMT
+    /// `path_errors_max`, `association_errors_max`, `heartbeat` (seconds, 0 for none), `primary` (a path, from 1), and of CMT
     /// `split_fast_retransmit`, `window_update`, `delayed_ack`, `policy` (`asap`, `same`, `ssthresh`, `loss_rate`, `window`).
     #[serde(default)]
     pub(crate) options: Option<BTreeMap<String, Setting>>,

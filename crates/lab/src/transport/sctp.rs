@@ -70,7 +70,7 @@ pub(super) fn from_keys(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
         let fault = Fault::new("a path of an association has no `weight`");
         return Err((path.key("paths").index(index).key("weight"), fault.remedy("remove it")));
     }
-    let primary = small(&mut options, "primary", 0, 0..=paths as u32 - 1)? as usize;
+    let primary = small(&mut options, "primary", 1, 1..=paths as u32)? as usize - 1;
     options.finish("")?;
     if !config.is_possible() {
         let fault = Fault::new(format!("a chunk of {} does not fit a packet of {}", config.chunk, config.mtu));

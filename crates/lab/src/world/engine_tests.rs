@@ -39,13 +39,13 @@ fn assert_within<T: PartialOrd + std::fmt::Debug>(value: T, band: std::ops::Rang
     assert!(band.contains(&value), "{value:?} is not within {band:?}");
 }
 
-/// fast-2006: the sender keeps alpha packets in the queue. One of them is in service, which the mean leaves out.
+/// fast-2006: the sender keeps alpha packets in the queue, of which one is in service.
 #[test]
 fn fast_keeps_alpha_packets_queued_and_the_link_full() {
     for alpha in [10.0, 30.0] {
         let report = report(&[&format!("flow.f.cc={{ name = \"fast\", alpha = {alpha} }}")]);
         assert_within(report.flows[0].goodput_bps / FULL, 0.98..=1.0);
-        assert_within(report.links[0].queue_packets_mean - alpha, -2.0..=0.5);
+        assert_within(report.links[0].queue_packets_mean - alpha, -1.0..=1.5);
         assert_eq!((report.flows[0].retransmitted_packets, report.links[0].dropped_packets), (0, 0));
     }
 }
@@ -265,7 +265,11 @@ fn a_path_that_dies_costs_less_than_300_ms() {
             carried / full
         );
         let report = simulation.report();
-        assert_eq!((report.flows[0].paths[0].state, report.flows[0].paths[1].state), ("live", "suspect"), "{law}");
+        assert_eq!(
+            (report.flows[0].paths[0].state, report.flows[0].paths[1].state),
+            (Some("live"), Some("suspect")),
+            "{law}"
+        );
     }
 }
 
@@ -274,8 +278,8 @@ fn a_path_that_dies_costs_less_than_300_ms() {
 fn weights_and_backups_are_heeded() {
     let shares = |overrides: &[&str]| {
         let flow = report_of(TWO, overrides).flows.remove(0);
-        let sum: f64 = flow.paths.iter().map(|path| path.delivered_bps).sum();
-        flow.paths[0].delivered_bps / sum
+        let sum: f64 = flow.paths.iter().filter_map(|path| path.delivered_bps).sum();
+        flow.paths[0].delivered_bps.unwrap() / sum
     };
     let weights = "flow.f.paths=[{ first = \"a0\", last = \"b0\", weight = 3 }, { first = \"a1\", last = \"b1\" }]";
     assert_within(shares(&["flow.f.scheduler=weighted", weights]), 0.745..=0.755);

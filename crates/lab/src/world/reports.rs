@@ -5,8 +5,8 @@ use anabranch_ns2::{Counters, Received};
 use anabranch_proto::PathState;
 use anabranch_sim::traffic::{self, Cbr, OnOff};
 use anabranch_sim::{
-    Direction, EngineSink, EngineSource, LinkId, MultihomedSink, MultihomedSource, Ns2Sctp, Ns2Sink, Ns2Source,
-    QueueArea, sum_of_paths,
+    Direction, EngineSink, EngineSource, LinkId, MultihomedSink, MultihomedSource, Ns2Sctp, Ns2Sink, Ns2Source, Spans,
+    sum_of_paths,
 };
 use anabranch_units::{SimSpan, SimTime};
 
@@ -47,6 +47,9 @@ impl Simulation<'_> {
             random_losses: None,
             reordered_packets: None,
             rtt_mean_s: None,
+            rtt_p50_s: None,
+            rtt_p95_s: None,
+            rtt_p99_s: None,
             one_way_delay_mean_s: None,
             window_final: None,
             reset_count: None,
@@ -61,6 +64,7 @@ impl Simulation<'_> {
             report.acked_seq = Some(sender.acked_seq().into());
             report.held_packets_max = Some(sink.held_packets_max().into());
             report.window_final = Some(sender.gauges().window);
+            note_percentiles(&mut report, source.rtts());
             report.reset_count = matches!(sender.config().agent, Agent::Fast(_)).then(|| sender.reroutes());
         }
         if let (Some(source), Some(sink)) =
@@ -75,6 +79,19 @@ impl Simulation<'_> {
             let gauges = sum_of_paths((0..sender.config().paths).map(|path| sender.gauges(path)));
             report.window_final = gauges.map(|gauges| gauges.window);
             report.reset_count = gauges.map(|gauges| gauges.reroutes);
+            note_percentiles(&mut report, source.rtts());
+            for path in (0..sender.config().paths).filter(|_| flow.paths.len() > 1) {
+                let counters = sender.path_counters(path);
+                report.paths.push(PathReport {
+                    path: path + 1,
+                    state: None,
+                    sent_packets: counters.sent_packets,
+                    retransmitted_packets: counters.retransmitted_packets,
+                    delivered_bps: None,
+                    rtt_mean_s: mean(counters.rtt_sum, counters.rtt_samples),
+                    window_final: sender.gauges(path).window,
+                });
+            }
         }
         if let (Some(source), Some(sink)) =
             (self.world.host::<Ns2Sctp>(ends.source), self.world.host::<Ns2Sctp>(ends.sink))
@@ -122,21 +139,22 @@ impl Simulation<'_> {
                 report.window_final = Some(report.window_final.unwrap_or(0.0) + path.window);
                 if flow.paths.len() > 1 {
                     report.paths.push(PathReport {
-                        path: number,
-                        state: match path.state {
+                        path: number + 1,
+                        state: Some(match path.state {
                             PathState::Validating => "validating",
                             PathState::Live => "live",
                             PathState::Suspect => "suspect",
-                        },
+                        }),
                         sent_packets: tally.sent,
                         retransmitted_packets: tally.sent_again,
-                        delivered_bps: bits_per_second(tally.delivered, active),
+                        delivered_bps: Some(bits_per_second(tally.delivered, active)),
                         rtt_mean_s: mean(rtt, tally.rtt_samples),
                         window_final: path.window,
                     });
                 }
             }
             report.rtt_mean_s = mean(rtt_sum, rtt_samples);
+            note_percentiles(&mut report, source.rtts());
             report.paths.sort_by_key(|path| path.path);
         }
         if let Some(sink) = self.world.host::<traffic::Sink>(ends.sink) {
@@ -152,13 +170,18 @@ impl Simulation<'_> {
     }
 
     pub(super) fn link(&self, id: &str, link: LinkId) -> LinkReport {
-        let report = self.world.link(link);
+        let (report, lengths) = (self.world.link(link), self.world.queue_lengths(link));
         LinkReport {
             id: id.to_owned(),
             forwarded_packets: report.delivered,
             dropped_packets: report.counts.errors + report.counts.drops,
             error_packets: report.counts.errors,
-            queue_packets_mean: self.world.queue_area(link).mean_since(QueueArea::START),
+            utilisation: lengths.busy_share(),
+            queue_packets_mean: lengths.mean(),
+            queue_packets_p50: lengths.quantile(0.5) as u64,
+            queue_packets_p95: lengths.quantile(0.95) as u64,
+            queue_packets_p99: lengths.quantile(0.99) as u64,
+            queue_packets_max: lengths.max() as u64,
         }
     }
 }
@@ -182,6 +205,18 @@ fn count_packets(
     report.reordered_packets = Some(received.reordered_packets);
     report.rtt_mean_s = mean(counters.rtt_sum, counters.rtt_samples);
     report.one_way_delay_mean_s = mean(received.delay_sum, received.unique_packets);
+}
+
+fn note_percentiles(report: &mut FlowReport, rtts: &Spans) {
+    let percentile = |share| rtts.quantile(share).map(SimSpan::as_secs_f64);
+    (report.rtt_p50_s, report.rtt_p95_s, report.rtt_p99_s) = (percentile(0.5), percentile(0.95), percentile(0.99));
+}
+
+/// Jain's index of how equal some goodputs are; `None` where there are none.
+pub(super) fn jain_index(flows: &[FlowReport]) -> Option<f64> {
+    let sum = |of: fn(f64) -> f64| flows.iter().map(|flow| of(flow.goodput_bps)).sum::<f64>();
+    let (sum, squares) = (sum(|x| x), sum(|x| x * x));
+    (squares > 0.0).then(|| sum * sum / (flows.len() as f64 * squares))
 }
 
 fn bits_per_second(bytes: u64, span: SimSpan) -> f64 {

@@ -98,8 +98,9 @@ fn detour(at: &str) -> (u64, f64) {
         document.set(&format!("{key}={at}")).unwrap();
     }
     let scenario = Scenario::parse(&document).unwrap();
-    let (report, trace) = run::run_traced(&scenario);
-    let found = trace.lookup("flow.f.base_rtt").unwrap();
+    let series = vec!["flow.f.base_rtt".to_owned()];
+    let (report, trace) = run::run_recorded(&scenario, &series);
+    let found = trace.lookup(&series[0]).unwrap();
     (report.links[0].forwarded_packets, found.series.unwrap().value_at(found.end).unwrap())
 }
 
@@ -645,5 +646,80 @@ transport = "TRANSPORT"
         assert!((0.06..0.2).contains(&(after.0 - before.0)), "{transport}: {before:?} to {after:?}");
         let last = acked.last().map(|&(_, seq)| seq as i64);
         assert_eq!(last, simulation.report().flows[0].acked_seq, "{transport}");
+    }
+}
+
+/// The gauges of a queue are what its series says, whatever kind of queue it is and whichever clock: two accounts that know nothing
+/// of each other. A link sends for as long as its queue is not empty.
+#[test]
+fn a_queue_is_one_thing_in_gauges_and_series() {
+    let kinds = [
+        ("drop_tail", "link.a.queue={ kind = \"drop_tail\", packets = 12 }"),
+        ("bytes", "link.a.queue={ kind = \"drop_tail\", bytes = \"9kB\" }"),
+        ("red", "link.a.queue={ kind = \"red\", packets = 30 }"),
+        ("codel", "link.a.queue={ kind = \"codel\" }"),
+        ("ns2 clock", "clock=ns2"),
+    ];
+    for (kind, change) in kinds {
+        let scenario = scenario(&[change, "flow.f.transport=ns2/newreno", "flow.f.window=60", "duration=30s"]).unwrap();
+        let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
+        simulation.run();
+        let (report, queue) = (simulation.report(), simulation.series("link.a.queue").unwrap());
+        let link = &report.links[0];
+        for (share, gauge) in
+            [(0.5, link.queue_packets_p50), (0.95, link.queue_packets_p95), (0.99, link.queue_packets_p99)]
+        {
+            assert_eq!(queue.quantile(share, 0.0, 30.0), Ok(gauge as f64), "{kind}, {share}");
+        }
+        let most = queue.extreme(Extreme::Most, 0.0, 30.0).unwrap().1;
+        assert!((most - link.queue_packets_max as f64).abs() < 0.1, "{kind}");
+        let mean = queue.mean(0.0, 30.0).unwrap();
+        assert!((link.queue_packets_mean / mean - 1.0).abs() < 1e-6, "{kind}: {} and {mean}", link.queue_packets_mean);
+        let busy = Series::variable(queue.points.iter().map(|&(at, packets)| (at, packets.min(1.0)))).mean(0.0, 30.0);
+        assert!((link.utilisation - busy.unwrap()).abs() < 1e-6, "{kind}: {}", link.utilisation);
+        assert!(link.queue_packets_p99 > 2 && link.utilisation > 0.5, "{kind} had nothing to do");
+    }
+}
+
+/// Four packets of 8.32 ms each go round one behind the other: all RTTs but the first few are 4 · 8.32 = 33.28 ms.
+#[test]
+fn percentiles_of_the_rtt_are_those_of_its_samples() {
+    let flow = flow(&["flow.f.window=4"]);
+    for percentile in [flow.rtt_p50_s, flow.rtt_p95_s, flow.rtt_p99_s] {
+        assert!((percentile.unwrap() / 0.033_28 - 1.0).abs() < 0.004, "{flow:?}");
+    }
+}
+
+/// FAST rests with alpha segments queued if they take 4 `mi_threshold`, 3 ms, to send. With alpha 10 at 40 Mbit/s and 50 ms it swings:
+/// ns-2's module has 60.9 segments queued on average. With 15, 3.1 ms, it rests, and with 3, less than the threshold, it cannot.
+#[test]
+fn fast_rests_if_alpha_is_worth_three_milliseconds() {
+    let queue = |alpha: u32| {
+        let [alpha, beta] = ["alpha", "beta"].map(|key| format!("flow.f.cc.{key}={alpha}"));
+        let scenario = scenario(&[
+            "flow.f.transport=ns2/fast",
+            "flow.f.cc={ name = \"fast\" }",
+            &alpha,
+            &beta,
+            "flow.f.window=5000",
+            "link.a.rate=40Mbit/s",
+            "link.a.delay=25ms",
+            "link.a.queue={ kind = \"unlimited\" }",
+            "clock=ns2",
+            "duration=100s",
+        ]);
+        let names = ["link.a.queue".to_owned()];
+        let scenario = scenario.unwrap();
+        let mut simulation = Simulation::build(&scenario, Recording::Series(&names)).unwrap();
+        simulation.run();
+        let queue = simulation.series(&names[0]).unwrap();
+        let swing = queue.quantile(0.95, 50.0, 100.0).unwrap() - queue.quantile(0.05, 50.0, 100.0).unwrap();
+        (queue.mean(50.0, 100.0).unwrap(), swing)
+    };
+    let (mean, swing) = queue(15);
+    assert!((mean - 15.0).abs() < 2.0 && swing <= 2.0, "alpha 15: {mean}, {swing}");
+    for alpha in [3, 10] {
+        let (mean, swing) = queue(alpha);
+        assert!((40.0..90.0).contains(&mean) && swing > 100.0, "alpha {alpha}: {mean}, {swing}");
     }
 }

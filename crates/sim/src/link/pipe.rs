@@ -67,12 +67,15 @@ impl Pipe {
         self.tail += 1;
     }
 
-    /// Takes out the next packet to arrive; there is one, because its arrival stood in the event queue.
+    /// Takes out the next packet to arrive; there is one, because its arrival stood in the event queue. If nobody has found it
+    /// departed yet, it is now: see [`Pipe::depart_until`].
     #[inline]
-    pub(crate) fn pop(&mut self) -> Flight {
+    pub(crate) fn pop(&mut self, on_departed: impl FnOnce(&Passage, usize)) -> Flight {
         debug_assert!(!self.is_empty(), "a link without packets has no event");
-        let flight = self.ring[self.place(self.head)].flight;
+        let passage = &self.ring[self.place(self.head)];
+        let flight = passage.flight;
         if self.departed == self.head {
+            on_departed(passage, (self.tail - self.departed) as usize);
             self.departed += 1;
             self.bytes -= u64::from(flight.size());
         }
@@ -86,23 +89,23 @@ impl Pipe {
         (!self.is_empty()).then(|| &self.ring[self.place(self.head)])
     }
 
-    /// Everything inside has departed.
-    #[inline]
-    pub(crate) fn depart_all(&mut self) {
-        self.departed = self.tail;
-        self.bytes = 0;
-    }
-
     /// What will arrive before `horizon` has departed. Of a packet that will arrive just then, the departure is inserted when
-    /// its transmission starts: it has departed if that was before `inserted`.
+    /// its transmission starts: it has departed if that was before `inserted`. `on_departed` is told of each, and how many had not
+    /// departed until then.
     #[inline]
-    pub(crate) fn depart_until(&mut self, horizon: SimTime, inserted: SimTime) {
+    pub(crate) fn depart_until(
+        &mut self,
+        horizon: SimTime,
+        inserted: SimTime,
+        mut on_departed: impl FnMut(&Passage, usize),
+    ) {
         while self.departed < self.tail {
             let passage = &self.ring[self.place(self.departed)];
             let is_due = passage.arrives_at == horizon && passage.starts_at < inserted;
             if passage.arrives_at >= horizon && !is_due {
                 break;
             }
+            on_departed(passage, (self.tail - self.departed) as usize);
             self.bytes -= u64::from(passage.flight.size());
             self.departed += 1;
         }
@@ -128,11 +131,6 @@ impl Pipe {
             }
         }
         self.tail - low
-    }
-
-    /// The packets that arrive after `horizon`, the next to arrive first.
-    pub(crate) fn iter_present(&self, horizon: SimTime) -> impl Iterator<Item = &Passage> {
-        (self.tail - self.present_at(horizon)..self.tail).map(|number| &self.ring[self.place(number)])
     }
 
     #[inline]
@@ -169,26 +167,27 @@ mod tests {
                 pushed += 1;
             }
             for _ in 0..(round % 5).min(pipe.len() as u64) {
-                assert_eq!(u64::from(pipe.pop().handle()), popped);
+                assert_eq!(u64::from(pipe.pop(|_, _| {}).handle()), popped);
                 popped += 1;
             }
         }
         assert!(pipe.len() > PLACES_MIN);
-        assert_eq!(
-            pipe.iter_present(SimTime::ZERO).map(|passage| passage.order).collect::<Vec<_>>(),
-            (popped..pushed).collect::<Vec<_>>()
-        );
+        (popped..pushed).for_each(|number| assert_eq!(u64::from(pipe.pop(|_, _| {}).handle()), number));
     }
 
     #[test]
     fn bytes_are_those_that_have_not_departed() {
         let mut pipe = Pipe::new();
         (0..5).for_each(|number| pipe.push(passage(number)));
-        pipe.depart_until(SimTime::from_ticks(2), SimTime::from_ticks(2));
+        let mut departed = Vec::new();
+        pipe.depart_until(SimTime::from_ticks(2), SimTime::from_ticks(2), |passage, present| {
+            departed.push((passage.order, present));
+        });
+        assert_eq!(departed, [(0, 5), (1, 4)]);
         assert_eq!(pipe.present(), (3, 30, 10));
-        (0..3).for_each(|_| _ = pipe.pop());
+        (0..3).for_each(|_| _ = pipe.pop(|_, _| {}));
         assert_eq!(pipe.present(), (2, 20, 10));
-        pipe.depart_all();
+        pipe.depart_until(SimTime::NEVER, SimTime::NEVER, |_, _| {});
         assert_eq!(pipe.present(), (0, 0, 0));
     }
 }

@@ -26,8 +26,8 @@ use crate::workload::{Schedule, Workload};
 pub struct Builder {
     streams: Substreams,
     order: Order,
-    /// Name and address of each node.
-    nodes: Vec<(String, Address)>,
+    /// Name of each node, and its address once somebody has asked for it: routes are found to those only.
+    nodes: Vec<(String, Option<Address>)>,
     edges: Vec<Edge>,
     targets: Vec<Target>,
     links: Vec<Link>,
@@ -205,14 +205,19 @@ impl Builder {
     pub fn node(&mut self, name: impl Into<String>) -> NodeId {
         // More nodes than a number has room for are more than a table has: `build` says so.
         let id = NodeId(self.nodes.len().min(NODES_MAX) as u16);
-        let address = self.target(id, None);
-        self.nodes.push((name.into(), address));
+        self.nodes.push((name.into(), None));
         id
     }
 
     /// The address of a node.
-    pub fn address(&self, node: NodeId) -> Result<Address, BuildError> {
-        self.nodes.get(node.index()).map(|&(_, address)| address).ok_or_else(|| unknown(node))
+    pub fn address(&mut self, node: NodeId) -> Result<Address, BuildError> {
+        let (_, known) = self.nodes.get(node.index()).ok_or_else(|| unknown(node))?;
+        if let &Some(address) = known {
+            return Ok(address);
+        }
+        let address = self.target(node, None);
+        self.nodes[node.index()].1 = Some(address);
+        Ok(address)
     }
 
     /// One more address of the node at the end of `link`: what is sent to it arrives by this link.
@@ -315,14 +320,13 @@ impl Builder {
         if flow as usize >= FLOWS_MAX {
             return Err(BuildError::TooMany { what: "flows", limit: FLOWS_MAX });
         }
-        for (leg, here, there, address) in
-            [(2 * flow, source, sink, self.address(to)?), (2 * flow + 1, sink, source, self.address(from)?)]
-        {
+        // A leg ends where the other one starts.
+        let (forward, backward) = (self.address(to)?, self.address(from)?);
+        for (leg, here, there, address) in [(2 * flow, source, sink, forward), (2 * flow + 1, sink, source, backward)] {
             let ports = &mut self.stations[here.index()].attachment.ports;
             let port = u16::try_from(ports.len());
             let port = port.map_err(|_| BuildError::TooMany { what: "flows of one host", limit: 1 << 16 })?;
             ports.push(Outlet { leg, to: address });
-            // A leg ends where the other one starts.
             self.ends.push(End { host: there, port: Port(port) });
         }
         let [.., forward, backward] = self.ends.as_mut_slice() else { unreachable!("two legs were added") };

@@ -2,8 +2,8 @@
 
 use anabranch_cc::{Settings, registry};
 use anabranch_proto::{Config, State, StreamBuffer};
-use anabranch_sim::{Builder, Capture, EngineSink, EngineSource, ErrorSpec, HostId, LinkId, World};
-use anabranch_units::{SimSpan, SimTime};
+use anabranch_sim::{Builder, Capture, Detail, EngineSink, EngineSource, ErrorSpec, HostId, LinkId, World};
+use anabranch_units::SimTime;
 use pcap_file::pcapng::{Block, PcapNgReader};
 
 use super::standard::{millis, spec};
@@ -21,8 +21,8 @@ fn world(streams: u8, error: ErrorSpec, observe: impl FnOnce(&mut Builder, LinkI
     let (left, right) = (net.node("left"), net.node("right"));
     let there = net.link(left, right, spec("8Mbit/s", "10ms").error(error)).unwrap();
     net.link(right, left, spec("8Mbit/s", "10ms")).unwrap();
-    let source = net.host(left, EngineSource::new(config(streams)).unwrap().traced_every(SimSpan::ZERO)).unwrap();
-    let sink = net.host(right, EngineSink::new(config(streams)).unwrap().traced_every(SimSpan::ZERO)).unwrap();
+    let source = net.host(left, EngineSource::new(config(streams)).unwrap().traced_in(Detail::WHOLE)).unwrap();
+    let sink = net.host(right, EngineSink::new(config(streams)).unwrap().traced_in(Detail::WHOLE)).unwrap();
     net.flow(source, sink).unwrap();
     net.start(SimTime::ZERO, source).unwrap();
     observe(&mut net, there);

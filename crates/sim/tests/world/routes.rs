@@ -50,7 +50,8 @@ fn a_route_that_is_taken_away_loses_packets() {
     net.flow(source, sink).unwrap();
     let drops = net.observe(&links, Drops::default()).unwrap();
     net.start(SimTime::ZERO, source).unwrap();
-    net.at(millis(5), Control::Route { node: b, to: net.address(d).unwrap(), via: None }).unwrap();
+    let to = net.address(d).unwrap();
+    net.at(millis(5), Control::Route { node: b, to, via: None }).unwrap();
     let mut world = net.build().unwrap();
     world.run_until(millis(1000));
     world.assert_conserved();

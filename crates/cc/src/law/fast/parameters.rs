@@ -66,7 +66,15 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
     [
         INITIAL_WINDOW,
         // FAST's value for 100 Mbit/s: 2.4 ms of queue there, 24 ms at 10 Mbit/s.
-        number("alpha", "segments to keep queued; has to fit the buffer", "segments", 20.0, 1.0, 100_000.0),
+        number(
+            "alpha",
+            "segments to keep queued; has to fit the buffer, and as long as it takes less than about 4 mi_threshold (3 ms) to send so \
+             many at the bottleneck's rate, the window swings and never rests: at 100 Mbit/s and 1040 B at least 36",
+            "segments",
+            20.0,
+            1.0,
+            100_000.0,
+        ),
         number(
             "beta",
             "more queued segments shrink the window; no dead band unless above alpha",

@@ -1,0 +1,90 @@
+//! What the machine does not have, and what a file has too much of.
+
+use std::process::Command;
+use std::time::Duration;
+use std::{fs, thread};
+
+use crate::support::{CHAIN, anabranch, assert_exit, document, folder, stderr, stdout};
+
+/// No thread can have a stack of a petabyte: the system refuses every one of them.
+#[test]
+fn without_threads_the_work_is_done_all_the_same() {
+    let folder = folder("threads");
+    fs::write(folder.join("s.toml"), CHAIN).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_anabranch"))
+        .args(["sim", "sweep", "s.toml", "--seeds", "3", "--jobs", "50"])
+        .env("RUST_MIN_STACK", "1000000000000000")
+        .current_dir(&folder)
+        .output()
+        .unwrap();
+    assert_exit(&output, 0);
+    assert!(stdout(&output).contains("flow.f0.goodput_bps,3,"), "{}", stdout(&output));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_file_without_an_end_is_refused_before_it_is_parsed() {
+    let folder = folder("endless");
+    let refused = "it has more than 16 MiB, and no scenario has; name a scenario file, or make it smaller with `count`";
+    let device = anabranch(&folder, &["sim", "run", "/dev/zero"]);
+    assert_exit(&device, 2);
+    assert_eq!(stderr(&device), format!("error: /dev/zero: {refused}\n"));
+    // A pipe that somebody fills as long as it is read.
+    let endless = Command::new("sh")
+        .args(["-c", "yes '# nothing' | \"$0\" sim sweep /dev/stdin", env!("CARGO_BIN_EXE_anabranch")])
+        .output()
+        .unwrap();
+    assert_exit(&endless, 2);
+    assert_eq!(stderr(&endless), format!("error: /dev/stdin: {refused}\n"));
+    let piped = Command::new("sh")
+        .args(["-c", "printf %s \"$1\" | \"$0\" sim run /dev/stdin --json", env!("CARGO_BIN_EXE_anabranch"), CHAIN])
+        .output()
+        .unwrap();
+    assert_exit(&piped, 0);
+}
+
+/// Ctrl-C, as soon as the file is there. The run would take minutes.
+#[test]
+#[cfg(unix)]
+fn an_interrupted_run_leaves_nothing_half_written() {
+    let folder = folder("interrupted");
+    fs::write(folder.join("s.toml"), CHAIN.replace("5s", "1000h")).unwrap();
+    let mut run = Command::new(env!("CARGO_BIN_EXE_anabranch"))
+        .args(["sim", "run", "s.toml", "--pcap", "out/s.pcapng"])
+        .current_dir(&folder)
+        .spawn()
+        .unwrap();
+    let left =
+        || fs::read_dir(folder.join("out")).map_or(0, |entries| entries.filter(|it| is_part(it.as_ref())).count());
+    while left() == 0 {
+        assert!(run.try_wait().unwrap().is_none(), "it ended by itself");
+        thread::sleep(Duration::from_millis(5));
+    }
+    let signal = Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap();
+    assert!(signal.success());
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    assert_eq!(fs::read_dir(folder.join("out")).unwrap().count(), 0);
+}
+
+fn is_part(entry: Result<&fs::DirEntry, &std::io::Error>) -> bool {
+    entry.is_ok_and(|entry| entry.file_name().to_string_lossy().ends_with(".part"))
+}
+
+/// 100 Mbit/s for ten minutes are ten million changes. What is recorded of them has its limit, and the user hears of it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_long_run_is_traced_in_little_memory() {
+    let folder = folder("long-trace");
+    let long =
+        CHAIN.replace("1.5Mbit/s", "100Mbit/s").replace("window = 8", "window = 500").replace("\"5s\"", "\"60s\"");
+    fs::write(folder.join("s.toml"), long).unwrap();
+    let run = "ulimit -v 300000; exec \"$0\" sim run s.toml --trace out --json --assert 'max(flow.f0.window, 0, 60) > 1' --assert \
+               'mean(flow.f0.goodput, 0, 60) > 1e6'";
+    let output =
+        Command::new("sh").args(["-c", run, env!("CARGO_BIN_EXE_anabranch")]).current_dir(&folder).output().unwrap();
+    let report = document(&output);
+    let note = report["notes"][0].as_str().unwrap();
+    assert!(note.starts_with("what was recorded did not fit into memory"), "{note}");
+    let rows = fs::read_to_string(folder.join("out/link.a.csv")).unwrap().lines().count();
+    assert!(rows > 50_000, "{rows} rows");
+}

@@ -1,0 +1,118 @@
+//! What a reader of a run's numbers should know and might not see in them.
+
+use anabranch_sim::{Counts, Direction, DropReason, ErrorSpec, Ns2Source, QueueSpec, Workload};
+use anabranch_units::SimTime;
+
+use super::{Ends, Simulation};
+use crate::report::{FlowReport, LinkReport};
+use crate::scenario::{Flow, Link};
+use crate::transport::Transport;
+
+impl Simulation<'_> {
+    /// Flows without traffic and why, and windows that are the limit.
+    pub(super) fn notes(&self, flows: &[FlowReport], links: &[LinkReport]) -> Vec<String> {
+        let scenario = self.scenario.flows.iter().zip(&self.flows).zip(flows);
+        scenario
+            .filter_map(|((flow, ends), report)| match report.goodput_bps > 0.0 {
+                false => Some(format!("flow `{}` delivered nothing: {}", flow.id, self.silence(flow, ends, report))),
+                true => self.window_limit(flow, ends, links),
+            })
+            .collect()
+    }
+
+    /// Why nothing arrived.
+    fn silence(&self, flow: &Flow, ends: &Ends, report: &FlowReport) -> String {
+        let start = ends.start.since(SimTime::ZERO);
+        if ends.start >= self.end() {
+            return format!("it starts at {start}, and the run ends at {}", self.scenario.duration);
+        }
+        match flow.transport {
+            Transport::OnOff(_) if report.sent_packets == 0 => {
+                return "it sent nothing: its first silence (`off`) is longer than the run".to_owned();
+            }
+            Transport::Cbr(_) if report.sent_packets == 0 => {
+                return "it sent nothing: at its `rate` the first packet would leave later".to_owned();
+            }
+            _ => {}
+        }
+        for (direction, what) in [(Direction::Forward, "its packets"), (Direction::Backward, "their acknowledgements")]
+        {
+            let of_link = |(index, link)| {
+                let counts: Counts = self.world.link_leg(self.links[index], ends.flow, direction);
+                (counts.errors + counts.drops, counts, link)
+            };
+            let worst = self.scenario.links.iter().enumerate().map(of_link).max_by_key(|&(lost, ..)| lost);
+            let strays = self.world.flow_strays(ends.flow, direction);
+            match worst {
+                _ if strays > 0 => {
+                    return format!(
+                        "{strays} of {what} were lost between links: the routes lead in a loop, or to a node that has no way \
+                         on; look at [[route]]"
+                    );
+                }
+                Some((lost @ 1.., counts, link)) => {
+                    let reason = if counts.errors > 0 { DropReason::Error } else { DropReason::Queue };
+                    return format!("link `{}` lost {lost} of {what}: {}", link.id, cause(link, reason, flow.packet));
+                }
+                _ => {}
+            }
+        }
+        format!("the run ends at {} before its first data arrives", self.scenario.duration)
+    }
+
+    /// Where ns-2's default window, and nothing in the network, is what limits a flow.
+    fn window_limit(&self, flow: &Flow, ends: &Ends, links: &[LinkReport]) -> Option<String> {
+        let Transport::Ns2 { workload: Workload::Bulk, .. } = flow.transport else { return None };
+        let sender = self.world.host::<Ns2Source>(ends.source).filter(|_| flow.is_window_default)?.sender();
+        let (counters, window) = (sender.counters(), sender.config().window);
+        let share = counters.window_limited_acks as f64 / counters.rtt_samples.max(1) as f64;
+        let active = flow.stop.unwrap_or(SimTime::NEVER).min(self.end()).since(ends.start).as_secs_f64();
+        let on_way = |&(index, _): &(usize, &LinkReport)| {
+            self.world.link_leg(self.links[index], ends.flow, Direction::Forward).offered > 0
+        };
+        // A link that never rests limits it as well.
+        let run = self.scenario.duration.as_secs_f64();
+        let busiest = links.iter().enumerate().filter(on_way).map(|(_, link)| link.utilisation).fold(0.0, f64::max)
+            * run
+            / active;
+        (share >= LIMITED_SHARE && busiest < BUSY_SHARE).then(|| {
+            format!(
+                "flow `{}` is limited by its window of {window} packets, ns-2's default, at {:.0} % of its acknowledgements, and not \
+                 by the network, whose busiest link on its way sends {:.0} % of the time: set `window`",
+                flow.id,
+                100.0 * share,
+                100.0 * busiest
+            )
+        })
+    }
+}
+
+/// From this share of the acknowledgements on, the window is what limits a flow: most of the time.
+const LIMITED_SHARE: f64 = 0.5;
+/// A link that sends for this share of the time leaves nothing to a larger window but a longer queue.
+const BUSY_SHARE: f64 = 0.95;
+
+/// Why a link loses everything of a flow.
+fn cause(link: &Link, reason: DropReason, packet: u64) -> String {
+    let polices = link.errors.iter().find_map(|error| match error {
+        ErrorSpec::Policer { burst, .. } if burst.count() < packet => Some(burst),
+        _ => None,
+    });
+    let is_certain = |error: &ErrorSpec| matches!(error, ErrorSpec::PerPacket(p) | ErrorSpec::PerByte(p) if *p >= 1.0);
+    match (reason, polices, &link.queue) {
+        (DropReason::Error, Some(burst), _) => {
+            format!(
+                "its policer lets nothing pass that is larger than its `burst` of {burst}, and a packet has {packet} B"
+            )
+        }
+        (DropReason::Error, None, _) if link.errors.iter().any(is_certain) => "its errors take every packet".to_owned(),
+        (DropReason::Error, None, _) => "its errors and outages took them".to_owned(),
+        (_, _, &QueueSpec::Bytes(bytes)) if bytes < packet => {
+            format!("its queue holds {bytes} B, and a packet has {packet} B")
+        }
+        _ => "its queue was full".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,226 @@
+//! What happened over time, in a memory that has a limit.
+//!
+//! A history keeps every entry as long as there is room. When there is no more, it gets coarser: time is cut into bins, and what
+//! happened within one becomes one entry, as with a resolution that was asked for. So a run of any length is remembered, and a
+//! run that fits is remembered whole.
+
+use anabranch_units::{SimSpan, SimTime};
+
+/// How much a history keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Detail {
+    /// What happens within so much time, counted from the start of time, is one entry; zero keeps all apart.
+    pub resolution: SimSpan,
+    /// Memory that its entries may take; what does not fit makes it coarser.
+    pub bytes_max: usize,
+}
+
+impl Detail {
+    /// Everything, whatever it takes.
+    pub const WHOLE: Self = Self { resolution: SimSpan::ZERO, bytes_max: usize::MAX };
+}
+
+/// This resolution, and no limit.
+impl From<SimSpan> for Detail {
+    fn from(resolution: SimSpan) -> Self {
+        Self { resolution, ..Self::WHOLE }
+    }
+}
+
+/// Something at a time.
+pub trait Entry: Copy {
+    /// When.
+    fn time(&self) -> SimTime;
+
+    /// Whether `later`, which happened in the same bin, can be made one with it.
+    fn joins(&self, _later: &Self) -> bool {
+        true
+    }
+
+    /// Both as one, at one of their times.
+    #[must_use]
+    fn joined(&self, later: &Self) -> Self;
+}
+
+/// A variable: of several values the last holds.
+impl<T: Copy> Entry for (SimTime, T) {
+    fn time(&self) -> SimTime {
+        self.0
+    }
+
+    fn joined(&self, later: &Self) -> Self {
+        *later
+    }
+}
+
+/// Entries in the order of their times.
+#[derive(Clone, Debug)]
+pub struct History<T> {
+    entries: Vec<T>,
+    resolution: SimSpan,
+    entries_max: usize,
+}
+
+impl<T: Entry> History<T> {
+    /// An empty one.
+    pub fn new(detail: impl Into<Detail>) -> Self {
+        let Detail { resolution, bytes_max } = detail.into();
+        // So few are no history.
+        let entries_max = (bytes_max / size_of::<T>()).max(ENTRIES_MIN);
+        Self { entries: Vec::new(), resolution, entries_max }
+    }
+
+    /// Adds what happens now.
+    pub fn push(&mut self, entry: T) {
+        let length = add(&mut self.entries, entry, self.resolution);
+        if length > self.entries_max {
+            self.coarsen();
+        }
+    }
+
+    /// The last entry.
+    pub fn last(&self) -> Option<&T> {
+        self.entries.last()
+    }
+
+    /// All of them.
+    pub fn entries(&self) -> &[T] {
+        &self.entries
+    }
+
+    /// What happened within so much time is one entry. Coarser than it was asked for if it did not fit.
+    pub fn resolution(&self) -> SimSpan {
+        self.resolution
+    }
+
+    /// Halves what there is, at least.
+    #[cold]
+    fn coarsen(&mut self) {
+        let span = |entries: &[T]| entries.last().map_or(0, |last| last.time().since(entries[0].time()).ticks());
+        let wanted = span(&self.entries) / (self.entries_max as u64 / 2);
+        let mut width = round_up(wanted.max(self.resolution.ticks() + 1));
+        while self.entries.len() > self.entries_max / 2 && width < WIDTH_MAX {
+            self.resolution = SimSpan::from_ticks(width);
+            let mut coarser = Vec::with_capacity(self.entries_max / 2);
+            for entry in &self.entries {
+                add(&mut coarser, *entry, self.resolution);
+            }
+            self.entries = coarser;
+            width = round_up(width + 1);
+        }
+    }
+}
+
+/// The next larger of 1, 2, 5, 10, 20, ...: what people read.
+fn round_up(ticks: u64) -> u64 {
+    let steps = (0..18).flat_map(|digits| [1, 2, 5].map(|digit| digit * 10_u64.pow(digits)));
+    steps.into_iter().find(|&step| step >= ticks).unwrap_or(WIDTH_MAX)
+}
+
+/// Adds an entry, or makes it one with what it joins in its bin; returns how many there are.
+fn add<T: Entry>(entries: &mut Vec<T>, entry: T, resolution: SimSpan) -> usize {
+    let is_near = |other: &T| is_same_bin(other.time(), entry.time(), resolution);
+    let near = entries.iter().rev().take_while(|other| is_near(other)).position(|other| other.joins(&entry));
+    let Some(place) = near.map(|back| entries.len() - 1 - back) else {
+        entries.push(entry);
+        return entries.len();
+    };
+    let joined = entries[place].joined(&entry);
+    if joined.time() == entries[place].time() {
+        entries[place] = joined;
+    } else {
+        entries.remove(place);
+        entries.push(joined);
+    }
+    entries.len()
+}
+
+/// Whether two times lie in the same bin of this width, counted from the start of time. Bins of no width hold nothing.
+pub fn is_same_bin(one: SimTime, other: SimTime, width: SimSpan) -> bool {
+    !width.is_zero() && one.ticks() / width.ticks() == other.ticks() / width.ticks()
+}
+
+/// Adds what a variable is now to its changes, if it is no longer what it was.
+pub(crate) fn remember<T: Copy + PartialEq>(changes: &mut History<(SimTime, T)>, now: SimTime, value: T) {
+    if changes.last().is_none_or(|(_, last)| *last != value) {
+        changes.push((now, value));
+    }
+}
+
+/// The same of a count that was 0 at first.
+pub(crate) fn remember_count(changes: &mut History<(SimTime, u32)>, now: SimTime, count: u32) {
+    if count > 0 || changes.last().is_some() {
+        remember(changes, now, count);
+    }
+}
+
+/// Fewer entries show nothing.
+const ENTRIES_MIN: usize = 1000;
+
+/// No run lasts two bins of this width: 53 days.
+const WIDTH_MAX: u64 = 1 << 62;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ticks: u64) -> SimTime {
+        SimTime::from_ticks(ticks)
+    }
+
+    fn limited(entries: usize) -> Detail {
+        Detail { bytes_max: entries * size_of::<(SimTime, u64)>(), ..Detail::WHOLE }
+    }
+
+    #[test]
+    fn what_fits_is_kept_whole() {
+        let mut history = History::new(limited(1000));
+        (0..1000).for_each(|n| history.push((at(n), n)));
+        assert_eq!(history.entries(), (0..1000).map(|n| (at(n), n)).collect::<Vec<_>>());
+        assert_eq!(history.resolution(), SimSpan::ZERO);
+    }
+
+    /// A million changes at equal intervals in the room of a thousand: at most a thousand are left, at least a fifth of that,
+    /// from the first to the last bin, and each is what the variable was at that time.
+    #[test]
+    fn what_does_not_fit_is_coarser_and_has_the_last_of_each_bin() {
+        let mut history = History::new(limited(1000));
+        (0..1_000_000).for_each(|n| history.push((at(10 * n), n)));
+        let entries = history.entries();
+        assert!((200..=1000).contains(&entries.len()), "{}", entries.len());
+        assert!(entries.iter().all(|&(time, n)| time == at(10 * n)));
+        let width = history.resolution().ticks();
+        assert!(entries[0].1 < width && entries.last() == Some(&(at(9_999_990), 999_999)));
+        assert!(entries.windows(2).all(|pair| pair[1].0.ticks() / width == pair[0].0.ticks() / width + 1));
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Bits(SimTime, u8, u64);
+
+    impl Entry for Bits {
+        fn time(&self) -> SimTime {
+            self.0
+        }
+
+        fn joins(&self, later: &Self) -> bool {
+            self.1 == later.1
+        }
+
+        fn joined(&self, later: &Self) -> Self {
+            Self(later.0, self.1, self.2 + later.2)
+        }
+    }
+
+    /// Three streams in turn: within a bin each is one entry, and nothing is lost.
+    #[test]
+    fn events_add_up_stream_by_stream() {
+        let mut history = History::new(SimSpan::from_ticks(100));
+        (0..300).for_each(|n| history.push(Bits(at(n), (n % 3) as u8, 1)));
+        assert_eq!(history.entries().len(), 9);
+        for stream in 0..3 {
+            let of = history.entries().iter().filter(|bits| bits.1 == stream);
+            assert_eq!(of.map(|bits| bits.2).sum::<u64>(), 100);
+        }
+        assert!(history.entries().is_sorted_by_key(|bits| bits.0));
+    }
+}
