@@ -111,7 +111,7 @@ pub(crate) struct Experiments {
 pub(crate) enum Artifact {
     /// Run experiments, and pack them with their seeds, their outcome and a SHA-256 of everything.
     Pack(Pack),
-    /// Check that every file of an artifact is the one that was packed, run it again, and compare number by number.
+    /// Run the experiments of an artifact again, draw every file from what comes out, and compare byte by byte.
     Verify(Verify),
 }
 

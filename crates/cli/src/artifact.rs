@@ -6,9 +6,8 @@ use std::io::{BufReader, Cursor, Write as _};
 use anabranch_lab::artifact::{self, Artifact};
 use anabranch_lab::diagnostic::Diagnostic;
 use anabranch_lab::document::Document;
-use anabranch_lab::experiment::Experiment;
-use anabranch_lab::html;
 use anabranch_lab::reproduce::{self, Options};
+use anabranch_lab::sensitivity;
 
 use crate::args::{Jobs, Pack, Verify};
 use crate::failure::{Failure, Outcome};
@@ -22,20 +21,21 @@ const DIFFERENCES_SHOWN: usize = 20;
 pub(crate) fn pack(args: &Pack) -> Outcome {
     // An outcome names the files it is from: in an artifact, by the names that they have there.
     let mut inputs = Inputs::default();
-    let documents: Vec<Document> = load(&args.selection, &mut inputs)?
+    let mut documents: Vec<Document> = load(&args.selection, &mut inputs)?
         .iter()
         .map(|experiment| Document::parse(&artifact::name_of(experiment.file()), experiment.source()))
         .collect::<Result<_, Diagnostic>>()?;
+    let sensitivity = args.selection.experiments.folder.join(sensitivity::FILE);
+    if sensitivity.exists() {
+        let marks = inputs.read_plain(&sensitivity)?;
+        documents.push(Document::parse(&artifact::name_of_sensitivity(), marks.text())?);
+    }
+    // In the order in which whoever checks it will read them.
+    documents.sort_by(|a, b| a.file().cmp(b.file()));
     let (folder, name) = Folder::of_file(&args.file, &inputs)?;
     let outcome = run(&documents, &args.selection.jobs, args.selection.seeds)?;
-    let (mut csv, mut markdown) = (Vec::new(), Vec::new());
-    outcome.write_csv(&mut csv)?;
-    outcome.write_markdown(&mut markdown)?;
-    let report = html::page(&outcome).into_bytes();
-    let reports = [("outcome.csv", csv), ("outcome.md", markdown), ("report.html", report)];
-    let reports = reports.map(|(name, bytes)| (name.to_owned(), bytes)).into();
     let mut archive = Cursor::new(Vec::new());
-    artifact::pack(&documents, &outcome, reports, &mut archive)
+    artifact::pack(&documents, &outcome, &mut archive)
         .map_err(|error| Failure::failed(format!("{}: cannot be packed: {error}", args.file.display())))?;
     let archive = archive.into_inner();
     folder.write(&name, |out| out.write_all(&archive))?;
@@ -57,24 +57,23 @@ pub(crate) fn verify(args: &Verify) -> Outcome {
     let manifest = artifact.manifest();
     let mut out = anstream::stdout().lock();
     let (files, version, platform) = (manifest.files.len(), &manifest.version, &manifest.platform);
-    writeln!(out, "{name}: {files} files as they were packed, by anabranch {version} on {platform}")?;
+    writeln!(out, "{name}: {files} files as its manifest says, packed by anabranch {version} on {platform}")?;
     let outcome = run(&documents, &args.jobs, manifest.seeds)?;
     let differences = artifact.differences(&outcome, DIFFERENCES_SHOWN).map_err(|error| refuse(&error))?;
     let (runs, hash, claims) = (outcome.runs, &outcome.hash, outcome.claims().count());
     if differences.is_empty() {
-        writeln!(out, "{claims} claims, {runs} runs, hash {hash}: the same in every number")?;
+        writeln!(out, "{claims} claims, {runs} runs, hash {hash}: every file comes out again, byte by byte")?;
         return Ok(());
     }
     differences.iter().try_for_each(|difference| writeln!(out, "  {difference}"))?;
     if *version != outcome.version {
         writeln!(out, "This is anabranch {}; the same version may give the same numbers.", outcome.version)?;
     }
-    Err(Failure::missed(format!("{name}: its experiments give another outcome here")))
+    Err(Failure::missed(format!("{name}: its experiments give other files here")))
 }
 
 fn run(documents: &[Document], jobs: &Jobs, seeds: Option<u32>) -> Result<reproduce::Outcome, Failure> {
-    let experiments: Vec<Experiment> =
-        documents.iter().cloned().map(Experiment::parse).collect::<Result<_, Diagnostic>>()?;
+    let experiments = artifact::experiments(documents)?;
     let progress = Progress::new();
     let options = Options { jobs: jobs.count(), seeds };
     Ok(reproduce::reproduce(&experiments, options, |done, total| progress.set(done, total))?)

@@ -1,19 +1,23 @@
 //! An artifact: what was run and what came out, in one ZIP file that somebody else can check.
 //!
 //! ```text
-//! manifest.json        who packed it, what was asked for, the hash of all runs, and each other file's length and SHA-256
-//! README.md            how to check it
-//! experiments/KEY/*    the scenarios with their seeds and claims
-//! outcome.json         everything measured, as `reproduce --json` prints it, but for the time it took
-//! ...                  reports for people
+//! manifest.json                  who packed it, what was asked for, the hash of all runs, and each other file's length and SHA-256
+//! README.md                      how to check it
+//! experiments/KEY/NAME.toml      the scenarios with their seeds and claims
+//! experiments/sensitivity.toml   which of these claims are coarse, if somebody looked
+//! outcome.json                   everything measured, as `reproduce --json` prints it, but for the time it took
+//! outcome.csv, outcome.md        the claims as tables
+//! report.html                    the report
 //! ```
 //!
-//! Checking is two things: that every file is the one that was packed, and that running the scenarios again gives the same
-//! outcome, number by number. Packing the same outcome twice gives the same bytes.
+//! Checksums tell that a file came over whole; who changes a file can change its checksum. So checking runs the scenarios again,
+//! draws every file once more from the outcome of that, and compares bytes, the manifest's too. Nothing is taken on trust but the
+//! scenarios themselves and one word, on what platform it was packed. No file tells how long the runs took. Packing the
+//! same outcome twice gives the same bytes, and there is nothing in the archive but these files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,13 +27,18 @@ use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
 use crate::diagnostic::Diagnostic;
 use crate::document::Document;
+use crate::experiment::Experiment;
+use crate::html;
 use crate::reproduce::Outcome;
+use crate::sensitivity::{self, Sensitivity};
 
 /// The schema of [`Manifest`].
-pub const SCHEMA: &str = "anabranch-artifact/1";
+pub const SCHEMA: &str = "anabranch-artifact/2";
 
 const MANIFEST: &str = "manifest.json";
 const OUTCOME: &str = "outcome.json";
+/// What is drawn from an outcome, besides the manifest.
+const DRAWN: [&str; 5] = ["README.md", OUTCOME, "outcome.csv", "outcome.md", "report.html"];
 const EXPERIMENTS: &str = "experiments/";
 
 /// More files than this are no artifact of ours: all papers have some dozens.
@@ -49,7 +58,7 @@ pub struct Manifest {
     pub schema: String,
     /// Version of the laboratory that packed it.
     pub version: String,
-    /// What it ran on: architecture and operating system.
+    /// What it ran on: architecture and operating system. Nobody can check that.
     pub platform: String,
     /// What was asked for instead of the experiments' own numbers of seeds.
     pub seeds: Option<u32>,
@@ -77,6 +86,8 @@ pub struct Entry {
 #[derive(Clone, Debug)]
 pub struct Artifact {
     manifest: Manifest,
+    /// The manifest's.
+    text: Vec<u8>,
     files: BTreeMap<String, Vec<u8>>,
 }
 
@@ -90,7 +101,7 @@ pub enum ArtifactError {
         /// Which.
         name: String,
         /// Why.
-        error: std::io::Error,
+        error: io::Error,
     },
     /// It holds more than an artifact does.
     TooLarge,
@@ -100,8 +111,10 @@ pub enum ArtifactError {
     Missing(String),
     /// There is a file that the manifest does not name.
     Unlisted(String),
-    /// There are two files of one name.
-    Twice(String),
+    /// No artifact has a file of this name and kind.
+    Unknown(String),
+    /// There is something in it besides its files.
+    Hidden(String),
     /// A file is not the one that was packed.
     Changed(String),
     /// There is nothing in it that could be run.
@@ -123,7 +136,8 @@ impl fmt::Display for ArtifactError {
             Self::Manifest(reason) => write!(f, "{MANIFEST}: {reason}"),
             Self::Missing(name) => write!(f, "{name} is in the manifest and not in the archive"),
             Self::Unlisted(name) => write!(f, "{name} is in the archive and not in the manifest"),
-            Self::Twice(name) => write!(f, "{name} is in the archive twice"),
+            Self::Unknown(name) => write!(f, "{name:?} is no file of an artifact"),
+            Self::Hidden(what) => write!(f, "there is more in it than its files: {what}"),
             Self::Changed(name) => write!(f, "{name} is not the file that was packed: its SHA-256 differs"),
             Self::NoExperiments => write!(f, "there is no experiment in it"),
             Self::Scenario(diagnostic) => diagnostic.fmt(f),
@@ -138,37 +152,38 @@ pub fn name_of(file: &str) -> String {
     format!("{EXPERIMENTS}{}", parts.join("/"))
 }
 
-/// Writes an artifact. The outcome's experiments must be those of `documents`, under the names of [`name_of`]; `reports` are
-/// further files.
+/// The name that the file on coarse claims has in an artifact.
+pub fn name_of_sensitivity() -> String {
+    format!("{EXPERIMENTS}{}", sensitivity::FILE)
+}
+
+/// The experiments of an artifact's documents, coarse claims marked.
 ///
 /// # Errors
-/// If `out` cannot be written, or a name is given twice.
-pub fn pack(
-    documents: &[Document],
-    outcome: &Outcome,
-    reports: Vec<(String, Vec<u8>)>,
-    out: impl Write + Seek,
-) -> zip::result::ZipResult<()> {
-    let mut files: BTreeMap<String, Vec<u8>> = reports.into_iter().collect();
-    files.extend(documents.iter().map(|document| (document.file().to_owned(), document.text().as_bytes().to_vec())));
-    let mut text = serde_json::to_vec_pretty(&record(outcome)).map_err(std::io::Error::from)?;
-    text.push(b'\n');
-    files.insert(OUTCOME.to_owned(), text);
-    files.insert("README.md".to_owned(), readme(outcome).into_bytes());
-    let entry = |(name, bytes): (&String, &Vec<u8>)| Entry {
-        name: name.clone(),
-        bytes: bytes.len() as u64,
-        sha256: sha256(bytes),
-    };
-    let manifest = Manifest {
-        schema: SCHEMA.to_owned(),
-        version: outcome.version.to_owned(),
-        platform: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
-        seeds: outcome.seeds,
-        runs: outcome.runs,
-        hash: outcome.hash.clone(),
-        files: files.iter().map(entry).collect(),
-    };
+/// The first mistake in them.
+pub fn experiments(documents: &[Document]) -> Result<Vec<Experiment>, Diagnostic> {
+    let sensitivity = name_of_sensitivity();
+    let (marks, scenarios): (Vec<&Document>, Vec<&Document>) =
+        documents.iter().partition(|document| document.file() == sensitivity);
+    let mut experiments = scenarios.into_iter().cloned().map(Experiment::parse).collect::<Result<Vec<_>, _>>()?;
+    for marks in marks {
+        Sensitivity::parse(marks.clone())?.mark(&mut experiments)?;
+    }
+    Ok(experiments)
+}
+
+/// Writes an artifact. The outcome must be that of the [`experiments`] of `documents`, whose files' names are those of [`name_of`]
+/// and [`name_of_sensitivity`].
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn pack(documents: &[Document], outcome: &Outcome, out: impl Write + Seek) -> zip::result::ZipResult<()> {
+    let files = drawn(documents, outcome)?;
+    if let Some(name) = files.keys().find(|name| !is_known(name)) {
+        return Err(io::Error::other(ArtifactError::Unknown(name.clone())).into());
+    }
+    let platform = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
+    let manifest = manifest(&files, outcome, platform);
     // The least time that ZIP knows: when it was packed must not change its bytes.
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
@@ -176,7 +191,7 @@ pub fn pack(
         .unix_permissions(0o644);
     let mut archive = ZipWriter::new(out);
     archive.start_file(MANIFEST, options)?;
-    archive.write_all(&serde_json::to_vec_pretty(&manifest).map_err(std::io::Error::from)?)?;
+    archive.write_all(&json(&manifest)?)?;
     for (name, bytes) in &files {
         archive.start_file(name, options)?;
         archive.write_all(bytes)?;
@@ -184,21 +199,100 @@ pub fn pack(
     archive.finish().map(|_| ())
 }
 
+/// Every file of an artifact but its manifest.
+fn drawn(documents: &[Document], outcome: &Outcome) -> io::Result<BTreeMap<String, Vec<u8>>> {
+    let file = |document: &Document| (document.file().to_owned(), document.text().as_bytes().to_vec());
+    let mut files: BTreeMap<String, Vec<u8>> = documents.iter().map(file).collect();
+    let (mut csv, mut markdown) = (Vec::new(), Vec::new());
+    outcome.write_csv(&mut csv)?;
+    outcome.write_markdown(&mut markdown)?;
+    let report = html::page(outcome).into_bytes();
+    let bytes = [readme(outcome).into_bytes(), json(&record(outcome))?, csv, markdown, report];
+    files.extend(DRAWN.map(str::to_owned).into_iter().zip(bytes));
+    Ok(files)
+}
+
+fn manifest(files: &BTreeMap<String, Vec<u8>>, outcome: &Outcome, platform: String) -> Manifest {
+    let entry = |(name, bytes): (&String, &Vec<u8>)| Entry {
+        name: name.clone(),
+        bytes: bytes.len() as u64,
+        sha256: sha256(bytes),
+    };
+    Manifest {
+        schema: SCHEMA.to_owned(),
+        version: outcome.version.to_owned(),
+        platform,
+        seeds: outcome.seeds,
+        runs: outcome.runs,
+        hash: outcome.hash.clone(),
+        files: files.iter().map(entry).collect(),
+    }
+}
+
+fn json(value: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut text = serde_json::to_vec_pretty(value)?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// Whether an artifact may have a file of this name.
+fn is_known(name: &str) -> bool {
+    // No name leads out of the folder in which somebody unpacks it.
+    let is_plain = |part: &str| {
+        !matches!(part, "" | "." | "..") && !part.contains(['/', '\\', ':']) && !part.contains(char::is_control)
+    };
+    name == MANIFEST
+        || DRAWN.contains(&name)
+        || name == name_of_sensitivity()
+        || name
+            .strip_prefix(EXPERIMENTS)
+            .and_then(|rest| rest.strip_suffix(".toml")?.split_once('/'))
+            .is_some_and(|(paper, file)| is_plain(paper) && is_plain(file))
+}
+
+/// Finds what programs that unpack an archive may see and what its directory does not tell.
+fn find_hidden<R: Read + Seek>(archive: &mut ZipArchive<R>) -> Result<(), ArtifactError> {
+    let hidden = |what: String| Err(ArtifactError::Hidden(what));
+    if archive.offset() > 0 {
+        return hidden(format!("{} bytes before its first file", archive.offset()));
+    }
+    if !archive.comment().is_empty() {
+        return hidden("a comment".to_owned());
+    }
+    archive.validate_header_consistency().or_else(|error| hidden(error.to_string()))
+}
+
+/// Whether an archive ends with the end of its directory, 22 bytes without a comment (APPNOTE.TXT, 4.3.16).
+fn ends_with_directory(from: &mut (impl Read + Seek)) -> io::Result<bool> {
+    let mut end = [0; 22];
+    from.seek(SeekFrom::End(-22))?;
+    from.read_exact(&mut end)?;
+    Ok(end.starts_with(b"PK\x05\x06"))
+}
+
 impl Artifact {
-    /// Reads an artifact and checks that each file is the one that was packed.
+    /// Reads an artifact and checks that it holds the files of one, each as its manifest says, and nothing else.
     ///
     /// # Errors
     /// The first thing that is wrong with it.
-    pub fn read(from: impl Read + Seek) -> Result<Self, ArtifactError> {
+    pub fn read(mut from: impl Read + Seek) -> Result<Self, ArtifactError> {
+        let is_whole = ends_with_directory(&mut from).unwrap_or(false);
         let mut archive = ZipArchive::new(from).map_err(ArtifactError::NotZip)?;
         if archive.len() > FILES_MAX {
             return Err(ArtifactError::TooLarge);
+        }
+        find_hidden(&mut archive)?;
+        if !is_whole {
+            return Err(ArtifactError::Hidden("bytes behind its directory".to_owned()));
         }
         let mut files = BTreeMap::new();
         let mut left = BYTES_MAX;
         for index in 0..archive.len() {
             let mut file = archive.by_index(index).map_err(ArtifactError::NotZip)?;
             let name = file.name().map_err(ArtifactError::NotZip)?.into_owned();
+            if !is_known(&name) || !file.is_file() || file.is_symlink() {
+                return Err(ArtifactError::Unknown(name));
+            }
             let most = FILE_BYTES_MAX.min(left);
             let mut bytes = Vec::new();
             // What the archive says of a file's length need not be true: no more than `most` is unpacked.
@@ -208,13 +302,11 @@ impl Artifact {
             if bytes.len() as u64 > most {
                 return Err(ArtifactError::TooLarge);
             }
-            if files.insert(name.clone(), bytes).is_some() {
-                return Err(ArtifactError::Twice(name));
-            }
+            files.insert(name, bytes);
         }
-        let manifest = files.remove(MANIFEST).ok_or(ArtifactError::Manifest("it is missing".to_owned()))?;
+        let text = files.remove(MANIFEST).ok_or(ArtifactError::Manifest("it is missing".to_owned()))?;
         let manifest: Manifest =
-            serde_json::from_slice(&manifest).map_err(|error| ArtifactError::Manifest(error.to_string()))?;
+            serde_json::from_slice(&text).map_err(|error| ArtifactError::Manifest(error.to_string()))?;
         if manifest.schema != SCHEMA {
             let reason = format!("its schema is `{}`, and this program reads `{SCHEMA}`", manifest.schema);
             return Err(ArtifactError::Manifest(reason));
@@ -228,7 +320,7 @@ impl Artifact {
         let is_listed = |name: &String| manifest.files.iter().any(|entry| entry.name == *name);
         match files.keys().find(|name| !is_listed(name)) {
             Some(name) => Err(ArtifactError::Unlisted(name.clone())),
-            None => Ok(Self { manifest, files }),
+            None => Ok(Self { manifest, text, files }),
         }
     }
 
@@ -237,7 +329,7 @@ impl Artifact {
         &self.manifest
     }
 
-    /// Its scenarios.
+    /// Its scenarios, and what marks their claims.
     ///
     /// # Errors
     /// If there is none, or one is not TOML.
@@ -250,21 +342,52 @@ impl Artifact {
         if documents.is_empty() { Err(ArtifactError::NoExperiments) } else { Ok(documents) }
     }
 
-    /// Where an outcome of its scenarios is not what was packed: at most `most` places, each with both values.
+    /// Where its files are not those that an outcome of its scenarios gives: at most `most` places of the outcome, each with both
+    /// values, and the name of every other file.
     ///
     /// # Errors
-    /// If its own outcome is no JSON.
+    /// If its own outcome is no JSON, or its scenarios are none.
     pub fn differences(&self, outcome: &Outcome, most: usize) -> Result<Vec<String>, ArtifactError> {
+        let unreadable = |error: io::Error| ArtifactError::Unreadable { name: OUTCOME.to_owned(), error };
+        let drawn = drawn(&self.documents()?, outcome).map_err(unreadable)?;
+        let mut found = Vec::new();
         let packed = self.files.get(OUTCOME).ok_or_else(|| ArtifactError::Missing(OUTCOME.to_owned()))?;
         let packed: Value = serde_json::from_slice(packed)
             .map_err(|error| ArtifactError::Manifest(format!("{OUTCOME} is no JSON: {error}")))?;
-        let mut found = Vec::new();
         compare("", &packed, &record(outcome), &mut |place, packed, ours| {
             found.push(format!("{place}: {packed} was packed, {ours} comes out here"));
             found.len() < most
         });
+        let is_told = !found.is_empty();
+        let names: BTreeSet<&String> = self.files.keys().chain(drawn.keys()).collect();
+        for name in names {
+            if let Some(difference) = first_difference(self.files.get(name), drawn.get(name)) {
+                // Of the outcome the numbers were told.
+                if name != OUTCOME || !is_told {
+                    found.push(format!("{name}: {difference}"));
+                }
+            }
+        }
+        let manifest = json(&manifest(&drawn, outcome, self.manifest.platform.clone())).map_err(unreadable)?;
+        if let Some(difference) = first_difference(Some(&self.text), Some(&manifest)) {
+            found.push(format!("{MANIFEST}: {difference}"));
+        }
         Ok(found)
     }
+}
+
+/// Where a file that was packed is another than the one that was drawn.
+fn first_difference(packed: Option<&Vec<u8>>, drawn: Option<&Vec<u8>>) -> Option<String> {
+    let (packed, drawn) = match (packed, drawn) {
+        (Some(packed), Some(drawn)) if packed == drawn => return None,
+        (None, None) => return None,
+        (Some(packed), Some(drawn)) => (packed, drawn),
+        (None, Some(_)) => return Some("it was not packed and comes out here".to_owned()),
+        (Some(_), None) => return Some("it was packed and does not come out here".to_owned()),
+    };
+    let same = packed.iter().zip(drawn).take_while(|(a, b)| a == b).count();
+    let line = 1 + packed[..same].iter().filter(|&&byte| byte == b'\n').count();
+    Some(format!("line {line} is another one than what is drawn from the outcome here"))
 }
 
 /// An outcome without what differs from run to run: how long it took.
@@ -280,7 +403,7 @@ fn record(outcome: &Outcome) -> Value {
 fn compare(place: &str, packed: &Value, ours: &Value, report: &mut dyn FnMut(&str, &Value, &Value) -> bool) -> bool {
     match (packed, ours) {
         (Value::Object(a), Value::Object(b)) => {
-            let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
             keys.into_iter().all(|key| {
                 let of = |fields: &serde_json::Map<String, Value>| fields.get(key).cloned().unwrap_or(Value::Null);
                 compare(&format!("{place}/{key}"), &of(a), &of(b), report)
@@ -313,7 +436,7 @@ fn readme(outcome: &Outcome) -> String {
         "# Published and ours: {}\n\n\
          Packed by anabranch {version}: {runs} runs, hash {hash}. `experiments/` has the scenarios with their seeds and the\n\
          claims, `{OUTCOME}` everything that was measured, `{MANIFEST}` the SHA-256 of each file.\n\n\
-         To run everything again and compare it number by number:\n\n\
+         To run everything again, draw every file from what comes out, and compare it byte by byte:\n\n\
          ```console\nanabranch artifact verify FILE.zip\n```\n",
         papers.join(", ")
     )

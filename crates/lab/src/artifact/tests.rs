@@ -1,5 +1,6 @@
 use std::io::Cursor;
 use std::num::NonZeroUsize;
+use std::sync::LazyLock;
 
 use super::*;
 use crate::experiment::Experiment;
@@ -49,37 +50,76 @@ fn documents(text: &str) -> Vec<Document> {
 }
 
 fn packed() -> Vec<u8> {
-    let documents = documents(EXPERIMENT);
-    let mut out = Cursor::new(Vec::new());
-    let reports = vec![("outcome.csv".to_owned(), b"a,b\n".to_vec())];
-    pack(&documents, &outcome(&documents), reports, &mut out).unwrap();
-    out.into_inner()
+    static PACKED: LazyLock<Vec<u8>> = LazyLock::new(|| {
+        let documents = documents(EXPERIMENT);
+        let mut out = Cursor::new(Vec::new());
+        pack(&documents, &outcome(&documents), &mut out).unwrap();
+        out.into_inner()
+    });
+    PACKED.clone()
+}
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// The files of an artifact by their names.
+fn unpacked() -> Files {
+    let mut archive = ZipArchive::new(Cursor::new(packed())).unwrap();
+    let files = archive.len();
+    let file = |index| {
+        let mut file = archive.by_index(index).unwrap();
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).unwrap();
+        (file.name().unwrap().into_owned(), bytes)
+    };
+    (0..files).map(file).collect()
+}
+
+fn archive(files: &Files) -> Vec<u8> {
+    let mut out = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in files {
+        out.start_file(name, SimpleFileOptions::default()).unwrap();
+        out.write_all(bytes).unwrap();
+    }
+    out.finish().unwrap().into_inner()
+}
+
+fn read(bytes: Vec<u8>) -> Result<Artifact, ArtifactError> {
+    Artifact::read(Cursor::new(bytes))
 }
 
 /// The archive with one file replaced, added or left out, by whoever does not know of the manifest.
-fn tampered(change: impl Fn(&str, Vec<u8>) -> Option<Vec<u8>>, added: &[&str]) -> Result<Artifact, ArtifactError> {
-    let mut archive = ZipArchive::new(Cursor::new(packed())).unwrap();
-    let mut out = ZipWriter::new(Cursor::new(Vec::new()));
-    for index in 0..archive.len() {
-        let mut file = archive.by_index(index).unwrap();
-        let (name, mut bytes) = (file.name().unwrap().into_owned(), Vec::new());
-        file.read_to_end(&mut bytes).unwrap();
-        if let Some(bytes) = change(&name, bytes) {
-            out.start_file(name, SimpleFileOptions::default()).unwrap();
-            out.write_all(&bytes).unwrap();
-        }
-    }
-    for name in added {
-        out.start_file(*name, SimpleFileOptions::default()).unwrap();
-    }
-    Artifact::read(out.finish().unwrap())
+fn tampered(change: impl FnOnce(&mut Files)) -> Result<Artifact, ArtifactError> {
+    let mut files = unpacked();
+    change(&mut files);
+    read(archive(&files))
+}
+
+/// The same by whoever brings the manifest up to date.
+fn forged(change: impl FnOnce(&mut Files)) -> Result<Artifact, ArtifactError> {
+    tampered(|files| {
+        change(files);
+        let mut manifest: Value = serde_json::from_slice(&files[MANIFEST]).unwrap();
+        let rest = files.iter().filter(|(name, _)| *name != MANIFEST);
+        let entries = rest
+            .map(|(name, bytes)| serde_json::json!({"name": name, "bytes": bytes.len(), "sha256": sha256(bytes)}))
+            .collect();
+        manifest["files"] = Value::Array(entries);
+        files.insert(MANIFEST.to_owned(), json(&manifest).unwrap());
+    })
+}
+
+fn replace(files: &mut Files, name: &str, from: &str, to: &str) {
+    let text = String::from_utf8(files[name].clone()).unwrap();
+    assert!(text.contains(from), "there is no {from:?} in {name}: {text}");
+    files.insert(name.to_owned(), text.replacen(from, to, 1).into_bytes());
 }
 
 #[test]
 fn what_was_packed_is_found_again_and_comes_out_again() {
     let artifact = Artifact::read(Cursor::new(packed())).unwrap();
     let names: Vec<&str> = artifact.manifest().files.iter().map(|entry| entry.name.as_str()).collect();
-    assert_eq!(names, ["README.md", "experiments/ctcp-2019/short.toml", "outcome.csv", "outcome.json"]);
+    let expected = ["outcome.csv", "outcome.json", "outcome.md", "report.html"];
+    assert_eq!(names, [&["README.md", "experiments/ctcp-2019/short.toml"], &expected[..]].concat());
     let documents = artifact.documents().unwrap();
     assert_eq!(documents[0].text(), EXPERIMENT);
     assert_eq!(artifact.differences(&outcome(&documents), 9).unwrap(), Vec::<String>::new());
@@ -87,7 +127,27 @@ fn what_was_packed_is_found_again_and_comes_out_again() {
 
 #[test]
 fn packing_twice_gives_the_same_bytes() {
-    assert_eq!(packed(), packed());
+    let documents = documents(EXPERIMENT);
+    let mut again = Cursor::new(Vec::new());
+    pack(&documents, &outcome(&documents), &mut again).unwrap();
+    assert_eq!(packed(), again.into_inner());
+}
+
+/// What is coarse is told by a file of its own, which an artifact brings along.
+#[test]
+fn coarse_claims_stay_coarse() {
+    let marks =
+        "[[coarse]]\nexperiment = \"ctcp-2019/short\"\ntitle = \"A short run\"\nrow = \"sent\"\ncolumn = \"all\"\n";
+    let mut documents = documents(EXPERIMENT);
+    documents.push(Document::parse(&name_of_sensitivity(), marks).unwrap());
+    let experiments = experiments(&documents).unwrap();
+    assert!(experiments[0].claims[0].is_coarse);
+    let outcome = reproduce(&experiments, Options { jobs: NonZeroUsize::MIN, seeds: None }, |_, _| {}).unwrap();
+    let mut out = Cursor::new(Vec::new());
+    pack(&documents, &outcome, &mut out).unwrap();
+    let artifact = read(out.into_inner()).unwrap();
+    assert_eq!(artifact.documents().unwrap().len(), 2);
+    assert_eq!(artifact.differences(&outcome, 9).unwrap(), Vec::<String>::new());
 }
 
 #[test]
@@ -99,19 +159,106 @@ fn another_outcome_is_told_place_by_place() {
         differences.iter().find(|line| line.starts_with("/papers/0/experiments/0/claims/0/measured/ours/value"));
     assert!(value.is_some_and(|line| line.contains(" was packed, ")), "{differences:#?}");
     assert!(differences.iter().any(|line| line.starts_with("/hash: ")), "{differences:#?}");
-    assert_eq!(artifact.differences(&slower, 2).unwrap().len(), 2);
+    let two = artifact.differences(&slower, 2).unwrap();
+    assert_eq!(two.iter().filter(|line| line.starts_with('/')).count(), 2, "{two:#?}");
 }
 
 #[test]
 fn a_changed_a_missing_and_an_added_file_are_found() {
-    let changed = tampered(|name, bytes| Some(if name == "outcome.csv" { b"a,c\n".to_vec() } else { bytes }), &[]);
+    let changed = tampered(|files| _ = files.insert("outcome.csv".to_owned(), b"a,c\n".to_vec()));
     assert!(matches!(changed, Err(ArtifactError::Changed(name)) if name == "outcome.csv"));
-    let missing = tampered(|name, bytes| (name != "outcome.csv").then_some(bytes), &[]);
+    let missing = tampered(|files| _ = files.remove("outcome.csv"));
     assert!(matches!(missing, Err(ArtifactError::Missing(name)) if name == "outcome.csv"));
-    let added = tampered(|_, bytes| Some(bytes), &["experiments/ctcp-2019/more.toml"]);
+    let added = tampered(|files| _ = files.insert("experiments/ctcp-2019/more.toml".to_owned(), vec![]));
     assert!(matches!(added, Err(ArtifactError::Unlisted(name)) if name.ends_with("more.toml")));
-    let headless = tampered(|name, bytes| (name != MANIFEST).then_some(bytes), &[]);
+    let headless = tampered(|files| _ = files.remove(MANIFEST));
     assert!(matches!(headless, Err(ArtifactError::Manifest(_))));
+}
+
+/// Who can change a file can change its checksum, too. Every file is one that the outcome gives, or it is told.
+#[test]
+fn a_changed_file_with_its_checksum_is_found() {
+    let documents = documents(EXPERIMENT);
+    let outcome = outcome(&documents);
+    let differences = |artifact: Result<Artifact, ArtifactError>| artifact.unwrap().differences(&outcome, 9).unwrap();
+    let changes = [
+        ("outcome.csv", "reproduced", "deviates"),
+        ("outcome.md", "reproduced", "deviates"),
+        ("report.html", "reproduced", "deviates"),
+        ("README.md", "Published", "Printed"),
+        // The same to whoever reads numbers.
+        ("outcome.json", "\n", "\n\n"),
+    ];
+    for (name, from, to) in changes {
+        let found = differences(forged(|files| replace(files, name, from, to)));
+        assert!(found.iter().any(|line| line.starts_with(&format!("{name}: line "))), "{name}: {found:#?}");
+        // The checksums are those of other files.
+        assert!(found.iter().any(|line| line.starts_with("manifest.json: ")), "{name}: {found:#?}");
+    }
+    let found = differences(forged(|files| replace(files, "outcome.json", "\"reproduced\"", "\"deviates\"")));
+    assert!(found[0].starts_with("/papers/0/experiments/0/claims/0/verdict: "), "{found:#?}");
+    let found = differences(forged(|files| _ = files.remove("outcome.md")));
+    assert_eq!(found[0], "outcome.md: it was not packed and comes out here");
+    for (from, to) in [(outcome.hash.as_str(), "0123456789abcdef"), ("\"runs\": 1", "\"runs\": 2")] {
+        let found = differences(tampered(|files| replace(files, MANIFEST, from, to)));
+        assert!(found.len() == 1 && found[0].starts_with("manifest.json: line "), "{found:#?}");
+    }
+    // The one word that nobody can check.
+    let platform = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
+    let elsewhere = tampered(|files| replace(files, MANIFEST, &platform, "pdp11-unix"));
+    assert_eq!(differences(elsewhere), Vec::<String>::new());
+}
+
+/// How long it took is in no file.
+#[test]
+fn the_time_it_took_changes_nothing() {
+    let documents = documents(EXPERIMENT);
+    let slow = Outcome { wall_seconds: 1e6, ..outcome(&documents) };
+    assert_eq!(read(packed()).unwrap().differences(&slow, 9).unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn files_that_no_artifact_has_are_refused() {
+    let names = [
+        "../outcome.csv",
+        "/etc/passwd",
+        "experiments/../../a.toml",
+        "experiments/../a.toml",
+        "experiments/a/b/c.toml",
+        "experiments/c:/a.toml",
+        "experiments/ctcp-2019/",
+        "experiments/ctcp-2019/run.sh",
+        "experiments/a.toml",
+        "notes.txt",
+        "outcome.json/x",
+    ];
+    for name in names {
+        let added = forged(|files| _ = files.insert(name.to_owned(), b"#".to_vec())).err();
+        assert!(matches!(&added, Some(ArtifactError::Unknown(found)) if found == name), "{name}: {added:?}");
+    }
+    let mut out = ZipWriter::new(Cursor::new(Vec::new()));
+    out.add_symlink("outcome.csv", "/etc/passwd", SimpleFileOptions::default()).unwrap();
+    let link = Artifact::read(out.finish().unwrap()).err();
+    assert!(matches!(&link, Some(ArtifactError::Unknown(found)) if found == "outcome.csv"), "{link:?}");
+}
+
+#[test]
+fn what_the_directory_of_an_archive_does_not_tell_is_refused() {
+    let hidden = |bytes: Vec<u8>| matches!(read(bytes), Err(ArtifactError::Hidden(_)));
+    assert!(hidden([b"#!/bin/sh\n".to_vec(), packed()].concat()), "in front");
+    assert!(hidden([packed(), b"more".to_vec()].concat()), "behind");
+    let mut commented = packed();
+    let end = commented.len();
+    commented[end - 2..].copy_from_slice(&4_u16.to_le_bytes());
+    assert!(hidden([commented, b"more".to_vec()].concat()), "a comment");
+    // Two files of one name: of `outcome.csx` the last letter is changed wherever the archive names it.
+    let twice = archive(&unpacked().into_iter().chain([("outcome.csx".to_owned(), vec![])]).collect());
+    let text: Vec<u8> = twice.windows(11).map(|window| if window == b"outcome.csx" { b'!' } else { b'.' }).collect();
+    let mut renamed = twice.clone();
+    for (at, _) in text.iter().enumerate().filter(|(_, mark)| **mark == b'!') {
+        renamed[at + 10] = b'v';
+    }
+    assert!(hidden(renamed), "a second file of this name");
 }
 
 #[test]

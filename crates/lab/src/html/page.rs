@@ -74,7 +74,6 @@ fn masthead(outcome: &Outcome) -> Markup {
                 dl {
                     div { dt { "version" } dd { (outcome.version) } }
                     div { dt { "seeds" } dd { @if let Some(seeds) = outcome.seeds { (seeds) " a variant" } @else { "each experiment's own" } } }
-                    div { dt { "computed in" } dd { (format!("{:.1} s", outcome.wall_seconds)) } }
                     div { dt { "hash" } dd { code { (outcome.hash) } } }
                 }
                 button #theme type="button" hidden aria-label="Light or dark" { "Dark" }
