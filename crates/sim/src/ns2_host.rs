@@ -226,10 +226,11 @@ impl Extras {
         };
         let held = self.streams.as_ref().map_or_else(|| sink.held_packets(), Streams::held_packets);
         debug_assert!(held <= sink.held_packets(), "what is in order on the connection is in order on its stream");
-        if let Some(rows) = &mut self.rows {
-            if packets > 0 || held != rows.last().map_or(0, |last| last.held) {
-                rows.push(DeliveryRow { time, stream, packets, held });
-            }
+        if let Some(rows) = &mut self.rows
+            && (packets > 0 || held != rows.last().map_or(0, |last| last.held))
+        {
+            rows.push(DeliveryRow { time, stream, packets, held });
+        }
         }
     }
 }
