@@ -231,7 +231,6 @@ impl Extras {
         {
             rows.push(DeliveryRow { time, stream, packets, held });
         }
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
@@ -13,7 +13,7 @@ static HANDLER: Once = Once::new();
 const INTERRUPTED: i32 = 130;
 
 /// A file begins. If the program is interrupted before it is whole, it is removed.
-pub(super) fn add(part: &PathBuf) {
+pub(super) fn add(part: &Path) {
     HANDLER.call_once(|| {
         let clear = || {
             // Whoever is at work now is stopped with the program; nothing is added any more.
@@ -24,11 +24,11 @@ pub(super) fn add(part: &PathBuf) {
         // Without a handler the file stays, as it does when the program is killed.
         _ = ctrlc::set_handler(clear);
     });
-    parts().insert(part.clone());
+    parts().insert(part.to_owned());
 }
 
 /// A file has its name, or never gets one: then what is left is no result. That it cannot be removed changes nothing.
-pub(super) fn remove(part: &PathBuf) {
+pub(super) fn remove(part: &Path) {
     _ = fs::remove_file(part);
     parts().remove(part);
 }
