@@ -16,7 +16,7 @@
 //! * Connections take turns, a batch each.
 //!
 //! Everything has a limit: connections by [`EndpointConfig::connections_max`], half-open ones by the listener, cookies that wait to be sent by
-//! [`REPLIES_MAX`].
+//! `REPLIES_MAX`.
 
 mod batch;
 mod timers;
