@@ -118,7 +118,10 @@ fn which(claim: &JudgedClaim) -> String {
         [claim.row.as_str(), claim.column.as_str()].into_iter().filter(|word| !word.is_empty()).collect();
     let ours = match (claim.ours_shown(), claim.kind) {
         (None, _) => "nothing".to_owned(),
-        (Some(ours), ClaimKind::Order) => format!("ahead by {ours}"),
+        (Some(ours), ClaimKind::Order) => match claim.sd_shown() {
+            Some(sd) => format!("ahead by {ours} ± {sd}"),
+            None => format!("ahead by {ours}"),
+        },
         (Some(ours), _) => format!("ours {ours}"),
     };
     format!("{}, {} ({}, {ours})", item_name(&claim.item), place.join(", "), claim.published)

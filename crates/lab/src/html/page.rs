@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::papers;
-use crate::reproduce::Outcome;
+use crate::reproduce::{Outcome, Under};
 
 use super::experiment::Charts;
 use super::{charts, overview, paper, words};
@@ -57,16 +57,20 @@ fn titles(outcome: &Outcome) -> String {
 }
 
 fn masthead(outcome: &Outcome) -> Markup {
-    let claims = outcome.claims().count();
     let papers = outcome.papers.iter().filter(|paper| papers::is_paper(&paper.key)).count();
-    let derivations = if papers < outcome.papers.len() { " and of our own questions" } else { "" };
+    let count = |under| outcome.claims().filter(|claim| claim.under() == under).count();
+    let (oracle, analytic) = (count(Under::Oracle), count(Under::Analytic));
+    let beside = [(oracle, "of ns-2"), (analytic, "of the laws")];
+    let beside: Vec<String> =
+        beside.iter().filter(|(count, _)| *count > 0).map(|(count, whose)| format!("{count} {whose}")).collect();
     html! {
         header.masthead {
             div {
                 p.brand { "anabranch" }
                 h1 { "Published and ours" }
                 p.lead {
-                    (words::count(claims, "claim")) " of " (words::count(papers, "paper")) (derivations)
+                    (words::count(count(Under::Paper), "result")) " of " (words::count(papers, "paper"))
+                    @if !beside.is_empty() { ", and beside them " (beside.join(" and ")) }
                     ", computed from scratch in " (words::count(outcome.runs, "simulation")) " and held against what is printed."
                 }
             }

@@ -74,7 +74,7 @@ fn statement(paper: &Paper, anchor: &str, claim: &JudgedClaim, has_engine: bool)
                 (coarse::mark(claim))
                 span.cite { (words::cite(paper, claim)) }
             }
-            td.number { (words::number(&claim.published.to_string())) @if claim.published.is_number() { (unit(&claim.unit)) } }
+            td class=(words::number_class(claim)) { (words::number(&claim.published.to_string())) @if claim.published.is_number() { (unit(&claim.unit)) } }
             td.number.strong {
                 @if claim.kind == ClaimKind::Order { span.unit { "ahead by " } }
                 (words::number(&claim.ours_shown().unwrap_or_else(|| "–".to_owned())))

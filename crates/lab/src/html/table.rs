@@ -55,7 +55,7 @@ pub(super) fn table(paper: &Paper, group: &[Anchored<'_>]) -> Markup {
                             tr id=(anchor) {
                                 @if index == 0 { th.row scope="rowgroup" rowspan=(rows.len()) { (claim.row) } }
                                 @if has_columns { td.column { (claim.column) } }
-                                td.number { (words::number(&claim.published.to_string())) (own_unit(claim, unit)) }
+                                td class=(words::number_class(claim)) { (words::number(&claim.published.to_string())) (own_unit(claim, unit)) }
                                 td.number.strong { (words::number(&claim.ours_shown().unwrap_or_else(|| "–".to_owned()))) }
                                 @if has_sd { td.sd { @if let Some(sd) = claim.sd_shown() { "± " (sd) } } }
                                 @if has_engine { (engine::cell(claim)) }
@@ -136,6 +136,7 @@ pub(super) fn ends(claim: &JudgedClaim) -> String {
     let show = |value: f64| words::number(&claim.number_shown(value));
     match (claim.band.low, claim.band.high) {
         _ if claim.band.kind == "exact" => "exact".to_owned(),
+        (Some(low), Some(high)) if low.total_cmp(&high).is_eq() => format!("= {}", show(low)),
         (Some(low), Some(high)) if claim.band.kind == "truncated" => format!("{} … < {}", show(low), show(high)),
         (Some(low), Some(high)) => format!("{} … {}", show(low), show(high)),
         _ if claim.band.kind == "above" => "> 0".to_owned(),

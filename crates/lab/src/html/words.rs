@@ -114,6 +114,11 @@ fn slug(text: &str) -> String {
     text.chars().map(|sign| if sign.is_ascii_alphanumeric() { sign.to_ascii_lowercase() } else { '-' }).collect()
 }
 
+/// The class of the cell that says what is published.
+pub(super) fn number_class(claim: &JudgedClaim) -> &'static str {
+    if claim.published.is_number() { "number" } else { "number words" }
+}
+
 /// The beginning of a sentence is large.
 pub(super) fn capital(text: &str) -> String {
     let mut signs = text.chars();

@@ -99,6 +99,13 @@ fn assert_fits(browser: &mut Browser, width: u32) {
     assert!(widest.as_u64().unwrap() <= u64::from(width), "a page of {width} pixels is {widest} wide");
 }
 
+/// Tables that are wider than their place, by how much: what is cut on the right is the verdict.
+const CUT: &str = "[...document.querySelectorAll('.scroll')].filter((place) => place.querySelector('table.claims, table.checklist'))
+    .map((place) => [place.scrollWidth - place.clientWidth, place.getAttribute('aria-label')]).filter(([cut]) => cut > 0)";
+
+/// A4 less its margins, in pixels.
+const PAPER: u32 = 688;
+
 /// The time that each panel of the first figure shows.
 const TIMES: &str = "anabranchCharts[0].plots.map((plot) => [plot.scales.x.min, plot.scales.x.max])";
 
@@ -144,6 +151,41 @@ fn charts_draw_zoom_together_and_reset() {
     browser.wait(&format!("{TIMES}.every(([min, max]) => min > 3 && max < 17)"));
     browser.evaluate("anabranchCharts[0].reset.click(), 0");
     browser.wait(&format!("JSON.stringify({TIMES}) === JSON.stringify({whole})").replace(".0", ""));
+    assert_quiet(&browser);
+}
+
+/// A thousand squares would be a thousand stops on the way to the tables.
+#[test]
+fn squares_are_one_stop_of_the_tab_key() {
+    let Some(mut browser) = Browser::start("squares") else { return };
+    // So narrow that squares stand on several lines.
+    browser.resize(200, 780, false);
+    browser.open(&FIXTURE);
+    let stops = "[...document.querySelectorAll('.matrix a.cell')].filter((cell) => cell.tabIndex === 0).length";
+    assert_eq!(browser.evaluate(stops), 1);
+    let squares = browser.evaluate("document.querySelectorAll('.matrix a.cell').length").as_u64().unwrap();
+    assert!(squares > 5, "{squares} squares go nowhere");
+    browser.evaluate("document.querySelector('.matrix a.cell[tabindex=\"0\"]').focus(), 0");
+    let at = "[...document.querySelectorAll('.matrix a.cell')].indexOf(document.activeElement)";
+    let mut press = |key: &str| {
+        browser.call("Input.dispatchKeyEvent", json!({ "type": "keyDown", "key": key }));
+        (browser.evaluate(at).as_u64().unwrap(), browser.evaluate(stops).as_u64().unwrap())
+    };
+    let last = squares - 1;
+    for (key, place) in [
+        ("ArrowLeft", 0),
+        ("ArrowRight", 1),
+        ("ArrowRight", 2),
+        ("ArrowLeft", 1),
+        ("End", last),
+        ("ArrowRight", last),
+        ("Home", 0),
+    ] {
+        assert_eq!(press(key), (place, 1), "{key}");
+    }
+    let down = press("ArrowDown").0;
+    assert!(down > 0, "another line is below");
+    assert_eq!(press("ArrowUp").0, 0);
     assert_quiet(&browser);
 }
 
@@ -227,6 +269,12 @@ fn all_experiments_make_a_report() {
     browser.evaluate("scrollTo(0, 0)");
     browser.screenshot("dark.png");
     browser.prefer("light");
+    browser.resize(1400, 1000, false);
+    assert_eq!(browser.evaluate(CUT), json!([]), "at 1400 pixels");
+    browser.resize(PAPER, 1000, false);
+    browser.call("Emulation.setEmulatedMedia", json!({ "media": "print" }));
+    assert_eq!(browser.evaluate(CUT), json!([]), "on paper");
+    browser.call("Emulation.setEmulatedMedia", json!({ "media": "" }));
     browser.resize(360, 780, true);
     browser.wait("innerWidth === 360");
     assert_fits(&mut browser, 360);
