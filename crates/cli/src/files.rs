@@ -229,7 +229,7 @@ impl Part {
         let Self { path, part } = self;
         let name = |part: &PathBuf| fs::rename(part, &path);
         let named = written.and_then(|result| part.as_ref().map_or(Ok(()), name).map(|()| result));
-        part.iter().for_each(unfinished::remove);
+        part.iter().for_each(|part| unfinished::remove(part));
         named.map_err(|error| {
             let path = path.display();
             Failure::failed(format!("{path}: cannot be written: {error}; free space, or name another place"))

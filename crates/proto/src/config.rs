@@ -11,6 +11,8 @@ use crate::segment::{HEADERS, StreamHeader};
 /// What a connection can be set to. Checked once, when a connection is made.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// In which form segments travel.
+    pub form: Form,
     /// The congestion law of each path, and its parameters.
     pub law: Settings,
     /// Streams wanted or granted in each direction; 0 speaks plain TCP.
@@ -57,6 +59,17 @@ pub struct Config {
     pub keep_alive: Option<KeepAlive>,
     /// How long the end that closes first remembers the connection: two maximum segment lifetimes.
     pub time_wait: Span,
+}
+
+/// In which form segments travel ([`crate::wire`], [`crate::seal`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// As TCP. Who sees the path can do with the connection what he likes, and the peer can acknowledge what it has not got.
+    #[default]
+    Tcp,
+    /// In sealed datagrams. There each segment has a nonce, and an acknowledgement the sum of those that it acknowledges: a peer that
+    /// acknowledges what it has not got ends the connection, with 65,535 to 65,536.
+    Sealed,
 }
 
 /// Where a lost segment is sent again.
@@ -137,6 +150,7 @@ impl Config {
     /// The usual settings with this law.
     pub fn new(law: Settings) -> Self {
         Self {
+            form: Form::Tcp,
             law,
             streams: 16,
             // A packet of 1500 B.

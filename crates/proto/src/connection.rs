@@ -43,7 +43,7 @@ use crate::receive::window::Window;
 use crate::recovery::control::{PathControl, Tally};
 use crate::recovery::scoreboard::Scoreboard;
 use crate::scheduler::{Candidate, Scheduler};
-use crate::segment::{Content, Segment, Sid, StreamHeader};
+use crate::segment::{Segment, Sid, StreamHeader};
 use crate::seq::{Offset, SeqNumber};
 use crate::stream::flow_control::FlowControl;
 use crate::stream::inbound::{Freed, Inbound};
@@ -187,6 +187,8 @@ struct Peer {
     /// How far its window field is shifted.
     shift: u8,
     has_sack: bool,
+    /// Whether acknowledgements have nonces.
+    has_nonces: bool,
     framing: Framing,
     /// The right edge: it takes nothing at or above.
     edge: Offset,
@@ -200,7 +202,8 @@ struct Peer {
 #[derive(Clone, Debug)]
 struct Sent<P> {
     stream_header: Option<StreamHeader>,
-    content: Content<P>,
+    /// What it carries, if that is data. Records are [kept elsewhere](crate::stream::records).
+    data: Option<P>,
     is_fin: bool,
 }
 
@@ -256,6 +259,7 @@ impl<P: Payload> Connection<P> {
                 mss,
                 shift: 0,
                 has_sack: false,
+                has_nonces: false,
                 framing: Framing::Plain,
                 edge: 1,
                 window_max: 0,
@@ -343,6 +347,14 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// The same for another reason: the reset says so to the peer, if it can hear, and the application hears why.
+    fn abort_because(&mut self, reason: CloseReason) {
+        self.abort();
+        if let Some(Event::Closed(last)) = self.events.back_mut() {
+            *last = reason;
+        }
+    }
+
     /// A deadline of [`Connection::poll_timeout`] has come.
     pub fn handle_timeout(&mut self, now: Time) {
         self.resting_until = None;
@@ -354,12 +366,7 @@ impl<P: Payload> Connection<P> {
             return;
         }
         if self.give_up_at() <= now || self.idle_at() <= now || self.is_deserted(now) {
-            self.abort();
-            // The reset says so to the peer, if it can hear; the application hears why.
-            if let Some(Event::Closed(reason)) = self.events.back_mut() {
-                *reason = CloseReason::TimedOut;
-            }
-            return;
+            return self.abort_because(CloseReason::TimedOut);
         }
         self.handshake.handle_timeout(now);
         self.acks.handle_timeout(now);

@@ -28,7 +28,7 @@ use bytes::{Bytes, BytesMut};
 
 pub use self::batch::Batch;
 use self::timers::Timers;
-use crate::config::Config;
+use crate::config::{Config, Form};
 use crate::connection::{ConfigError, Connection, State};
 use crate::event::Event;
 use crate::path::{FourTuple, PathState};
@@ -82,7 +82,7 @@ pub struct ServerConfig {
     pub listener: ListenerConfig,
     /// Who they may be.
     pub admission: Admission,
-    /// How their connections are set.
+    /// How their connections are set, but for the form, which is [`Form::Sealed`].
     pub connection: Config,
 }
 
@@ -177,7 +177,7 @@ impl Endpoint {
         }
     }
 
-    /// Opens a connection to who proves the name `remote`. No two calls have the same `timestamp`; a clock of the computer will do.
+    /// Opens a connection to who proves the name `remote`, in the sealed form whatever its configuration says. No two calls have the same `timestamp`; a clock of the computer will do.
     ///
     /// # Errors
     /// If the configuration cannot work, or there are too many connections.
@@ -190,6 +190,7 @@ impl Endpoint {
         config: Config,
     ) -> Result<ConnectionId, ConnectError> {
         let number = self.claim().ok_or(ConnectError::TooMany)?;
+        let config = Config { form: Form::Sealed, ..config };
         let connection = match Connection::connect(now, config, tuple, Secret::new(self.entropy.draw())) {
             Ok(connection) => connection,
             Err(error) => {
@@ -385,7 +386,10 @@ impl Endpoint {
             Admission::Keys(keys) => keys.contains(&seal.remote()),
         };
         let connection = match self.config.server.as_ref().filter(is_admitted) {
-            Some(server) => Connection::listen(now, server.connection.clone(), tuple, secret).ok(),
+            Some(server) => {
+                let config = Config { form: Form::Sealed, ..server.connection.clone() };
+                Connection::listen(now, config, tuple, secret).ok()
+            }
             None => {
                 self.tally.not_admitted += 1;
                 None

@@ -53,6 +53,8 @@ pub enum CloseReason {
     Reset,
     /// The peer did not answer for too long.
     TimedOut,
+    /// The peer acknowledged what it cannot have got.
+    FalseAcknowledgement,
 }
 
 /// What the application has not been told yet. Of each kind there is one for each stream at most, so that neither a peer nor

@@ -71,7 +71,7 @@ mod testing;
 mod vectors;
 pub mod wire;
 
-pub use config::{Config, Failover, KeepAlive, LossDetection, Repair, StreamBuffer};
+pub use config::{Config, Failover, Form, KeepAlive, LossDetection, Repair, StreamBuffer};
 pub use connection::{ConfigError, Connection, PathReport, Paths, State, Streams, Transmit};
 pub use event::{CloseReason, Event};
 pub use options::{

@@ -166,14 +166,22 @@ impl AcknowledgementOptions {
 
     /// What arrived above a hole, and before it what arrived twice.
     pub fn sack(&self) -> SackBlocks {
-        let mut sack = SackBlocks { blocks: self.blocks };
-        let places = match self.beside {
-            Beside::Nothing => SackBlocks::MAX,
-            Beside::Timestamps | Beside::Counts => LAST,
-            Beside::TimestampsAndCounts => LAST - 1,
-        };
-        sack.blocks[places..].fill((SeqNumber(0), SeqNumber(0)));
-        sack
+        const NOTHING: (SeqNumber, SeqNumber) = (SeqNumber(0), SeqNumber(0));
+        let [first, second, _] = self.blocks;
+        SackBlocks {
+            blocks: match self.beside {
+                Beside::Nothing => self.blocks,
+                Beside::Timestamps | Beside::Counts => [first, second, NOTHING],
+                Beside::TimestampsAndCounts => [first, NOTHING, NOTHING],
+            },
+        }
+    }
+
+    /// Whether there are any: whatever else there is, it takes no place of the first.
+    #[inline]
+    pub(crate) fn has_sack(&self) -> bool {
+        let [(left, right), ..] = self.blocks;
+        left != right
     }
 
     /// How long the segment that is answered waited for that, if it did: to 8 us, and half a second at most.
@@ -193,11 +201,11 @@ impl AcknowledgementOptions {
 
     /// Bytes of the option that names the stream: kind, length, the experiment's identifier, the stream, and what there is of delay and counts.
     pub(crate) fn expected_len(&self) -> u32 {
-        match (self.expected, self.counts(), self.delay) {
-            (None, ..) => 0,
-            (Some(_), Some(_), _) => 16,
-            (Some(_), None, 1..) => 10,
-            (Some(_), None, 0) => 8,
+        match self.beside {
+            _ if self.expected.is_none() => 0,
+            Beside::Counts | Beside::TimestampsAndCounts => 16,
+            Beside::Nothing | Beside::Timestamps if self.delay > 0 => 10,
+            Beside::Nothing | Beside::Timestamps => 8,
         }
     }
 
@@ -256,10 +264,19 @@ impl Features {
     /// Several paths.
     pub const PATHS: Self = Self(0x01);
 
+    /// Acknowledgements prove that what they acknowledge has come. Only in the sealed form is there room for it.
+    pub const NONCES: Self = Self(0x02);
+
     /// What both can do.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
+    }
+
+    /// These and those.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 
     /// Whether all of `features` are there.
@@ -304,10 +321,7 @@ impl Options {
                 mss + scale + sack + multistream + timestamps
             }
             Self::Acknowledgement(options) => {
-                let sack = match options.sack().as_slice().len() as u32 {
-                    0 => 0,
-                    blocks => 2 + 8 * blocks,
-                };
+                let sack = if options.has_sack() { 2 + 8 * options.sack().as_slice().len() as u32 } else { 0 };
                 let timestamps = if options.timestamps().is_some() { Timestamps::LEN } else { 0 };
                 sack + options.expected_len() + timestamps
             }
@@ -329,12 +343,24 @@ impl Options {
         }
     }
 
+    /// The same, where it stands.
+    #[inline]
+    pub(crate) fn as_acknowledgement(&self) -> &AcknowledgementOptions {
+        const NOTHING: AcknowledgementOptions = AcknowledgementOptions {
+            blocks: [(SeqNumber(0), SeqNumber(0)); SackBlocks::MAX],
+            delay: 0,
+            expected: None,
+            beside: Beside::Nothing,
+        };
+        match self {
+            Self::Handshake(_) | Self::Path(_) => &NOTHING,
+            Self::Acknowledgement(options) => options,
+        }
+    }
+
     /// What an acknowledgement says; nothing in a SYN.
     pub fn acknowledgement(&self) -> AcknowledgementOptions {
-        match self {
-            Self::Handshake(_) | Self::Path(_) => AcknowledgementOptions::default(),
-            Self::Acknowledgement(options) => *options,
-        }
+        *self.as_acknowledgement()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What nobody else can guess: the key stream of ChaCha20 ([rfc-8439] sec. 2.4) under a secret of the connection.
 //!
 //! Whoever has seen any of it knows nothing of the rest, before or after. The engine draws from it all that has to be
-//! unguessable: the tokens of its challenges and the offset of its clock.
+//! unguessable: the tokens of its challenges, the nonces of its segments and the offset of its clock.
 
 use std::fmt;
 

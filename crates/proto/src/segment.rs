@@ -34,6 +34,11 @@ pub struct Header {
     pub flags: Flags,
     /// The receive window, shifted right by what the handshake said, but in a SYN.
     pub window: u16,
+    /// If both ends have [`crate::Features::NONCES`]: of a segment with content, a number that nobody can guess; of any other, the sum of those
+    /// of all segments in its SACK blocks. In the place of the urgent pointer.
+    pub nonce: u16,
+    /// Likewise: the sum of those of all segments below `ack`. In the place of the checksum.
+    pub nonce_sum: u16,
 }
 
 /// TCP's control bits, in their places in the 16 bits that they share with the data offset.

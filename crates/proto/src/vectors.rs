@@ -29,7 +29,7 @@ fn page() -> BTreeMap<&'static str, Vec<u8>> {
 }
 
 fn header(seq: u32, ack: u32, flags: Flags, window: u16) -> Header {
-    Header { seq: SeqNumber(seq), ack: SeqNumber(ack), flags, window }
+    Header { seq: SeqNumber(seq), ack: SeqNumber(ack), flags, window, ..Header::default() }
 }
 
 fn hello(header: Header, stream_header: Option<StreamHeader>) -> Segment<Bytes> {
@@ -67,6 +67,7 @@ fn segments() -> Vec<(&'static str, Segment<Bytes>)> {
     let late = AcknowledgementOptions::new(SackBlocks::default(), expected).with_delay(Span::from_millis(1));
     let counted = AcknowledgementOptions::new(sack, expected).with_counts(EcnCounts { ce: 1, ect0: 65_535, ect1: 0 });
     let data = hello(header(1001, 0, streams, 512), Some(stream));
+    let with_nonces = |header, nonce, nonce_sum| Header { nonce, nonce_sum, ..header };
     let usual = header(1010, 2000, streams, 512);
     let records = [
         Record::Finish { sid: Sid::new(3), end: Ssn::of(260) },
@@ -96,9 +97,11 @@ fn segments() -> Vec<(&'static str, Segment<Bytes>)> {
             ),
         ),
         ("data", data.clone()),
-        ("data-v6", data),
+        ("data-v6", data.clone()),
         ("plain", hello(header(1001, 0, Flags::ACK, 512), None)),
         ("acknowledgement", bare(usual, Options::Acknowledgement(acknowledgement))),
+        ("nonce", Segment { header: with_nonces(data.header, 43_981, 4660), ..data.clone() }),
+        ("sums", bare(with_nonces(usual, 65_535, 1), Options::Acknowledgement(acknowledgement))),
         ("late-acknowledgement", bare(usual, Options::Acknowledgement(late))),
         ("counting-acknowledgement", bare(usual, Options::Acknowledgement(counted))),
         ("finish", record(0)),
@@ -117,6 +120,7 @@ fn network(name: &str) -> (Ports, Checksum) {
     let ports = Ports { source: 50_000, target: 443 };
     let v4 = [[192, 0, 2, 1], [198, 51, 100, 2]];
     match name {
+        "nonce" | "sums" => (Ports::default(), Checksum::None),
         "syn-ack" => (Ports { source: 443, target: 50_000 }, Checksum::V4([v4[1], v4[0]])),
         "data-v6" => {
             let v6 = |last| [0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last];

@@ -92,12 +92,17 @@ pub fn encode(segment: &Segment<Bytes>, ports: Ports, checksum: Checksum, out: &
     if let Content::Data(payload) = &segment.content {
         out.extend_from_slice(payload);
     }
-    if let Some(sum) = checksum.of(&out[start..]) {
-        out[start + CHECKSUM_AT..start + CHECKSUM_AT + 2].copy_from_slice(&sum.to_be_bytes());
+    match checksum.of(&out[start..]) {
+        Some(sum) => out[start + CHECKSUM_AT..start + URGENT_AT].copy_from_slice(&sum.to_be_bytes()),
+        None => {
+            let Header { nonce, nonce_sum, .. } = segment.header;
+            out[start + CHECKSUM_AT..start + URGENT_AT].copy_from_slice(&nonce_sum.to_be_bytes());
+            out[start + URGENT_AT..start + HEADER_LEN].copy_from_slice(&nonce.to_be_bytes());
+        }
     }
 }
 
-/// Appends all of a segment but its data, whatever that is: TCP's header with a checksum of zero, options, stream header, record.
+/// Appends all of a segment but its data, whatever that is: TCP's header with a checksum and nonces of zero, options, stream header, record.
 pub fn encode_head<P: Payload>(segment: &Segment<P>, ports: Ports, out: &mut Vec<u8>) {
     let Segment { header, options, stream_header, content } = segment;
     // At most 60 bytes are 15 words.
@@ -108,7 +113,7 @@ pub fn encode_head<P: Payload>(segment: &Segment<P>, ports: Ports, out: &mut Vec
     out.extend(header.ack.0.to_be_bytes());
     out.extend((words << 12 | header.flags.bits()).to_be_bytes());
     out.extend(header.window.to_be_bytes());
-    // The checksum and the urgent pointer, which this transport never uses.
+    // The checksum and the urgent pointer, or nonces.
     out.extend([0; 4]);
     options::encode(options, out);
     if let Some(header) = stream_header {
@@ -138,7 +143,9 @@ pub fn decode(mut bytes: Bytes, checksum: Checksum) -> Result<(Ports, Segment<By
     }
     let ports = Ports { source: half(0), target: half(2) };
     let flags = Flags::from_bits(half(FLAGS_AT));
-    let header = Header { seq: SeqNumber(word(4)), ack: SeqNumber(word(8)), flags, window: half(WINDOW_AT) };
+    let (nonce_sum, nonce) = if checksum == Checksum::None { (half(CHECKSUM_AT), half(URGENT_AT)) } else { (0, 0) };
+    let (seq, ack) = (SeqNumber(word(4)), SeqNumber(word(8)));
+    let header = Header { seq, ack, flags, window: half(WINDOW_AT), nonce, nonce_sum };
     let options = options::decode(&bytes[HEADER_LEN..header_len], flags)
         .map_err(|(fault, at)| DecodeError { fault, at: HEADER_LEN + at })?;
     bytes.advance(header_len);
@@ -172,6 +179,7 @@ const HEADER_LEN: usize = 20;
 const FLAGS_AT: usize = 12;
 const WINDOW_AT: usize = 14;
 const CHECKSUM_AT: usize = 16;
+const URGENT_AT: usize = 18;
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use anabranch_units::{Span, Time};
 
 use super::Connection;
 use super::send_memory;
-use crate::config::Config;
+use crate::config::{Config, Form};
 use crate::event::Event;
 use crate::options::{Features, HandshakeOptions, Multistream, Timestamps};
 use crate::path::PathId;
@@ -122,7 +122,8 @@ impl<P: Payload> Connection<P> {
 
     /// Streams wanted, or granted in an answer.
     fn grant(&self, is_answer: bool) -> Option<Multistream> {
-        let features = if self.config.paths_max > 1 { Features::PATHS } else { Features::default() };
+        let paths = if self.config.paths_max > 1 { Features::PATHS } else { Features::default() };
+        let features = if self.config.form == Form::Sealed { paths.or(Features::NONCES) } else { paths };
         let (streams, credit) = (self.config.streams, self.credit());
         let wanted = Multistream { version: Multistream::VERSION, streams, features, credit };
         let granted = if is_answer {
@@ -162,6 +163,7 @@ impl<P: Payload> Connection<P> {
         let streams = granted.map(|granted| granted.streams);
         // Without selective acknowledgements nobody could tell what of which path has arrived.
         let features = granted.map_or_else(Features::default, |granted| granted.features);
+        self.peer.has_nonces = features.contains(Features::NONCES);
         self.paths.are_negotiated = features.contains(Features::PATHS) && self.peer.has_sack;
         self.peer.framing = if streams.is_some() { Framing::Streams } else { Framing::Plain };
         let count = streams.unwrap_or(1);

@@ -8,7 +8,7 @@ use crate::options::{Options, SackBlocks};
 use crate::path::{FourTuple, PathId};
 use crate::payload::Payload;
 use crate::recovery::scoreboard::AckContext;
-use crate::segment::{Content, Flags, Record, Segment, Sid, StreamHeader};
+use crate::segment::{Content, Flags, Header, Record, RecordList, Segment, Sid, StreamHeader};
 use crate::seq::{Offset, SeqNumber};
 use crate::stream::inbound::Freed;
 use crate::stream::outbound::Framing;
@@ -234,25 +234,30 @@ impl<P: Payload> Connection<P> {
             self.on_heard(now, false);
             return true;
         }
-        let options = segment.options.acknowledgement();
-        let sack = options.sack();
+        let options = segment.options.as_acknowledgement();
         if let Some(header) = options.expected() {
             self.outbound.on_expected(header);
         }
+        let report = options.has_sack().then(|| self.report(ack, &options.sack()));
+        let proof = if self.peer.has_nonces { self.proof(ack, report.as_ref(), segment) } else { Proof::Given };
+        if proof == Proof::False {
+            self.abort_because(CloseReason::FalseAcknowledgement);
+            return false;
+        }
         // What comes to an end that only receives tells nothing new.
-        let (mut is_fin_acked, mut blocks) = (false, [NOTHING; SackBlocks::MAX]);
-        if ack > acked || !sack.is_empty() {
+        let mut is_fin_acked = false;
+        if ack > acked || report.is_some() {
             let context = AckContext { echo: self.echo(now, segment), ..self.paths[via].control.ack_context(now) };
             is_fin_acked = self.on_cumulative(ack, &context);
-            if !sack.is_empty() {
-                blocks = self.on_sack(now, ack, &sack, &context);
+            if let Some(report) = &report {
+                self.on_sack(now, ack, report, proof, &context);
             }
         }
         if self.is_duplicate_ack(acked, edge, segment) {
             self.paths[via].control.on_duplicate_ack(&self.board);
         }
         if self.paths.are_negotiated {
-            self.board.confirm(via, ack, &blocks);
+            self.board.confirm(via, ack, report.as_ref().map_or(&[], |report| &report.blocks));
         }
         let has_news = self.on_acknowledged(now, via, options.delay());
         self.on_heard(now, self.board.acked() > acked || has_news);
@@ -268,54 +273,67 @@ impl<P: Payload> Connection<P> {
         let mut is_fin_acked = false;
         board.acknowledge(ack, context, |sent: Sent<P>| {
             is_fin_acked |= sent.is_fin;
-            match sent.content {
-                Content::Control(records) => records.iter().for_each(|record| match record {
-                    Record::Finish { sid, .. } | Record::Reset { sid, .. } => outbound.on_acked(sid, events),
-                    Record::MaxStreamData { sid, limit } => {
-                        if let Some(record) = flow_control.on_acked(sid, limit) {
-                            outbound.records.push(record);
-                        }
-                    }
-                    Record::Stop { .. } => {}
-                }),
-                Content::Data(_) => {
-                    outbound.on_acked(sent.stream_header.map_or(Sid::PLAIN, |header| header.sid), events)
-                }
-                Content::Nothing => {}
+            if sent.data.is_some() {
+                return outbound.on_acked(sent.stream_header.map_or(Sid::PLAIN, |header| header.sid), events);
             }
+            let records = if sent.is_fin { None } else { outbound.records.on_acked() };
+            records.iter().flat_map(RecordList::iter).for_each(|record| match record {
+                Record::Finish { sid, .. } | Record::Reset { sid, .. } => outbound.on_acked(sid, events),
+                Record::MaxStreamData { sid, limit } => {
+                    if let Some(record) = flow_control.on_acked(sid, limit) {
+                        outbound.records.push(record);
+                    }
+                }
+                Record::Stop { .. } => {}
+            });
         });
         is_fin_acked
     }
 
-    /// Enters what an acknowledgement reports above its number `ack`, and returns where that is.
-    fn on_sack(
-        &mut self,
-        now: Time,
-        ack: Offset,
-        sack: &SackBlocks,
-        context: &AckContext,
-    ) -> [(Offset, Offset); SackBlocks::MAX] {
-        let via = self.acks.via();
+    /// Where the blocks are of an acknowledgement of everything below `ack`.
+    fn report(&self, ack: Offset, sack: &SackBlocks) -> Report {
         let place = |number: SeqNumber| number.offset_from(self.initial, ack);
         let mut blocks = [NOTHING; SackBlocks::MAX];
         for (block, (left, right)) in blocks.iter_mut().zip(sack.as_slice()) {
             *block = place(*left).zip(place(*right)).unwrap_or(NOTHING);
         }
-        let next = self.board.next();
-        let mut news = &blocks[..];
         // [rfc-2883] sec. 4: the first block may report what came twice, below the acknowledgement or within the second.
         let [(left, right), (start, end), ..] = blocks;
-        if left < right && right <= next && (right <= ack || start <= left && right <= end) {
+        let is_twice = left < right && right <= self.board.next() && (right <= ack || start <= left && right <= end);
+        Report { blocks, is_twice }
+    }
+
+    /// Enters what an acknowledgement reports above its number `ack`.
+    fn on_sack(&mut self, now: Time, ack: Offset, report: &Report, proof: Proof, context: &AckContext) {
+        if report.is_twice {
+            let [(left, right), ..] = report.blocks;
             self.board.on_duplicate(left, right);
-            self.paths[via].control.on_duplicate(now, &mut self.board, right);
-            news = &blocks[1..];
+            self.paths[self.acks.via()].control.on_duplicate(now, &mut self.board, right);
         }
-        for &(left, right) in news {
-            if ack < left && left < right && right <= next {
+        let next = self.board.next();
+        for &(left, right) in report.news().filter(|_| proof == Proof::Given) {
+            if ack < left && right <= next {
                 self.board.acknowledge_selectively(left, right, context);
             }
         }
-        blocks
+    }
+
+    /// Whether an acknowledgement proves that what it names has come. Of what was overtaken some sums are known no more, and a segment with
+    /// content has no room for that of its blocks: what those say is not taken, and no lie.
+    fn proof(&self, ack: Offset, report: Option<&Report>, segment: &Segment<P>) -> Proof {
+        let Header { nonce, nonce_sum, .. } = segment.header;
+        if self.board.nonces_below(ack).is_some_and(|sum| sum != nonce_sum) {
+            return Proof::False;
+        }
+        if segment.space() > 0 {
+            return Proof::Missing;
+        }
+        let mut sum = 0u16;
+        for &(left, right) in report.into_iter().flat_map(Report::news) {
+            let Some(nonces) = self.board.nonces_within(left, right) else { return Proof::Missing };
+            sum = sum.wrapping_add(nonces);
+        }
+        if sum == nonce { Proof::Given } else { Proof::False }
     }
 
     /// Whether an ACK answers a segment, and yet neither the acknowledgement number nor anything else says so. What stands
@@ -324,7 +342,7 @@ impl<P: Payload> Connection<P> {
         if self.peer.has_sack {
             return false;
         }
-        let is_answer = edge == self.peer.edge || segment.options.acknowledgement().expected().is_some();
+        let is_answer = edge == self.peer.edge || segment.options.as_acknowledgement().expected().is_some();
         let is_silent = segment.space() == 0 && self.board.acked() == acked && !self.board.is_empty();
         is_silent && is_answer
     }
@@ -366,6 +384,7 @@ impl<P: Payload> Connection<P> {
             self.acks.demand_pure();
             return;
         };
+        let nonce = segment.header.nonce;
         // Nothing comes after a FIN.
         let data_end = end - u64::from(segment.has(Flags::FIN));
         let is_beyond = self.fin.is_some_and(|fin| end > fin + 1 || (segment.has(Flags::FIN) && data_end != fin));
@@ -396,7 +415,8 @@ impl<P: Payload> Connection<P> {
         self.reordered += u64::from(data_end > offset && offset < arrivals_end);
         if is_first_fin {
             self.fin = Some(data_end);
-            self.arrivals.insert(data_end, end);
+            // A FIN alone is a segment, too.
+            self.arrivals.insert(data_end, end, if data_end > offset { 0 } else { nonce });
             self.window.consume(1);
         }
         if had_hole || self.arrivals.has_hole() {
@@ -427,6 +447,7 @@ impl<P: Payload> Connection<P> {
         if missing != (offset, end) {
             return false;
         }
+        let nonce = segment.header.nonce;
         match (segment.stream_header, segment.content) {
             (None, Content::Nothing) => return true,
             (Some(header), Content::Data(payload)) => {
@@ -450,7 +471,7 @@ impl<P: Payload> Connection<P> {
             }
             _ => return false,
         }
-        self.arrivals.insert(offset, data_end);
+        self.arrivals.insert(offset, data_end, nonce);
         true
     }
 
@@ -479,7 +500,7 @@ impl<P: Payload> Connection<P> {
             // Both differences are within the segment.
             let _ = payload.split_to((left - place) as u32);
             let piece = payload.split_to((right - left) as u32);
-            self.arrivals.insert(left, right);
+            self.arrivals.insert(left, right, 0);
             self.inbound.accept_plain(left, piece, &mut self.events);
             place = right;
         }
@@ -512,6 +533,29 @@ impl<P: Payload> Connection<P> {
 /// What is kept may cost as much again as the window says, as with Linux' `tcp_adv_win_scale` of 1; and so much more, that small segments
 /// find room in a small buffer.
 const OVERHEAD_LEAST: u64 = 1 << 16;
+
+/// The blocks of an acknowledgement.
+#[derive(Clone, Copy, Debug)]
+struct Report {
+    blocks: [(Offset, Offset); SackBlocks::MAX],
+    /// Whether the first one is what came twice.
+    is_twice: bool,
+}
+
+impl Report {
+    /// Those that name what has come.
+    fn news(&self) -> impl Iterator<Item = &(Offset, Offset)> {
+        self.blocks.iter().skip(usize::from(self.is_twice)).filter(|(left, right)| left < right)
+    }
+}
+
+/// What the nonces of an acknowledgement say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Proof {
+    Given,
+    Missing,
+    False,
+}
 
 /// A block in which there is nothing.
 const NOTHING: (Offset, Offset) = (0, 0);

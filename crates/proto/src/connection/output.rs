@@ -38,7 +38,7 @@ impl<P: Payload> Connection<P> {
         }
         match self.next_leaving(now) {
             Some(Leaving::Handshake) => Some(self.handshake_segment(now)),
-            Some(Leaving::Content { path, offset, sent }) => Some(self.segment_of(path, offset, sent)),
+            Some(Leaving::Content { path, offset, nonce, sent }) => Some(self.segment_of(path, (offset, nonce), sent)),
             Some(Leaving::Ack(path)) => Some(self.pure_ack(now, path)),
             Some(Leaving::Probe(path)) => Some(self.window_or_keep_alive_probe(path)),
             None => {
@@ -83,7 +83,7 @@ impl<P: Payload> Connection<P> {
         // The shift is not set before the handshake is over, so this is the unscaled window that a SYN has.
         let window = self.window.advertise(self.arrivals.expected());
         self.clock.on_ack_sent(self.arrivals.expected());
-        let header = Header { seq: self.initial, ack, flags, window };
+        let header = Header { seq: self.initial, ack, flags, window, ..Header::default() };
         let segment =
             Segment { header, options: Options::Handshake(options), stream_header: None, content: Content::Nothing };
         self.transmit(PathId::FIRST, segment)
@@ -91,10 +91,16 @@ impl<P: Payload> Connection<P> {
 
     /// A pure acknowledgement on the path on which one is due.
     fn pure_ack(&mut self, now: Time, path: PathId) -> Transmit<P> {
-        let sack = if self.peer.has_sack { self.arrivals.report(self.initial_peer) } else { SackBlocks::default() };
+        let places = SackBlocks::MAX - usize::from(self.clock.is_on());
+        let (sack, nonces) = if self.peer.has_sack {
+            self.arrivals.report(self.initial_peer, places)
+        } else {
+            (SackBlocks::default(), 0)
+        };
         let (expected, delay) = self.acks.expected(now, path);
         let options = self.stamp(AcknowledgementOptions::new(sack, expected).with_delay(delay));
-        let header = self.header(path, self.board.next(), Flags::default());
+        let nonce = if self.peer.has_nonces { nonces } else { 0 };
+        let header = Header { nonce, ..self.header(path, self.board.next(), Flags::default()) };
         self.transmit(path, Segment { header, options, stream_header: None, content: Content::Nothing })
     }
 
@@ -187,9 +193,9 @@ impl<P: Payload> Connection<P> {
         let Self { board, paths, .. } = self;
         let added = board.resend(index, path, paths[path].control.departure(now));
         let (offset, len, sent) = board.segment(index);
-        let (sent, len) = (sent.clone(), u64::from(len));
+        let (sent, len, nonce) = (sent.clone(), u64::from(len), board.nonce(index));
         paths[path].control.on_sent(now, board, (offset + len, len), added, Transmission::Again);
-        Leaving::Content { path, offset, sent }
+        Leaving::Content { path, offset, nonce, sent }
     }
 
     /// Sends something that has not been sent.
@@ -218,21 +224,25 @@ impl<P: Payload> Connection<P> {
             self.heard = now;
         }
         let sent = match self.outbound.cut(space, self.peer.mss, &mut self.events) {
-            Some((stream_header, content)) => Sent { stream_header, content, is_fin: false },
+            Some((stream_header, content)) => {
+                let data = if let Content::Data(payload) = content { Some(payload) } else { None };
+                Sent { stream_header, data, is_fin: false }
+            }
             None => {
                 self.on_fin_sent();
-                Sent { stream_header: None, content: Content::Nothing, is_fin: true }
+                Sent { stream_header: None, data: None, is_fin: true }
             }
         };
         let offset = self.board.next();
+        let nonce = if self.peer.has_nonces { u16::from_le_bytes(self.random.draw()) } else { 0 };
         let Self { board, paths, scheduler, .. } = self;
         let Path { control, weight, .. } = &mut paths[path];
-        board.send(sent.clone(), space, path, control.departure(now));
+        board.send(sent.clone(), (space, nonce), path, control.departure(now));
         let space = u64::from(space);
         control.on_sent(now, board, (offset + space, space), space, Transmission::First);
         scheduler.on_sent(path, *weight, space);
         self.guard.on_sent(now, path, space);
-        Some(Leaving::Content { path, offset, sent })
+        Some(Leaving::Content { path, offset, nonce, sent })
     }
 
     /// The path on which `len` bytes leave that have not been sent before.
@@ -410,9 +420,16 @@ impl<P: Payload> Connection<P> {
         };
     }
 
-    fn segment_of(&mut self, path: PathId, offset: Offset, sent: Sent<P>) -> Transmit<P> {
-        let Sent { stream_header, content, is_fin } = sent;
-        let header = self.header(path, offset, if is_fin { Flags::FIN } else { Flags::default() });
+    fn segment_of(&mut self, path: PathId, (offset, nonce): (Offset, u16), sent: Sent<P>) -> Transmit<P> {
+        let Sent { stream_header, data, is_fin } = sent;
+        let records = || stream_header.and_then(|header| self.outbound.records.list(header.ssn));
+        let content = match data {
+            Some(payload) => Content::Data(payload),
+            None if is_fin => Content::Nothing,
+            None => records().map_or(Content::Nothing, Content::Control),
+        };
+        let flags = if is_fin { Flags::FIN } else { Flags::default() };
+        let header = Header { nonce, ..self.header(path, offset, flags) };
         let options = self.stamp(AcknowledgementOptions::default());
         self.transmit(path, Segment { header, options, stream_header, content })
     }
@@ -428,7 +445,14 @@ impl<P: Payload> Connection<P> {
             ack: self.initial_peer.plus(expected),
             flags: flags | Flags::ACK | multistream,
             window: self.window.advertise(expected),
+            nonce: 0,
+            nonce_sum: self.nonce_sum(),
         }
+    }
+
+    /// What proves that everything below what is expected has come.
+    pub(super) fn nonce_sum(&self) -> u16 {
+        if self.peer.has_nonces { self.arrivals.nonces() } else { 0 }
     }
 
     /// With our clock, if it is to be told.
@@ -450,6 +474,7 @@ enum Leaving<P> {
     Content {
         path: PathId,
         offset: Offset,
+        nonce: u16,
         sent: Sent<P>,
     },
     /// A pure acknowledgement.
@@ -474,7 +499,7 @@ fn lower(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 
 fn reset<P>(seq: SeqNumber, ack: Option<SeqNumber>) -> Segment<P> {
     let flags = if ack.is_some() { Flags::RST | Flags::ACK } else { Flags::RST };
-    let header = Header { seq, ack: ack.unwrap_or_default(), flags, window: 0 };
+    let header = Header { seq, ack: ack.unwrap_or_default(), flags, window: 0, ..Header::default() };
     Segment { header, options: Options::default(), stream_header: None, content: Content::Nothing }
 }
 

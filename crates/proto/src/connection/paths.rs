@@ -362,6 +362,8 @@ impl<P: Payload> Connection<P> {
             ack: self.initial_peer.plus(expected),
             flags: Flags::ACK | Flags::MSE,
             window: self.window.advertise(expected),
+            nonce: 0,
+            nonce_sum: self.nonce_sum(),
         };
         Segment { header, options: Options::Path(option), stream_header: None, content: Content::Nothing }
     }

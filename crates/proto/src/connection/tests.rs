@@ -17,6 +17,7 @@ mod handshake;
 mod hostile;
 mod life;
 mod memory;
+mod nonces;
 mod options;
 mod paths;
 mod random;

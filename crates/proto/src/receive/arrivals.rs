@@ -1,7 +1,7 @@
 //! Which bytes have arrived, and what of that is reported beyond the acknowledgement number.
 
 use crate::options::SackBlocks;
-use crate::receive::ranges::Ranges;
+use crate::receive::ranges::{Range, Ranges};
 use crate::seq::{Offset, SeqNumber};
 
 /// What has arrived. Never forgets: what was reported stays reported.
@@ -9,13 +9,15 @@ use crate::seq::{Offset, SeqNumber};
 pub(crate) struct Arrivals {
     /// ESEQ: everything below has arrived.
     expected: Offset,
+    /// The sum of the nonces of what lies below.
+    nonces: u16,
     /// How much has arrived, with everything below.
     total: u64,
     /// What has arrived above; nothing in it touches `expected`.
     above: Ranges,
     /// The ranges that changed last, as they are now, the latest first; what lies below `expected` is none any more. Two that have
     /// become one stand here twice.
-    recent: [(Offset, Offset); SackBlocks::MAX],
+    recent: [Range; SackBlocks::MAX],
     /// What arrived a second time and has not been reported.
     duplicate: Option<(Offset, Offset)>,
 }
@@ -23,12 +25,24 @@ pub(crate) struct Arrivals {
 impl Arrivals {
     /// Nothing has arrived but what is below `expected`.
     pub(crate) fn new(expected: Offset) -> Self {
-        Self { expected, total: expected, above: Ranges::default(), recent: [(0, 0); SackBlocks::MAX], duplicate: None }
+        Self {
+            expected,
+            nonces: 0,
+            total: expected,
+            above: Ranges::default(),
+            recent: [Range::default(); SackBlocks::MAX],
+            duplicate: None,
+        }
     }
 
     /// ESEQ: everything below has arrived.
     pub(crate) fn expected(&self) -> Offset {
         self.expected
+    }
+
+    /// The sum of the nonces of all segments below what is expected: nobody knows it who has not got all of them.
+    pub(crate) fn nonces(&self) -> u16 {
+        self.nonces
     }
 
     /// Everything at or above has not arrived.
@@ -58,13 +72,13 @@ impl Arrivals {
         self.above.gap(left.max(self.expected), right)
     }
 
-    /// `left..right` has arrived; none of it had before.
-    pub(crate) fn insert(&mut self, left: Offset, right: Offset) {
+    /// `left..right` has arrived, with this nonce; none of it had before.
+    pub(crate) fn insert(&mut self, left: Offset, right: Offset, nonce: u16) {
         debug_assert_eq!(self.missing(left, right), Some((left, right)), "what arrived before does not count again");
         self.total += right - left;
         if left > self.expected {
-            let range = self.above.insert(left, right);
-            for recent in self.recent.iter_mut().filter(|recent| (range.0..range.1).contains(&recent.0)) {
+            let range = self.above.insert(Range { left, right, nonces: nonce });
+            for recent in self.recent.iter_mut().filter(|recent| (range.left..range.right).contains(&recent.left)) {
                 *recent = range;
             }
             // [rfc-2018] sec. 4: the first block has the segment that triggered the ACK, the others repeat the latest reports.
@@ -75,8 +89,10 @@ impl Arrivals {
             return;
         }
         self.expected = right;
-        if let Some((_, end)) = self.above.take_first(right) {
-            self.expected = end;
+        self.nonces = self.nonces.wrapping_add(nonce);
+        if let Some(range) = self.above.take_first(right) {
+            self.expected = range.right;
+            self.nonces = self.nonces.wrapping_add(range.nonces);
         }
     }
 
@@ -85,29 +101,43 @@ impl Arrivals {
         self.duplicate = Some((left, right));
     }
 
-    /// What to report; what arrived twice is reported once ([rfc-2883] sec. 4).
-    pub(crate) fn report(&mut self, initial: SeqNumber) -> SackBlocks {
+    /// What to report in so many places, and the sum of the nonces of it. What arrived twice is reported once, without its nonce, and if it lies
+    /// in a range above, that comes next ([rfc-2883] sec. 4): so whoever reads it can tell.
+    #[inline]
+    pub(crate) fn report(&mut self, initial: SeqNumber, places: usize) -> (SackBlocks, u16) {
         if self.above.is_empty() && self.duplicate.is_none() {
-            return SackBlocks::default();
+            return (SackBlocks::default(), 0);
         }
+        self.report_some(initial, places)
+    }
+
+    fn report_some(&mut self, initial: SeqNumber, places: usize) -> (SackBlocks, u16) {
+        let mut nonces = 0u16;
         let mut blocks = [Default::default(); SackBlocks::MAX];
-        let mut free = blocks.iter_mut();
-        let mut report = |(left, right): (Offset, Offset)| {
+        let mut free = blocks.iter_mut().take(places);
+        let mut report = |left: Offset, right: Offset, nonce: u16| {
             if let Some(block) = free.next() {
                 *block = (initial.plus(left), initial.plus(right));
+                nonces = nonces.wrapping_add(nonce);
             }
         };
-        let duplicate = self.duplicate.take();
-        if let Some(range) = duplicate {
-            report(range);
-        }
-        for (index, range) in self.recent.iter().enumerate() {
-            let is_there = duplicate.as_ref() == Some(range) || self.recent[..index].contains(range);
-            if range.0 > self.expected && !is_there {
-                report(*range);
+        let mut around = None;
+        if let Some((left, right)) = self.duplicate.take() {
+            around = self.above.around(left).filter(|_| right > self.expected);
+            if around.is_none() || places > 1 {
+                report(left, right, 0);
+            }
+            if let Some(range) = around {
+                report(range.left, range.right, range.nonces);
             }
         }
-        SackBlocks::of(blocks)
+        for (index, range) in self.recent.iter().enumerate() {
+            let is_there = around == Some(*range) || self.recent[..index].contains(range);
+            if range.left > self.expected && !is_there {
+                report(range.left, range.right, range.nonces);
+            }
+        }
+        (SackBlocks::of(blocks), nonces)
     }
 }
 
@@ -119,25 +149,31 @@ mod tests {
     use super::*;
 
     fn report(arrivals: &mut Arrivals) -> Vec<(u32, u32)> {
-        arrivals.report(SeqNumber(0)).as_slice().iter().map(|(left, right)| (left.0, right.0)).collect()
+        arrivals
+            .report(SeqNumber(0), SackBlocks::MAX)
+            .0
+            .as_slice()
+            .iter()
+            .map(|(left, right)| (left.0, right.0))
+            .collect()
     }
 
     #[test]
     fn the_latest_ranges_are_reported_first() {
         let mut arrivals = Arrivals::new(1);
         for left in [10, 30, 50, 70] {
-            arrivals.insert(left, left + 10);
+            arrivals.insert(left, left + 10, 1);
         }
         assert_eq!(report(&mut arrivals), [(70, 80), (50, 60), (30, 40)]);
-        arrivals.insert(20, 30);
+        arrivals.insert(20, 30, 1);
         assert_eq!(report(&mut arrivals), [(10, 40), (70, 80), (50, 60)]);
     }
 
     #[test]
     fn a_filled_hole_moves_the_expected_place() {
         let mut arrivals = Arrivals::new(1);
-        arrivals.insert(10, 20);
-        arrivals.insert(1, 10);
+        arrivals.insert(10, 20, 1);
+        arrivals.insert(1, 10, 1);
         assert_eq!((arrivals.expected(), arrivals.has_hole()), (20, false));
         assert!(report(&mut arrivals).is_empty());
     }
@@ -146,8 +182,8 @@ mod tests {
     #[test]
     fn a_duplicate_is_reported_once() {
         let mut arrivals = Arrivals::new(1);
-        arrivals.insert(1, 10);
-        arrivals.insert(20, 30);
+        arrivals.insert(1, 10, 1);
+        arrivals.insert(20, 30, 1);
         arrivals.on_duplicate(1, 10);
         assert_eq!(report(&mut arrivals), [(1, 10), (20, 30)]);
         assert_eq!(report(&mut arrivals), [(20, 30)]);
@@ -161,21 +197,57 @@ mod tests {
         let mut arrivals = Arrivals::new(1);
         for hole in 1..=HOLES_MAX as u64 {
             assert!(!arrivals.has_too_many_holes(10 * hole, 10 * hole + 5));
-            arrivals.insert(10 * hole, 10 * hole + 5);
+            arrivals.insert(10 * hole, 10 * hole + 5, 0);
         }
         let end = 10 * HOLES_MAX as u64;
         assert!(arrivals.has_too_many_holes(end + 10, end + 15));
         assert!(arrivals.has_too_many_holes(17, 18), "between two");
         let taken = [(end + 5, end + 15), (16, 20), (15, 16), (1, 3), (1, 10)];
         assert!(taken.iter().all(|&(left, right)| !arrivals.has_too_many_holes(left, right)));
-        arrivals.insert(15, 20);
+        arrivals.insert(15, 20, 1);
         assert!(!arrivals.has_too_many_holes(end + 10, end + 15), "there is one less");
+    }
+
+    /// Who reads a report can tell a first block that is a duplicate: it lies below the acknowledgement, or in the second one.
+    #[test]
+    fn the_range_in_which_a_duplicate_lies_is_reported_next() {
+        let mut arrivals = Arrivals::new(1);
+        for left in [10, 30, 50, 70] {
+            arrivals.insert(left, left + 10, 1);
+        }
+        arrivals.on_duplicate(10, 20);
+        assert_eq!(report(&mut arrivals), [(10, 20), (10, 20), (70, 80)]);
+        arrivals.on_duplicate(10, 20);
+        let (sack, _) = arrivals.report(SeqNumber(0), 1);
+        assert_eq!(sack.as_slice(), [(SeqNumber(10), SeqNumber(20))], "alone it would be news");
+    }
+
+    /// Powers of two, so that a sum tells what is in it.
+    #[test]
+    fn nonces_are_summed_up_where_what_has_them_is_reported() {
+        let mut arrivals = Arrivals::new(1);
+        arrivals.insert(10, 20, 1);
+        arrivals.insert(30, 40, 2);
+        assert_eq!((arrivals.nonces(), arrivals.report(SeqNumber(0), 3).1), (0, 3));
+        arrivals.insert(20, 30, 4);
+        arrivals.insert(50, 60, 8);
+        assert_eq!((arrivals.report(SeqNumber(0), 3).1, arrivals.report(SeqNumber(0), 1).1), (15, 8));
+        arrivals.on_duplicate(12, 15);
+        assert_eq!(arrivals.report(SeqNumber(0), 2), (sack(&[(12, 15), (10, 40)]), 7));
+        arrivals.insert(1, 10, 16);
+        assert_eq!((arrivals.nonces(), arrivals.report(SeqNumber(0), 3).1), (23, 8));
+    }
+
+    fn sack(of: &[(u32, u32)]) -> SackBlocks {
+        let mut sack = SackBlocks::default();
+        of.iter().for_each(|&(left, right)| sack.push(SeqNumber(left), SeqNumber(right)));
+        sack
     }
 
     #[test]
     fn only_what_is_missing_counts() {
         let mut arrivals = Arrivals::new(10);
-        arrivals.insert(20, 30);
+        arrivals.insert(20, 30, 1);
         assert_eq!(arrivals.missing(0, 40), Some((10, 20)));
         assert_eq!(arrivals.missing(22, 28), None);
         assert_eq!(arrivals.missing(0, 10), None);

@@ -8,44 +8,67 @@ use crate::seq::Offset;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
     /// Right ends by left ones.
-    ends: Ordered<Offset>,
-    pool: Pool<Offset>,
+    ends: Ordered<End>,
+    pool: Pool<End>,
     /// Where the first one begins, and where the last one ends; the same place if there is none.
     start: Offset,
     end: Offset,
 }
 
+/// What lies side by side, and the sum of the nonces of all that was put together to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Range {
+    pub(crate) left: Offset,
+    pub(crate) right: Offset,
+    pub(crate) nonces: u16,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct End {
+    right: Offset,
+    nonces: u16,
+}
+
+impl Range {
+    fn of(&(left, End { right, nonces }): &(Offset, End)) -> Self {
+        Self { left, right, nonces }
+    }
+}
+
 impl Ranges {
     /// Adds a range and what of it was there already. Returns the range of which it is a part now.
-    pub(crate) fn insert(&mut self, left: Offset, right: Offset) -> (Offset, Offset) {
+    pub(crate) fn insert(&mut self, range: Range) -> Range {
+        let Range { left, right, mut nonces } = range;
         if self.is_empty() || left > self.end {
             if self.is_empty() {
                 self.start = left;
             }
             self.end = right;
-            self.ends.push_last(left, right, &mut self.pool);
-            return (left, right);
+            self.ends.push_last(left, End { right, nonces }, &mut self.pool);
+            return range;
         }
         (self.start, self.end) = (self.start.min(left), self.end.max(right));
         let place = self.ends.above(left);
         let touched = match self.ends.before(place) {
-            Some(before) if self.ends.at(before).is_some_and(|range| range.1 >= left) => before,
+            Some(before) if self.ends.at(before).is_some_and(|range| range.1.right >= left) => before,
             _ if self.ends.at(place).is_some_and(|range| range.0 <= right) => place,
             _ => {
-                self.ends.insert_at(place, left, right, &mut self.pool);
-                return (left, right);
+                self.ends.insert_at(place, left, End { right, nonces }, &mut self.pool);
+                return range;
             }
         };
         let &(start, end) = self.ends.at(touched).expect("it was just looked at");
-        let (left, mut right) = (start.min(left), end.max(right));
+        let (left, mut right) = (start.min(left), end.right.max(right));
+        nonces = nonces.wrapping_add(end.nonces);
         loop {
             let next = self.ends.after(touched);
             let Some(&(_, end)) = self.ends.at(next).filter(|range| range.0 <= right) else { break };
             self.ends.remove_at(next, &mut self.pool);
-            right = right.max(end);
+            right = right.max(end.right);
+            nonces = nonces.wrapping_add(end.nonces);
         }
-        *self.ends.at_mut(touched).expect("it is still there") = (left, right);
-        (left, right)
+        *self.ends.at_mut(touched).expect("it is still there") = (left, End { right, nonces });
+        Range { left, right, nonces }
     }
 
     /// The first part of `left..right` that is not in the set.
@@ -60,20 +83,21 @@ impl Ranges {
 
     fn gap_within(&self, left: Offset, right: Offset) -> Option<(Offset, Offset)> {
         let above = self.ends.above(left);
-        let around = self.ends.before(above).and_then(|before| self.ends.at(before)).filter(|range| left < range.1);
-        let start = around.map_or(left, |range| range.1);
+        let around =
+            self.ends.before(above).and_then(|before| self.ends.at(before)).filter(|range| left < range.1.right);
+        let start = around.map_or(left, |range| range.1.right);
         let end = self.ends.at(above).map_or(right, |range| range.0.min(right));
         (start < end).then_some((start, end))
     }
 
     /// Takes the first range away if it begins at `place` or before it.
-    pub(crate) fn take_first(&mut self, place: Offset) -> Option<(Offset, Offset)> {
+    pub(crate) fn take_first(&mut self, place: Offset) -> Option<Range> {
         if self.is_empty() || self.start > place {
             return None;
         }
         let first = self.ends.pop_first(&mut self.pool);
         self.start = self.ends.first().map_or(self.end, |range| range.0);
-        first
+        first.as_ref().map(Range::of)
     }
 
     /// How many there are.
@@ -85,7 +109,7 @@ impl Ranges {
     pub(crate) fn touches(&self, left: Offset, right: Offset) -> bool {
         let above = self.ends.above(left);
         let before = self.ends.before(above).and_then(|before| self.ends.at(before));
-        before.is_some_and(|range| range.1 >= left) || self.ends.at(above).is_some_and(|range| range.0 <= right)
+        before.is_some_and(|range| range.1.right >= left) || self.ends.at(above).is_some_and(|range| range.0 <= right)
     }
 
     /// The end of the last range.
@@ -97,11 +121,10 @@ impl Ranges {
         self.start == self.end
     }
 
-    /// For tests: the range in which a place lies.
-    #[cfg(test)]
-    pub(crate) fn around(&self, place: Offset) -> Option<(Offset, Offset)> {
+    /// The range in which a place lies.
+    pub(crate) fn around(&self, place: Offset) -> Option<Range> {
         let before = self.ends.before(self.ends.above(place))?;
-        self.ends.at(before).copied().filter(|range| place < range.1)
+        self.ends.at(before).map(Range::of).filter(|range| place < range.right)
     }
 }
 
@@ -113,14 +136,14 @@ mod tests {
 
     fn ranges(of: &[(Offset, Offset)]) -> Ranges {
         let mut ranges = Ranges::default();
-        of.iter().for_each(|&(left, right)| assert!(ranges.insert(left, right).1 >= right));
+        of.iter().for_each(|&(left, right)| assert!(ranges.insert(Range { left, right, nonces: 1 }).right >= right));
         ranges
     }
 
     #[test]
     fn neighbours_merge() {
         let ranges = ranges(&[(10, 20), (30, 40), (20, 30)]);
-        assert_eq!((ranges.around(15), ranges.end()), (Some((10, 40)), Some(40)));
+        assert_eq!((ranges.around(15), ranges.end()), (Some(Range { left: 10, right: 40, nonces: 3 }), Some(40)));
     }
 
     #[test]
@@ -138,7 +161,7 @@ mod tests {
         fn ranges_are_a_set(inserted in prop::collection::vec((0..100u64, 1..15u64), 0..40), probe in (0..110u64, 1..15u64)) {
             let (mut ranges, mut places) = (Ranges::default(), [false; 128]);
             for (left, len) in inserted {
-                ranges.insert(left, left + len);
+                ranges.insert(Range { left, right: left + len, nonces: 0 });
                 (left..left + len).for_each(|place| places[place as usize] = true);
             }
             let missing = (probe.0..probe.0 + probe.1).find(|&place| !places[place as usize]);
@@ -162,10 +185,11 @@ mod tests {
                 if is_taken {
                     let first = first.filter(|&first| first as u64 <= left);
                     let taken = first.map(|first| (first, first + places[first..].iter().take_while(|&&is_in| is_in).count()));
-                    prop_assert_eq!(ranges.take_first(left), taken.map(|(left, right)| (left as u64, right as u64)));
+                    let range = ranges.take_first(left).map(|range| (range.left, range.right));
+                    prop_assert_eq!(range, taken.map(|(left, right)| (left as u64, right as u64)));
                     taken.into_iter().for_each(|(left, right)| places[left..right].fill(false));
                 } else {
-                    ranges.insert(left, left + len);
+                    ranges.insert(Range { left, right: left + len, nonces: 0 });
                     places[left as usize..(left + len) as usize].fill(true);
                 }
                 let end = places.iter().rposition(|&is_in| is_in).map(|last| last as u64 + 1);

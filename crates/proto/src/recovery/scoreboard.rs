@@ -24,6 +24,7 @@
 
 mod arrival;
 mod lane;
+mod nonces;
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -55,6 +56,8 @@ pub(crate) struct Scoreboard<T> {
     first: Index,
     /// Everything below has been acknowledged.
     acked: Offset,
+    /// The sum of the nonces of all that has been acknowledged in order.
+    nonces: u16,
     /// Everything below has been sent; where the last entry ends.
     next: Offset,
     /// Entries that were delivered above a hole.
@@ -77,6 +80,8 @@ pub(crate) struct Scoreboard<T> {
 struct Block {
     left: Offset,
     right: Offset,
+    /// The first entry in it.
+    from: Index,
     /// Everything in the block below this index was delivered.
     upto: Index,
 }
@@ -92,6 +97,8 @@ struct Entry<T> {
     transmissions: u32,
     /// Where it was lost last, if it ever was.
     lost_on: Option<PathId>,
+    /// The sum of the nonces up to its own.
+    nonces: u16,
     /// Departures on its path before its last one.
     serial: u64,
     departure: Departure,
@@ -149,6 +156,7 @@ impl<T> Scoreboard<T> {
             entries: VecDeque::new(),
             first: 0,
             acked: next,
+            nonces: 0,
             next,
             delivered: 0,
             holes: 0,
@@ -274,8 +282,14 @@ impl<T> Scoreboard<T> {
         self.lanes[path.index()].departures
     }
 
-    /// A new segment of `len` bytes of sequence space leaves. `flight` is in bytes, itself included.
-    pub(crate) fn send(&mut self, content: T, len: u32, path: PathId, departure: impl FnOnce(u64) -> Departure) {
+    /// A new segment of `len` bytes of sequence space leaves, with this nonce. `flight` is in bytes, itself included.
+    pub(crate) fn send(
+        &mut self,
+        content: T,
+        (len, nonce): (u32, u16),
+        path: PathId,
+        departure: impl FnOnce(u64) -> Departure,
+    ) {
         debug_assert!(len > 0, "what takes no sequence space is not acknowledged");
         let index = self.first + self.entries.len() as u64;
         let lane = &mut self.lanes[path.index()];
@@ -287,6 +301,7 @@ impl<T> Scoreboard<T> {
             path,
             transmissions: 1,
             lost_on: None,
+            nonces: self.entries.back().map_or(self.nonces, |last| last.nonces).wrapping_add(nonce),
             serial: lane.departures,
             departure: departure(lane.bytes + u64::from(len)),
             skip: NONE,

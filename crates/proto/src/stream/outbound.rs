@@ -311,6 +311,7 @@ impl<P: Payload> Outbound<P> {
                 let Some(record) = self.records.pop() else { break };
                 list.push(record).expect("a segment is peeked at before it is cut, and is no longer than that");
             }
+            self.records.on_sent(list);
             return Some((header, Content::Control(list)));
         }
         let sid = self.turns.first()?;

@@ -1,19 +1,24 @@
-//! Records that wait to be sent on the control stream.
+//! What the control stream says: records that wait to be sent, and those that have been and are not acknowledged.
 //!
 //! Several leave in one segment. There is one of each kind for each stream at most, and a newer one takes the place of an older: so a peer can provoke as many
 //! as it likes, and no more wait than three times the streams.
 
 use std::collections::VecDeque;
 
-use crate::segment::{Record, Sid};
+use crate::segment::{Record, RecordList, Sid};
+use crate::seq::Ssn;
 
-/// Records that wait.
+/// The records of one direction.
 #[derive(Debug)]
 pub(crate) struct Records {
     /// By stream and kind.
     waiting: Vec<[Option<Record>; KINDS]>,
     /// Those that wait, in the order in which they leave.
     order: VecDeque<(Sid, usize)>,
+    /// What has left and is not acknowledged, a segment each: here, so that what is kept of all other segments has not the size of records.
+    unacked: VecDeque<RecordList>,
+    /// Segments that are acknowledged.
+    acked: u64,
     /// Whether none can leave any more, because a FIN has.
     is_closed: bool,
 }
@@ -21,7 +26,13 @@ pub(crate) struct Records {
 impl Records {
     /// None, of so many streams.
     pub(crate) fn new(streams: u8) -> Self {
-        Self { waiting: vec![[None; KINDS]; 1 + usize::from(streams)], order: VecDeque::new(), is_closed: false }
+        Self {
+            waiting: vec![[None; KINDS]; 1 + usize::from(streams)],
+            order: VecDeque::new(),
+            unacked: VecDeque::new(),
+            acked: 0,
+            is_closed: false,
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -53,6 +64,23 @@ impl Records {
         self.waiting[sid.index()][kind].take()
     }
 
+    /// The next segment leaves, with these.
+    pub(crate) fn on_sent(&mut self, list: RecordList) {
+        self.unacked.push_back(list);
+    }
+
+    /// What a segment says that has left and is not acknowledged.
+    pub(crate) fn list(&self, ssn: Ssn) -> Option<RecordList> {
+        let count = ssn.count_near(self.acked)?.checked_sub(self.acked)?;
+        self.unacked.get(count as usize).copied()
+    }
+
+    /// The first segment is acknowledged; they are in their order, as those of any stream.
+    pub(crate) fn on_acked(&mut self) -> Option<RecordList> {
+        self.acked += 1;
+        self.unacked.pop_front()
+    }
+
     /// Nothing leaves any more.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
@@ -76,7 +104,6 @@ const KINDS: usize = 3;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seq::Ssn;
 
     #[test]
     fn a_newer_record_takes_the_place_of_an_older() {
@@ -90,5 +117,17 @@ mod tests {
         assert_eq!(order, [credit(20), reset, Record::MaxStreamData { sid: Sid::new(1), limit: 7 }]);
         records.push(credit(30));
         assert_eq!(records.pop(), Some(credit(30)));
+    }
+
+    #[test]
+    fn what_has_left_is_known_until_it_is_acknowledged() {
+        let mut records = Records::new(2);
+        let list = |limit| RecordList::from(Record::MaxStreamData { sid: Sid::new(2), limit });
+        (0..3).for_each(|limit| records.on_sent(list(limit)));
+        assert_eq!(
+            (records.on_acked(), records.list(Ssn::of(1)), records.list(Ssn::of(0))),
+            (Some(list(0)), Some(list(1)), None)
+        );
+        assert_eq!((records.list(Ssn::of(2)), records.list(Ssn::of(3))), (Some(list(2)), None));
     }
 }

@@ -6,7 +6,7 @@ use crate::path::FourTuple;
 /// Which network a segment crosses, and so what its checksum covers beside the segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
-    /// Something better protects it: the field is zero, and not looked at.
+    /// Something better protects it: the field has nonces.
     None,
     /// IPv4: source and target address.
     V4([[u8; 4]; 2]),

@@ -111,8 +111,13 @@ fn a_peer_that_acknowledges_nothing_is_given_up() {
     let begin = pair.now;
     while pair.client.connection.state() == State::Established {
         // What the server says whenever somebody bothers it.
-        let header =
-            crate::Header { seq: pair.server_seq(), ack: pair.up.log[0].1.header.seq, flags: Flags::ACK, window: 1000 };
+        let header = crate::Header {
+            seq: pair.server_seq(),
+            ack: pair.up.log[0].1.header.seq,
+            flags: Flags::ACK,
+            window: 1000,
+            ..crate::Header::default()
+        };
         let options = crate::Options::default();
         let segment = Segment { header, options, stream_header: None, content: Content::Nothing };
         pair.client.connection.handle_segment(pair.now, pair.client.tuple, segment);
@@ -179,7 +184,8 @@ fn challenges_are_limited() {
     pair.run_for(ms(200));
     let forged = |pair: &Pair, flags: Flags, ahead: u64| {
         let last = &pair.down.log.last().unwrap().1.header;
-        let header = crate::Header { seq: last.ack.plus(ahead), ack: last.seq, flags, window: 10 };
+        let header =
+            crate::Header { seq: last.ack.plus(ahead), ack: last.seq, flags, window: 10, ..crate::Header::default() };
         Segment { header, options: crate::Options::default(), stream_header: None, content: Content::Nothing }
     };
     let begin = pair.down.log.len();
@@ -208,6 +214,7 @@ fn two_ends_that_disagree_fall_silent() {
             ack: pair.client_seq().plus(1 << 30),
             flags: Flags::ACK,
             window: 10,
+            ..crate::Header::default()
         };
         Segment { header, options: crate::Options::default(), stream_header: None, content: Content::Nothing }
     };

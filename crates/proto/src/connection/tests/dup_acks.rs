@@ -159,7 +159,13 @@ fn duplicates_of_a_timeout_begin_no_recovery() {
 
 /// An ACK from nowhere, for so many bytes, that lets so many come.
 fn ack(pair: &mut Pair, acked: u64, window: u16) {
-    let header = crate::Header { seq: pair.server_seq(), ack: pair.client_at(acked), flags: Flags::ACK, window };
+    let header = crate::Header {
+        seq: pair.server_seq(),
+        ack: pair.client_at(acked),
+        flags: Flags::ACK,
+        window,
+        ..crate::Header::default()
+    };
     let options = crate::Options::default();
     let segment = Segment { header, options, stream_header: None, content: Content::Nothing };
     pair.client.connection.handle_segment(pair.now, pair.client.tuple, segment);

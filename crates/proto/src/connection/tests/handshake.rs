@@ -138,7 +138,13 @@ fn data_flows_both_ways() {
 #[test]
 fn a_segment_from_elsewhere_changes_nothing() {
     let mut pair = Pair::established(config(), config());
-    let header = crate::Header { seq: SeqNumber(0), ack: SeqNumber(0), flags: Flags::RST, window: 0 };
+    let header = crate::Header {
+        seq: SeqNumber(0),
+        ack: SeqNumber(0),
+        flags: Flags::RST,
+        window: 0,
+        ..crate::Header::default()
+    };
     let options = crate::Options::default();
     let segment = Segment { header, options, stream_header: None, content: Content::Nothing };
     let tuple = crate::FourTuple::default();

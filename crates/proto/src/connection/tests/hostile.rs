@@ -92,6 +92,7 @@ fn segment(forged: Forged, last: &Header) -> Segment<Marked> {
             ack: plus(last.seq, forged.ack),
             flags: flags.iter().fold(Flags::default(), |all, (bit, one)| all | flag(*bit, *one)),
             window: forged.window,
+            ..Header::default()
         },
         options: if forged.is_handshake {
             Options::Handshake(handshake)

@@ -24,12 +24,12 @@ fn bare(header: crate::Header) -> Forged {
 /// What the client would send now, if it sent `ahead` bytes later than it does.
 fn from_client(pair: &Pair, flags: Flags, ahead: u64) -> Forged {
     let (seq, ack) = (pair.client_at(pair.server.connection.received()).plus(ahead), pair.server_seq());
-    bare(crate::Header { seq, ack, flags, window: 1000 })
+    bare(crate::Header { seq, ack, flags, window: 1000, ..crate::Header::default() })
 }
 
 fn from_server(pair: &Pair, flags: Flags, ahead: u64) -> Forged {
     let (seq, ack) = (pair.server_at(pair.client.connection.received()).plus(ahead), pair.client_seq());
-    bare(crate::Header { seq, ack, flags, window: 1000 })
+    bare(crate::Header { seq, ack, flags, window: 1000, ..crate::Header::default() })
 }
 
 fn to_client(pair: &mut Pair, segment: Forged) {
@@ -192,7 +192,13 @@ fn a_syn_is_refused_by_a_reset_that_answers_it() {
     {
         let mut pair = Pair::with(quick(), quick());
         pair.drain();
-        let header = crate::Header { seq: SeqNumber(5), ack: pair.client_at(ahead), flags, window: 0 };
+        let header = crate::Header {
+            seq: SeqNumber(5),
+            ack: pair.client_at(ahead),
+            flags,
+            window: 0,
+            ..crate::Header::default()
+        };
         to_client(&mut pair, bare(header));
         let expected = if is_refused { State::Closed } else { State::SynSent };
         assert_eq!(pair.client.connection.state(), expected, "{flags:?} {ahead}");
@@ -205,8 +211,13 @@ fn a_syn_is_refused_by_a_reset_that_answers_it() {
 fn an_answer_to_another_syn_is_reset() {
     let mut pair = Pair::with(quick(), quick());
     pair.drain();
-    let header =
-        crate::Header { seq: SeqNumber(5), ack: pair.client_at(77), flags: Flags::SYN | Flags::ACK, window: 9 };
+    let header = crate::Header {
+        seq: SeqNumber(5),
+        ack: pair.client_at(77),
+        flags: Flags::SYN | Flags::ACK,
+        window: 9,
+        ..crate::Header::default()
+    };
     to_client(&mut pair, bare(header));
     assert_eq!(pair.client.connection.state(), State::SynSent);
     let reset = pair.up.log.last().unwrap().1.header;
@@ -517,6 +528,7 @@ fn a_tiny_mss_is_not_believed() {
         ack: pair.client_at(1),
         flags: Flags::SYN | Flags::ACK,
         window: u16::MAX,
+        ..crate::Header::default()
     };
     to_client(&mut pair, Segment { options: crate::Options::Handshake(options), ..bare(header) });
     pair.client.write(Sid::PLAIN, 1000);

@@ -38,8 +38,13 @@ fn tiny_segments_above_a_hole_are_taken_as_long_as_they_cost_no_more_than_the_bu
     let small = Config { receive_buffer: 1 << 20, stream_buffer: StreamBuffer::Bytes(1 << 20), ..config() };
     let mut pair = Pair::established(config(), small);
     let (tuple, now) = (pair.server.tuple, pair.now);
-    let header =
-        Header { seq: pair.client_at(1), ack: pair.server_seq(), flags: Flags::ACK | Flags::MSE, window: 1000 };
+    let header = Header {
+        seq: pair.client_at(1),
+        ack: pair.server_seq(),
+        flags: Flags::ACK | Flags::MSE,
+        window: 1000,
+        ..Header::default()
+    };
     let byte = |number: u64| {
         let content = Content::Data(Marked { tag: 0, start: number, len: 1 });
         let stream_header = Some(StreamHeader { sid: Sid::new(1), ssn: Ssn::of(number) });

@@ -154,7 +154,13 @@ fn a_segment_without_a_clock_is_dropped() {
     pair.send(984);
     pair.run_for(ms(200));
     let bare = |pair: &Pair, flags: Flags| {
-        let header = crate::Header { seq: pair.client_seq(), ack: pair.server_seq(), flags, window: 10 };
+        let header = crate::Header {
+            seq: pair.client_seq(),
+            ack: pair.server_seq(),
+            flags,
+            window: 10,
+            ..crate::Header::default()
+        };
         Segment { header, options: Options::default(), stream_header: None, content: Content::Nothing }
     };
     let (fin, reset) = (bare(&pair, Flags::FIN | Flags::ACK), bare(&pair, Flags::RST));

@@ -434,7 +434,13 @@ fn on_several_paths_a_segment_may_be_so_old_and_no_older() {
     let (acked, expected) = (pair.server.connection.acked(), pair.server.connection.received());
     assert_eq!(acked, pair.server.connection.sent());
     let segment = |pair: &Pair, seq: u64, ack: u64, options| Segment {
-        header: crate::Header { seq: pair.client_at(seq), ack: pair.server_at(ack), flags: Flags::ACK, window: 1000 },
+        header: crate::Header {
+            seq: pair.client_at(seq),
+            ack: pair.server_at(ack),
+            flags: Flags::ACK,
+            window: 1000,
+            ..crate::Header::default()
+        },
         options,
         stream_header: None,
         content: Content::Nothing,

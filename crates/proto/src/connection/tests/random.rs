@@ -53,6 +53,7 @@ struct Setup {
     loss_detection: crate::LossDetection,
     timestamps: (bool, bool),
     nagle: bool,
+    form: crate::Form,
 }
 
 fn side() -> impl Strategy<Value = Side> {
@@ -95,10 +96,11 @@ fn setup() -> impl Strategy<Value = Setup> {
     let buffers = (2000..200_000u64, stream_buffer, 1..100_000u64);
     let detection = prop_oneof![Just(crate::LossDetection::Rack), Just(crate::LossDetection::DupAcks)];
     let has_sack = prop_oneof![3 => Just(true), 1 => Just(false)];
-    let options = any::<(bool, bool, bool)>();
+    let options = any::<(bool, bool, bool, bool)>();
     (streams, buffers, 1..4u32, 0..registry::rows().len(), (has_sack, detection), options).prop_map(
         |(streams, (receive_buffer, stream_buffer, send_buffer), every, law, (has_sack, loss_detection), options)| {
-            let (one, other, nagle) = options;
+            let (one, other, nagle, is_sealed) = options;
+            let form = if is_sealed { crate::Form::Sealed } else { crate::Form::Tcp };
             Setup {
                 streams,
                 receive_buffer,
@@ -110,6 +112,7 @@ fn setup() -> impl Strategy<Value = Setup> {
                 loss_detection,
                 timestamps: (one, other),
                 nagle,
+                form,
             }
         },
     )
@@ -258,6 +261,7 @@ proptest! {
             time_wait: ms(500),
             loss_detection: setup.loss_detection,
             nagle: setup.nagle,
+            form: setup.form,
             keep_alive: Some(crate::KeepAlive { idle: Span::from_secs(3), ..crate::KeepAlive::USUAL }),
             ..config()
         };
@@ -308,6 +312,7 @@ proptest! {
             user_timeout: None,
             loss_detection: setup.loss_detection,
             nagle: setup.nagle,
+            form: setup.form,
             timestamps: setup.timestamps.0,
             // A server does not find a client that has moved and says nothing.
             keep_alive: Some(crate::KeepAlive { idle: Span::from_secs(3), ..crate::KeepAlive::USUAL }),

@@ -87,7 +87,7 @@ impl Bench {
 
     fn send(&mut self, count: u64) {
         for _ in 0..count {
-            self.board.send((), 1000, PATH, self.control.departure(self.now));
+            self.board.send((), (1000, 0), PATH, self.control.departure(self.now));
             self.control.on_sent(self.now, &self.board, (self.board.next(), 1000), 1000, Transmission::First);
         }
     }

@@ -28,6 +28,7 @@ impl<T> Scoreboard<T> {
                 self.newly_acked(self.first, context, echo);
             }
             let entry = self.entries.pop_front().expect("it was just looked at");
+            self.nonces = entry.nonces;
             self.first += 1;
             if is_delivered {
                 self.delivered -= 1;
@@ -52,6 +53,7 @@ impl<T> Scoreboard<T> {
             Some(block) => block.upto.max(self.first),
             None => self.first + self.position(left) as u64,
         };
+        let from = start;
         let end = self.first + self.entries.len() as u64;
         let mut index = self.undelivered_from(start);
         while index < end {
@@ -76,9 +78,10 @@ impl<T> Scoreboard<T> {
         }
         let known = known.unwrap_or_else(|| {
             self.blocks.rotate_right(1);
+            self.blocks[0].from = from;
             0
         });
-        self.blocks[known] = Block { left, right, upto: index };
+        self.blocks[known] = Block { left, right, from: self.blocks[known].from, upto: index };
     }
 
     /// An ACK came on this path, for everything below `ack` and for `blocks`: what of that was held is held no longer, nor what left
@@ -227,7 +230,7 @@ impl<T> Scoreboard<T> {
 
     /// The position of the first entry that begins at `place` or above it. Most segments are full, and so it is about where it would be if
     /// all were equally long; the search goes out from there, in strides that double.
-    fn position(&self, place: Offset) -> usize {
+    pub(super) fn position(&self, place: Offset) -> usize {
         let len = self.entries.len();
         let Some(start) = self.entries.front().map(|first| first.offset).filter(|_| place < self.next) else {
             return len;

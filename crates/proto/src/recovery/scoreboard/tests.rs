@@ -15,7 +15,7 @@ fn board(count: u64) -> Scoreboard<u64> {
 
 fn send(board: &mut Scoreboard<u64>, number: u64) {
     let time = Time::from_ticks(number * 1_000_000);
-    board.send(number, 100, PATH, |flight| Departure { time, window: 0.0, flight: flight as f64 });
+    board.send(number, (100, number as u16), PATH, |flight| Departure { time, window: 0.0, flight: flight as f64 });
 }
 
 fn sack(board: &mut Scoreboard<u64>, left: u64, right: u64) -> NewlyAcked {
@@ -131,7 +131,11 @@ fn what_arrived_on_a_path_that_is_gone_can_be_taken_back() {
     let gone = PathId::new(1);
     for number in 0..4 {
         let path = if number < 3 { gone } else { PATH };
-        board.send(number, 100, path, |flight| Departure { time: Time::ZERO, window: 0.0, flight: flight as f64 });
+        board.send(number, (100, number as u16), path, |flight| Departure {
+            time: Time::ZERO,
+            window: 0.0,
+            flight: flight as f64,
+        });
     }
     sack(&mut board, 0, 3);
     // As when a path is abandoned.

@@ -77,6 +77,8 @@ fn somebody_else_reads_what_we_send() {
         assert_eq!(has("fragment=") > 0, datagram_max == 900);
         assert_eq!(has("padding=") > 0, padding != Padding::None);
         assert_eq!(has("kind=cookie"), 1);
+        let sums = printed.lines().find_map(|line| line.strip_prefix("acknowledgements with the right sum: "));
+        assert!(sums.is_some_and(|sums| sums.parse::<u32>().unwrap() > 100), "{sums:?}");
     }
 }
 

@@ -138,7 +138,7 @@ pub(super) struct World {
 impl World {
     pub(super) fn new(limits: ListenerConfig, datagram_max: u32, fates: Vec<Fate>) -> Self {
         let law = Settings::default_for(registry::find("reno").unwrap());
-        let config = Config { user_timeout: None, ..Config::new(law) };
+        let config = Config { user_timeout: None, form: crate::Form::Sealed, ..Config::new(law) };
         let engine = Connection::connect(Time::ZERO, config.clone(), PATH, Secret::predictable(SeqNumber(5))).unwrap();
         let client = End { engine, seal: initiator_with(limits.connection), path: PATH, first: None };
         let listener = listener(limits);
