@@ -48,9 +48,9 @@ fn a_capture_shows_real_headers() {
     let (len, syn) = &packets[0];
     assert_eq!(*len, 60);
     // Sequence number 0, 10 words of header, SYN and the bit that was reserved; MSS 1000, a scale of 0, SACK permitted, MS version
-    // 1 with 5 streams, no features and a credit of 2^31.
+    // 2 with 5 streams, no features and a credit of 2^31.
     assert_eq!(syn[4..14], [0, 0, 0, 0, 0, 0, 0, 0, 0xa2, 0x02]);
-    assert_eq!(syn[20..37], [2, 4, 0x03, 0xe8, 3, 3, 0, 4, 2, 253, 8, b'M', b'S', 1, 5, 0, 31]);
+    assert_eq!(syn[20..37], [2, 4, 0x03, 0xe8, 3, 3, 0, 4, 2, 253, 8, b'M', b'S', 2, 5, 0, 31]);
     // The third segment of the handshake, then the first of each stream: 5 words, ACK and the bit, the stream and its number 0.
     for (number, (len, data)) in packets[2..7].iter().enumerate() {
         assert_eq!(*len, 1040);
