@@ -168,6 +168,7 @@ mod tests {
     fn what_is_cut_says_so_and_keeps_its_words() {
         assert_eq!(cut("a word or two", 13), "a word or two");
         assert_eq!(cut("a word or two", 12), "a word or …");
-        assert_eq!(cut("a word or two", 8), "a …");
+        assert_eq!(cut("a word or two", 8), "a word …");
+        assert_eq!(cut("a word or two", 7), "a …");
     }
 }
