@@ -158,8 +158,8 @@ impl Config {
             receive_buffer: 16 << 20,
             stream_buffer: StreamBuffer::Shared,
             send_buffer: 1 << 20,
-            // Twice the bandwidth-delay product of 10 Gbit/s and 100 ms.
-            send_memory: 256 << 20,
+            // Three times the bandwidth-delay product of 10 Gbit/s and 200 ms may be unacknowledged.
+            send_memory: 1 << 30,
             paths_max: 1,
             scheduling: Scheduling::default(),
             repair: Repair::default(),

@@ -3,11 +3,12 @@
 //! A peer says how much it takes, and acknowledges when it likes: with a window of a gigabyte, and all acknowledged but the first segment,
 //! it would have a gigabyte kept for it. So what is not acknowledged cumulatively has limits of our own:
 //!
-//! * a few windows of its paths, which is what repairs take that are lost as well; so it follows the path by itself;
+//! * what its paths send in a few round trips of the slowest, which is how long repairs take that are lost as well; so it follows the
+//!   paths by itself;
 //! * whatever the windows say, the part of [`Config::send_memory`] that is not for what waits;
 //! * nothing new at all while the lowest segment has been sent [`TRANSMISSIONS_MAX`] times and is still missing.
 
-use super::Connection;
+use super::{Connection, Path};
 use crate::config::Config;
 use crate::payload::Payload;
 
@@ -21,7 +22,11 @@ impl<P: Payload> Connection<P> {
         if self.board.front_transmissions() >= TRANSMISSIONS_MAX {
             return false;
         }
-        let windows: f64 = self.paths.iter().map(|(_, path)| path.control.window()).sum();
+        // While a segment is on its way on the slowest path, the others send window after window.
+        let rtt = |path: &Path| path.control.rtt_smoothed().map_or(0.0, |rtt| rtt.as_secs_f64());
+        let longest = self.paths.iter().map(|(_, path)| rtt(path)).fold(0.0, f64::max);
+        let rounds = |path: &Path| if rtt(path) > 0.0 { longest / rtt(path) } else { 1.0 };
+        let windows: f64 = self.paths.iter().map(|(_, path)| path.control.window() * rounds(path)).sum();
         let wanted = windows * f64::from(self.peer.mss) * WINDOWS;
         memory < (wanted as u64).max(MEMORY_LEAST).min(unacked_max(&self.config))
     }

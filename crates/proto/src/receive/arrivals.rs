@@ -141,8 +141,8 @@ impl Arrivals {
     }
 }
 
-/// A hundred thousand segments in flight, every other one of which is lost: two megabytes.
-const HOLES_MAX: usize = 50_000;
+/// Half a million segments in flight, every other one of which is lost: ten megabytes.
+const HOLES_MAX: usize = 250_000;
 
 #[cfg(test)]
 mod tests {
