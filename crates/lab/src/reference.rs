@@ -55,7 +55,7 @@ A scenario is a [TOML](https://toml.io) file. Quantities are strings with a unit
 `KiB`, `MiB`, `GiB`). An unknown key is an error. `--set flow.f0.window=50` overrides any key: elements of a list are named by
 their `id`, or counted from 0; `*` is all of them, `f*` those whose names begin with f.
 
-A link, a flow or a route with a `count` stands for so many: `count = 10` and `id = \"f#\"` are `f0` to `f9`, and each `#` in its
+A link, a flow, a host or a route with a `count` stands for so many: `count = 10` and `id = \"f#\"` are `f0` to `f9`, and each `#` in its
 strings is the same number.
 
 What can be measured, and in which words expressions ask for it, is in [measures.md](measures.md).

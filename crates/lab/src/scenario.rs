@@ -8,7 +8,9 @@ pub(crate) mod keys;
 mod twin;
 pub(crate) mod values;
 
-use anabranch_sim::{ErrorSpec, QueueSpec};
+use std::collections::BTreeMap;
+
+use anabranch_sim::{DriverSpec, ErrorSpec, HoldSpec, QueueSpec};
 use anabranch_units::{Rate, SimSpan, SimTime};
 
 pub(crate) use self::check::RATE_MAX;
@@ -36,6 +38,8 @@ pub struct Scenario {
     /// Directions of links; a duplex link is two.
     pub(crate) links: Vec<Link>,
     pub(crate) flows: Vec<Flow>,
+    /// What drives the programs at a node, where that is not the simulator itself.
+    pub(crate) drivers: BTreeMap<NodeIndex, DriverSpec>,
     /// In the order of their times.
     pub(crate) routes: Vec<RouteChange>,
 }
@@ -58,6 +62,7 @@ pub(crate) struct Link {
     pub(crate) queue: QueueSpec,
     /// What it loses in front of its queue, one model after the other.
     pub(crate) errors: Vec<ErrorSpec>,
+    pub(crate) hold: Option<HoldSpec>,
 }
 
 /// A source and its destination.
@@ -81,6 +86,13 @@ pub(crate) struct Flow {
     pub(crate) is_window_default: bool,
     /// The interfaces of an association or a connection; none where packets go the shortest way.
     pub(crate) paths: Vec<Interfaces>,
+}
+
+impl Flow {
+    /// Whether it begins or ends at a node.
+    pub(crate) fn has_end(&self, node: NodeIndex) -> bool {
+        [self.from, self.to].contains(&node)
+    }
 }
 
 /// The links by which an association or a connection leaves its source and reaches its destination, and those for the way back.
@@ -209,7 +221,11 @@ impl Scenario {
             &ErrorSpec::PerPacket(p) | &ErrorSpec::PerByte(p) => is_open(p),
             ErrorSpec::GilbertElliott(_) => true,
         };
-        self.links.iter().any(|link| link.errors.iter().any(loses) || matches!(link.queue, QueueSpec::Red(_)))
+        let is_held = |link: &Link| link.hold.is_some_and(HoldSpec::is_random);
+        self.links
+            .iter()
+            .any(|link| link.errors.iter().any(loses) || matches!(link.queue, QueueSpec::Red(_)) || is_held(link))
+            || self.drivers.values().any(|driver| driver.is_random())
             || self.flows.iter().any(|flow| flow.transport.is_random() || !flow.start_jitter.is_zero())
     }
 }

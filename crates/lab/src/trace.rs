@@ -11,13 +11,17 @@ use anabranch_sim::{
 };
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
+use crate::scenario::Link;
+
 /// What changes on a link.
 pub(crate) struct LinkTrace {
     rate: Rate,
     delay: SimSpan,
-    /// When the last packet that has come out had left the transmitter.
+    /// Whether packets come out later than when they were there.
+    is_held: bool,
+    /// When the last packet that has come out had left the transmitter; of a link that holds, the last that went in.
     free_at: SimTime,
-    /// What the queue has taken and has not come out: when it came, and its number and size.
+    /// What the queue has taken and has not come out: when it came, and its number and size. Nothing of a link that holds.
     inside: VecDeque<(SimTime, i64, u32)>,
     /// What nothing can be added to any more.
     settled: History<LinkRow>,
@@ -85,9 +89,15 @@ impl Entry for LinkRow {
 
 impl LinkTrace {
     /// A trace in this detail.
-    pub(crate) fn new(rate: Rate, delay: SimSpan, detail: Detail) -> Self {
-        let settled = History::new(detail);
-        Self { rate, delay, free_at: SimTime::ZERO, inside: VecDeque::new(), settled, changes: Vec::new() }
+    pub(crate) fn new(link: &Link, detail: Detail) -> Self {
+        let (rate, delay, is_held) = (link.rate, link.delay, link.hold.is_some());
+        let (settled, inside, changes) = (History::new(detail), VecDeque::new(), Vec::new());
+        Self { rate, delay, is_held, free_at: SimTime::ZERO, inside, settled, changes }
+    }
+
+    /// When a packet leaves that came at `since`, behind the one before it.
+    fn departure(&self, free_at: SimTime, since: SimTime, size: u32) -> SimTime {
+        free_at.max(since).saturating_add(self.rate.transmission(Bytes::new(size.into())))
     }
 
     /// Makes rows of the changes before `now`, less the delay of the link: a departure is known when the packet is received.
@@ -109,7 +119,7 @@ impl LinkTrace {
         // When a packet left is known when it has come out. The rest leaves one after the other.
         let mut free_at = self.free_at;
         for &(since, _, size) in &self.inside {
-            free_at = free_at.max(since).saturating_add(self.rate.transmission(Bytes::new(size.into())));
+            free_at = self.departure(free_at, since, size);
             changes.push((free_at, Change::Departed));
         }
         changes.retain(|&(time, _)| time <= end);
@@ -132,6 +142,13 @@ impl LinkTrace {
 impl Observer for LinkTrace {
     fn on_packet(&mut self, event: &PacketEvent<'_>) {
         let change = match event.happening {
+            Happening::Enqueued if self.is_held => {
+                // When it comes out does not tell when it left; but such a queue is first in, first out, and discards nothing.
+                self.free_at = self.departure(self.free_at, event.time, event.size);
+                self.changes.push((self.free_at, Change::Departed));
+                Change::Enqueued
+            }
+            Happening::Received if self.is_held => Change::Received,
             Happening::Enqueued => {
                 self.inside.push_back((event.time, event.body.seq(), event.size));
                 Change::Enqueued

@@ -14,15 +14,15 @@ use anabranch_ns2::sctp::{DestinationConfig, Endpoint};
 use anabranch_ns2::{Sender, SenderConfig, Sink, Streams, TICK};
 use anabranch_sim::traffic::{self, OnOff};
 use anabranch_sim::{
-    BuildError, Builder, Capture, Control, DeliveryRow, Detail, EngineSink, EngineSource, FlowId, GaugeRow, HostId,
-    LinkId, LinkSpec, MultihomedSink, MultihomedSource, NodeId, Ns2Sctp, Ns2Sink, Ns2Source, ObserverId, Port, Way,
-    Workload, World,
+    BuildError, Builder, Capture, Control, DeliveryRow, Detail, Driven, EngineSink, EngineSource, FlowId, GaugeRow,
+    Host, HostId, LinkId, LinkSpec, MultihomedSink, MultihomedSource, NodeId, Ns2Sctp, Ns2Sink, Ns2Source, ObserverId,
+    Port, Way, Workload, World,
 };
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::report::Report;
 use crate::scenario::keys::ClockKeys;
-use crate::scenario::{Flow, Scenario, SeriesPlace};
+use crate::scenario::{Flow, NodeIndex, Scenario, SeriesPlace};
 use crate::series::{Kind, Series};
 use crate::trace::{self, ArrivalTrace, LinkRow, LinkTrace};
 use crate::transport::Transport;
@@ -169,6 +169,7 @@ impl<'a> Simulation<'a> {
         for link in &scenario.links {
             let spec = LinkSpec::new(link.rate, link.delay).named(&link.id).queue(link.queue.clone());
             let spec = link.errors.iter().cloned().fold(spec, LinkSpec::error);
+            let spec = link.hold.into_iter().fold(spec, LinkSpec::hold);
             links.push(builder.link(nodes[link.from], nodes[link.to], spec)?);
         }
         let wanted = Wanted::new(scenario, recording);
@@ -227,7 +228,8 @@ impl<'a> Simulation<'a> {
                     let source = if is_source_wanted { source.traced_in(detail) } else { source };
                     let sink = if is_sink_wanted { sink.traced_in(detail) } else { sink };
                     let source = if is_sink_wanted { source.remembering_offers(detail.bytes_max) } else { source };
-                    (builder.host(from, source)?, builder.host(to, sink)?)
+                    let source = station(scenario, &mut builder, (from, flow.from), flow, source)?;
+                    (source, station(scenario, &mut builder, (to, flow.to), flow, sink)?)
                 }
                 Transport::Cbr(cbr) => (builder.host(from, cbr.clone())?, builder.host(to, traffic::Sink::default())?),
                 Transport::OnOff(parameters) => {
@@ -270,7 +272,7 @@ impl<'a> Simulation<'a> {
         }
         let mut traces = Vec::with_capacity(links.len());
         for ((link, &id), is_wanted) in scenario.links.iter().zip(&links).zip(wanted.links) {
-            let trace = is_wanted.then(|| LinkTrace::new(link.rate, link.delay, detail));
+            let trace = is_wanted.then(|| LinkTrace::new(link, detail));
             traces.push(trace.map(|trace| builder.observe(&[id], trace)).transpose()?);
         }
         let mut arrivals = Vec::with_capacity(flows.len());
@@ -565,6 +567,20 @@ fn increments(counts: impl Iterator<Item = (SimTime, u64)>) -> impl Iterator<Ite
         before = count;
         steps.map(move |_| (time.as_secs_f64(), 1.0))
     })
+}
+
+/// An end of a flow at its node, with a driver around it if the scenario has one there.
+fn station(
+    scenario: &Scenario,
+    builder: &mut Builder,
+    (node, index): (NodeId, NodeIndex),
+    flow: &Flow,
+    host: impl Host,
+) -> Result<HostId, BuildError> {
+    let Some(&driver) = scenario.drivers.get(&index) else { return builder.host(node, host) };
+    let name = &scenario.nodes[index];
+    let streams = ["card", "scheduler"].map(|what| builder.stream(&format!("host.{name}.{}.{what}", flow.id)));
+    builder.host(node, Driven::new(host, driver, streams))
 }
 
 /// When a flow starts. One that has no choice draws nothing.

@@ -59,6 +59,8 @@ pub struct Arrival<'a> {
     pub link: LinkId,
     /// The address that it was sent to.
     pub address: Address,
+    /// When it came. Earlier than the present where a driver reads later ([`crate::Driven`]).
+    pub at: SimTime,
     /// What it says. The place is used again after this call, so a host that keeps the body may take it.
     pub body: &'a mut Body,
 }
@@ -201,7 +203,7 @@ impl<H: Host> Turn for H {
             Event::Arrival(Landing { flight, link, port }) => {
                 let (size, flow, address) = (flight.size(), FlowId(flight.flow()), flight.to());
                 let body = network.body_mut(flight);
-                self.handle(now, Arrival { port, flow, size, link, address, body });
+                self.handle(now, Arrival { port, flow, size, link, address, at: now, body });
                 // Before the answer is made, so that it gets the place that is in the cache.
                 network.release(flight);
             }

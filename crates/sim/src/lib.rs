@@ -30,9 +30,10 @@
 //! * `world` joins hosts to the network and runs the loop; `world::builder` checks what it is built from.
 //! * `host` is the seam to everything that sends and receives: the four sans-I/O methods of [`Host`]. `traffic` has hosts that
 //!   only fill links, `ns2_host`, `sctp_host` and `multihome_host` make hosts of ns-2's agents and `engine_host` of the transport, `workload` says
-//!   what applications want to have sent, `agenda` what the scenario does at a time.
+//!   what applications want to have sent, `agenda` what the scenario does at a time. `driver` stands between a host and the network and makes it a
+//!   program on a real machine, with timers that are late and arrivals that come in batches.
 //! * `network` moves packets between hosts: `route` says where to, `link` how. A link is `error_model`s in front of a `queue`,
-//!   a `link::transmitter`, and a `link::pipe` in which packets fly.
+//!   a `link::transmitter`, and a `link::pipe` in which packets fly; `hold` may let them out in batches.
 //! * `probe` looks on: it counts; `trace` and `pcap` write down; `history` remembers and
 //!   `distribution` keeps account, in a memory that has a limit.
 //! * `float_clock` keeps time as ns-2 does, where a world is to agree with it to the last bit.
@@ -49,7 +50,7 @@
 //!
 //! # Where the speed comes from
 //!
-//! A link's delay is constant, so of all the packets on it only the next arrival is an event, and the event queue is a
+//! Packets of a link do not overtake each other, so of all the packets on it only the next arrival is an event, and the event queue is a
 //! tournament over a few dozen sources, not a heap of thousands of packets. With drop-tail and RED a departure is known on
 //! arrival, so a hop is one event. A packet's body stays put; links pass 40 bytes around. A host is told, asked and drained in
 //! one dynamic call. Memory grows with packets in flight, not with time.
@@ -58,11 +59,13 @@
 
 mod agenda;
 mod distribution;
+mod driver;
 mod engine_host;
 mod error_model;
 mod event_queue;
 mod float_clock;
 mod history;
+mod hold;
 mod host;
 mod id;
 mod link;
@@ -84,10 +87,12 @@ mod world;
 
 pub use agenda::Control;
 pub use distribution::{QueueLengths, Spans};
+pub use driver::{Driven, DriverSpec, Reads, Stamps};
 pub use engine_host::{EngineSink, EngineSource, Portion, Way};
 pub use error_model::{ErrorSpec, GilbertElliott};
 pub use event_queue::{EventQueue, Key, Next, Order};
 pub use history::{Detail, Entry, History, is_same_bin};
+pub use hold::{DelaySpec, HoldSpec};
 pub use host::{Arrival, Due, Host, Input, Offer, Transmit};
 pub use id::{Address, FlowId, HostId, LinkId, NodeId, Port};
 pub use link::{Counts, DropReason, LinkReport, PACKETS_PER_LINK_MAX};

@@ -1,12 +1,13 @@
 //! One direction of a link: error models, then a queue, a transmitter, and a delay.
 //!
 //! ```text
-//! offer ──> error models ──> queue ──> transmitter ──> delay ──> arrive
+//! offer ──> error models ──> queue ──> transmitter ──> delay ──> hold ──> arrive
 //!                │             │
 //!                └── Dropped ──┘
 //! ```
 //!
-//! The delay is constant, so packets arrive in the order in which they came in: the link is a first-in-first-out pipe, and of
+//! The delay is constant, and a hold, which only few links have, keeps the order ([`crate::hold`]). So packets arrive in the order in which they came
+//! in: the link is a first-in-first-out pipe, and of
 //! all the packets in it only the next arrival is an event. Where the queue decides on arrival (drop-tail, RED), the
 //! departure of a packet is known when it comes in, and it goes straight into the pipe. What waits is then a matter of
 //! arithmetic: the packets whose transmission starts later than now.
@@ -14,12 +15,15 @@
 mod pipe;
 mod transmitter;
 
+use std::collections::VecDeque;
+
 use anabranch_units::{Rate, SimSpan, SimTime};
 
 use crate::distribution::QueueLengths;
 use crate::error_model::ErrorModel;
 use crate::event_queue::{Key, Order};
 use crate::float_clock::{self, FloatLink, Launch};
+use crate::hold::Hold;
 use crate::id::NodeId;
 use crate::network::Moment;
 use crate::packet::{Flight, Leg};
@@ -145,12 +149,38 @@ pub(crate) struct Link {
     lengths: QueueLengths,
     /// In a world with ns-2's clock.
     float: Option<Box<FloatLink>>,
+    /// Where packets come out in batches.
+    held: Option<Box<Held>>,
+}
+
+/// The hold at the end of a link, and when each packet in the pipe is released.
+struct Held {
+    hold: Hold,
+    releases: VecDeque<SimTime>,
 }
 
 /// The two kinds of [`crate::queue`].
 pub(crate) enum Queue {
     Admission(Admission),
     Managed(Box<CoDel>),
+}
+
+impl Held {
+    /// When a packet that is there at `arrives_at` comes out.
+    fn push(&mut self, arrives_at: SimTime) -> SimTime {
+        let release = self.hold.release(arrives_at);
+        self.releases.push_back(release);
+        release
+    }
+
+    /// A packet came out: when the next one does, if there is one.
+    fn next(&mut self, key: Key) -> Key {
+        self.releases.pop_front();
+        match self.releases.front() {
+            Some(&release) => Key::new(release, key.inserted, key.order),
+            None => key,
+        }
+    }
 }
 
 impl Link {
@@ -170,12 +200,23 @@ impl Link {
             delivered_bytes: 0,
             lengths: QueueLengths::default(),
             float: None,
+            held: None,
         }
     }
 
     /// Keeps time as ns-2 does. The queue is not managed.
     pub(crate) fn use_float_clock(&mut self) {
         self.float = Some(Box::new(FloatLink::new(self.transmitter.rate(), self.delay)));
+    }
+
+    /// Lets packets out in batches. The queue is not managed.
+    pub(crate) fn hold(&mut self, hold: Hold) {
+        self.held = Some(Box::new(Held { hold, releases: VecDeque::new() }));
+    }
+
+    /// Whether packets come out in batches.
+    pub(crate) fn holds(&self) -> bool {
+        self.held.is_some()
     }
 
     /// Puts an error model behind those that there are.
@@ -260,6 +301,10 @@ impl Link {
         });
         self.delivered_bytes += u64::from(flight.size());
         let next = self.pipe.first().map_or(Key::NONE, |next| Key::new(next.arrives_at, next.starts_at, next.order));
+        let next = match &mut self.held {
+            None => next,
+            Some(held) => held.next(next),
+        };
         match self.float.as_mut().and_then(|float| float.arrive()) {
             Some(seconds) => (flight, next.at_seconds(seconds)),
             None => (flight, next),
@@ -301,7 +346,11 @@ impl Link {
         let arrives_at = self.transmitter.free_at().saturating_add(self.delay);
         let is_first = self.pipe.is_empty();
         self.pipe.push(Passage { arrives_at, starts_at, order, flight });
-        is_first.then(|| Key::new(arrives_at, starts_at, order))
+        let released_at = match &mut self.held {
+            None => arrives_at,
+            Some(held) => held.push(arrives_at),
+        };
+        is_first.then(|| Key::new(released_at, starts_at, order))
     }
 
     /// Packets that wait at `now`, which is not before the link's last event.

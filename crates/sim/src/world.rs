@@ -10,6 +10,7 @@ pub use builder::{BuildError, Builder, LinkSpec};
 
 use crate::agenda::{Agenda, Control, Item};
 use crate::distribution::QueueLengths;
+use crate::driver::Driven;
 use crate::event_queue::{Key, Next};
 use crate::host::{Due, Event, Host, Input, Landing, Turn};
 use crate::id::{FlowId, HostId, LinkId, Port};
@@ -186,12 +187,12 @@ impl World {
         &self.samples
     }
 
-    /// A host, if it is one of these.
+    /// A host, if it is one of these, with or without a driver around it.
     pub fn host<H: Host>(&self, host: HostId) -> Option<&H> {
         let host: &dyn Any = self.stations[host.index()].host.as_ref();
         match host.downcast_ref::<Box<dyn Host>>() {
             Some(boxed) => (boxed.as_ref() as &dyn Any).downcast_ref(),
-            None => host.downcast_ref(),
+            None => host.downcast_ref().or_else(|| host.downcast_ref::<Driven<H>>().map(|driven| &driven.host)),
         }
     }
 

@@ -9,7 +9,7 @@ use super::{Node, Value};
 use crate::diagnostic::{Diagnostic, Fault, Place};
 
 /// The lists whose elements may have a count.
-const LISTS: [&str; 3] = ["link", "flow", "route"];
+const LISTS: [&str; 4] = ["link", "flow", "host", "route"];
 
 /// The key that says how many.
 const COUNT: &str = "count";

@@ -8,7 +8,7 @@ use anabranch_units::SimSpan;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use crate::scenario::keys::{ClockKeys, FlowKeys, LinkKeys, RouteKeys};
+use crate::scenario::keys::{ClockKeys, FlowKeys, HostKeys, LinkKeys, RouteKeys};
 use crate::scenario::values::Text;
 
 /// A scenario: a network, its flows, and what happens to its routes. With `[experiment]` it is an experiment as well: what is
@@ -35,6 +35,9 @@ pub(crate) struct FileKeys {
     /// Sources and their destinations.
     #[serde(default)]
     pub(crate) flow: Vec<FlowKeys>,
+    /// What wakes up the programs at a node. Without any, nothing is late.
+    #[serde(default)]
+    pub(crate) host: Vec<HostKeys>,
     /// Changes of routes. Without any, packets take the way with the fewest links.
     #[serde(default)]
     pub(crate) route: Vec<RouteKeys>,

@@ -1,6 +1,6 @@
 //! The network of a scenario in words.
 
-use anabranch_sim::{ErrorSpec, GilbertElliott, QueueSpec, Unit};
+use anabranch_sim::{ErrorSpec, GilbertElliott, HoldSpec, QueueSpec, Unit};
 
 use super::{Topology, TopologyFlow, TopologyLink};
 use anabranch_units::SimTime;
@@ -23,7 +23,7 @@ impl Topology {
                 from: node(shown.from),
                 to: node(shown.to),
                 rate: shown.rate.to_string(),
-                delay: shown.delay.to_string(),
+                delay: delay(shown),
                 queue: queue(&shown.queue),
                 error: (!shown.errors.is_empty())
                     .then(|| shown.errors.iter().map(error).collect::<Vec<_>>().join("; ")),
@@ -31,7 +31,7 @@ impl Topology {
             };
             // What `[[link]]` makes by itself.
             let is_plain = |back: &Link| {
-                let plain = Link { queue: QueueSpec::Packets(50), errors: outages(link), ..link.clone() };
+                let plain = Link { queue: QueueSpec::Packets(50), errors: outages(link), hold: None, ..link.clone() };
                 *back == Link { id: back.id.clone(), from: link.to, to: link.from, ..plain }
             };
             match back {
@@ -52,6 +52,18 @@ impl Topology {
 /// What a link has in common with its way back.
 fn outages(link: &Link) -> Vec<ErrorSpec> {
     link.errors.iter().filter(|error| matches!(error, ErrorSpec::Outage { .. })).cloned().collect()
+}
+
+/// How long a packet is under way, and when it comes out.
+fn delay(link: &Link) -> String {
+    let delay = link.delay;
+    match link.hold {
+        None => delay.to_string(),
+        Some(HoldSpec::Grid(every)) => format!("{delay}, out every {every}"),
+        Some(HoldSpec::Gather(span)) => format!("{delay}, out {span} after the first"),
+        Some(HoldSpec::Exponential(mean)) => format!("{delay}, out after exponential times, {mean} on average"),
+        Some(HoldSpec::Uniform(most)) => format!("{delay}, out after uniform times up to {most}"),
+    }
 }
 
 fn queue(spec: &QueueSpec) -> String {

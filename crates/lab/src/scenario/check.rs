@@ -2,10 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use anabranch_sim::{CoDelParameters, ErrorSpec, GilbertElliott, QueueSpec, RedParameters, Unit};
+use anabranch_sim::{
+    CoDelParameters, DelaySpec, DriverSpec, ErrorSpec, GilbertElliott, HoldSpec, QueueSpec, Reads, RedParameters,
+    Stamps, Unit,
+};
 use anabranch_units::{Rate, SimTime};
 
-use super::keys::{ClockKeys, ErrorKeys, FlowKeys, LinkKeys, PathKeys, QueueKeys, RouteKeys};
+use super::keys::{
+    ClockKeys, DelayKeys, ErrorKeys, FlowKeys, HoldKeys, HostKeys, LinkKeys, PathKeys, QueueKeys, ReadsKeys, RouteKeys,
+    StampsKeys,
+};
 use super::values::{Count, Name};
 use super::{Flow, Interfaces, Link, LinkIndex, NodeIndex, RouteChange, Scenario};
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
@@ -32,6 +38,11 @@ pub(super) fn check(document: &Document, keys: &FileKeys) -> Result<Scenario, Di
             let fault = Fault::new("a codel queue keeps exact time and not ns-2's");
             return Err(fail(&root.key("link").index(index).key("queue"), fault.remedy("remove clock = \"ns2\"")));
         }
+        let has_hold = link.hold.is_some() || link.reverse.as_ref().is_some_and(|reverse| reverse.hold.is_some());
+        if keys.clock == ClockKeys::Ns2 && has_hold {
+            let fault = Fault::new("what holds packets keeps exact time and not ns-2's");
+            return Err(fail(&root.key("link").index(index), fault.remedy("remove `hold` or clock = \"ns2\"")));
+        }
         network.add_link(link, &root.key("link").index(index)).map_err(|(path, fault)| fail(&path, fault))?;
     }
     let mut flows: Vec<Flow> = Vec::with_capacity(keys.flow.len());
@@ -44,6 +55,19 @@ pub(super) fn check(document: &Document, keys: &FileKeys) -> Result<Scenario, Di
         }
         flows.push(network.flow(flow, &path).map_err(|(path, fault)| fail(&path, fault))?);
     }
+    let mut drivers = BTreeMap::new();
+    for (index, host) in keys.host.iter().enumerate() {
+        let path = root.key("host").index(index);
+        let (node, driver) = network.driver(host, &path).map_err(|(path, fault)| fail(&path, fault))?;
+        if !flows.iter().any(|flow| flow.has_end(node) && matches!(flow.transport, Transport::Engine { .. })) {
+            let fault = Fault::new(format!("no flow of `anabranch` begins or ends at node `{}`", host.node.0));
+            return Err(fail(&path.key("node"), fault.remedy("remove the host, or name another node")));
+        }
+        if drivers.insert(node, driver).is_some() {
+            let fault = Fault::new(format!("a second host stands at node `{}`", host.node.0));
+            return Err(fail(&path.key("node"), fault.remedy("keep one of them")));
+        }
+    }
     let mut routes = Vec::with_capacity(keys.route.len());
     for (index, route) in keys.route.iter().enumerate() {
         let path = root.key("route").index(index);
@@ -52,7 +76,8 @@ pub(super) fn check(document: &Document, keys: &FileKeys) -> Result<Scenario, Di
     routes.sort_by_key(|route| route.at);
     let Network { nodes, links, .. } = network;
     let (duration, resolution) = (keys.duration.0, keys.resolution.0);
-    let scenario = Scenario { seed: keys.seed, duration, clock: keys.clock, resolution, nodes, links, flows, routes };
+    let (seed, clock) = (keys.seed, keys.clock);
+    let scenario = Scenario { seed, duration, clock, resolution, nodes, links, flows, drivers, routes };
     match Simulation::build(&scenario, Recording::Counters) {
         Ok(_) => Ok(scenario),
         // Everything else was checked above: what is left are the simulator's limits.
@@ -107,6 +132,7 @@ impl Network {
             delay: keys.delay.0,
             queue: queue(&keys.queue, &path.key("queue"))?,
             errors: error(&keys.error, &path.key("error"))?.into_iter().chain(outages.clone()).collect(),
+            hold: hold(keys.hold, &keys.queue, path)?,
         };
         let back = Link {
             id: format!("{id}.reverse"),
@@ -114,6 +140,7 @@ impl Network {
             to: from,
             queue: queue(&QueueKeys::default(), path)?,
             errors: outages.clone(),
+            hold: None,
             ..link.clone()
         };
         self.neighbours[from].push(to);
@@ -130,7 +157,8 @@ impl Network {
             let queue = queue(&reverse.queue, &path.key("reverse").key("queue"))?;
             let error = error(&reverse.error, &path.key("reverse").key("error"))?;
             let errors = error.into_iter().chain(outages).collect();
-            self.push(Link { rate, delay, queue, errors, ..back });
+            let hold = hold(reverse.hold, &reverse.queue, &path.key("reverse"))?;
+            self.push(Link { rate, delay, queue, errors, hold, ..back });
         } else if keys.duplex {
             self.push(back);
         }
@@ -183,6 +211,27 @@ impl Network {
             is_window_default: keys.window.is_none(),
             paths,
         })
+    }
+
+    fn driver(&self, keys: &HostKeys, path: &Path) -> Checked<(NodeIndex, DriverSpec)> {
+        let driver = DriverSpec {
+            timer: keys.timer.0,
+            arrivals: keys.arrivals.map(|arrivals| hold_spec(arrivals, &path.key("arrivals"))).transpose()?,
+            delay: keys.delay.map(|delay| match delay {
+                DelayKeys::Constant { span } => DelaySpec::Constant(span.0),
+                DelayKeys::Exponential { mean } => DelaySpec::Exponential(mean.0),
+                DelayKeys::Uniform { most } => DelaySpec::Uniform(most.0),
+            }),
+            reads: match keys.reads {
+                None | Some(ReadsKeys::Each) => Reads::Each,
+                Some(ReadsKeys::Batch) => Reads::Batch,
+            },
+            stamps: match keys.stamps {
+                None | Some(StampsKeys::Kernel) => Stamps::Kernel,
+                Some(StampsKeys::Program) => Stamps::Program,
+            },
+        };
+        Ok((self.node(&keys.node.0, &path.key("node"))?, driver))
     }
 
     fn interfaces(&self, keys: &PathKeys, (from, to): (NodeIndex, NodeIndex), path: &Path) -> Checked<Interfaces> {
@@ -277,6 +326,30 @@ impl Network {
         }
         false
     }
+}
+
+fn hold(keys: Option<HoldKeys>, queue: &QueueKeys, path: &Path) -> Checked<Option<HoldSpec>> {
+    let Some(keys) = keys else { return Ok(None) };
+    let path = path.key("hold");
+    if let QueueKeys::CoDel { .. } = queue {
+        let fault = Fault::new("a link with a codel queue cannot hold packets");
+        return Err((path, fault.remedy("remove `hold`, or choose another queue")));
+    }
+    hold_spec(keys, &path).map(Some)
+}
+
+fn hold_spec(keys: HoldKeys, path: &Path) -> Checked<HoldSpec> {
+    let (key, span, spec) = match keys {
+        HoldKeys::Grid { every } => ("every", every.0, HoldSpec::Grid(every.0)),
+        HoldKeys::Gather { span } => ("span", span.0, HoldSpec::Gather(span.0)),
+        HoldKeys::Exponential { mean } => ("mean", mean.0, HoldSpec::Exponential(mean.0)),
+        HoldKeys::Uniform { most } => ("most", most.0, HoldSpec::Uniform(most.0)),
+    };
+    if span.is_zero() {
+        let fault = Fault::new("what is held for no time is not held");
+        return Err((path.key(key), fault.remedy("use a time above 0s, or remove it")));
+    }
+    Ok(spec)
 }
 
 fn positive(rate: Rate, path: &Path) -> Checked<Rate> {

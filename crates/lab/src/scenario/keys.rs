@@ -38,6 +38,9 @@ pub(crate) struct LinkKeys {
     /// Which packets are lost in front of the queue; none if absent.
     #[serde(default)]
     pub(crate) error: ErrorKeys,
+    /// When packets come out at the far end; each as soon as it is there if absent. Not with a `codel` queue or `clock = "ns2"`.
+    #[serde(default)]
+    pub(crate) hold: Option<HoldKeys>,
     /// When the link is cut, both ways: what comes to it then is lost.
     #[serde(default)]
     pub(crate) outages: Vec<OutageKeys>,
@@ -63,6 +66,110 @@ pub(crate) struct ReverseKeys {
     /// Which packets are lost in front of the queue; none if absent.
     #[serde(default)]
     pub(crate) error: ErrorKeys,
+    /// When packets come out; each as soon as it is there if absent.
+    #[serde(default)]
+    pub(crate) hold: Option<HoldKeys>,
+}
+
+/// When what waits is let out, all of it together and in its order: frames that a radio sends together, packets that a network card
+/// reports together.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(rename = "hold", tag = "kind")]
+pub(crate) enum HoldKeys {
+    /// At all multiples of a time, counted from the start of the scenario.
+    Grid {
+        /// From one release to the next.
+        every: Text<SimSpan>,
+    },
+    /// So long after the first that waits.
+    Gather {
+        /// How long it waits.
+        span: Text<SimSpan>,
+    },
+    /// At random: the times from one release to the next are exponential.
+    Exponential {
+        /// Their mean.
+        mean: Text<SimSpan>,
+    },
+    /// At random: the times from one release to the next are uniform, from nothing to the longest.
+    Uniform {
+        /// The longest.
+        most: Text<SimSpan>,
+    },
+}
+
+/// How much later than it could something happens.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(rename = "delay", tag = "kind")]
+pub(crate) enum DelayKeys {
+    /// Always by the same time.
+    Constant {
+        /// How long.
+        span: Text<SimSpan>,
+    },
+    /// By an exponential time.
+    Exponential {
+        /// Its mean.
+        mean: Text<SimSpan>,
+    },
+    /// By a uniform time, from nothing to the longest.
+    Uniform {
+        /// The longest.
+        most: Text<SimSpan>,
+    },
+}
+
+/// What wakes up the programs that send and receive at a node. Without it each is told of a packet and of a deadline at the instant of either.
+/// Only flows of `anabranch` have it: each end of one is a program of its own.
+#[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "host")]
+pub(crate) struct HostKeys {
+    /// The node.
+    pub(crate) node: Name,
+    /// How many there are of it, if more than one: `#` in its names becomes 0, 1, and so on.
+    #[serde(default)]
+    #[expect(dead_code, reason = "elements are written out before they are read")]
+    pub(crate) count: Option<WrittenOut>,
+    /// Timers ring at multiples of this; when they are due if absent.
+    #[serde(default)]
+    pub(crate) timer: Text<SimSpan>,
+    /// When the network card tells of packets that have come; of each at once if absent.
+    #[serde(default)]
+    pub(crate) arrivals: Option<HoldKeys>,
+    /// How much later than it could a program runs, each time that it is woken up; not at all if absent.
+    #[serde(default)]
+    pub(crate) delay: Option<DelayKeys>,
+    /// In which order a program reads and sends; `each` if absent.
+    #[serde(default)]
+    pub(crate) reads: Option<ReadsKeys>,
+    /// When packets are said to have come; `kernel` if absent.
+    #[serde(default)]
+    pub(crate) stamps: Option<StampsKeys>,
+}
+
+/// In which order a program reads and sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "reads")]
+pub(crate) enum ReadsKeys {
+    /// It reads one packet, sends what there is to send, and reads the next.
+    Each,
+    /// It reads all that has come, then it sends.
+    Batch,
+}
+
+/// When a packet is said to have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "stamps")]
+pub(crate) enum StampsKeys {
+    /// When the card told of it: a kernel's time stamp.
+    Kernel,
+    /// When the program read it.
+    Program,
 }
 
 /// A time during which a link is cut. What is in its queue or under way gets through.

@@ -2,6 +2,7 @@ use std::num::NonZeroU8;
 
 use anabranch_cc::law::fast::{base_rtt, refill};
 use anabranch_ns2::config::{Agent, Average, BaseRtt, LossPolicy, Refill};
+use anabranch_sim::{DelaySpec, Reads};
 
 use super::*;
 
@@ -613,4 +614,55 @@ fn a_network_of_thirty_thousand_links_is_built_soon() {
     let scenario = Scenario::parse(&document).unwrap();
     assert!(begin.elapsed().as_secs_f64() < 5.0, "{:?}", begin.elapsed());
     assert!(crate::run::run(&scenario).flows[0].delivered_packets > 0);
+}
+
+#[test]
+fn what_holds_packets_takes_time_and_keeps_its_own() {
+    let with = |hold: &str| CHAIN.replacen("queue =", &format!("hold = {{ {hold} }}\nqueue ="), 1);
+    let scenario = parse(&with("kind = \"grid\", every = \"4ms\"")).unwrap();
+    // The way back has a hold of its own, or none.
+    let holds: Vec<_> = scenario.links.iter().map(|link| link.hold).collect();
+    assert_eq!(holds, [Some(HoldSpec::Grid(SimSpan::from_millis(4))), None]);
+    assert!(!scenario.is_random() && parse(&with("kind = \"uniform\", most = \"4ms\"")).unwrap().is_random());
+    let set = "link.a.reverse={ hold = { kind = \"gather\", span = \"1ms\" } }";
+    let scenario = parse_set(CHAIN, &[set]).unwrap();
+    assert_eq!(scenario.links[1].hold, Some(HoldSpec::Gather(SimSpan::from_millis(1))));
+    assert_text_refused(
+        &with("kind = \"exponential\", mean = \"0s\""),
+        "chain.toml:10:39: what is held for no time is not held; use a time above 0s, or remove it",
+    );
+    assert_text_refused(
+        &with("kind = \"grid\", every = \"4ms\"").replacen("duration", "clock = \"ns2\"\nduration", 1),
+        "chain.toml:5:1: what holds packets keeps exact time and not ns-2's; remove `hold` or clock = \"ns2\"",
+    );
+    assert_text_refused(
+        &with("kind = \"grid\", every = \"4ms\"").replacen(
+            "{ kind = \"drop_tail\", packets = 10 }",
+            "{ kind = \"codel\" }",
+            1,
+        ),
+        "chain.toml:10:8: a link with a codel queue cannot hold packets; remove `hold`, or choose another queue",
+    );
+}
+
+#[test]
+fn a_host_stands_where_our_transport_does() {
+    let ours = CHAIN.replacen("ns2/sack\"\nwindow = 50", "anabranch\"", 1);
+    let host = "\n[[host]]\nnode = \"n0\"\ntimer = \"4ms\"\nreads = \"batch\"\ndelay = { kind = \"uniform\", most = \"1ms\" }\n";
+    let scenario = parse(&format!("{ours}{host}")).unwrap();
+    let expected = DriverSpec {
+        timer: SimSpan::from_millis(4),
+        reads: Reads::Batch,
+        delay: Some(DelaySpec::Uniform(SimSpan::from_millis(1))),
+        ..DriverSpec::default()
+    };
+    assert_eq!(scenario.drivers.into_iter().collect::<Vec<_>>(), [(0, expected)]);
+    assert_text_refused(
+        &format!("{CHAIN}{host}"),
+        "chain.toml:20:8: no flow of `anabranch` begins or ends at node `n0`; remove the host, or name another node",
+    );
+    assert_text_refused(
+        &format!("{ours}{host}{host}"),
+        "chain.toml:25:8: a second host stands at node `n0`; keep one of them",
+    );
 }

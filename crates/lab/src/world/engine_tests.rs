@@ -496,3 +496,14 @@ fn a_silent_path_is_waited_for_if_the_scenario_says_so() {
     // A timeout of some 0.4 s has doubled to 3.2 s: the path is asked again after six seconds, and then all moves.
     assert_within(afterwards, 30.0..=60.0);
 }
+
+/// A link of 10 Mbit/s whose ACKs are read every 4 ms, by drivers at both ends: Reno, which needs no clock, fills it all the same.
+#[test]
+fn programs_with_drivers_move_data_and_lose_nothing() {
+    let batch = "arrivals = { kind = \"grid\", every = \"4ms\" }, reads = \"batch\", timer = \"1ms\"";
+    let hosts = format!("host=[{{ node = \"n0\", {batch} }}, {{ node = \"n1\", {batch} }}]");
+    let report = report(&[&hosts, "flow.f.cc={ name = \"reno\" }", "duration=30s"]);
+    assert_within(report.flows[0].goodput_bps / FULL, 0.97..=1.0);
+    // Read in batches, a segment is on its way for up to 8 ms more.
+    assert_within(report.flows[0].rtt_p50_s.unwrap(), 0.064..=0.16);
+}

@@ -659,6 +659,7 @@ fn a_queue_is_one_thing_in_gauges_and_series() {
         ("red", "link.a.queue={ kind = \"red\", packets = 30 }"),
         ("codel", "link.a.queue={ kind = \"codel\" }"),
         ("ns2 clock", "clock=ns2"),
+        ("a hold", "link.a.hold={ kind = \"grid\", every = \"7ms\" }"),
     ];
     for (kind, change) in kinds {
         let scenario = scenario(&[change, "flow.f.transport=ns2/newreno", "flow.f.window=60", "duration=30s"]).unwrap();

@@ -11,6 +11,7 @@ use super::{End, Slots, Station, World};
 use crate::agenda::{Agenda, Control, Item};
 use crate::error_model::{ErrorModel, ErrorSpec};
 use crate::event_queue::{EventQueue, Key, Order};
+use crate::hold::{Hold, HoldSpec};
 use crate::host::{Host, Input, Turn};
 use crate::id::{Address, FlowId, HostId, LinkId, NodeId, Port};
 use crate::link::{Link, Queue};
@@ -57,6 +58,8 @@ pub struct LinkSpec {
     pub queue: QueueSpec,
     /// What is lost in front of the queue, one model after the other.
     pub errors: Vec<ErrorSpec>,
+    /// When packets come out at the far end; `None`: each as soon as it is there.
+    pub hold: Option<HoldSpec>,
 }
 
 /// Why a world cannot be.
@@ -89,6 +92,11 @@ pub enum BuildError {
     },
     /// ns-2's clock, and a queue that has no place in it.
     NoFloatClock {
+        /// The link.
+        link: String,
+    },
+    /// A hold without time between two releases, or on a queue that is managed or keeps ns-2's time.
+    BadHold {
         /// The link.
         link: String,
     },
@@ -140,7 +148,7 @@ pub enum BuildError {
 impl LinkSpec {
     /// A link without losses on which everything may wait.
     pub const fn new(rate: Rate, delay: SimSpan) -> Self {
-        Self { name: None, rate, delay, queue: QueueSpec::Unlimited, errors: Vec::new() }
+        Self { name: None, rate, delay, queue: QueueSpec::Unlimited, errors: Vec::new(), hold: None }
     }
 
     /// The same with this name.
@@ -153,6 +161,12 @@ impl LinkSpec {
     #[must_use]
     pub fn queue(self, queue: QueueSpec) -> Self {
         Self { queue, ..self }
+    }
+
+    /// The same with packets that come out in batches.
+    #[must_use]
+    pub fn hold(self, hold: HoldSpec) -> Self {
+        Self { hold: Some(hold), ..self }
     }
 
     /// The same with one more error model, behind those that it has.
@@ -261,9 +275,17 @@ impl Builder {
         if !self.names.insert(name.clone()) {
             return Err(BuildError::NameTaken { name });
         }
+        if spec.hold.is_some_and(|hold| !hold.is_valid() || matches!(queue, Queue::Managed(_))) {
+            return Err(BuildError::BadHold { link: name });
+        }
         let id = LinkId(self.links.len() as u32);
         self.edges.push(Edge { from, to });
-        self.links.push(Link::new(name, (from, to), spec.rate, spec.delay, queue));
+        let hold = spec.hold.map(|hold| Hold::new(hold, self.streams.stream(&format!("link.{name}.hold"))));
+        let mut link = Link::new(name, (from, to), spec.rate, spec.delay, queue);
+        if let Some(hold) = hold {
+            link.hold(hold);
+        }
+        self.links.push(link);
         for error in spec.errors {
             self.error(id, error)?;
         }
@@ -440,6 +462,9 @@ impl Builder {
             if let Some(managed) = links.iter().find(|link| link.is_managed()) {
                 return Err(BuildError::NoFloatClock { link: managed.name.clone() });
             }
+            if let Some(held) = links.iter().find(|link| link.holds()) {
+                return Err(BuildError::BadHold { link: held.name.clone() });
+            }
             links.iter_mut().for_each(Link::use_float_clock);
             agenda.use_float_clock();
         }
@@ -505,6 +530,12 @@ impl fmt::Display for BuildError {
                 write!(
                     f,
                     "{link}: a queue that decides at its head keeps exact time and not ns-2's; choose one of the two"
+                )
+            }
+            Self::BadHold { link } => {
+                write!(
+                    f,
+                    "link {link} holds packets for no time, or has a queue that decides at its head, or keeps ns-2's time"
                 )
             }
             Self::BadErrorModel { link } => {

@@ -4,6 +4,7 @@
 
 mod capture;
 mod determinism;
+mod drivers;
 mod engine;
 mod hosts;
 mod links;
