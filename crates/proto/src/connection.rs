@@ -74,6 +74,8 @@ pub struct Connection<P> {
     candidates: Vec<Candidate>,
     board: Scoreboard<Sent<P>>,
     outbound: Outbound<P>,
+    /// How much memory what is not acknowledged may take, when that was looked up last.
+    unacked_max: u64,
     /// Whether the application has closed its side.
     is_closing: bool,
     arrivals: Arrivals,
@@ -271,6 +273,7 @@ impl<P: Payload> Connection<P> {
             candidates: vec![],
             board: Scoreboard::new(1, 1),
             outbound: Outbound::new(Framing::Streams, 0, config.send_buffer, 0),
+            unacked_max: 0,
             is_closing: false,
             arrivals: Arrivals::new(1),
             inbound: Inbound::new(0, 1),

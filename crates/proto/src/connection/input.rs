@@ -460,7 +460,9 @@ impl<P: Payload> Connection<P> {
                 self.flow_control.on_arrived(sid, payload.len());
                 let useless = self.inbound.accept(header, payload, &mut self.events);
                 self.window.consume(StreamHeader::LEN.into());
-                self.free(sid, useless);
+                if useless != Freed::default() {
+                    self.free(sid, useless);
+                }
                 self.acks.answer(now, StreamHeader { ssn: self.inbound.expected(sid), ..header });
             }
             (Some(header), Content::Control(records)) if header.sid == Sid::CONTROL => {

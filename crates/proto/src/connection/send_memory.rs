@@ -13,22 +13,27 @@ use crate::config::Config;
 use crate::payload::Payload;
 
 impl<P: Payload> Connection<P> {
-    /// Whether more may be sent that is to be kept until it is acknowledged.
-    pub(super) fn may_keep_more(&self) -> bool {
+    /// Whether more may be sent that is to be kept until it is acknowledged. The limit is looked up when the last one is reached: it is a
+    /// matter of round trips, and asked for each segment.
+    pub(super) fn may_keep_more(&mut self) -> bool {
         let memory = self.board.memory();
         if memory <= MEMORY_LEAST {
-            return memory < unacked_max(&self.config);
-        }
-        if self.board.front_transmissions() >= TRANSMISSIONS_MAX {
+            self.unacked_max = MEMORY_LEAST.min(unacked_max(&self.config));
+        } else if self.board.front_transmissions() >= TRANSMISSIONS_MAX {
             return false;
+        } else if memory >= self.unacked_max {
+            self.unacked_max = self.wanted().max(MEMORY_LEAST).min(unacked_max(&self.config));
         }
-        // While a segment is on its way on the slowest path, the others send window after window.
+        memory < self.unacked_max
+    }
+
+    /// What the paths send in a few round trips of the slowest: while a segment is on its way there, the others send window after window.
+    fn wanted(&self) -> u64 {
         let rtt = |path: &Path| path.control.rtt_smoothed().map_or(0.0, |rtt| rtt.as_secs_f64());
         let longest = self.paths.iter().map(|(_, path)| rtt(path)).fold(0.0, f64::max);
         let rounds = |path: &Path| if rtt(path) > 0.0 { longest / rtt(path) } else { 1.0 };
         let windows: f64 = self.paths.iter().map(|(_, path)| path.control.window() * rounds(path)).sum();
-        let wanted = windows * f64::from(self.peer.mss) * WINDOWS;
-        memory < (wanted as u64).max(MEMORY_LEAST).min(unacked_max(&self.config))
+        (windows * f64::from(self.peer.mss) * WINDOWS) as u64
     }
 }
 

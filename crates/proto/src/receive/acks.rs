@@ -95,6 +95,7 @@ impl Acks {
     }
 
     /// A segment arrived in order.
+    #[inline]
     pub(crate) fn on_segment(&mut self, now: Time) {
         let lane = &mut self.lanes[self.via.index()];
         let (count, deadline) = match lane.need {

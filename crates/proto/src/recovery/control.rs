@@ -182,6 +182,7 @@ impl PathControl {
     }
 
     /// The same, as a question.
+    #[inline]
     pub(crate) fn has_room(&self, len: u64) -> bool {
         let flight = self.flight - self.presumed();
         flight == 0 || self.segments(flight + len) <= self.law.window()
