@@ -30,7 +30,6 @@ pub use self::paths::Paths;
 use self::paths::{Path, Table};
 pub use self::streams::Streams;
 use self::timestamps::Clock;
-pub(crate) use self::timestamps::TICK;
 use crate::config::Config;
 use crate::event::{CloseReason, Event, Events};
 use crate::guard::Guard;

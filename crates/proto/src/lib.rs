@@ -25,7 +25,7 @@
 //! * `receive` says which bytes have arrived, what is reported of them, when, and how many more may come.
 //! * `recovery` says what is in flight, delivered or lost, and drives a congestion controller on each path.
 //! * `guard` says which paths may take anything, `scheduler` chooses one of them for what is sent.
-//! * `segment`, `options`, `payload`, `path`, `seq` are the words that all of them use; `ordered` holds what waits above a hole, and
+//! * `segment`, `stream_header`, `options`, `payload`, `path`, `seq` are the words that all of them use; `ordered` holds what waits above a hole, and
 //!   `random` makes what nobody may guess.
 //! * [`wire`] makes bytes of segments and segments of bytes, at the edge; [`seal`] does so for datagrams that nobody else can
 //!   read or forge; [`endpoint`] owns all connections of a socket, so that a driver is a short loop.
@@ -65,6 +65,7 @@ pub mod seal;
 mod segment;
 mod seq;
 mod stream;
+mod stream_header;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -84,8 +85,9 @@ pub use random::Secret;
 pub use receive::acks::AckPolicy;
 pub use recovery::control::Tally;
 pub use scheduler::Scheduling;
-pub use segment::{Content, Flags, HEADERS, Header, Record, RecordList, Segment, Sid, StreamHeader};
+pub use segment::{Content, Flags, HEADERS, Header, Record, RecordList, Segment};
 pub use seq::{Offset, SeqNumber, Ssn};
 pub use stream::inbound::{Read, ReadError};
 pub use stream::outbound::{OpenError, WriteError};
 pub use stream::turns::Priority;
+pub use stream_header::{Sid, StreamHeader};

@@ -2,8 +2,8 @@
 
 use anabranch_units::Span;
 
-use crate::segment::StreamHeader;
 use crate::seq::SeqNumber;
+use crate::stream_header::StreamHeader;
 
 /// The options of one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -373,8 +373,8 @@ impl Default for Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segment::Sid;
     use crate::seq::Ssn;
+    use crate::stream_header::Sid;
 
     #[test]
     fn no_segment_has_more_than_40_bytes_of_options() {

@@ -6,6 +6,7 @@ use std::ops::BitOr;
 use crate::options::{Options, Timestamps};
 use crate::payload::Payload;
 use crate::seq::{SeqNumber, Ssn};
+pub(crate) use crate::stream_header::{Sid, StreamHeader};
 
 /// Bytes of an IPv4 and a TCP header without options: what the wire adds to a segment.
 pub const HEADERS: u32 = 40;
@@ -55,20 +56,6 @@ pub enum Content<P> {
     /// Records of the control stream.
     Control(RecordList),
 }
-
-/// The four bytes in front of everything that a multistream segment carries ([mfast-2019] sec. IV.B). They are payload for
-/// TCP's purposes: they have sequence numbers of their own, so that a middlebox sees a consistent TCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StreamHeader {
-    /// Which stream.
-    pub sid: Sid,
-    /// Which segment of it.
-    pub ssn: Ssn,
-}
-
-/// The name of a stream in one direction of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Sid(u8);
 
 /// What the control stream says. A record has all that it takes to act on it, so it is acted on when it arrives, whatever of the
 /// control stream is missing before it.
@@ -163,11 +150,6 @@ impl<P: Payload> Content<P> {
     }
 }
 
-impl StreamHeader {
-    /// Bytes on the wire.
-    pub const LEN: u32 = 4;
-}
-
 impl Record {
     /// Bytes of a record on the wire: its kind, a stream, a code of two bytes, and a number of four.
     pub const LEN: u32 = 8;
@@ -206,35 +188,6 @@ impl RecordList {
 impl From<Record> for RecordList {
     fn from(first: Record) -> Self {
         Self { first, more: [None; Self::MAX - 1] }
-    }
-}
-
-impl Sid {
-    /// The control stream.
-    pub const CONTROL: Self = Self(0);
-    /// The only stream of plain TCP.
-    pub const PLAIN: Self = Self(1);
-    /// The most streams in one direction of a connection, the control stream not counted.
-    pub const STREAMS_MAX: u8 = 255;
-
-    /// The stream with this number.
-    pub const fn new(number: u8) -> Self {
-        Self(number)
-    }
-
-    /// Its number.
-    pub const fn number(self) -> u8 {
-        self.0
-    }
-
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl fmt::Display for Sid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 

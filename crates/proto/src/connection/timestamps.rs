@@ -12,6 +12,7 @@ use anabranch_units::{Span, Time};
 use super::Connection;
 use crate::options::Timestamps;
 use crate::payload::Payload;
+use crate::recovery::rtt::TICK;
 use crate::segment::{Flags, Segment};
 use crate::seq::{Offset, SeqNumber};
 
@@ -124,9 +125,6 @@ impl<P: Payload> Connection<P> {
         self.clock.left_before(now, timestamps.echo)
     }
 }
-
-/// One tick, by which an echo is vague.
-pub(crate) const TICK: Span = Span::from_millis(1);
 
 /// Sec. 5.5.
 const OUTDATED: Span = Span::from_secs(24 * 24 * 3600);

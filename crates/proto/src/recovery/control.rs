@@ -19,7 +19,6 @@ use anabranch_units::{Bytes, Span, Time};
 use self::dup_acks::{Detection, Duplicates};
 use self::timers::{Probe, Timer};
 use self::undo::Suspicion;
-use crate::connection::TICK;
 use crate::path::PathId;
 use crate::recovery::delivery_rate::DeliveryRate;
 use crate::recovery::episode::{Belief, Episode};
@@ -27,7 +26,7 @@ use crate::recovery::law::Law;
 use crate::recovery::pacer::Pacer;
 use crate::recovery::rack::{Conditions, Rack, Verdict};
 use crate::recovery::rounds::Rounds;
-use crate::recovery::rtt::RttEstimator;
+use crate::recovery::rtt::{RttEstimator, TICK};
 use crate::recovery::scoreboard::{AckContext, Found, NewlyAcked, Scoreboard};
 use crate::seq::Offset;
 

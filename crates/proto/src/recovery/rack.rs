@@ -13,7 +13,7 @@
 
 use anabranch_units::{Span, Time};
 
-use crate::recovery::scoreboard::Departed;
+use crate::recovery::scoreboard::{DUPLICATES, Departed};
 
 /// Loss detection on one path.
 #[derive(Clone, Debug)]
@@ -117,9 +117,6 @@ impl Rack {
         quarters.min(conditions.rtt_smoothed.unwrap_or(Span::MAX))
     }
 }
-
-/// [rfc-5681] sec. 3.2: three segments above a hole say that it is no reordering.
-pub(crate) const DUPLICATES: usize = 3;
 
 /// [rfc-8985] sec. 6.2 step 4: a wider window lasts for 16 recoveries.
 const RECOVERIES: u32 = 16;

@@ -159,6 +159,9 @@ const PROBE_MARGIN_MIN: Span = Span::from_millis(5);
 /// Two to the sixteenth of any timeout is beyond [`TIMEOUT_MAX`], unless that timeout is below a millisecond.
 const BACKOFF_MAX: u32 = 16;
 
+/// One tick of the clock of timestamps: by so much an echo is vague.
+pub(crate) const TICK: Span = Span::from_millis(1);
+
 #[cfg(test)]
 mod tests {
     use super::*;

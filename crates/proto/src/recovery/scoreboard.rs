@@ -36,7 +36,6 @@ use anabranch_units::{Span, Time};
 use self::lane::{Copied, Lane, Losses, Oldest};
 pub(crate) use self::lane::{Departed, NewlyAcked};
 use crate::path::{PathId, PathSet};
-use crate::recovery::rack::DUPLICATES;
 use crate::recovery::retransmission_log::RetransmissionLog;
 use crate::seq::Offset;
 
@@ -693,6 +692,9 @@ impl<T> Scoreboard<T> {
         &mut self.entries[(index - self.first) as usize]
     }
 }
+
+/// [rfc-5681] sec. 3.2: three segments above a hole say that it is no reordering.
+pub(crate) const DUPLICATES: usize = 3;
 
 #[cfg(test)]
 mod tests;

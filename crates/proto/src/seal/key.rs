@@ -4,8 +4,6 @@ use std::fmt;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::noise;
-
 /// The name of an end: its public key (X25519).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PublicKey(pub [u8; 32]);
@@ -18,11 +16,6 @@ impl SecretKey {
     /// The key of these bytes.
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
-    }
-
-    /// The name that it proves.
-    pub fn public(&self) -> PublicKey {
-        noise::public(&self.0)
     }
 
     pub(super) fn bytes(&self) -> &[u8; 32] {

@@ -187,11 +187,13 @@ impl Random for Once {
     }
 }
 
-/// The public key of a secret one.
-pub(super) fn public(secret: &[u8; 32]) -> PublicKey {
-    let mut dh = x25519();
-    dh.set(secret);
-    PublicKey(dh.pubkey().try_into().expect("an X25519 key has 32 bytes"))
+impl SecretKey {
+    /// The name that it proves.
+    pub fn public(&self) -> PublicKey {
+        let mut dh = x25519();
+        dh.set(self.bytes());
+        PublicKey(dh.pubkey().try_into().expect("an X25519 key has 32 bytes"))
+    }
 }
 
 /// BLAKE2s of all parts, one after the other.
@@ -267,7 +269,7 @@ mod tests {
         assert_eq!(abc.to_vec(), hex("508c5e8c327c14e2e1a72ba34eeb452f37458b209ed63a294d999b4c86675982"));
         let secret = hex("5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb");
         let expected = hex("de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f");
-        assert_eq!(public(&secret.try_into().unwrap()).0.to_vec(), expected);
+        assert_eq!(SecretKey::new(secret.try_into().unwrap()).public().0.to_vec(), expected);
     }
 
     #[test]

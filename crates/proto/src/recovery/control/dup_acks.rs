@@ -121,4 +121,4 @@ impl PathControl {
 }
 
 /// [rfc-5681] sec. 3.2: three duplicates.
-const THRESHOLD: u64 = crate::recovery::rack::DUPLICATES as u64;
+const THRESHOLD: u64 = crate::recovery::scoreboard::DUPLICATES as u64;

@@ -7,8 +7,7 @@ use std::mem;
 use anabranch_cc::Departure;
 use anabranch_units::Time;
 
-use super::{Entry, Index, NONE};
-use crate::recovery::rack::DUPLICATES;
+use super::{DUPLICATES, Entry, Index, NONE};
 use crate::recovery::retransmission_log::RetransmissionLog;
 use crate::seq::Offset;
 
