@@ -60,12 +60,11 @@ fn code(text: &str) -> String {
 fn edges(texts: &BTreeMap<String, String>) -> Edges {
     let edges_of = |(name, text): (&String, &String)| {
         let parent = name.rsplit_once("::").map_or("", |(parent, _)| parent);
-        let named =
-            paths(text, "crate::").into_iter().chain(
-                paths(text, "super::")
-                    .into_iter()
-                    .map(|path| if parent.is_empty() { path } else { format!("{parent}::{path}") }),
-            );
+        let named = paths(text, "crate::").into_iter().chain(
+            paths(text, "super::")
+                .into_iter()
+                .map(|path| if parent.is_empty() { path } else { format!("{parent}::{path}") }),
+        );
         let others = named.filter_map(|path| module(&path, texts));
         let others = others.filter(|other| !contains(other, name) && !contains(name, other)).collect();
         (name.clone(), others)
