@@ -154,7 +154,7 @@ fn first_seed(experiment: &Experiment, variant: &Variant, scenario: &Scenario) -
 }
 
 /// What to type to get a paper again, or with no key everything: from the folder in which the file was.
-fn command(file: Option<&str>, paper: &str, seeds: Option<u32>) -> String {
+pub fn command(file: Option<&str>, paper: &str, seeds: Option<u32>) -> String {
     let mut command = "anabranch reproduce".to_owned();
     if !paper.is_empty() {
         command += &format!(" {}", quoted(paper));

@@ -1,0 +1,151 @@
+//! A run for people: a table of flows, of paths, of links and of what the file measures.
+
+use anabranch_lab::report::Report;
+use anstyle::Style;
+
+use crate::terminal::{Align, BOLD, DIM, PLAIN, Table, number, paragraph};
+
+/// All of it.
+pub(super) fn text(report: &Report) -> String {
+    let Report { seed, hash, wall_seconds, simulated_seconds, events, .. } = report;
+    let mut text = format!(
+        "{DIM}seed {seed}, hash {hash}: {} s in {wall_seconds:.3} s, {events} events{DIM:#}\n\n",
+        number(*simulated_seconds)
+    );
+    text += &flows(report).render("");
+    if let Some(jain) = report.jain_index.filter(|_| report.flows.len() > 1) {
+        text += &format!("{DIM}Jain's index of the goodputs{DIM:#} {}\n", number(jain));
+    }
+    for table in [paths(report), Some(links(report)), measures(report)].into_iter().flatten() {
+        text += &format!("\n{}", table.render(""));
+    }
+    for (index, note) in report.notes.iter().enumerate() {
+        text += if index == 0 { "\n" } else { "" };
+        text += &paragraph("note: ", note);
+    }
+    text
+}
+
+fn rate(bps: f64) -> (String, Style) {
+    (format!("{} kbit/s", number(bps / 1000.0)), PLAIN)
+}
+
+fn count(count: u64) -> (String, Style) {
+    (count.to_string(), PLAIN)
+}
+
+/// A dash for what was not measured.
+fn known(shown: Option<String>) -> (String, Style) {
+    (shown.unwrap_or_else(|| "–".to_owned()), PLAIN)
+}
+
+fn milliseconds(seconds: Option<f64>) -> (String, Style) {
+    known(seconds.map(|seconds| number(seconds * 1000.0)))
+}
+
+fn flows(report: &Report) -> Table {
+    let mut table = Table::new(&[
+        ("flow", Align::Left),
+        ("transport", Align::Left),
+        ("goodput", Align::Right),
+        ("throughput", Align::Right),
+        ("sent", Align::Right),
+        ("delivered", Align::Right),
+        ("resent", Align::Right),
+        ("dropped", Align::Right),
+        ("rtt ms", Align::Right),
+        ("p50", Align::Right),
+        ("p95", Align::Right),
+        ("p99", Align::Right),
+        ("delay ms", Align::Right),
+        ("window", Align::Right),
+    ]);
+    for flow in &report.flows {
+        table.row(vec![
+            (flow.id.clone(), BOLD),
+            (flow.transport.clone(), PLAIN),
+            rate(flow.goodput_bps),
+            rate(flow.throughput_bps),
+            count(flow.sent_packets),
+            count(flow.delivered_packets),
+            count(flow.retransmitted_packets),
+            count(flow.dropped_packets),
+            milliseconds(flow.rtt_mean_s),
+            milliseconds(flow.rtt_p50_s),
+            milliseconds(flow.rtt_p95_s),
+            milliseconds(flow.rtt_p99_s),
+            milliseconds(flow.one_way_delay_mean_s),
+            known(flow.window_final.map(number)),
+        ]);
+    }
+    table
+}
+
+/// Nothing if no flow has several.
+fn paths(report: &Report) -> Option<Table> {
+    let mut table = Table::new(&[
+        ("path", Align::Left),
+        ("state", Align::Left),
+        ("delivered", Align::Right),
+        ("share %", Align::Right),
+        ("sent", Align::Right),
+        ("resent", Align::Right),
+        ("rtt ms", Align::Right),
+        ("window", Align::Right),
+    ]);
+    for flow in &report.flows {
+        let sum: f64 = flow.paths.iter().filter_map(|path| path.delivered_bps).sum();
+        for path in &flow.paths {
+            let share = |bps: f64| number(if sum > 0.0 { 100.0 * bps / sum } else { 0.0 });
+            table.row(vec![
+                (format!("{}.path.{}", flow.id, path.path), BOLD),
+                known(path.state.map(str::to_owned)),
+                path.delivered_bps.map_or_else(|| known(None), rate),
+                known(path.delivered_bps.map(share)),
+                count(path.sent_packets),
+                count(path.retransmitted_packets),
+                milliseconds(path.rtt_mean_s),
+                (number(path.window_final), PLAIN),
+            ]);
+        }
+    }
+    report.flows.iter().any(|flow| !flow.paths.is_empty()).then_some(table)
+}
+
+fn links(report: &Report) -> Table {
+    let mut table = Table::new(&[
+        ("link", Align::Left),
+        ("forwarded", Align::Right),
+        ("dropped", Align::Right),
+        ("busy %", Align::Right),
+        ("queue mean", Align::Right),
+        ("p50", Align::Right),
+        ("p95", Align::Right),
+        ("p99", Align::Right),
+        ("max", Align::Right),
+    ]);
+    for link in &report.links {
+        table.row(vec![
+            (link.id.clone(), BOLD),
+            count(link.forwarded_packets),
+            count(link.dropped_packets),
+            (number(100.0 * link.utilisation), PLAIN),
+            (number(link.queue_packets_mean), PLAIN),
+            count(link.queue_packets_p50),
+            count(link.queue_packets_p95),
+            count(link.queue_packets_p99),
+            count(link.queue_packets_max),
+        ]);
+    }
+    table
+}
+
+/// Nothing if the file has none.
+fn measures(report: &Report) -> Option<Table> {
+    let mut table = Table::new(&[("measure", Align::Left), ("value", Align::Right), ("", Align::Left)]);
+    for measure in &report.measures {
+        let because = measure.because.clone().unwrap_or_default();
+        table.row(vec![(measure.name.clone(), BOLD), known(measure.value.map(number)), (because, DIM)]);
+    }
+    (!report.measures.is_empty()).then_some(table)
+}
