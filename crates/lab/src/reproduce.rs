@@ -4,6 +4,7 @@ mod engine;
 mod figures;
 mod json;
 mod outcome;
+mod sensitivity;
 mod shown;
 mod table;
 mod topology;
@@ -19,6 +20,7 @@ pub use outcome::{
     BesideEngine, EngineCount, ExperimentOutcome, Figure, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement,
     Outcome, Panel, Paper, PublishedValue, SCHEMA, Series, Style, Topology, TopologyFlow, TopologyLink, VariedAxis,
 };
+pub use sensitivity::{Shaken, shake};
 pub use shown::{item_name, item_rank};
 pub use totals::{Total, Under};
 
@@ -29,6 +31,7 @@ use crate::papers;
 use crate::parallel;
 use crate::run::{self, Run};
 use crate::scenario::Scenario;
+use crate::scenario::change::Change;
 use crate::statistics::{Interval, Sample};
 use crate::verdict::Verdict;
 
@@ -148,9 +151,13 @@ fn paper(experiment: &Experiment, seeds: Option<u32>) -> Paper {
 /// seeds from `seed + v · 10000` on, counted over all combinations of the axes, whatever the number of seeds is.
 const SEEDS_OF_A_VARIANT: u64 = 10_000;
 
-fn first_seed(experiment: &Experiment, variant: &Variant, scenario: &Scenario) -> u64 {
+/// The first seed of a variant, and how many it has: without chance in it, one.
+fn seeds_of(experiment: &Experiment, variant: &Variant, scenario: &Scenario, seeds: Option<u32>) -> (u64, u32) {
+    if !scenario.is_random() {
+        return (scenario.seed, 1);
+    }
     let number = experiment.variants().iter().position(|other| other == variant).unwrap_or(0) as u64;
-    scenario.seed.wrapping_add(number * SEEDS_OF_A_VARIANT)
+    (scenario.seed.wrapping_add(number * SEEDS_OF_A_VARIANT), seeds.unwrap_or(experiment.seeds))
 }
 
 /// What to type to get a paper again, or with no key everything: from the folder in which the file was.
@@ -195,6 +202,8 @@ enum Column {
     Own,
     /// Our own transport in the place of ns-2's agents.
     Engine,
+    /// Whoever its file says, with another input.
+    Changed(Change),
 }
 
 /// One run.
@@ -227,24 +236,33 @@ impl Job {
 impl Plan {
     /// What claims and notes ask for.
     fn add_judged(&mut self, index: usize, experiment: &Experiment, seeds: Option<u32>) -> Result<(), Diagnostic> {
-        for (variant, measures) in needed_variants(experiment) {
+        for (variant, measures) in needed_variants(experiment, &asked(experiment)) {
             let scenario = experiment.scenario(&variant)?;
-            let (first, count) = match scenario.is_random() {
-                true => (first_seed(experiment, &variant, &scenario), seeds.unwrap_or(experiment.seeds)),
-                false => (scenario.seed, 1),
-            };
             let twin = experiment.twin(&variant)?.map(|twin| (Column::Engine, twin));
+            let (first, count) = seeds_of(experiment, &variant, &scenario, seeds);
             for (column, scenario) in [(Column::Own, scenario)].into_iter().chain(twin) {
-                self.variants.insert((index, variant.clone(), column), (self.jobs.len(), count as usize));
-                let seeded = |offset| {
-                    let scenario = Scenario { seed: first.wrapping_add(offset), ..scenario.clone() };
-                    Job { experiment: index, scenario, measures: measures.clone(), drawn: None }
-                };
-                self.jobs.extend((0..u64::from(count)).map(seeded));
+                self.add_column((index, variant.clone(), column), &scenario, (first, count), &measures);
             }
         }
         self.ends.push(self.jobs.len());
         Ok(())
+    }
+
+    /// The runs of a variant in a column, from the first seed on.
+    fn add_column(
+        &mut self,
+        place: (usize, Variant, Column),
+        scenario: &Scenario,
+        (first, count): (u64, u32),
+        measures: &BTreeSet<usize>,
+    ) {
+        let seeded = |offset| {
+            let scenario = Scenario { seed: first.wrapping_add(offset), ..scenario.clone() };
+            Job { experiment: place.0, scenario, measures: measures.clone(), drawn: None }
+        };
+        let begin = self.jobs.len();
+        self.jobs.extend((0..u64::from(count)).map(seeded));
+        self.variants.insert(place, (begin, count as usize));
     }
 
     /// What figures show: of a variant with chance in it, the first seed. If it is judged, that run is drawn.
@@ -255,10 +273,7 @@ impl Plan {
                 Some(&(first, _)) => first,
                 None => {
                     let scenario = experiment.scenario(&variant)?;
-                    let seed = match scenario.is_random() {
-                        true => first_seed(experiment, &variant, &scenario),
-                        false => scenario.seed,
-                    };
+                    let (seed, _) = seeds_of(experiment, &variant, &scenario, None);
                     let scenario = Scenario { seed, ..scenario };
                     self.jobs.push(Job { experiment: index, scenario, measures: BTreeSet::new(), drawn: None });
                     self.jobs.len() - 1
@@ -272,16 +287,20 @@ impl Plan {
     }
 }
 
-/// The variants that claims and notes ask for, and the positions of the measures that they ask of their series, found by
+/// What claims and notes ask.
+fn asked(experiment: &Experiment) -> Vec<&Expression> {
+    let noted = experiment.notes.iter().flat_map(|note| &note.pieces).filter_map(|piece| match piece {
+        Piece::Value(expression, _) => Some(expression),
+        Piece::Text(_) => None,
+    });
+    experiment.claims.iter().flat_map(|claim| claim.statistic.expressions()).chain(noted).collect()
+}
+
+/// The variants that some expressions ask for, and the positions of the measures that they ask of their series, found by
 /// evaluating them with a stand-in for every value.
-fn needed_variants(experiment: &Experiment) -> Vec<(Variant, BTreeSet<usize>)> {
+fn needed_variants(experiment: &Experiment, asked: &[&Expression]) -> Vec<(Variant, BTreeSet<usize>)> {
     let mut needed: Vec<(Variant, BTreeSet<usize>)> = Vec::new();
-    for expression in experiment.claims.iter().flat_map(|claim| claim.statistic.expressions()).chain(
-        experiment.notes.iter().flat_map(|note| &note.pieces).filter_map(|piece| match piece {
-            Piece::Value(expression, _) => Some(expression),
-            Piece::Text(_) => None,
-        }),
-    ) {
+    for expression in asked {
         let mut gauge = |variant: &Variant, name: &str| {
             let position = needed.iter().position(|(known, _)| known == variant).unwrap_or(needed.len());
             if position == needed.len() {
@@ -396,18 +415,20 @@ impl Results<'_> {
 
     /// Whether our own transport has run something of what a claim is about, and could have given something else.
     fn has_engine(&self, claim: &Claim) -> bool {
-        if claim.counts_as != CountsAs::Result {
-            return false;
-        }
-        let mut has_engine = false;
+        claim.counts_as == CountsAs::Result && self.has_column(claim, Column::Engine)
+    }
+
+    /// Whether something of what a claim is about was run in a column.
+    fn has_column(&self, claim: &Claim, column: Column) -> bool {
+        let mut has_column = false;
         for expression in claim.statistic.expressions() {
             let ask = &mut |variant: &Variant, _: &str| {
-                has_engine |= self.plan.variants.contains_key(&(self.index, variant.clone(), Column::Engine));
+                has_column |= self.plan.variants.contains_key(&(self.index, variant.clone(), column));
                 Ok(1.0)
             };
             self.experiment.evaluate(expression, ask).expect("it was evaluated in the same way when it was read");
         }
-        has_engine
+        has_column
     }
 
     /// An expression seed by seed. Where one variant was run once for all seeds, its value stands for each of them.
@@ -440,7 +461,7 @@ impl Results<'_> {
         Ok(least.expect("an order is of two things at least"))
     }
 
-    /// The runs of a variant in a column. What our own transport has no part in is the same in both.
+    /// The runs of a variant in a column. What our own transport has no part in, or a change changes nothing of, is the same in all.
     fn runs(&self, variant: &Variant, column: Column) -> &[Option<Run>] {
         let of = |column| self.plan.variants.get(&(self.index, variant.clone(), column));
         let &(first, count) = of(column).or_else(|| of(Column::Own)).expect("every variant that is asked for was run");

@@ -3,6 +3,7 @@
 //! A [`Scenario`] is parsed once from a [`Document`] and cannot be wrong afterwards: names are indices, every flow has a way to
 //! its destination and back, every window is at least one packet.
 
+pub mod change;
 mod check;
 pub(crate) mod keys;
 mod twin;

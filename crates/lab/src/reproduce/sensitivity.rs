@@ -1,0 +1,207 @@
+//! Which claims of the papers could have failed: each is judged again with every input a fifth smaller and larger.
+
+use super::{Column, Options, Plan, Results, Under, needed_variants, seeds_of};
+use crate::diagnostic::Diagnostic;
+use crate::experiment::{Claim, Experiment};
+use crate::parallel;
+use crate::run::Run;
+use crate::scenario::change::Change;
+use crate::statistics::Interval;
+
+/// A claim of a paper that is reproduced, and what changed inputs make of it.
+#[derive(Clone, Debug)]
+pub struct Shaken<'a> {
+    /// Its experiment.
+    pub experiment: &'a Experiment,
+    /// The claim.
+    pub claim: &'a Claim,
+    /// What is compared with the published number, with the inputs as they are; of a number that varies by chance, its mean.
+    pub ours: f64,
+    /// Among which numbers it lies with the inputs changed, as far as they can be measured.
+    pub changed: Interval,
+    /// The changes that change something of what it is about.
+    pub tried: Vec<Change>,
+    /// Those of them with which it is not reproduced: its number leaves the band, or cannot be measured any more.
+    pub flips: Vec<Change>,
+}
+
+impl Shaken<'_> {
+    /// Whether changes could have flipped it, and none did.
+    pub fn is_coarse(&self) -> bool {
+        !self.tried.is_empty() && self.flips.is_empty()
+    }
+}
+
+/// Judges every claim that a paper prints as a result, and each that is reproduced again with every [`Change`]: in the order of
+/// `experiments`. `on_run` is told how many runs are done, of how many.
+///
+/// Seeds are those of the experiments, or the prediction intervals would be others than those that reproduce the claims.
+///
+/// # Errors
+/// If a variant is no scenario. It is found before anything runs.
+pub fn shake(
+    experiments: &[Experiment],
+    options: Options,
+    mut on_run: impl FnMut(usize, usize),
+) -> Result<Vec<Shaken<'_>>, Diagnostic> {
+    let mut plan = Plan::default();
+    for (index, experiment) in experiments.iter().enumerate() {
+        plan.add_changed(index, experiment, options.seeds)?;
+    }
+    let total = plan.jobs.len();
+    let mut runs: Vec<Option<Run>> = (0..total).map(|_| None).collect();
+    let mut done = 0;
+    on_run(done, total);
+    parallel::each(
+        total,
+        options.jobs,
+        |job| plan.jobs[job].run(&experiments[plan.jobs[job].experiment]).0,
+        |job, run| {
+            runs[job] = Some(run);
+            done += 1;
+            on_run(done, total);
+        },
+    );
+    let mut shaken = Vec::new();
+    for (index, experiment) in experiments.iter().enumerate() {
+        let results = Results { experiment, index, plan: &plan, runs: &runs };
+        shaken.extend(claims(experiment).filter_map(|claim| results.shaken(experiment, claim)));
+    }
+    Ok(shaken)
+}
+
+/// Those that can be shaken.
+fn claims(experiment: &Experiment) -> impl Iterator<Item = &Claim> {
+    experiment
+        .claims
+        .iter()
+        .filter(|claim| Under::of(claim.source, claim.counts_as) == Under::Paper && !claim.not_reproducible)
+}
+
+impl Plan {
+    /// What the papers' claims ask for, and the same with every change that changes it.
+    fn add_changed(&mut self, index: usize, experiment: &Experiment, seeds: Option<u32>) -> Result<(), Diagnostic> {
+        let asked: Vec<_> = claims(experiment).flat_map(|claim| claim.statistic.expressions()).collect();
+        for (variant, measures) in needed_variants(experiment, &asked) {
+            let scenario = experiment.scenario(&variant)?;
+            let changed = Change::all().filter_map(|change| Some((Column::Changed(change), scenario.changed(change)?)));
+            for (column, scenario) in [(Column::Own, scenario.clone())].into_iter().chain(changed) {
+                let seeds = seeds_of(experiment, &variant, &scenario, seeds);
+                self.add_column((index, variant.clone(), column), &scenario, seeds, &measures);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Results<'_> {
+    /// What changes make of a claim of the experiment; nothing if it is not reproduced as it is.
+    fn shaken<'a>(&self, experiment: &'a Experiment, claim: &'a Claim) -> Option<Shaken<'a>> {
+        let judge = |column| {
+            let sample = self.statistic(claim, column).ok()?;
+            Some((sample.mean(), claim.band.admits(claim.published.number(), &sample)))
+        };
+        let (ours, true) = judge(Column::Own)? else { return None };
+        let tried = Change::all().filter(|&change| self.has_column(claim, Column::Changed(change))).collect();
+        let mut shaken =
+            Shaken { experiment, claim, ours, changed: Interval { low: ours, high: ours }, tried, flips: Vec::new() };
+        for &change in &shaken.tried {
+            let judged = judge(Column::Changed(change));
+            if let Some((value, _)) = judged {
+                shaken.changed.low = shaken.changed.low.min(value);
+                shaken.changed.high = shaken.changed.high.max(value);
+            }
+            if !judged.is_some_and(|(_, admits)| admits) {
+                shaken.flips.push(change);
+            }
+        }
+        Some(shaken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+
+    use super::*;
+    use crate::document::Document;
+    use crate::scenario::change::{Input, Way};
+
+    /// A window of 10 packets through a path of 200.8 ms, that no queue and no error is in the way of: 49.8 packets a second.
+    const WINDOW_LIMITED: &str = r#"# What limits it?
+duration = "100s"
+[[link]]
+id = "a"
+from = "x"
+to = "y"
+rate = "10Mbit/s"
+delay = "100ms"
+[[flow]]
+id = "f"
+from = "x"
+to = "y"
+transport = "ns2/sack"
+packet = "1000B"
+window = 10
+[experiment]
+paper = "test-2000"
+[measure]
+sent = "flow.f.max_seq"
+full = "first_time(flow.f.in_flight >= 10, 0)"
+lost = "flow.f.dropped_packets"
+[[claim]]
+item = "text"
+title = "Rate"
+cite = "T"
+row = "within a tenth"
+measure = "sent"
+published = 4970
+band = "±10%"
+[[claim]]
+item = "text"
+title = "Rate"
+cite = "T"
+row = "within two fifths"
+measure = "sent"
+published = 4970
+band = "±40%"
+[[claim]]
+item = "text"
+title = "Window"
+cite = "T"
+row = "opens"
+kind = "time"
+measure = "full"
+published = 1
+band = "±2"
+[[claim]]
+item = "text"
+title = "Losses"
+cite = "T"
+row = "one"
+measure = "lost"
+published = 1
+band = "exact"
+because = "it does not lose any"
+"#;
+
+    #[test]
+    fn a_claim_is_coarse_if_no_change_of_what_it_hangs_on_flips_it() {
+        let experiments = [Experiment::parse(Document::parse("test-2000/one.toml", WINDOW_LIMITED).unwrap()).unwrap()];
+        let options = Options { jobs: NonZeroUsize::MIN, seeds: None };
+        let shaken = shake(&experiments, options, |_, _| {}).unwrap();
+        let change = |input, way| Change { input, way };
+        let [less, more] = [Way::Less, Way::More].map(|way| change(Input::Window, way));
+        // It has a queue and a window. What is not reproduced as it is cannot be flipped.
+        let tried = vec![change(Input::Queues, Way::Less), change(Input::Queues, Way::More), less, more];
+        let of = |row: &str| shaken.iter().find(|it| it.claim.row == row).unwrap();
+        assert_eq!(shaken.len(), 3);
+        assert!(shaken.iter().all(|it| it.tried == tried));
+        assert_eq!((&of("within a tenth").flips, of("within a tenth").is_coarse()), (&vec![less, more], false));
+        assert_eq!((&of("within two fifths").flips, of("within two fifths").is_coarse()), (&vec![], true));
+        // A window of 8 is never 10: what cannot be measured any more is not reproduced.
+        assert_eq!(of("opens").flips, [less]);
+        let Interval { low, high } = of("within a tenth").changed;
+        assert!((low / 3976.0 - 1.0).abs() < 0.01 && (high / 5964.0 - 1.0).abs() < 0.01, "{low} to {high}");
+    }
+}
