@@ -1,7 +1,9 @@
 //! Claims that are *coarse*: within their band, and no reasonable error of the simulation would take them out of it.
 //!
-//! A sensitivity run (`cargo xtask sensitivity`) changes alpha, queues, window and error rate by a fifth, and writes which claims
-//! keep their verdict through all of that into `sensitivity.toml`, beside the folders of the experiments. Reports mark them.
+//! A sensitivity run (`cargo xtask sensitivity`, [`shake`](crate::reproduce::shake)) changes alpha, queues, window and error rate by
+//! a fifth, one at a time, and writes which claims of the papers stay reproduced through all of that into `sensitivity.toml`, beside
+//! the folders of the experiments. Reports mark them. A number that cannot be measured any more is not reproduced; a claim with
+//! nothing of these inputs in its runs is not called coarse.
 //!
 //! ```toml
 //! [[coarse]]
