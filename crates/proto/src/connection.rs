@@ -524,7 +524,11 @@ impl<P: Payload> Connection<P> {
 }
 
 impl Config {
-    fn check(&self) -> Result<(), ConfigError> {
+    /// Whether it can work: what a connection that is made with it finds.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), ConfigError> {
         if self.mss < Self::MSS_MIN {
             return Err(ConfigError::SegmentTooSmall);
         }

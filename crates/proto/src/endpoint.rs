@@ -283,6 +283,12 @@ impl Endpoint {
         self.find(id).map(|slot| &mut slot.connection)
     }
 
+    /// A connection, to be looked at: that is no input.
+    pub fn view(&self, id: ConnectionId) -> Option<&Connection<Bytes>> {
+        let slot = self.slots.get(id.number as usize)?.as_deref()?;
+        (slot.id == id).then_some(&slot.connection)
+    }
+
     /// Who is at the other end of a connection.
     pub fn remote(&mut self, id: ConnectionId) -> Option<PublicKey> {
         self.find(id).map(|slot| slot.seal.remote())

@@ -101,6 +101,11 @@ impl<P: Payload> Streams<'_, P> {
         Ok(read)
     }
 
+    /// Whether there is something to read on a stream, its end included. To ask is no read: it changes nothing of what is told.
+    pub fn is_readable(&self, sid: Sid) -> bool {
+        self.connection.inbound.is_readable(sid)
+    }
+
     /// So much of a stream needs no buffer any more, and the peer may be waiting for that.
     fn free(&mut self, sid: Sid, freed: Freed) {
         // The end of plain TCP's stream is a FIN, and no record.

@@ -256,6 +256,11 @@ impl<P: Payload> Inbound<P> {
         Ok((read, freed))
     }
 
+    /// Whether something is ready on a stream.
+    pub(crate) fn is_readable(&self, sid: Sid) -> bool {
+        sid != Sid::CONTROL && self.streams.get(sid.index()).is_some_and(|stream| !stream.ready.is_empty())
+    }
+
     /// For tests: what takes room.
     #[cfg(test)]
     pub(crate) fn unread(&self) -> Freed {
