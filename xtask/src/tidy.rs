@@ -37,9 +37,10 @@ const LAYERS: &[Layer] = &[
         ours: &["anabranch-sim", "anabranch-proto", "anabranch-ns2", "anabranch-cc", "anabranch-units"],
         others: None,
     },
+    Layer { name: "anabranch", ours: &["anabranch-proto", "anabranch-cc", "anabranch-units"], others: None },
     Layer {
         name: "anabranch-cli",
-        ours: &["anabranch-lab", "anabranch-sim", "anabranch-cc", "anabranch-units"],
+        ours: &["anabranch", "anabranch-lab", "anabranch-sim", "anabranch-cc", "anabranch-units"],
         others: None,
     },
     Layer {

@@ -1,0 +1,70 @@
+//! Base32 in lower case without padding ([rfc-4648] sec. 6): what people can read out, type and paste.
+
+const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+
+/// Five bits a letter.
+pub(crate) fn encode(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(5) * 8);
+    let (mut bits, mut count) = (0u32, 0);
+    for &byte in bytes {
+        (bits, count) = (bits << 8 | u32::from(byte), count + 8);
+        while count >= 5 {
+            count -= 5;
+            text.push(char::from(ALPHABET[(bits >> count & 31) as usize]));
+        }
+    }
+    if count > 0 {
+        text.push(char::from(ALPHABET[(bits << (5 - count) & 31) as usize]));
+    }
+    text
+}
+
+/// What was encoded; upper case is as good. Where it is none, the place of the first letter that is not one of base32, in characters.
+pub(crate) fn decode(text: &str) -> Result<Vec<u8>, usize> {
+    let mut bytes = Vec::with_capacity(text.len() * 5 / 8);
+    let (mut bits, mut count) = (0u32, 0);
+    for (place, letter) in text.chars().enumerate() {
+        let letter = u8::try_from(letter.to_ascii_lowercase()).map_err(|_| place)?;
+        let value = ALPHABET.iter().position(|&known| known == letter).ok_or(place)?;
+        (bits, count) = (bits << 5 | value as u32, count + 5);
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+        }
+    }
+    // What is left over belongs to no byte, and is nothing.
+    let is_canonical = count < 5 && bits & ((1 << count) - 1) == 0;
+    if is_canonical { Ok(bytes) } else { Err(text.chars().count().saturating_sub(1)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// [rfc-4648] sec. 10.
+    #[test]
+    fn the_vectors_of_the_rfc() {
+        let vectors = [
+            ("", ""),
+            ("f", "my"),
+            ("fo", "mzxq"),
+            ("foo", "mzxw6"),
+            ("foob", "mzxw6yq"),
+            ("fooba", "mzxw6ytb"),
+            ("foobar", "mzxw6ytboi"),
+        ];
+        for (plain, text) in vectors {
+            assert_eq!(encode(plain.as_bytes()), text);
+            assert_eq!(decode(text).unwrap(), plain.as_bytes());
+            assert_eq!(decode(&text.to_uppercase()).unwrap(), plain.as_bytes());
+        }
+    }
+
+    #[test]
+    fn what_is_no_base32_is_found() {
+        assert_eq!(decode("mz1w6"), Err(2));
+        assert_eq!(decode("mzxß"), Err(3));
+        assert_eq!(decode("mz"), Err(1), "bits that belong to no byte");
+        assert_eq!(decode("mzx"), Err(2), "no number of bytes has three letters");
+    }
+}

@@ -1,0 +1,277 @@
+//! What an endpoint knows of a connection besides what the engine does: who waits for what, and which handle has which stream.
+//!
+//! Streams have names that the engine uses again. So a stream that is written has a serial number besides; a stream that is read has its
+//! name to itself until its end has been read, or it was stopped.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::task::Waker;
+
+use anabranch_proto::{CloseReason, Connection, Read, Sid};
+use bytes::Bytes;
+
+use crate::error::Lost;
+use crate::key::PublicKey;
+use crate::waiting::{Waiting, Woken};
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) remote: PublicKey,
+    /// Handles of it and of its streams. As long as it waits to be accepted, that is one.
+    pub(crate) handles: usize,
+    pub(crate) is_established: bool,
+    /// This end has closed; all that it wrote has arrived; both ends have closed.
+    pub(crate) is_closing: bool,
+    pub(crate) is_delivered: bool,
+    pub(crate) is_over: bool,
+    /// The other end has closed.
+    pub(crate) has_peer_closed: bool,
+    /// The engine has forgotten it, for this reason.
+    pub(crate) closed: Option<Ended>,
+    /// Who waits for it to be established, or for a stream that can be opened.
+    pub(crate) opening: Waiting,
+    /// Who waits for a stream of the peer.
+    pub(crate) accepting: Waiting,
+    /// Who waits for its end.
+    pub(crate) closing: Waiting,
+    /// Streams of the peer that nobody has a handle of yet, in the order in which they came.
+    pub(crate) incoming: VecDeque<Sid>,
+    inbound: [Inbound; NAMES],
+    outbound: BTreeMap<u64, Outbound>,
+    /// Which of them has a name.
+    names: [Option<u64>; NAMES],
+    made: u64,
+    /// What had come and not been read when the engine forgot the connection.
+    left: BTreeMap<Sid, VecDeque<Read<Bytes>>>,
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// For this reason of the engine's.
+    Engine(CloseReason),
+    /// The endpoint's socket is gone.
+    EndpointGone,
+}
+
+/// A name for reading.
+#[derive(Debug, Default)]
+enum Inbound {
+    #[default]
+    Idle,
+    /// It waits to be accepted.
+    Waiting,
+    /// There is a handle, and perhaps a task that waits.
+    Open(Option<Waker>),
+}
+
+/// A stream that is written.
+#[derive(Debug, Default)]
+pub(crate) struct Outbound {
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) waiting: Option<Waker>,
+}
+
+/// What became of a stream that was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The peer has all of it.
+    Delivered,
+    /// The peer does not want the rest.
+    Stopped(u16),
+}
+
+impl Call {
+    pub(crate) fn new(remote: PublicKey) -> Self {
+        Self {
+            remote,
+            handles: 1,
+            is_established: false,
+            is_closing: false,
+            is_delivered: false,
+            is_over: false,
+            has_peer_closed: false,
+            closed: None,
+            opening: Waiting::default(),
+            accepting: Waiting::default(),
+            closing: Waiting::default(),
+            incoming: VecDeque::new(),
+            inbound: std::array::from_fn(|_| Inbound::Idle),
+            outbound: BTreeMap::new(),
+            names: [None; NAMES],
+            made: 0,
+            left: BTreeMap::new(),
+        }
+    }
+
+    /// Why nothing goes on, if that is no end that both have agreed on.
+    pub(crate) fn lost(&self) -> Option<Lost> {
+        match self.closed? {
+            Ended::Engine(reason) => Lost::of(reason),
+            Ended::EndpointGone => Some(Lost::EndpointGone),
+        }
+    }
+
+    /// A stream of ours has this name from now on. Returns its number.
+    pub(crate) fn open(&mut self, sid: Sid) -> u64 {
+        let serial = self.made;
+        self.made += 1;
+        self.names[place(sid)] = Some(serial);
+        self.outbound.insert(serial, Outbound::default());
+        serial
+    }
+
+    pub(crate) fn outbound(&mut self, serial: u64) -> Option<&mut Outbound> {
+        self.outbound.get_mut(&serial)
+    }
+
+    /// The handle of a stream is gone.
+    pub(crate) fn forget(&mut self, serial: u64) {
+        self.outbound.remove(&serial);
+    }
+
+    pub(crate) fn on_writable(&mut self, sid: Sid, woken: &mut Woken) {
+        if let Some(outbound) = self.named(sid) {
+            woken.one(&mut outbound.waiting);
+        }
+    }
+
+    pub(crate) fn on_stopped(&mut self, sid: Sid, code: u16, woken: &mut Woken) {
+        if let Some(outbound) = self.named(sid) {
+            outbound.outcome.get_or_insert(Outcome::Stopped(code));
+            woken.one(&mut outbound.waiting);
+        }
+    }
+
+    /// The name is free.
+    pub(crate) fn on_finished(&mut self, sid: Sid, woken: &mut Woken) {
+        if let Some(outbound) = self.named(sid) {
+            outbound.outcome.get_or_insert(Outcome::Delivered);
+            woken.one(&mut outbound.waiting);
+        }
+        self.names[place(sid)] = None;
+        woken.all(&mut self.opening);
+    }
+
+    /// Something can be read. If nobody knows of the stream it is a new one.
+    pub(crate) fn on_readable(&mut self, sid: Sid, woken: &mut Woken) {
+        match &mut self.inbound[place(sid)] {
+            Inbound::Open(waiting) => woken.one(waiting),
+            Inbound::Waiting => {}
+            idle @ Inbound::Idle => {
+                *idle = Inbound::Waiting;
+                self.incoming.push_back(sid);
+                woken.all(&mut self.accepting);
+            }
+        }
+    }
+
+    /// Somebody takes the next stream of the peer.
+    pub(crate) fn accept(&mut self) -> Option<Sid> {
+        let sid = self.incoming.pop_front()?;
+        self.inbound[place(sid)] = Inbound::Open(None);
+        Some(sid)
+    }
+
+    /// Whether no stream of the peer can come any more.
+    pub(crate) fn has_all(&self) -> bool {
+        let is_open = |inbound: &Inbound| matches!(inbound, Inbound::Open(_));
+        self.closed.is_some() && self.lost().is_some()
+            || (self.has_peer_closed || self.closed.is_some()) && !self.inbound.iter().any(is_open)
+    }
+
+    /// The task that waits for something to read on a stream that has a handle.
+    pub(crate) fn reader(&mut self, sid: Sid) -> &mut Option<Waker> {
+        match &mut self.inbound[place(sid)] {
+            Inbound::Open(waiting) => waiting,
+            Inbound::Idle | Inbound::Waiting => unreachable!("a handle keeps its name until the end was read"),
+        }
+    }
+
+    /// What comes next on a stream that has a handle.
+    pub(crate) fn read(&mut self, engine: Option<&mut Connection<Bytes>>, sid: Sid, most: u32) -> Read<Bytes> {
+        if self.closed.is_none()
+            && let Some(engine) = engine
+        {
+            return engine.streams().read(sid, most).unwrap_or(Read::Nothing);
+        }
+        let Some(left) = self.left.get_mut(&sid) else { return Read::Nothing };
+        match left.front_mut() {
+            Some(Read::Data(data)) if data.len() > most as usize => Read::Data(data.split_to(most as usize)),
+            _ => left.pop_front().unwrap_or(Read::Nothing),
+        }
+    }
+
+    /// A stream of the peer has been read to its end, or is not wanted: what comes next under its name is another.
+    pub(crate) fn release(&mut self, engine: Option<&mut Connection<Bytes>>, sid: Sid, woken: &mut Woken) {
+        self.inbound[place(sid)] = Inbound::Idle;
+        let is_readable = match engine.filter(|_| self.closed.is_none()) {
+            Some(engine) => {
+                let mut streams = engine.streams();
+                // Where there is nothing, to have looked makes the engine tell of what comes.
+                streams.is_readable(sid) || streams.read(sid, 0) != Ok(Read::Nothing)
+            }
+            None => self.left.get(&sid).is_some_and(|left| !left.is_empty()),
+        };
+        if is_readable {
+            self.on_readable(sid, woken);
+        }
+        if self.has_all() {
+            woken.all(&mut self.accepting);
+        }
+    }
+
+    /// Drops what is left of a stream that is not wanted when the engine has forgotten the connection.
+    pub(crate) fn drop_left(&mut self, sid: Sid) {
+        let Some(left) = self.left.get_mut(&sid) else { return };
+        while let Some(read) = left.pop_front() {
+            if !matches!(read, Read::Data(_)) {
+                return;
+            }
+        }
+    }
+
+    /// The engine is about to forget the connection: takes all that has come and was not read.
+    pub(crate) fn keep_unread(&mut self, engine: &mut Connection<Bytes>, woken: &mut Woken) {
+        let mut streams = engine.streams();
+        for name in 1..=Sid::STREAMS_MAX {
+            let sid = Sid::new(name);
+            let mut left = VecDeque::new();
+            while streams.is_readable(sid)
+                && let Ok(read) = streams.read(sid, u32::MAX)
+            {
+                left.push_back(read);
+            }
+            if !left.is_empty() {
+                self.left.insert(sid, left);
+                self.on_readable(sid, woken);
+            }
+        }
+    }
+
+    /// The connection is gone: everybody who waits for anything hears of it.
+    pub(crate) fn end(&mut self, ended: Ended, woken: &mut Woken) {
+        self.closed = Some(ended);
+        self.is_over = true;
+        self.is_delivered |= self.lost().is_none();
+        self.outbound.values_mut().for_each(|outbound| woken.one(&mut outbound.waiting));
+        for inbound in &mut self.inbound {
+            if let Inbound::Open(waiting) = inbound {
+                woken.one(waiting);
+            }
+        }
+        [&mut self.opening, &mut self.accepting, &mut self.closing].into_iter().for_each(|waiting| woken.all(waiting));
+    }
+
+    fn named(&mut self, sid: Sid) -> Option<&mut Outbound> {
+        let serial = self.names[place(sid)]?;
+        self.outbound.get_mut(&serial)
+    }
+}
+
+fn place(sid: Sid) -> usize {
+    usize::from(sid.number())
+}
+
+/// Names of streams, and that of the control stream, which has no handle.
+const NAMES: usize = 1 + Sid::STREAMS_MAX as usize;

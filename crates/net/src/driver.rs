@@ -1,0 +1,148 @@
+//! The task that moves bytes between a socket and the engine.
+//!
+//! A turn: what has come is read, each batch with its own time of arrival; then the engine's deadlines; then all that is to leave is sent;
+//! then events wake those who wait. Under the lock the engine works, and nothing else does: system calls are made without it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use anabranch_proto::endpoint::Batch;
+use anabranch_units::Time;
+use tokio::time::{Instant, Sleep};
+
+use crate::socket::{Received, Socket};
+use crate::state::Shared;
+use crate::waiting::only;
+
+/// Runs as long as there is a handle of the endpoint, or a connection.
+pub(crate) struct Driver {
+    shared: Arc<Shared>,
+    socket: Socket,
+    received: Vec<Received>,
+    /// What leaves next, while the kernel has no room for it.
+    batch: Option<Batch>,
+    bytes: Vec<u8>,
+    timer: Pin<Box<Sleep>>,
+    /// For when it is set.
+    timer_at: Time,
+}
+
+/// What a part of a turn leaves to be done.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    Nothing,
+    More,
+}
+
+impl Driver {
+    pub(crate) fn new(shared: Arc<Shared>, socket: Socket) -> Self {
+        let timer = Box::pin(tokio::time::sleep_until(Instant::from_std(shared.clock.instant(Time::ZERO))));
+        let bytes = Vec::with_capacity(1 << 16);
+        Self { shared, socket, received: vec![], batch: None, bytes, timer, timer_at: Time::ZERO }
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_>) -> std::io::Result<Rest> {
+        let Self { shared, socket, received, .. } = self;
+        match socket.poll_receive(cx, &shared.clock, |batch| received.push(batch)) {
+            Poll::Pending => Ok(Rest::Nothing),
+            Poll::Ready(Err(error)) => Err(error),
+            Poll::Ready(Ok(())) => {
+                let mut state = shared.lock();
+                for Received { at, arrival, datagrams } in received.drain(..) {
+                    let at = state.at(at);
+                    state.engine.handle_datagrams(at, &arrival, datagrams);
+                }
+                Ok(Rest::More)
+            }
+        }
+    }
+
+    fn send(&mut self, cx: &mut Context<'_>) -> Rest {
+        for _ in 0..BATCHES_A_TURN {
+            let batch = match self.batch {
+                Some(batch) => batch,
+                None => {
+                    self.bytes.clear();
+                    let mut state = self.shared.lock();
+                    let now = state.at(self.shared.clock.now());
+                    let Some(batch) = state.engine.poll_transmit(now, self.socket.batch_max(), &mut self.bytes) else {
+                        return Rest::Nothing;
+                    };
+                    *self.batch.insert(batch)
+                }
+            };
+            if self.socket.poll_send(cx, &batch, &self.bytes).is_pending() {
+                return Rest::Nothing;
+            }
+            self.batch = None;
+        }
+        Rest::More
+    }
+
+    /// Tells what is to be told, and whether there was anything. Returns when the next turn is due at the latest, or nothing if there is none.
+    fn tell(&mut self, cx: &Context<'_>) -> Option<(Time, Rest)> {
+        let now = self.shared.clock.now();
+        let mut state = self.shared.lock();
+        let rest = if state.take_events(now) { Rest::More } else { Rest::Nothing };
+        if state.is_done() {
+            return None;
+        }
+        let deadline = state.engine.poll_timeout().min(state.deadline());
+        only(&mut state.driver, cx);
+        let mut woken = std::mem::take(&mut state.woken);
+        drop(state);
+        woken.wake();
+        Some((deadline, rest))
+    }
+
+    /// Whether the deadline has come.
+    fn wait(&mut self, cx: &mut Context<'_>, deadline: Time) -> Rest {
+        if deadline == Time::NEVER {
+            return Rest::Nothing;
+        }
+        if deadline != self.timer_at {
+            self.timer_at = deadline;
+            self.timer.as_mut().reset(Instant::from_std(self.shared.clock.instant(deadline)));
+        }
+        if self.timer.as_mut().poll(cx).is_ready() { Rest::More } else { Rest::Nothing }
+    }
+}
+
+impl Future for Driver {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let driver = self.get_mut();
+        for _ in 0..TURNS_A_POLL {
+            let Ok(received) = driver.receive(cx) else {
+                driver.shared.with(|state| state.end());
+                return Poll::Ready(());
+            };
+            driver.shared.lock().handle_timeouts(driver.shared.clock.now());
+            let sent = driver.send(cx);
+            let Some((deadline, told)) = driver.tell(cx) else { return Poll::Ready(()) };
+            let waited = driver.wait(cx, deadline);
+            if [received, sent, told, waited] == [Rest::Nothing; 4] {
+                return Poll::Pending;
+            }
+        }
+        // Others have their turn.
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl Drop for Driver {
+    /// The runtime is shutting down, or there was nothing left to do.
+    fn drop(&mut self) {
+        self.shared.with(|state| state.end());
+    }
+}
+
+/// Batches that leave before it is looked whether anything has come: about a millisecond's at 10 Gbit/s.
+const BATCHES_A_TURN: usize = 16;
+
+/// Turns before other tasks of the runtime have theirs.
+const TURNS_A_POLL: usize = 16;

@@ -1,0 +1,256 @@
+//! An endpoint: a socket, and all connections of it.
+
+use std::future::poll_fn;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use anabranch_proto::FourTuple;
+use anabranch_proto::endpoint::{self as engine, ConnectionId};
+
+use crate::address;
+use crate::call::Call;
+use crate::clock::{self, Clock};
+use crate::config::{Admission, Config};
+use crate::connection::{Connection, Handle};
+use crate::driver::Driver;
+use crate::error::{BindError, ConnectError};
+use crate::key::{PublicKey, SecretKey, random};
+use crate::socket::Socket;
+use crate::state::Shared;
+use crate::ticket::Ticket;
+
+/// A socket, and all connections of it: those that it opens, and those of others that it lets in.
+///
+/// The connections outlive the endpoint; when its last handle is gone, nobody can call any more. It needs a runtime of tokio with time and I/O.
+#[derive(Debug)]
+pub struct Endpoint {
+    shared: Arc<Shared>,
+}
+
+impl Endpoint {
+    /// One that only calls, at any address, under a name of its own that nobody has heard of.
+    ///
+    /// # Errors
+    /// If there is no such socket, or the settings cannot work.
+    pub fn client(config: Config) -> Result<Self, BindError> {
+        let key = SecretKey::generate().map_err(BindError::Randomness)?;
+        let config = Config { admission: None, ..config };
+        // Both kinds of address where there is IPv6, else the one that there is.
+        Self::bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)), &key, config.clone())
+            .or_else(|_| Self::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), &key, config))
+    }
+
+    /// One that lets in whoever has its ticket, unless the settings say otherwise.
+    ///
+    /// # Errors
+    /// If there is no such socket, or the settings cannot work.
+    pub fn server(address: SocketAddr, key: &SecretKey, config: Config) -> Result<Self, BindError> {
+        let admission = Some(config.admission.clone().unwrap_or(Admission::Ticket));
+        Self::bind(address, key, Config { admission, ..config })
+    }
+
+    /// One at this address that proves this key, calls, and lets in whom the settings name.
+    ///
+    /// # Errors
+    /// If there is no such socket, or the settings cannot work.
+    pub fn bind(address: SocketAddr, key: &SecretKey, config: Config) -> Result<Self, BindError> {
+        let no_socket = |error| BindError::Socket(address, error);
+        config.connection().check().map_err(BindError::Config)?;
+        let socket = UdpSocket::bind(address).map_err(no_socket)?;
+        let socket = Socket::new(socket, config.socket_buffer).map_err(no_socket)?;
+        let clock = Clock::new();
+        let seed = random().map_err(BindError::Randomness)?;
+        let engine = engine::Endpoint::new(clock.now(), key.engine(), config.endpoint(), seed);
+        let shared = Shared::new(clock, config, socket.local(), key.public(), engine);
+        tokio::spawn(Driver::new(Arc::clone(&shared), socket));
+        Ok(Self { shared })
+    }
+
+    /// Opens a connection to who has made this ticket: at its addresses, one after the other, until one answers.
+    ///
+    /// # Errors
+    /// If nobody answers who proves the ticket's key, or who answers refuses.
+    pub async fn connect(&self, ticket: &Ticket) -> Result<Connection, ConnectError> {
+        let is_ipv6 = self.shared.local.is_ipv6();
+        let is_reachable = |address: &SocketAddr| is_ipv6 || address.is_ipv4();
+        let addresses: Vec<_> = ticket.addresses().iter().copied().filter(is_reachable).collect();
+        if addresses.is_empty() {
+            return Err(ConnectError::NoAddress);
+        }
+        let calls = self.call_all(ticket.key(), &addresses);
+        let timeout = self.shared.config.connect_timeout;
+        tokio::time::timeout(timeout, calls).await.unwrap_or(Err(ConnectError::NoAnswer(addresses.clone())))
+    }
+
+    /// Calls at each address, with some time between, and takes the first that is established. The others are aborted.
+    async fn call_all(&self, key: PublicKey, addresses: &[SocketAddr]) -> Result<Connection, ConnectError> {
+        let mut calls: Vec<(Handle, SocketAddr)> = vec![];
+        let mut waiting = addresses.iter();
+        let mut last = ConnectError::NoAnswer(addresses.to_vec());
+        loop {
+            if let Some(&address) = waiting.next() {
+                calls.push((self.call(key, address)?, address));
+            }
+            let first = poll_fn(|cx| self.poll_established(cx, &mut calls));
+            let patience = if waiting.len() > 0 { STAGGER } else { Duration::MAX };
+            match tokio::time::timeout(patience, first).await {
+                Ok(Ok(handle)) => return Ok(Connection::new(handle)),
+                Ok(Err(error)) => last = error,
+                Err(_) => {}
+            }
+            if calls.is_empty() && waiting.len() == 0 {
+                return Err(last);
+            }
+        }
+    }
+
+    fn call(&self, key: PublicKey, address: SocketAddr) -> Result<Handle, ConnectError> {
+        let remote = address::of(address);
+        let local = address::of(local(self.shared.local, address));
+        let tuple = FourTuple { local, remote };
+        let id = self.shared.with(|state| {
+            if state.is_gone {
+                return Err(ConnectError::EndpointGone);
+            }
+            let stamp = clock::timestamp(&mut state.stamp);
+            let (now, config) = (state.at(self.shared.clock.now()), self.shared.config.connection());
+            let id = state.engine.connect(now, stamp, key.0, tuple, config).map_err(|error| match error {
+                engine::ConnectError::Config(error) => ConnectError::Config(error),
+                engine::ConnectError::TooMany => ConnectError::TooMany,
+            })?;
+            state.insert(id, Call::new(key));
+            state.rouse();
+            Ok::<ConnectionId, _>(id)
+        })?;
+        Ok(Handle::adopt(Arc::clone(&self.shared), id))
+    }
+
+    fn poll_established(
+        &self,
+        cx: &Context<'_>,
+        calls: &mut Vec<(Handle, SocketAddr)>,
+    ) -> Poll<Result<Handle, ConnectError>> {
+        let mut found = None;
+        {
+            let mut state = self.shared.lock();
+            for (place, (handle, address)) in calls.iter().enumerate() {
+                let call = state.call(handle.id());
+                if call.lost().is_some() || call.closed.is_some() {
+                    found = Some((place, Err(ConnectError::Refused(*address))));
+                    break;
+                }
+                if call.is_established {
+                    found = Some((place, Ok(())));
+                    break;
+                }
+                call.opening.add(cx);
+            }
+        }
+        // A handle that goes takes the lock.
+        let Some((place, result)) = found else { return Poll::Pending };
+        let (handle, _) = calls.swap_remove(place);
+        Poll::Ready(result.map(|()| handle))
+    }
+
+    /// The next connection that somebody else has opened; none if the socket is gone.
+    pub async fn accept(&self) -> Option<Connection> {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            match state.incoming.pop_front() {
+                Some(id) => Poll::Ready(Some(Connection::new(Handle::adopt(Arc::clone(&self.shared), id)))),
+                None if state.is_gone => Poll::Ready(None),
+                None => {
+                    state.accepting.add(cx);
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    /// Waits until no connection is left. Who closes first waits some seconds for a peer that has not heard that all has arrived.
+    pub async fn wait_idle(&self) {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            if state.is_gone || state.engine.is_empty() {
+                return Poll::Ready(());
+            }
+            state.idling.add(cx);
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Where the socket is bound.
+    pub fn local_address(&self) -> SocketAddr {
+        self.shared.local
+    }
+
+    /// Under which name others know it.
+    pub fn public_key(&self) -> PublicKey {
+        self.shared.public
+    }
+
+    /// A ticket for this endpoint. A socket that is bound to all addresses of the computer is offered at those from which it would call the
+    /// Internet, and else at that of the computer itself.
+    pub fn ticket(&self) -> Ticket {
+        let port = self.shared.local.port();
+        let bound = self.shared.local;
+        let addresses: Vec<_> = if bound.ip().is_unspecified() {
+            let families: &[SocketAddr] = if bound.is_ipv6() { &[ABROAD_4, ABROAD_6] } else { &[ABROAD_4] };
+            let routed = families.iter().map(|abroad| local(bound, *abroad)).filter(|here| !here.ip().is_unspecified());
+            routed.map(|here| SocketAddr::new(here.ip().to_canonical(), port)).collect()
+        } else {
+            vec![bound]
+        };
+        let own = || vec![SocketAddr::from((Ipv4Addr::LOCALHOST, port))];
+        let addresses = if addresses.is_empty() { own() } else { addresses };
+        Ticket::new(self.shared.public, addresses).expect("there is one, with the socket's port")
+    }
+}
+
+impl Clone for Endpoint {
+    fn clone(&self) -> Self {
+        self.shared.lock().handles += 1;
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.shared.with(|state| {
+            state.handles -= 1;
+            if state.handles == 0 {
+                while let Some(id) = state.incoming.pop_front() {
+                    state.drop_handle(id);
+                }
+            }
+            state.rouse();
+        });
+    }
+}
+
+/// From where a socket that is bound like this calls an address. To ask the system sends nothing.
+fn local(bound: SocketAddr, remote: SocketAddr) -> SocketAddr {
+    if !bound.ip().is_unspecified() {
+        return bound;
+    }
+    let any: SocketAddr =
+        if remote.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
+    let route = || {
+        let socket = UdpSocket::bind(any)?;
+        socket.connect(remote)?;
+        socket.local_addr()
+    };
+    let ip = route().map_or(bound.ip(), |address| address.ip());
+    SocketAddr::new(ip, bound.port())
+}
+
+/// How long the next address waits for the one before it: [rfc-8305] sec. 5, "Connection Attempt Delay".
+const STAGGER: Duration = Duration::from_millis(250);
+
+/// Addresses on the Internet that nobody has ([rfc-5737], [rfc-3849]).
+const ABROAD_4: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 9);
+const ABROAD_6: SocketAddr = SocketAddr::new(std::net::IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)), 9);

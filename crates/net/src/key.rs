@@ -1,0 +1,253 @@
+//! Keys: who somebody is, and the file that holds the proof.
+//!
+//! A file of a secret key has one line: `anabranch-secret-key` and the key, in base32 with a checksum.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anabranch_proto::seal;
+use sha2::{Digest as _, Sha256};
+use zeroize::Zeroizing;
+
+use crate::base32;
+
+/// Proves who an end is. It does not leave the computer.
+#[derive(Clone)]
+pub struct SecretKey(Zeroizing<[u8; 32]>);
+
+/// Who an end is: what its secret key proves. It is written as 58 letters, the last six of which find typing errors.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PublicKey(pub(crate) seal::PublicKey);
+
+/// What can be wrong with a file of a key.
+#[derive(Debug)]
+pub enum KeyFileError {
+    /// It cannot be read or written.
+    Io(PathBuf, io::Error),
+    /// There is such a file: nothing is written over a key.
+    Exists(PathBuf),
+    /// Others than its owner may read it; so much its mode is.
+    Shared(PathBuf, u32),
+    /// It is no file of a key.
+    NoKey(PathBuf),
+}
+
+/// What can be wrong with a public key that somebody typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParseKeyError {
+    /// This letter, counted from 0, is not one of base32.
+    Letter(usize),
+    /// It has not as many letters as a key.
+    Length,
+    /// A letter is wrong: the checksum does not fit.
+    Checksum,
+}
+
+impl SecretKey {
+    /// A new one, from the randomness of the system.
+    ///
+    /// # Errors
+    /// If the system has none.
+    pub fn generate() -> io::Result<Self> {
+        random().map(|bytes| Self(Zeroizing::new(bytes)))
+    }
+
+    /// What it proves.
+    pub fn public(&self) -> PublicKey {
+        PublicKey(self.engine().public())
+    }
+
+    /// Reads it from a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, holds no key, or others may read it.
+    pub fn read(file: &Path) -> Result<Self, KeyFileError> {
+        let io = |error| KeyFileError::Io(file.to_owned(), error);
+        let opened = File::open(file).map_err(io)?;
+        if let Some(mode) = shared_mode(&opened).map_err(io)? {
+            return Err(KeyFileError::Shared(file.to_owned(), mode));
+        }
+        let mut text = Zeroizing::new(String::new());
+        let no_key = || KeyFileError::NoKey(file.to_owned());
+        opened.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => no_key(),
+            _ => io(error),
+        })?;
+        let key = text.trim().strip_prefix(TITLE).ok_or_else(no_key)?;
+        parse(key.trim_start()).map(|bytes| Self(Zeroizing::new(bytes))).map_err(|_| no_key())
+    }
+
+    /// Writes it to a file that there is not yet, which only its owner may read. The file is there whole or not at all.
+    ///
+    /// # Errors
+    /// If there is such a file, or it cannot be written.
+    pub fn write_new(&self, file: &Path) -> Result<(), KeyFileError> {
+        let io = |error| KeyFileError::Io(file.to_owned(), error);
+        let mut part = file.as_os_str().to_owned();
+        part.push(format!(".{}.part", std::process::id()));
+        let part = PathBuf::from(part);
+        let text = Zeroizing::new(format!("{TITLE} {}\n", show(&self.0)));
+        let written = private_file(&part).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        });
+        // A link fails where there is something; a rename would write over it.
+        let linked = written.and_then(|()| fs::hard_link(&part, file));
+        _ = fs::remove_file(&part);
+        linked.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => KeyFileError::Exists(file.to_owned()),
+            _ => io(error),
+        })
+    }
+
+    pub(crate) fn engine(&self) -> seal::SecretKey {
+        seal::SecretKey::new(*self.0)
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretKey(..)")
+    }
+}
+
+impl PublicKey {
+    /// The key of these bytes.
+    pub const fn new(bytes: [u8; 32]) -> Self {
+        Self(seal::PublicKey(bytes))
+    }
+
+    /// Its bytes.
+    pub const fn bytes(&self) -> &[u8; 32] {
+        &self.0.0
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&show(self.bytes()))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::str::FromStr for PublicKey {
+    type Err = ParseKeyError;
+
+    fn from_str(text: &str) -> Result<Self, ParseKeyError> {
+        parse(text).map(Self::new)
+    }
+}
+
+impl fmt::Display for KeyFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(file, error) => write!(f, "{}: {error}", file.display()),
+            Self::Exists(file) => {
+                write!(
+                    f,
+                    "{}: there is such a file, and nothing is written over a key; name another one",
+                    file.display()
+                )
+            }
+            Self::Shared(file, mode) => {
+                let file = file.display();
+                write!(f, "{file}: others may read it (mode {mode:03o}), so it proves nothing; run `chmod 600 {file}`")
+            }
+            Self::NoKey(file) => {
+                write!(f, "{}: it holds no secret key; `anabranch key new FILE` writes one", file.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for KeyFileError {}
+
+impl fmt::Display for ParseKeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Letter(place) => write!(f, "letter {} of the key is not one of a to z and 2 to 7", place + 1),
+            Self::Length => write!(f, "a public key has {KEY_LETTERS} letters"),
+            Self::Checksum => f.write_str("a letter of the key is wrong: its checksum does not fit"),
+        }
+    }
+}
+
+impl std::error::Error for ParseKeyError {}
+
+/// Random bytes of the system.
+pub(crate) fn random() -> io::Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(bytes)
+}
+
+/// Finds typing errors: one in a thousand million is not found.
+pub(crate) fn checksum(parts: &[&[u8]]) -> [u8; CHECKSUM] {
+    let mut hash = Sha256::new();
+    parts.iter().for_each(|part| hash.update(part));
+    let digest: [u8; 32] = hash.finalize().into();
+    let mut checksum = [0; CHECKSUM];
+    checksum.copy_from_slice(&digest[..CHECKSUM]);
+    checksum
+}
+
+fn show(key: &[u8; 32]) -> String {
+    let mut bytes = Zeroizing::new([0; 32 + CHECKSUM]);
+    bytes[..32].copy_from_slice(key);
+    bytes[32..].copy_from_slice(&checksum(&[TITLE.as_bytes(), key]));
+    base32::encode(&*bytes)
+}
+
+fn parse(text: &str) -> Result<[u8; 32], ParseKeyError> {
+    let bytes = Zeroizing::new(base32::decode(text).map_err(ParseKeyError::Letter)?);
+    let (key, sum) = bytes.split_first_chunk::<32>().ok_or(ParseKeyError::Length)?;
+    if sum.len() != CHECKSUM {
+        return Err(ParseKeyError::Length);
+    }
+    if sum == checksum(&[TITLE.as_bytes(), key]) { Ok(*key) } else { Err(ParseKeyError::Checksum) }
+}
+
+#[cfg(unix)]
+fn private_file(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Where files have no modes, a folder of a user is that user's.
+#[cfg(not(unix))]
+fn private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path)
+}
+
+/// The mode of a file that others may read or write.
+#[cfg(unix)]
+fn shared_mode(file: &File) -> io::Result<Option<u32>> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = file.metadata()?.permissions().mode() & 0o777;
+    Ok((mode & 0o077 != 0).then_some(mode))
+}
+
+#[cfg(not(unix))]
+fn shared_mode(_: &File) -> io::Result<Option<u32>> {
+    Ok(None)
+}
+
+const TITLE: &str = "anabranch-secret-key";
+
+/// A file of a key has a line of less than a hundred letters.
+const FILE_BYTES_MAX: u64 = 1024;
+
+pub(crate) const CHECKSUM: usize = 4;
+
+/// Five bits each.
+const KEY_LETTERS: usize = ((32 + CHECKSUM) * 8).div_ceil(5);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! A UDP socket that reads and sends batches, as far as the system has them.
+
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::task::{Context, Poll, ready};
+
+use anabranch_proto::endpoint::{Arrival, Batch};
+use anabranch_proto::{Address, FourTuple};
+use anabranch_units::Time;
+use bytes::BytesMut;
+use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use tokio::io::Interest;
+
+use crate::address;
+use crate::clock::Clock;
+
+/// The socket of an endpoint.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    io: tokio::net::UdpSocket,
+    state: UdpSocketState,
+    local: SocketAddr,
+    /// What is read into, a part for each message of a batch.
+    buffer: Vec<u8>,
+    metas: Vec<RecvMeta>,
+}
+
+/// Datagrams that came together.
+#[derive(Debug)]
+pub(crate) struct Received {
+    pub(crate) at: Time,
+    pub(crate) arrival: Arrival,
+    pub(crate) datagrams: BytesMut,
+}
+
+impl Socket {
+    /// Makes one of a bound socket, in tokio's care. `buffer` is what the kernel is asked to hold either way.
+    pub(crate) fn new(socket: UdpSocket, buffer: usize) -> io::Result<Self> {
+        let state = UdpSocketState::new((&socket).into())?;
+        // What the system does not give is not to be had.
+        _ = state.set_recv_buffer_size((&socket).into(), buffer);
+        _ = state.set_send_buffer_size((&socket).into(), buffer);
+        let local = socket.local_addr()?;
+        let io = tokio::net::UdpSocket::from_std(socket)?;
+        let message = if state.gro_segments() > 1 { MESSAGE_MAX } else { DATAGRAM_MAX };
+        let metas = vec![RecvMeta::default(); quinn_udp::BATCH_SIZE.min(MESSAGES_MAX)];
+        Ok(Self { io, state, local, buffer: vec![0; message * metas.len()], metas })
+    }
+
+    /// Where it is bound.
+    pub(crate) fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// How many datagrams of one length the kernel takes at once.
+    pub(crate) fn batch_max(&self) -> usize {
+        self.state.max_gso_segments()
+    }
+
+    /// Reads a batch, and hands out what came.
+    pub(crate) fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        clock: &Clock,
+        mut take: impl FnMut(Received),
+    ) -> Poll<io::Result<()>> {
+        let Self { io, state, local, buffer, metas } = self;
+        let size = buffer.len() / metas.len();
+        let count = loop {
+            ready!(io.poll_recv_ready(cx))?;
+            let mut slices = buffer.chunks_mut(size).map(IoSliceMut::new);
+            let mut slices: [IoSliceMut<'_>; MESSAGES_MAX] =
+                std::array::from_fn(|_| slices.next().unwrap_or_else(|| IoSliceMut::new(&mut [])));
+            let slices = &mut slices[..metas.len()];
+            match io.try_io(Interest::READABLE, || state.recv((&*io).into(), slices, metas)) {
+                Ok(count) => break count,
+                // [rfc-1122] sec. 4.1.3.3: an answer of ICMP to something sent before says nothing about what comes.
+                Err(error) if is_passing(&error) => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        };
+        let reading = clock.read();
+        for (meta, bytes) in metas[..count].iter().zip(buffer.chunks(size)) {
+            let here = address::of(SocketAddr::new(here(*local, meta.dst_ip), local.port()));
+            let tuple = FourTuple { local: here, remote: address::of(meta.addr) };
+            let arrival = Arrival { tuple, size: meta.stride };
+            let datagrams = BytesMut::from(&bytes[..meta.len]);
+            take(Received { at: reading.arrival(meta.timestamp), arrival, datagrams });
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Sends a batch, or waits until the kernel has room. What cannot be sent is as good as lost.
+    pub(crate) fn poll_send(&self, cx: &mut Context<'_>, batch: &Batch, bytes: &[u8]) -> Poll<()> {
+        let is_ipv6 = self.local.is_ipv6();
+        let transmit = Transmit {
+            destination: address::for_family(batch.tuple.remote, is_ipv6),
+            ecn: None,
+            contents: bytes,
+            segment_size: (batch.count > 1).then_some(batch.size),
+            src_ip: self.source(batch.tuple.local),
+        };
+        loop {
+            if ready!(self.io.poll_send_ready(cx)).is_err() {
+                return Poll::Ready(());
+            }
+            match self.io.try_io(Interest::WRITABLE, || self.state.try_send((&self.io).into(), &transmit)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Ok(()) | Err(_) => return Poll::Ready(()),
+            }
+        }
+    }
+
+    /// From which of its addresses a socket without one of its own sends.
+    fn source(&self, local: Address) -> Option<IpAddr> {
+        let ip = address::for_family(local, self.local.is_ipv6()).ip();
+        (self.local.ip().is_unspecified() && !ip.is_unspecified()).then_some(ip)
+    }
+}
+
+/// The address at which a datagram came, as far as it is known.
+fn here(local: SocketAddr, destination: Option<IpAddr>) -> IpAddr {
+    if local.ip().is_unspecified() { destination.unwrap_or(local.ip()) } else { local.ip() }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(error.kind(), Kind::WouldBlock | Kind::Interrupted | Kind::ConnectionReset | Kind::ConnectionRefused)
+}
+
+/// Messages read at once: with receive offload each may have many datagrams, and what has been read must be answered before long.
+const MESSAGES_MAX: usize = 16;
+
+/// The most that the kernel joins.
+const MESSAGE_MAX: usize = 65_535;
+
+/// More than any of our datagrams has on a path to the Internet; what is longer is cut, and so forged.
+const DATAGRAM_MAX: usize = 9_216;

@@ -1,0 +1,291 @@
+//! What the driver and all handles of an endpoint share, behind one lock.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use anabranch_proto::endpoint::{ConnectionId, Endpoint as Engine, EndpointEvent};
+use anabranch_proto::{Event, State as Life};
+use anabranch_units::{Span, Time};
+
+use crate::call::{Call, Ended};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::key::PublicKey;
+use crate::waiting::{Waiting, Woken};
+
+/// An endpoint.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) clock: Clock,
+    pub(crate) config: Config,
+    /// Where the socket is bound.
+    pub(crate) local: SocketAddr,
+    pub(crate) public: PublicKey,
+    state: Mutex<State>,
+}
+
+/// What the lock guards.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) engine: Engine,
+    calls: BTreeMap<ConnectionId, Call>,
+    /// Calls of others that nobody has accepted yet.
+    pub(crate) incoming: VecDeque<ConnectionId>,
+    pub(crate) accepting: Waiting,
+    /// Who waits for the last connection to be gone.
+    pub(crate) idling: Waiting,
+    /// Handles of the endpoint.
+    pub(crate) handles: usize,
+    /// The driver, when it waits for the socket, its timer or for us.
+    pub(crate) driver: Option<Waker>,
+    pub(crate) is_gone: bool,
+    /// Connections that this end has closed and that are not over.
+    closing: Vec<ConnectionId>,
+    /// Connections that nobody has a handle of, and when they have had time enough.
+    deserted: VecDeque<(Time, ConnectionId)>,
+    pub(crate) woken: Woken,
+    /// When the last handshake was begun, by the computer's clock.
+    pub(crate) stamp: Span,
+    /// The latest time that the engine has heard of.
+    time: Time,
+}
+
+impl Shared {
+    pub(crate) fn new(clock: Clock, config: Config, local: SocketAddr, public: PublicKey, engine: Engine) -> Arc<Self> {
+        let state = State {
+            engine,
+            calls: BTreeMap::new(),
+            incoming: VecDeque::new(),
+            accepting: Waiting::default(),
+            idling: Waiting::default(),
+            handles: 1,
+            driver: None,
+            is_gone: false,
+            closing: vec![],
+            deserted: VecDeque::new(),
+            woken: Woken::default(),
+            stamp: Span::ZERO,
+            time: Time::ZERO,
+        };
+        Arc::new(Self { clock, config, local, public, state: Mutex::new(state) })
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        // Nobody who panics leaves the state halfway: what is done under the lock is the engine's, which then is broken anyway.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something, and then wakes whom it concerns.
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.lock();
+        let result = act(&mut state);
+        if state.woken.is_empty() {
+            return result;
+        }
+        let mut woken = std::mem::take(&mut state.woken);
+        drop(state);
+        woken.wake();
+        result
+    }
+}
+
+impl State {
+    /// The engine has something to do.
+    pub(crate) fn rouse(&mut self) {
+        self.woken.one(&mut self.driver);
+    }
+
+    pub(crate) fn insert(&mut self, id: ConnectionId, call: Call) {
+        self.calls.insert(id, call);
+    }
+
+    /// A connection that has a handle.
+    pub(crate) fn call(&mut self, id: ConnectionId) -> &mut Call {
+        self.calls.get_mut(&id).expect("it is there as long as it has a handle")
+    }
+
+    /// A connection that has a handle, with the engine and those who are woken.
+    pub(crate) fn parts(&mut self, id: ConnectionId) -> (&mut Call, &mut Engine, &mut Woken) {
+        let Self { calls, engine, woken, .. } = self;
+        (calls.get_mut(&id).expect("it is there as long as it has a handle"), engine, woken)
+    }
+
+    /// What nobody has a handle of is closed; what was not established, or not even accepted, is aborted.
+    pub(crate) fn drop_handle(&mut self, id: ConnectionId) {
+        let (call, engine, _) = self.parts(id);
+        call.handles -= 1;
+        if call.handles > 0 {
+            return;
+        }
+        if call.closed.is_some() {
+            self.calls.remove(&id);
+            return;
+        }
+        let (is_established, mut unread) = (call.is_established, std::mem::take(&mut call.incoming));
+        if let Some(connection) = engine.connection(id) {
+            if is_established {
+                // That nothing came of it yet does not matter.
+                unread.drain(..).for_each(|sid| _ = connection.streams().stop(sid, 0));
+                connection.close();
+            } else {
+                connection.abort();
+            }
+        }
+        self.watch_close(id);
+        self.rouse();
+    }
+
+    /// This end has closed a connection.
+    pub(crate) fn watch_close(&mut self, id: ConnectionId) {
+        self.call(id).is_closing = true;
+        if !self.closing.contains(&id) {
+            self.closing.push(id);
+        }
+    }
+
+    /// Takes all that the engine has to tell. Whether there was anything: to act on it may give the engine something to do.
+    pub(crate) fn take_events(&mut self, now: Time) -> bool {
+        let now = self.at(now);
+        let mut has_told = false;
+        while let Some(told) = self.engine.poll_event() {
+            has_told = true;
+            self.handle_event(told);
+        }
+        self.look_at_closing(now) || has_told
+    }
+
+    fn handle_event(&mut self, told: EndpointEvent) {
+        let id = told.connection;
+        if !self.calls.contains_key(&id) {
+            if matches!(told.event, Event::Established { .. }) {
+                self.admit(id);
+            }
+            return;
+        }
+        let (call, engine, woken) = self.parts(id);
+        match told.event {
+            Event::Established { .. } => {
+                call.is_established = true;
+                woken.all(&mut call.opening);
+            }
+            Event::Readable(sid) if call.handles == 0 => {
+                // Nobody will read it.
+                if let Some(connection) = engine.connection(id) {
+                    _ = connection.streams().stop(sid, 0);
+                }
+            }
+            Event::Readable(sid) => call.on_readable(sid, woken),
+            Event::Writable(sid) => call.on_writable(sid, woken),
+            Event::Finished(sid) => call.on_finished(sid, woken),
+            Event::Stopped { sid, code } => call.on_stopped(sid, code, woken),
+            Event::PeerClosed => {
+                call.has_peer_closed = true;
+                woken.all(&mut call.accepting);
+            }
+            Event::Closed(reason) => {
+                if call.handles > 0
+                    && let Some(connection) = engine.connection(id)
+                {
+                    call.keep_unread(connection, woken);
+                }
+                call.end(Ended::Engine(reason), woken);
+                if call.handles == 0 {
+                    self.calls.remove(&id);
+                }
+                self.closing.retain(|closing| *closing != id);
+            }
+            Event::PathValidated(_) | Event::PathFailed(_) | Event::PathRestored(_) | Event::PathGone(_) => {}
+        }
+    }
+
+    /// Somebody has called.
+    fn admit(&mut self, id: ConnectionId) {
+        let Some(remote) = self.engine.remote(id) else { return };
+        if self.handles == 0 || self.incoming.len() >= INCOMING_MAX {
+            if let Some(connection) = self.engine.connection(id) {
+                connection.abort();
+            }
+            return;
+        }
+        let mut call = Call::new(PublicKey(remote));
+        call.is_established = true;
+        self.calls.insert(id, call);
+        self.incoming.push_back(id);
+        self.woken.all(&mut self.accepting);
+    }
+
+    /// How far are the connections that this end has closed? Whether one was aborted.
+    fn look_at_closing(&mut self, now: Time) -> bool {
+        let Self { calls, engine, woken, deserted, .. } = self;
+        self.closing.retain(|&id| {
+            let (Some(call), Some(connection)) = (calls.get_mut(&id), engine.view(id)) else { return false };
+            let is_over = connection.state() == Life::TimeWait;
+            let is_delivered = is_over || connection.state() == Life::FinWait2;
+            if is_delivered && !call.is_delivered || is_over && !call.is_over {
+                (call.is_delivered, call.is_over) = (is_delivered, is_over);
+                woken.all(&mut call.closing);
+            }
+            // A peer that goes on and on gets nobody to listen.
+            let is_deserted = is_delivered && call.handles == 0;
+            if is_deserted && !is_over {
+                deserted.push_back((now.saturating_add(DESERTED_FOR), id));
+            }
+            !is_over && !is_deserted
+        });
+        let mut has_aborted = false;
+        while let Some((_, id)) = self.deserted.pop_front_if(|(until, _)| *until <= now) {
+            let is_open = self.engine.view(id).is_some_and(|connection| connection.state() == Life::FinWait2);
+            if is_open && let Some(connection) = self.engine.connection(id) {
+                connection.abort();
+                has_aborted = true;
+            }
+        }
+        if self.engine.is_empty() {
+            self.woken.all(&mut self.idling);
+        }
+        has_aborted
+    }
+
+    /// A time for the engine, for which time does not go back: what has waited in the socket came before what was done since.
+    pub(crate) fn at(&mut self, time: Time) -> Time {
+        self.time = self.time.max(time);
+        self.time
+    }
+
+    /// Deadlines that have come.
+    pub(crate) fn handle_timeouts(&mut self, now: Time) {
+        let now = self.at(now);
+        if self.engine.poll_timeout() <= now {
+            self.engine.handle_timeout(now);
+        }
+    }
+
+    /// When to look again, besides the engine's own deadlines.
+    pub(crate) fn deadline(&self) -> Time {
+        self.deserted.front().map_or(Time::NEVER, |(until, _)| *until)
+    }
+
+    /// The socket is gone, and so is everything.
+    pub(crate) fn end(&mut self) {
+        self.is_gone = true;
+        let Self { calls, woken, accepting, idling, .. } = self;
+        calls.values_mut().filter(|call| call.closed.is_none()).for_each(|call| call.end(Ended::EndpointGone, woken));
+        calls.retain(|_, call| call.handles > 0);
+        woken.all(accepting);
+        woken.all(idling);
+    }
+
+    /// Whether nobody can want anything of the driver any more.
+    pub(crate) fn is_done(&self) -> bool {
+        self.handles == 0 && self.engine.is_empty()
+    }
+}
+
+/// Calls that wait to be accepted.
+const INCOMING_MAX: usize = 256;
+
+/// A connection of which nobody has a handle, and of which the peer has got everything, is aborted after this time if the peer does not close
+/// it, too: time for a peer that only has to read what it has got.
+const DESERTED_FOR: Span = Span::from_secs(3);

@@ -1,0 +1,47 @@
+//! Tasks that wait for something, and are woken when the lock is no longer held.
+
+use std::task::{Context, Waker};
+
+/// Tasks that wait for the same.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting(Vec<Waker>);
+
+/// Tasks that are to be woken.
+#[derive(Debug, Default)]
+pub(crate) struct Woken(Vec<Waker>);
+
+impl Waiting {
+    /// The task of this context waits.
+    pub(crate) fn add(&mut self, cx: &Context<'_>) {
+        if !self.0.iter().any(|waker| waker.will_wake(cx.waker())) {
+            self.0.push(cx.waker().clone());
+        }
+    }
+}
+
+impl Woken {
+    pub(crate) fn all(&mut self, waiting: &mut Waiting) {
+        self.0.append(&mut waiting.0);
+    }
+
+    pub(crate) fn one(&mut self, waiting: &mut Option<Waker>) {
+        self.0.extend(waiting.take());
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Wakes them. Nobody holds the lock that they want.
+    pub(crate) fn wake(&mut self) {
+        self.0.drain(..).for_each(Waker::wake);
+    }
+}
+
+/// The task of this context waits, and nobody else.
+pub(crate) fn only(waiting: &mut Option<Waker>, cx: &Context<'_>) {
+    match waiting {
+        Some(waker) => waker.clone_from(cx.waker()),
+        None => *waiting = Some(cx.waker().clone()),
+    }
+}

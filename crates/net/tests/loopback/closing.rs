@@ -1,0 +1,130 @@
+//! Ends of connections, good ones and others.
+
+use std::time::Duration;
+
+use anabranch::{Config, Lost, ReadError, StreamError, WriteError};
+
+use crate::support::{Pair, pattern, soon};
+
+/// Everything that was written before the close is delivered, as far as the reader has room, and is there to be read after both have closed.
+#[tokio::test]
+async fn close_waits_for_data_in_flight() {
+    let Pair { here, there, server, client } = Pair::new().await;
+    for stream in 0..10 {
+        let mut opened = there.open_stream().await.unwrap();
+        opened.write_all(&pattern(stream, 0, 30_000)).await.unwrap();
+        opened.finish().unwrap();
+    }
+    let close = async {
+        there.close().await.unwrap();
+        assert!(there.stats().bytes_acknowledged > 300_000);
+        assert_eq!(there.open_stream().await.unwrap_err(), StreamError::Closed);
+    };
+    soon(close).await;
+    soon(here.close()).await.unwrap();
+    soon(here.closed()).await.unwrap();
+    soon(there.closed()).await.unwrap();
+    for stream in 0..10 {
+        let mut accepted = soon(here.accept_stream()).await.unwrap();
+        assert!(soon(accepted.read_to_end(1_000_000)).await.unwrap() == pattern(stream, 0, 30_000), "stream {stream}");
+    }
+    assert_eq!(here.accept_stream().await.unwrap_err(), StreamError::Closed);
+    soon(async { tokio::join!(server.wait_idle(), client.wait_idle()) }).await;
+}
+
+/// A stream that was not finished is finished by the close: all that was written is wanted.
+#[tokio::test]
+async fn close_finishes_streams() {
+    let Pair { here, there, .. } = Pair::new().await;
+    let mut stream = there.open_stream().await.unwrap();
+    stream.write_all(b"all there is").await.unwrap();
+    soon(there.close()).await.unwrap();
+    assert_eq!(stream.write_all(b"more").await, Err(WriteError::Closed));
+    let mut accepted = soon(here.accept_stream()).await.unwrap();
+    assert_eq!(&soon(accepted.read_to_end(100)).await.unwrap()[..], b"all there is");
+    // The other side may still send.
+    let mut back = here.open_stream().await.unwrap();
+    back.write_all(b"and back").await.unwrap();
+    back.finish().unwrap();
+    let mut accepted = soon(there.accept_stream()).await.unwrap();
+    assert_eq!(&soon(accepted.read_to_end(100)).await.unwrap()[..], b"and back");
+}
+
+/// Handles that are dropped: what was written and finished arrives all the same.
+#[tokio::test]
+async fn dropped_handles_close() {
+    let Pair { here, there, client, server } = Pair::new().await;
+    let mut stream = there.open_stream().await.unwrap();
+    stream.write_all(&pattern(3, 0, 500_000)).await.unwrap();
+    stream.finish().unwrap();
+    drop((stream, there));
+    let mut accepted = soon(here.accept_stream()).await.unwrap();
+    assert!(soon(accepted.read_to_end(1_000_000)).await.unwrap() == pattern(3, 0, 500_000));
+    assert_eq!(soon(here.accept_stream()).await.unwrap_err(), StreamError::Closed);
+    drop((accepted, here));
+    soon(async { tokio::join!(server.wait_idle(), client.wait_idle()) }).await;
+}
+
+/// A peer whose application is gone does not go on for ever.
+#[tokio::test]
+async fn who_goes_on_to_a_peer_that_is_gone_hears_of_it() {
+    let Pair { here, there, .. } = Pair::new().await;
+    drop(here);
+    let mut stream = there.open_stream().await.unwrap();
+    let write = async {
+        loop {
+            if let Err(error) = stream.write_all(&[1; 10_000]).await {
+                break error;
+            }
+        }
+    };
+    let error = soon(write).await;
+    assert!(matches!(error, WriteError::Stopped(0) | WriteError::Lost(Lost::Reset)), "{error:?}");
+    assert_eq!(soon(there.closed()).await, Err(Lost::Reset));
+}
+
+#[tokio::test]
+async fn an_abort_is_heard() {
+    let Pair { here, there, .. } = Pair::new().await;
+    let mut stream = there.open_stream().await.unwrap();
+    stream.write_all(b"something").await.unwrap();
+    let mut accepted = soon(here.accept_stream()).await.unwrap();
+    assert_eq!(soon(accepted.read_chunk(100)).await.unwrap().unwrap(), "something");
+    there.abort();
+    assert_eq!(soon(accepted.read_chunk(100)).await, Err(ReadError::Lost(Lost::Reset)));
+    assert_eq!(soon(here.closed()).await, Err(Lost::Reset));
+    assert_eq!(soon(there.closed()).await, Err(Lost::Aborted));
+    assert_eq!(stream.write_all(b"more").await, Err(WriteError::Lost(Lost::Aborted)));
+}
+
+/// The runtime of one end is gone, and with it the socket: nobody says anything any more.
+#[test]
+fn a_peer_that_vanishes_is_given_up() {
+    let runtime = || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (one, other) = (runtime(), runtime());
+    let config = Config { idle_timeout: Duration::from_millis(700), ..Config::default() };
+    let server = one.block_on(async { crate::support::server(config.clone()) });
+    let client = other.block_on(async { crate::support::client(config) });
+    let ticket = server.ticket();
+    let accept = one.spawn({
+        let server = server.clone();
+        async move { server.accept().await.unwrap() }
+    });
+    let there = other.block_on(client.connect(&ticket)).unwrap();
+    let here = one.block_on(accept).unwrap();
+    // As long as it is there, questions keep the connection.
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(!there.paths().is_empty());
+    one.shutdown_background();
+    let begin = std::time::Instant::now();
+    assert_eq!(other.block_on(soon(there.closed())), Err(Lost::TimedOut));
+    assert!(
+        begin.elapsed() > Duration::from_millis(300) && begin.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        begin.elapsed()
+    );
+    assert_eq!(other.block_on(there.open_stream()).unwrap_err(), StreamError::Lost(Lost::TimedOut));
+    // What is left of the end that is gone says so, and hangs nobody.
+    assert_eq!(other.block_on(soon(here.closed())), Err(Lost::EndpointGone));
+    assert!(other.block_on(soon(server.accept())).is_none());
+}

@@ -1,0 +1,8 @@
+//! Endpoints over the loopback interface.
+
+#![expect(clippy::unwrap_used, reason = "a test may")]
+
+mod closing;
+mod faults;
+mod streams;
+mod support;

@@ -1,0 +1,206 @@
+//! What is written is read.
+
+use std::time::{Duration, Instant};
+
+use anabranch::{Config, ReadError, StreamError, WriteError};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::support::{Pair, pattern, soon};
+
+/// A request and its reply, by the traits of tokio.
+#[tokio::test]
+async fn an_echo() {
+    let Pair { here, there, .. } = Pair::new().await;
+    let serve = async {
+        let (mut request, mut reply) = (here.accept_stream().await.unwrap(), here.open_stream().await.unwrap());
+        tokio::io::copy(&mut request, &mut reply).await.unwrap();
+        reply.shutdown().await.unwrap();
+    };
+    let ask = async {
+        let mut request = there.open_stream().await.unwrap();
+        request.write_all(&pattern(1, 0, 300_000)).await.unwrap();
+        request.shutdown().await.unwrap();
+        let mut bytes = vec![];
+        there
+            .accept_stream()
+            .await
+            .unwrap()
+            .read_to_end(1_000_000)
+            .await
+            .unwrap()
+            .as_ref()
+            .read_to_end(&mut bytes)
+            .await
+            .unwrap();
+        bytes
+    };
+    let ((), bytes) = soon(async { tokio::join!(serve, ask) }).await;
+    assert!(bytes == pattern(1, 0, 300_000));
+}
+
+/// More streams than there are names, many at once, one after the other on the same names.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_streams() {
+    const STREAMS: u64 = 1000;
+    let Pair { here, there, .. } = Pair::with(Config { streams: 100, ..Config::default() }).await;
+    let write = tokio::spawn(async move {
+        let mut tasks = vec![];
+        for stream in 0..STREAMS {
+            let mut opened = there.open_stream().await.unwrap();
+            tasks.push(tokio::spawn(async move {
+                opened.write_all(&stream.to_le_bytes()).await.unwrap();
+                opened.write_all(&pattern(stream, 0, stream as usize * 37 % 5000)).await.unwrap();
+                opened.finish().unwrap();
+                assert_eq!(opened.stopped().await, Ok(None));
+            }));
+        }
+        for task in tasks {
+            task.await.unwrap();
+        }
+        there.close().await.unwrap();
+    });
+    let mut seen = vec![false; STREAMS as usize];
+    let mut tasks = tokio::task::JoinSet::new();
+    soon(async {
+        loop {
+            match here.accept_stream().await {
+                Ok(mut stream) => drop(tasks.spawn(async move { stream.read_to_end(10_000).await.unwrap() })),
+                Err(error) => break assert_eq!(error, StreamError::Closed),
+            }
+        }
+        while let Some(bytes) = tasks.join_next().await {
+            let bytes = bytes.unwrap();
+            let (number, content) = bytes.split_first_chunk().unwrap();
+            let number = u64::from_le_bytes(*number);
+            assert!(content == pattern(number, 0, number as usize * 37 % 5000), "stream {number}");
+            assert!(!std::mem::replace(&mut seen[number as usize], true), "stream {number} came twice");
+        }
+        write.await.unwrap();
+    })
+    .await;
+    assert!(seen.into_iter().all(|seen| seen));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_megabytes() {
+    const PIECE: usize = 1 << 20;
+    let Pair { here, there, .. } = Pair::new().await;
+    let begin = Instant::now();
+    let write = tokio::spawn(async move {
+        let mut stream = there.open_stream().await.unwrap();
+        for piece in 0..100 {
+            stream.write_all_bytes(pattern(7, piece * PIECE as u64, PIECE)).await.unwrap();
+        }
+        stream.finish().unwrap();
+        there.close().await.unwrap();
+    });
+    let read = async {
+        let mut stream = here.accept_stream().await.unwrap();
+        let (mut at, mut piece) = (0, vec![0; PIECE]);
+        loop {
+            match stream.read_exact(&mut piece).await {
+                Ok(()) => assert!(piece == pattern(7, at, PIECE), "at {at}"),
+                Err(error) => break assert_eq!((error, at), (ReadError::Ended, 100 * PIECE as u64)),
+            }
+            at += PIECE as u64;
+        }
+    };
+    soon(read).await;
+    soon(write).await.unwrap();
+    println!("100 MB in {:?}", begin.elapsed());
+}
+
+/// A reader that does not read stops the writer when the receive buffer and the send buffer are full, and no other stream.
+#[tokio::test]
+async fn who_does_not_read_stops_the_writer() {
+    let config = Config { receive_buffer: 1 << 20, send_buffer: 1 << 18, ..Config::default() };
+    let Pair { here, there, .. } = Pair::with(config).await;
+    let (mut slow, mut quick) = (there.open_stream().await.unwrap(), there.open_stream().await.unwrap());
+    let mut written = 0;
+    let write = async {
+        loop {
+            let mut piece = pattern(1, written, 10_000);
+            written += slow.write_bytes(&mut piece).await.unwrap() as u64;
+        }
+    };
+    let stopped: Result<(), _> = tokio::time::timeout(Duration::from_secs(2), write).await;
+    assert!(stopped.is_err(), "it waits");
+    assert!(written <= (1 << 20) + (1 << 18), "{written} bytes were taken");
+    assert!(written >= 1 << 18, "{written} bytes were taken");
+    assert!(here.stats().bytes_unread <= 1 << 20);
+    quick.write_all(b"quick").await.unwrap();
+    quick.finish().unwrap();
+    let mut first = soon(here.accept_stream()).await.unwrap();
+    let mut second = soon(here.accept_stream()).await.unwrap();
+    assert_eq!(&soon(second.read_to_end(10)).await.unwrap()[..], b"quick");
+    // And it goes on when there is room.
+    let (mut at, mut rest) = (0, written);
+    let read = async {
+        while at < written + 500_000 {
+            let piece = first.read_chunk(100_000).await.unwrap().unwrap();
+            assert!(piece == pattern(1, at, piece.len()), "at {at}");
+            at += piece.len() as u64;
+        }
+    };
+    let write = async {
+        while rest < written + 500_000 {
+            rest += slow.write_bytes(&mut pattern(1, rest, 10_000)).await.unwrap() as u64;
+        }
+    };
+    soon(async { tokio::join!(read, write) }).await;
+}
+
+#[tokio::test]
+async fn a_stream_is_reset_or_stopped() {
+    let Pair { here, there, .. } = Pair::new().await;
+    let (mut first, mut second) = (there.open_stream().await.unwrap(), there.open_stream().await.unwrap());
+    first.write_all(b"first").await.unwrap();
+    second.write_all(b"second").await.unwrap();
+    let (mut one, two) = (soon(here.accept_stream()).await.unwrap(), soon(here.accept_stream()).await.unwrap());
+    first.reset(77);
+    assert_eq!(first.write_all(b"more").await, Err(WriteError::Closed));
+    let read = async {
+        loop {
+            match one.read_chunk(100).await {
+                Ok(Some(_)) => {}
+                end => break end,
+            }
+        }
+    };
+    assert_eq!(soon(read).await, Err(ReadError::Reset(77)));
+    two.stop(78);
+    assert_eq!(soon(second.stopped()).await, Ok(Some(78)));
+    assert_eq!(second.write_all(b"more").await, Err(WriteError::Stopped(78)));
+    // Both names are good for others.
+    for text in ["third", "fourth"] {
+        let mut stream = soon(there.open_stream()).await.unwrap();
+        stream.write_all(text.as_bytes()).await.unwrap();
+        stream.finish().unwrap();
+        let mut stream = soon(here.accept_stream()).await.unwrap();
+        assert_eq!(&soon(stream.read_to_end(10)).await.unwrap()[..], text.as_bytes());
+    }
+}
+
+/// What is dropped unfinished is not taken for whole; what nobody wants is not sent on.
+#[tokio::test]
+async fn handles_that_are_dropped() {
+    let Pair { here, there, .. } = Pair::new().await;
+    let mut stream = there.open_stream().await.unwrap();
+    stream.write_all(b"half of it").await.unwrap();
+    let mut half = soon(here.accept_stream()).await.unwrap();
+    assert_eq!(soon(half.read_chunk(4)).await.unwrap().unwrap(), "half");
+    drop(stream);
+    let read = async {
+        loop {
+            match half.read_chunk(100).await {
+                Ok(Some(_)) => {}
+                end => break end,
+            }
+        }
+    };
+    assert_eq!(soon(read).await, Err(ReadError::Reset(0)));
+    let mut stream = there.open_stream().await.unwrap();
+    stream.write_all(b"unwanted").await.unwrap();
+    drop(soon(here.accept_stream()).await.unwrap());
+    assert_eq!(soon(stream.stopped()).await, Ok(Some(0)));
+}

@@ -1,0 +1,47 @@
+//! Two endpoints that are connected.
+
+use std::future::Future;
+use std::time::Duration;
+
+use anabranch::{Config, Connection, Endpoint, SecretKey};
+use bytes::Bytes;
+
+pub(crate) struct Pair {
+    pub(crate) server: Endpoint,
+    pub(crate) client: Endpoint,
+    /// The server's end, and the client's.
+    pub(crate) here: Connection,
+    pub(crate) there: Connection,
+}
+
+pub(crate) fn server(config: Config) -> Endpoint {
+    Endpoint::server("127.0.0.1:0".parse().unwrap(), &SecretKey::generate().unwrap(), config).unwrap()
+}
+
+pub(crate) fn client(config: Config) -> Endpoint {
+    Endpoint::bind("127.0.0.1:0".parse().unwrap(), &SecretKey::generate().unwrap(), config).unwrap()
+}
+
+impl Pair {
+    pub(crate) async fn new() -> Self {
+        Self::with(Config::default()).await
+    }
+
+    pub(crate) async fn with(config: Config) -> Self {
+        let (server, client) = (server(config.clone()), client(config));
+        let ticket = server.ticket();
+        let (there, here) = tokio::join!(client.connect(&ticket), server.accept());
+        Self { server, client, here: here.unwrap(), there: there.unwrap() }
+    }
+}
+
+/// What takes longer than this hangs.
+pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), what).await.expect("it takes no longer than 20 s")
+}
+
+/// Bytes that say where in which stream they stand.
+pub(crate) fn pattern(stream: u64, from: u64, len: usize) -> Bytes {
+    let word = |at: u64| (at / 8).wrapping_add(stream << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
+    (from..from + len as u64).map(|at| word(at)[(at % 8) as usize]).collect()
+}
