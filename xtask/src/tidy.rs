@@ -38,9 +38,10 @@ const LAYERS: &[Layer] = &[
         others: None,
     },
     Layer { name: "anabranch", ours: &["anabranch-proto", "anabranch-cc", "anabranch-units"], others: None },
+    Layer { name: "anabranch-transfer", ours: &["anabranch"], others: None },
     Layer {
         name: "anabranch-cli",
-        ours: &["anabranch", "anabranch-lab", "anabranch-sim", "anabranch-cc", "anabranch-units"],
+        ours: &["anabranch", "anabranch-transfer", "anabranch-lab", "anabranch-sim", "anabranch-cc", "anabranch-units"],
         others: None,
     },
     Layer {

@@ -1,0 +1,127 @@
+//! What can go wrong with a transfer as a whole, and with a file of it.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use anabranch::{Lost, ReadError, StreamError, WriteError};
+
+use crate::manifest::ManifestError;
+
+/// A file that did not arrive, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// Its name, or where it was to be found.
+    pub name: String,
+    /// What happened.
+    pub reason: String,
+}
+
+/// Why nothing more is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SendError {
+    /// This path cannot be sent.
+    Path(PathBuf, String),
+    /// There are more files than one transfer takes.
+    TooMany,
+    /// The receiver cannot go on, and says why.
+    Receiver(String),
+    /// The connection is lost. What has arrived need not be sent again.
+    Lost(Lost),
+    /// The other end does not speak as a receiver.
+    Protocol,
+}
+
+/// Why nothing more is received.
+#[derive(Debug)]
+pub enum ReceiveError {
+    /// The list of files is refused.
+    Manifest(ManifestError),
+    /// Nothing can be written here.
+    Folder(PathBuf, io::Error),
+    /// The connection is lost. What has arrived need not be sent again.
+    Lost(Lost),
+    /// The other end does not speak as a sender.
+    Protocol,
+    /// Another sender has come with the same files.
+    Replaced,
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.reason)
+    }
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(path, reason) => write!(f, "{}: {reason}", path.display()),
+            Self::TooMany => {
+                write!(f, "more than {} files and folders; send them in parts", crate::manifest::ENTRIES_MAX)
+            }
+            Self::Receiver(reason) => write!(f, "the receiver cannot go on: {reason}"),
+            Self::Lost(lost) => write!(f, "{lost}; send again: it goes on from where it stopped"),
+            Self::Protocol => {
+                f.write_str("the other end does not speak as a receiver of files: is it `anabranch recv`?")
+            }
+        }
+    }
+}
+
+impl fmt::Display for ReceiveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Manifest(error) => error.fmt(f),
+            Self::Folder(path, error) => {
+                write!(
+                    f,
+                    "{}: {error}; when that is mended, send again: it goes on from where it stopped",
+                    path.display()
+                )
+            }
+            Self::Lost(lost) => write!(f, "{lost}; what has arrived is kept for the next time"),
+            Self::Protocol => f.write_str("the other end does not speak as a sender of files: is it `anabranch send`?"),
+            Self::Replaced => f.write_str("another sender has come with the same files"),
+        }
+    }
+}
+
+impl std::error::Error for SendError {}
+impl std::error::Error for ReceiveError {}
+
+impl From<ReadError> for SendError {
+    fn from(error: ReadError) -> Self {
+        if let ReadError::Lost(lost) = error { Self::Lost(lost) } else { Self::Protocol }
+    }
+}
+
+impl From<WriteError> for SendError {
+    fn from(error: WriteError) -> Self {
+        if let WriteError::Lost(lost) = error { Self::Lost(lost) } else { Self::Protocol }
+    }
+}
+
+impl From<StreamError> for SendError {
+    fn from(error: StreamError) -> Self {
+        if let StreamError::Lost(lost) = error { Self::Lost(lost) } else { Self::Protocol }
+    }
+}
+
+impl From<ReadError> for ReceiveError {
+    fn from(error: ReadError) -> Self {
+        if let ReadError::Lost(lost) = error { Self::Lost(lost) } else { Self::Protocol }
+    }
+}
+
+impl From<WriteError> for ReceiveError {
+    fn from(error: WriteError) -> Self {
+        if let WriteError::Lost(lost) = error { Self::Lost(lost) } else { Self::Protocol }
+    }
+}
+
+impl From<StreamError> for ReceiveError {
+    fn from(error: StreamError) -> Self {
+        if let StreamError::Lost(lost) = error { Self::Lost(lost) } else { Self::Protocol }
+    }
+}

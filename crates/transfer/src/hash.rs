@@ -1,0 +1,56 @@
+//! BLAKE3 of a file in chunks: the tree of the hash has a subtree for each, whose chaining values are enough to go on with.
+
+use blake3::hazmat::{self, ChainingValue, HasherExt as _, Mode};
+
+/// Bytes of a chunk: a power of two, as the tree wants it. A file that was interrupted loses less than so much on each stream.
+pub(crate) const CHUNK: u64 = 1 << 20;
+
+/// The chunks of a file from its beginning on, by their chaining values. A file of one chunk or less is its root, and has none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Chunks(pub(crate) Vec<ChainingValue>);
+
+impl Chunks {
+    /// The chaining value of the chunk with this number.
+    pub(crate) fn of(number: u64, bytes: &[u8]) -> ChainingValue {
+        blake3::Hasher::new().set_input_offset(number * CHUNK).update(bytes).finalize_non_root()
+    }
+
+    /// BLAKE3 of a file of several chunks, all of which are here.
+    pub(crate) fn root(&self) -> blake3::Hash {
+        let (left, right) = self.0.split_at(left(self.0.len()));
+        hazmat::merge_subtrees_root(&merge(left), &merge(right), Mode::Hash)
+    }
+}
+
+/// The chaining value of the subtree of these chunks.
+fn merge(chunks: &[ChainingValue]) -> ChainingValue {
+    match chunks {
+        [chunk] => *chunk,
+        _ => {
+            let (left, right) = chunks.split_at(left(chunks.len()));
+            hazmat::merge_subtrees_non_root(&merge(left), &merge(right), Mode::Hash)
+        }
+    }
+}
+
+/// The left side of a tree is full: the largest power of two below `count`.
+fn left(count: usize) -> usize {
+    count.next_power_of_two() / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Held to the hash of the whole.
+    #[test]
+    fn chunks_make_the_hash_of_the_file() {
+        let bytes: Vec<u8> = (0..9 * CHUNK + 77).map(|at| (at * at % 251) as u8).collect();
+        for len in [CHUNK + 1, 2 * CHUNK, 3 * CHUNK - 1, 3 * CHUNK, 5 * CHUNK + 5, 8 * CHUNK, 9 * CHUNK + 77] {
+            let bytes = &bytes[..len as usize];
+            let chunks = bytes.chunks(CHUNK as usize).enumerate();
+            let chunks = Chunks(chunks.map(|(number, chunk)| Chunks::of(number as u64, chunk)).collect());
+            assert_eq!(chunks.root(), blake3::hash(bytes), "{len} bytes");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The sending end.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anabranch::{Connection, WriteError};
+use bytes::{Bytes, BytesMut};
+use tokio::task::{JoinSet, spawn_blocking};
+
+use crate::Summary;
+use crate::error::{Failed, SendError};
+use crate::frame::{Incoming, Outcome, Step, put_end, put_file, write_chunk};
+use crate::hash::{CHUNK, Chunks};
+use crate::manifest::{Entry, MANIFEST_MAX, Manifest};
+use crate::progress::Progress;
+use crate::scan::{self, Found, scan};
+
+/// Data streams of a transfer: files that are under way at a time.
+pub const STREAMS: usize = 16;
+
+/// Sends files and folders to a [`crate::Receiver`] at the other end, and waits until it has said of each of them what has become of it. The
+/// connection is closed then.
+///
+/// # Errors
+/// If nothing more can be sent. That single files cannot be sent is no error: the summary has them.
+pub async fn send(connection: &Connection, paths: Vec<PathBuf>, progress: Arc<Progress>) -> Result<Summary, SendError> {
+    let found = spawn_blocking(move || scan(&paths)).await.map_err(|_| SendError::Protocol)??;
+    let Found { manifest, sources, failed } = found;
+    progress.set_total(manifest.totals());
+    let list = manifest.write();
+    if list.len() > MANIFEST_MAX {
+        return Err(SendError::TooMany);
+    }
+    let mut stream = connection.open_stream().await?;
+    // Who refuses the list stops it, and says why in its reply.
+    let sent = async {
+        stream.write_all_bytes(list).await?;
+        stream.finish()
+    };
+    if let Err(WriteError::Lost(lost)) = sent.await {
+        return Err(SendError::Lost(lost));
+    }
+    let mut reply = Incoming::new(connection.accept_stream().await?);
+    let mut summary = Summary { failed, ..Summary::default() };
+    let todo = plan(&manifest, sources, &mut reply, &mut summary, &progress).await?;
+    let mut workers = JoinSet::new();
+    let todo = Arc::new(Todo { files: todo, next: AtomicUsize::new(0) });
+    for _ in 0..STREAMS.min(todo.files.len()) {
+        workers.spawn(work(connection.clone(), Arc::clone(&todo), Arc::clone(&progress)));
+    }
+    loop {
+        match reply.outcome().await?.ok_or(SendError::Protocol)? {
+            Outcome::Done(index) => {
+                let entry = manifest.entries.get(index as usize).ok_or(SendError::Protocol)?;
+                summary.files += 1;
+                summary.bytes += entry.size().unwrap_or(0);
+                progress.add_file();
+            }
+            Outcome::Failed(index, reason) => {
+                let entry = manifest.entries.get(index as usize).ok_or(SendError::Protocol)?;
+                summary.failed.push(Failed { name: entry.name.to_string(), reason });
+            }
+            Outcome::Fatal(reason) => return Err(SendError::Receiver(reason)),
+            Outcome::Over => break,
+        }
+    }
+    // They have nothing left to do; what they opened ends with the connection.
+    workers.shutdown().await;
+    connection.close().await.map_err(SendError::Lost)?;
+    // The receiver closes when it has heard that; then nobody waits for anybody.
+    connection.closed().await.map_err(SendError::Lost)?;
+    Ok(summary)
+}
+
+/// Files that are to be sent.
+struct Todo {
+    files: Vec<Source>,
+    /// The first of which nobody has begun.
+    next: AtomicUsize,
+}
+
+struct Source {
+    index: u32,
+    path: PathBuf,
+    entry: Entry,
+    /// What the receiver has of it.
+    kept: Chunks,
+}
+
+/// Reads what the receiver wants.
+async fn plan(
+    manifest: &Manifest,
+    sources: Vec<PathBuf>,
+    reply: &mut Incoming,
+    summary: &mut Summary,
+    progress: &Progress,
+) -> Result<Vec<Source>, SendError> {
+    let mut todo = vec![];
+    for (index, (entry, path)) in manifest.entries.iter().zip(sources).enumerate() {
+        let step = reply.step(entry.size()).await?.ok_or(SendError::Protocol)?;
+        let kept = match (step, entry.size()) {
+            (Step::All, Some(_)) => Chunks::default(),
+            (Step::From(kept), Some(_)) => {
+                let bytes = kept.0.len() as u64 * CHUNK;
+                summary.bytes_there += bytes;
+                progress.add_there(bytes);
+                kept
+            }
+            (Step::Nothing, Some(size)) => {
+                summary.files_there += 1;
+                summary.bytes_there += size;
+                progress.add_there(size);
+                progress.add_file();
+                continue;
+            }
+            (Step::Refused(reason), _) => {
+                summary.failed.push(Failed { name: entry.name.to_string(), reason });
+                continue;
+            }
+            (Step::Fatal(reason), _) => return Err(SendError::Receiver(reason)),
+            (_, None) => continue,
+        };
+        todo.push(Source { index: index as u32, path, entry: entry.clone(), kept });
+    }
+    Ok(todo)
+}
+
+/// Sends one file after the other on a stream, until all have been begun. An error ends the stream, and the receiver says why.
+async fn work(connection: Connection, todo: Arc<Todo>, progress: Arc<Progress>) -> Result<(), SendError> {
+    let mut stream = connection.open_stream().await?;
+    let mut out = BytesMut::new();
+    while let Some(source) = todo.files.get(todo.next.fetch_add(1, Ordering::Relaxed)) {
+        put_file(source.index, source.kept.0.len() as u64 * CHUNK, &mut out);
+        let reader = Reader::new(source);
+        let mut reading = spawn_blocking(|| reader.next());
+        let end = loop {
+            let (reader, chunk) = reading.await.map_err(|_| SendError::Protocol)?;
+            match chunk {
+                Ok(Some(chunk)) => {
+                    // The next one is read while this one is sent.
+                    reading = spawn_blocking(|| reader.next());
+                    let len = chunk.len() as u64;
+                    write_chunk(&mut stream, &mut out, chunk).await?;
+                    progress.add_bytes(len);
+                }
+                Ok(None) => break Ok(reader.hash()),
+                Err(reason) => break Err(reason),
+            }
+        };
+        put_end(&end, &mut out);
+        // Small files wait for each other: together they fill segments.
+        if out.len() >= GATHERED {
+            stream.write_all_bytes(out.split().freeze()).await?;
+        }
+    }
+    stream.write_all_bytes(out.freeze()).await?;
+    stream.finish()?;
+    Ok(())
+}
+
+/// A file that is read chunk by chunk.
+struct Reader {
+    path: PathBuf,
+    entry: Entry,
+    size: u64,
+    file: Option<File>,
+    at: u64,
+    chunks: Chunks,
+    /// The hash of a file of one chunk.
+    small: Option<blake3::Hash>,
+    has_ended: bool,
+}
+
+impl Reader {
+    fn new(source: &Source) -> Self {
+        Self {
+            path: source.path.clone(),
+            entry: source.entry.clone(),
+            size: source.entry.size().unwrap_or(0),
+            file: None,
+            at: source.kept.0.len() as u64 * CHUNK,
+            chunks: source.kept.clone(),
+            small: None,
+            has_ended: false,
+        }
+    }
+
+    /// The next chunk; none at the end.
+    fn next(mut self) -> (Self, Result<Option<Bytes>, String>) {
+        let chunk = self.read();
+        (self, chunk)
+    }
+
+    fn read(&mut self) -> Result<Option<Bytes>, String> {
+        let unreadable = |error: std::io::Error| format!("it cannot be read: {error}");
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => self.open().map_err(unreadable)?,
+        };
+        let len = self.size.saturating_sub(self.at).min(CHUNK);
+        // A byte more than there should be, if there is one at the end.
+        let mut bytes = Vec::with_capacity(len as usize);
+        (&mut file).take(len).read_to_end(&mut bytes).map_err(unreadable)?;
+        if bytes.len() as u64 != len {
+            return Err(CHANGED.into());
+        }
+        self.at += len;
+        if self.at >= self.size && !std::mem::replace(&mut self.has_ended, true) {
+            let metadata = file.metadata().map_err(unreadable)?;
+            if metadata.len() != self.size || scan::modified(&metadata) != self.entry.modified {
+                return Err(CHANGED.into());
+            }
+        }
+        if len == 0 {
+            return Ok(None);
+        }
+        if self.size <= CHUNK {
+            self.small = Some(blake3::hash(&bytes));
+        } else {
+            self.chunks.0.push(Chunks::of(self.chunks.0.len() as u64, &bytes));
+        }
+        self.file = Some(file);
+        Ok(Some(bytes.into()))
+    }
+
+    /// Opens it, and sees whether it is what was found.
+    fn open(&self) -> std::io::Result<File> {
+        use std::io::Seek as _;
+        let mut file = File::open(&self.path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(std::io::Error::other("it is no file any more"));
+        }
+        if metadata.len() != self.size || scan::modified(&metadata) != self.entry.modified {
+            return Err(std::io::Error::other(CHANGED));
+        }
+        file.seek(std::io::SeekFrom::Start(self.at))?;
+        Ok(file)
+    }
+
+    fn hash(&self) -> [u8; 32] {
+        let hash = match self.small {
+            Some(hash) => hash,
+            None if self.chunks.0.len() > 1 => self.chunks.root(),
+            None => blake3::hash(&[]),
+        };
+        *hash.as_bytes()
+    }
+}
+
+const CHANGED: &str = "it has changed since it was looked at; send it again";
+
+/// So much of small files is gathered before it is written.
+const GATHERED: usize = 32 << 10;

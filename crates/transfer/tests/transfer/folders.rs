@@ -1,0 +1,96 @@
+//! What is sent arrives.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use anabranch_transfer::{Existing, SendError};
+
+use crate::support::{Folder, noise, transfer, tree};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_of_all_kinds_arrives() {
+    let (from, to) = (Folder::new(), Folder::new());
+    for (number, size) in [0, 1, 1000, 65_536, 1 << 20, (1 << 20) + 1, 3 << 20, 5_000_001].into_iter().enumerate() {
+        from.file(&format!("kinds/deep/er/{number}"), &noise(number as u64, size));
+    }
+    for number in 0..300 {
+        from.file(&format!("kinds/many/{number}.txt"), format!("file {number}\n").as_bytes());
+    }
+    from.file("kinds/ä ö 日本", b"name");
+    fs::create_dir_all(from.0.join("kinds/empty/emptier")).unwrap();
+    let set = |name: &str, mode| {
+        let path = from.0.join("kinds").join(name);
+        fs::File::open(&path)
+            .unwrap()
+            .set_modified(SystemTime::UNIX_EPOCH + Duration::new(1_234_567_890, 987_654_321))
+            .unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set("many/7.txt", 0o600);
+    set("many/8.txt", 0o755);
+    set("deep/er/7", 0o440);
+    set("empty", 0o700);
+    let single = from.file("single", b"by itself");
+    let (sent, received) = transfer(&[&from.0.join("kinds"), &single], &to.0, Existing::Keep).await;
+    let (sent, received) = (sent.unwrap(), received.unwrap());
+    assert!(sent.failed.is_empty() && received.failed.is_empty(), "{sent:?}");
+    assert_eq!((sent.files, received.files, sent.bytes), (310, 310, received.bytes));
+    assert!(tree(&from.0) == tree(&to.0), "names, bytes, modes, times, and nothing else");
+    // Once more: nothing is sent.
+    let (sent, received) = transfer(&[&from.0.join("kinds"), &single], &to.0, Existing::Keep).await;
+    let (sent, received) = (sent.unwrap(), received.unwrap());
+    assert_eq!((sent.files, sent.files_there, received.files_there), (0, 310, 310));
+    assert!(tree(&from.0) == tree(&to.0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_small_files_are_quick() {
+    let (from, to) = (Folder::new(), Folder::new());
+    for number in 0..10_000u64 {
+        from.file(&format!("f/{}/{number}", number % 100), &noise(number, 1000));
+    }
+    let begin = Instant::now();
+    let (sent, received) = transfer(&[&from.0.join("f")], &to.0, Existing::Keep).await;
+    println!("{:?}", begin.elapsed());
+    assert_eq!((sent.unwrap().files, received.unwrap().files), (10_000, 10_000));
+    assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
+    assert!(tree(&from.0) == tree(&to.0));
+}
+
+/// Each file that cannot be sent is named, with the reason; the others arrive.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_sent_is_named() {
+    let (from, to) = (Folder::new(), Folder::new());
+    from.file("f/good", b"good");
+    symlink("/etc/passwd", from.0.join("f/link")).unwrap();
+    let (sent, received) = transfer(&[&from.0.join("f")], &to.0, Existing::Keep).await;
+    let (sent, received) = (sent.unwrap(), received.unwrap());
+    assert_eq!((sent.files, received.files, sent.failed.len()), (1, 1, 1));
+    assert!(
+        sent.failed[0].to_string().ends_with("f/link: it is a symbolic link, which is not sent"),
+        "{:?}",
+        sent.failed
+    );
+    assert!(!to.0.join("f/link").exists());
+    let sender = crate::support::pair().await.sender;
+    let sent = anabranch_transfer::send(&sender, vec![from.0.join("nothing")], Arc::default()).await;
+    assert!(matches!(sent, Err(SendError::Path(..))), "{sent:?}");
+}
+
+/// What is there and is another file stays, unless the receiver says otherwise.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_written_over_unasked() {
+    let (from, to) = (Folder::new(), Folder::new());
+    let (one, two) = (from.file("one", b"new"), from.file("two", b"two"));
+    to.file("one", b"older");
+    let (sent, received) = transfer(&[&one, &two], &to.0, Existing::Keep).await;
+    let (sent, received) = (sent.unwrap(), received.unwrap());
+    assert_eq!((sent.files, received.files), (1, 1));
+    assert_eq!((sent.failed.len(), sent.failed[0].name.as_str()), (1, "one"), "{:?}", sent.failed);
+    assert_eq!(fs::read(to.0.join("one")).unwrap(), b"older");
+    let (sent, _) = transfer(&[&one, &two], &to.0, Existing::Overwrite).await;
+    assert_eq!(sent.unwrap().files, 1);
+    assert_eq!(fs::read(to.0.join("one")).unwrap(), b"new");
+}

@@ -1,0 +1,149 @@
+//! A sender who wants to write elsewhere, and one who does not keep to the rules.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anabranch::Connection;
+use anabranch_transfer::{Existing, Progress, ReceiveError, Receiver};
+
+use crate::support::{Folder, pair, tree};
+
+/// An entry of a list as it is on the wire.
+fn entry(kind: u8, size: u64, parts: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = vec![kind];
+    bytes.extend(0o644u32.to_le_bytes());
+    bytes.extend(1_700_000_000u64.to_le_bytes());
+    bytes.extend(0u32.to_le_bytes());
+    bytes.extend(size.to_le_bytes());
+    bytes.extend((parts.len() as u16).to_le_bytes());
+    for part in parts {
+        bytes.extend((part.len() as u16).to_le_bytes());
+        bytes.extend(*part);
+    }
+    bytes
+}
+
+fn list(entries: &[Vec<u8>]) -> Vec<u8> {
+    [&b"ab-list1"[..], &entries.concat()].concat()
+}
+
+async fn say(connection: &Connection, bytes: &[u8]) {
+    let mut stream = connection.open_stream().await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    stream.finish().unwrap();
+}
+
+/// What a receiver does with a list, and with a stream of data after it. Returns what it says besides.
+async fn receive(folder: &Folder, list: &[u8], data: Option<&[u8]>) -> (Result<(), ReceiveError>, Vec<u8>) {
+    let pair = pair().await;
+    let target = Receiver::new(folder.0.join("in"), Existing::Overwrite);
+    let hostile = async {
+        say(&pair.sender, list).await;
+        let mut reply = pair.sender.accept_stream().await.unwrap();
+        if let Some(data) = data {
+            // It plans first.
+            let mut step = [0];
+            reply.read_exact(&mut step).await.unwrap();
+            say(&pair.sender, data).await;
+        }
+        let said = reply.read_to_end(100_000).await.map(|said| said.to_vec());
+        _ = pair.sender.close().await;
+        said.unwrap_or_default()
+    };
+    let both = async { tokio::join!(target.receive(&pair.receiver, Arc::new(Progress::default())), hostile) };
+    let (received, said) = tokio::time::timeout(Duration::from_secs(20), both).await.expect("nobody waits for ever");
+    (received.map(|_| ()), said)
+}
+
+#[tokio::test]
+async fn names_that_leave_the_folder_are_refused() {
+    let folder = Folder::new();
+    folder.file("outside", b"mine");
+    let before = tree(&folder.0);
+    for parts in [
+        &[&b".."[..], b"outside"][..],
+        &[b"..", b"..", b"etc", b"x"],
+        &[b"", b"etc", b"passwd"],
+        &[b"/etc/passwd"],
+        &[b"a", b"../../outside"],
+        &[b"."],
+        &[b"a\0b"],
+        &[b"\x1b[2J"],
+        &[b"\xff\xfe"],
+        &[b".anabranch", b"0.part"],
+        &[],
+    ] {
+        for kind in [0, 1] {
+            let (received, said) = receive(&folder, &list(&[entry(kind, 4, parts)]), None).await;
+            assert!(matches!(received, Err(ReceiveError::Manifest(_))), "{parts:?}: {received:?}");
+            assert_eq!(said[0], 9, "it says why: {}", String::from_utf8_lossy(&said));
+            assert!(tree(&folder.0) == before, "{parts:?}");
+        }
+    }
+}
+
+/// A link in the receiver's folder that leads elsewhere is no folder.
+#[tokio::test]
+async fn links_are_not_followed() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.0.join("in")).unwrap();
+    fs::create_dir_all(folder.0.join("elsewhere")).unwrap();
+    symlink(folder.0.join("elsewhere"), folder.0.join("in/link")).unwrap();
+    symlink(folder.0.join("elsewhere/file"), folder.0.join("in/file")).unwrap();
+    let entries = [entry(1, 0, &[b"link", b"x"]), entry(1, 0, &[b"file"]), entry(0, 0, &[b"link", b"y"])];
+    let (received, _) = receive(&folder, &list(&entries), None).await;
+    received.unwrap();
+    assert_eq!(fs::read_dir(folder.0.join("elsewhere")).unwrap().count(), 0);
+}
+
+/// What is no list, or none that makes sense.
+#[tokio::test]
+async fn lists_that_are_none_are_refused() {
+    let folder = Folder::new();
+    let file = entry(1, 4, &[b"a"]);
+    for list in [
+        b"GET / HTTP/1.1\r\n".to_vec(),
+        vec![],
+        list(&[file[..10].to_vec()]),
+        list(&[file.clone(), file.clone()]),
+        list(&[entry(7, 4, &[b"a"])]),
+        list(&[entry(1, u64::MAX, &[b"a"])]),
+    ] {
+        let (received, _) = receive(&folder, &list, None).await;
+        assert!(matches!(received, Err(ReceiveError::Manifest(_))), "{received:?}");
+    }
+}
+
+/// Data that is not what was announced: nothing gets its name.
+#[tokio::test]
+async fn data_that_breaks_the_rules_leaves_nothing() {
+    let chunk = |len: u32, bytes: &[u8]| [&[1][..], &len.to_le_bytes(), bytes].concat();
+    let file = |index: u32, from: u64| [&index.to_le_bytes()[..], &from.to_le_bytes()].concat();
+    let end = |hash: [u8; 32]| [&[2][..], &hash].concat();
+    let good = *blake3::hash(b"four").as_bytes();
+    for (data, is_fatal) in [
+        ([file(0, 0), chunk(4, b"four"), end([7; 32])].concat(), false),
+        ([file(0, 0), end(good)].concat(), false),
+        ([file(0, 0), chunk(5, b"fiver"), end(good)].concat(), true),
+        ([file(0, 0), chunk(2, b"fo"), chunk(2, b"ur"), end(good)].concat(), true),
+        ([file(0, 0), chunk(0, b""), end(good)].concat(), true),
+        ([file(0, 0), chunk(u32::MAX, b"four")].concat(), true),
+        ([file(1, 0), chunk(4, b"four"), end(good)].concat(), true),
+        ([file(0, 1 << 20), chunk(4, b"four"), end(good)].concat(), true),
+        ([file(0, 0), vec![77]].concat(), true),
+        ([file(0, 0), chunk(4, b"fo")].concat(), true),
+        (b"x".to_vec(), true),
+    ] {
+        let folder = Folder::new();
+        let (received, _) = receive(&folder, &list(&[entry(1, 4, &[b"a"])]), Some(&data)).await;
+        assert_eq!(matches!(received, Err(ReceiveError::Protocol)), is_fatal, "{data:?}: {received:?}");
+        assert!(is_fatal || received.is_ok(), "{received:?}");
+        assert!(!folder.0.join("in/a").exists(), "{data:?}");
+    }
+    let folder = Folder::new();
+    let data = [file(0, 0), chunk(4, b"four"), end(good)].concat();
+    receive(&folder, &list(&[entry(1, 4, &[b"a"])]), Some(&data)).await.0.unwrap();
+    assert_eq!(fs::read(folder.0.join("in/a")).unwrap(), b"four");
+}

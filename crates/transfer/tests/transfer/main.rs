@@ -1,0 +1,8 @@
+//! Transfers over the loopback interface.
+
+#![expect(clippy::unwrap_used, reason = "a test may")]
+
+mod folders;
+mod hostile;
+mod resume;
+mod support;
