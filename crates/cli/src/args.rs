@@ -1,5 +1,7 @@
 //! What can be typed.
 
+pub(crate) mod network;
+
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -28,6 +30,15 @@ pub(crate) enum Command {
     /// Congestion laws: what there is and what can be set.
     #[command(subcommand)]
     Cc(Cc),
+    /// Send files and folders to who has made this ticket. Send again after an interruption: it goes on where it stopped.
+    Send(network::Send),
+    /// Receive files and folders: print a ticket for the sender, and wait.
+    Recv(network::Recv),
+    /// Measure a network with the transport: rate, RTT, window, losses.
+    Bench(network::Bench),
+    /// Keys: make one, show whose name it proves.
+    #[command(subcommand)]
+    Key(network::Key),
     /// Write what is made from this program: completions, man pages, the reference of scenario files.
     #[command(subcommand)]
     Generate(Generate),

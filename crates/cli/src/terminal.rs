@@ -139,6 +139,16 @@ impl Progress {
         Self::new("{elapsed:>4} {bar:40.green/black.bright} {percent} % of the run, {eta} to go")
     }
 
+    /// How many bytes are done, and what somebody else says.
+    pub(crate) fn of_bytes() -> Self {
+        Self::new("{elapsed:>4} {bar:30.green/black.bright} {decimal_bytes}/{decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} to go{msg}")
+    }
+
+    /// Something to say beside the bar.
+    pub(crate) fn say(&self, message: String) {
+        self.bar.set_message(message);
+    }
+
     fn new(template: &str) -> Self {
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template(template);

@@ -19,13 +19,22 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// What was encoded; upper case is as good. Where it is none, the place of the first letter that is not one of base32, in characters.
-pub(crate) fn decode(text: &str) -> Result<Vec<u8>, usize> {
+/// What text may be that is no base32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Base32Error {
+    /// This letter, counted from 0, is not one of it.
+    Letter(usize),
+    /// There are bits left that belong to no byte.
+    Length,
+}
+
+/// What was encoded; upper case is as good.
+pub(crate) fn decode(text: &str) -> Result<Vec<u8>, Base32Error> {
     let mut bytes = Vec::with_capacity(text.len() * 5 / 8);
     let (mut bits, mut count) = (0u32, 0);
     for (place, letter) in text.chars().enumerate() {
-        let letter = u8::try_from(letter.to_ascii_lowercase()).map_err(|_| place)?;
-        let value = ALPHABET.iter().position(|&known| known == letter).ok_or(place)?;
+        let letter = u8::try_from(letter.to_ascii_lowercase()).map_err(|_| Base32Error::Letter(place))?;
+        let value = ALPHABET.iter().position(|&known| known == letter).ok_or(Base32Error::Letter(place))?;
         (bits, count) = (bits << 5 | value as u32, count + 5);
         if count >= 8 {
             count -= 8;
@@ -34,7 +43,7 @@ pub(crate) fn decode(text: &str) -> Result<Vec<u8>, usize> {
     }
     // What is left over belongs to no byte, and is nothing.
     let is_canonical = count < 5 && bits & ((1 << count) - 1) == 0;
-    if is_canonical { Ok(bytes) } else { Err(text.chars().count().saturating_sub(1)) }
+    if is_canonical { Ok(bytes) } else { Err(Base32Error::Length) }
 }
 
 #[cfg(test)]
@@ -62,9 +71,9 @@ mod tests {
 
     #[test]
     fn what_is_no_base32_is_found() {
-        assert_eq!(decode("mz1w6"), Err(2));
-        assert_eq!(decode("mzxß"), Err(3));
-        assert_eq!(decode("mz"), Err(1), "bits that belong to no byte");
-        assert_eq!(decode("mzx"), Err(2), "no number of bytes has three letters");
+        assert_eq!(decode("mz1w6"), Err(Base32Error::Letter(2)));
+        assert_eq!(decode("mzxß"), Err(Base32Error::Letter(3)));
+        assert_eq!(decode("mz"), Err(Base32Error::Length), "bits that belong to no byte");
+        assert_eq!(decode("mzx"), Err(Base32Error::Length), "no number of bytes has three letters");
     }
 }

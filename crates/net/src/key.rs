@@ -11,7 +11,7 @@ use anabranch_proto::seal;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
-use crate::base32;
+use crate::base32::{self, Base32Error};
 
 /// Proves who an end is. It does not leave the computer.
 #[derive(Clone)]
@@ -169,6 +169,15 @@ impl fmt::Display for KeyFileError {
 
 impl std::error::Error for KeyFileError {}
 
+impl From<Base32Error> for ParseKeyError {
+    fn from(error: Base32Error) -> Self {
+        match error {
+            Base32Error::Letter(place) => Self::Letter(place),
+            Base32Error::Length => Self::Length,
+        }
+    }
+}
+
 impl fmt::Display for ParseKeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -206,7 +215,7 @@ fn show(key: &[u8; 32]) -> String {
 }
 
 fn parse(text: &str) -> Result<[u8; 32], ParseKeyError> {
-    let bytes = Zeroizing::new(base32::decode(text).map_err(ParseKeyError::Letter)?);
+    let bytes = Zeroizing::new(base32::decode(text).map_err(ParseKeyError::from)?);
     let (key, sum) = bytes.split_first_chunk::<32>().ok_or(ParseKeyError::Length)?;
     if sum.len() != CHECKSUM {
         return Err(ParseKeyError::Length);

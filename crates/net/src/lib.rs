@@ -40,6 +40,7 @@
 //! * `endpoint`, `connection`, `stream` are what an application has: handles, which do what they do under one lock (`state`).
 //! * `driver` is the task of a socket: reads, lets the engine work, sends, tells. `call` is who waits for what on a connection.
 //! * `socket` reads and sends batches of datagrams (`quinn-udp`); `clock` and `address` say when and where in the engine's words.
+//! * [`measure`] sends as fast as it may, for who wants to know how fast that is.
 //! * `key`, `ticket` are what people exchange; `config`, `error` the words for settings and for what goes wrong.
 //!
 //! The transport itself is `anabranch-proto`, which knows no sockets.
@@ -62,6 +63,7 @@ mod driver;
 mod endpoint;
 mod error;
 mod key;
+pub mod measure;
 mod socket;
 mod state;
 mod stream;

@@ -8,7 +8,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-use crate::base32;
+use crate::base32::{self, Base32Error};
 use crate::key::{CHECKSUM, PublicKey, checksum};
 
 /// Where an endpoint is, and who it is.
@@ -97,7 +97,10 @@ impl FromStr for Ticket {
             return Err(TicketError::Beginning);
         }
         let at = BEGINNING.len();
-        let bytes = base32::decode(&text[at..]).map_err(|place| TicketError::Letter(at + place))?;
+        let bytes = base32::decode(&text[at..]).map_err(|error| match error {
+            Base32Error::Letter(place) => TicketError::Letter(at + place),
+            Base32Error::Length => TicketError::Checksum,
+        })?;
         let (said, sum) = bytes.split_last_chunk::<CHECKSUM>().ok_or(TicketError::Short)?;
         if *sum != checksum(&[BEGINNING.as_bytes(), said]) {
             return Err(TicketError::Checksum);

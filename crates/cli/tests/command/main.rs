@@ -7,6 +7,7 @@ mod bad_input;
 mod claims;
 mod files;
 mod limits;
+mod network;
 mod outcomes;
 mod questions;
 mod reference;

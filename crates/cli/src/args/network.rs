@@ -1,0 +1,113 @@
+//! What can be typed to move bytes over a network.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anabranch::{PublicKey, Ticket};
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 all arrived, 1 something did not, 2 usage.")]
+pub(crate) struct Send {
+    /// Files and folders. A folder is sent with all that is in it, but for symbolic links.
+    #[arg(value_name = "PATH", required = true, num_args = 1..)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// What `anabranch recv` has printed.
+    #[arg(value_name = "TICKET")]
+    pub(crate) ticket: Ticket,
+    /// Who to be: a file of `anabranch key new`. Without it a new key for this time.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 with --once, all arrived; 1 something did not; 2 usage.")]
+pub(crate) struct Recv {
+    /// The folder to write into; it is made if it is not there.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) to: PathBuf,
+    #[command(flatten)]
+    pub(crate) listen: Listen,
+    /// Let in only who proves this key, and may be repeated. Without it, whoever has the ticket.
+    #[arg(long = "allow", value_name = "KEY")]
+    pub(crate) allow: Vec<PublicKey>,
+    /// Replace files that are there and differ. Without it they stay, and what has their name is refused.
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    /// End after one transfer that was not interrupted.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Print JSON, a document a line: the ticket, then each transfer.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Where and as whom to wait for others.
+#[derive(Debug, Args)]
+pub(crate) struct Listen {
+    /// Wait at this address and port. Without it, at all addresses and any port.
+    #[arg(long = "listen", value_name = "ADDRESS")]
+    pub(crate) address: Option<SocketAddr>,
+    /// Who to be: a file of `anabranch key new`. Without it a new key, and so a new ticket, each time.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct Bench {
+    #[command(subcommand)]
+    pub(crate) serve: Option<BenchServer>,
+    /// What `anabranch bench serve` has printed.
+    #[arg(value_name = "TICKET", required = true)]
+    pub(crate) ticket: Option<Ticket>,
+    /// Seconds to send.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub(crate) time: u32,
+    /// Streams to send on at a time.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
+    pub(crate) streams: u8,
+    /// Let the other end send.
+    #[arg(long)]
+    pub(crate) reverse: bool,
+    /// The congestion law, of `anabranch cc list`.
+    #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
+    pub(crate) law: String,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchServer {
+    /// Wait for others to measure with.
+    Serve {
+        #[command(flatten)]
+        listen: Listen,
+        /// The congestion law of what this end sends, of `anabranch cc list`.
+        #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
+        law: String,
+        /// Print JSON, a document a line: the ticket.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Key {
+    /// Write a new key into a file that only you may read, and print the name that it proves.
+    New {
+        /// The file; nothing is written over.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Print the name that a key proves.
+    Show {
+        /// The file.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}

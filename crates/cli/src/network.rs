@@ -1,0 +1,126 @@
+//! What the commands that move bytes over a network share.
+
+mod bench;
+mod recv;
+mod send;
+
+use std::future::Future;
+use std::io::Write as _;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+
+use anabranch::{Config, Endpoint, KeyFileError, SecretKey};
+use serde::Serialize;
+
+pub(crate) use self::bench::bench;
+pub(crate) use self::recv::recv;
+pub(crate) use self::send::send;
+use crate::args::network::{Key, Listen};
+use crate::failure::{Failure, Outcome};
+
+/// `anabranch key`.
+pub(crate) fn key(command: &Key) -> Outcome {
+    let key = match command {
+        Key::New { file } => {
+            let key = SecretKey::generate().map_err(|error| Failure::failed(error.to_string()))?;
+            key.write_new(file).map_err(unusable)?;
+            key
+        }
+        Key::Show { file } => read_key(file)?,
+    };
+    Ok(writeln!(anstream::stdout(), "{}", key.public())?)
+}
+
+/// A transfer or a measurement in the words of JSON.
+#[derive(Serialize)]
+struct Ended {
+    files: u64,
+    bytes: u64,
+    files_there: u64,
+    bytes_there: u64,
+    failed: Vec<Failed>,
+    wall_seconds: f64,
+}
+
+#[derive(Serialize)]
+struct Failed {
+    name: String,
+    reason: String,
+}
+
+impl Ended {
+    fn new(summary: &anabranch_transfer::Summary, wall_seconds: f64) -> Self {
+        let failed = summary.failed.iter();
+        let failed = failed.map(|failed| Failed { name: failed.name.clone(), reason: failed.reason.clone() }).collect();
+        let anabranch_transfer::Summary { files, bytes, files_there, bytes_there, .. } = *summary;
+        Self { files, bytes, files_there, bytes_there, failed, wall_seconds }
+    }
+
+    /// A line for people.
+    fn line(&self) -> String {
+        let there = if self.files_there > 0 { format!(", {} were there already", self.files_there) } else { String::new() };
+        let Self { files, bytes, wall_seconds, .. } = self;
+        format!("{files} files{there}; {} in {wall_seconds:.1} s", decimal(*bytes as f64))
+    }
+}
+
+fn read_key(file: &Path) -> Result<SecretKey, Failure> {
+    SecretKey::read(file).map_err(unusable)
+}
+
+fn unusable(error: KeyFileError) -> Failure {
+    Failure::usage(error.to_string())
+}
+
+/// The key of a file, or a new one.
+fn identity(file: Option<&Path>) -> Result<SecretKey, Failure> {
+    match file {
+        Some(file) => read_key(file),
+        None => SecretKey::generate().map_err(|error| Failure::failed(error.to_string())),
+    }
+}
+
+/// An endpoint that lets others in.
+fn server(listen: &Listen, config: Config) -> Result<Endpoint, Failure> {
+    let key = identity(listen.key.as_deref())?;
+    let bind = |address| Endpoint::server(address, &key, config.clone());
+    let all = || bind((Ipv6Addr::UNSPECIFIED, 0).into()).or_else(|_| bind((Ipv4Addr::UNSPECIFIED, 0).into()));
+    listen.address.map_or_else(all, bind).map_err(|error| Failure::failed(error.to_string()))
+}
+
+/// An endpoint that calls.
+fn client(key: Option<&Path>, config: Config) -> Result<Endpoint, Failure> {
+    let key = identity(key)?;
+    let bind = |address: SocketAddr| Endpoint::bind(address, &key, config.clone());
+    let bound = bind((Ipv6Addr::UNSPECIFIED, 0).into()).or_else(|_| bind((Ipv4Addr::UNSPECIFIED, 0).into()));
+    bound.map_err(|error| Failure::failed(error.to_string()))
+}
+
+/// Runs what has to wait for sockets.
+fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::failed(format!("no threads to be had: {error}")))?;
+    let result = runtime.block_on(work);
+    // What still reads a file then is of no use to anybody.
+    runtime.shutdown_background();
+    result
+}
+
+/// A line of JSON.
+fn print_line(document: &impl Serialize) -> Outcome {
+    let line = serde_json::to_string(document).map_err(|error| Failure::failed(error.to_string()))?;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}")?;
+    Ok(out.flush()?)
+}
+
+/// Bytes as people count them.
+fn decimal(bytes: f64) -> String {
+    let (unit, size) = match bytes {
+        _ if bytes >= 1e9 => ("GB", bytes / 1e9),
+        _ if bytes >= 1e6 => ("MB", bytes / 1e6),
+        _ if bytes >= 1e3 => ("kB", bytes / 1e3),
+        _ => return format!("{bytes} B"),
+    };
+    format!("{size:.1} {unit}")
+}

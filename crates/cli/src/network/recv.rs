@@ -1,0 +1,107 @@
+//! `anabranch recv`.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anabranch::{Admission, Config, Connection};
+use anabranch_transfer::{Existing, Progress, ReceiveError, Receiver};
+use serde::Serialize;
+use tokio::task::JoinSet;
+
+use super::Ended;
+use crate::args::network::Recv;
+use crate::failure::{Failure, Outcome};
+use crate::terminal;
+
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum Told<'a> {
+    Listening { ticket: &'a str },
+    Received { from: String, #[serde(flatten)] ended: &'a Ended },
+    Broken { from: String, reason: String },
+}
+
+/// Prints a ticket, and receives until it is stopped, or once.
+pub(crate) fn recv(args: &Recv) -> Outcome {
+    super::block_on(wait(args))
+}
+
+async fn wait(args: &Recv) -> Outcome {
+    let admission =
+        if args.allow.is_empty() { Admission::Ticket } else { Admission::Keys(args.allow.iter().copied().collect()) };
+    let endpoint = super::server(&args.listen, Config::default().admit(admission))?;
+    let ticket = endpoint.ticket().to_string();
+    if args.json {
+        super::print_line(&Told::Listening { ticket: &ticket })?;
+    } else {
+        let mut out = anstream::stdout();
+        writeln!(out, "To send files into {}:\n\n  anabranch send PATH... {ticket}\n", args.to.display())?;
+        out.flush()?;
+    }
+    let existing = if args.overwrite { Existing::Overwrite } else { Existing::Keep };
+    let receiver = Arc::new(Receiver::new(&args.to, existing));
+    let mut transfers = JoinSet::new();
+    loop {
+        tokio::select! {
+            connection = endpoint.accept() => match connection {
+                Some(connection) => drop(transfers.spawn(receive(Arc::clone(&receiver), connection))),
+                None => return Err(Failure::failed("the socket is gone")),
+            },
+            Some(ended) = transfers.join_next() => {
+                let Ok((from, ended)) = ended else { continue };
+                if let Some(outcome) = tell(args, from, ended)? && args.once {
+                    return outcome;
+                }
+            }
+        }
+    }
+}
+
+async fn receive(receiver: Arc<Receiver>, connection: Connection) -> (String, Result<Ended, ReceiveError>) {
+    let (begin, progress) = (Instant::now(), Arc::new(Progress::default()));
+    let from = connection.remote_key().to_string();
+    let received = {
+        let bar = terminal::Progress::of_bytes();
+        tokio::select! {
+            received = receiver.receive(&connection, Arc::clone(&progress)) => received,
+            () = super::send::draw(&bar, &progress, &connection) => unreachable!("it goes on and on"),
+        }
+    };
+    (from, received.map(|summary| Ended::new(&summary, begin.elapsed().as_secs_f64())))
+}
+
+/// Says what has become of a transfer. Returns with which outcome the command ends if there is to be only one; none if that was no transfer to its end.
+fn tell(args: &Recv, from: String, ended: Result<Ended, ReceiveError>) -> Result<Option<Outcome>, Failure> {
+    match ended {
+        Ok(ended) => {
+            if args.json {
+                super::print_line(&Told::Received { from, ended: &ended })?;
+            } else {
+                writeln!(anstream::stdout(), "received {}", ended.line())?;
+            }
+            let lines: Vec<_> =
+                ended.failed.iter().map(|failed| format!("\n  {}: {}", failed.name, failed.reason)).collect();
+            let failure = Failure::failed(format!("{} did not arrive:{}", lines.len(), lines.concat()));
+            Ok(Some(if lines.is_empty() { Ok(()) } else { once_or_said(args, failure) }))
+        }
+        Err(error) => {
+            // Who called and said nothing was no sender; who is interrupted comes again.
+            let is_last = matches!(error, ReceiveError::Folder(..));
+            let failure = Failure::failed(error.to_string());
+            if args.json {
+                super::print_line(&Told::Broken { from, reason: error.to_string() })?;
+            }
+            let outcome = once_or_said(args, failure);
+            Ok(is_last.then_some(outcome))
+        }
+    }
+}
+
+/// A failure with which the command does not end is said at once.
+fn once_or_said(args: &Recv, failure: Failure) -> Outcome {
+    if !args.once {
+        terminal::complain(&failure.message);
+    }
+    Err(failure)
+}

@@ -1,0 +1,219 @@
+//! Bytes from one process to another.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{anabranch, assert_exit, document, folder, stderr, stdout};
+
+/// A process that waits for others, and is stopped at the end.
+struct Server {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+    ticket: String,
+}
+
+impl Server {
+    fn start(folder: &Path, args: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+        command.args(args).args(["--listen", "127.0.0.1:0", "--json"]).current_dir(folder);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        let mut server = Self { child, lines, ticket: String::new() };
+        server.ticket = server.line()["ticket"].as_str().unwrap().to_owned();
+        server
+    }
+
+    fn line(&mut self) -> Value {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    #[track_caller]
+    fn ends_with(mut self, code: i32) {
+        assert_eq!(self.child.wait().unwrap().code(), Some(code));
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+/// Bytes that differ from each other.
+fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let (mut open, mut files) = (vec![folder.to_owned()], vec![]);
+    while let Some(path) = open.pop() {
+        for entry in fs::read_dir(path).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                files.push((path.strip_prefix(folder).unwrap().to_owned(), fs::read(&path).unwrap()));
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn a_folder_goes_from_one_shell_to_another() {
+    let here = folder("network-folder");
+    fs::create_dir_all(here.join("pictures/old")).unwrap();
+    for (name, len) in [("a", 0), ("b", 1000), ("old/c", 3_000_000)] {
+        fs::write(here.join("pictures").join(name), noise(1, len)).unwrap();
+    }
+    let mut server = Server::start(&here, &["recv", "--to", "there", "--once"]);
+    let sent = document(&anabranch(&here, &["send", "pictures", &server.ticket, "--json"]));
+    assert_eq!((&sent["files"], &sent["bytes"]), (&3.into(), &3_001_000.into()));
+    let received = server.line();
+    assert_eq!((&received["event"], &received["files"]), (&"received".into(), &3.into()));
+    server.ends_with(0);
+    assert!(files(&here.join("pictures")) == files(&here.join("there/pictures")));
+}
+
+/// Each of the two is killed with SIGKILL in the middle, and started again.
+#[test]
+fn a_transfer_that_was_killed_goes_on() {
+    const SIZE: usize = 60 << 20;
+    let here = folder("network-killed");
+    fs::write(here.join("big"), noise(2, SIZE)).unwrap();
+    let arrived = || {
+        let parts = fs::read_dir(here.join("there/.anabranch")).into_iter().flatten();
+        let sizes = parts.map(|part| part.unwrap().metadata().map_or(0, |metadata| metadata.len()));
+        sizes.max().unwrap_or(0)
+    };
+    let begin = |ticket: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+        command.args(["send", "big", ticket]).current_dir(&here).stderr(Stdio::null()).stdout(Stdio::null());
+        command.spawn().unwrap()
+    };
+    let wait_for = |bytes: u64| {
+        let begin = Instant::now();
+        while arrived() < bytes && begin.elapsed() < Duration::from_secs(30) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    };
+    let server = Server::start(&here, &["recv", "--to", "there"]);
+    let mut sender = begin(&server.ticket);
+    wait_for(10 << 20);
+    sender.kill().unwrap();
+    sender.wait().unwrap();
+    assert!(!here.join("there/big").exists());
+    let before = arrived();
+    let mut sender = begin(&server.ticket);
+    wait_for(before + (10 << 20));
+    // The receiver is killed, and the sender told by nobody.
+    drop(server);
+    sender.kill().unwrap();
+    sender.wait().unwrap();
+    assert!(!here.join("there/big").exists());
+    let server = Server::start(&here, &["recv", "--to", "there", "--once"]);
+    let sent = document(&anabranch(&here, &["send", "big", &server.ticket, "--json"]));
+    assert!(sent["bytes_there"].as_u64().unwrap() >= 15 << 20, "{sent}");
+    server.ends_with(0);
+    assert!(fs::read(here.join("there/big")).unwrap() == noise(2, SIZE));
+    assert_eq!(fs::read_dir(here.join("there")).unwrap().count(), 1);
+}
+
+/// Root reads everything: there the file is none.
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_read_is_named() {
+    let here = folder("network-unreadable");
+    fs::create_dir(here.join("f")).unwrap();
+    fs::write(here.join("f/good"), "good").unwrap();
+    std::os::unix::fs::symlink("nowhere", here.join("f/link")).unwrap();
+    let server = Server::start(&here, &["recv", "--to", "there", "--once"]);
+    let sent = anabranch(&here, &["send", "f", &server.ticket]);
+    assert_exit(&sent, 1);
+    assert!(stderr(&sent).contains("1 did not arrive"), "{}", stderr(&sent));
+    assert!(stderr(&sent).contains("f/link: it is a symbolic link, which is not sent"), "{}", stderr(&sent));
+    server.ends_with(0);
+    assert_eq!(fs::read(here.join("there/f/good")).unwrap(), b"good");
+}
+
+/// The folder is a file, or may not be written: both ends say so.
+#[test]
+fn a_folder_that_cannot_be_written_is_told() {
+    let here = folder("network-folder-is-file");
+    fs::write(here.join("there"), "a file").unwrap();
+    fs::write(here.join("f"), "f").unwrap();
+    let server = Server::start(&here, &["recv", "--to", "there", "--once"]);
+    let sent = anabranch(&here, &["send", "f", &server.ticket]);
+    assert_exit(&sent, 1);
+    assert!(stderr(&sent).contains("the receiver cannot go on: there: "), "{}", stderr(&sent));
+    server.ends_with(1);
+}
+
+#[track_caller]
+fn refused(output: &Output, code: i32, message: &str) {
+    assert_exit(output, code);
+    assert!(stderr(output).contains(message), "{}", stderr(output));
+}
+
+#[test]
+fn mistakes_are_said() {
+    let here = folder("network-mistakes");
+    fs::write(here.join("f"), "f").unwrap();
+    let ticket = Server::start(&here, &["recv"]).ticket.clone();
+    refused(&anabranch(&here, &["send", "f", "hello"]), 2, "a ticket begins with `ab1`");
+    let mut wrong = ticket.clone();
+    wrong.replace_range(20..21, if &ticket[20..21] == "x" { "y" } else { "x" });
+    refused(&anabranch(&here, &["send", "f", &wrong]), 2, "its checksum does not fit");
+    refused(&anabranch(&here, &["send", "nothing", &ticket]), 2, "nothing: No such file");
+    refused(&anabranch(&here, &["send", &ticket]), 2, "required arguments");
+    refused(&anabranch(&here, &["bench"]), 2, "TICKET");
+    refused(&anabranch(&here, &["recv", "--key", "nothing"]), 2, "nothing: No such file");
+    refused(&anabranch(&here, &["recv", "--allow", "abc"]), 2, "a public key has 58 letters");
+}
+
+#[cfg(unix)]
+#[test]
+fn keys_are_made_shown_and_used() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let here = folder("network-keys");
+    fs::write(here.join("f"), "f").unwrap();
+    let made = anabranch(&here, &["key", "new", "mine"]);
+    assert_exit(&made, 0);
+    let name = stdout(&made).trim().to_owned();
+    assert_eq!(stdout(&anabranch(&here, &["key", "show", "mine"])).trim(), name);
+    refused(&anabranch(&here, &["key", "new", "mine"]), 2, "nothing is written over a key");
+    // Who is on the list is let in, and nobody else.
+    let server = Server::start(&here, &["recv", "--to", "there", "--allow", &name]);
+    document(&anabranch(&here, &["send", "f", &server.ticket, "--key", "mine", "--json"]));
+    refused(&anabranch(&here, &["send", "f", &server.ticket]), 1, "nobody with the ticket's key answers");
+    fs::set_permissions(here.join("mine"), fs::Permissions::from_mode(0o644)).unwrap();
+    refused(&anabranch(&here, &["key", "show", "mine"]), 2, "others may read it (mode 644)");
+}
+
+#[test]
+fn a_network_is_measured() {
+    let here = folder("network-bench");
+    let server = Server::start(&here, &["bench", "serve"]);
+    for args in [&["--streams", "3"][..], &["--reverse"]] {
+        let measured = document(&anabranch(&here, &[&["bench", &server.ticket, "--time", "2", "--json"], args].concat()));
+        assert!(measured["bits_per_second"].as_f64().unwrap() > 1e6, "{measured}");
+        assert!(!measured["intervals"].as_array().unwrap().is_empty(), "{measured}");
+    }
+    let measured = anabranch(&here, &["bench", &server.ticket, "--time", "1"]);
+    assert_exit(&measured, 0);
+    assert!(stdout(&measured).contains("RTT p99"), "{}", stdout(&measured));
+}
