@@ -58,7 +58,8 @@ impl Ended {
 
     /// A line for people.
     fn line(&self) -> String {
-        let there = if self.files_there > 0 { format!(", {} were there already", self.files_there) } else { String::new() };
+        let there =
+            if self.files_there > 0 { format!(", {} were there already", self.files_there) } else { String::new() };
         let Self { files, bytes, wall_seconds, .. } = self;
         format!("{files} files{there}; {} in {wall_seconds:.1} s", decimal(*bytes as f64))
     }

@@ -141,7 +141,9 @@ impl Progress {
 
     /// How many bytes are done, and what somebody else says.
     pub(crate) fn of_bytes() -> Self {
-        Self::new("{elapsed:>4} {bar:30.green/black.bright} {decimal_bytes}/{decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} to go{msg}")
+        Self::new(
+            "{elapsed:>4} {bar:30.green/black.bright} {decimal_bytes}/{decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} to go{msg}",
+        )
     }
 
     /// Something to say beside the bar.

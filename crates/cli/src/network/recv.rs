@@ -17,9 +17,18 @@ use crate::terminal;
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum Told<'a> {
-    Listening { ticket: &'a str },
-    Received { from: String, #[serde(flatten)] ended: &'a Ended },
-    Broken { from: String, reason: String },
+    Listening {
+        ticket: &'a str,
+    },
+    Received {
+        from: String,
+        #[serde(flatten)]
+        ended: &'a Ended,
+    },
+    Broken {
+        from: String,
+        reason: String,
+    },
 }
 
 /// Prints a ticket, and receives until it is stopped, or once.

@@ -209,7 +209,8 @@ fn a_network_is_measured() {
     let here = folder("network-bench");
     let server = Server::start(&here, &["bench", "serve"]);
     for args in [&["--streams", "3"][..], &["--reverse"]] {
-        let measured = document(&anabranch(&here, &[&["bench", &server.ticket, "--time", "2", "--json"], args].concat()));
+        let measured =
+            document(&anabranch(&here, &[&["bench", &server.ticket, "--time", "2", "--json"], args].concat()));
         assert!(measured["bits_per_second"].as_f64().unwrap() > 1e6, "{measured}");
         assert!(!measured["intervals"].as_array().unwrap().is_empty(), "{measured}");
     }
