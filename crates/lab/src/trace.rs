@@ -25,38 +25,50 @@ pub(crate) struct LinkTrace {
     inside: VecDeque<(SimTime, i64, u32)>,
     /// What nothing can be added to any more.
     settled: History<LinkRow>,
-    /// What comes after that, not in order.
-    changes: Vec<(SimTime, Change)>,
+    /// What comes after that.
+    pending: Pending,
 }
 
-/// Changes that wait to be settled: more would only take memory.
-const CHANGES_MAX: usize = 1 << 16;
+/// Changes that others may still come before: when a packet left the transmitter is known when it has come out.
+#[derive(Clone, Default)]
+struct Pending {
+    /// Departures, in their order.
+    departures: VecDeque<SimTime>,
+    /// The others, in theirs.
+    others: VecDeque<(SimTime, Change)>,
+}
 
-/// Adds changes that all come after those before. What happens at one time is one row.
-fn settle(rows: &mut History<LinkRow>, mut changes: Vec<(SimTime, Change)>) {
-    changes.sort_by_key(|&(time, change)| (time, change));
-    for same in changes.chunk_by(|a, b| a.0 == b.0) {
-        let mut row = LinkRow { time: same[0].0, ..rows.last().copied().unwrap_or_default() };
-        for (_, change) in same {
-            match change {
-                Change::Departed => row.queue -= 1,
-                Change::Received => row.forwarded += 1,
-                Change::Enqueued => row.queue += 1,
-                Change::Discarded => (row.queue, row.dropped) = (row.queue - 1, row.dropped + 1),
-                Change::Dropped => row.dropped += 1,
+impl Pending {
+    /// Adds those before `until` to rows that all come before them. What happens at one time is one row.
+    fn settle(&mut self, rows: &mut History<LinkRow>, until: SimTime) {
+        loop {
+            let fronts = self.departures.front().copied().into_iter().chain(self.others.front().map(|other| other.0));
+            let Some(time) = fronts.min().filter(|&time| time < until) else { return };
+            let mut row = LinkRow { time, ..rows.last().copied().unwrap_or_default() };
+            // What comes before what goes, so that a queue is never shorter than nothing.
+            let mut gone = 0;
+            while let Some((_, change)) = self.others.pop_front_if(|other| other.0 == time) {
+                match change {
+                    Change::Received => row.forwarded += 1,
+                    Change::Enqueued => row.queue += 1,
+                    Change::Discarded => (gone, row.dropped) = (gone + 1, row.dropped + 1),
+                    Change::Dropped => row.dropped += 1,
+                }
             }
+            while self.departures.pop_front_if(|departure| *departure == time).is_some() {
+                gone += 1;
+            }
+            row.queue -= gone;
+            rows.push(row);
         }
-        rows.push(row);
     }
 }
 
-/// At equal times, in this order: what comes before what goes, so that a queue is never shorter than nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Beside a packet that left the transmitter.
+#[derive(Clone, Copy, Debug)]
 enum Change {
     /// The queue took a packet.
     Enqueued,
-    /// A packet left the transmitter.
-    Departed,
     /// A packet came out at the far end.
     Received,
     /// The queue threw a packet away that it had taken.
@@ -91,21 +103,13 @@ impl LinkTrace {
     /// A trace in this detail.
     pub(crate) fn new(link: &Link, detail: Detail) -> Self {
         let (rate, delay, is_held) = (link.rate, link.delay, link.hold.is_some());
-        let (settled, inside, changes) = (History::new(detail), VecDeque::new(), Vec::new());
-        Self { rate, delay, is_held, free_at: SimTime::ZERO, inside, settled, changes }
+        let (settled, inside, pending) = (History::new(detail), VecDeque::new(), Pending::default());
+        Self { rate, delay, is_held, free_at: SimTime::ZERO, inside, settled, pending }
     }
 
     /// When a packet leaves that came at `since`, behind the one before it.
     fn departure(&self, free_at: SimTime, since: SimTime, size: u32) -> SimTime {
         free_at.max(since).saturating_add(self.rate.transmission(Bytes::new(size.into())))
-    }
-
-    /// Makes rows of the changes before `now`, less the delay of the link: a departure is known when the packet is received.
-    fn settle(&mut self, now: SimTime) {
-        let until = now.since(SimTime::ZERO).saturating_sub(self.delay);
-        let (old, new) = self.changes.iter().partition(|&&(time, _)| time.since(SimTime::ZERO) < until);
-        settle(&mut self.settled, old);
-        self.changes = new;
     }
 
     /// What happens within so much time is one row.
@@ -115,16 +119,15 @@ impl LinkTrace {
 
     /// A row at each time until `end` at which something changed.
     pub(crate) fn rows(&self, end: SimTime) -> Vec<LinkRow> {
-        let mut changes = self.changes.clone();
-        // When a packet left is known when it has come out. The rest leaves one after the other.
+        let mut pending = self.pending.clone();
+        // What has not come out leaves one after the other.
         let mut free_at = self.free_at;
         for &(since, _, size) in &self.inside {
             free_at = self.departure(free_at, since, size);
-            changes.push((free_at, Change::Departed));
+            pending.departures.push_back(free_at);
         }
-        changes.retain(|&(time, _)| time <= end);
         let mut rows = self.settled.clone();
-        settle(&mut rows, changes);
+        pending.settle(&mut rows, end.saturating_add(SimSpan::from_ticks(1)));
         rows.entries().to_vec()
     }
 
@@ -145,7 +148,7 @@ impl Observer for LinkTrace {
             Happening::Enqueued if self.is_held => {
                 // When it comes out does not tell when it left; but such a queue is first in, first out, and discards nothing.
                 self.free_at = self.departure(self.free_at, event.time, event.size);
-                self.changes.push((self.free_at, Change::Departed));
+                self.pending.departures.push_back(self.free_at);
                 Change::Enqueued
             }
             Happening::Received if self.is_held => Change::Received,
@@ -157,7 +160,7 @@ impl Observer for LinkTrace {
                 // First in, first out, and the delay is constant.
                 self.inside.pop_front();
                 self.free_at = event.time - self.delay;
-                self.changes.push((self.free_at, Change::Departed));
+                self.pending.departures.push_back(self.free_at);
                 Change::Received
             }
             Happening::Discarded => {
@@ -170,10 +173,10 @@ impl Observer for LinkTrace {
             // The node at the far end had no way for it: no matter of the link's.
             Happening::Dropped(DropReason::NoRoute | DropReason::HopLimit) => return,
         };
-        self.changes.push((event.time, change));
-        if self.changes.len() >= CHANGES_MAX {
-            self.settle(event.time);
-        }
+        self.pending.others.push_back((event.time, change));
+        // Whatever is still to come out left after this.
+        let known = event.time.since(SimTime::ZERO).saturating_sub(self.delay);
+        self.pending.settle(&mut self.settled, SimTime::ZERO.saturating_add(known));
     }
 }
 
