@@ -236,12 +236,15 @@ impl Job {
 impl Plan {
     /// What claims and notes ask for.
     fn add_judged(&mut self, index: usize, experiment: &Experiment, seeds: Option<u32>) -> Result<(), Diagnostic> {
+        let compared = needed_variants(experiment, &compared(experiment));
         for (variant, measures) in needed_variants(experiment, &asked(experiment)) {
             let scenario = experiment.scenario(&variant)?;
-            let twin = experiment.twin(&variant)?.map(|twin| (Column::Engine, twin));
-            let (first, count) = seeds_of(experiment, &variant, &scenario, seeds);
-            for (column, scenario) in [(Column::Own, scenario)].into_iter().chain(twin) {
-                self.add_column((index, variant.clone(), column), &scenario, (first, count), &measures);
+            let seeds = seeds_of(experiment, &variant, &scenario, seeds);
+            self.add_column((index, variant.clone(), Column::Own), &scenario, seeds, &measures);
+            if let Some((_, measures)) = compared.iter().find(|(known, _)| *known == variant)
+                && let Some(twin) = experiment.twin(&variant)?
+            {
+                self.add_column((index, variant, Column::Engine), &twin, seeds, measures);
             }
         }
         self.ends.push(self.jobs.len());
@@ -294,6 +297,12 @@ fn asked(experiment: &Experiment) -> Vec<&Expression> {
         Piece::Text(_) => None,
     });
     experiment.claims.iter().flat_map(|claim| claim.statistic.expressions()).chain(noted).collect()
+}
+
+/// What our own transport is compared with ns-2's agents in.
+fn compared(experiment: &Experiment) -> Vec<&Expression> {
+    let results = experiment.claims.iter().filter(|claim| claim.counts_as == CountsAs::Result);
+    results.flat_map(|claim| claim.statistic.expressions()).collect()
 }
 
 /// The variants that some expressions ask for, and the positions of the measures that they ask of their series, found by
