@@ -10,11 +10,12 @@ fn totals(outcome: &Outcome) -> String {
     let columns = [
         ("claims", Align::Left),
         ("", Align::Right),
+        ("from places", Align::Right),
         ("reproduced", Align::Right),
+        ("of them coarse", Align::Right),
         ("deviate", Align::Right),
         ("unexplained", Align::Right),
         ("not reproducible", Align::Right),
-        ("coarse", Align::Right),
     ];
     let shown = |count: usize| if count > 0 { count.to_string() } else { String::new() };
     let row = |total: &Total| {
@@ -22,11 +23,12 @@ fn totals(outcome: &Outcome) -> String {
         vec![
             (total.under.name().to_owned(), PLAIN),
             (total.claims.to_string(), PLAIN),
+            (total.places.to_string(), DIM),
             (total.good.to_string(), GOOD),
+            (shown(total.coarse), NOTABLE),
             (shown(total.deviate()), NOTABLE),
             (shown(unexplained), BAD),
             (shown(total.not_reproducible), NOTABLE),
-            (shown(total.coarse), NOTABLE),
         ]
     };
     let mut text = format!("\n{BOLD}Totals by source{BOLD:#}\n");
@@ -34,6 +36,10 @@ fn totals(outcome: &Outcome) -> String {
     totals.iter().filter(|total| total.under.is_result()).for_each(|total| results.row(row(total)));
     if !results.is_empty() {
         text += &results.render("  ");
+    }
+    if totals.iter().any(|total| total.coarse > 0) {
+        text +=
+            &format!("  {DIM}coarse: no change of alpha, queues, window or error rates by a fifth flips it{DIM:#}\n");
     }
     let others: Vec<&Total> = totals.iter().filter(|total| !total.under.is_result()).collect();
     if !others.is_empty() {

@@ -173,7 +173,7 @@ fn a_judgement_has_the_promised_shape() {
         stdout(&verbose)
     );
     let total = serde_json::json!([{
-        "under": "paper", "claims": 1, "good": 1, "coarse": 0, "explained": 0, "open": 0, "missed": 0, "not_reproducible": 0,
+        "under": "paper", "claims": 1, "places": 1, "good": 1, "coarse": 0, "explained": 0, "open": 0, "missed": 0, "not_reproducible": 0,
     }]);
     assert_eq!((&judgement["totals"], &listed["under"]), (&total, &"paper".into()));
 }

@@ -37,6 +37,7 @@ pub(super) fn overview(outcome: &Outcome) -> Markup {
 /// What became of the claims that are counted in one place, in words and as a bar.
 fn tally(total: &Total) -> Markup {
     let good = if total.under.is_result() { REPRODUCED } else { HOLDS };
+    let good_word = good.plural;
     let counts: Vec<(Look, usize)> = [
         (good, total.good),
         (DEVIATES, total.explained),
@@ -50,12 +51,13 @@ fn tally(total: &Total) -> Markup {
         div.tally title=(total.under.meaning()) {
             p.title { (words::capital(total.under.name())) }
             p.figure { (total.good) span.of { " of " (total.claims) } }
+            p.parts { span.quiet { "from " (words::count(total.places, "place")) } }
             div.bar aria-hidden="true" {
                 @for (look, count) in &counts { span class=(look.class) style={ "flex-grow:" (count) } {} }
             }
             p.parts {
                 @for (look, count) in &counts { span class={ "verdict " (look.class) } { (count) " " @if *count == 1 { (look.word) } @else { (look.plural) } } " " }
-                @if total.coarse > 0 { span.quiet { (total.coarse) " coarse" } }
+                @if total.coarse > 0 { span.quiet { (total.coarse) " of the " (good_word) " coarse" } }
             }
         }
     }

@@ -1,6 +1,8 @@
 //! How many claims there are, and what became of them, by who says so. What cannot fail and what holds the project to itself is no result
 //! and stands apart.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::{JudgedClaim, Outcome, Paper};
@@ -79,6 +81,9 @@ pub struct Total {
     pub under: Under,
     /// All of them.
     pub claims: usize,
+    /// From how many places they are, as they are cited: a sentence or a table. One of them may be claimed for several alphas, networks,
+    /// cells or readings.
+    pub places: usize,
     /// Within their band; of what is no result, they hold.
     pub good: usize,
     /// Of those, the ones that no change of a sensitivity run flips.
@@ -95,7 +100,7 @@ pub struct Total {
 
 impl Total {
     fn none(under: Under) -> Self {
-        Self { under, claims: 0, good: 0, coarse: 0, explained: 0, open: 0, missed: 0, not_reproducible: 0 }
+        Self { under, claims: 0, places: 0, good: 0, coarse: 0, explained: 0, open: 0, missed: 0, not_reproducible: 0 }
     }
 
     /// Not within their band.
@@ -111,6 +116,7 @@ impl Total {
         Self {
             under: self.under,
             claims: self.claims + 1,
+            places: self.places,
             good: self.good + is(is_good),
             coarse: self.coarse + is(claim.is_coarse),
             explained: self.explained + is(is_explained),
@@ -122,8 +128,11 @@ impl Total {
 
     /// What there is of some claims: the places that have any, in the order of [`Under::ALL`].
     pub fn of<'a>(claims: impl Iterator<Item = &'a JudgedClaim> + Clone) -> Vec<Self> {
-        let total =
-            |under: &Under| claims.clone().filter(|claim| claim.under() == *under).fold(Self::none(*under), Self::with);
+        let total = |under: &Under| {
+            let claims = claims.clone().filter(|claim| claim.under() == *under);
+            let places: BTreeSet<&str> = claims.clone().map(|claim| claim.cite.as_str()).collect();
+            Self { places: places.len(), ..claims.fold(Self::none(*under), Self::with) }
+        };
         Under::ALL.iter().map(total).filter(|total| total.claims > 0).collect()
     }
 }
