@@ -20,6 +20,8 @@
 //! Silence is no answer to what left on a path, by any ACK that came on it; see `PathControl::suspect_at`. An only path is never
 //! suspected for its silence: its timers are all there is. Nor is any without [`Failover`].
 
+mod segments;
+
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
@@ -27,7 +29,7 @@ use anabranch_cc::PathSummary;
 use anabranch_units::{Span, Time};
 
 use super::tokens::{Token, Tokens};
-use super::{Connection, State, Transmit};
+use super::{Connection, State};
 use crate::config::Failover;
 use crate::event::Event;
 use crate::options::{Options, PathOption};
@@ -39,7 +41,7 @@ use crate::payload::Payload;
 use crate::recovery::control::dup_acks::Detection;
 use crate::recovery::control::{PathControl, Via};
 use crate::recovery::scoreboard::Scoreboard;
-use crate::segment::{Content, Flags, Header, Segment};
+use crate::segment::{Flags, Segment};
 use crate::seq::SeqNumber;
 
 /// The paths of a connection by name.
@@ -249,33 +251,6 @@ impl<P: Payload> Connection<P> {
         if self.paths.are_negotiated { self.peer.window_max.max(AGE_MIN) } else { self.peer.window_max }
     }
 
-    /// A segment that is about its path.
-    pub(super) fn on_path_option(&mut self, now: Time, option: PathOption, segment: &Segment<P>) {
-        if !self.paths.are_negotiated || !self.is_plausible(segment) {
-            return;
-        }
-        let id = self.acks.via();
-        match option {
-            PathOption::Challenge(token) => {
-                let path = &mut self.paths[id];
-                (path.asked, path.response) = (Some(token), Some(token));
-                self.paths.pending_options.insert(id);
-            }
-            PathOption::Response(token) => self.on_response(now, id, token),
-            PathOption::Leave(token) => {
-                if !self.is_farewell(id, token) {
-                    return;
-                }
-                if self.paths.live().iter().any(|other| other != id) {
-                    self.drop_path(now, id);
-                } else if self.paths[id].is_live() {
-                    // Both have given up paths at once, and this is the last one: the peer is asked for it until it agrees.
-                    self.suspect(now, id);
-                }
-            }
-        }
-    }
-
     /// An ACK that came on the path `via`, and waited so long at the other end, has been entered: each path hears what it told of it. Whether
     /// it told anything of any.
     pub(super) fn on_acknowledged(&mut self, now: Time, via: PathId, delay: Span) -> bool {
@@ -322,52 +297,6 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The next segment that is about a path.
-    pub(super) fn poll_path_option(&mut self, now: Time) -> Option<Transmit<P>> {
-        if let Some(Farewell { path, tuple, token }) = self.paths.farewells.pop_front() {
-            return Some(Transmit { path, tuple, segment: self.path_segment(PathOption::Leave(token)) });
-        }
-        if !self.paths.are_negotiated {
-            return None;
-        }
-        for id in self.paths.pending_options.iter() {
-            let path = &mut self.paths[id];
-            let option = match (path.response.take(), &mut path.phase) {
-                (Some(token), _) => PathOption::Response(token),
-                (None, Phase::Challenged { sent, at, is_suspect }) if *at <= now => {
-                    let rto = path.control.rto();
-                    let wait = rto.saturating_mul(1 << (*sent).min(CHALLENGES_MAX));
-                    let wait = if *is_suspect { wait.min(SUSPECT_WAIT_MAX.max(rto)) } else { wait };
-                    (*sent, *at) = (sent.saturating_add(1), now.saturating_add(wait));
-                    let token = self.random.draw();
-                    path.tokens.on_sent(now, token);
-                    PathOption::Challenge(token)
-                }
-                (None, Phase::Live | Phase::Challenged { .. }) => continue,
-            };
-            let tuple = path.tuple;
-            if path.is_live() {
-                self.paths.pending_options.remove(id);
-            }
-            return Some(Transmit { path: id, tuple, segment: self.path_segment(option) });
-        }
-        None
-    }
-
-    /// It carries nothing, and acknowledges no more than what is in order: an ACK that is due remains due.
-    fn path_segment(&mut self, option: PathOption) -> Segment<P> {
-        let expected = self.arrivals.expected();
-        let header = Header {
-            seq: self.initial.plus(self.board.next()),
-            ack: self.initial_peer.plus(expected),
-            flags: Flags::ACK | Flags::MSE,
-            window: self.window.advertise(expected),
-            nonce: 0,
-            nonce_sum: self.nonce_sum(),
-        };
-        Segment { header, options: Options::Path(option), stream_header: None, content: Content::Nothing }
-    }
-
     fn open_path(&mut self, now: Time, id: PathId, tuple: FourTuple, origin: Origin) {
         let controller = self.config.law.row().build(&self.config.law);
         let mut control = PathControl::new(now, id, controller, self.peer.mss.into(), self.config.rto_min);
@@ -412,43 +341,6 @@ impl<P: Payload> Connection<P> {
         let is_of_handshake =
             || *origin == Origin::Handshake && token == handshake_token(self.initial, self.initial_peer);
         tokens.has(token) || is_of_handshake()
-    }
-
-    fn on_response(&mut self, now: Time, id: PathId, answered: Token) {
-        let Phase::Challenged { is_suspect, .. } = self.paths[id].phase else { return };
-        let Some(sent_at) = self.paths[id].tokens.on_answer(answered) else { return };
-        // Each challenge has a token of its own, so that Karn's rule forbids nothing.
-        let sample = Some(now.since(sent_at));
-        if is_suspect {
-            return self.revive(now, id, sample);
-        }
-        let Path { origin, tuple, .. } = self.paths[id];
-        let is_stale = |path: &Path| match origin {
-            Origin::Rebinding(since) => path.is_live() && path.tuple.local == tuple.local && path.arrived < since,
-            Origin::Handshake | Origin::Own | Origin::Peer => false,
-        };
-        if self.paths[id].is_uninvited() && self.paths.count() >= usize::from(self.config.paths_max) {
-            // There are as many as may be. One that does not answer makes room, or the new one is not taken.
-            let is_useless = |path: &Path| path.state() == PathState::Suspect || is_stale(path);
-            let useless = self.paths.iter().filter(|(_, path)| is_useless(path));
-            let Some(useless) = useless.min_by_key(|(_, path)| path.arrived).map(|(id, _)| id) else {
-                let farewell = self.farewell(id);
-                self.paths.say_farewell(farewell);
-                return self.drop_path(now, id);
-            };
-            self.drop_path(now, useless);
-        }
-        let path = &mut self.paths[id];
-        path.phase = Phase::Live;
-        path.control.establish(now, self.peer.mss.into(), sample);
-        self.paths.settle(&self.board);
-        self.scheduler.on_path(id);
-        self.events.push_back(Event::PathValidated(id));
-        for before in (0..self.paths.slots.len()).map(PathId::new) {
-            if before != id && self.paths.get(before).is_some_and(is_stale) {
-                self.suspect(now, before);
-            }
-        }
     }
 
     fn revive(&mut self, now: Time, id: PathId, sample: Option<Span>) {
@@ -681,9 +573,6 @@ fn handshake_token(receiver: SeqNumber, sender: SeqNumber) -> Token {
 
 /// Challenges on a path that was never answered: with an RTO of a second before there is a sample, for a minute.
 const CHALLENGES_MAX: u32 = 6;
-
-/// A path that is suspected is asked so often at least: a link that comes back is found in time to be of use.
-const SUSPECT_WAIT_MAX: Span = Span::from_secs(4);
 
 /// How long a path that was given up is remembered: a challenge that crossed the leave does not bring it back.
 const LEFT_FOR: Span = Span::from_secs(10);

@@ -1,0 +1,127 @@
+//! Segments that are about the path that they take: challenges, their responses, and the last word on a path.
+
+use anabranch_units::{Span, Time};
+
+use super::super::tokens::Token;
+use super::super::{Connection, Transmit};
+use super::{CHALLENGES_MAX, Farewell, Origin, Path, Phase};
+use crate::event::Event;
+use crate::options::{Options, PathOption};
+use crate::path::{PathId, PathState};
+use crate::payload::Payload;
+use crate::segment::{Content, Flags, Header, Segment};
+
+impl<P: Payload> Connection<P> {
+    /// A segment that is about its path.
+    pub(in crate::connection) fn on_path_option(&mut self, now: Time, option: PathOption, segment: &Segment<P>) {
+        if !self.paths.are_negotiated || !self.is_plausible(segment) {
+            return;
+        }
+        let id = self.acks.via();
+        match option {
+            PathOption::Challenge(token) => {
+                let path = &mut self.paths[id];
+                (path.asked, path.response) = (Some(token), Some(token));
+                self.paths.pending_options.insert(id);
+            }
+            PathOption::Response(token) => self.on_response(now, id, token),
+            PathOption::Leave(token) => {
+                if !self.is_farewell(id, token) {
+                    return;
+                }
+                if self.paths.live().iter().any(|other| other != id) {
+                    self.drop_path(now, id);
+                } else if self.paths[id].is_live() {
+                    // Both have given up paths at once, and this is the last one: the peer is asked for it until it agrees.
+                    self.suspect(now, id);
+                }
+            }
+        }
+    }
+
+    /// The next segment that is about a path.
+    pub(in crate::connection) fn poll_path_option(&mut self, now: Time) -> Option<Transmit<P>> {
+        if let Some(Farewell { path, tuple, token }) = self.paths.farewells.pop_front() {
+            return Some(Transmit { path, tuple, segment: self.path_segment(PathOption::Leave(token)) });
+        }
+        if !self.paths.are_negotiated {
+            return None;
+        }
+        for id in self.paths.pending_options.iter() {
+            let path = &mut self.paths[id];
+            let option = match (path.response.take(), &mut path.phase) {
+                (Some(token), _) => PathOption::Response(token),
+                (None, Phase::Challenged { sent, at, is_suspect }) if *at <= now => {
+                    let rto = path.control.rto();
+                    let wait = rto.saturating_mul(1 << (*sent).min(CHALLENGES_MAX));
+                    let wait = if *is_suspect { wait.min(SUSPECT_WAIT_MAX.max(rto)) } else { wait };
+                    (*sent, *at) = (sent.saturating_add(1), now.saturating_add(wait));
+                    let token = self.random.draw();
+                    path.tokens.on_sent(now, token);
+                    PathOption::Challenge(token)
+                }
+                (None, Phase::Live | Phase::Challenged { .. }) => continue,
+            };
+            let tuple = path.tuple;
+            if path.is_live() {
+                self.paths.pending_options.remove(id);
+            }
+            return Some(Transmit { path: id, tuple, segment: self.path_segment(option) });
+        }
+        None
+    }
+
+    /// It carries nothing, and acknowledges no more than what is in order: an ACK that is due remains due.
+    fn path_segment(&mut self, option: PathOption) -> Segment<P> {
+        let expected = self.arrivals.expected();
+        let header = Header {
+            seq: self.initial.plus(self.board.next()),
+            ack: self.initial_peer.plus(expected),
+            flags: Flags::ACK | Flags::MSE,
+            window: self.window.advertise(expected),
+            nonce: 0,
+            nonce_sum: self.nonce_sum(),
+        };
+        Segment { header, options: Options::Path(option), stream_header: None, content: Content::Nothing }
+    }
+
+    fn on_response(&mut self, now: Time, id: PathId, answered: Token) {
+        let Phase::Challenged { is_suspect, .. } = self.paths[id].phase else { return };
+        let Some(sent_at) = self.paths[id].tokens.on_answer(answered) else { return };
+        // Each challenge has a token of its own, so that Karn's rule forbids nothing.
+        let sample = Some(now.since(sent_at));
+        if is_suspect {
+            return self.revive(now, id, sample);
+        }
+        let Path { origin, tuple, .. } = self.paths[id];
+        let is_stale = |path: &Path| match origin {
+            Origin::Rebinding(since) => path.is_live() && path.tuple.local == tuple.local && path.arrived < since,
+            Origin::Handshake | Origin::Own | Origin::Peer => false,
+        };
+        if self.paths[id].is_uninvited() && self.paths.count() >= usize::from(self.config.paths_max) {
+            // There are as many as may be. One that does not answer makes room, or the new one is not taken.
+            let is_useless = |path: &Path| path.state() == PathState::Suspect || is_stale(path);
+            let useless = self.paths.iter().filter(|(_, path)| is_useless(path));
+            let Some(useless) = useless.min_by_key(|(_, path)| path.arrived).map(|(id, _)| id) else {
+                let farewell = self.farewell(id);
+                self.paths.say_farewell(farewell);
+                return self.drop_path(now, id);
+            };
+            self.drop_path(now, useless);
+        }
+        let path = &mut self.paths[id];
+        path.phase = Phase::Live;
+        path.control.establish(now, self.peer.mss.into(), sample);
+        self.paths.settle(&self.board);
+        self.scheduler.on_path(id);
+        self.events.push_back(Event::PathValidated(id));
+        for before in (0..self.paths.slots.len()).map(PathId::new) {
+            if before != id && self.paths.get(before).is_some_and(is_stale) {
+                self.suspect(now, before);
+            }
+        }
+    }
+}
+
+/// A path that is suspected is asked so often at least: a link that comes back is found in time to be of use.
+const SUSPECT_WAIT_MAX: Span = Span::from_secs(4);
