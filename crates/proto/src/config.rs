@@ -17,8 +17,12 @@ pub struct Config {
     pub law: Settings,
     /// Streams wanted or granted in each direction; 0 speaks plain TCP.
     pub streams: u8,
-    /// The most sequence space of a segment, the stream header included; at least [`Config::MSS_MIN`].
+    /// The most sequence space of a segment, the stream header included; at least [`Config::MSS_MIN`]. In the sealed form a segment has
+    /// less if its path does not carry as much.
     pub mss: u16,
+    /// How long datagrams of the sealed form may be. Segments of the TCP form have [`Config::mss`] on every path: there it is for the
+    /// host to know.
+    pub path_mtu: PathMtu,
     /// rbuf: bytes that may arrive and wait, at least one segment.
     pub receive_buffer: u64,
     /// How much of that one stream may take.
@@ -70,6 +74,33 @@ pub enum Form {
     /// In sealed datagrams. There each segment has a nonce, and an acknowledgement the sum of those that it acknowledges: a peer that
     /// acknowledges what it has not got ends the connection, with 65,535 to 65,536.
     Sealed,
+}
+
+/// What a path carries: bytes of an IP packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathMtu {
+    /// Packets of so many bytes, on every path, and nothing is asked.
+    Fixed {
+        /// The bytes, IP's header included.
+        packet: u32,
+    },
+    /// 1200 bytes of UDP's payload at first, and later as much as probes have shown ([rfc-8899]). Packets must not be fragmented on
+    /// the way: the driver sees to that.
+    Searched {
+        /// No longer packets are tried.
+        packet_max: u32,
+    },
+}
+
+impl PathMtu {
+    /// No path carries less: IPv6's least ([rfc-8200] sec. 5).
+    pub const PACKET_MIN: u32 = 1280;
+
+    /// No packet has more bytes.
+    pub const PACKET_MAX: u32 = 65_535;
+
+    /// Ethernet's packets are the longest.
+    pub const USUAL: Self = Self::Searched { packet_max: 1500 };
 }
 
 /// Where a lost segment is sent again.
@@ -147,6 +178,13 @@ impl Config {
         u32::from(self.mss).saturating_sub(stream_header + timestamps)
     }
 
+    /// The same for paths that may carry packets of up to so many bytes, such as 9000, or 65,535 within a machine. They are looked for.
+    #[must_use]
+    pub fn with_packet_max(self, packet_max: u32) -> Self {
+        let mss = packet_max.saturating_sub(HEADERS).clamp(Self::MSS_MIN.into(), u16::MAX.into());
+        Self { mss: mss as u16, path_mtu: PathMtu::Searched { packet_max }, ..self }
+    }
+
     /// The usual settings with this law.
     pub fn new(law: Settings) -> Self {
         Self {
@@ -155,6 +193,7 @@ impl Config {
             streams: 16,
             // A packet of 1500 B.
             mss: 1500 - HEADERS as u16,
+            path_mtu: PathMtu::USUAL,
             receive_buffer: 16 << 20,
             stream_buffer: StreamBuffer::Shared,
             send_buffer: 1 << 20,

@@ -14,6 +14,7 @@
 mod alive;
 mod handshake;
 mod input;
+mod mtu;
 mod output;
 mod paths;
 mod send_memory;
@@ -26,11 +27,12 @@ use anabranch_units::{Span, Time};
 
 use self::alive::{ChallengeAckLimiter, KeepAliveProbes};
 use self::handshake::Handshake;
+use self::mtu::Mtu;
 pub use self::paths::Paths;
 use self::paths::{Path, Table};
 pub use self::streams::Streams;
 use self::timestamps::Clock;
-use crate::config::Config;
+use crate::config::{Config, PathMtu};
 use crate::event::{CloseReason, Event, Events};
 use crate::guard::Guard;
 use crate::path::{FourTuple, PATHS_MAX, PathId, PathState, PathStatus};
@@ -113,6 +115,10 @@ pub struct Transmit<P> {
     pub tuple: FourTuple,
     /// The segment.
     pub segment: Segment<P>,
+    /// In the sealed form, the longest datagram that the path takes: bytes of UDP's payload.
+    pub datagram_max: u32,
+    /// In the sealed form, how long the datagram is to be made at least.
+    pub pad_to: u32,
 }
 
 /// Where a connection is in its life ([rfc-9293] sec. 3.3.2).
@@ -153,6 +159,8 @@ pub enum ConfigError {
     NoAcks,
     /// There is no path, or there are more than [`PATHS_MAX`].
     NoPaths,
+    /// Paths that take packets of less than [`PathMtu::PACKET_MIN`] bytes are not used.
+    PacketTooSmall,
 }
 
 /// What a path looks like from outside.
@@ -166,7 +174,9 @@ pub struct PathReport {
     pub status: PathStatus,
     /// Its weight among others, if that matters.
     pub weight: u32,
-    /// The congestion window in segments.
+    /// In the sealed form, the longest datagram that it takes, as far as is known: bytes of UDP's payload.
+    pub datagram_max: u32,
+    /// The congestion window in segments, as the law counts them: those of a path of which nothing is known yet.
     pub window: f64,
     /// Segments in flight.
     pub flight: f64,
@@ -183,8 +193,11 @@ pub struct PathReport {
 /// What the peer can do and has told.
 #[derive(Clone, Copy, Debug)]
 struct Peer {
-    /// A full segment, agreed on: sequence space.
+    /// The most sequence space of a segment, agreed on.
     mss: u32,
+    /// What controllers count in: a full segment on a path of which nothing is known yet. It stays, whatever paths carry: so a window is as
+    /// many bytes as before.
+    segment: u32,
     /// How far its window field is shifted.
     shift: u8,
     has_sack: bool,
@@ -258,6 +271,7 @@ impl<P: Payload> Connection<P> {
             initial_peer: SeqNumber(0),
             peer: Peer {
                 mss,
+                segment: mss,
                 shift: 0,
                 has_sack: false,
                 has_nonces: false,
@@ -266,7 +280,7 @@ impl<P: Payload> Connection<P> {
                 window_max: 0,
                 edge_from: (0, 0),
             },
-            paths: Table::new(Path::live(tuple, control), config.failover),
+            paths: Table::new(Path::live(tuple, control, Mtu::new(&config, &tuple), mss), config.failover),
             scheduler: config.scheduling.build(),
             guard: Guard::new(),
             candidates: vec![],
@@ -417,8 +431,9 @@ impl<P: Payload> Connection<P> {
             state: path.state(),
             status: path.status,
             weight: path.weight,
+            datagram_max: path.datagram_max(),
             window: control.window(),
-            flight: self.board.flight(id) as f64 / f64::from(self.peer.mss),
+            flight: self.board.flight(id) as f64 / f64::from(self.peer.segment),
             rtt_smoothed: control.rtt_smoothed(),
             rtt_min: control.rtt_min(),
             tally: control.tally,
@@ -531,6 +546,10 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.mss < Self::MSS_MIN {
             return Err(ConfigError::SegmentTooSmall);
+        }
+        let (PathMtu::Fixed { packet } | PathMtu::Searched { packet_max: packet }) = self.path_mtu;
+        if packet < PathMtu::PACKET_MIN {
+            return Err(ConfigError::PacketTooSmall);
         }
         if self.receive_buffer < u64::from(self.mss) || self.send_buffer == 0 {
             return Err(ConfigError::BufferTooSmall);

@@ -14,6 +14,8 @@
 //! * A connection is asked for a segment only when its seal can take it: what cannot be sealed stays where it is.
 //! * Whether an address gets what is sent there is the connection's knowledge, and its seal asks for it.
 //! * Connections take turns, a batch each.
+//! * How long datagrams may be is found by probes, path by path. So the driver has the kernel send them whole or not at all (DF); what it
+//!   refuses because it is too long is as good as lost.
 //!
 //! Everything has a limit: connections by [`EndpointConfig::connections_max`], half-open ones by the listener, cookies that wait to be sent by
 //! `REPLIES_MAX`.
@@ -29,7 +31,7 @@ use bytes::{Bytes, BytesMut};
 pub use self::batch::Batch;
 use self::timers::Timers;
 use crate::config::{Config, Form};
-use crate::connection::{ConfigError, Connection, State};
+use crate::connection::{ConfigError, Connection, State, Transmit};
 use crate::event::Event;
 use crate::path::{FourTuple, PathState};
 use crate::random::Secret;
@@ -429,7 +431,8 @@ impl Endpoint {
                     if connection.path_state(transmit.path).is_some_and(|state| state != PathState::Validating) {
                         seal.validate(transmit.tuple);
                     }
-                    let outgoing = Outgoing { path: transmit.path, ..Outgoing::new(transmit.tuple) };
+                    let Transmit { path, tuple, datagram_max, pad_to, .. } = transmit;
+                    let outgoing = Outgoing { tuple, path, datagram_max, pad_to };
                     // What its address is not allowed yet is as good as lost.
                     let Ok(sealed) = seal.seal(now, &outgoing, &transmit.segment, out) else { continue };
                     (transmit.tuple, sealed.size, sealed.count)

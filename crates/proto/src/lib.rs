@@ -72,7 +72,7 @@ mod testing;
 mod vectors;
 pub mod wire;
 
-pub use config::{Config, Failover, Form, KeepAlive, LossDetection, Repair, StreamBuffer};
+pub use config::{Config, Failover, Form, KeepAlive, LossDetection, PathMtu, Repair, StreamBuffer};
 pub use connection::{ConfigError, Connection, PathReport, Paths, State, Streams, Transmit};
 pub use event::{CloseReason, Event};
 pub use options::{

@@ -132,6 +132,13 @@ pub struct Address {
     pub port: u16,
 }
 
+impl Address {
+    /// Whether it is an IPv4 address, mapped into IPv6 ([rfc-4291] sec. 2.5.5.2).
+    pub const fn is_ipv4(&self) -> bool {
+        self.address >> 32 == 0xffff
+    }
+}
+
 /// Both ends of a path, as the local engine sees them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FourTuple {

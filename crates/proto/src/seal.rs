@@ -65,7 +65,7 @@ use self::renewal::{Age, Renewal};
 use self::session::{Session, sealed_len};
 pub use self::tally::{Refusal, SealError, SealTally};
 use crate::path::{FourTuple, PathId, SLOTS_MAX};
-use crate::segment::{HEADERS, Segment};
+use crate::segment::{HEADERS, Segment, TCP_HEADER};
 use crate::wire::{self, Checksum, Ports};
 
 /// The seal of one connection.
@@ -109,7 +109,7 @@ pub struct Outgoing {
     pub path: PathId,
     /// The longest datagram that the path takes: bytes of UDP's payload. A segment that takes more goes in several.
     pub datagram_max: u32,
-    /// The datagram is made so long, if it is shorter and the path takes it.
+    /// The datagram is made so long, if it is shorter, the path takes it, and its address may be sent as much.
     pub pad_to: u32,
 }
 
@@ -360,7 +360,8 @@ impl Seal {
         let len = (segment.wire_size() - (HEADERS - TCP_HEADER)) as usize;
         let least = self.config.padding.least(sealed_len(len), plain::PADDED_HEADER);
         let datagram_max = outgoing.datagram_max as usize;
-        let layout = Layout::of(len, datagram_max, least.max(outgoing.pad_to as usize))?;
+        let least = least.max(outgoing.pad_to as usize).min(self.addresses.room(outgoing.tuple.remote));
+        let layout = Layout::of(len, datagram_max, least)?;
         let (bytes, count) = layout.size(len);
         if !self.addresses.allows(outgoing.tuple.remote, bytes) {
             return Err(SealError::NotAllowed);
@@ -380,6 +381,7 @@ impl Seal {
         let size = if count > 1 { datagram_max } else { bytes };
         space.chunks_mut(size).for_each(|datagram| session.seal(outgoing.path.number(), datagram));
         self.fragmented = self.fragmented.wrapping_add(u32::from(count > 1));
+        self.tally.fragmented += u64::from(count > 1);
         self.until_grease = self.until_grease.saturating_sub(count as u64);
         Ok(Sealed { size, count })
     }
@@ -513,9 +515,6 @@ fn read_segment(plain: Bytes) -> Result<Segment<Bytes>, Refusal> {
         Err(_) => Err(Refusal::NoSegment),
     }
 }
-
-/// Bytes of a TCP header without options.
-const TCP_HEADER: u32 = 20;
 
 /// The number of the seal's own datagrams, which belong to no path of the connection.
 const OWN_PATH: u8 = PATH_NUMBERS as u8 - 1;

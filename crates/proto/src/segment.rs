@@ -11,6 +11,9 @@ pub(crate) use crate::stream_header::{Sid, StreamHeader};
 /// Bytes of an IPv4 and a TCP header without options: what the wire adds to a segment.
 pub const HEADERS: u32 = 40;
 
+/// Bytes of a TCP header without options.
+pub(crate) const TCP_HEADER: u32 = 20;
+
 /// One TCP segment. Its ports and addresses are the four-tuple that it comes with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<P> {

@@ -177,8 +177,12 @@ impl<P: Payload> Connection<P> {
         };
         // A stream counts segments from 0, plain TCP bytes from the SYN.
         self.inbound = Inbound::new(count, if streams.is_some() { 0 } else { 1 });
+        let (most, options) = (self.peer.mss, self.options_space());
+        self.paths[PathId::FIRST].limit_mtu(most + options);
+        self.on_mtu(now, PathId::FIRST);
+        self.peer.segment = self.paths[PathId::FIRST].mss;
         let control = &mut self.paths[PathId::FIRST].control;
-        control.establish(now, self.peer.mss.into(), sample);
+        control.establish(now, self.peer.segment.into(), sample);
         control.detect_by(Detection::of(self.config.loss_detection, self.peer.has_sack));
         (self.heard, self.heard_anything) = (now, now);
         self.keep_alive_probes.on_heard(now, self.config.keep_alive);

@@ -203,7 +203,7 @@ impl<P: Payload> Connection<P> {
         if self.board.len() >= SEGMENTS_MAX || !self.may_keep_more() {
             return None;
         }
-        let space = match self.outbound.peek(self.peer.mss) {
+        let space = match self.outbound.peek(self.paths.mss_max()) {
             Some(space) => space,
             None if self.owes_fin() => 1,
             None => return None,
@@ -219,11 +219,13 @@ impl<P: Payload> Connection<P> {
             }
             Admission::Window(may_send) => self.choose(now, space.into(), may_send)?,
         };
+        let mss = self.paths[path].mss;
+        let space = space.min(mss);
         if self.board.is_empty() {
             // The peer's silence counts from here on.
             self.heard = now;
         }
-        let sent = match self.outbound.cut(space, self.peer.mss, &mut self.events) {
+        let sent = match self.outbound.cut(space, mss, &mut self.events) {
             Some((stream_header, content)) => {
                 let data = if let Content::Data(payload) = content { Some(payload) } else { None };
                 Sent { stream_header, data, is_fin: false }
@@ -236,6 +238,9 @@ impl<P: Payload> Connection<P> {
         let offset = self.board.next();
         let nonce = if self.peer.has_nonces { u16::from_le_bytes(self.random.draw()) } else { 0 };
         let Self { board, paths, scheduler, .. } = self;
+        if space >= mss && paths[path].on_full(now) {
+            paths.ask(path);
+        }
         let Path { control, weight, .. } = &mut paths[path];
         board.send(sent.clone(), (space, nonce), path, control.departure(now));
         let space = u64::from(space);
@@ -253,7 +258,7 @@ impl<P: Payload> Connection<P> {
             control.on_demand(now, board);
             return (may_send.contains(PathId::FIRST) && control.admit(board, len)).then_some(PathId::FIRST);
         }
-        let (usable, mss) = (paths.usable(), f64::from(self.peer.mss));
+        let (usable, mss) = (paths.usable(), f64::from(self.peer.segment));
         let (mut has_open, mut outlook) = (false, Outlook::NONE);
         candidates.clear();
         for id in usable.iter() {
@@ -311,10 +316,11 @@ impl<P: Payload> Connection<P> {
         }
         // Streams without credit have nothing to send; the window may be open all the same.
         let room = self.peer.edge.saturating_sub(self.board.next());
-        if room >= u64::from(self.peer.mss) && !self.outbound.is_empty() {
+        let mss = self.paths.mss_max();
+        if room >= u64::from(mss) && !self.outbound.is_empty() {
             return None;
         }
-        let space = self.outbound.peek(self.peer.mss);
+        let space = self.outbound.peek(mss);
         let is_shut = space.is_some_and(|space| u64::from(space) > room);
         if is_shut || space.is_none() && !self.outbound.is_drained() {
             self.report_stop(now, may_send);
@@ -348,7 +354,7 @@ impl<P: Payload> Connection<P> {
         let Some(slow) = self.board.front().and_then(|path| self.paths.get(path)).map(rtt) else { return };
         let waits = |id: PathId| {
             let path = &self.paths[id];
-            may_send.contains(id) && rtt(path) < slow && path.control.has_room(self.peer.mss.into())
+            may_send.contains(id) && rtt(path) < slow && path.control.has_room(path.mss.into())
         };
         if self.paths.usable().iter().any(waits) {
             self.guard.on_stop(now, self.board.next() - self.board.acked(), slow);
@@ -357,7 +363,7 @@ impl<P: Payload> Connection<P> {
 
     /// [rfc-9293] sec. 3.7.4: whether a segment is short, might still become longer, and something is unacknowledged.
     fn waits_for_more(&self, space: u32) -> bool {
-        self.config.nagle && !self.board.is_empty() && space < self.peer.mss && self.outbound.may_grow()
+        self.config.nagle && !self.board.is_empty() && space < self.paths.mss_max() && self.outbound.may_grow()
     }
 
     /// How much of `space` the peer's window takes; `None` if the sender waits for more.
@@ -462,7 +468,8 @@ impl<P: Payload> Connection<P> {
     }
 
     fn transmit(&self, path: PathId, segment: Segment<P>) -> Transmit<P> {
-        Transmit { path, tuple: self.paths[path].tuple, segment }
+        let Path { tuple, .. } = self.paths[path];
+        Transmit { path, tuple, segment, datagram_max: self.paths[path].datagram_max(), pad_to: 0 }
     }
 }
 

@@ -28,11 +28,12 @@ use std::ops::{Index, IndexMut};
 use anabranch_cc::PathSummary;
 use anabranch_units::{Span, Time};
 
+use super::mtu::{self, Mtu};
 use super::tokens::{Token, Tokens};
 use super::{Connection, State};
 use crate::config::Failover;
 use crate::event::Event;
-use crate::options::{Options, PathOption};
+use crate::options::{Options, PathOption, Timestamps};
 use crate::path::{
     AddPathError, FourTuple, PATHS_MAX, PathId, PathSet, PathState, PathStatus, RemovePathError, SLOTS_MAX,
     UNINVITED_MAX,
@@ -54,6 +55,8 @@ pub(super) struct Table {
     usable: PathSet,
     /// Those that have something to say of themselves, or will have.
     pending_options: PathSet,
+    /// The most sequence space of a segment on any path that carries data.
+    mss_max: u32,
     failover: Failover,
     /// Whether both ends speak of paths.
     pub(super) are_negotiated: bool,
@@ -91,6 +94,9 @@ pub(super) struct Path {
     asked: Option<Token>,
     /// A token that is to be sent back.
     response: Option<Token>,
+    /// How long its datagrams may be, and the sequence space of a segment that fills one.
+    mtu: Mtu,
+    pub(super) mss: u32,
 }
 
 /// Why there is a path.
@@ -254,7 +260,7 @@ impl<P: Payload> Connection<P> {
     /// An ACK that came on the path `via`, and waited so long at the other end, has been entered: each path hears what it told of it. Whether
     /// it told anything of any.
     pub(super) fn on_acknowledged(&mut self, now: Time, via: PathId, delay: Span) -> bool {
-        let mut has_news = false;
+        let (mut has_news, mut doubtful) = (false, PathSet::default());
         let Self { paths, board, .. } = self;
         let mut told = board.newly_acked_paths();
         told.insert(via);
@@ -267,9 +273,15 @@ impl<P: Payload> Connection<P> {
             }
             let source = if id == via { Via::Own { delay } } else { Via::Other };
             let is_round_over = path.control.on_ack(now, board, source);
+            if path.control.is_doubtful() {
+                doubtful.insert(id);
+            }
             if is_round_over && paths.has_several() {
                 paths.report_group(now, id);
             }
+        }
+        for id in doubtful.iter() {
+            self.on_mtu(now, id);
         }
         has_news
     }
@@ -287,6 +299,9 @@ impl<P: Payload> Connection<P> {
             if !self.state.has_paths() {
                 continue;
             }
+            path.mtu.handle_timeout(now);
+            self.on_mtu(now, id);
+            let path = &mut self.paths[id];
             match path.phase {
                 Phase::Live if path.suspect_at() <= now => self.suspect(now, id),
                 Phase::Challenged { sent: CHALLENGES_MAX.., at, is_suspect: false, .. } if at <= now => {
@@ -299,7 +314,7 @@ impl<P: Payload> Connection<P> {
 
     fn open_path(&mut self, now: Time, id: PathId, tuple: FourTuple, origin: Origin) {
         let controller = self.config.law.row().build(&self.config.law);
-        let mut control = PathControl::new(now, id, controller, self.peer.mss.into(), self.config.rto_min);
+        let mut control = PathControl::new(now, id, controller, self.peer.segment.into(), self.config.rto_min);
         // Without SACK a duplicate ACK does not say whose hole it is about: only the first path counts them.
         if self.peer.has_sack {
             control.detect_by(Detection::of(self.config.loss_detection, true));
@@ -307,7 +322,10 @@ impl<P: Payload> Connection<P> {
         self.board.open_lane(id);
         self.acks.open_lane(id);
         let phase = Phase::Challenged { sent: 0, at: now, is_suspect: false };
-        self.paths.put(id, Path { origin, phase, arrived: now, ..Path::live(tuple, control) });
+        let mut mtu = Mtu::new(&self.config, &tuple);
+        mtu.limit(self.peer.mss + self.options_space());
+        self.paths.put(id, Path { origin, phase, arrived: now, ..Path::live(tuple, control, mtu, 0) });
+        self.on_mtu(now, id);
         self.paths.settle(&self.board);
     }
 
@@ -326,6 +344,27 @@ impl<P: Payload> Connection<P> {
         path.paced_until = Time::NEVER;
         self.paths.settle(&self.board);
         self.events.push_back(Event::PathFailed(id));
+    }
+
+    /// Something may be known of the datagrams of a path that was not: what leaves there from now on fits.
+    pub(super) fn on_mtu(&mut self, now: Time, id: PathId) {
+        let most = self.peer.mss;
+        let options = self.options_space();
+        let path = &mut self.paths[id];
+        if path.control.take_doubt() {
+            // A timeout, or a segment that does not get through however often it is sent.
+            path.mtu.on_doubt(now);
+        }
+        path.mss = most.min(mtu::content(path.mtu.datagram_max()).saturating_sub(options));
+        if path.is_live() && path.mtu.due(now).is_some() {
+            self.paths.pending_options.insert(id);
+        }
+        self.paths.settle_mss();
+    }
+
+    /// Bytes of options in each segment.
+    pub(super) fn options_space(&self) -> u32 {
+        if self.clock.is_on() { Timestamps::SPACE } else { 0 }
     }
 
     /// What this end says when it gives a path up.
@@ -347,6 +386,9 @@ impl<P: Payload> Connection<P> {
         let path = &mut self.paths[id];
         path.phase = Phase::Live;
         path.control.revive(now, sample);
+        // It may be another one by now.
+        path.mtu.on_doubt(now);
+        self.on_mtu(now, id);
         self.paths.settle(&self.board);
         self.scheduler.on_path(id);
         self.events.push_back(Event::PathRestored(id));
@@ -367,10 +409,12 @@ impl State {
 
 impl Path {
     /// The one of the handshake, which needs no challenge.
-    pub(super) fn live(tuple: FourTuple, control: PathControl) -> Self {
+    pub(super) fn live(tuple: FourTuple, control: PathControl, mtu: Mtu, mss: u32) -> Self {
         Self {
             tuple,
             control,
+            mtu,
+            mss,
             paced_until: Time::NEVER,
             status: PathStatus::default(),
             weight: 1,
@@ -403,11 +447,28 @@ impl Path {
     /// When something is due; challenges only as long as there is somebody to answer them.
     pub(super) fn deadline(&self, has_paths: bool) -> Time {
         let phase = match self.phase {
+            Phase::Live if has_paths => self.suspect_at().min(self.mtu.deadline()),
             Phase::Live => self.suspect_at(),
             Phase::Challenged { at, .. } if has_paths => at,
             Phase::Challenged { .. } => Time::NEVER,
         };
         self.control.deadline().min(self.paced_until).min(phase)
+    }
+
+    /// A segment that leaves here takes all that a datagram may have.
+    #[inline]
+    pub(super) fn on_full(&mut self, now: Time) -> bool {
+        self.mtu.on_full(now)
+    }
+
+    /// The longest datagram.
+    pub(super) fn datagram_max(&self) -> u32 {
+        self.mtu.datagram_max()
+    }
+
+    /// No segment has more than so much content.
+    pub(super) fn limit_mtu(&mut self, content: u32) {
+        self.mtu.limit(content);
     }
 
     fn suspect_at(&self) -> Time {
@@ -418,11 +479,13 @@ impl Path {
 impl Table {
     /// One path, which is live.
     pub(super) fn new(first: Path, failover: Failover) -> Self {
+        let first_mss = first.mss;
         Self {
             slots: vec![Some(first)],
             live: PathSet::only(PathId::FIRST),
             usable: PathSet::only(PathId::FIRST),
             pending_options: PathSet::default(),
+            mss_max: first_mss,
             failover,
             are_negotiated: false,
             left: VecDeque::new(),
@@ -464,6 +527,17 @@ impl Table {
     /// Those that carry new data: the active ones, or all if none of them is live.
     pub(super) fn usable(&self) -> PathSet {
         self.usable
+    }
+
+    /// A path is to be asked something.
+    pub(super) fn ask(&mut self, id: PathId) {
+        self.pending_options.insert(id);
+    }
+
+    /// The most sequence space of a segment on any path that carries data.
+    #[inline]
+    pub(super) fn mss_max(&self) -> u32 {
+        self.mss_max
     }
 
     /// The path that speaks for the connection: the first that is live.
@@ -513,16 +587,23 @@ impl Table {
             }
         }
         (self.live, self.usable) = (live, if active.is_empty() { live } else { active });
+        self.settle_mss();
         self.pending_options = PathSet::default();
         for (index, path) in self.slots.iter_mut().enumerate() {
             let Some(path) = path else { continue };
             if self.failover == Failover::OnSilence {
                 path.control.set_others(live.has_several(), board);
             }
-            if path.response.is_some() || !path.is_live() {
+            if path.response.is_some() || !path.is_live() || path.mtu.deadline() < Time::NEVER {
                 self.pending_options.insert(PathId::new(index));
             }
         }
+    }
+
+    fn settle_mss(&mut self) {
+        let most = self.usable.iter().filter_map(|id| self.get(id)).map(|path| path.mss).max();
+        // Without a path that carries data nothing is cut.
+        self.mss_max = most.unwrap_or(self.mss_max);
     }
 
     fn left_at(&mut self, now: Time, tuple: &FourTuple) -> Option<&mut Farewell> {

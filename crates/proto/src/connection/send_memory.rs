@@ -33,7 +33,7 @@ impl<P: Payload> Connection<P> {
         let longest = self.paths.iter().map(|(_, path)| rtt(path)).fold(0.0, f64::max);
         let rounds = |path: &Path| if rtt(path) > 0.0 { longest / rtt(path) } else { 1.0 };
         let windows: f64 = self.paths.iter().map(|(_, path)| path.control.window() * rounds(path)).sum();
-        (windows * f64::from(self.peer.mss) * WINDOWS) as u64
+        (windows * f64::from(self.peer.segment) * WINDOWS) as u64
     }
 }
 

@@ -15,22 +15,25 @@ pub(super) struct Tokens {
 struct Sent {
     token: Token,
     at: Time,
+    /// Bytes of its datagram.
+    len: u32,
     /// Whether an answer is still of use.
     is_open: bool,
 }
 
 impl Tokens {
-    /// A challenge with this token leaves.
-    pub(super) fn on_sent(&mut self, now: Time, token: Token) {
+    /// A challenge with this token leaves, in a datagram of so many bytes.
+    pub(super) fn on_sent(&mut self, now: Time, token: Token, len: u32) {
         self.sent.rotate_right(1);
-        self.sent[0] = Some(Sent { token, at: now, is_open: true });
+        self.sent[0] = Some(Sent { token, at: now, len, is_open: true });
     }
 
-    /// An answer came. When the challenge left that it answers, if that is still of use; nothing that left before is then.
-    pub(super) fn on_answer(&mut self, token: Token) -> Option<Time> {
-        let at = self.iter().find(|sent| sent.is_open && sent.token == token)?.at;
+    /// An answer came. When the challenge left that it answers, and how long it was, if that is still of use; nothing that left before
+    /// is then.
+    pub(super) fn on_answer(&mut self, token: Token) -> Option<(Time, u32)> {
+        let Sent { at, len, .. } = *self.iter().find(|sent| sent.is_open && sent.token == token)?;
         self.sent.iter_mut().flatten().for_each(|sent| sent.is_open = false);
-        Some(at)
+        Some((at, len))
     }
 
     /// Whether one of these challenges had this token, answered or not.
@@ -55,11 +58,11 @@ mod tests {
     fn any_of_the_latest_challenges_may_be_answered_once() {
         let at = |number: u8| Time::from_ticks(number.into());
         let mut tokens = Tokens::default();
-        (1..=5).for_each(|number| tokens.on_sent(at(number), [number; 8]));
+        (1..=5).for_each(|number| tokens.on_sent(at(number), [number; 8], 1200 + u32::from(number)));
         assert_eq!((tokens.has([1; 8]), tokens.on_answer([1; 8])), (false, None), "four are kept");
-        assert_eq!(tokens.on_answer([2; 8]), Some(at(2)));
+        assert_eq!(tokens.on_answer([2; 8]), Some((at(2), 1202)));
         assert_eq!((tokens.on_answer([5; 8]), tokens.has([5; 8])), (None, true), "it is not asked any more");
-        tokens.on_sent(at(6), [6; 8]);
-        assert_eq!((tokens.on_answer([5; 8]), tokens.on_answer([6; 8])), (None, Some(at(6))));
+        tokens.on_sent(at(6), [6; 8], 1200);
+        assert_eq!((tokens.on_answer([5; 8]), tokens.on_answer([6; 8])), (None, Some((at(6), 1200))));
     }
 }

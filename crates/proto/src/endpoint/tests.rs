@@ -1,5 +1,9 @@
 //! Endpoints on wires.
 
+mod mtu;
+
+use std::collections::BTreeMap;
+
 use anabranch_cc::{Settings, registry};
 use anabranch_units::Span;
 
@@ -11,12 +15,55 @@ use crate::{Address, CloseReason, Read, Sid};
 struct Room {
     now: Time,
     ends: Vec<End>,
-    flying: VecDeque<(Time, FourTuple, Vec<u8>, usize)>,
+    flying: BTreeMap<(Time, u64), (FourTuple, Vec<u8>, usize)>,
+    order: u64,
     /// Datagrams for this address do not arrive.
     lost: Option<Address>,
+    /// What lies before the address of a client, if it is not as wide as can be.
+    links: BTreeMap<Address, Link>,
     /// Datagrams sent to each end.
     sent: Vec<u64>,
 }
+
+/// A link like a modem's: what is too long for it is dropped without a word, and so is what comes when too much waits.
+#[derive(Clone, Copy)]
+struct Link {
+    packet_max: usize,
+    /// How long a byte takes.
+    spacing: Span,
+    /// When it is free, in either direction.
+    free_at: [Time; 2],
+    /// Datagrams that were too long.
+    refused: u64,
+    /// The longest that it carried.
+    longest: usize,
+}
+
+impl Link {
+    /// 10 Mbit/s, and packets of so many bytes.
+    fn new(packet_max: usize) -> Self {
+        Self { packet_max, spacing: Span::from_ticks(800), free_at: [Time::ZERO; 2], refused: 0, longest: 0 }
+    }
+
+    /// When a datagram is at the other end.
+    fn carry(&mut self, now: Time, is_up: bool, len: usize) -> Option<Time> {
+        let packet = len + IPV6;
+        if packet > self.packet_max {
+            self.refused += 1;
+            return None;
+        }
+        let free_at = &mut self.free_at[usize::from(is_up)];
+        if free_at.since(now) > ms(50) {
+            return None;
+        }
+        *free_at = now.max(*free_at) + self.spacing * packet as u64;
+        self.longest = self.longest.max(len);
+        Some(*free_at + ms(10))
+    }
+}
+
+/// Addresses in here are IPv6, which has so many bytes around a datagram, with UDP.
+const IPV6: usize = 48;
 
 struct End {
     endpoint: Endpoint,
@@ -60,7 +107,7 @@ impl Room {
     fn new(endpoints: Vec<Endpoint>) -> Self {
         let sent = vec![0; endpoints.len()];
         let ends = endpoints.into_iter().map(|endpoint| End { endpoint, events: vec![] }).collect();
-        Self { now: Time::ZERO, ends, flying: VecDeque::new(), lost: None, sent }
+        Self { now: Time::ZERO, ends, flying: BTreeMap::new(), order: 0, lost: None, links: BTreeMap::new(), sent }
     }
 
     /// A server at 0 and a client at 1, which has called it.
@@ -93,9 +140,25 @@ impl Room {
                 assert_eq!(batch.count, out.len().div_ceil(batch.size));
                 assert!(batch.count <= 10);
                 self.sent[index] += batch.count as u64;
-                if Some(batch.tuple.remote) != self.lost {
-                    let arrival = self.now + ms(10);
-                    self.flying.push_back((arrival, batch.tuple.reversed(), std::mem::take(&mut out), batch.size));
+                let is_up = batch.tuple.remote == address(0);
+                let client = if is_up { batch.tuple.local } else { batch.tuple.remote };
+                let link = self.links.get_mut(&client);
+                let is_lost = Some(batch.tuple.remote) == self.lost;
+                let mut fly = |arrival: Time, datagrams: &[u8]| {
+                    self.order += 1;
+                    let flying = (batch.tuple.reversed(), datagrams.to_vec(), batch.size);
+                    self.flying.insert((arrival, self.order), flying);
+                };
+                match link {
+                    _ if is_lost => {}
+                    None => fly(self.now + ms(10), &out),
+                    Some(link) => {
+                        for datagram in out.chunks(batch.size) {
+                            if let Some(arrival) = link.carry(self.now, is_up, datagram.len()) {
+                                fly(arrival, datagram);
+                            }
+                        }
+                    }
                 }
                 out.clear();
             }
@@ -108,12 +171,13 @@ impl Room {
         self.drain();
         loop {
             let timers = self.ends.iter().map(|end| end.endpoint.poll_timeout()).fold(Time::NEVER, Time::min);
-            let next = self.flying.front().map_or(Time::NEVER, |flying| flying.0).min(timers);
+            let next = self.flying.keys().next().map_or(Time::NEVER, |key| key.0).min(timers);
             if next > until {
                 break;
             }
             self.now = next.max(self.now);
-            while let Some((_, tuple, bytes, size)) = self.flying.pop_front_if(|flying| flying.0 <= self.now) {
+            while let Some(first) = self.flying.first_entry().filter(|entry| entry.key().0 <= self.now) {
+                let (tuple, bytes, size) = first.remove();
                 self.deliver(tuple, &bytes, size);
             }
             for end in &mut self.ends {

@@ -61,6 +61,8 @@ pub(crate) struct PathControl {
     is_urgent: bool,
     /// Whether a timeout has had no answer yet: then another one is no new episode ([rfc-5681] sec. 3.1).
     is_silent: bool,
+    /// Whether what is lost may be lost for its length.
+    is_doubtful: bool,
     /// Bytes in flight by this side's account; the scoreboard has its own.
     flight: u64,
     /// Bytes found to be lost of which the controller has not been told.
@@ -136,6 +138,7 @@ impl PathControl {
             oldest: now,
             is_urgent: false,
             is_silent: false,
+            is_doubtful: false,
             flight: 0,
             lost_untold: 0,
             has_others: false,
@@ -530,8 +533,22 @@ impl PathControl {
     fn on_lost<T>(&mut self, board: &Scoreboard<T>, found: &Found) {
         self.tally.lost += found.count as u64;
         self.lost_untold += found.bytes;
+        self.is_doubtful |= found.transmissions >= STUBBORN;
         self.flight -= found.bytes;
         self.check(board);
+    }
+
+    /// Whether it looks as if the path did not carry long datagrams any more: nothing got through until a timeout, or a segment was lost for the
+    /// third time.
+    #[inline]
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.is_doubtful
+    }
+
+    /// The same, once.
+    #[inline]
+    pub(crate) fn take_doubt(&mut self) -> bool {
+        std::mem::take(&mut self.is_doubtful)
     }
 
     /// Both accounts of what is in flight agree.
@@ -613,6 +630,9 @@ impl PathControl {
         self.law.tell(|law| law.on_loss(&view, &loss));
     }
 }
+
+/// With a tenth of all segments lost one in a thousand is lost so often.
+const STUBBORN: u32 = 3;
 
 /// So many bytes as full segments. Processors know signed numbers only: that is quicker, and 2^63 bytes are never in flight.
 fn segments(bytes: u64, mss: u64) -> f64 {

@@ -127,6 +127,8 @@ pub(crate) struct Found {
     pub(crate) departure: Option<Departure>,
     /// The highest end.
     pub(crate) end: Offset,
+    /// How often the one among them has left that left most often.
+    pub(crate) transmissions: u32,
 }
 
 /// Whose RTT samples can be trusted.
@@ -603,9 +605,10 @@ impl<T> Scoreboard<T> {
         let entry = self.entry_mut(index);
         entry.fate = Fate::Lost;
         let (departure, end, len) = (entry.departure, entry.offset + u64::from(entry.len), u64::from(entry.len));
-        let path = entry.path;
+        let (path, transmissions) = (entry.path, entry.transmissions);
         self.damage(index);
         self.remember_loss(path, index);
+        found.transmissions = found.transmissions.max(transmissions);
         found.count += 1;
         found.bytes += len;
         found.departure = found.departure.or(Some(departure));

@@ -43,8 +43,16 @@ impl Allowances {
 
     /// Whether so much may be sent there.
     pub(super) fn allows(&self, address: Address, bytes: usize) -> bool {
-        let is_within = |other: &Allowance| other.address == address && other.bytes >= bytes as u64;
-        self.is_validated(address) || self.others.iter().any(is_within)
+        self.room(address) >= bytes
+    }
+
+    /// How much may be sent there.
+    pub(super) fn room(&self, address: Address) -> usize {
+        if self.is_validated(address) {
+            return usize::MAX;
+        }
+        let other = self.others.iter().find(|other| other.address == address);
+        other.map_or(0, |other| usize::try_from(other.bytes).unwrap_or(usize::MAX))
     }
 
     /// So much is sent there.

@@ -5,6 +5,8 @@
 pub struct SealTally {
     /// Datagrams that were sealed.
     pub sealed: u64,
+    /// Segments that took several datagrams.
+    pub fragmented: u64,
     /// Datagrams that were opened.
     pub opened: u64,
     /// Datagrams that were opened and hold something that this version does not know.

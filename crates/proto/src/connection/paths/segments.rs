@@ -5,20 +5,24 @@ use anabranch_units::{Span, Time};
 use super::super::tokens::Token;
 use super::super::{Connection, Transmit};
 use super::{CHALLENGES_MAX, Farewell, Origin, Path, Phase};
+use crate::config::Form;
 use crate::event::Event;
 use crate::options::{Options, PathOption};
-use crate::path::{PathId, PathState};
+use crate::path::{FourTuple, PathId, PathState};
 use crate::payload::Payload;
+use crate::seal::Seal;
 use crate::segment::{Content, Flags, Header, Segment};
+use crate::stream::outbound::Framing;
 
 impl<P: Payload> Connection<P> {
     /// A segment that is about its path.
     pub(in crate::connection) fn on_path_option(&mut self, now: Time, option: PathOption, segment: &Segment<P>) {
-        if !self.paths.are_negotiated || !self.is_plausible(segment) {
+        if !self.has_challenges() || !self.is_plausible(segment) {
             return;
         }
         let id = self.acks.via();
         match option {
+            PathOption::Leave(_) if !self.paths.are_negotiated => {}
             PathOption::Challenge(token) => {
                 let path = &mut self.paths[id];
                 (path.asked, path.response) = (Some(token), Some(token));
@@ -39,40 +43,41 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// Whether both ends answer challenges: who may have several paths, and whoever speaks the sealed form.
+    fn has_challenges(&self) -> bool {
+        self.paths.are_negotiated || self.config.form == Form::Sealed && self.peer.framing == Framing::Streams
+    }
+
     /// The next segment that is about a path.
     pub(in crate::connection) fn poll_path_option(&mut self, now: Time) -> Option<Transmit<P>> {
         if let Some(Farewell { path, tuple, token }) = self.paths.farewells.pop_front() {
-            return Some(Transmit { path, tuple, segment: self.path_segment(PathOption::Leave(token)) });
+            return Some(self.path_segment(PathOption::Leave(token), (path, tuple), 0));
         }
-        if !self.paths.are_negotiated {
+        if !self.has_challenges() {
             return None;
         }
         for id in self.paths.pending_options.iter() {
             let path = &mut self.paths[id];
-            let option = match (path.response.take(), &mut path.phase) {
-                (Some(token), _) => PathOption::Response(token),
-                (None, Phase::Challenged { sent, at, is_suspect }) if *at <= now => {
-                    let rto = path.control.rto();
-                    let wait = rto.saturating_mul(1 << (*sent).min(CHALLENGES_MAX));
-                    let wait = if *is_suspect { wait.min(SUSPECT_WAIT_MAX.max(rto)) } else { wait };
-                    (*sent, *at) = (sent.saturating_add(1), now.saturating_add(wait));
-                    let token = self.random.draw();
-                    path.tokens.on_sent(now, token);
-                    PathOption::Challenge(token)
+            let (option, len) = if let Some(token) = path.response.take() {
+                (PathOption::Response(token), Seal::DATAGRAM_FIRST)
+            } else if let Some(len) = path.challenge(now) {
+                let token = self.random.draw();
+                path.tokens.on_sent(now, token, len);
+                (PathOption::Challenge(token), len)
+            } else {
+                if path.is_live() {
+                    self.paths.pending_options.remove(id);
                 }
-                (None, Phase::Live | Phase::Challenged { .. }) => continue,
+                continue;
             };
             let tuple = path.tuple;
-            if path.is_live() {
-                self.paths.pending_options.remove(id);
-            }
-            return Some(Transmit { path: id, tuple, segment: self.path_segment(option) });
+            return Some(self.path_segment(option, (id, tuple), len));
         }
         None
     }
 
     /// It carries nothing, and acknowledges no more than what is in order: an ACK that is due remains due.
-    fn path_segment(&mut self, option: PathOption) -> Segment<P> {
+    fn path_segment(&mut self, option: PathOption, (path, tuple): (PathId, FourTuple), len: u32) -> Transmit<P> {
         let expected = self.arrivals.expected();
         let header = Header {
             seq: self.initial.plus(self.board.next()),
@@ -82,12 +87,18 @@ impl<P: Payload> Connection<P> {
             nonce: 0,
             nonce_sum: self.nonce_sum(),
         };
-        Segment { header, options: Options::Path(option), stream_header: None, content: Content::Nothing }
+        let segment =
+            Segment { header, options: Options::Path(option), stream_header: None, content: Content::Nothing };
+        Transmit { path, tuple, segment, datagram_max: len.max(Seal::DATAGRAM_FIRST), pad_to: len }
     }
 
     fn on_response(&mut self, now: Time, id: PathId, answered: Token) {
-        let Phase::Challenged { is_suspect, .. } = self.paths[id].phase else { return };
-        let Some(sent_at) = self.paths[id].tokens.on_answer(answered) else { return };
+        let path = &mut self.paths[id];
+        let Some((sent_at, len)) = path.tokens.on_answer(answered) else { return };
+        let Phase::Challenged { is_suspect, .. } = path.phase else {
+            path.mtu.on_answer(now, len);
+            return self.on_mtu(now, id);
+        };
         // Each challenge has a token of its own, so that Karn's rule forbids nothing.
         let sample = Some(now.since(sent_at));
         if is_suspect {
@@ -111,13 +122,34 @@ impl<P: Payload> Connection<P> {
         }
         let path = &mut self.paths[id];
         path.phase = Phase::Live;
-        path.control.establish(now, self.peer.mss.into(), sample);
+        path.control.establish(now, self.peer.segment.into(), sample);
         self.paths.settle(&self.board);
         self.scheduler.on_path(id);
         self.events.push_back(Event::PathValidated(id));
         for before in (0..self.paths.slots.len()).map(PathId::new) {
             if before != id && self.paths.get(before).is_some_and(is_stale) {
                 self.suspect(now, before);
+            }
+        }
+    }
+}
+
+impl Path {
+    /// Whether it is to be asked something now: if it is there, or what it carries. How long the datagram is.
+    fn challenge(&mut self, now: Time) -> Option<u32> {
+        let rto = self.control.rto();
+        match &mut self.phase {
+            Phase::Challenged { sent, at, is_suspect } if *at <= now => {
+                let wait = rto.saturating_mul(1 << (*sent).min(CHALLENGES_MAX));
+                let wait = if *is_suspect { wait.min(SUSPECT_WAIT_MAX.max(rto)) } else { wait };
+                (*sent, *at) = (sent.saturating_add(1), now.saturating_add(wait));
+                Some(Seal::DATAGRAM_FIRST)
+            }
+            Phase::Challenged { .. } => None,
+            Phase::Live => {
+                let len = self.mtu.due(now)?;
+                self.mtu.on_probe_sent(now, rto);
+                Some(len)
             }
         }
     }

@@ -107,6 +107,7 @@ impl PathControl {
             }
         }
         self.is_silent = true;
+        self.is_doubtful |= found.count > 0;
         self.is_urgent = false;
         self.episode = Episode::AfterTimeout { until: board.next() };
         self.rtt.back_off();

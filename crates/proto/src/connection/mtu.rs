@@ -1,0 +1,315 @@
+//! How long a path's datagrams may be: found by probes, and taken back when they are lost ([rfc-8899]).
+//!
+//! ```text
+//!          a full segment leaves             nothing is left to try
+//! Resting ───────────────────────> Searching ───────────────────────> Resting, for 600 s
+//!    │                                │  ^
+//!    │  a timeout, or a third loss    │  │ 1200 bytes from now on
+//!    └──────────────> Doubting <──────┘  │
+//!                        └──no answer────┘
+//! ```
+//!
+//! A probe is a padded challenge: its response shows that so many bytes get through. It takes no sequence space, so that the loss of one is
+//! no signal to anybody, and no window counts it. ICMP is not read: who forges it changes nothing.
+//!
+//! While there is doubt about a length, datagrams have 1200 bytes at most, and segments that were cut for longer ones go in fragments.
+//!
+//! Differs from rfc-8899 in:
+//! * nothing is probed below 1200 bytes, which every path is taken to carry (sec. 5.1.2 has BASE_PLPMTU and MIN_PLPMTU);
+//! * a probe waits for its answer for a retransmission timeout (sec. 5.1.1 has 15 s where there is nothing better);
+//! * a path is searched when it has carried a full segment, not before (sec. 5.3);
+//! * acknowledged data is what confirms a length (sec. 5.1.1 leaves CONFIRMATION_TIMER to who has nothing of the kind).
+
+use anabranch_units::{Span, Time};
+
+use crate::config::{Config, Form, PathMtu};
+use crate::path::FourTuple;
+use crate::seal::Seal;
+use crate::segment::TCP_HEADER;
+
+/// What is known of the datagrams of one path, in bytes of UDP's payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mtu {
+    /// The longest that got through.
+    carried: u32,
+    /// The shortest that did not; one more than the longest that is tried if all did.
+    refused: u32,
+    /// The longest that is tried.
+    max: u32,
+    /// Bytes of IP and UDP around it.
+    headers: u32,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing is asked before this time.
+    Resting(Time),
+    /// Whether a longer one gets through.
+    Searching(Probe),
+    /// Whether the longest still does.
+    Doubting(Probe),
+}
+
+/// A length that is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Probe {
+    len: u32,
+    /// Probes of it that left.
+    sent: u32,
+    /// When the next one is due, or the last one is lost.
+    at: Time,
+}
+
+impl Mtu {
+    /// What a path between these ends begins with.
+    pub(super) fn new(config: &Config, tuple: &FourTuple) -> Self {
+        let headers = if tuple.local.is_ipv4() && tuple.remote.is_ipv4() { IPV4 } else { IPV6 };
+        let payload = |packet: u32| packet.min(PathMtu::PACKET_MAX).saturating_sub(headers);
+        let (carried, max) = match (config.form, config.path_mtu) {
+            (Form::Tcp, _) => (u32::MAX, 0),
+            (Form::Sealed, PathMtu::Fixed { packet }) => (payload(packet), 0),
+            (Form::Sealed, PathMtu::Searched { packet_max }) => (Seal::DATAGRAM_FIRST, payload(packet_max)),
+        };
+        Self { carried, refused: max + 1, max, headers, state: State::Resting(Time::ZERO) }
+    }
+
+    /// The longest that a datagram may be now.
+    pub(super) fn datagram_max(&self) -> u32 {
+        match self.state {
+            State::Resting(_) | State::Searching(_) => self.carried,
+            State::Doubting(_) => self.carried.min(Seal::DATAGRAM_FIRST),
+        }
+    }
+
+    /// No segment has more content than this: what takes longer datagrams is not looked for.
+    pub(super) fn limit(&mut self, content: u32) {
+        self.max = self.max.min(content.saturating_add(OVERHEAD));
+        self.refused = self.refused.min(self.max + 1);
+    }
+
+    /// A segment left that filled its datagram: with longer ones there would be fewer. Whether a probe is due.
+    #[inline]
+    pub(super) fn on_full(&mut self, now: Time) -> bool {
+        match self.state {
+            State::Resting(until) if until <= now && self.carried < self.max => {
+                self.refused = self.max + 1;
+                self.search(now);
+                true
+            }
+            State::Resting(_) | State::Searching(_) | State::Doubting(_) => false,
+        }
+    }
+
+    /// What was sent is lost in a way that a path looks like which does not carry long datagrams any more.
+    pub(super) fn on_doubt(&mut self, now: Time) {
+        let is_searched = self.max > 0 && self.carried > Seal::DATAGRAM_FIRST;
+        if is_searched && !matches!(self.state, State::Doubting(_)) {
+            self.state = State::Doubting(Probe { len: self.carried, sent: 0, at: now });
+        }
+    }
+
+    /// The length of the probe that is due.
+    pub(super) fn due(&self, now: Time) -> Option<u32> {
+        let probe = self.probe().filter(|probe| probe.at <= now && probe.sent < PROBES_MAX);
+        probe.map(|probe| probe.len)
+    }
+
+    /// It left, and its answer comes within this time or not at all.
+    pub(super) fn on_probe_sent(&mut self, now: Time, timeout: Span) {
+        if let State::Searching(probe) | State::Doubting(probe) = &mut self.state {
+            (probe.sent, probe.at) = (probe.sent + 1, now.saturating_add(timeout));
+        }
+    }
+
+    /// A probe of this length was answered.
+    pub(super) fn on_answer(&mut self, now: Time, len: u32) {
+        let is_asked = self.probe().is_some_and(|probe| probe.len <= len);
+        if is_asked && len < self.refused {
+            self.carried = self.carried.max(len);
+            self.search(now);
+        }
+    }
+
+    /// What is due by time: a length of which no probe was answered is too long.
+    pub(super) fn handle_timeout(&mut self, now: Time) {
+        let Some(Probe { len, sent: PROBES_MAX.., at }) = self.probe() else { return };
+        if at > now {
+            return;
+        }
+        self.refused = len;
+        if matches!(self.state, State::Doubting(_)) {
+            self.carried = Seal::DATAGRAM_FIRST;
+        }
+        self.search(now);
+    }
+
+    /// When a probe is due, or given up.
+    pub(super) fn deadline(&self) -> Time {
+        self.probe().map_or(Time::NEVER, |probe| probe.at)
+    }
+
+    fn probe(&self) -> Option<Probe> {
+        match self.state {
+            State::Resting(_) => None,
+            State::Searching(probe) | State::Doubting(probe) => Some(probe),
+        }
+    }
+
+    fn search(&mut self, now: Time) {
+        self.state = match self.candidate() {
+            Some(len) => State::Searching(Probe { len, sent: 0, at: now }),
+            None => State::Resting(now.saturating_add(RAISE_AFTER)),
+        };
+    }
+
+    /// The length to ask about next: first what links have, the next one above what is known, then the middle of what is not known.
+    fn candidate(&self) -> Option<u32> {
+        let Self { carried, refused, max, headers, .. } = *self;
+        if refused > max {
+            let mut longer =
+                PACKETS.iter().map(|packet| packet - headers).filter(|len| (carried + 1..max).contains(len));
+            return longer.next().or((carried < max).then_some(max));
+        }
+        let unknown = refused.saturating_sub(carried);
+        (unknown > (carried / WORTH).max(1)).then_some(carried + unknown / 2)
+    }
+}
+
+/// The most content of a segment that fills a datagram of this length.
+pub(super) fn content(datagram: u32) -> u32 {
+    datagram.saturating_sub(OVERHEAD)
+}
+
+/// Bytes of a sealed datagram around the content of its segment.
+const OVERHEAD: u32 = Seal::OVERHEAD + TCP_HEADER;
+
+/// Headers of IP and UDP.
+const IPV4: u32 = 28;
+const IPV6: u32 = 48;
+
+/// Packets that links carry: Ethernet's, and what is called jumbo.
+const PACKETS: [u32; 2] = [1500, 9000];
+
+/// [rfc-8899] sec. 5.1.2: MAX_PROBES.
+const PROBES_MAX: u32 = 3;
+
+/// [rfc-8899] sec. 5.1.1: PMTU_RAISE_TIMER.
+const RAISE_AFTER: Span = Span::from_secs(600);
+
+/// A thirty-second more in each datagram saves less than a hundredth of what it costs to send.
+const WORTH: u32 = 32;
+
+#[cfg(test)]
+mod tests {
+    use anabranch_cc::{Settings, registry};
+
+    use super::*;
+    use crate::path::Address;
+
+    fn tuple(is_v4: bool) -> FourTuple {
+        let address = if is_v4 { 0xffff_c000_0201 } else { 0x2001_0db8 << 96 };
+        let end = |port| Address { address, port };
+        FourTuple { local: end(1), remote: end(2) }
+    }
+
+    fn searched(packet_max: u32, is_v4: bool) -> Mtu {
+        let law = Settings::default_for(registry::find("reno").unwrap());
+        let config = Config { form: Form::Sealed, path_mtu: PathMtu::Searched { packet_max }, ..Config::new(law) };
+        Mtu::new(&config, &tuple(is_v4))
+    }
+
+    const TIMEOUT: Span = Span::from_millis(300);
+
+    /// Runs for so long on a path that carries datagrams of this length; how many probes it took.
+    fn run(mtu: &mut Mtu, now: &mut Time, path: u32, span: Span) -> u32 {
+        let (until, mut probes) = (*now + span, 0);
+        mtu.on_full(*now);
+        while let Some(len) = mtu.due(*now) {
+            probes += 1;
+            mtu.on_probe_sent(*now, TIMEOUT);
+            if len <= path {
+                *now += Span::from_millis(100);
+                mtu.on_answer(*now, len);
+                continue;
+            }
+            *now = mtu.deadline();
+            if *now > until {
+                break;
+            }
+            mtu.handle_timeout(*now);
+        }
+        *now = until;
+        probes
+    }
+
+    #[test]
+    fn a_usual_path_is_known_after_one_probe() {
+        for (is_v4, len) in [(true, 1472), (false, 1452)] {
+            let (mut mtu, mut now) = (searched(1500, is_v4), Time::ZERO);
+            assert_eq!(mtu.datagram_max(), 1200);
+            let probes = run(&mut mtu, &mut now, len, Span::from_secs(1));
+            assert_eq!((mtu.datagram_max(), probes), (len, 1));
+        }
+    }
+
+    /// Whatever a path carries is found, but for a thirty-second, and nothing that it does not carry is ever used.
+    #[test]
+    fn what_a_path_carries_is_found() {
+        for (packet_max, path) in
+            [(1500, 1200), (1500, 1252), (1500, 1372), (9000, 1432), (9000, 8952), (65_535, 30_000)]
+        {
+            let (mut mtu, mut now) = (searched(packet_max, true), Time::ZERO);
+            let probes = run(&mut mtu, &mut now, path, Span::from_secs(60));
+            let found = mtu.datagram_max();
+            assert!(found <= path && path - found <= found / 32, "{found} of {path}");
+            assert!(probes <= 40, "{probes} probes for {path}");
+            assert_eq!(run(&mut mtu, &mut now, path, Span::from_secs(500)), 0, "it rests");
+        }
+    }
+
+    #[test]
+    fn a_path_that_carries_more_later_is_found_after_ten_minutes() {
+        let (mut mtu, mut now) = (searched(1500, true), Time::ZERO);
+        run(&mut mtu, &mut now, 1372, Span::from_secs(60));
+        let found = mtu.datagram_max();
+        run(&mut mtu, &mut now, 1472, Span::from_secs(530));
+        assert_eq!(mtu.datagram_max(), found);
+        run(&mut mtu, &mut now, 1472, Span::from_secs(60));
+        run(&mut mtu, &mut now, 1472, Span::from_secs(60));
+        assert_eq!(mtu.datagram_max(), 1472);
+    }
+
+    #[test]
+    fn a_doubt_costs_nothing_but_while_it_lasts() {
+        let (mut mtu, mut now) = (searched(1500, true), Time::ZERO);
+        run(&mut mtu, &mut now, 1472, Span::from_secs(1));
+        mtu.on_doubt(now);
+        assert_eq!((mtu.datagram_max(), mtu.due(now)), (1200, Some(1472)));
+        mtu.on_probe_sent(now, TIMEOUT);
+        mtu.on_answer(now, 1200);
+        assert_eq!(mtu.datagram_max(), 1200, "that says nothing of 1472");
+        mtu.on_answer(now, 1472);
+        assert_eq!((mtu.datagram_max(), mtu.due(now)), (1472, None));
+    }
+
+    #[test]
+    fn what_is_not_carried_any_more_is_taken_back() {
+        let (mut mtu, mut now) = (searched(1500, true), Time::ZERO);
+        run(&mut mtu, &mut now, 1472, Span::from_secs(1));
+        mtu.on_doubt(now);
+        run(&mut mtu, &mut now, 1272, Span::from_secs(30));
+        assert!((1250..=1272).contains(&mtu.datagram_max()), "{mtu:?}");
+        mtu.on_answer(now, 1472);
+        assert!(mtu.datagram_max() <= 1272, "an answer from before says nothing");
+    }
+
+    #[test]
+    fn what_nobody_fills_is_not_looked_for() {
+        let mut mtu = searched(1500, true);
+        mtu.limit(1148);
+        assert!(!mtu.on_full(Time::ZERO));
+        mtu.on_doubt(Time::ZERO);
+        assert_eq!((mtu.datagram_max(), mtu.due(Time::ZERO), mtu.deadline()), (1200, None, Time::NEVER));
+    }
+}

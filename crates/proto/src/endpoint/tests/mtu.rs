@@ -1,0 +1,193 @@
+//! Paths that do not carry what others do, behind real seals.
+
+use super::*;
+use crate::{PathId, PathReport, PathState};
+
+/// A client at 1 that writes to a server at 0 for as long as it is told to.
+struct Transfer {
+    room: Room,
+    client: ConnectionId,
+    server: ConnectionId,
+    sid: Sid,
+    read: usize,
+}
+
+impl Transfer {
+    /// The first path carries packets of so many bytes.
+    fn over(packet_max: usize) -> Self {
+        let mut room = Room::new(vec![endpoint(0, config(Some(server()))), endpoint(1, config(None))]);
+        room.links.insert(address(1), Link::new(packet_max));
+        let client = room.call(1, 0, 1);
+        room.run_for(ms(100));
+        let server = room.ends[0].events.first().expect("it is established").connection;
+        let sid = room.end(1, client).streams().open().expect("there are eight");
+        Self { room, client, server, sid, read: 0 }
+    }
+
+    /// The same with a second path, which carries so much.
+    fn and(mut self, packet_max: usize) -> Self {
+        let second = FourTuple { local: Address { address: 12, port: 9 }, remote: address(0) };
+        self.room.links.insert(second.local, Link::new(packet_max));
+        let now = self.room.now;
+        self.room.end(1, self.client).paths().add(now, second).expect("paths are negotiated");
+        self.room.run_for(ms(200));
+        self
+    }
+
+    /// Writes all the time, and reads; how many bytes arrived.
+    fn run_for(&mut self, span: Span) -> usize {
+        let (before, until) = (self.read, self.room.now + span);
+        while self.room.now < until {
+            let sid = self.sid;
+            let mut streams = self.room.end(1, self.client).streams();
+            while streams.write(sid, &mut Bytes::from_static(&[7; 10_000])) == Ok(10_000) {}
+            self.room.run_for(ms(10));
+            self.read += self.room.read(0, self.server, sid).0;
+        }
+        self.read - before
+    }
+
+    fn path(&mut self, number: usize) -> PathReport {
+        self.room.end(1, self.client).path(PathId::new(number)).expect("it is there")
+    }
+
+    fn link(&mut self, number: usize) -> &mut Link {
+        let local = [address(1), Address { address: 12, port: 9 }][number];
+        self.room.links.get_mut(&local).expect("it is there")
+    }
+
+    fn fragmented(&mut self) -> u64 {
+        self.room.ends[1].endpoint.seal_tally(self.client).expect("it is there").fragmented
+    }
+
+    fn failures(&self) -> usize {
+        self.room.ends[1].events.iter().filter(|told| matches!(told.event, Event::PathFailed(_))).count()
+    }
+}
+
+/// With 10 Mbit/s nothing else is in the way: what a second carries at least, less headers, overshoot and a quarter for the law.
+const SECOND: usize = 1_250_000 * 3 / 4;
+
+/// A usual path takes usual packets after one probe, and no segment ever takes two datagrams.
+#[test]
+fn a_usual_path_is_filled_and_nothing_is_fragmented() {
+    let mut transfer = Transfer::over(1500);
+    assert!(transfer.run_for(Span::from_secs(5)) > 5 * SECOND);
+    assert_eq!(transfer.link(0).longest, 1452);
+    assert_eq!((transfer.fragmented(), transfer.link(0).refused), (0, 0));
+    let least = transfer.room.sent[1];
+    // [rfc-8899] sec. 3: a path that carries 1500 gets by with a fifth fewer datagrams than one that carries 1280.
+    let mut narrow = Transfer::over(1280);
+    assert!(narrow.run_for(Span::from_secs(5)) > 5 * SECOND * 8 / 10);
+    assert!(narrow.link(0).longest <= 1232 && narrow.fragmented() == 0);
+    assert!(narrow.link(0).refused > 0, "it is looked for");
+    assert!(narrow.room.sent[1] > least, "{} and {least}", narrow.room.sent[1]);
+}
+
+/// What is lost because it was too long is a probe, and nothing else: no window moves, no data is lost.
+#[test]
+fn a_lost_probe_is_no_loss() {
+    let mut transfer = Transfer::over(1400);
+    // So slow that the window never overfills the link.
+    let sid = transfer.sid;
+    for _ in 0..300 {
+        transfer.room.end(1, transfer.client).streams().write(sid, &mut Bytes::from_static(&[7; 2000])).unwrap();
+        transfer.room.run_for(ms(20));
+        transfer.room.read(0, transfer.server, sid);
+    }
+    let path = transfer.path(0);
+    assert!(transfer.link(0).refused >= 3, "{}", transfer.link(0).refused);
+    assert_eq!((path.tally.lost, path.tally.sent_again, path.tally.timeouts), (0, 0, 0));
+    assert!(path.window >= 10.0, "{}", path.window);
+    assert!((1310..=1352).contains(&transfer.link(0).longest), "{}", transfer.link(0).longest);
+}
+
+/// The second path carries 1400 bytes: it is used all the time, and never suspected.
+#[test]
+fn two_paths_of_which_one_is_narrower_both_carry() {
+    let mut transfer = Transfer::over(1500).and(1400);
+    let read = transfer.run_for(Span::from_secs(30));
+    assert!(read > 30 * SECOND * 3 / 2, "{read}");
+    assert_eq!(transfer.failures(), 0);
+    let (first, second) = (transfer.path(0), transfer.path(1));
+    assert!(2 * second.tally.delivered > first.tally.delivered, "{first:?} {second:?}");
+    assert_eq!(transfer.link(0).longest, 1452);
+    assert!((1310..=1352).contains(&transfer.link(1).longest), "{}", transfer.link(1).longest);
+}
+
+/// A path whose packets get shorter in the middle of a transfer carries on, and what was cut for longer ones goes in fragments.
+#[test]
+fn a_path_that_narrows_carries_on() {
+    for (before, after) in [(1500, 1300), (1500, 1248), (1400, 1300)] {
+        let mut transfer = Transfer::over(before);
+        transfer.run_for(Span::from_secs(3));
+        transfer.link(0).packet_max = after;
+        // A timeout finds it.
+        transfer.run_for(Span::from_secs(1));
+        transfer.link(0).longest = 0;
+        let read = transfer.run_for(Span::from_secs(10));
+        assert!(read > 10 * SECOND * 8 / 10, "{after}: {read}");
+        assert!(transfer.fragmented() > 0);
+        assert_eq!(transfer.failures(), 0);
+        let longest = transfer.link(0).longest;
+        assert!((1200..=after - IPV6).contains(&longest) && longest + IPV6 + 38 >= after, "{after}: {longest}");
+    }
+}
+
+/// The same of one of two: it may be suspected once, while nothing gets through, and is back at once.
+#[test]
+fn one_of_two_paths_that_narrows_carries_on() {
+    let mut transfer = Transfer::over(1500).and(1500);
+    transfer.run_for(Span::from_secs(3));
+    transfer.link(1).packet_max = 1300;
+    transfer.run_for(Span::from_secs(2));
+    let before = transfer.path(1).tally.delivered;
+    let read = transfer.run_for(Span::from_secs(10));
+    assert!(read > 10 * SECOND * 3 / 2, "{read}");
+    assert!(transfer.path(1).tally.delivered - before > 10 * SECOND as u64 / 2);
+    assert!(transfer.failures() <= 1 && transfer.path(1).state == PathState::Live);
+}
+
+/// What a path carries later is found when ten minutes are over.
+#[test]
+fn a_path_that_widens_is_found() {
+    let mut transfer = Transfer::over(1300);
+    transfer.run_for(Span::from_secs(5));
+    transfer.link(0).packet_max = 1500;
+    transfer.room.run_for(Span::from_secs(590));
+    transfer.run_for(Span::from_secs(20));
+    assert_eq!((transfer.link(0).longest, transfer.fragmented()), (1452, 0));
+}
+
+/// Who has more than a modem says so: jumbo packets.
+#[test]
+fn longer_packets_than_usual_are_found_if_they_may_be() {
+    let jumbo = |config: Config| config.with_packet_max(9000);
+    let wide = ServerConfig { connection: jumbo(connection()), ..server() };
+    let mut room = Room::new(vec![endpoint(0, config(Some(wide))), endpoint(1, config(None))]);
+    room.links.insert(address(1), Link::new(9000));
+    let stamp = Timestamp::since_1970(Span::from_secs(1));
+    let now = room.now;
+    let client =
+        room.ends[1].endpoint.connect(now, stamp, secret(0).public(), tuple(1, 0), jumbo(connection())).unwrap();
+    room.run_for(ms(100));
+    let server = room.ends[0].events.first().expect("it is established").connection;
+    let sid = room.end(1, client).streams().open().unwrap();
+    let mut transfer = Transfer { room, client, server, sid, read: 0 };
+    assert!(transfer.run_for(Span::from_secs(5)) > 5 * SECOND);
+    assert_eq!((transfer.link(0).longest, transfer.fragmented()), (8952, 0));
+}
+
+/// An end that receives asks nothing, and who sends little asks nothing either.
+#[test]
+fn who_fills_no_datagram_sends_no_probe() {
+    let mut transfer = Transfer::over(1300);
+    let sid = transfer.sid;
+    for _ in 0..100 {
+        transfer.room.end(1, transfer.client).streams().write(sid, &mut Bytes::from_static(&[7; 700])).unwrap();
+        transfer.room.run_for(ms(50));
+        transfer.room.read(0, transfer.server, sid);
+    }
+    assert_eq!(transfer.link(0).refused, 0);
+    assert!(transfer.link(0).longest < 800, "{}", transfer.link(0).longest);
+}
