@@ -445,7 +445,7 @@ def counted(text):
 
 FLAGS = {0x200: "MSE", 0x10: "ACK", 8: "PSH", 4: "RST", 2: "SYN", 1: "FIN"}
 MULTISTREAM = b"\x4d\x53"
-RECORDS = {1: "finish", 2: "reset", 3: "stop", 4: "max stream data"}
+RECORDS = {1: "finish", 2: "reset", 3: "stop", 4: "max stream data", 5: "acknowledge each"}
 
 
 def decode_segment(text):
@@ -566,6 +566,7 @@ SEGMENTS = {
     "reset": {**USUAL, "sid": 0, "ssn": 1, "records": [("reset", 4, 7, 16777215)]},
     "stop": {**USUAL, "sid": 0, "ssn": 2, "records": [("stop", 5, 65535, 9)]},
     "credit": {**USUAL, "sid": 0, "ssn": 3, "records": [CREDIT]},
+    "acknowledge-each": {**USUAL, "sid": 0, "ssn": 4, "records": [("acknowledge each", 16, 3125, 0)]},
     "finish-and-credit": {**USUAL, "sid": 0, "ssn": 4, "records": [FINISH, CREDIT]},
     "challenge": {**USUAL, "challenge": TOKEN},
     "response": {**USUAL, "response": TOKEN},

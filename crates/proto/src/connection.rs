@@ -11,6 +11,7 @@
 //! `input` is [rfc-9293] sec. 3.10.7, `output` decides what leaves next, `streams` is what the application may do, `paths` sets
 //! paths up, watches over them and gives them up.
 
+mod ack_requests;
 mod alive;
 mod handshake;
 mod input;
@@ -25,6 +26,7 @@ mod tokens;
 use anabranch_cc::Gauges;
 use anabranch_units::{Span, Time};
 
+use self::ack_requests::AckRequest;
 use self::alive::{ChallengeAckLimiter, KeepAliveProbes};
 use self::handshake::Handshake;
 use self::mtu::Mtu;
@@ -33,6 +35,7 @@ use self::paths::{Path, Table};
 pub use self::streams::Streams;
 use self::timestamps::Clock;
 use crate::config::{Config, PathMtu};
+use crate::ecn::EcnCodepoint;
 use crate::event::{CloseReason, Event, Events};
 use crate::guard::Guard;
 use crate::path::{FourTuple, PATHS_MAX, PathId, PathState, PathStatus};
@@ -84,6 +87,8 @@ pub struct Connection<P> {
     flow_control: FlowControl,
     window: Window,
     acks: Acks,
+    /// What the peer was asked to do in the other direction.
+    ack_request: AckRequest,
     /// Where the peer's FIN stands, once it is known.
     fin: Option<Offset>,
     /// Segments with content that arrived for the first time.
@@ -119,6 +124,8 @@ pub struct Transmit<P> {
     pub datagram_max: u32,
     /// In the sealed form, how long the datagram is to be made at least.
     pub pad_to: u32,
+    /// What its packet says of ECN.
+    pub ecn: Option<EcnCodepoint>,
 }
 
 /// Where a connection is in its life ([rfc-9293] sec. 3.3.2).
@@ -176,6 +183,8 @@ pub struct PathReport {
     pub weight: u32,
     /// In the sealed form, the longest datagram that it takes, as far as is known: bytes of UDP's payload.
     pub datagram_max: u32,
+    /// Whether routers may mark what leaves on it ([`Config::ecn`]).
+    pub has_ecn: bool,
     /// The congestion window in segments, as the law counts them: those of a path of which nothing is known yet.
     pub window: f64,
     /// Segments in flight.
@@ -293,6 +302,7 @@ impl<P: Payload> Connection<P> {
             flow_control: FlowControl::none(),
             window: Window::new(config.receive_buffer, mss.into()),
             acks: Acks::new(config.acks),
+            ack_request: AckRequest::NONE,
             fin: None,
             arrived: 0,
             reordered: 0,
@@ -432,6 +442,7 @@ impl<P: Payload> Connection<P> {
             status: path.status,
             weight: path.weight,
             datagram_max: path.datagram_max(),
+            has_ecn: control.ecn.is_on(),
             window: control.window(),
             flight: self.board.flight(id) as f64 / f64::from(self.peer.segment),
             rtt_smoothed: control.rtt_smoothed(),

@@ -32,6 +32,7 @@ pub use self::batch::Batch;
 use self::timers::Timers;
 use crate::config::{Config, Form};
 use crate::connection::{ConfigError, Connection, State, Transmit};
+use crate::ecn::EcnCodepoint;
 use crate::event::Event;
 use crate::path::{FourTuple, PathState};
 use crate::random::Secret;
@@ -120,6 +121,8 @@ pub struct Arrival {
     pub tuple: FourTuple,
     /// Bytes of each datagram but the last one, which may have fewer.
     pub size: usize,
+    /// What their packets said of ECN, all the same.
+    pub ecn: Option<EcnCodepoint>,
 }
 
 /// Why no connection can be opened.
@@ -210,7 +213,7 @@ impl Endpoint {
         let size = arrival.size.max(1);
         while !datagrams.is_empty() {
             let datagram = datagrams.split_to(size.min(datagrams.len()));
-            self.handle_datagram(now, arrival.tuple, datagram);
+            self.handle_datagram(now, arrival, datagram);
         }
     }
 
@@ -321,15 +324,16 @@ impl Endpoint {
         self.len() == 0
     }
 
-    fn handle_datagram(&mut self, now: Time, tuple: FourTuple, datagram: BytesMut) {
+    fn handle_datagram(&mut self, now: Time, arrival: &Arrival, datagram: BytesMut) {
         match Seal::recipient(&datagram) {
-            Some(Recipient::Listener) => self.handle_initiation(now, tuple, datagram),
-            Some(Recipient::Connection(number)) => self.handle_sealed(now, tuple, number, datagram),
+            Some(Recipient::Listener) => self.handle_initiation(now, arrival, datagram),
+            Some(Recipient::Connection(number)) => self.handle_sealed(now, arrival, number, datagram),
             None => self.tally.unknown += 1,
         }
     }
 
-    fn handle_sealed(&mut self, now: Time, tuple: FourTuple, number: u32, datagram: BytesMut) {
+    fn handle_sealed(&mut self, now: Time, arrival: &Arrival, number: u32, datagram: BytesMut) {
+        let Arrival { tuple, ecn, .. } = *arrival;
         let Some(slot) = self.slot_mut(number) else {
             self.tally.unknown += 1;
             return;
@@ -343,7 +347,7 @@ impl Endpoint {
         }
         let Some(slot) = self.slot_mut(number) else { return };
         match opened {
-            Ok(Some(segment)) => slot.connection.handle_segment(now, tuple, segment),
+            Ok(Some(segment)) => slot.connection.handle_marked(now, tuple, ecn, segment),
             Ok(None) => {}
             // Nobody who is not the peer makes us do more.
             Err(_) => return,
@@ -351,7 +355,8 @@ impl Endpoint {
         self.touch(number);
     }
 
-    fn handle_initiation(&mut self, now: Time, tuple: FourTuple, datagram: BytesMut) {
+    fn handle_initiation(&mut self, now: Time, arrival: &Arrival, datagram: BytesMut) {
+        let tuple = arrival.tuple;
         let number = self.claim();
         let Some(listener) = &mut self.listener else {
             self.tally.unknown += 1;
@@ -373,7 +378,7 @@ impl Endpoint {
             }
             Ok(Answer::Again { number: known }) => {
                 self.free.push_front(number);
-                self.handle_sealed(now, tuple, known, datagram);
+                self.handle_sealed(now, arrival, known, datagram);
             }
             Ok(Answer::Reply) => {
                 self.free.push_front(number);
@@ -423,7 +428,7 @@ impl Endpoint {
             }
             let start = out.len();
             let sent = match seal.poll_transmit(now, out) {
-                Some(tuple) => (tuple, out.len() - start, 1),
+                Some(tuple) => ((tuple, None), out.len() - start, 1),
                 None if !seal.may_send() => return true,
                 None => {
                     let Some(transmit) = connection.poll_transmit(now) else { return true };
@@ -431,16 +436,16 @@ impl Endpoint {
                     if connection.path_state(transmit.path).is_some_and(|state| state != PathState::Validating) {
                         seal.validate(transmit.tuple);
                     }
-                    let Transmit { path, tuple, datagram_max, pad_to, .. } = transmit;
+                    let Transmit { path, tuple, datagram_max, pad_to, ecn, .. } = transmit;
                     let outgoing = Outgoing { tuple, path, datagram_max, pad_to };
                     // What its address is not allowed yet is as good as lost.
                     let Ok(sealed) = seal.seal(now, &outgoing, &transmit.segment, out) else { continue };
-                    (transmit.tuple, sealed.size, sealed.count)
+                    ((tuple, ecn), sealed.size, sealed.count)
                 }
             };
-            let (tuple, size, count) = sent;
-            if !batch.take(tuple, size, count, out.len() - start) {
-                spill.put(tuple, size, count, &out[start..]);
+            let (to, size, count) = sent;
+            if !batch.take(to, size, count, out.len() - start) {
+                spill.put(to, size, count, &out[start..]);
                 out.truncate(start);
                 return false;
             }

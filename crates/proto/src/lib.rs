@@ -42,14 +42,11 @@
 //! that is not read keeps no other from going on. A stream that is given up, by its sender or its receiver, is over at once;
 //! its name is used again when everything about it has been acknowledged.
 //!
-//! # What is not there yet
-//!
-//! ECN.
-
 #![forbid(unsafe_code)]
 
 mod config;
 mod connection;
+mod ecn;
 pub mod endpoint;
 mod event;
 mod guard;
@@ -74,6 +71,7 @@ pub mod wire;
 
 pub use config::{Config, Failover, Form, KeepAlive, LossDetection, PathMtu, Repair, StreamBuffer};
 pub use connection::{ConfigError, Connection, PathReport, Paths, State, Streams, Transmit};
+pub use ecn::EcnCodepoint;
 pub use event::{CloseReason, Event};
 pub use options::{
     AcknowledgementOptions, EcnCounts, Features, HandshakeOptions, Multistream, Options, PathOption, SackBlocks,

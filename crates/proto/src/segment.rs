@@ -98,6 +98,13 @@ pub enum Record {
         /// Bytes of payload on all streams of this name since the handshake, modulo 2^32.
         limit: u32,
     },
+    /// How often its sender wants to be acknowledged, on each path.
+    AcknowledgeEach {
+        /// Each so many segments with content; none is taken for one.
+        every: u8,
+        /// How long an acknowledgement may wait for more of them, in units of [`crate::AcknowledgementOptions::DELAY_UNIT`].
+        delay: u16,
+    },
 }
 
 /// What one segment of the control stream says: one to [`RecordList::MAX`] records, in their order.

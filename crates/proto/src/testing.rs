@@ -8,8 +8,8 @@ use bytes::Bytes;
 
 use crate::wire::{self, Checksum, Ports};
 use crate::{
-    Address, Config, Connection, Content, Event, FourTuple, OpenError, Options, PathId, PathReport, PathState, Payload,
-    Read, ReadError, Record, Secret, Segment, SeqNumber, Sid, State, WriteError,
+    Address, Config, Connection, Content, EcnCodepoint, Event, FourTuple, OpenError, Options, PathId, PathReport,
+    PathState, Payload, Read, ReadError, Record, Secret, Segment, SeqNumber, Sid, State, Transmit, WriteError,
 };
 
 /// Bytes that know where in their stream they stand: so a test sees what was lost, doubled or confused.
@@ -73,6 +73,8 @@ pub(crate) struct Wire {
     pub(crate) spacing: Span,
     /// By the number of the segment on this wire, from 0.
     pub(crate) faults: BTreeMap<u64, Fault>,
+    /// What a router makes of the codepoint of each segment.
+    pub(crate) router: fn(u64, Option<EcnCodepoint>) -> Option<EcnCodepoint>,
     /// Loses everything.
     pub(crate) is_cut: bool,
     /// Loses every segment with this sequence number.
@@ -86,7 +88,7 @@ pub(crate) struct Wire {
     pub(crate) count: u64,
     /// When it takes the next segment: later than now, and everything waits in a queue.
     pub(crate) free_at: Time,
-    flying: BTreeMap<(Time, u64), Segment<Marked>>,
+    flying: BTreeMap<(Time, u64), (Segment<Marked>, Option<EcnCodepoint>)>,
     /// What entered it.
     pub(crate) log: Vec<(Time, Segment<Marked>)>,
 }
@@ -347,14 +349,14 @@ impl Pair {
             for (wire, end, tuple) in
                 [(&mut route.up, &mut self.server, route.server), (&mut route.down, &mut self.client, route.client)]
             {
-                if let Some(segment) = wire.deliver(now) {
-                    end.connection.handle_segment(now, tuple, segment);
+                if let Some((segment, ecn)) = wire.deliver(now) {
+                    end.connection.handle_marked(now, tuple, ecn, segment);
                 }
             }
         }
         for (wire, end) in [(&mut self.up, &mut self.server), (&mut self.down, &mut self.client)] {
-            if let Some(segment) = wire.deliver(now) {
-                end.connection.handle_segment(now, end.tuple, segment);
+            if let Some((segment, ecn)) = wire.deliver(now) {
+                end.connection.handle_marked(now, end.tuple, ecn, segment);
             }
             if end.connection.poll_timeout() <= now {
                 end.connection.handle_timeout(now);
@@ -372,9 +374,9 @@ impl Pair {
                     self.order += 2;
                     let route = routes.iter_mut().find(|route| transmit.tuple == route.tuple(is_client));
                     match route {
-                        Some(route) if is_client => route.up.carry(self.now, self.order, transmit.segment),
-                        Some(route) => route.down.carry(self.now, self.order, transmit.segment),
-                        None if transmit.tuple == end.tuple => wire.carry(self.now, self.order, transmit.segment),
+                        Some(route) if is_client => route.up.carry(self.now, self.order, transmit),
+                        Some(route) => route.down.carry(self.now, self.order, transmit),
+                        None if transmit.tuple == end.tuple => wire.carry(self.now, self.order, transmit),
                         // It leads nowhere any more.
                         None => assert!(end.has_moved, "{:?}", transmit.tuple),
                     }
@@ -402,6 +404,7 @@ impl Wire {
             delay: ms(50),
             spacing: Span::ZERO,
             faults: BTreeMap::new(),
+            router: |_, ecn| ecn,
             is_cut: false,
             lost_at: None,
             is_without_sack: false,
@@ -414,7 +417,8 @@ impl Wire {
         }
     }
 
-    fn carry(&mut self, now: Time, order: u64, mut segment: Segment<Marked>) {
+    fn carry(&mut self, now: Time, order: u64, transmit: Transmit<Marked>) {
+        let Transmit { mut segment, ecn, .. } = transmit;
         if let Options::Handshake(handshake) = &mut segment.options {
             handshake.sack_permitted &= !self.is_without_sack;
             handshake.window_scale = handshake.window_scale.filter(|_| !self.is_without_scale);
@@ -435,14 +439,15 @@ impl Wire {
         self.free_at = self.free_at.max(now) + size;
         let arrival = self.free_at + self.delay;
         let arrival = if let Some(Fault::Delay(span)) = fault { arrival + span } else { arrival };
-        self.flying.insert((arrival, order), segment);
+        let ecn = (self.router)(number, ecn);
+        self.flying.insert((arrival, order), (segment, ecn));
         if fault == Some(Fault::Duplicate) {
-            self.flying.insert((arrival, order + 1), segment);
+            self.flying.insert((arrival, order + 1), (segment, ecn));
         }
     }
 
     /// What has arrived, if anything has.
-    fn deliver(&mut self, now: Time) -> Option<Segment<Marked>> {
+    fn deliver(&mut self, now: Time) -> Option<(Segment<Marked>, Option<EcnCodepoint>)> {
         let entry = self.flying.first_entry().filter(|entry| entry.key().0 <= now)?;
         Some(entry.remove())
     }

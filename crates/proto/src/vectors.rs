@@ -74,6 +74,7 @@ fn segments() -> Vec<(&'static str, Segment<Bytes>)> {
         Record::Reset { sid: Sid::new(4), end: Ssn::of(16_777_215), code: 7 },
         Record::Stop { sid: Sid::new(5), expected: Ssn::of(9), code: 65_535 },
         Record::MaxStreamData { sid: Sid::new(255), limit: 4_294_967_040 },
+        Record::AcknowledgeEach { every: 16, delay: 3125 },
     ];
     let record = |ssn: usize| {
         let stream_header = Some(StreamHeader { sid: Sid::CONTROL, ssn: Ssn::of(ssn as u64) });
@@ -108,6 +109,7 @@ fn segments() -> Vec<(&'static str, Segment<Bytes>)> {
         ("reset", record(1)),
         ("stop", record(2)),
         ("credit", record(3)),
+        ("acknowledge-each", record(4)),
         ("finish-and-credit", several),
         ("challenge", path(PathOption::Challenge(token))),
         ("response", path(PathOption::Response(token))),

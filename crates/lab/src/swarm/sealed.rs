@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 use anabranch_cc::{Settings, registry};
 use anabranch_proto::endpoint::{Admission, Arrival, ConnectionId, Endpoint, EndpointConfig, ServerConfig};
 use anabranch_proto::seal::{Cipher, CipherPreference, ListenerConfig, PublicKey, SealConfig, SecretKey, Timestamp};
-use anabranch_proto::{Address, CloseReason, Config, Event, FourTuple, Read, Sid};
+use anabranch_proto::{Address, CloseReason, Config, EcnCodepoint, Event, FourTuple, Read, Sid};
 use anabranch_sim::Substreams;
 use anabranch_units::{Span, Time};
 use bytes::{Bytes, BytesMut};
@@ -78,8 +78,7 @@ struct Host {
 }
 
 struct Delivery {
-    tuple: FourTuple,
-    size: usize,
+    arrival: Arrival,
     bytes: Vec<u8>,
 }
 
@@ -186,8 +185,8 @@ impl Room {
         let attack = if self.now < FAULTS_END { self.next_attack } else { Time::NEVER };
         self.now = timers.min(arrival).min(attack).min(self.next_act).max(self.now);
         while let Some(entry) = self.flying.first_entry().filter(|entry| entry.key().0 <= self.now) {
-            let Delivery { tuple, size, bytes } = entry.remove();
-            self.deliver(tuple, size, &bytes);
+            let Delivery { arrival, bytes } = entry.remove();
+            self.deliver(&arrival, &bytes);
         }
         for host in &mut self.hosts {
             if host.endpoint.poll_timeout() <= self.now {
@@ -208,11 +207,11 @@ impl Room {
         self.drain()
     }
 
-    fn deliver(&mut self, tuple: FourTuple, size: usize, bytes: &[u8]) {
+    fn deliver(&mut self, arrival: &Arrival, bytes: &[u8]) {
         self.outcome.datagrams += 1;
-        let host = (tuple.local.address as usize).wrapping_sub(1);
+        let host = (arrival.tuple.local.address as usize).wrapping_sub(1);
         if let Some(host) = self.hosts.get_mut(host) {
-            host.endpoint.handle_datagrams(self.now, &Arrival { tuple, size }, BytesMut::from(bytes));
+            host.endpoint.handle_datagrams(self.now, arrival, BytesMut::from(bytes));
         }
     }
 
@@ -222,7 +221,7 @@ impl Room {
             let mut out = vec![];
             while let Some(batch) = self.hosts[host].endpoint.poll_transmit(self.now, 1 + host * 7, &mut out) {
                 for datagram in out.chunks(batch.size) {
-                    self.send(batch.tuple.reversed(), datagram);
+                    self.send(batch.tuple.reversed(), batch.ecn, datagram);
                 }
                 out.clear();
             }
@@ -237,7 +236,7 @@ impl Room {
         Ok(())
     }
 
-    fn send(&mut self, tuple: FourTuple, bytes: &[u8]) {
+    fn send(&mut self, tuple: FourTuple, ecn: Option<EcnCodepoint>, bytes: &[u8]) {
         if self.seen.len() == SEEN_MAX {
             self.seen.pop_front();
         }
@@ -251,7 +250,8 @@ impl Room {
             let jitter = Span::from_ticks(self.draw.below(self.network.jitter.ticks()));
             let arrival = self.now + self.network.delay + jitter;
             self.order += 1;
-            self.flying.insert((arrival, self.order), Delivery { tuple, size: bytes.len(), bytes: bytes.to_vec() });
+            let came = Arrival { tuple, size: bytes.len(), ecn };
+            self.flying.insert((arrival, self.order), Delivery { arrival: came, bytes: bytes.to_vec() });
         }
     }
 
@@ -412,7 +412,8 @@ impl Room {
         }
         if !bytes.is_empty() {
             let size = if self.draw.happens(0.1) { 1 + self.draw.below(len) as usize } else { bytes.len() };
-            self.deliver(tuple, size, &bytes);
+            // Whoever can forge addresses can mark as well.
+            self.deliver(&Arrival { tuple, size, ecn: Some(EcnCodepoint::Ce) }, &bytes);
         }
     }
 

@@ -3,13 +3,15 @@
 use anabranch_units::Time;
 
 use super::{Connection, Peer, Persist, Reply, Sent, State};
+use crate::ecn::EcnCodepoint;
 use crate::event::{CloseReason, Event};
-use crate::options::{Options, SackBlocks};
+use crate::options::{AcknowledgementOptions, Options, SackBlocks};
 use crate::path::{FourTuple, PathId};
 use crate::payload::Payload;
+use crate::receive::acks::AckPolicy;
 use crate::recovery::scoreboard::AckContext;
 use crate::segment::{Content, Flags, Header, Record, RecordList, Segment, Sid, StreamHeader};
-use crate::seq::{Offset, SeqNumber};
+use crate::seq::{Offset, SeqNumber, Ssn};
 use crate::stream::inbound::Freed;
 use crate::stream::outbound::Framing;
 
@@ -17,9 +19,17 @@ impl<P: Payload> Connection<P> {
     /// A segment came, on the path with this four-tuple. One from anywhere else is not ours and changes nothing, unless it begins a
     /// new path.
     pub fn handle_segment(&mut self, now: Time, tuple: FourTuple, segment: Segment<P>) {
+        self.handle_marked(now, tuple, None, segment);
+    }
+
+    /// The same, with the codepoint of ECN with which it came.
+    pub fn handle_marked(&mut self, now: Time, tuple: FourTuple, ecn: Option<EcnCodepoint>, segment: Segment<P>) {
         self.resting_until = None;
         let path = self.paths.find(&tuple).or_else(|| self.open_peer_path(now, tuple, &segment));
         if let Some(path) = path {
+            if let Some(codepoint) = ecn.filter(|_| !segment.content.is_empty()) {
+                self.acks.on_codepoint(path, codepoint);
+            }
             self.handle_on_path(now, path, segment);
         }
     }
@@ -259,7 +269,7 @@ impl<P: Payload> Connection<P> {
         if self.paths.are_negotiated {
             self.board.confirm(via, ack, report.as_ref().map_or(&[], |report| &report.blocks));
         }
-        let has_news = self.on_acknowledged(now, via, options.delay());
+        let has_news = self.on_acknowledged(now, via, options);
         self.on_heard(now, self.board.acked() > acked || has_news);
         if is_fin_acked {
             self.on_fin_acked(now);
@@ -284,7 +294,7 @@ impl<P: Payload> Connection<P> {
                         outbound.records.push(record);
                     }
                 }
-                Record::Stop { .. } => {}
+                Record::Stop { .. } | Record::AcknowledgeEach { .. } => {}
             });
         });
         is_fin_acked
@@ -468,7 +478,7 @@ impl<P: Payload> Connection<P> {
             (Some(header), Content::Control(records)) if header.sid == Sid::CONTROL => {
                 self.inbound.accept_control(header.ssn);
                 self.window.consume(StreamHeader::LEN.into());
-                records.iter().for_each(|record| self.on_record(record));
+                records.iter().for_each(|record| self.on_record(header.ssn, record));
                 self.acks.answer(now, StreamHeader { ssn: self.inbound.expected(Sid::CONTROL), ..header });
             }
             _ => return false,
@@ -478,8 +488,13 @@ impl<P: Payload> Connection<P> {
     }
 
     /// A record came. Whichever stream it is about, it is acted on at once.
-    fn on_record(&mut self, record: Record) {
+    fn on_record(&mut self, ssn: Ssn, record: Record) {
         let (sid, freed) = match record {
+            Record::AcknowledgeEach { every, delay } => {
+                let delay = AcknowledgementOptions::DELAY_UNIT.saturating_mul(delay.into());
+                self.acks.request(ssn, AckPolicy { every: every.into(), delay });
+                (Sid::CONTROL, Freed::RECORD)
+            }
             Record::Finish { sid, end } => (sid, self.inbound.finish(sid, end, &mut self.events)),
             Record::Reset { sid, end, code } => (sid, self.inbound.reset(sid, end, code, &mut self.events)),
             Record::Stop { sid, expected, code } => {

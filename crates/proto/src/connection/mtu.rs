@@ -24,8 +24,9 @@ use anabranch_units::{Span, Time};
 
 use crate::config::{Config, Form, PathMtu};
 use crate::path::FourTuple;
+use crate::payload::Payload;
 use crate::seal::Seal;
-use crate::segment::TCP_HEADER;
+use crate::segment::{HEADERS, Segment, TCP_HEADER};
 
 /// What is known of the datagrams of one path, in bytes of UDP's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,6 +180,11 @@ impl Mtu {
 /// The most content of a segment that fills a datagram of this length.
 pub(super) fn content(datagram: u32) -> u32 {
     datagram.saturating_sub(OVERHEAD)
+}
+
+/// The length of the datagram in which a segment goes, if it goes in one.
+pub(super) fn datagram<P: Payload>(segment: &Segment<P>) -> u32 {
+    segment.wire_size() - HEADERS + OVERHEAD
 }
 
 /// Bytes of a sealed datagram around the content of its segment.

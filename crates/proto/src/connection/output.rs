@@ -8,7 +8,7 @@
 use anabranch_cc::Transmission;
 use anabranch_units::{Span, Time};
 
-use super::{Connection, Path, Persist, Reply, Sent, State, Transmit};
+use super::{Connection, Path, Persist, Reply, Sent, State, Transmit, mtu};
 use crate::config::{Failover, Repair};
 use crate::guard::Outlook;
 use crate::options::{AcknowledgementOptions, Options, SackBlocks};
@@ -91,14 +91,23 @@ impl<P: Payload> Connection<P> {
 
     /// A pure acknowledgement on the path on which one is due.
     fn pure_ack(&mut self, now: Time, path: PathId) -> Transmit<P> {
-        let places = SackBlocks::MAX - usize::from(self.clock.is_on());
+        let counts = self.acks.counts(path, !self.arrivals.has_hole());
+        let places = SackBlocks::MAX - usize::from(self.clock.is_on()) - usize::from(counts.is_some());
         let (sack, nonces) = if self.peer.has_sack {
             self.arrivals.report(self.initial_peer, places)
         } else {
             (SackBlocks::default(), 0)
         };
         let (expected, delay) = self.acks.expected(now, path);
-        let options = self.stamp(AcknowledgementOptions::new(sack, expected).with_delay(delay));
+        let options = AcknowledgementOptions::new(sack, expected).with_delay(delay);
+        let options = match counts.filter(|_| expected.is_some()) {
+            Some(counts) => {
+                self.acks.on_counts_told(path);
+                options.with_counts(counts)
+            }
+            None => options,
+        };
+        let options = self.stamp(options);
         let nonce = if self.peer.has_nonces { nonces } else { 0 };
         let header = Header { nonce, ..self.header(path, self.board.next(), Flags::default()) };
         self.transmit(path, Segment { header, options, stream_header: None, content: Content::Nothing })
@@ -437,7 +446,12 @@ impl<P: Payload> Connection<P> {
         let flags = if is_fin { Flags::FIN } else { Flags::default() };
         let header = Header { nonce, ..self.header(path, offset, flags) };
         let options = self.stamp(AcknowledgementOptions::default());
-        self.transmit(path, Segment { header, options, stream_header, content })
+        let transmit = self.transmit(path, Segment { header, options, stream_header, content });
+        if transmit.segment.content.is_empty() {
+            return transmit;
+        }
+        let is_whole = mtu::datagram(&transmit.segment) <= transmit.datagram_max;
+        Transmit { ecn: self.paths[path].control.ecn.on_sent(is_whole), ..transmit }
     }
 
     /// The header of a segment that acknowledges what has arrived.
@@ -469,7 +483,7 @@ impl<P: Payload> Connection<P> {
 
     fn transmit(&self, path: PathId, segment: Segment<P>) -> Transmit<P> {
         let Path { tuple, .. } = self.paths[path];
-        Transmit { path, tuple, segment, datagram_max: self.paths[path].datagram_max(), pad_to: 0 }
+        Transmit { path, tuple, segment, datagram_max: self.paths[path].datagram_max(), pad_to: 0, ecn: None }
     }
 }
 

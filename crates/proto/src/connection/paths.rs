@@ -31,9 +31,10 @@ use anabranch_units::{Span, Time};
 use super::mtu::{self, Mtu};
 use super::tokens::{Token, Tokens};
 use super::{Connection, State};
-use crate::config::Failover;
+use crate::config::{Failover, Form};
+use crate::ecn::{EcnReport, PathEcn};
 use crate::event::Event;
-use crate::options::{Options, PathOption, Timestamps};
+use crate::options::{AcknowledgementOptions, Options, PathOption, Timestamps};
 use crate::path::{
     AddPathError, FourTuple, PATHS_MAX, PathId, PathSet, PathState, PathStatus, RemovePathError, SLOTS_MAX,
     UNINVITED_MAX,
@@ -44,6 +45,7 @@ use crate::recovery::control::{PathControl, Via};
 use crate::recovery::scoreboard::Scoreboard;
 use crate::segment::{Flags, Segment};
 use crate::seq::SeqNumber;
+use crate::stream::outbound::Framing;
 
 /// The paths of a connection by name.
 #[derive(Debug)]
@@ -257,10 +259,11 @@ impl<P: Payload> Connection<P> {
         if self.paths.are_negotiated { self.peer.window_max.max(AGE_MIN) } else { self.peer.window_max }
     }
 
-    /// An ACK that came on the path `via`, and waited so long at the other end, has been entered: each path hears what it told of it. Whether
-    /// it told anything of any.
-    pub(super) fn on_acknowledged(&mut self, now: Time, via: PathId, delay: Span) -> bool {
-        let (mut has_news, mut doubtful) = (false, PathSet::default());
+    /// An ACK that came on the path `via` has been entered: each path hears what it told of it. Whether it told anything of any.
+    pub(super) fn on_acknowledged(&mut self, now: Time, via: PathId, options: &AcknowledgementOptions) -> bool {
+        let (delay, answers) = (options.delay(), options.expected().is_some());
+        let ecn = if answers { EcnReport::Counts(options.counts()) } else { EcnReport::Silent };
+        let (mut has_news, mut rounds_over, mut doubtful) = (false, false, PathSet::default());
         let Self { paths, board, .. } = self;
         let mut told = board.newly_acked_paths();
         told.insert(via);
@@ -271,8 +274,9 @@ impl<P: Payload> Connection<P> {
             if !has_newly_acked && path.control.is_at_rest() {
                 continue;
             }
-            let source = if id == via { Via::Own { delay } } else { Via::Other };
+            let source = if id == via { Via::Own { delay, ecn } } else { Via::Other };
             let is_round_over = path.control.on_ack(now, board, source);
+            rounds_over |= is_round_over;
             if path.control.is_doubtful() {
                 doubtful.insert(id);
             }
@@ -282,6 +286,9 @@ impl<P: Payload> Connection<P> {
         }
         for id in doubtful.iter() {
             self.on_mtu(now, id);
+        }
+        if rounds_over {
+            self.request_acks();
         }
         has_news
     }
@@ -319,6 +326,7 @@ impl<P: Payload> Connection<P> {
         if self.peer.has_sack {
             control.detect_by(Detection::of(self.config.loss_detection, true));
         }
+        control.ecn = PathEcn::new(self.has_ecn());
         self.board.open_lane(id);
         self.acks.open_lane(id);
         let phase = Phase::Challenged { sent: 0, at: now, is_suspect: false };
@@ -360,6 +368,11 @@ impl<P: Payload> Connection<P> {
             self.paths.pending_options.insert(id);
         }
         self.paths.settle_mss();
+    }
+
+    /// Whether what leaves may be marked: the peer counts marks in acknowledgements that name streams.
+    pub(super) fn has_ecn(&self) -> bool {
+        self.config.ecn && self.config.form == Form::Sealed && self.peer.framing == Framing::Streams
     }
 
     /// Bytes of options in each segment.
@@ -495,6 +508,10 @@ impl Table {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (PathId, &Path)> {
         self.slots.iter().enumerate().filter_map(|(index, path)| Some((PathId::new(index), path.as_ref()?)))
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Path> {
+        self.slots.iter_mut().flatten()
     }
 
     pub(super) fn get(&self, id: PathId) -> Option<&Path> {

@@ -6,10 +6,12 @@ use anabranch_units::{Span, Time};
 use crate::testing::{Fault, Marked, Pair, config, ms};
 use crate::{CloseReason, Config, Content, Event, Flags, OpenError, Priority, Segment, SeqNumber, Sid, State};
 
+mod ack_requests;
 mod alive;
 mod closing;
 mod corrupt;
 mod dup_acks;
+mod ecn;
 mod failover;
 mod flow_control;
 mod giving_up;

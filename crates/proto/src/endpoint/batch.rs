@@ -1,5 +1,6 @@
 //! Datagrams that leave together.
 
+use crate::ecn::EcnCodepoint;
 use crate::path::FourTuple;
 
 /// Datagrams one behind the other, between one pair of addresses.
@@ -7,6 +8,8 @@ use crate::path::FourTuple;
 pub struct Batch {
     /// From where and to where.
     pub tuple: FourTuple,
+    /// What their packets say of ECN.
+    pub ecn: Option<EcnCodepoint>,
     /// Bytes of each datagram but the last one, which may have fewer.
     pub size: usize,
     /// How many there are.
@@ -18,21 +21,32 @@ pub struct Batch {
     is_closed: bool,
 }
 
+/// Where datagrams go, and what their packets say of ECN.
+pub(super) type To = (FourTuple, Option<EcnCodepoint>);
+
 /// Datagrams that were sealed and belong to another batch than the last one.
 #[derive(Debug, Default)]
 pub(super) struct Spill {
     bytes: Vec<u8>,
-    of: Option<(FourTuple, usize, usize)>,
+    of: Option<(To, usize, usize)>,
 }
 
 impl Batch {
     pub(super) fn new(count_max: usize) -> Self {
-        Self { tuple: FourTuple::default(), size: 0, count: 0, count_max: count_max.max(1), len: 0, is_closed: false }
+        Self {
+            tuple: FourTuple::default(),
+            ecn: None,
+            size: 0,
+            count: 0,
+            count_max: count_max.max(1),
+            len: 0,
+            is_closed: false,
+        }
     }
 
     /// One datagram that leaves alone.
     pub(super) fn single(tuple: FourTuple, size: usize) -> Self {
-        Self { tuple, size, count: 1, count_max: 1, len: size, is_closed: true }
+        Self { tuple, ecn: None, size, count: 1, count_max: 1, len: size, is_closed: true }
     }
 
     /// Bytes of all of them.
@@ -46,14 +60,15 @@ impl Batch {
     }
 
     /// Whether `count` datagrams of `size` bytes, the last of which may have fewer, are part of it from now on; `len` bytes in all.
-    pub(super) fn take(&mut self, tuple: FourTuple, size: usize, count: usize, len: usize) -> bool {
+    pub(super) fn take(&mut self, to: To, size: usize, count: usize, len: usize) -> bool {
         if self.count == 0 {
-            (self.tuple, self.size) = (tuple, size);
+            (self.tuple, self.ecn) = to;
+            self.size = size;
         }
         // What is shorter may be the last one, if it is one.
         let is_alike = size == self.size || count == 1 && size < self.size;
         let is_welcome = self.count == 0 || !self.is_closed && self.len + len <= BYTES_MAX;
-        if !is_welcome || tuple != self.tuple || !is_alike {
+        if !is_welcome || to != (self.tuple, self.ecn) || !is_alike {
             return false;
         }
         self.count += count;
@@ -64,18 +79,18 @@ impl Batch {
 }
 
 impl Spill {
-    pub(super) fn put(&mut self, tuple: FourTuple, size: usize, count: usize, bytes: &[u8]) {
+    pub(super) fn put(&mut self, to: To, size: usize, count: usize, bytes: &[u8]) {
         debug_assert!(self.of.is_none(), "the last one has left");
         self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
-        self.of = Some((tuple, size, count));
+        self.of = Some((to, size, count));
     }
 
     /// Begins a batch with what is left of the one before.
     pub(super) fn take(&mut self, batch: &mut Batch, out: &mut Vec<u8>) {
-        if let Some((tuple, size, count)) = self.of.take() {
+        if let Some((to, size, count)) = self.of.take() {
             out.extend_from_slice(&self.bytes);
-            batch.take(tuple, size, count, self.bytes.len());
+            batch.take(to, size, count, self.bytes.len());
         }
     }
 }
@@ -89,11 +104,13 @@ mod tests {
 
     #[test]
     fn a_batch_takes_datagrams_of_one_length_and_a_shorter_one() {
-        let (here, there) =
-            (FourTuple::default(), FourTuple { local: crate::Address { address: 1, port: 1 }, ..FourTuple::default() });
+        let elsewhere = FourTuple { local: crate::Address { address: 1, port: 1 }, ..FourTuple::default() };
+        let (here, there, marked) =
+            ((FourTuple::default(), None), (elsewhere, None), (FourTuple::default(), Some(EcnCodepoint::Ect0)));
         let mut batch = Batch::new(64);
         assert!(batch.take(here, 1200, 1, 1200) && batch.take(here, 1200, 1, 1200));
         assert!(!batch.take(there, 1200, 1, 1200), "elsewhere");
+        assert!(!batch.take(marked, 1200, 1, 1200), "with another codepoint");
         assert!(!batch.take(here, 1201, 1, 1201), "longer");
         assert!(batch.take(here, 60, 1, 60) && batch.is_full(), "shorter, and so the last");
         assert!(!batch.take(here, 1200, 1, 1200));
@@ -103,9 +120,9 @@ mod tests {
     #[test]
     fn fragments_stay_together() {
         let (mut batch, mut out, mut spill) = (Batch::new(2), vec![], Spill::default());
-        assert!(batch.take(FourTuple::default(), 60, 1, 60));
-        assert!(!batch.take(FourTuple::default(), 1200, 3, 3000));
-        spill.put(FourTuple::default(), 1200, 3, &[7; 3000]);
+        assert!(batch.take((FourTuple::default(), None), 60, 1, 60));
+        assert!(!batch.take((FourTuple::default(), None), 1200, 3, 3000));
+        spill.put((FourTuple::default(), None), 1200, 3, &[7; 3000]);
         let mut next = Batch::new(2);
         spill.take(&mut next, &mut out);
         assert_eq!((next.count, next.len(), out.len(), next.is_full()), (3, 3000, 3000, true));

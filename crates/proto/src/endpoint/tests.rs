@@ -1,6 +1,6 @@
 //! Endpoints on wires.
 
-mod mtu;
+mod links;
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{Address, CloseReason, Read, Sid};
 struct Room {
     now: Time,
     ends: Vec<End>,
-    flying: BTreeMap<(Time, u64), (FourTuple, Vec<u8>, usize)>,
+    flying: BTreeMap<(Time, u64), (Arrival, Vec<u8>)>,
     order: u64,
     /// Datagrams for this address do not arrive.
     lost: Option<Address>,
@@ -31,6 +31,8 @@ struct Link {
     packet_max: usize,
     /// How long a byte takes.
     spacing: Span,
+    /// How long something waits before it is marked, if it may be.
+    marks_from: Span,
     /// When it is free, in either direction.
     free_at: [Time; 2],
     /// Datagrams that were too long.
@@ -42,11 +44,18 @@ struct Link {
 impl Link {
     /// 10 Mbit/s, and packets of so many bytes.
     fn new(packet_max: usize) -> Self {
-        Self { packet_max, spacing: Span::from_ticks(800), free_at: [Time::ZERO; 2], refused: 0, longest: 0 }
+        Self {
+            packet_max,
+            spacing: Span::from_ticks(800),
+            marks_from: Span::MAX,
+            free_at: [Time::ZERO; 2],
+            refused: 0,
+            longest: 0,
+        }
     }
 
     /// When a datagram is at the other end.
-    fn carry(&mut self, now: Time, is_up: bool, len: usize) -> Option<Time> {
+    fn carry(&mut self, now: Time, is_up: bool, len: usize, ecn: &mut Option<EcnCodepoint>) -> Option<Time> {
         let packet = len + IPV6;
         if packet > self.packet_max {
             self.refused += 1;
@@ -55,6 +64,9 @@ impl Link {
         let free_at = &mut self.free_at[usize::from(is_up)];
         if free_at.since(now) > ms(50) {
             return None;
+        }
+        if free_at.since(now) > self.marks_from {
+            *ecn = ecn.map(|_| EcnCodepoint::Ce);
         }
         *free_at = now.max(*free_at) + self.spacing * packet as u64;
         self.longest = self.longest.max(len);
@@ -144,18 +156,19 @@ impl Room {
                 let client = if is_up { batch.tuple.local } else { batch.tuple.remote };
                 let link = self.links.get_mut(&client);
                 let is_lost = Some(batch.tuple.remote) == self.lost;
-                let mut fly = |arrival: Time, datagrams: &[u8]| {
+                let mut fly = |arrival: Time, ecn: Option<EcnCodepoint>, datagrams: &[u8]| {
                     self.order += 1;
-                    let flying = (batch.tuple.reversed(), datagrams.to_vec(), batch.size);
-                    self.flying.insert((arrival, self.order), flying);
+                    let came = Arrival { tuple: batch.tuple.reversed(), size: batch.size, ecn };
+                    self.flying.insert((arrival, self.order), (came, datagrams.to_vec()));
                 };
                 match link {
                     _ if is_lost => {}
-                    None => fly(self.now + ms(10), &out),
+                    None => fly(self.now + ms(10), batch.ecn, &out),
                     Some(link) => {
                         for datagram in out.chunks(batch.size) {
-                            if let Some(arrival) = link.carry(self.now, is_up, datagram.len()) {
-                                fly(arrival, datagram);
+                            let mut ecn = batch.ecn;
+                            if let Some(arrival) = link.carry(self.now, is_up, datagram.len(), &mut ecn) {
+                                fly(arrival, ecn, datagram);
                             }
                         }
                     }
@@ -177,8 +190,8 @@ impl Room {
             }
             self.now = next.max(self.now);
             while let Some(first) = self.flying.first_entry().filter(|entry| entry.key().0 <= self.now) {
-                let (tuple, bytes, size) = first.remove();
-                self.deliver(tuple, &bytes, size);
+                let (arrival, bytes) = first.remove();
+                self.deliver(&arrival, &bytes);
             }
             for end in &mut self.ends {
                 if end.endpoint.poll_timeout() <= self.now {
@@ -191,11 +204,10 @@ impl Room {
     }
 
     /// Whoever has the address gets it; an address that nobody has is lost.
-    fn deliver(&mut self, tuple: FourTuple, bytes: &[u8], size: usize) {
-        let end = (tuple.local.address as usize - 1) % 10;
+    fn deliver(&mut self, arrival: &Arrival, bytes: &[u8]) {
+        let end = (arrival.tuple.local.address as usize - 1) % 10;
         let Some(end) = self.ends.get_mut(end) else { return };
-        let arrival = Arrival { tuple, size };
-        end.endpoint.handle_datagrams(self.now, &arrival, BytesMut::from(bytes));
+        end.endpoint.handle_datagrams(self.now, arrival, BytesMut::from(bytes));
     }
 
     /// Writes as much of so many bytes as there is room for, on a stream of its own each.
@@ -292,7 +304,7 @@ fn strange_datagrams_change_nothing() {
         let mut datagram = vec![0; 200];
         datagram[..4].copy_from_slice(&[(number % 7) as u8, 0, 0, 0]);
         datagram[4..8].copy_from_slice(&number.wrapping_mul(2_654_435_769).to_be_bytes());
-        room.deliver(tuple(0, 1), &datagram, 100);
+        room.deliver(&Arrival { tuple: tuple(0, 1), size: 100, ecn: None }, &datagram);
     }
     room.run_for(ms(1000));
     assert_eq!((room.sent.clone(), room.ends[0].endpoint.len()), (before, 1));

@@ -2,8 +2,11 @@
 
 use anabranch_units::{Span, Time};
 
+use crate::ecn::EcnCodepoint;
+use crate::options::EcnCounts;
 use crate::path::{PathId, PathSet};
 use crate::segment::StreamHeader;
+use crate::seq::Ssn;
 
 /// How often a receiver acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +26,8 @@ impl AckPolicy {
 #[derive(Clone, Debug)]
 pub(crate) struct Acks {
     policy: AckPolicy,
+    /// The number of the control segment that asked for it, if the peer did.
+    asked: Option<u64>,
     lanes: Vec<Lane>,
     /// The paths on which one is due, and of these those on which one is due by itself.
     due: PathSet,
@@ -41,6 +46,20 @@ struct Lane {
     answer: Option<StreamHeader>,
     /// When that came.
     arrived: Time,
+    /// Whether anything has come in order on it.
+    is_known: bool,
+    counts: Counts,
+}
+
+/// With which codepoints segments with content came on a path, and what the peer has been told of it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    counts: EcnCounts,
+    told: EcnCounts,
+    /// The last one.
+    latest: Option<EcnCodepoint>,
+    /// Whether it or the one before it was a mark, and the other was not: the peer is told at once.
+    has_turned: bool,
 }
 
 /// Whether an ACK is to be sent.
@@ -61,7 +80,23 @@ enum Need {
 impl Acks {
     pub(crate) fn new(policy: AckPolicy) -> Self {
         let none = PathSet::default();
-        Self { policy, lanes: vec![Lane::NEW], due: none, due_pure: none, waiting: none, via: PathId::FIRST }
+        Self {
+            policy,
+            asked: None,
+            lanes: vec![Lane::NEW],
+            due: none,
+            due_pure: none,
+            waiting: none,
+            via: PathId::FIRST,
+        }
+    }
+
+    /// The peer asks for this, in the control segment with this number. An earlier request that comes later has no effect.
+    pub(crate) fn request(&mut self, ssn: Ssn, policy: AckPolicy) {
+        let before = self.asked.unwrap_or(0);
+        let Some(number) = ssn.count_near(before).filter(|&number| number >= before) else { return };
+        self.asked = Some(number);
+        self.policy = AckPolicy { every: policy.every.max(1), delay: policy.delay.min(DELAY_MAX) };
     }
 
     /// There is a path of this name, on which nothing has come.
@@ -70,6 +105,7 @@ impl Acks {
             self.lanes.push(Lane::NEW);
         }
         self.on_sent(path);
+        self.lanes[path.index()] = Lane::NEW;
     }
 
     /// The path is gone: what came by it is answered on another one.
@@ -94,16 +130,44 @@ impl Acks {
         self.via
     }
 
+    /// A segment with content came by this path, with this codepoint.
+    pub(crate) fn on_codepoint(&mut self, path: PathId, codepoint: EcnCodepoint) {
+        let Counts { counts, latest, has_turned, .. } = &mut self.lanes[path.index()].counts;
+        counts.count(codepoint);
+        let before = latest.replace(codepoint);
+        *has_turned |= (codepoint == EcnCodepoint::Ce) != (before == Some(EcnCodepoint::Ce));
+    }
+
+    /// What an ACK on this path is to say of codepoints, if it has more room than it takes to say what is missing, or not.
+    pub(crate) fn counts(&self, path: PathId, has_room: bool) -> Option<EcnCounts> {
+        let Counts { counts, told, .. } = self.lanes[path.index()].counts;
+        let is_marked = counts.ce != told.ce;
+        let is_due = told.total() == 0 || counts.total().wrapping_sub(told.total()) >= COUNTS_EACH;
+        (counts != told && (is_marked || has_room && is_due)).then_some(counts)
+    }
+
+    /// That was said.
+    pub(crate) fn on_counts_told(&mut self, path: PathId) {
+        let Counts { counts, told, .. } = &mut self.lanes[path.index()].counts;
+        *told = *counts;
+    }
+
     /// A segment arrived in order.
     #[inline]
     pub(crate) fn on_segment(&mut self, now: Time) {
         let lane = &mut self.lanes[self.via.index()];
+        // [rfc-9000] sec. 13.2.1: a mark is no news that waits.
+        if std::mem::take(&mut lane.counts.has_turned) {
+            return self.demand_pure();
+        }
+        // The first on a path says how long it takes.
+        let is_first = !std::mem::replace(&mut lane.is_known, true) && self.asked.is_some();
         let (count, deadline) = match lane.need {
             Need::Nothing => (1, now.saturating_add(self.policy.delay)),
             Need::Later { count, deadline } => (count + 1, deadline),
             Need::Now | Need::Pure => return,
         };
-        if count >= self.policy.every {
+        if count >= self.policy.every || is_first {
             lane.need = Need::Now;
             self.waiting.remove(self.via);
             self.due.insert(self.via);
@@ -149,7 +213,8 @@ impl Acks {
     /// An acknowledgement left on this path.
     #[inline]
     pub(crate) fn on_sent(&mut self, path: PathId) {
-        self.lanes[path.index()] = Lane::NEW;
+        let lane = &mut self.lanes[path.index()];
+        *lane = Lane { is_known: lane.is_known, counts: lane.counts, ..Lane::NEW };
         for set in [&mut self.due, &mut self.due_pure, &mut self.waiting] {
             set.remove(path);
         }
@@ -174,7 +239,13 @@ impl Acks {
 }
 
 impl Lane {
-    const NEW: Self = Self { need: Need::Nothing, answer: None, arrived: Time::ZERO };
+    const NEW: Self = Self {
+        need: Need::Nothing,
+        answer: None,
+        arrived: Time::ZERO,
+        is_known: false,
+        counts: Counts { counts: NO_COUNTS, told: NO_COUNTS, latest: None, has_turned: false },
+    };
 
     fn deadline(&self) -> Time {
         match self.need {
@@ -183,6 +254,14 @@ impl Lane {
         }
     }
 }
+
+/// However long the peer asks for: a quarter of a second.
+const DELAY_MAX: Span = Span::from_millis(250);
+
+const NO_COUNTS: EcnCounts = EcnCounts { ce: 0, ect0: 0, ect1: 0 };
+
+/// Counts that have nothing new but what was not marked are said so often: an option is eight bytes longer with them.
+const COUNTS_EACH: u16 = 16;
 
 #[cfg(test)]
 mod tests {
@@ -203,6 +282,36 @@ mod tests {
         acks.handle_timeout(Time::ZERO + Span::from_millis(40));
         assert!(acks.due().is_some());
     }
+
+    /// What a peer can ask for is bounded, and what it asked before does not come back.
+    #[test]
+    fn the_latest_request_counts_within_limits() {
+        let mut acks = Acks::new(AckPolicy::EACH);
+        let policy = |every, delay| AckPolicy { every, delay: Span::from_millis(delay) };
+        acks.request(Ssn::of(7), policy(16, 20));
+        acks.request(Ssn::of(6), policy(1, 0));
+        assert_eq!(acks.policy, policy(16, 20));
+        acks.request(Ssn::of(8), policy(0, 500));
+        assert_eq!(acks.policy, policy(1, 250));
+    }
+
+    /// The first segment on a path is answered at once, however rarely a peer wants to hear; so is a mark, and the end of marks.
+    #[test]
+    fn what_is_new_does_not_wait() {
+        let mut acks = Acks::new(AckPolicy::EACH);
+        acks.request(Ssn::of(0), AckPolicy { every: 100, delay: Span::from_millis(20) });
+        let mut answers = vec![];
+        for codepoint in
+            [EcnCodepoint::Ect0, EcnCodepoint::Ect0, EcnCodepoint::Ce, EcnCodepoint::Ce, EcnCodepoint::Ect0]
+        {
+            acks.on_codepoint(PathId::FIRST, codepoint);
+            acks.on_segment(Time::ZERO);
+            answers.push(acks.due().is_some());
+            acks.on_sent(PathId::FIRST);
+        }
+        assert_eq!(answers, [true, false, true, false, true]);
+    }
+
     #[test]
     fn a_segment_is_answered_on_its_path() {
         let mut acks = Acks::new(AckPolicy { every: 2, delay: Span::from_millis(40) });

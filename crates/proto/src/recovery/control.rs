@@ -19,6 +19,7 @@ use anabranch_units::{Bytes, Span, Time};
 use self::dup_acks::{Detection, Duplicates};
 use self::timers::{Probe, Timer};
 use self::undo::Suspicion;
+use crate::ecn::{EcnReport, PathEcn};
 use crate::path::PathId;
 use crate::recovery::delivery_rate::DeliveryRate;
 use crate::recovery::episode::{Belief, Episode};
@@ -61,6 +62,14 @@ pub(crate) struct PathControl {
     is_urgent: bool,
     /// Whether a timeout has had no answer yet: then another one is no new episode ([rfc-5681] sec. 3.1).
     is_silent: bool,
+    /// How long the peer may wait before it acknowledges, because it was asked to.
+    ack_delay: Span,
+    /// The window at the end of the last round, and whether it had grown fast within it.
+    window_before: f64,
+    is_growing: bool,
+    pub(crate) ecn: PathEcn,
+    /// When a mark was answered last: what had left by then and was marked as well says nothing new.
+    marked_at: Option<Time>,
     /// Whether what is lost may be lost for its length.
     is_doubtful: bool,
     /// Bytes in flight by this side's account; the scoreboard has its own.
@@ -88,6 +97,8 @@ pub struct Tally {
     pub sent_again: u64,
     /// Times that a segment was taken for lost.
     pub lost: u64,
+    /// Acknowledgements that told of marks of routers.
+    pub marked: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Episodes of loss that were found random when they began, and left the window alone.
@@ -109,8 +120,8 @@ pub struct Tally {
 /// On which path an ACK came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Via {
-    /// This one: it answers what left here, after the receiver held it back for so long.
-    Own { delay: Span },
+    /// This one: it answers what left here, after the receiver held it back for so long, and counts codepoints.
+    Own { delay: Span, ecn: EcnReport },
     /// Another one, and it tells of something that left here.
     Other,
 }
@@ -138,6 +149,11 @@ impl PathControl {
             oldest: now,
             is_urgent: false,
             is_silent: false,
+            ack_delay: Span::ZERO,
+            window_before: 0.0,
+            is_growing: true,
+            ecn: PathEcn::default(),
+            marked_at: None,
             is_doubtful: false,
             flight: 0,
             lost_untold: 0,
@@ -354,7 +370,9 @@ impl PathControl {
     /// An ACK has been entered on the scoreboard. Whether a round ended with it.
     pub(crate) fn on_ack<T>(&mut self, now: Time, board: &mut Scoreboard<T>, via: Via) -> bool {
         let is_open = self.episode.is_open() && self.suspicion.is_none() && !matches!(self.probe, Probe::Out { .. });
-        if is_open && !board.has_newly_acked(self.id) {
+        let has_news =
+            board.has_newly_acked(self.id) || matches!(via, Via::Own { ecn: EcnReport::Counts(Some(_)), .. });
+        if is_open && !has_news {
             // It told of nothing that left here: what most segments do at an end that receives. Only time may have found a loss.
             self.look(now, board);
             return false;
@@ -363,8 +381,13 @@ impl PathControl {
         self.flight -= newly_acked.bytes_from_flight;
         let path_una = board.path_una(self.id);
         let sample = match via {
-            Via::Own { delay } => self.estimate(now, delay, &newly_acked),
+            Via::Own { delay, .. } => self.estimate(now, delay, &newly_acked),
             Via::Other => None,
+        };
+        self.ecn.on_acked(newly_acked.segments);
+        let is_marked = match via {
+            Via::Own { ecn, .. } => self.ecn.on_report(ecn),
+            Via::Other => false,
         };
         if self.suspicion.is_some() {
             self.reconsider(now, board, &newly_acked);
@@ -386,6 +409,9 @@ impl PathControl {
         self.conclude_probe(now, board, path_una);
         if !nothing || !self.episode.is_open() {
             self.repair(now, board, &found, path_una);
+        }
+        if is_marked {
+            self.on_mark(now, newly_acked.newest.map(|newest| newest.departure));
         }
         if let Some(newest) = newly_acked.newest {
             self.tally.delivered += newly_acked.bytes;
@@ -417,6 +443,8 @@ impl PathControl {
                 self.delivery_rate.on_round(round.acked * self.mss as f64, round.elapsed);
                 let view = self.view(now);
                 self.law.tell(|law| law.on_round(&view, &round));
+                let window = self.law.window();
+                self.is_growing = window > GROWING * std::mem::replace(&mut self.window_before, window);
                 is_round_over = true;
             }
         }
@@ -445,6 +473,16 @@ impl PathControl {
     /// The retransmission timeout, for timers of the connection.
     pub(crate) fn rto(&self) -> Span {
         self.rtt.timeout()
+    }
+
+    /// Whether its window grows fast: what is learnt of the path is old by the next round trip.
+    pub(crate) fn is_growing(&self) -> bool {
+        self.is_growing
+    }
+
+    /// The peer may wait for so long before it acknowledges.
+    pub(crate) fn set_ack_delay(&mut self, delay: Span) {
+        self.ack_delay = delay;
     }
 
     pub(crate) fn window(&self) -> f64 {
@@ -605,6 +643,25 @@ impl PathControl {
         self.suspicion = None;
     }
 
+    /// Something came that a router has marked. Once a round trip that is as good as a loss ([rfc-3168] sec. 6.1.2), and while one is
+    /// repaired it says nothing new.
+    fn on_mark(&mut self, now: Time, newest: Option<Departure>) {
+        self.tally.marked += 1;
+        let departure = newest.unwrap_or_else(|| self.departure(now)(self.flight));
+        let rtt = self.rtt.smoothed().unwrap_or(Span::ZERO);
+        let left =
+            if newest.is_some() { departure.time } else { Time::ZERO + now.since(Time::ZERO).saturating_sub(rtt) };
+        if !self.episode.is_open() || self.marked_at.is_some_and(|at| left <= at) {
+            return;
+        }
+        self.marked_at = Some(now);
+        // Whatever seemed to be lost before, less is sent from now on.
+        self.suspicion = None;
+        let view = self.view(now);
+        let loss = Loss { signal: Signal::Ecn, cause: Cause::Congestion, lost: 0.0, departure };
+        self.law.tell(|law| law.on_loss(&view, &loss));
+    }
+
     fn end_episode(&mut self, now: Time) {
         let view = self.view(now);
         // [rfc-8985] sec. 6.2 step 4: both kinds of recovery count.
@@ -630,6 +687,9 @@ impl PathControl {
         self.law.tell(|law| law.on_loss(&view, &loss));
     }
 }
+
+/// In slow start a window doubles each round; what adds a segment to it grows by a tenth only where it is below ten.
+const GROWING: f64 = 1.1;
 
 /// With a tenth of all segments lost one in a thousand is lost so often.
 const STUBBORN: u32 = 3;

@@ -94,6 +94,8 @@ impl Record {
             Self::Finish { sid, .. } | Self::Reset { sid, .. } => (sid, 0),
             Self::Stop { sid, .. } => (sid, 1),
             Self::MaxStreamData { sid, .. } => (sid, 2),
+            // The control stream has no limit.
+            Self::AcknowledgeEach { .. } => (Sid::CONTROL, 2),
         }
     }
 }

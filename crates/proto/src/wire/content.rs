@@ -25,6 +25,7 @@ pub(super) fn record(record: Record) -> [u8; Record::LEN as usize] {
         Record::Reset { sid, end, code } => (RESET, sid, code, end.bits()),
         Record::Stop { sid, expected, code } => (STOP, sid, code, expected.bits()),
         Record::MaxStreamData { sid, limit } => (CREDIT, sid, 0, limit),
+        Record::AcknowledgeEach { every, delay } => (ACKNOWLEDGE_EACH, Sid::new(every), delay, 0),
     };
     let ([c, d], [n0, n1, n2, n3]) = (code.to_be_bytes(), number.to_be_bytes());
     [kind, sid.number(), c, d, n0, n1, n2, n3]
@@ -73,6 +74,7 @@ fn read_record(&[kind, sid, c, d, ref value @ ..]: &[u8; Record::LEN as usize]) 
         RESET => Ok(Record::Reset { sid, end: ssn, code }),
         STOP => Ok(Record::Stop { sid, expected: ssn, code }),
         CREDIT => Ok(Record::MaxStreamData { sid, limit: number }),
+        ACKNOWLEDGE_EACH => Ok(Record::AcknowledgeEach { every: sid.number(), delay: code }),
         _ => Err(Fault::RecordKind(kind)),
     }
 }
@@ -86,3 +88,4 @@ const FINISH: u8 = 1;
 const RESET: u8 = 2;
 const STOP: u8 = 3;
 const CREDIT: u8 = 4;
+const ACKNOWLEDGE_EACH: u8 = 5;

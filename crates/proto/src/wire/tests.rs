@@ -208,9 +208,10 @@ fn stream_header(least: u8) -> impl Strategy<Value = StreamHeader> {
 }
 
 fn record() -> impl Strategy<Value = Record> {
-    (0..4, any::<u8>(), 0..Ssn::COUNT, any::<u16>(), any::<u32>()).prop_map(|(kind, sid, ssn, code, limit)| {
-        let (sid, ssn) = (Sid::new(sid), Ssn::of(ssn.into()));
+    (0..5, any::<u8>(), 0..Ssn::COUNT, any::<u16>(), any::<u32>()).prop_map(|(kind, sid, ssn, code, limit)| {
+        let (every, sid, ssn) = (sid, Sid::new(sid), Ssn::of(ssn.into()));
         match kind {
+            4 => Record::AcknowledgeEach { every, delay: code },
             0 => Record::Finish { sid, end: ssn },
             1 => Record::Reset { sid, end: ssn, code },
             2 => Record::Stop { sid, expected: ssn, code },

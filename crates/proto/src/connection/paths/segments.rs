@@ -89,7 +89,7 @@ impl<P: Payload> Connection<P> {
         };
         let segment =
             Segment { header, options: Options::Path(option), stream_header: None, content: Content::Nothing };
-        Transmit { path, tuple, segment, datagram_max: len.max(Seal::DATAGRAM_FIRST), pad_to: len }
+        Transmit { path, tuple, segment, datagram_max: len.max(Seal::DATAGRAM_FIRST), pad_to: len, ecn: None }
     }
 
     fn on_response(&mut self, now: Time, id: PathId, answered: Token) {

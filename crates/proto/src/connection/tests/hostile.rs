@@ -29,12 +29,13 @@ fn near() -> impl Strategy<Value = i32> {
 
 fn content() -> impl Strategy<Value = Content<Marked>> {
     let data = (0..2000u32).prop_map(|len| Content::Data(Marked { tag: 0, start: 0, len }));
-    let record = (0..4, any::<u8>(), 0..20u64, any::<u32>()).prop_map(|(kind, sid, ssn, limit): (_, _, u64, u32)| {
+    let record = (0..5, any::<u8>(), 0..20u64, any::<u32>()).prop_map(|(kind, sid, ssn, limit): (_, _, u64, u32)| {
         let (sid, ssn, code) = (Sid::new(sid), Ssn::of(ssn), limit as u16);
         match kind {
             0 => Record::Finish { sid, end: ssn },
             1 => Record::Reset { sid, end: ssn, code },
             2 => Record::Stop { sid, expected: ssn, code },
+            3 => Record::AcknowledgeEach { every: sid.number(), delay: code },
             _ => Record::MaxStreamData { sid, limit },
         }
     });

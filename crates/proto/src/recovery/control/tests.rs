@@ -107,7 +107,7 @@ impl Bench {
         for &(left, right) in blocks {
             self.board.acknowledge_selectively(1000 * left, 1000 * right, &context);
         }
-        self.control.on_ack(self.now, &mut self.board, Via::Own { delay: Span::ZERO });
+        self.control.on_ack(self.now, &mut self.board, Via::Own { delay: Span::ZERO, ecn: EcnReport::Silent });
     }
 
     fn heard(&mut self) -> Vec<Heard> {

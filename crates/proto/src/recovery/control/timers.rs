@@ -78,7 +78,7 @@ impl PathControl {
     /// a moment after the last one: half of a probe timeout is the least.
     fn ask_at(&self) -> Time {
         let timeout = self.rtt.probe_timeout();
-        let delay = if self.flight <= self.mss { DELAYED_ACK_MAX } else { Span::ZERO };
+        let delay = if self.flight <= self.mss { DELAYED_ACK_MAX } else { self.ack_delay };
         let overdue = self.oldest.saturating_add(timeout);
         self.heard.saturating_add(timeout / 2).max(overdue).saturating_add(delay)
     }
@@ -154,7 +154,7 @@ impl PathControl {
             return;
         };
         let is_alone = self.flight <= self.mss;
-        let delay = if is_alone { DELAYED_ACK_MAX } else { Span::ZERO };
+        let delay = if is_alone { DELAYED_ACK_MAX } else { self.ack_delay };
         let probe = now.saturating_add(smoothed.saturating_mul(2)).saturating_add(delay);
         // The answer to a probe is to come before the path is suspected.
         let probe = if self.has_others { probe.min(self.ask_at().max(now)) } else { probe };

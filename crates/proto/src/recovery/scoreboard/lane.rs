@@ -81,7 +81,8 @@ pub(super) struct Held {
 /// What the acknowledgements since the last look reported for the first time, on one path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct NewlyAcked {
-    /// Bytes that arrived.
+    /// Segments that arrived, and their bytes.
+    pub(crate) segments: u32,
     pub(crate) bytes: u64,
     /// Those of them that were in flight: the others had been given up.
     pub(crate) bytes_from_flight: u64,
@@ -158,6 +159,7 @@ impl Lane {
     /// A segment that ends at `end` is delivered, as far as this path knows.
     pub(super) fn reap(&mut self, end: Offset, len: u64, was_in_flight: bool, delivered: Delivered, is_certain: bool) {
         let (newly_acked, serial) = (&mut self.newly_acked, delivered.serial);
+        newly_acked.segments += 1;
         newly_acked.bytes += len;
         newly_acked.bytes_from_flight += if was_in_flight { len } else { 0 };
         if newly_acked.newest.is_none_or(|newest| newest.serial < serial) {

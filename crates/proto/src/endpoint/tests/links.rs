@@ -1,4 +1,4 @@
-//! Paths that do not carry what others do, behind real seals.
+//! Links that do not carry what others do, or mark it, behind real seals.
 
 use super::*;
 use crate::{PathId, PathReport, PathState};
@@ -190,4 +190,18 @@ fn who_fills_no_datagram_sends_no_probe() {
     }
     assert_eq!(transfer.link(0).refused, 0);
     assert!(transfer.link(0).longest < 800, "{}", transfer.link(0).longest);
+}
+
+/// A router that marks what waits for more than 5 ms, and drops what waits for more than 50 ms, drops nothing.
+#[test]
+fn what_is_marked_is_not_lost() {
+    let mut transfer = Transfer::over(1500);
+    transfer.link(0).marks_from = ms(5);
+    assert!(transfer.run_for(Span::from_secs(10)) > 10 * SECOND);
+    let path = transfer.path(0);
+    assert_eq!((path.tally.lost, path.tally.sent_again, path.has_ecn), (0, 0, true));
+    assert!(path.tally.marked > 5, "{}", path.tally.marked);
+    let mut drops = Transfer::over(1500);
+    drops.run_for(Span::from_secs(10));
+    assert!(drops.path(0).tally.lost > 5, "else it shows nothing");
 }

@@ -1,0 +1,105 @@
+//! Fewer acknowledgements, where a round trip takes many.
+
+use super::*;
+use crate::{Form, PathId, Record};
+
+fn sealed() -> Config {
+    Config { form: Form::Sealed, paths_max: 4, ack_requests: 16, ..config() }
+}
+
+/// Ten thousand segments a second over 100 ms, and a law that keeps more in the queue than comes at once.
+fn busy(config: Config) -> Pair {
+    let law = Settings::parse(registry::find("fast").unwrap(), [("alpha", "200")]).unwrap();
+    let mut pair = Pair::established(Config { law, ..config.clone() }, config);
+    pair.up.spacing = Span::from_micros(100);
+    pair
+}
+
+/// How many segments with content went up, and how many acknowledgements came down, within five seconds of a full pipe.
+fn counts(mut pair: Pair) -> (usize, usize, Pair) {
+    pair.send(1 << 40);
+    pair.run_for(Span::from_secs(5));
+    pair.up.log.clear();
+    pair.down.log.clear();
+    pair.run_for(Span::from_secs(5));
+    let (segments, acks) = (pair.up.data().count(), pair.down.log.len());
+    (segments, acks, pair)
+}
+
+/// A window of 1200 segments: one ACK in 16 carries as much as one each.
+#[test]
+fn a_sixteenth_of_all_acknowledgements_will_do() {
+    let (each, acks, _) = counts(busy(Config { ack_requests: 1, ..sealed() }));
+    assert!(acks >= each - 10 && each > 49_000, "{acks} for {each}");
+    let (segments, acks, pair) = counts(busy(sealed()));
+    assert!(segments > 49_900, "{segments} of {each}");
+    assert!((14..=17).contains(&(segments / acks)), "{acks} for {segments}");
+    let path = pair.client.path();
+    assert_eq!((path.tally.sent_again, path.tally.timeouts), (0, 0));
+    // [multihoming-2010] wants the RTT, and not how long the peer waited.
+    let queue = path.rtt_smoothed.unwrap().saturating_sub(ms(100));
+    assert!((ms(18)..ms(22)).contains(&queue), "{queue}");
+}
+
+/// Who says nothing else asks for one in two, as TCP has it ([rfc-9293] sec. 3.8.6.3).
+#[test]
+fn each_second_segment_is_answered_by_default() {
+    let law = Settings::default_for(registry::find("anabranch").unwrap());
+    let (segments, acks, pair) = counts(busy(Config { ack_requests: Config::new(law).ack_requests, ..sealed() }));
+    assert!(segments > 49_000 && (segments / 2..segments / 2 + 200).contains(&acks), "{acks} for {segments}");
+    assert_eq!(pair.client.path().tally.sent_again, 0);
+}
+
+/// As TCP nobody is asked, nor is a peer that has few segments to answer.
+#[test]
+fn who_has_little_to_answer_answers_each() {
+    let (segments, acks, _) = counts(busy(config()));
+    assert!(acks >= segments - 10);
+    let law = Settings::parse(registry::find("fast").unwrap(), [("alpha", "20")]).unwrap();
+    let mut pair = Pair::established(Config { law, ..sealed() }, sealed());
+    pair.up.spacing = ms(10);
+    let (segments, acks, _) = counts(pair);
+    assert!(acks >= segments - 10, "{acks} for {segments}");
+}
+
+/// What is missing is answered at once, and what ends early waits for a quarter of a round trip.
+#[test]
+fn a_hole_and_an_end_are_not_waited_for() {
+    let mut pair = busy(sealed());
+    let sid = pair.send(996 * 20_000);
+    pair.run_until_received(sid, 996 * 20_000);
+    pair.run_for(ms(300));
+    pair.up.spacing = Span::ZERO;
+    assert!(pair.up.records().any(|record| matches!(record, Record::AcknowledgeEach { every: 2.., .. })));
+    (pair.up.count, pair.down.count) = (0, 0);
+    pair.down.log.clear();
+    pair.client.write(sid, 996 * 40);
+    pair.run_until_received(sid, 996 * 20_040);
+    let begin = pair.now;
+    pair.run_until(|pair| pair.client.connection.acked() == pair.client.connection.sent());
+    assert!(pair.now - begin <= ms(75), "{}", pair.now - begin);
+    assert!(pair.down.log.len() < 40);
+    assert_eq!(pair.client.path().tally.sent_again, 0);
+    pair.lose(&[pair.up.count + 2]);
+    pair.client.write(sid, 996 * 40);
+    pair.run_for(ms(400));
+    let path = pair.client.path();
+    assert_eq!((path.tally.sent_again, path.tally.timeouts, path.tally.lost), (1, 0, 1));
+}
+
+/// Two paths that are seldom acknowledged are not suspected for it.
+#[test]
+fn no_path_is_suspected_because_its_answers_wait() {
+    let mut pair = busy(sealed());
+    let second = pair.join(ms(30));
+    pair.routes[0].up.spacing = Span::from_micros(100);
+    let sid = pair.client.open();
+    for round in 0..100u64 {
+        // A few more than are answered at once, then nothing for a while.
+        pair.client.write(sid, 996 * if round < 30 { 3000 } else { 20 + round % 7 });
+        pair.run_for(ms(500));
+    }
+    let failed = pair.client.events.iter().filter(|event| matches!(event, Event::PathFailed(_))).count();
+    let again = [PathId::FIRST, second].map(|id| pair.client.connection.path(id).unwrap().tally.sent_again);
+    assert_eq!((failed, again), (0, [0, 0]));
+}

@@ -1,0 +1,139 @@
+//! Marks of routers ([rfc-3168]), counted by the receiver.
+
+use super::*;
+use crate::{EcnCodepoint, EcnCounts, Form, PathId};
+
+fn sealed() -> Config {
+    Config { form: Form::Sealed, paths_max: 4, ..config() }
+}
+
+fn counts(pair: &Pair) -> EcnCounts {
+    let told = pair.down.log.iter().rev().find_map(|(_, segment)| segment.options.acknowledgement().counts());
+    told.expect("something was counted")
+}
+
+fn marked(ecn: Option<EcnCodepoint>) -> Option<EcnCodepoint> {
+    ecn.map(|_| EcnCodepoint::Ce)
+}
+
+/// Reno halves its window for a mark as for a loss, and nothing is sent again.
+#[test]
+fn a_mark_is_a_loss_that_is_none() {
+    let mut pair = Pair::established(sealed(), sealed());
+    let sid = pair.send(996 * 100);
+    pair.run_until_received(sid, 996 * 100);
+    pair.run_for(ms(200));
+    assert!(pair.client.path().has_ecn);
+    let window = pair.client.path().window;
+    pair.up.count = 0;
+    pair.up.router = |number, ecn| if number == 3 { marked(ecn) } else { ecn };
+    pair.client.write(sid, 996 * 30);
+    pair.run_until_received(sid, 996 * 130);
+    pair.run_for(ms(200));
+    let path = pair.client.path();
+    assert_eq!((path.tally.marked, path.tally.lost, path.tally.sent_again), (1, 0, 0));
+    assert!(path.window < 0.75 * window && path.window > 0.45 * window, "{} of {window}", path.window);
+    let EcnCounts { ce, ect0, ect1 } = counts(&pair);
+    assert!((ce, ect1) == (1, 0) && (129 - 16..=129).contains(&ect0), "{ect0}");
+    assert!(path.has_ecn);
+}
+
+/// However many are marked, a round trip has one answer ([rfc-3168] sec. 6.1.2).
+#[test]
+fn marks_of_one_round_trip_are_one_signal() {
+    let windows = [1, 20].map(|marks| {
+        let mut pair = Pair::established(sealed(), sealed());
+        let sid = pair.send(996 * 60);
+        pair.run_until_received(sid, 996 * 60);
+        pair.run_for(ms(200));
+        pair.up.count = 0;
+        pair.up.router = if marks == 1 {
+            |number, ecn| if number == 0 { marked(ecn) } else { ecn }
+        } else {
+            |number, ecn| if number < 20 { marked(ecn) } else { ecn }
+        };
+        pair.client.write(sid, 996 * 20);
+        pair.run_until_received(sid, 996 * 80);
+        pair.run_for(ms(200));
+        assert_eq!(counts(&pair).ce, marks);
+        pair.client.path().window
+    });
+    assert!((windows[0] - windows[1]).abs() <= 1.0, "{windows:?}");
+}
+
+/// A mark is told at once, however rarely a receiver acknowledges ([rfc-9000] sec. 13.2.1).
+#[test]
+fn a_mark_does_not_wait() {
+    let acks = crate::AckPolicy { every: 100, delay: ms(400) };
+    let mut pair = Pair::established(sealed(), Config { acks, ..sealed() });
+    pair.up.router = |number, ecn| if number == 4 { marked(ecn) } else { ecn };
+    pair.send(996 * 8);
+    let begin = pair.now;
+    pair.run_until(|pair| pair.client.path().tally.marked > 0);
+    assert_eq!(pair.now - begin, ms(100));
+}
+
+/// What a path makes of codepoints that it does not keep: it goes on without them ([rfc-9000] sec. 13.4.2).
+#[test]
+fn a_path_that_keeps_no_marks_is_used_without() {
+    for turns in [false, true] {
+        let mut pair = Pair::established(sealed(), sealed());
+        pair.up.router = if turns { |_, ecn| ecn.map(|_| EcnCodepoint::Ect1) } else { |_, _| None };
+        let sid = pair.send(996 * 200);
+        pair.run_until_received(sid, 996 * 200);
+        pair.run_for(ms(200));
+        let path = pair.client.path();
+        assert_eq!((path.has_ecn, path.tally.marked, path.tally.lost), (false, 0, 0));
+        assert!(path.window > 100.0, "{}", path.window);
+    }
+}
+
+/// Each path has counts of its own.
+#[test]
+fn marks_are_their_paths_own() {
+    let mut pair = Pair::established(sealed(), sealed());
+    let second = pair.join(ms(50));
+    pair.routes[0].up.router = |_, ecn| marked(ecn);
+    let sid = pair.send(996 * 300);
+    pair.run_until_received(sid, 996 * 300);
+    pair.run_for(ms(200));
+    let report = |id| pair.client.connection.path(id).unwrap();
+    assert_eq!((report(PathId::FIRST).tally.marked, report(PathId::FIRST).has_ecn), (0, true));
+    assert!(report(second).tally.marked > 2 && report(second).has_ecn);
+    assert!(report(second).window < report(PathId::FIRST).window / 2.0);
+}
+
+/// As TCP nothing is marked, and there is a setting.
+#[test]
+fn who_does_not_want_marks_gets_none() {
+    for ours in [config(), Config { ecn: false, ..sealed() }] {
+        let mut pair = Pair::established(ours.clone(), ours);
+        pair.up.router = |_, ecn| {
+            assert_eq!(ecn, None);
+            ecn
+        };
+        let sid = pair.send(996 * 20);
+        pair.run_until_received(sid, 996 * 20);
+        assert!(!pair.client.path().has_ecn);
+    }
+}
+
+/// Losses and retransmissions do not upset the counts, nor what says what is missing.
+#[test]
+fn counts_hold_where_much_is_lost() {
+    let mut pair = Pair::established(sealed(), sealed());
+    let second = pair.join(ms(30));
+    for number in (5..4000).step_by(23) {
+        pair.lose(&[number]);
+        pair.routes[0].up.faults.insert(number + 7, Fault::Lose);
+        pair.down.faults.insert(number + 3, Fault::Lose);
+    }
+    pair.up.router = |number, ecn| if number % 50 == 9 { marked(ecn) } else { ecn };
+    let sid = pair.send(996 * 3000);
+    pair.run_until_received(sid, 996 * 3000);
+    pair.run_for(ms(500));
+    for id in [PathId::FIRST, second] {
+        assert!(pair.client.connection.path(id).unwrap().has_ecn, "{id:?}");
+    }
+    assert!(pair.client.path().tally.marked > 10);
+}
