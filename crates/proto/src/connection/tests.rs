@@ -26,3 +26,4 @@ mod random;
 mod recovery;
 mod streams;
 mod undo;
+mod wire_rules;

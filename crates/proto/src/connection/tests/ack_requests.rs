@@ -15,13 +15,13 @@ fn busy(config: Config) -> Pair {
     pair
 }
 
-/// How many segments with content went up, and how many acknowledgements came down, within five seconds of a full pipe.
+/// How many segments with content went up, and how many acknowledgements came down, within a second of a full pipe.
 fn counts(mut pair: Pair) -> (usize, usize, Pair) {
     pair.send(1 << 40);
-    pair.run_for(Span::from_secs(5));
+    pair.run_for(Span::from_secs(3));
     pair.up.log.clear();
     pair.down.log.clear();
-    pair.run_for(Span::from_secs(5));
+    pair.run_for(Span::from_secs(1));
     let (segments, acks) = (pair.up.data().count(), pair.down.log.len());
     (segments, acks, pair)
 }
@@ -30,9 +30,9 @@ fn counts(mut pair: Pair) -> (usize, usize, Pair) {
 #[test]
 fn a_sixteenth_of_all_acknowledgements_will_do() {
     let (each, acks, _) = counts(busy(Config { ack_requests: 1, ..sealed() }));
-    assert!(acks >= each - 10 && each > 49_000, "{acks} for {each}");
+    assert!(acks >= each - 10 && each > 9900, "{acks} for {each}");
     let (segments, acks, pair) = counts(busy(sealed()));
-    assert!(segments > 49_900, "{segments} of {each}");
+    assert!(segments > 9900, "{segments} of {each}");
     assert!((14..=17).contains(&(segments / acks)), "{acks} for {segments}");
     let path = pair.client.path();
     assert_eq!((path.tally.sent_again, path.tally.timeouts), (0, 0));
@@ -46,7 +46,7 @@ fn a_sixteenth_of_all_acknowledgements_will_do() {
 fn each_second_segment_is_answered_by_default() {
     let law = Settings::default_for(registry::find("anabranch").unwrap());
     let (segments, acks, pair) = counts(busy(Config { ack_requests: Config::new(law).ack_requests, ..sealed() }));
-    assert!(segments > 49_000 && (segments / 2..segments / 2 + 200).contains(&acks), "{acks} for {segments}");
+    assert!(segments > 9900 && (segments / 2..segments / 2 + 200).contains(&acks), "{acks} for {segments}");
     assert_eq!(pair.client.path().tally.sent_again, 0);
 }
 
@@ -94,9 +94,9 @@ fn no_path_is_suspected_because_its_answers_wait() {
     let second = pair.join(ms(30));
     pair.routes[0].up.spacing = Span::from_micros(100);
     let sid = pair.client.open();
-    for round in 0..100u64 {
+    for round in 0..40u64 {
         // A few more than are answered at once, then nothing for a while.
-        pair.client.write(sid, 996 * if round < 30 { 3000 } else { 20 + round % 7 });
+        pair.client.write(sid, 996 * if round < 10 { 3000 } else { 20 + round % 7 });
         pair.run_for(ms(500));
     }
     let failed = pair.client.events.iter().filter(|event| matches!(event, Event::PathFailed(_))).count();

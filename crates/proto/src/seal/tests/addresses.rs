@@ -33,6 +33,19 @@ fn a_new_address_gets_three_times_what_came_from_it_until_it_is_validated() {
     assert!((0..100).all(|_| send(&mut server, moved)));
 }
 
+/// A challenge is as long as its address may be sent ([rfc-9000] sec. 8.2.1): 183 bytes for the 61 that came.
+#[test]
+fn padding_gives_way_where_an_address_is_not_validated() {
+    let (mut client, mut server) = pair(Limits::default());
+    let moved = FourTuple { remote: Address { address: 77, port: 5 }, ..PATH.reversed() };
+    let datagram = sealed(&mut client, secs(1), PATH, &data(1));
+    opened(&mut server, secs(1), moved, &datagram).unwrap();
+    let outgoing = |path| Outgoing { datagram_max: 1200, pad_to: 1200, ..on(path) };
+    let mut len = |path| server.seal(secs(1), &outgoing(path), &data(5), &mut vec![]).map(|sealed| sealed.size);
+    assert_eq!((len(moved), len(moved)), (Ok(3 * datagram.len()), Err(SealError::NotAllowed)));
+    assert_eq!(len(PATH.reversed()), Ok(1200));
+}
+
 /// All of them count against what may be sent to an address, or none is sent.
 #[test]
 fn fragments_are_allowed_together_or_not_at_all() {
