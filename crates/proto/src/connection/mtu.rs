@@ -76,6 +76,7 @@ impl Mtu {
     }
 
     /// The longest that a datagram may be now.
+    #[inline]
     pub(super) fn datagram_max(&self) -> u32 {
         match self.state {
             State::Resting(_) | State::Searching(_) => self.carried,

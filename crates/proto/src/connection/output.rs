@@ -446,12 +446,13 @@ impl<P: Payload> Connection<P> {
         let flags = if is_fin { Flags::FIN } else { Flags::default() };
         let header = Header { nonce, ..self.header(path, offset, flags) };
         let options = self.stamp(AcknowledgementOptions::default());
-        let transmit = self.transmit(path, Segment { header, options, stream_header, content });
-        if transmit.segment.content.is_empty() {
-            return transmit;
+        let segment = Segment { header, options, stream_header, content };
+        let from = &mut self.paths[path];
+        let (tuple, datagram_max, mut ecn) = (from.tuple, from.datagram_max(), None);
+        if from.control.ecn.is_on() && !segment.content.is_empty() {
+            ecn = from.control.ecn.on_sent(mtu::datagram(&segment) <= datagram_max);
         }
-        let is_whole = mtu::datagram(&transmit.segment) <= transmit.datagram_max;
-        Transmit { ecn: self.paths[path].control.ecn.on_sent(is_whole), ..transmit }
+        Transmit { path, tuple, segment, datagram_max, pad_to: 0, ecn }
     }
 
     /// The header of a segment that acknowledges what has arrived.
@@ -482,8 +483,8 @@ impl<P: Payload> Connection<P> {
     }
 
     fn transmit(&self, path: PathId, segment: Segment<P>) -> Transmit<P> {
-        let Path { tuple, .. } = self.paths[path];
-        Transmit { path, tuple, segment, datagram_max: self.paths[path].datagram_max(), pad_to: 0, ecn: None }
+        let from = &self.paths[path];
+        Transmit { path, tuple: from.tuple, segment, datagram_max: from.datagram_max(), pad_to: 0, ecn: None }
     }
 }
 
