@@ -1,4 +1,4 @@
-//! How fast two endpoints are, sealed, by themselves: `cargo run --release -p anabranch-proto --example sealed_back_to_back -- [CIPHER] [STREAMS] [MEGABYTES]`,
+//! How fast two endpoints are, sealed, by themselves: `cargo run --release -p anabranch-proto --example sealed_back_to_back -- [CIPHER] [STREAMS] [MEGABYTES] [SEGMENTS_PER_ACK]`,
 //! where a cipher is `chacha20`, `aes128` or `aes256`.
 
 #[path = "../tests/sealed/mod.rs"]
@@ -20,8 +20,9 @@ fn main() {
         other => panic!("there is no cipher `{other}`: chacha20, aes128 or aes256"),
     };
     let mut number = |default: u64| arguments.next().map_or(default, |argument| argument.parse().expect("a number"));
-    let (streams, megabytes) = (number(1), number(2000));
-    let mut sealed = Sealed::new(u8::try_from(streams).expect("there are at most 255 streams"), cipher);
+    let (streams, megabytes, acks) = (number(1), number(2000), number(2));
+    let acks = u8::try_from(acks).expect("an acknowledgement is asked for 255 segments at most");
+    let mut sealed = Sealed::new(u8::try_from(streams).expect("there are at most 255 streams"), cipher, acks);
     sealed.run(50_000_000);
     let begin = Instant::now();
     sealed.run(megabytes * 1_000_000);

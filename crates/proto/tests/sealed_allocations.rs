@@ -7,7 +7,7 @@ use sealed::Sealed;
 
 #[track_caller]
 fn allocations(streams: u8, cipher: Cipher) -> u64 {
-    let mut sealed = Sealed::new(streams, cipher);
+    let mut sealed = Sealed::new(streams, cipher, 2);
     // What holds the most that there ever is has its memory by then.
     sealed.run(100_000_000);
     allocation_counter::measure(|| sealed.run(50_000_000)).count_total

@@ -30,11 +30,12 @@ struct End {
 }
 
 impl Sealed {
-    pub(crate) fn new(streams: u8, cipher: Cipher) -> Self {
+    /// One acknowledgement for so many segments is asked for at most.
+    pub(crate) fn new(streams: u8, cipher: Cipher, ack_requests: u8) -> Self {
         let law = Settings::default_for(registry::find("reno").expect("it is there"));
         // So that a segment and what is around it fill a datagram that every path takes.
         let mss = 1200 - Seal::OVERHEAD as u16 - 20;
-        let connection = Config { streams, mss, receive_buffer: 4 << 20, ..Config::new(law) };
+        let connection = Config { streams, mss, ack_requests, receive_buffer: 4 << 20, ..Config::new(law) };
         let seal = SealConfig { ciphers: CipherPreference::new(&[cipher]), ..SealConfig::default() };
         let listener = ListenerConfig { connection: seal, ..ListenerConfig::default() };
         let server = ServerConfig { listener, admission: Admission::Anyone, connection: connection.clone() };
