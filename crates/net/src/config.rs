@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anabranch_cc::{Settings, registry};
 use anabranch_proto::endpoint::{self, EndpointConfig, ServerConfig};
-use anabranch_proto::seal::{CipherPreference, ListenerConfig, Seal, SealConfig};
+use anabranch_proto::seal::{CipherPreference, ListenerConfig, SealConfig};
 use anabranch_proto::{AckPolicy, KeepAlive};
 use anabranch_units::Span;
 
@@ -99,7 +99,6 @@ impl Config {
         });
         anabranch_proto::Config {
             streams: self.streams,
-            mss: (Seal::DATAGRAM_FIRST - Seal::OVERHEAD - TCP_HEADER) as u16,
             receive_buffer: self.receive_buffer,
             send_buffer: self.send_buffer,
             send_memory: self.send_memory,
@@ -132,9 +131,6 @@ fn ciphers() -> CipherPreference {
     let is_fast = false;
     if is_fast { CipherPreference::fast_aes() } else { CipherPreference::default() }
 }
-
-/// Without options.
-const TCP_HEADER: u32 = 20;
 
 /// [rfc-9293] sec. 3.8.6.3 asks for one for two segments at least; a law that looks at delays wants them soon.
 const ACKS: AckPolicy = AckPolicy { every: 2, delay: Span::from_millis(5) };

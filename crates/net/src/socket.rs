@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::task::{Context, Poll, ready};
 
 use anabranch_proto::endpoint::{Arrival, Batch};
-use anabranch_proto::{Address, FourTuple};
+use anabranch_proto::{Address, EcnCodepoint, FourTuple};
 use anabranch_units::Time;
 use bytes::BytesMut;
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
@@ -83,7 +83,8 @@ impl Socket {
         for (meta, bytes) in metas[..count].iter().zip(buffer.chunks(size)) {
             let here = address::of(SocketAddr::new(here(*local, meta.dst_ip), local.port()));
             let tuple = FourTuple { local: here, remote: address::of(meta.addr) };
-            let arrival = Arrival { tuple, size: meta.stride };
+            let ecn = meta.ecn.and_then(|codepoint| EcnCodepoint::from_bits(codepoint as u8));
+            let arrival = Arrival { tuple, size: meta.stride, ecn };
             let datagrams = BytesMut::from(&bytes[..meta.len]);
             take(Received { at: reading.arrival(meta.timestamp), arrival, datagrams });
         }
@@ -95,7 +96,7 @@ impl Socket {
         let is_ipv6 = self.local.is_ipv6();
         let transmit = Transmit {
             destination: address::for_family(batch.tuple.remote, is_ipv6),
-            ecn: None,
+            ecn: batch.ecn.and_then(|codepoint| quinn_udp::EcnCodepoint::from_bits(codepoint.bits())),
             contents: bytes,
             segment_size: (batch.count > 1).then_some(batch.size),
             src_ip: self.source(batch.tuple.local),
