@@ -16,17 +16,18 @@ use anabranch_ns2::config::{
 use anabranch_ns2::multihome as multihome_agent;
 use anabranch_ns2::sctp::{Data, EndpointConfig};
 use anabranch_proto::{
-    AckPolicy, Config, Failover, HEADERS, KeepAlive, LossDetection, PATHS_MAX, Repair, Scheduling, StreamBuffer,
+    AckPolicy, Config, Failover, HEADERS, KeepAlive, LossDetection, PATHS_MAX, Pacing, Repair, Scheduling, StreamBuffer,
 };
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
 use anabranch_sim::{Messages, Spacing, Workload};
-use anabranch_units::{Bytes, SimSpan};
+use anabranch_units::{Bytes, SimSpan, Span};
 
 use crate::diagnostic::{Fault, suggestion};
 use crate::document::Path;
 use crate::scenario::RATE_MAX;
 use crate::scenario::keys::{
-    FailoverKeys, FlowKeys, LossDetectionKeys, RepairKeys, SchedulerKeys, SinkKeys, StreamBufferKeys, WorkloadKeys,
+    FailoverKeys, FlowKeys, LossDetectionKeys, PacingKeys, RepairKeys, SchedulerKeys, SinkKeys, StreamBufferKeys,
+    WorkloadKeys,
 };
 use crate::scenario::values::{Count, LawKeys, Setting, Text};
 
@@ -265,6 +266,12 @@ fn engine(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
             None | Some(FailoverKeys::OnSilence) => Failover::OnSilence,
             Some(FailoverKeys::Never) => Failover::Never,
         },
+        pacing: match keys.pacing {
+            Some(PacingKeys::Always) => Pacing::Always,
+            None | Some(PacingKeys::ByLaw) => Pacing::ByLaw,
+        },
+        // What drives the host says how late its timers are.
+        timer: Span::ZERO,
         acks: acks(keys.delayed_acks, &path.key("delayed_acks"))?,
         nagle: keys.nagle.unwrap_or(config.nagle),
         timestamps: keys.timestamps.unwrap_or(config.timestamps),
@@ -432,7 +439,7 @@ fn traffic(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
 }
 
 /// What no transport but our own has.
-fn keys_of_engine(keys: &FlowKeys) -> [(&'static str, bool); 10] {
+fn keys_of_engine(keys: &FlowKeys) -> [(&'static str, bool); 11] {
     [
         ("streams", keys.streams.is_some()),
         ("scheduler", keys.scheduler.is_some()),
@@ -440,6 +447,7 @@ fn keys_of_engine(keys: &FlowKeys) -> [(&'static str, bool); 10] {
         ("loss_detection", keys.loss_detection.is_some()),
         ("repair", keys.repair.is_some()),
         ("failover", keys.failover.is_some()),
+        ("pacing", keys.pacing.is_some()),
         ("delayed_acks", keys.delayed_acks.is_some()),
         ("nagle", keys.nagle.is_some()),
         ("timestamps", keys.timestamps.is_some()),

@@ -12,6 +12,7 @@ use anabranch_ns2::multihome;
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_ns2::sctp::{DestinationConfig, Endpoint};
 use anabranch_ns2::{Sender, SenderConfig, Sink, Streams, TICK};
+use anabranch_proto::Config;
 use anabranch_sim::traffic::{self, OnOff};
 use anabranch_sim::{
     BuildError, Builder, Capture, Control, DeliveryRow, Detail, Driven, EngineSink, EngineSource, FlowId, GaugeRow,
@@ -218,9 +219,13 @@ impl<'a> Simulation<'a> {
                 }
                 Transport::Engine { config, workload } => {
                     const CHECKED: &str = "the configuration was checked when the scenario was read";
-                    let source = EngineSource::new((**config).clone()).expect(CHECKED);
+                    let config = |node: NodeIndex| {
+                        let timer = scenario.drivers.get(&node).map_or(SimSpan::ZERO, |driver| driver.timer);
+                        Config { timer: timer.rescale(), ..(**config).clone() }
+                    };
+                    let source = EngineSource::new(config(flow.from)).expect(CHECKED);
                     let source = if *workload == Workload::Bulk { source } else { source.fed() };
-                    let sink = EngineSink::new((**config).clone()).expect(CHECKED);
+                    let sink = EngineSink::new(config(flow.to)).expect(CHECKED);
                     let (there, back) = ways(flow, &mut builder, &links)?.into_iter().unzip();
                     let weights = flow.paths.iter().map(|path| path.weight).collect();
                     let (source, sink) = (source.multihomed(there).weighted(weights), sink.multihomed(back));

@@ -5,6 +5,8 @@ use anabranch_units::Span;
 
 use crate::options::Timestamps;
 use crate::receive::acks::AckPolicy;
+use crate::recovery::control::Timing;
+use crate::recovery::pacer::Pacing;
 use crate::scheduler::Scheduling;
 use crate::segment::{HEADERS, StreamHeader};
 
@@ -53,6 +55,11 @@ pub struct Config {
     pub loss_detection: LossDetection,
     /// The least that is added to SRTT for the retransmission timeout.
     pub rto_min: Span,
+    /// How what leaves is spread over time.
+    pub pacing: Pacing,
+    /// How late the timers of the host ring, at most, if nothing else is late: what leaves at one moment, and what is made up for when a timer was late,
+    /// hang on it.
+    pub timer: Span,
     /// Whether a short segment waits as long as something is unacknowledged, for more to fill it ([rfc-9293] sec. 3.7.4:
     /// Nagle's algorithm).
     pub nagle: bool,
@@ -177,6 +184,10 @@ impl Config {
     /// Less is no use: [rfc-9293] sec. 3.7.1 has 536, and a record with its header needs twelve.
     pub const MSS_MIN: u16 = 64;
 
+    pub(crate) fn timing(&self) -> Timing {
+        Timing { rto_min: self.rto_min, pacing: self.pacing, timer: self.timer }
+    }
+
     /// Bytes of content in a full segment between two ends that are set like this.
     pub fn payload(&self) -> u32 {
         let stream_header = if self.streams > 0 { StreamHeader::LEN } else { 0 };
@@ -216,6 +227,9 @@ impl Config {
             ack_requests: 2,
             loss_detection: LossDetection::Rack,
             rto_min: Span::from_millis(200),
+            pacing: Pacing::Always,
+            // That of poll and of tokio.
+            timer: Span::from_millis(1),
             nagle: false,
             timestamps: false,
             keep_alive: None,

@@ -89,6 +89,8 @@ pub struct Connection<P> {
     acks: Acks,
     /// What the peer was asked to do in the other direction.
     ack_request: AckRequest,
+    /// How long ago the segment came that is read now.
+    late: Span,
     /// Where the peer's FIN stands, once it is known.
     fin: Option<Offset>,
     /// Segments with content that arrived for the first time.
@@ -272,7 +274,7 @@ impl<P: Payload> Connection<P> {
         let mut random = Random::new(secret, if state == State::Listen { Role::Listens } else { Role::Opens });
         let mss = u32::from(config.mss);
         let controller = config.law.row().build(&config.law);
-        let control = PathControl::new(now, PathId::FIRST, controller, mss.into(), config.rto_min);
+        let control = PathControl::new(now, PathId::FIRST, controller, mss.into(), config.timing());
         Ok(Self {
             state,
             handshake: Handshake::new(),
@@ -303,6 +305,7 @@ impl<P: Payload> Connection<P> {
             window: Window::new(config.receive_buffer, mss.into()),
             acks: Acks::new(config.acks),
             ack_request: AckRequest::NONE,
+            late: Span::ZERO,
             fin: None,
             arrived: 0,
             reordered: 0,

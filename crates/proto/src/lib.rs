@@ -82,6 +82,7 @@ pub use payload::{Payload, Virtual};
 pub use random::Secret;
 pub use receive::acks::AckPolicy;
 pub use recovery::control::Tally;
+pub use recovery::pacer::Pacing;
 pub use scheduler::Scheduling;
 pub use segment::{Content, Flags, HEADERS, Header, Record, RecordList, Segment};
 pub use seq::{Offset, SeqNumber, Ssn};

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::wire::{self, Checksum, Ports};
 use crate::{
-    Address, Config, Connection, Content, EcnCodepoint, Event, FourTuple, OpenError, Options, PathId, PathReport,
+    Address, Config, Connection, Content, EcnCodepoint, Event, FourTuple, OpenError, Options, Pacing, PathId, PathReport,
     PathState, Payload, Read, ReadError, Record, Secret, Segment, SeqNumber, Sid, State, Transmit, WriteError,
 };
 
@@ -159,7 +159,8 @@ pub(crate) struct Route {
 /// The law that the tests of the engine run on: plain Reno.
 pub(crate) fn config() -> Config {
     let law = Settings::default_for(registry::find("reno").unwrap());
-    Config { mss: 1000, streams: 8, ..Config::new(law) }
+    // A dialogue is about what leaves, and not about when.
+    Config { mss: 1000, streams: 8, pacing: Pacing::ByLaw, timer: Span::ZERO, ..Config::new(law) }
 }
 
 pub(crate) fn ms(count: u64) -> Span {

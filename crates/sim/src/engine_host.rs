@@ -523,7 +523,8 @@ impl Host for EngineSource {
         let came_by = came_by(&self.ways, &arrival);
         if let (Body::Segment(segment), Some(connection)) = (arrival.body, &mut self.connection) {
             let before = connection.rtt_sum();
-            connection.handle_segment(engine_time(now), tuple(came_by), **segment);
+            let (now, at) = (engine_time(now), engine_time(arrival.at));
+            connection.handle_late(now, at, tuple(came_by), None, **segment);
             // An ACK is one sample at most, of the path on which it came.
             self.rtts.add_growth(before.rescale(), connection.rtt_sum().rescale());
             self.departures.forget_until(connection.acked());
@@ -595,7 +596,8 @@ impl Host for EngineSink {
         if let Body::Segment(segment) = arrival.body {
             self.wire += u64::from(arrival.size);
             let before = self.connection.arrived();
-            self.connection.handle_segment(engine_time(now), tuple(came_by).reversed(), **segment);
+            let (read, at) = (engine_time(now), engine_time(arrival.at));
+            self.connection.handle_late(read, at, tuple(came_by).reversed(), None, **segment);
             self.arrivals += picoseconds(now) * u128::from(self.connection.arrived() - before);
         }
     }

@@ -396,6 +396,10 @@ pub(crate) struct FlowKeys {
     /// Whether other paths take over from a silent one. Only `anabranch` with `paths`; `on_silence` if absent.
     #[serde(default)]
     pub(crate) failover: Option<FailoverKeys>,
+    /// How what leaves is spread over time. Only `anabranch`; `by_law` if absent, as with the agents that it is compared with. Outside of scenarios it is
+    /// `always`.
+    #[serde(default)]
+    pub(crate) pacing: Option<PacingKeys>,
     /// How long an acknowledgement may wait for a second packet, to answer both: less than `500ms`. Only `anabranch`; each packet is
     /// answered at once if absent.
     #[serde(default)]
@@ -474,6 +478,17 @@ pub(crate) enum LossDetectionKeys {
     Rack,
     /// By three that arrive of what left later (RFC 6675).
     DupAcks,
+}
+
+/// How what leaves is spread over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "pacing")]
+pub(crate) enum PacingKeys {
+    /// At the rate of the law where it has one, else at 1.25 windows in a smoothed RTT (RFC 9002).
+    Always,
+    /// At the rate of the law where it has one; else acknowledgements set the pace, as with the agents of the papers.
+    ByLaw,
 }
 
 /// Where what is lost is sent again.

@@ -11,7 +11,7 @@ use anabranch_ns2::config::Agent;
 use anabranch_proto::{HEADERS, StreamHeader};
 use anabranch_units::{Bytes, SimSpan};
 
-use super::keys::{FailoverKeys, FlowKeys, SchedulerKeys};
+use super::keys::{FailoverKeys, FlowKeys, PacingKeys, SchedulerKeys};
 use super::values::{Count, LawKeys, Setting, Text};
 use crate::transport::{MFAST_STREAMS, RBUF_MAX};
 
@@ -45,6 +45,7 @@ impl FlowKeys {
             scheduler: has_paths.then_some(SchedulerKeys::Window),
             failover: has_paths.then(|| self.twin_failover()),
             rbuf,
+            pacing: Some(PacingKeys::ByLaw),
             window: None,
             initial_window: None,
             sink: None,

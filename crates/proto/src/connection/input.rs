@@ -24,6 +24,20 @@ impl<P: Payload> Connection<P> {
 
     /// The same, with the codepoint of ECN with which it came.
     pub fn handle_marked(&mut self, now: Time, tuple: FourTuple, ecn: Option<EcnCodepoint>, segment: Segment<P>) {
+        self.handle_late(now, now, tuple, ecn, segment);
+    }
+
+    /// The same, of a segment that came at `arrived` and is read now. A driver that knows when its datagrams came, by the stamps of the kernel, spares
+    /// the law the time for which they waited for it: that is no queue of the path's.
+    pub fn handle_late(
+        &mut self,
+        now: Time,
+        arrived: Time,
+        tuple: FourTuple,
+        ecn: Option<EcnCodepoint>,
+        segment: Segment<P>,
+    ) {
+        self.late = now.since(arrived);
         self.resting_until = None;
         let path = self.paths.find(&tuple).or_else(|| self.open_peer_path(now, tuple, &segment));
         if let Some(path) = path {
@@ -237,8 +251,12 @@ impl<P: Payload> Connection<P> {
             self.challenge(now);
             return false;
         }
-        let edge = self.peer.edge;
+        let (edge, was_shut) = (self.peer.edge, self.peer.edge <= acked);
         self.on_window(offset, ack, segment.header.window);
+        if was_shut && self.peer.edge > edge {
+            let Self { paths, board, .. } = self;
+            paths.live().iter().for_each(|path| paths[path].control.on_reopened(now, board));
+        }
         let via = self.acks.via();
         if ack < acked && !self.paths.are_negotiated {
             self.on_heard(now, false);

@@ -264,6 +264,7 @@ impl<P: Payload> Connection<P> {
         let (delay, answers) = (options.delay(), options.expected().is_some());
         let ecn = if answers { EcnReport::Counts(options.counts()) } else { EcnReport::Silent };
         let (mut has_news, mut rounds_over, mut doubtful) = (false, false, PathSet::default());
+        let late = self.late;
         let Self { paths, board, .. } = self;
         let mut told = board.newly_acked_paths();
         told.insert(via);
@@ -274,7 +275,7 @@ impl<P: Payload> Connection<P> {
             if !has_newly_acked && path.control.is_at_rest() {
                 continue;
             }
-            let source = if id == via { Via::Own { delay, ecn } } else { Via::Other };
+            let source = if id == via { Via::Own { delay, late, ecn } } else { Via::Other };
             let is_round_over = path.control.on_ack(now, board, source);
             rounds_over |= is_round_over;
             if path.control.is_doubtful() {
@@ -321,7 +322,7 @@ impl<P: Payload> Connection<P> {
 
     fn open_path(&mut self, now: Time, id: PathId, tuple: FourTuple, origin: Origin) {
         let controller = self.config.law.row().build(&self.config.law);
-        let mut control = PathControl::new(now, id, controller, self.peer.segment.into(), self.config.rto_min);
+        let mut control = PathControl::new(now, id, controller, self.peer.segment.into(), self.config.timing());
         // Without SACK a duplicate ACK does not say whose hole it is about: only the first path counts them.
         if self.peer.has_sack {
             control.detect_by(Detection::of(self.config.loss_detection, true));

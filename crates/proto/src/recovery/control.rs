@@ -14,7 +14,7 @@ use anabranch_cc::{
     Ack, Cause, Controller, Departure, Evidence, Gauges, Loss, PathSummary, PathView, Restart, Sent, Signal,
     Transmission, classify,
 };
-use anabranch_units::{Bytes, Span, Time};
+use anabranch_units::{Bytes, Rate, Span, Time};
 
 use self::dup_acks::{Detection, Duplicates};
 use self::timers::{Probe, Timer};
@@ -24,7 +24,7 @@ use crate::path::PathId;
 use crate::recovery::delivery_rate::DeliveryRate;
 use crate::recovery::episode::{Belief, Episode};
 use crate::recovery::law::Law;
-use crate::recovery::pacer::Pacer;
+use crate::recovery::pacer::{self, Pacer, Pacing};
 use crate::recovery::rack::{Conditions, Rack, Verdict};
 use crate::recovery::rounds::Rounds;
 use crate::recovery::rtt::{RttEstimator, TICK};
@@ -44,6 +44,7 @@ pub(crate) struct PathControl {
     duplicates: Duplicates,
     rounds: Rounds,
     delivery_rate: DeliveryRate,
+    pacing: Pacing,
     pacer: Pacer,
     episode: Episode,
     timer: Timer,
@@ -83,6 +84,16 @@ pub(crate) struct PathControl {
     pub(crate) tally: Tally,
 }
 
+/// What a path is told of time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timing {
+    /// The least that is added to SRTT for the retransmission timeout.
+    pub(crate) rto_min: Span,
+    pub(crate) pacing: Pacing,
+    /// How late the timers of the host ring.
+    pub(crate) timer: Span,
+}
+
 /// An RTT that is longer by no more than this is no longer for the classifier: the SACK blocks of the very ACK that reports a loss make it
 /// some microseconds longer than those before. The clock of the TCP in [ctcp-2019] ticks in 10 ms; that of timestamps in a
 /// millisecond ([rfc-7323] sec. 5.4).
@@ -120,25 +131,26 @@ pub struct Tally {
 /// On which path an ACK came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Via {
-    /// This one: it answers what left here, after the receiver held it back for so long, and counts codepoints.
-    Own { delay: Span, ecn: EcnReport },
+    /// This one: it answers what left here, after the receiver held it back for so long, and counts codepoints. It came so long ago, and is read now.
+    Own { delay: Span, late: Span, ecn: EcnReport },
     /// Another one, and it tells of something that left here.
     Other,
 }
 
 impl PathControl {
-    pub(crate) fn new(now: Time, id: PathId, controller: Box<dyn Controller>, mss: u64, rto_min: Span) -> Self {
+    pub(crate) fn new(now: Time, id: PathId, controller: Box<dyn Controller>, mss: u64, timing: Timing) -> Self {
         Self {
             id,
             law: Law::new(controller),
             mss,
-            rtt: RttEstimator::new(rto_min),
+            rtt: RttEstimator::new(timing.rto_min),
             detection: Detection::Rack,
             rack: Rack::new(),
             duplicates: Duplicates::new(),
             rounds: Rounds::new(now),
             delivery_rate: DeliveryRate::default(),
-            pacer: Pacer::new(),
+            pacing: timing.pacing,
+            pacer: Pacer::new(timing.timer),
             episode: Episode::Open,
             timer: Timer::Idle,
             probe: Probe::None,
@@ -217,8 +229,21 @@ impl PathControl {
     }
 
     /// From when on the pacer lets a segment leave.
-    pub(crate) fn release(&self, now: Time) -> Time {
-        self.pacer.release(now, self.law.pacing_rate())
+    pub(crate) fn release(&mut self, now: Time) -> Time {
+        let release = self.pacer.release(now, self.rate());
+        if release > now && self.law.pacing_rate().is_none() {
+            // The window sets that pace: a larger one would be used.
+            self.rounds.on_window_full();
+        }
+        release
+    }
+
+    /// The rate at which segments leave, if they do not leave as the window allows.
+    fn rate(&self) -> Option<Rate> {
+        match (self.law.pacing_rate(), self.pacing, self.rtt.smoothed()) {
+            (None, Pacing::Always, Some(rtt)) => pacer::of_window(self.law.window() * self.mss as f64, rtt),
+            (rate, ..) => rate,
+        }
     }
 
     /// Something is about to leave. After a long silence the window is not trusted ([rfc-5681] sec. 4.1).
@@ -250,6 +275,7 @@ impl PathControl {
     ) {
         if self.flight == 0 {
             self.heard = now;
+            self.pacer.on_idle(now, self.mss);
         }
         self.flight += added;
         self.check(board);
@@ -264,7 +290,7 @@ impl PathControl {
             // [rfc-8985] sec. 7.3: the retransmission timer takes over.
             self.started = now;
         }
-        self.pacer.on_sent(now, Bytes::new(len), self.law.pacing_rate());
+        self.pacer.on_sent(now, Bytes::new(len), self.rate());
         let view = self.view(now);
         let sent = Sent { segments: self.segments(len), transmission };
         self.law.tell(|law| law.on_sent(&view, &sent));
@@ -381,13 +407,13 @@ impl PathControl {
         self.flight -= newly_acked.bytes_from_flight;
         let path_una = board.path_una(self.id);
         let sample = match via {
-            Via::Own { delay, .. } => self.estimate(now, delay, &newly_acked),
+            Via::Own { delay, late, .. } => self.estimate(now - late, delay, &newly_acked),
             Via::Other => None,
         };
         self.ecn.on_acked(newly_acked.segments);
-        let is_marked = match via {
-            Via::Own { ecn, .. } => self.ecn.on_report(ecn),
-            Via::Other => false,
+        let (arrival, is_marked) = match via {
+            Via::Own { late, ecn, .. } => (now - late, self.ecn.on_report(ecn)),
+            Via::Other => (now, false),
         };
         if self.suspicion.is_some() {
             self.reconsider(now, board, &newly_acked);
@@ -425,7 +451,7 @@ impl PathControl {
                 newly_acked: self.segments(newly_acked.bytes),
                 newly_lost: self.segments(lost),
                 rtt: sample,
-                arrival: now,
+                arrival,
                 departure: newest.departure,
                 limit,
                 phase: self.episode.phase(),

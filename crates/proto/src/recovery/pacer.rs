@@ -1,55 +1,187 @@
-//! The pacer: releases segments at the rate that the controller decides. Without a rate it releases everything.
+//! The pacer: releases segments at a rate, that of the law or one that its window has in an RTT. Without a rate it releases everything.
+//!
+//! ```text
+//! sent:     free ← max(free, now − credit) + size/rate        credit: the larger of 1 ms and two ticks of the timer
+//! release:  when it is free; at that moment a quantum: what takes a tick, at most 1 ms or 64 kB
+//! ```
+//!
+//! Time in which there was something to send and the host slept is made up for, as far as the credit goes: a timer that rings every 4 ms sends
+//! what 4 ms were for. Time in which there was nothing to send is not, but for as much: what an application writes after a pause leaves at the rate. Its
+//! first ten segments leave at once if nothing is in flight, as at the start of a connection: a short message does not wait.
+//!
+//! Citation: rfc-9002 sec. 7.7.
 
 use anabranch_units::{Bytes, Rate, Span, Time};
+
+/// How what leaves is spread over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pacing {
+    /// At the law's own rate where it has one, else at 1.25 windows in a smoothed RTT ([rfc-9002] sec. 7.7).
+    Always,
+    /// At the law's own rate where it has one. Else acknowledgements set the pace, as with the agents of the papers.
+    ByLaw,
+}
 
 /// When the next segment of a path may leave.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacer {
+    /// When all that left has had its time.
     free_at: Time,
+    /// When a segment left last.
+    last: Time,
+    /// How far time may be made up for.
+    credit: Span,
+    /// How much may leave at one moment.
+    quantum: Span,
+    /// Bytes that may leave at once after a pause.
+    burst: u64,
 }
 
 impl Pacer {
-    pub(crate) fn new() -> Self {
-        Self { free_at: Time::ZERO }
+    /// One for a host whose timers ring within `tick`.
+    pub(crate) fn new(tick: Span) -> Self {
+        let credit = CREDIT_LEAST.max(tick.saturating_mul(2));
+        Self { free_at: Time::ZERO, last: Time::ZERO, credit, quantum: tick.min(QUANTUM_MOST), burst: 0 }
     }
 
     /// From when on a segment may leave: `now` or later.
     pub(crate) fn release(&self, now: Time, rate: Option<Rate>) -> Time {
-        if rate.is_some() { self.free_at.max(now) } else { now }
+        let Some(rate) = rate.filter(|_| self.burst == 0) else { return now };
+        // A moment that has begun goes on until its quantum is used up.
+        let quantum = if self.last == now { self.quantum.min(rate.transmission(QUANTUM_BYTES)) } else { Span::ZERO };
+        if self.free_at <= now || self.free_at.since(now) < quantum { now } else { self.free_at }
     }
 
-    /// A segment of `size` left. If that was [`LATE_MOST`] too late, or less, it is made up for. Longer is taken for a time in which there was
-    /// nothing to send: a host whose timers are as late as that sends more slowly than it may.
+    /// Nothing is in flight, and segments of `mss` bytes are about to leave.
+    pub(crate) fn on_idle(&mut self, now: Time, mss: u64) {
+        if self.free_at <= now {
+            self.burst = mss.saturating_mul(BURST);
+        }
+    }
+
+    /// A segment of `size` left.
     pub(crate) fn on_sent(&mut self, now: Time, size: Bytes, rate: Option<Rate>) {
-        if let Some(rate) = rate {
-            let is_late = now.since(self.free_at) <= LATE_MOST;
-            let from = if is_late { self.free_at } else { now };
+        if self.burst > 0 {
+            self.burst = self.burst.saturating_sub(size.count());
+        } else if let Some(rate) = rate {
+            let from = if now.since(self.free_at) > self.credit { now - self.credit } else { self.free_at };
             self.free_at = from.saturating_add(rate.transmission(size));
         }
+        self.last = now;
     }
 }
 
-/// Hosts wake up so much after the time that they were asked for.
-const LATE_MOST: Span = Span::from_millis(1);
+/// Hosts wake up so much after the time that they were asked for, whatever they promise.
+const CREDIT_LEAST: Span = Span::from_millis(1);
+
+/// What leaves at one moment takes a queue at the bottleneck: no longer than the path's own noise.
+const QUANTUM_MOST: Span = Span::from_millis(1);
+
+/// The most that one system call sends.
+const QUANTUM_BYTES: Bytes = Bytes::new(64_000);
+
+/// [rfc-9002] sec. 7.7: bursts are no longer than the initial window, which [rfc-6928] says is ten segments.
+const BURST: u64 = 10;
+
+/// The rate at which [`Pacing::Always`] spreads a window of so many bytes: enough to fill the pipe when an ACK is late.
+pub(crate) fn of_window(bytes: f64, rtt: Span) -> Option<Rate> {
+    let bits = PER_RTT * 8.0 * bytes / rtt.as_secs_f64();
+    (bits.is_finite() && bits >= 1.0).then(|| Rate::from_bits_per_second(bits as u64))
+}
+
+/// Windows in an RTT ([rfc-9002] sec. 7.7).
+const PER_RTT: f64 = 1.25;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const SIZE: Bytes = Bytes::new(1000);
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Span::from_micros(us)
+    }
+
+    /// A segment a millisecond.
+    fn rate() -> Option<Rate> {
+        Some(Rate::from_bits_per_second(8_000_000))
+    }
+
+    /// How many segments leave in so many wake-ups, one every `every` microseconds from `first` on.
+    fn sent(pacer: &mut Pacer, first: u64, every: u64, wakes: u64) -> Vec<u32> {
+        let wake = |pacer: &mut Pacer, now: Time| {
+            let mut count = 0;
+            while pacer.release(now, rate()) == now && count < 1000 {
+                pacer.on_sent(now, SIZE, rate());
+                count += 1;
+            }
+            count
+        };
+        (0..wakes).map(|wakes| wake(pacer, at(first + every * wakes))).collect()
+    }
+
     #[test]
     fn segments_leave_at_the_rate() {
-        let (rate, size) = (Some(Rate::from_bits_per_second(8_000_000)), Bytes::new(1000));
-        let mut pacer = Pacer::new();
-        let ms = |ms: u64| Time::from_ticks(ms * 1_000_000);
-        assert_eq!(pacer.release(ms(5), rate), ms(5));
-        pacer.on_sent(ms(5), size, rate);
-        assert_eq!(pacer.release(ms(5), rate), ms(6));
-        assert_eq!(pacer.release(ms(9), rate), ms(9));
-        // Late by 1 ms, the next one leaves at once; by 2 ms, it does not.
-        pacer.on_sent(ms(7), size, rate);
-        assert_eq!(pacer.release(ms(7), rate), ms(7));
-        pacer.on_sent(ms(9), size, rate);
-        assert_eq!(pacer.release(ms(9), rate), ms(10));
-        assert_eq!(pacer.release(ms(5), None), ms(5));
+        let mut pacer = Pacer::new(Span::ZERO);
+        assert_eq!(pacer.release(at(5000), rate()), at(5000));
+        pacer.on_sent(at(5000), SIZE, rate());
+        // A credit of a millisecond was left from before.
+        pacer.on_sent(at(5000), SIZE, rate());
+        assert_eq!(pacer.release(at(5000), rate()), at(6000));
+        assert_eq!(pacer.release(at(9000), rate()), at(9000));
+        assert_eq!(pacer.release(at(5000), None), at(5000));
+    }
+
+    /// After a pause of any length a segment is made up for, and the rest leaves at the rate.
+    #[test]
+    fn a_pause_is_not_made_up_for() {
+        let mut pacer = Pacer::new(Span::ZERO);
+        assert_eq!(sent(&mut pacer, 10_000_000, 1000, 10), [2, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
+    }
+
+    /// What goes beyond ten segments is spread, and what is in flight keeps them from being granted again.
+    #[test]
+    fn ten_segments_leave_at_once_after_a_pause() {
+        let mut pacer = Pacer::new(Span::ZERO);
+        pacer.on_idle(at(10_000_000), 1000);
+        assert_eq!(sent(&mut pacer, 10_000_000, 1000, 4), [12, 1, 1, 1]);
+        pacer.on_idle(at(10_003_000), 1000);
+        assert_eq!(sent(&mut pacer, 10_004_000, 1000, 2), [1, 1]);
+    }
+
+    /// Timers that ring every 4 ms, 1 ms or 0.25 ms send the rate, and no more.
+    #[test]
+    fn a_coarse_timer_sends_what_it_slept_through() {
+        for every in [250_u64, 1000, 4000, 10_000] {
+            let mut pacer = Pacer::new(Span::from_micros(every));
+            let (wakes, first) = (400_000 / every, 10_000_000);
+            let count: u32 = sent(&mut pacer, first, every, wakes).iter().sum();
+            // Two ticks of credit or a millisecond, and the quantum of the last moment.
+            let most = (400_000 + (2 * every).max(1000) + 1000) / 1000;
+            assert!((400..=most).contains(&count.into()), "{every} us: {count}");
+        }
+    }
+
+    /// At 8 Gbit/s a millisecond is a thousand segments, and 64 leave at one moment.
+    #[test]
+    fn a_quantum_is_a_tick_or_what_one_call_sends() {
+        let rate = Some(Rate::from_bits_per_second(8_000_000_000));
+        let mut pacer = Pacer::new(Span::from_millis(1));
+        (0..3000).for_each(|_| pacer.on_sent(at(10_000), SIZE, rate));
+        // The credit of 2 ms is used up, and 1 ms more.
+        assert_eq!(pacer.release(at(10_000), rate), at(11_000));
+        let mut count = 0;
+        while pacer.release(at(11_000), rate) == at(11_000) {
+            pacer.on_sent(at(11_000), SIZE, rate);
+            count += 1;
+        }
+        assert_eq!((count, pacer.release(at(11_000), rate)), (64, at(11_064)));
+    }
+
+    #[test]
+    fn a_window_leaves_in_four_fifths_of_a_round_trip() {
+        let rate = of_window(10_000.0, Span::from_millis(80));
+        assert_eq!(rate, Some(Rate::from_bits_per_second(1_250_000)));
+        assert_eq!(of_window(10_000.0, Span::ZERO), None);
     }
 }

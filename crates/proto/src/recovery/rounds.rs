@@ -36,7 +36,7 @@ impl Rounds {
         }
     }
 
-    /// The congestion window, and nothing else, held a segment back.
+    /// The congestion window, or the pace that it sets, held a segment back.
     pub(crate) fn on_window_full(&mut self) {
         self.was_full = true;
     }

@@ -80,7 +80,8 @@ impl Bench {
     fn new() -> Self {
         let heard = Arc::new(Mutex::new(vec![]));
         let now = Time::ZERO + ms(1000);
-        let mut control = PathControl::new(now, PATH, Box::new(Ear(heard.clone())), 1000, ms(200));
+        let timing = Timing { rto_min: ms(200), pacing: Pacing::ByLaw, timer: Span::ZERO };
+        let mut control = PathControl::new(now, PATH, Box::new(Ear(heard.clone())), 1000, timing);
         control.establish(now, 1000, Some(ms(90)));
         Self { now, board: Scoreboard::new(0, 1), control, heard }
     }
@@ -107,7 +108,8 @@ impl Bench {
         for &(left, right) in blocks {
             self.board.acknowledge_selectively(1000 * left, 1000 * right, &context);
         }
-        self.control.on_ack(self.now, &mut self.board, Via::Own { delay: Span::ZERO, ecn: EcnReport::Silent });
+        let via = Via::Own { delay: Span::ZERO, late: Span::ZERO, ecn: EcnReport::Silent };
+        self.control.on_ack(self.now, &mut self.board, via);
     }
 
     fn heard(&mut self) -> Vec<Heard> {
@@ -396,4 +398,33 @@ fn what_a_receiver_took_back_is_sent_again_after_the_timeout() {
         bench.resend();
     }
     assert_eq!(again, [1, 2, 3]);
+}
+
+/// Three timeouts go into a window that is shut, so the fourth would be eight times as long away. When it opens, everything leaves again at once, and a
+/// timeout is no more than doubled.
+#[test]
+fn a_window_that_opens_again_is_not_waited_for() {
+    let mut bench = Bench::new();
+    bench.send(4);
+    for _ in 0..3 {
+        bench.now = bench.control.deadline();
+        bench.control.handle_timeout(bench.now, &mut bench.board);
+        if bench.board.lowest_lost(PATH).is_none() {
+            // A probe of the tail comes first.
+            bench.now = bench.control.deadline();
+            bench.control.handle_timeout(bench.now, &mut bench.board);
+        }
+        bench.resend();
+    }
+    let patient = bench.control.deadline() - bench.now;
+    assert_eq!(patient, bench.control.rto());
+    bench.now += ms(10);
+    bench.control.on_reopened(bench.now, &mut bench.board);
+    assert_eq!(bench.board.lowest_lost(PATH), Some(0));
+    assert_eq!(bench.control.rto(), patient / 4);
+    // Nobody waits for a path that answers.
+    let mut bench = Bench::new();
+    bench.send(4);
+    bench.control.on_reopened(bench.now, &mut bench.board);
+    assert_eq!(bench.board.lowest_lost(PATH), None);
 }

@@ -115,6 +115,19 @@ impl PathControl {
         self.arm(now, board);
     }
 
+    /// The peer takes data again after it took none. What was sent again in the meantime it has thrown away, and that it did not answer says nothing of
+    /// the path: there is no time to wait for.
+    pub(crate) fn on_reopened<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
+        if !self.is_silent {
+            return;
+        }
+        self.rtt.on_progress();
+        let (found, _) = board.lose_until(self.id, u64::MAX, now);
+        self.on_lost(board, &found);
+        self.started = now;
+        self.arm(now, board);
+    }
+
     /// [rfc-8985] sec. 7.4.2: an ACK beyond the probe without a report that it came twice means that it repaired a loss.
     #[inline]
     pub(super) fn conclude_probe<T>(&mut self, now: Time, board: &Scoreboard<T>, path_una: Offset) {

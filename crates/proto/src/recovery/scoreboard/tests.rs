@@ -234,3 +234,16 @@ proptest! {
         prop_assert_eq!(done, (0..sent).collect::<Vec<_>>());
     }
 }
+
+/// Of 100,000 in flight the three oldest seemed lost, again and again: nobody looks at the others.
+#[test]
+fn what_was_not_lost_costs_nothing_when_a_loss_was_none() {
+    let mut board = board(100_000);
+    for _ in 0..100 {
+        board.lose_until(PATH, 3, Time::NEVER);
+        assert_eq!(board.flight(PATH), 100 * 99_997);
+        assert_eq!(board.restore(PATH), 300);
+    }
+    assert_eq!(board.walked, 0);
+    board.check();
+}
