@@ -141,7 +141,7 @@ pub struct Departure {
 pub enum Limit {
     /// The congestion window: a larger one would be used.
     Window,
-    /// The application, the peer's window or the pacer: the congestion window has not been full in the last round, so an ACK
+    /// The application, the peer's window or a rate of the law's own: the congestion window has not been full in the last round, so an ACK
     /// says nothing about a larger one (RFC 9438 sec. 5.8, RFC 7661).
     Application,
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! window:    every second round trip  w ← (1 − gamma) w + gamma (old · baseRTT/avgRTT + alpha)       window
 //! avgRTT:    avgRTT ← avgRTT + (rtt − avgRTT) · min(weight, 3/w)                                     estimator
-//! base_rtt:  the least RTT; under `reroute` until a decrease of the window does not bring RTT down   base_rtt
+//! base_rtt:  the least RTT, of all or of late; under `reroute` until a decrease of the window does not bring RTT down   base_rtt
 //! refill:    after fast recovery the window law; under `ccafr` by the ACK until ACKs come evenly     refill
 //! loss:      halves the window; under `composite` not if it is random,                               loss
 //!            under `trial` not before sending less has shown that it is congestion                   trial
@@ -21,7 +21,7 @@
 //!   ns-2's module takes it: `handshake_rtt`.
 //! * While the application, not the window, holds the sender back, the window does not grow, and shrinks only if what was
 //!   sent keeps more than alpha segments queued: what was not sent cannot queue.
-//! * What is off but in `anabranch`: [`trial`], and the bounds `probe_queued_most`, `probe_in_refill`, `probe_pace`, `base_rise_most`,
+//! * What is off but in `anabranch`: [`trial`], [`noise`], and the bounds `probe_queued_most`, `probe_in_refill`, `probe_pace`, `base_rise_most`,
 //!   `reroute_interval`, `random_loss_most`, `drain_interval` ([`drain`]), `loss_memory` ([`memory`]).
 //!
 //! How large alpha has to be. At rest alpha segments of s bits wait for a bottleneck of rate C, so the queueing delay is alpha s/C.
@@ -32,7 +32,7 @@
 //! average, in ns-2 as well as here; 15 and more rest. Smaller ones are for slower links, or a smaller `mi_threshold`.
 //!
 //! Limits. A late comer takes the standing queue for propagation and keeps more than its share, the golden ratio for two. What
-//! adds delay without a queue, such as jitter or a coarse clock, is taken for one. A rival that fills the queue gets it.
+//! adds delay without a queue, such as jitter or a coarse clock, is taken for one where [`noise`] is off. A rival that fills the queue gets it.
 
 pub mod base_rtt;
 mod clockwork;
@@ -41,6 +41,7 @@ pub mod estimator;
 pub mod loss;
 pub mod memory;
 pub mod module;
+pub mod noise;
 pub(crate) mod parameters;
 pub mod refill;
 pub mod trial;
@@ -54,6 +55,7 @@ use self::drain::{Action, Drain};
 use self::estimator::Estimator;
 use self::loss::Policy;
 use self::memory::Memory;
+use self::noise::{Noise, Recent};
 pub use self::parameters::Parts;
 use self::parameters::{COUNT, Preset, Rules};
 use self::refill::{Ccafr, Facts, Mode};
@@ -111,6 +113,10 @@ pub struct Fast {
     before_loss: Option<(f64, Memory)>,
     drain: Drain,
     memory: Memory,
+    noise: Noise,
+    least: Recent,
+    /// How many times alpha is as large for the noise; one or more.
+    alpha_scale: f64,
     trial: Trial,
     /// Trials so far, for the gauges.
     trials: u64,
@@ -124,6 +130,9 @@ pub struct Fast {
     /// That of growth by the ACK; none otherwise.
     rate: Option<Rate>,
 }
+
+/// Growth by the ACK ends when delay is so large a part of what noise alone may make: at rest it is all of it.
+const NOISE_MOST: f64 = 0.75;
 
 /// What is being repaired, as far as this law is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +160,9 @@ impl Fast {
             before_loss: None,
             drain: Drain::default(),
             memory: Memory::new(rules.goal.alpha),
+            noise: Noise::new(),
+            least: Recent::new(),
+            alpha_scale: 1.0,
             trial: Trial::new(),
             trials: 0,
             repair: Repair::None,
@@ -162,15 +174,21 @@ impl Fast {
     }
 
     /// An RTT sample of `rtt` seconds arrived at `now`.
-    fn measure(&mut self, path: &PathView, now: f64, rtt: f64) {
+    fn measure(&mut self, path: &PathView, now: f64, rtt: f64, acked: f64) {
         self.rtt = rtt;
-        self.estimator.on_rtt(rtt, self.window, &self.rules.weights);
+        // An ACK of many segments is the sample of many.
+        let window = if self.rules.noise.is_some() { self.window / acked.max(1.0) } else { self.window };
+        self.estimator.on_rtt(rtt, window, &self.rules.weights);
+        if self.rules.base_window > 0.0 {
+            self.estimator.raise_base(self.least.on_value(now, rtt, self.rules.base_window));
+        }
         if let Some(rule) = &self.rules.reroute
             && self.reroute.on_rtt(now, rtt, self.estimator.base(), rule) == Route::Longer
             && now - self.rerouted >= self.rules.reroute_interval
         {
             (self.rerouted, self.reroutes) = (now, self.reroutes + 1);
             self.memory = Memory::new(self.rules.goal.alpha);
+            self.least = Recent::new();
             match self.rules.reroute_keeps_average {
                 false => self.estimator.forget(),
                 true => self.estimator.forget_base(),
@@ -220,8 +238,18 @@ impl Fast {
     /// A loss that left `halved` segments is kept in mind if more than the share `above` is lost.
     fn remember(&mut self, now: f64, halved: f64, above: f64) {
         if self.rules.loss_memory > 0.0 {
-            self.memory.on_loss(now, halved, self.queued, above);
+            self.memory.on_loss(now, halved, self.queued / self.alpha_scale, above);
         }
+    }
+
+    /// Segments to keep queued: what losses leave of alpha, and what noise makes of that.
+    fn alpha(&self) -> f64 {
+        self.memory.alpha() * self.alpha_scale
+    }
+
+    /// How long an ACK may be held back without a queue, in seconds.
+    fn noise(&self) -> f64 {
+        if self.rules.noise.is_some() { self.noise.level() } else { 0.0 }
     }
 
     /// Whether a loss leaves the window alone.
@@ -241,7 +269,7 @@ impl Fast {
         let Rules { goal, pace, .. } = self.rules;
         let rtts = Rtts { base, average };
         self.memory.on_ack(now, goal.alpha, self.rules.loss_memory);
-        let goal = Goal { alpha: self.memory.alpha(), ..goal };
+        let goal = Goal { alpha: self.alpha(), ..goal };
         if self.clockwork.counts_first_series() || self.ccafr.mode() != Mode::FirstSeries {
             self.clockwork.on_ack(now, rtt);
         }
@@ -251,7 +279,8 @@ impl Fast {
             let is_at_rest = self.ccafr.mode() == Mode::Off && self.trial.is_at_rest() && !is_cut;
             let may_begin = ack.limit == Limit::Window && is_at_rest;
             let (window, pending) = (self.window, self.clockwork.pending());
-            let facts = drain::Facts { now, rtt, base, average, window, pending, may_begin };
+            let noise = self.noise();
+            let facts = drain::Facts { now, rtt, base, average, window, pending, noise, may_begin };
             match self.drain.on_ack(&facts, rule) {
                 Action::None => {}
                 Action::Hold => return self.clockwork.hand_out(self.window, drain::RETURN * ack.newly_acked),
@@ -264,9 +293,11 @@ impl Fast {
                 }
             }
         }
-        let has_room = Goal::backlog(old, base, rtt) < self.rules.probe_queued_most * goal.alpha;
-        let is_probing =
-            has_room && self.memory.has_room(self.window) && window::is_probing(base, average, self.rules.mi_threshold);
+        // What noise adds to alpha is for delay that is no queue: it may be there before the pipe is full.
+        let most = self.rules.probe_queued_most.max(NOISE_MOST * (1.0 - 1.0 / self.alpha_scale));
+        let has_room = Goal::backlog(old, base, rtt) < most * goal.alpha;
+        let threshold = self.rules.mi_threshold.max(NOISE_MOST * self.noise());
+        let is_probing = has_room && self.memory.has_room(self.window) && window::is_probing(base, average, threshold);
         if let Some(rule) = &self.rules.ccafr
             && !(is_probing && self.rules.probe_in_refill)
         {
@@ -316,20 +347,28 @@ impl Controller for Fast {
             self.clockwork.on_recovery(now);
             return;
         }
-        let sample = self.clockwork.sample(now, ack, self.estimator.average());
-        if let Some(rtt) = sample {
-            self.measure(path, now, rtt);
+        let mut sample = self.clockwork.sample(now, ack, self.estimator.average());
+        if let Some(rtt) = &mut sample {
+            if let Some(rule) = &self.rules.noise {
+                *rtt = self.noise.on_rtt(now, *rtt, rule);
+            }
+            self.measure(path, now, *rtt, ack.newly_acked);
         }
         if !self.estimator.is_known() {
             return;
         }
         self.old = self.clockwork.old(now, ack, path.flight);
+        if let Some(rule) = &self.rules.noise {
+            self.old = self.noise.on_flight(now, self.old, self.estimator.average(), rule);
+            let rate = self.old / self.estimator.average();
+            self.alpha_scale = self.noise.scale(self.rules.goal.alpha, rate, rule);
+        }
         if self.rules.loss == Policy::Trial && self.repair != Repair::Answered && self.attempt(now, sample, ack) {
             return;
         }
         let (base, average) = (self.estimator.base(), self.estimator.average());
         let is_limited = ack.limit == Limit::Application;
-        if is_limited && Goal::backlog(self.old, base, average) <= self.memory.alpha() {
+        if is_limited && Goal::backlog(self.old, base, average) <= self.alpha() {
             self.clockwork.interrupt();
             return;
         }
@@ -426,6 +465,10 @@ impl Controller for Fast {
         gauges.show("rtt_base_s", base);
         gauges.show("rtt_average_s", average);
         gauges.show("increase_pending", self.clockwork.pending());
+        if self.rules.noise.is_some() {
+            gauges.show("noise_s", self.noise.level());
+            gauges.show("alpha", self.alpha());
+        }
         if self.rules.reroute.is_some() {
             gauges.show("reroutes", self.reroutes as f64);
         }

@@ -94,6 +94,8 @@ pub struct Facts {
     pub window: f64,
     /// Segments of an increase that are still to be handed out.
     pub pending: f64,
+    /// How much of that may be no queue.
+    pub noise: f64,
     /// Whether a drain may begin: the window is full and nothing else is about to move it.
     pub may_begin: bool,
 }
@@ -132,7 +134,8 @@ impl Drain {
                 if (rtt - base) * window < rtt {
                     *self = Self::Waiting { since, seen: now };
                 }
-                let is_joining = waited >= JOIN_AFTER * rule.interval && rtt - base < rule.join * (average - base);
+                let is_joining =
+                    waited >= JOIN_AFTER * rule.interval && (rtt + facts.noise) - base < rule.join * (average - base);
                 if !facts.may_begin || !is_unseen || !(waited >= rule.interval || is_joining) {
                     return Action::None;
                 }
@@ -175,8 +178,16 @@ mod tests {
     const RULE: Rule = Rule { interval: 10.0, share: 0.5, join: 0.75, is_unseen: false };
 
     /// 100 ms of path and 20 ms of queue.
-    const REST: Facts =
-        Facts { now: 0.0, rtt: 0.12, base: 0.1, average: 0.12, window: 120.0, pending: 0.0, may_begin: true };
+    const REST: Facts = Facts {
+        now: 0.0,
+        rtt: 0.12,
+        base: 0.1,
+        average: 0.12,
+        window: 120.0,
+        pending: 0.0,
+        noise: 0.0,
+        may_begin: true,
+    };
 
     /// The first ACK at 0 s, and the drain.
     fn waiting() -> Drain {
@@ -214,6 +225,14 @@ mod tests {
         assert_eq!(drain.on_ack(&Facts { now: 5.0, rtt: 0.1151, ..fallen }, &RULE), Action::None);
         assert_eq!(drain.on_ack(&Facts { now: 5.0, ..fallen }, &Rule { join: 0.0, ..RULE }), Action::None);
         assert_eq!(drain.on_ack(&Facts { now: 5.0, ..fallen }, &RULE), Action::Fall(60.0));
+    }
+
+    /// A sample that is less by no more than what batches make of it says nothing.
+    #[test]
+    fn noise_is_not_the_drain_of_another() {
+        let fallen = Facts { now: 5.0, rtt: 0.11, ..REST };
+        assert_eq!(waiting().on_ack(&Facts { noise: 0.006, ..fallen }, &RULE), Action::None);
+        assert_eq!(waiting().on_ack(&Facts { noise: 0.004, ..fallen }, &RULE), Action::Fall(60.0));
     }
 
     /// Neither when it is due nor when the queue falls; eight round trips after it showed itself, here 0.96 s, it is.

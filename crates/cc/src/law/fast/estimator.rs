@@ -89,6 +89,13 @@ impl Estimator {
         self.base = f64::INFINITY;
     }
 
+    /// Holds baseRTT to at least `least` seconds, if it is known.
+    pub fn raise_base(&mut self, least: f64) {
+        if self.base.is_finite() {
+            self.base = self.base.max(least);
+        }
+    }
+
     /// Holds baseRTT to at most `most` seconds, if it is known.
     pub fn bound_base(&mut self, most: f64) {
         if self.base.is_finite() {

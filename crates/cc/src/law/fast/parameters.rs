@@ -7,13 +7,14 @@ use super::clockwork::Pace;
 use super::drain;
 use super::estimator::Weights;
 use super::loss::Policy;
+use super::noise;
 use super::refill::{self, Flight, GapTest, Rtt};
 use super::trial;
 use super::window::{Goal, Rounds};
 use crate::registry::{INITIAL_WINDOW, Kind, Parameter, Settings};
 
 /// How many parameters there are.
-pub(crate) const COUNT: usize = 42;
+pub(crate) const COUNT: usize = 44;
 
 /// The defaults in which the rows of the family differ.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +35,8 @@ pub(crate) struct Preset {
     pub(crate) drain_interval: Span,
     pub(crate) drain_unseen: bool,
     pub(crate) loss_memory: Span,
+    pub(crate) noise_least: Span,
+    pub(crate) base_window: Span,
 }
 
 impl Preset {
@@ -55,6 +58,8 @@ impl Preset {
         drain_interval: Span::from_secs(0),
         drain_unseen: false,
         loss_memory: Span::from_secs(0),
+        noise_least: Span::from_secs(0),
+        base_window: Span::from_secs(0),
     };
 }
 
@@ -119,6 +124,18 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
             0.02,
             0.0,
             1.0,
+        ),
+        span(
+            "noise_least",
+            "noise: alpha is at least what passes in the time for which ACKs are held back without a queue, or in this; 0s takes all delay for a queue",
+            preset.noise_least,
+            Span::from_secs(1),
+        ),
+        span(
+            "base_window",
+            "drain: how long a least RTT is kept in mind at the least, twice as long at the most; 0s is for ever",
+            preset.base_window,
+            Span::from_secs(3600),
         ),
         span("update_period", "least time between two updates", Span::from_millis(10), Span::from_secs(10)),
         switch("every_other_round", "update in every second round trip only", true),
@@ -331,6 +348,10 @@ pub(crate) struct Rules {
     /// Seconds; zero: losses are forgotten at once.
     pub(crate) loss_memory: f64,
     pub(crate) loss_memory_above: f64,
+    /// `None`: all delay is a queue.
+    pub(crate) noise: Option<noise::Rule>,
+    /// Seconds; zero: for ever. Without drains a queue that never empties would become a part of the path.
+    pub(crate) base_window: f64,
 }
 
 impl Rules {
@@ -367,6 +388,8 @@ impl Rules {
             },
             loss_memory: seconds("loss_memory"),
             loss_memory_above: number("loss_memory_above"),
+            noise: Some(noise::Rule { least: seconds("noise_least") }).filter(|rule| rule.least > 0.0),
+            base_window: if seconds("drain_interval") > 0.0 { seconds("base_window") } else { 0.0 },
             drain: Some(drain::Rule {
                 interval: seconds("drain_interval"),
                 share: number("drain_share"),
