@@ -7,17 +7,19 @@
 //!                                                               └──FIN──> Closing ──ACK──────────^
 //! ```
 //!
-//! `handshake` settles what both ends can do, `alive` finds out whether the peer is still there, `timestamps` are an option,
+//! `handshake` settles what both ends can do, `liveness` finds out whether the peer is still there, `peer_window` how much it takes,
+//! `timestamps` are an option,
 //! `input` is [rfc-9293] sec. 3.10.7, `output` decides what leaves next, `streams` is what the application may do, `paths` sets
 //! paths up, watches over them and gives them up.
 
 mod ack_requests;
-mod alive;
 mod handshake;
 mod input;
+mod liveness;
 mod mtu;
 mod output;
 mod paths;
+mod peer_window;
 mod send_memory;
 mod streams;
 mod timestamps;
@@ -27,11 +29,12 @@ use anabranch_cc::Gauges;
 use anabranch_units::{Span, Time};
 
 use self::ack_requests::AckRequest;
-use self::alive::{ChallengeAckLimiter, KeepAliveProbes};
 use self::handshake::Handshake;
+use self::liveness::{Activity, Liveness};
 use self::mtu::Mtu;
 pub use self::paths::Paths;
 use self::paths::{Path, Table};
+use self::peer_window::PeerWindow;
 pub use self::streams::Streams;
 use self::timestamps::Clock;
 use crate::config::{Config, PathMtu};
@@ -98,14 +101,9 @@ pub struct Connection<P> {
     /// Of these, those that came after a later one.
     reordered: u64,
     reply: Option<Reply>,
-    persist: Persist,
+    peer_window: PeerWindow,
     clock: Clock,
-    keep_alive_probes: KeepAliveProbes,
-    challenge_acks: ChallengeAckLimiter,
-    /// When what was sent last got anywhere, or something was sent into silence.
-    heard: Time,
-    /// When the peer said anything.
-    heard_anything: Time,
+    liveness: Liveness,
     /// When everything is forgotten.
     forget_at: Time,
     events: Events,
@@ -209,18 +207,10 @@ struct Peer {
     /// What controllers count in: a full segment on a path of which nothing is known yet. It stays, whatever paths carry: so a window is as
     /// many bytes as before.
     segment: u32,
-    /// How far its window field is shifted.
-    shift: u8,
     has_sack: bool,
     /// Whether acknowledgements have nonces.
     has_nonces: bool,
     framing: Framing,
-    /// The right edge: it takes nothing at or above.
-    edge: Offset,
-    /// The largest window so far, for the silly window rule.
-    window_max: u64,
-    /// Sequence and acknowledgement numbers of the segment that gave the edge ([rfc-9293] SND.WL1, SND.WL2).
-    edge_from: (Offset, Offset),
 }
 
 /// What it takes to send a segment again.
@@ -237,17 +227,6 @@ struct Sent<P> {
 enum Reply {
     /// A reset, with this sequence number and acknowledgement.
     Reset { seq: SeqNumber, ack: Option<SeqNumber> },
-}
-
-/// How the sender waits for a window that is shut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Persist {
-    /// It is not.
-    Open,
-    /// A probe is sent at this time; so many have been.
-    Waiting { at: Time, probes: u32 },
-    /// One is to be sent now.
-    Due { probes: u32 },
 }
 
 impl<P: Payload> Connection<P> {
@@ -280,17 +259,7 @@ impl<P: Payload> Connection<P> {
             handshake: Handshake::new(),
             initial: secret.initial(),
             initial_peer: SeqNumber(0),
-            peer: Peer {
-                mss,
-                segment: mss,
-                shift: 0,
-                has_sack: false,
-                has_nonces: false,
-                framing: Framing::Plain,
-                edge: 1,
-                window_max: 0,
-                edge_from: (0, 0),
-            },
+            peer: Peer { mss, segment: mss, has_sack: false, has_nonces: false, framing: Framing::Plain },
             paths: Table::new(Path::live(tuple, control, Mtu::new(&config, &tuple), mss), config.failover),
             scheduler: config.scheduling.build(),
             guard: Guard::new(),
@@ -310,13 +279,10 @@ impl<P: Payload> Connection<P> {
             arrived: 0,
             reordered: 0,
             reply: None,
-            persist: Persist::Open,
+            peer_window: PeerWindow::new(),
             clock: Clock::new(u32::from_be_bytes(random.draw())),
             random,
-            keep_alive_probes: KeepAliveProbes::new(),
-            challenge_acks: ChallengeAckLimiter::new(now),
-            heard: now,
-            heard_anything: now,
+            liveness: Liveness::new(now, &config),
             forget_at: Time::NEVER,
             events: Events::new(),
             resting_until: None,
@@ -394,17 +360,14 @@ impl<P: Payload> Connection<P> {
             self.end(CloseReason::Finished);
             return;
         }
-        if self.give_up_at() <= now || self.idle_at() <= now || self.is_deserted(now) {
+        let activity = self.activity();
+        if self.liveness.is_over(now, activity) {
             return self.abort_because(CloseReason::TimedOut);
         }
         self.handshake.handle_timeout(now);
         self.acks.handle_timeout(now);
-        self.handle_keep_alive_timeout(now);
-        if let Persist::Waiting { at, probes } = self.persist
-            && at <= now
-        {
-            self.persist = Persist::Due { probes };
-        }
+        self.liveness.handle_timeout(now, activity);
+        self.peer_window.handle_timeout(now);
         self.handle_path_timeouts(now);
     }
 
@@ -422,15 +385,17 @@ impl<P: Payload> Connection<P> {
         if self.state == State::Closed {
             return Time::NEVER;
         }
-        let persist = match self.persist {
-            Persist::Waiting { at, .. } => at,
-            Persist::Open | Persist::Due { .. } => Time::NEVER,
-        };
         let has_paths = self.state.has_paths();
         let paths = self.paths.iter().map(|(_, path)| path.deadline(has_paths)).fold(Time::NEVER, Time::min);
         let acks = self.handshake.deadline().min(self.acks.deadline());
-        let silence = self.give_up_at().min(self.idle_at()).min(self.keep_alive_at());
-        paths.min(acks).min(silence).min(persist).min(self.forget_at)
+        let silence = self.liveness.deadline(self.activity()).min(self.peer_window.deadline());
+        paths.min(acks).min(silence).min(self.forget_at)
+    }
+
+    /// What silence means now.
+    fn activity(&self) -> Activity {
+        let (has_flight, waits_for_window) = (!self.board.is_empty(), self.peer_window.is_waited_for());
+        Activity { state: self.state, has_flight, waits_for_window }
     }
 
     /// What a path looks like; `None` if there is none.

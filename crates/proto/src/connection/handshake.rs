@@ -101,10 +101,7 @@ impl<P: Payload> Connection<P> {
         if let Some(timestamps) = self.handshake.offer.timestamps {
             self.clock.on_syn(now, timestamps);
         }
-        // [rfc-7323] sec. 2.2: the window of a SYN is not scaled.
-        self.peer.edge = 1 + u64::from(segment.header.window);
-        self.peer.edge_from = (0, 0);
-        self.peer.window_max = segment.header.window.into();
+        self.peer_window.on_syn(segment.header.window);
     }
 
     /// What our SYN says. In an answer nothing is offered that the peer has not offered.
@@ -157,7 +154,7 @@ impl<P: Payload> Connection<P> {
         self.peer.has_sack = offer.sack_permitted;
         if let Some(shift) = offer.window_scale {
             // [rfc-7323] sec. 2.3: more than 14 is taken for 14.
-            self.peer.shift = shift.min(SHIFT_MAX);
+            self.peer_window.set_shift(shift.min(SHIFT_MAX));
             self.window.set_shift(Window::scale(self.config.receive_buffer));
         }
         let granted = self.grant(true);
@@ -187,8 +184,7 @@ impl<P: Payload> Connection<P> {
         control.ecn = ecn;
         control.establish(now, self.peer.segment.into(), sample);
         control.detect_by(Detection::of(self.config.loss_detection, self.peer.has_sack));
-        (self.heard, self.heard_anything) = (now, now);
-        self.keep_alive_probes.on_heard(now, self.config.keep_alive);
+        self.liveness.on_heard(now, true);
         if self.is_closing {
             self.outbound.finish_all();
         }

@@ -2,7 +2,7 @@
 
 use anabranch_units::Time;
 
-use super::{Connection, Peer, Persist, Reply, Sent, State};
+use super::{Connection, Reply, Sent, State};
 use crate::ecn::EcnCodepoint;
 use crate::event::{CloseReason, Event};
 use crate::options::{AcknowledgementOptions, Options, SackBlocks};
@@ -88,7 +88,7 @@ impl<P: Payload> Connection<P> {
         } else if segment.has(Flags::SYN) {
             self.on_syn(now, segment);
             self.state = State::SynReceived;
-            self.heard = now;
+            self.liveness.on_sent_into_silence(now);
             self.handshake.send();
         }
     }
@@ -216,7 +216,7 @@ impl<P: Payload> Connection<P> {
         let (space, is_syn) = (segment.space(), segment.has(Flags::SYN));
         // A probe for the window or for life has a number that lies behind.
         if self.is_plausible(segment) {
-            self.heard_anything = now;
+            self.liveness.on_anything(now);
         }
         if space == 0 || is_syn {
             // Two ends that answer each other's answers would never stop.
@@ -251,9 +251,9 @@ impl<P: Payload> Connection<P> {
             self.challenge(now);
             return false;
         }
-        let (edge, was_shut) = (self.peer.edge, self.peer.edge <= acked);
-        self.on_window(offset, ack, segment.header.window);
-        if was_shut && self.peer.edge > edge {
+        let (edge, was_shut) = (self.peer_window.edge(), self.peer_window.room(acked) == 0);
+        self.peer_window.on_field(self.peer.framing, offset, ack, segment.header.window);
+        if was_shut && self.peer_window.edge() > edge {
             let Self { paths, board, .. } = self;
             paths.live().iter().for_each(|path| paths[path].control.on_reopened(now, board));
         }
@@ -370,28 +370,21 @@ impl<P: Payload> Connection<P> {
         if self.peer.has_sack {
             return false;
         }
-        let is_answer = edge == self.peer.edge || segment.options.as_acknowledgement().expected().is_some();
+        let is_answer = edge == self.peer_window.edge() || segment.options.as_acknowledgement().expected().is_some();
         let is_silent = segment.space() == 0 && self.board.acked() == acked && !self.board.is_empty();
         is_silent && is_answer
     }
 
-    /// The peer's window. One that speaks streams never takes back an edge, so an old segment cannot either.
-    fn on_window(&mut self, offset: Offset, ack: Offset, field: u16) {
-        let Peer { shift, framing, edge, window_max, edge_from, .. } = &mut self.peer;
-        let window = u64::from(field) << *shift;
-        *window_max = (*window_max).max(window);
-        let before = *edge;
-        match framing {
-            Framing::Streams => *edge = (*edge).max(ack + window),
-            // [rfc-9293] sec. 3.10.7.4: SND.WL1 and SND.WL2.
-            Framing::Plain => {
-                if *edge_from <= (offset, ack) {
-                    (*edge, *edge_from) = (ack + window, (offset, ack));
-                }
-            }
-        }
-        if *edge > before {
-            self.persist = Persist::Open;
+    /// An acceptable acknowledgement came; `has_advanced` says whether of something that had not been acknowledged.
+    pub(super) fn on_heard(&mut self, now: Time, has_advanced: bool) {
+        let is_shut = self.board.is_empty() || self.peer_window.room(self.board.acked()) == 0;
+        self.liveness.on_heard(now, has_advanced || is_shut);
+    }
+
+    /// A segment came that the peer would hardly have sent: what it would have had to say is said in an acknowledgement.
+    pub(super) fn challenge(&mut self, now: Time) {
+        if self.liveness.admit_challenge(now) {
+            self.acks.demand_pure();
         }
     }
 

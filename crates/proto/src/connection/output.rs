@@ -8,7 +8,7 @@
 use anabranch_cc::Transmission;
 use anabranch_units::{Span, Time};
 
-use super::{Connection, Path, Persist, Reply, Sent, State, Transmit, mtu};
+use super::{Connection, Path, Reply, Sent, State, Transmit, mtu};
 use crate::config::{Failover, Repair};
 use crate::guard::Outlook;
 use crate::options::{AcknowledgementOptions, Options, SackBlocks};
@@ -64,7 +64,9 @@ impl<P: Payload> Connection<P> {
                     return Some(Leaving::Ack(path));
                 }
                 let data = self.poll_data(now).or_else(|| self.poll_window_probe(now).map(Leaving::Probe));
-                let keep_alive = |connection: &mut Self| connection.poll_keep_alive(now).map(Leaving::Probe);
+                let keep_alive = |connection: &mut Self| {
+                    connection.liveness.poll_probe(now).then(|| Leaving::Probe(connection.paths.main()))
+                };
                 data.or_else(|| keep_alive(self)).or_else(|| self.acks.due().map(Leaving::Ack))
             }
         }
@@ -232,7 +234,7 @@ impl<P: Payload> Connection<P> {
         let space = space.min(mss);
         if self.board.is_empty() {
             // The peer's silence counts from here on.
-            self.heard = now;
+            self.liveness.on_sent_into_silence(now);
         }
         let sent = match self.outbound.cut(space, mss, &mut self.events) {
             Some((stream_header, content)) => {
@@ -291,11 +293,11 @@ impl<P: Payload> Connection<P> {
         }
         let is_guarded = self.scheduler.is_guarded()
             && usable.has_several()
-            && !self.guard.lets_all(&outlook, len, self.peer.window_max);
+            && !self.guard.lets_all(&outlook, len, self.peer_window.largest());
         if !has_open && !is_guarded {
             return None;
         }
-        let peer_window = self.peer.edge.saturating_sub(board.acked());
+        let peer_window = self.peer_window.room(board.acked());
         let demand = Demand { len, peer_window };
         let mut count = candidates.len();
         if is_guarded {
@@ -304,7 +306,7 @@ impl<P: Payload> Connection<P> {
                 (*rtt_min, *rtt_latest, *delivery_rate) =
                     (control.rtt_min(), control.tally.rtt_latest, control.delivery_rate());
             }
-            count = self.guard.keep(now, candidates, len, self.peer.window_max);
+            count = self.guard.keep(now, candidates, len, self.peer_window.largest());
             if count < candidates.len() {
                 self.scheduler.on_left_out(&candidates[count..], &candidates[..count]);
             }
@@ -324,7 +326,7 @@ impl<P: Payload> Connection<P> {
             return None;
         }
         // Streams without credit have nothing to send; the window may be open all the same.
-        let room = self.peer.edge.saturating_sub(self.board.next());
+        let room = self.peer_window.room(self.board.next());
         let mss = self.paths.mss_max();
         if room >= u64::from(mss) && !self.outbound.is_empty() {
             return None;
@@ -380,17 +382,17 @@ impl<P: Payload> Connection<P> {
     /// [rfc-9293] sec. 3.8.6.2.1: a window that is less than half of what it was is not filled by shorter segments, unless
     /// there has been nothing better for a while.
     fn fit(&mut self, now: Time, space: u32) -> Option<u32> {
-        let usable = self.peer.edge.saturating_sub(self.board.next());
+        let usable = self.peer_window.room(self.board.next());
         if u64::from(space) <= usable {
-            self.persist = Persist::Open;
+            self.peer_window.on_sent();
             return Some(space);
         }
         // Less than the window's width, which is below a segment: it fits.
         let usable = usable as u32;
-        let is_worth = u64::from(usable) * 2 >= self.peer.window_max || matches!(self.persist, Persist::Due { .. });
+        let is_worth = u64::from(usable) * 2 >= self.peer_window.largest() || self.peer_window.is_probe_due();
         let shortened = self.outbound.shortened(usable).filter(|_| is_worth || self.outbound.has_records());
         if shortened.is_some() {
-            self.persist = Persist::Open;
+            self.peer_window.on_sent();
             return shortened;
         }
         if self.board.is_empty() {
@@ -401,22 +403,16 @@ impl<P: Payload> Connection<P> {
 
     /// Only the peer can say when to go on: asks, so as to find out if it has and that was lost, or if it is gone.
     fn wait(&mut self, now: Time) {
-        if self.persist == Persist::Open {
-            // [rfc-9293] sec. 3.8.6.1: the first probe after a retransmission timeout.
-            self.heard = now;
-            let rto = self.paths[self.paths.main()].control.rto();
-            self.persist = Persist::Waiting { at: now.saturating_add(rto), probes: 0 };
+        let rto = self.paths[self.paths.main()].control.rto();
+        if self.peer_window.wait(now, rto) {
+            self.liveness.on_sent_into_silence(now);
         }
     }
 
     /// The path on which a window that is shut is probed now.
     fn poll_window_probe(&mut self, now: Time) -> Option<PathId> {
-        let Persist::Due { probes } = self.persist else { return None };
         let path = self.paths.main();
-        let rto = self.paths[path].control.rto();
-        let wait = rto.saturating_mul(2 << probes.min(PROBES_DOUBLED)).min(PERSIST_MAX.max(rto));
-        self.persist = Persist::Waiting { at: now.saturating_add(wait), probes: probes + 1 };
-        Some(path)
+        self.peer_window.poll_probe(now, self.paths[path].control.rto()).then_some(path)
     }
 
     /// Whether a FIN is the next thing to send.
@@ -528,9 +524,3 @@ fn reset<P>(seq: SeqNumber, ack: Option<SeqNumber>) -> Segment<P> {
 /// Segments that are not acknowledged cumulatively, at most: half of what a stream's 24 bits can tell apart. With segments of
 /// 1460 bytes that is a window of 12 GB, more than TCP has.
 const SEGMENTS_MAX: usize = 1 << 23;
-
-/// Probes of a shut window come once a minute at least ([rfc-9293] sec. 3.8.6.1 leaves it open).
-const PERSIST_MAX: Span = Span::from_secs(60);
-
-/// Beyond that many doublings any timeout is longer than [`PERSIST_MAX`].
-const PROBES_DOUBLED: u32 = 20;

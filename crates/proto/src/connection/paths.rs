@@ -256,7 +256,7 @@ impl<P: Payload> Connection<P> {
 
     /// How far behind what has been acknowledged an acknowledgement may be.
     pub(super) fn ack_age_max(&self) -> u64 {
-        if self.paths.are_negotiated { self.peer.window_max.max(AGE_MIN) } else { self.peer.window_max }
+        if self.paths.are_negotiated { self.peer_window.largest().max(AGE_MIN) } else { self.peer_window.largest() }
     }
 
     /// An ACK that came on the path `via` has been entered: each path hears what it told of it. Whether it told anything of any.

@@ -1,0 +1,240 @@
+//! Whether the peer is still there, and how much is said to somebody who may not be the peer.
+//!
+//! * The user timeout: what is sent gets nowhere for too long ([rfc-5482], [rfc-9293] sec. 3.8.3).
+//! * The idle timeout: the peer says nothing at all for too long.
+//! * Keep-alive: nothing is sent, and the peer is asked now and then ([rfc-9293] sec. 3.8.4).
+//! * Challenges: a segment that the peer would not have sent is answered, but not too often ([rfc-5961] sec. 7).
+
+use anabranch_units::{Span, Time};
+
+use super::State;
+use crate::config::{Config, KeepAlive};
+
+/// What is known of the peer's life.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Liveness {
+    user_timeout: Option<Span>,
+    idle_timeout: Option<Span>,
+    keep_alive: Option<KeepAlive>,
+    /// When what was sent last got anywhere, or something was sent into silence.
+    progress: Time,
+    /// When the peer said anything.
+    heard: Time,
+    probes: KeepAliveProbes,
+    challenge_acks: ChallengeAckLimiter,
+}
+
+/// What a connection is doing, as far as the peer's silence means anything.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Activity {
+    pub(super) state: State,
+    /// Something is in flight.
+    pub(super) has_flight: bool,
+    /// The peer's window is shut, and somebody waits for it.
+    pub(super) waits_for_window: bool,
+}
+
+/// The keep-alive probes that a silent peer is sent.
+#[derive(Clone, Copy, Debug)]
+struct KeepAliveProbes {
+    /// When the next one is to leave, or the peer is given up.
+    next: Time,
+    /// Those that have had no answer.
+    unanswered: u32,
+    is_due: bool,
+}
+
+/// Answers to segments that a peer would not have sent.
+#[derive(Clone, Copy, Debug)]
+struct ChallengeAckLimiter {
+    since: Time,
+    count: u32,
+}
+
+impl Liveness {
+    pub(super) fn new(now: Time, config: &Config) -> Self {
+        Self {
+            user_timeout: config.user_timeout,
+            idle_timeout: config.idle_timeout,
+            keep_alive: config.keep_alive,
+            progress: now,
+            heard: now,
+            probes: KeepAliveProbes { next: Time::NEVER, unanswered: 0, is_due: false },
+            challenge_acks: ChallengeAckLimiter { since: now, count: 0 },
+        }
+    }
+
+    /// Something is sent, and nothing was in flight: the peer's silence counts from here on.
+    pub(super) fn on_sent_into_silence(&mut self, now: Time) {
+        self.progress = now;
+    }
+
+    /// The peer has said something that an old segment may say as well.
+    pub(super) fn on_anything(&mut self, now: Time) {
+        self.heard = now;
+    }
+
+    /// An acceptable acknowledgement came. `is_progress` says whether of something new, or, while the window is shut, of anything.
+    #[inline]
+    pub(super) fn on_heard(&mut self, now: Time, is_progress: bool) {
+        if is_progress {
+            self.progress = now;
+        }
+        self.heard = now;
+        let next = self.keep_alive.map_or(Time::NEVER, |keep_alive| now.saturating_add(keep_alive.idle));
+        self.probes = KeepAliveProbes { next, unanswered: 0, is_due: false };
+    }
+
+    /// When the peer is given up, or is to be sent a keep-alive probe.
+    pub(super) fn deadline(&self, activity: Activity) -> Time {
+        self.give_up_at(activity).min(self.idle_at(activity.state)).min(self.keep_alive_at(activity))
+    }
+
+    /// Whether the peer is given up.
+    pub(super) fn is_over(&self, now: Time, activity: Activity) -> bool {
+        let most = self.keep_alive.map_or(u32::MAX, |keep_alive| keep_alive.probes_max);
+        let is_deserted = self.keep_alive_at(activity) <= now && self.probes.unanswered >= most;
+        self.give_up_at(activity) <= now || self.idle_at(activity.state) <= now || is_deserted
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Time, activity: Activity) {
+        self.probes.is_due |= self.keep_alive_at(activity) <= now;
+    }
+
+    /// Whether a keep-alive probe leaves now.
+    pub(super) fn poll_probe(&mut self, now: Time) -> bool {
+        if !std::mem::take(&mut self.probes.is_due) {
+            return false;
+        }
+        self.probes.unanswered += 1;
+        self.probes.next = self.keep_alive.map_or(Time::NEVER, |keep_alive| now.saturating_add(keep_alive.interval));
+        true
+    }
+
+    /// Whether one more segment that the peer would hardly have sent may be answered.
+    pub(super) fn admit_challenge(&mut self, now: Time) -> bool {
+        let ChallengeAckLimiter { since, count } = &mut self.challenge_acks;
+        if now.since(*since) >= PERIOD {
+            (*since, *count) = (now, 0);
+        }
+        *count += 1;
+        *count <= CHALLENGES_MAX
+    }
+
+    /// When something has been sent and got nowhere for too long. While the peer's window is shut, its answers are enough
+    /// ([rfc-9293] sec. 3.8.6.1), else it has to acknowledge something.
+    fn give_up_at(&self, activity: Activity) -> Time {
+        let Activity { state, has_flight, waits_for_window } = activity;
+        let is_waiting = has_flight || waits_for_window || matches!(state, State::SynSent | State::SynReceived);
+        match self.user_timeout {
+            Some(timeout) if is_waiting => self.progress.saturating_add(timeout),
+            Some(_) | None => Time::NEVER,
+        }
+    }
+
+    /// When the peer has said nothing for too long.
+    fn idle_at(&self, state: State) -> Time {
+        let timeout = match state {
+            State::FinWait2 => Some(self.idle_timeout.unwrap_or(FIN_WAIT_2_MAX)),
+            State::Established | State::CloseWait | State::FinWait1 | State::Closing | State::LastAck => {
+                self.idle_timeout
+            }
+            State::Closed | State::Listen | State::SynSent | State::SynReceived | State::TimeWait => None,
+        };
+        timeout.map_or(Time::NEVER, |timeout| self.heard.saturating_add(timeout))
+    }
+
+    /// [rfc-9293] sec. 3.8.4: only "when no sent data is outstanding".
+    fn keep_alive_at(&self, activity: Activity) -> Time {
+        let is_idle = !activity.has_flight && !activity.waits_for_window;
+        match activity.state {
+            State::Established | State::CloseWait | State::FinWait2 if is_idle && !self.probes.is_due => {
+                self.probes.next
+            }
+            _ => Time::NEVER,
+        }
+    }
+}
+
+/// A peer that has acknowledged our FIN may go on sending, but not be silent for ever. Common systems take a minute where the application
+/// has gone; ours may still be reading.
+const FIN_WAIT_2_MAX: Span = Span::from_secs(600);
+
+/// [rfc-5961] sec. 7: "For example: an implementation may allow 10 challenge ACKs in any 5 second window".
+const CHALLENGES_MAX: u32 = 10;
+const PERIOD: Span = Span::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use anabranch_cc::{Settings, registry};
+
+    use super::*;
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Span::from_secs(seconds)
+    }
+
+    fn with(change: impl FnOnce(&mut Config)) -> Liveness {
+        let mut config = Config::new(Settings::default_for(registry::find("reno").unwrap()));
+        (config.user_timeout, config.idle_timeout, config.keep_alive) = (None, None, None);
+        change(&mut config);
+        Liveness::new(Time::ZERO, &config)
+    }
+
+    const IDLE: Activity = Activity { state: State::Established, has_flight: false, waits_for_window: false };
+    const SENDING: Activity = Activity { has_flight: true, ..IDLE };
+
+    #[test]
+    fn the_user_timeout_runs_while_something_is_to_be_acknowledged() {
+        let mut liveness = with(|config| config.user_timeout = Some(Span::from_secs(100)));
+        assert_eq!(liveness.deadline(IDLE), Time::NEVER);
+        liveness.on_sent_into_silence(at(50));
+        assert_eq!(liveness.deadline(SENDING), at(150));
+        liveness.on_heard(at(60), false);
+        assert_eq!(liveness.deadline(SENDING), at(150), "an answer that acknowledges nothing new");
+        liveness.on_heard(at(70), true);
+        assert!(!liveness.is_over(at(169), SENDING) && liveness.is_over(at(170), SENDING));
+        assert_eq!(liveness.deadline(Activity { state: State::SynSent, ..IDLE }), at(170));
+    }
+
+    #[test]
+    fn the_idle_timeout_runs_in_every_state_in_which_a_peer_would_answer() {
+        let mut liveness = with(|config| config.idle_timeout = Some(Span::from_secs(30)));
+        liveness.on_anything(at(5));
+        for state in
+            [State::Established, State::CloseWait, State::FinWait1, State::FinWait2, State::Closing, State::LastAck]
+        {
+            assert_eq!(liveness.deadline(Activity { state, ..IDLE }), at(35), "{state:?}");
+        }
+        for state in [State::Listen, State::SynSent, State::SynReceived, State::TimeWait, State::Closed] {
+            assert_eq!(liveness.deadline(Activity { state, ..IDLE }), Time::NEVER, "{state:?}");
+        }
+        let without = with(|_| {});
+        assert_eq!(without.deadline(Activity { state: State::FinWait2, ..IDLE }), Time::ZERO + FIN_WAIT_2_MAX);
+    }
+
+    #[test]
+    fn a_silent_peer_is_asked_and_then_given_up() {
+        let keep_alive = KeepAlive { idle: Span::from_secs(60), interval: Span::from_secs(10), probes_max: 3 };
+        let mut liveness = with(|config| config.keep_alive = Some(keep_alive));
+        liveness.on_heard(at(0), true);
+        assert_eq!(liveness.deadline(SENDING), Time::NEVER, "retransmissions ask as well");
+        for probe in [60, 70, 80] {
+            assert_eq!(liveness.deadline(IDLE), at(probe));
+            assert!(!liveness.is_over(at(probe), IDLE));
+            liveness.handle_timeout(at(probe), IDLE);
+            assert!(liveness.poll_probe(at(probe)) && !liveness.poll_probe(at(probe)));
+        }
+        assert!(!liveness.is_over(at(89), IDLE) && liveness.is_over(at(90), IDLE));
+        liveness.on_heard(at(89), false);
+        assert_eq!(liveness.deadline(IDLE), at(149), "it was there after all");
+    }
+
+    /// [rfc-5961] sec. 7.
+    #[test]
+    fn ten_challenges_are_answered_in_five_seconds() {
+        let mut liveness = with(|_| {});
+        let mut answered = |second| (0..100).filter(|_| liveness.admit_challenge(at(second))).count();
+        assert_eq!([answered(0), answered(4), answered(5), answered(9)], [10, 0, 10, 0]);
+    }
+}

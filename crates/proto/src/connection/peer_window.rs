@@ -1,0 +1,199 @@
+//! The peer's window: how much it takes, and the wait for one that is shut ([rfc-9293] sec. 3.8.6).
+//!
+//! ```text
+//!        nothing fits, nothing is in flight            an RTO
+//! Open ───────────────────────────────────> Waiting ─────────────> Due
+//!  ^                                          ^  │                  │
+//!  ├──── the edge moves, something leaves ────┼──┘                  │
+//!  │                                          └── a probe leaves, the next one waits twice as long
+//!  └───────────────────────────────────────────────────────────────┘
+//! ```
+
+use anabranch_units::{Span, Time};
+
+use crate::seq::Offset;
+use crate::stream::outbound::Framing;
+
+/// What the peer has said of its window, and how long we have waited for more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PeerWindow {
+    /// How far its field is shifted.
+    shift: u8,
+    /// The right edge: it takes nothing at or above.
+    edge: Offset,
+    /// The largest window so far.
+    largest: u64,
+    /// Sequence and acknowledgement numbers of the segment that gave the edge ([rfc-9293] SND.WL1, SND.WL2).
+    edge_from: (Offset, Offset),
+    persist: Persist,
+}
+
+/// How the sender waits for a window that is shut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Persist {
+    /// It is not.
+    Open,
+    /// A probe is sent at this time; so many have been.
+    Waiting { at: Time, probes: u32 },
+    /// One is to be sent now.
+    Due { probes: u32 },
+}
+
+impl PeerWindow {
+    /// Nothing is known: it takes a SYN.
+    pub(super) fn new() -> Self {
+        Self { shift: 0, edge: 1, largest: 0, edge_from: (0, 0), persist: Persist::Open }
+    }
+
+    /// The peer's SYN came. Its window is not scaled ([rfc-7323] sec. 2.2).
+    pub(super) fn on_syn(&mut self, field: u16) {
+        (self.edge, self.edge_from, self.largest) = (1 + u64::from(field), (0, 0), field.into());
+    }
+
+    /// What comes after the handshake is scaled.
+    pub(super) fn set_shift(&mut self, shift: u8) {
+        self.shift = shift;
+    }
+
+    /// A segment at `offset` that acknowledges everything below `ack` says this. A peer that speaks streams never takes back an edge, so an old
+    /// segment cannot either.
+    #[inline]
+    pub(super) fn on_field(&mut self, framing: Framing, offset: Offset, ack: Offset, field: u16) {
+        let window = u64::from(field) << self.shift;
+        self.largest = self.largest.max(window);
+        let before = self.edge;
+        match framing {
+            Framing::Streams => self.edge = before.max(ack + window),
+            // [rfc-9293] sec. 3.10.7.4: SND.WL1 and SND.WL2.
+            Framing::Plain => {
+                if self.edge_from <= (offset, ack) {
+                    (self.edge, self.edge_from) = (ack + window, (offset, ack));
+                }
+            }
+        }
+        if self.edge > before {
+            self.persist = Persist::Open;
+        }
+    }
+
+    pub(super) fn edge(&self) -> Offset {
+        self.edge
+    }
+
+    /// The largest that it ever announced: for the silly window rule, and for how old an acknowledgement may be.
+    pub(super) fn largest(&self) -> u64 {
+        self.largest
+    }
+
+    /// How much it takes from `place` on.
+    pub(super) fn room(&self, place: Offset) -> u64 {
+        self.edge.saturating_sub(place)
+    }
+
+    /// Whether somebody waits for it to open.
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.persist != Persist::Open
+    }
+
+    /// Whether it is to be probed now, with as much as it takes.
+    pub(super) fn is_probe_due(&self) -> bool {
+        matches!(self.persist, Persist::Due { .. })
+    }
+
+    /// Something leaves.
+    pub(super) fn on_sent(&mut self) {
+        self.persist = Persist::Open;
+    }
+
+    /// Nothing fits, and nothing in flight would bring news: only the peer can say when to go on, and that may have been lost. Whether the
+    /// wait begins with that. [rfc-9293] sec. 3.8.6.1: the first probe after a retransmission timeout.
+    pub(super) fn wait(&mut self, now: Time, rto: Span) -> bool {
+        let begins = self.persist == Persist::Open;
+        if begins {
+            self.persist = Persist::Waiting { at: now.saturating_add(rto), probes: 0 };
+        }
+        begins
+    }
+
+    /// Whether a probe leaves now.
+    pub(super) fn poll_probe(&mut self, now: Time, rto: Span) -> bool {
+        let Persist::Due { probes } = self.persist else { return false };
+        let wait = rto.saturating_mul(2 << probes.min(PROBES_DOUBLED)).min(PERSIST_MAX.max(rto));
+        self.persist = Persist::Waiting { at: now.saturating_add(wait), probes: probes + 1 };
+        true
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Time) {
+        if let Persist::Waiting { at, probes } = self.persist
+            && at <= now
+        {
+            self.persist = Persist::Due { probes };
+        }
+    }
+
+    /// When a probe is due.
+    pub(super) fn deadline(&self) -> Time {
+        match self.persist {
+            Persist::Waiting { at, .. } => at,
+            Persist::Open | Persist::Due { .. } => Time::NEVER,
+        }
+    }
+}
+
+/// Probes of a shut window come once a minute at least ([rfc-9293] sec. 3.8.6.1 leaves it open).
+const PERSIST_MAX: Span = Span::from_secs(60);
+
+/// Beyond that many doublings any timeout is longer than [`PERSIST_MAX`].
+const PROBES_DOUBLED: u32 = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTO: Span = Span::from_millis(300);
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    #[test]
+    fn only_plain_tcp_takes_back_an_edge_and_not_by_an_old_segment() {
+        let (mut streams, mut plain) = (PeerWindow::new(), PeerWindow::new());
+        for (window, framing) in [(&mut streams, Framing::Streams), (&mut plain, Framing::Plain)] {
+            window.on_syn(1000);
+            assert_eq!((window.edge(), window.room(1)), (1001, 1000));
+            window.set_shift(3);
+            window.on_field(framing, 10, 101, 100);
+            assert_eq!(
+                (window.edge(), window.largest()),
+                (901.max(if framing == Framing::Streams { 1001 } else { 0 }), 1000)
+            );
+        }
+        plain.on_field(Framing::Plain, 9, 101, 500);
+        assert_eq!(plain.edge(), 901, "what was sent before says nothing");
+        streams.on_field(Framing::Streams, 9, 101, 500);
+        assert_eq!((streams.edge(), streams.largest()), (4101, 4000));
+        assert_eq!(streams.room(5000), 0);
+    }
+
+    /// [rfc-9293] sec. 3.8.6.1: "increase exponentially the interval between successive probes".
+    #[test]
+    fn a_shut_window_is_probed_ever_more_seldom() {
+        let mut window = PeerWindow::new();
+        assert!(window.wait(at(0), RTO) && !window.wait(at(1), RTO), "a wait begins once");
+        let mut gaps = vec![];
+        let mut now = at(0);
+        for _ in 0..12 {
+            let due = window.deadline();
+            gaps.push(due.since(now).as_secs_f64());
+            now = due;
+            assert!(!window.poll_probe(now, RTO), "not before the timer says so");
+            window.handle_timeout(now);
+            assert!(window.is_probe_due() && window.poll_probe(now, RTO) && !window.is_probe_due());
+        }
+        assert_eq!(gaps, [0.3, 0.6, 1.2, 2.4, 4.8, 9.6, 19.2, 38.4, 60.0, 60.0, 60.0, 60.0]);
+        assert!(window.is_waited_for());
+        window.on_field(Framing::Streams, 0, 1, 1);
+        assert!(!window.is_waited_for() && window.deadline() == Time::NEVER, "it has opened");
+    }
+}
