@@ -2,8 +2,7 @@
 
 use anabranch_units::{Span, Time};
 
-use super::Connection;
-use super::send_memory;
+use super::{Connection, Peer, send_memory};
 use crate::config::{Config, Form};
 use crate::ecn::PathEcn;
 use crate::event::Event;
@@ -29,6 +28,30 @@ pub(super) struct Handshake {
     offer: HandshakeOptions,
     /// Whether the peer's SYN had the flag MSE.
     has_flag: bool,
+}
+
+/// What both SYNs agree on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Agreement {
+    /// The most sequence space of a segment.
+    mss: u32,
+    /// How far the peer's windows are shifted; none are, ours neither, if it did not say.
+    shift: Option<u8>,
+    has_timestamps: bool,
+    has_sack: bool,
+    has_nonces: bool,
+    has_paths: bool,
+    /// Streams in each direction; `None` in plain TCP.
+    streams: Option<u8>,
+    /// Bytes that may be sent on each stream at first.
+    credit: u64,
+}
+
+/// The parts of a connection that there are once it is established.
+struct Core<P> {
+    outbound: Outbound<P>,
+    inbound: Inbound<P>,
+    flow_control: FlowControl,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,69 +135,27 @@ impl<P: Payload> Connection<P> {
             window_scale: (!is_answer || offer.window_scale.is_some())
                 .then(|| Window::scale(self.config.receive_buffer)),
             sack_permitted: !is_answer || offer.sack_permitted,
-            multistream: self.grant(is_answer),
+            multistream: self.handshake.grant(&self.config, is_answer),
             timestamps: (self.config.timestamps && (!is_answer || offer.timestamps.is_some()))
                 .then(|| self.clock.timestamps()),
         }
     }
 
-    /// Streams wanted, or granted in an answer.
-    fn grant(&self, is_answer: bool) -> Option<Multistream> {
-        let paths = if self.config.paths_max > 1 { Features::PATHS } else { Features::default() };
-        let features = if self.config.form == Form::Sealed { paths.or(Features::NONCES) } else { paths };
-        let (streams, credit) = (self.config.streams, self.credit());
-        let wanted = Multistream { version: Multistream::VERSION, streams, features, credit };
-        let granted = if is_answer {
-            let Multistream { streams, features: theirs, .. } = self.handshake.understood()?;
-            Multistream { streams: wanted.streams.min(streams), features: features.and(theirs), ..wanted }
-        } else {
-            wanted
-        };
-        (granted.streams > 0).then_some(granted)
-    }
-
-    /// The credit of each stream that we offer, whatever the peer wants: 2 to this power.
-    fn credit(&self) -> u8 {
-        let Config { stream_buffer, receive_buffer, streams, .. } = self.config;
-        FlowControl::exponent(stream_buffer, receive_buffer, streams)
-    }
-
     /// Both SYNs are known and ours was acknowledged.
     pub(super) fn establish(&mut self, now: Time) {
         let sample = self.handshake.on_acked(now);
-        let offer = self.handshake.offer;
-        let mss = u32::from(offer.mss.unwrap_or(MSS_DEFAULT).min(self.config.mss));
-        // A peer that asks for less than a stream header and a byte would never get anything.
-        self.peer.mss = mss.max(u32::from(Config::MSS_MIN));
-        self.clock.set(self.config.timestamps && offer.timestamps.is_some());
-        if self.clock.is_on() {
-            // [rfc-9293] sec. 3.7.1: what is agreed on counts no options, and each segment has these, padded to words.
-            self.peer.mss -= Timestamps::SPACE;
-        }
-        self.peer.has_sack = offer.sack_permitted;
-        if let Some(shift) = offer.window_scale {
-            // [rfc-7323] sec. 2.3: more than 14 is taken for 14.
-            self.peer_window.set_shift(shift.min(SHIFT_MAX));
+        let agreement = self.handshake.agreement(&self.config);
+        let Agreement { mss, shift, has_timestamps, has_sack, has_nonces, has_paths, streams, .. } = agreement;
+        let framing = if streams.is_some() { Framing::Streams } else { Framing::Plain };
+        self.peer = Peer { mss, has_sack, has_nonces, framing, ..self.peer };
+        self.clock.set(has_timestamps);
+        if let Some(shift) = shift {
+            self.peer_window.set_shift(shift);
             self.window.set_shift(Window::scale(self.config.receive_buffer));
         }
-        let granted = self.grant(true);
-        let streams = granted.map(|granted| granted.streams);
-        // Without selective acknowledgements nobody could tell what of which path has arrived.
-        let features = granted.map_or_else(Features::default, |granted| granted.features);
-        self.peer.has_nonces = features.contains(Features::NONCES);
-        self.paths.are_negotiated = features.contains(Features::PATHS) && self.peer.has_sack;
-        self.peer.framing = if streams.is_some() { Framing::Streams } else { Framing::Plain };
-        let count = streams.unwrap_or(1);
-        let Config { send_buffer, stream_buffer, receive_buffer, mss, .. } = self.config;
-        let credit = self.handshake.understood().map_or(u64::MAX, |offer| 1 << offer.credit.min(CREDIT_MAX));
-        self.outbound = Outbound::new(self.peer.framing, count, send_buffer, credit)
-            .with_waiting_max(send_memory::waiting_max(&self.config));
-        self.flow_control = match streams {
-            Some(streams) => FlowControl::new(stream_buffer, receive_buffer, mss.into(), streams, self.credit()),
-            None => FlowControl::none(),
-        };
-        // A stream counts segments from 0, plain TCP bytes from the SYN.
-        self.inbound = Inbound::new(count, if streams.is_some() { 0 } else { 1 });
+        self.paths.are_negotiated = has_paths;
+        Core { outbound: self.outbound, inbound: self.inbound, flow_control: self.flow_control } =
+            agreement.core(&self.config);
         let (most, options) = (self.peer.mss, self.options_space());
         self.paths[PathId::FIRST].limit_mtu(most + options);
         self.on_mtu(now, PathId::FIRST);
@@ -193,6 +174,45 @@ impl<P: Payload> Connection<P> {
 }
 
 impl Handshake {
+    /// What both SYNs agree on, once they are known.
+    fn agreement(&self, config: &Config) -> Agreement {
+        let HandshakeOptions { mss, window_scale, sack_permitted, timestamps, .. } = self.offer;
+        let mss = u32::from(mss.unwrap_or(MSS_DEFAULT).min(config.mss));
+        // A peer that asks for less than a stream header and a byte would never get anything.
+        let mss = mss.max(u32::from(Config::MSS_MIN));
+        let has_timestamps = config.timestamps && timestamps.is_some();
+        let granted = self.grant(config, true);
+        let features = granted.map_or_else(Features::default, |granted| granted.features);
+        Agreement {
+            // [rfc-9293] sec. 3.7.1: what is agreed on counts no options, and each segment has these, padded to words.
+            mss: if has_timestamps { mss - Timestamps::SPACE } else { mss },
+            // [rfc-7323] sec. 2.3: more than 14 is taken for 14.
+            shift: window_scale.map(|shift| shift.min(SHIFT_MAX)),
+            has_timestamps,
+            has_sack: sack_permitted,
+            has_nonces: features.contains(Features::NONCES),
+            // Without selective acknowledgements nobody could tell what of which path has arrived.
+            has_paths: features.contains(Features::PATHS) && sack_permitted,
+            streams: granted.map(|granted| granted.streams),
+            credit: self.understood().map_or(u64::MAX, |offer| 1 << offer.credit.min(CREDIT_MAX)),
+        }
+    }
+
+    /// Streams wanted, or granted in an answer.
+    fn grant(&self, config: &Config, is_answer: bool) -> Option<Multistream> {
+        let paths = if config.paths_max > 1 { Features::PATHS } else { Features::default() };
+        let features = if config.form == Form::Sealed { paths.or(Features::NONCES) } else { paths };
+        let wanted =
+            Multistream { version: Multistream::VERSION, streams: config.streams, features, credit: credit(config) };
+        let granted = if is_answer {
+            let Multistream { streams, features: theirs, .. } = self.understood()?;
+            Multistream { streams: wanted.streams.min(streams), features: features.and(theirs), ..wanted }
+        } else {
+            wanted
+        };
+        (granted.streams > 0).then_some(granted)
+    }
+
     /// What the peer said about streams, if we speak that version: the flag and the option, both or none.
     fn understood(&self) -> Option<Multistream> {
         let is_known =
@@ -201,8 +221,114 @@ impl Handshake {
     }
 }
 
+impl Agreement {
+    /// What sends and receives by it.
+    fn core<P: Payload>(&self, config: &Config) -> Core<P> {
+        let Config { send_buffer, stream_buffer, receive_buffer, mss, .. } = *config;
+        let count = self.streams.unwrap_or(1);
+        let framing = if self.streams.is_some() { Framing::Streams } else { Framing::Plain };
+        let outbound =
+            Outbound::new(framing, count, send_buffer, self.credit).with_waiting_max(send_memory::waiting_max(config));
+        let flow_control = match self.streams {
+            Some(streams) => FlowControl::new(stream_buffer, receive_buffer, mss.into(), streams, credit(config)),
+            None => FlowControl::none(),
+        };
+        // A stream counts segments from 0, plain TCP bytes from the SYN.
+        let inbound = Inbound::new(count, if self.streams.is_some() { 0 } else { 1 });
+        Core { outbound, inbound, flow_control }
+    }
+}
+
+/// The credit of each stream that we offer, whatever the peer wants: 2 to this power.
+fn credit(config: &Config) -> u8 {
+    let Config { stream_buffer, receive_buffer, streams, .. } = *config;
+    FlowControl::exponent(stream_buffer, receive_buffer, streams)
+}
+
 /// [rfc-9293] sec. 3.7.1: what a peer takes that does not say.
 const MSS_DEFAULT: u16 = 536;
 
 /// More than 2^31 a limit of 32 bits cannot say.
 const CREDIT_MAX: u8 = 31;
+
+#[cfg(test)]
+mod tests {
+    use anabranch_cc::{Settings, registry};
+
+    use super::*;
+
+    fn config() -> Config {
+        let law = Settings::default_for(registry::find("reno").unwrap());
+        Config { mss: 1460, streams: 5, paths_max: 2, timestamps: true, ..Config::new(law) }
+    }
+
+    /// An offer of everything.
+    fn offer() -> HandshakeOptions {
+        let multistream =
+            Multistream { version: Multistream::VERSION, streams: 3, features: Features::PATHS, credit: 16 };
+        HandshakeOptions {
+            mss: Some(1400),
+            window_scale: Some(7),
+            sack_permitted: true,
+            multistream: Some(multistream),
+            timestamps: Some(Timestamps { value: 1, echo: 0 }),
+        }
+    }
+
+    /// What is agreed on by who is offered this, with the flag MSE or without.
+    fn agreed(config: &Config, offer: HandshakeOptions, has_flag: bool) -> Agreement {
+        Handshake { offer, has_flag, ..Handshake::new() }.agreement(config)
+    }
+
+    #[test]
+    fn what_both_have_is_agreed_on() {
+        let expected = Agreement {
+            mss: 1400 - 12,
+            shift: Some(7),
+            has_timestamps: true,
+            has_sack: true,
+            has_nonces: false,
+            has_paths: true,
+            streams: Some(3),
+            credit: 1 << 16,
+        };
+        assert_eq!(agreed(&config(), offer(), true), expected);
+        let modest = Config { mss: 1000, streams: 2, paths_max: 1, timestamps: false, ..config() };
+        let expected = Agreement { mss: 1000, streams: Some(2), has_paths: false, has_timestamps: false, ..expected };
+        assert_eq!(agreed(&modest, offer(), true), expected);
+    }
+
+    /// Without the flag, the option, or with another version it is plain TCP, and everything else holds.
+    #[test]
+    fn an_offer_that_lacks_something_of_streams_is_plain_tcp() {
+        let other = offer().multistream.map(|offer| Multistream { version: Multistream::VERSION + 1, ..offer });
+        let none = offer().multistream.map(|offer| Multistream { streams: 0, ..offer });
+        let offers = [(offer().multistream, false), (None, true), (other, true), (none, true)];
+        for (multistream, has_flag) in offers {
+            let agreement = agreed(&config(), HandshakeOptions { multistream, ..offer() }, has_flag);
+            let plain =
+                Agreement { streams: None, has_paths: false, credit: u64::MAX, ..agreed(&config(), offer(), true) };
+            assert_eq!(agreement, plain, "{multistream:?}, flag {has_flag}");
+        }
+    }
+
+    #[test]
+    fn strange_values_are_taken_for_the_nearest_sane_one() {
+        let mss = |mss| agreed(&config(), HandshakeOptions { mss, timestamps: None, ..offer() }, true).mss;
+        assert_eq!([mss(None), mss(Some(0)), mss(Some(u16::MAX))], [536, Config::MSS_MIN.into(), 1460]);
+        let strange = HandshakeOptions { window_scale: Some(200), sack_permitted: false, ..offer() };
+        let agreement = agreed(&config(), strange, true);
+        assert_eq!((agreement.shift, agreement.has_sack, agreement.has_paths), (Some(14), false, false));
+        let multistream = offer().multistream.map(|offer| Multistream { credit: 255, ..offer });
+        assert_eq!(agreed(&config(), HandshakeOptions { multistream, ..offer() }, true).credit, 1 << 31);
+    }
+
+    #[test]
+    fn nonces_are_for_sealed_datagrams() {
+        let features = Features::PATHS.or(Features::NONCES);
+        let multistream = offer().multistream.map(|offer| Multistream { features, ..offer });
+        let has_nonces =
+            |form| agreed(&Config { form, ..config() }, HandshakeOptions { multistream, ..offer() }, true).has_nonces;
+        assert_eq!([has_nonces(Form::Tcp), has_nonces(Form::Sealed)], [false, true]);
+    }
+}
