@@ -8,8 +8,9 @@ use bytes::Bytes;
 
 use crate::wire::{self, Checksum, Ports};
 use crate::{
-    Address, Config, Connection, Content, EcnCodepoint, Event, FourTuple, OpenError, Options, Pacing, PathId, PathReport,
-    PathState, Payload, Read, ReadError, Record, Secret, Segment, SeqNumber, Sid, State, Transmit, WriteError,
+    Address, Config, Connection, Content, EcnCodepoint, Event, FourTuple, OpenError, Options, Pacing, PathId,
+    PathReport, PathState, Payload, Read, ReadError, Record, Secret, Segment, SeqNumber, Sid, State, Transmit,
+    WriteError,
 };
 
 /// Bytes that know where in their stream they stand: so a test sees what was lost, doubled or confused.
