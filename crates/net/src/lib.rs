@@ -81,3 +81,8 @@ pub use error::{BindError, ConnectError, Lost, ReadError, StreamError, WriteErro
 pub use key::{KeyFileError, ParseKeyError, PublicKey, SecretKey};
 pub use stream::{RecvStream, SendStream};
 pub use ticket::{Ticket, TicketError};
+
+/// The guide, whose examples are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+pub struct Guide;
