@@ -218,3 +218,32 @@ fn a_network_is_measured() {
     assert_exit(&measured, 0);
     assert!(stdout(&measured).contains("RTT p99"), "{}", stdout(&measured));
 }
+
+/// A disk of 8 MB: both ends say that it is full, and when there is room the transfer goes on.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told() {
+    let here = folder("network-full");
+    fs::create_dir(here.join("there")).unwrap();
+    fs::write(here.join("big"), noise(3, 20 << 20)).unwrap();
+    let script =
+        "mount -t tmpfs -o size=8m tmpfs there && exec \"$0\" recv --to there --once --json --listen 127.0.0.1:0";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_anabranch")]).current_dir(&here);
+    let Ok(mut child) = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() else {
+        return println!("not run: there is no unshare");
+    };
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    if line.is_empty() {
+        child.wait().unwrap();
+        return println!("not run: only root may mount a small disk");
+    }
+    let told: Value = serde_json::from_str(&line).unwrap();
+    let sent = anabranch(&here, &["send", "big", told["ticket"].as_str().unwrap()]);
+    assert_exit(&sent, 1);
+    assert!(stderr(&sent).contains("No space left on device"), "{}", stderr(&sent));
+    let received = child.wait_with_output().unwrap();
+    assert_exit(&received, 1);
+    assert!(stderr(&received).contains("No space left on device"), "{}", stderr(&received));
+}

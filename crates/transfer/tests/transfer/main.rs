@@ -4,5 +4,6 @@
 
 mod folders;
 mod hostile;
+mod path;
 mod resume;
 mod support;

@@ -74,9 +74,11 @@ pub(crate) struct Pair {
     _ends: [Endpoint; 2],
 }
 
+pub(crate) fn bind(config: Config) -> Endpoint {
+    Endpoint::bind("127.0.0.1:0".parse().unwrap(), &SecretKey::generate().unwrap(), config).unwrap()
+}
+
 pub(crate) async fn pair() -> Pair {
-    let bind =
-        |config| Endpoint::bind("127.0.0.1:0".parse().unwrap(), &SecretKey::generate().unwrap(), config).unwrap();
     let server = bind(Config::default().admit(anabranch::Admission::Ticket));
     let client = bind(Config::default());
     let ticket = server.ticket();
