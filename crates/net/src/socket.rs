@@ -20,9 +20,19 @@ pub(crate) struct Socket {
     io: tokio::net::UdpSocket,
     state: UdpSocketState,
     local: SocketAddr,
-    /// What is read into, a part for each message of a batch.
-    buffer: Vec<u8>,
+    /// What is read into, one for each message of a batch.
+    buffers: Vec<Buffer>,
     metas: Vec<RecvMeta>,
+    /// Errors of reading in a row.
+    errors: u32,
+}
+
+/// Memory to read into. What has been read leaves without a copy, and comes back when nobody needs it any more.
+#[derive(Debug)]
+struct Buffer {
+    room: BytesMut,
+    /// The longest message.
+    message: usize,
 }
 
 /// Datagrams that came together.
@@ -44,7 +54,8 @@ impl Socket {
         let io = tokio::net::UdpSocket::from_std(socket)?;
         let message = if state.gro_segments() > 1 { MESSAGE_MAX } else { DATAGRAM_MAX };
         let metas = vec![RecvMeta::default(); quinn_udp::BATCH_SIZE.min(MESSAGES_MAX)];
-        Ok(Self { io, state, local, buffer: vec![0; message * metas.len()], metas })
+        let buffers = metas.iter().map(|_| Buffer { room: BytesMut::new(), message }).collect();
+        Ok(Self { io, state, local, buffers, metas, errors: 0 })
     }
 
     /// Where it is bound.
@@ -64,29 +75,30 @@ impl Socket {
         clock: &Clock,
         mut take: impl FnMut(Received),
     ) -> Poll<io::Result<()>> {
-        let Self { io, state, local, buffer, metas } = self;
-        let size = buffer.len() / metas.len();
+        let Self { io, state, local, buffers, metas, errors } = self;
         let count = loop {
             ready!(io.poll_recv_ready(cx))?;
-            let mut slices = buffer.chunks_mut(size).map(IoSliceMut::new);
+            let mut slices = buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer.room()));
             let mut slices: [IoSliceMut<'_>; MESSAGES_MAX] =
                 std::array::from_fn(|_| slices.next().unwrap_or_else(|| IoSliceMut::new(&mut [])));
             let slices = &mut slices[..metas.len()];
             match io.try_io(Interest::READABLE, || state.recv((&*io).into(), slices, metas)) {
                 Ok(count) => break count,
-                // [rfc-1122] sec. 4.1.3.3: an answer of ICMP to something sent before says nothing about what comes.
-                Err(error) if is_passing(&error) => {}
-                Err(error) => return Poll::Ready(Err(error)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // [rfc-1122] sec. 4.1.3.3: an answer of ICMP to something sent before says nothing about what comes. Nor does a network that is
+                // down for now; a socket that is gone says the same for ever.
+                Err(error) if *errors >= ERRORS_MAX => return Poll::Ready(Err(error)),
+                Err(_) => *errors += 1,
             }
         };
+        *errors = 0;
         let reading = clock.read();
-        for (meta, bytes) in metas[..count].iter().zip(buffer.chunks(size)) {
+        for (meta, buffer) in metas[..count].iter().zip(buffers) {
             let here = address::of(SocketAddr::new(here(*local, meta.dst_ip), local.port()));
             let tuple = FourTuple { local: here, remote: address::of(meta.addr) };
             let ecn = meta.ecn.and_then(|codepoint| EcnCodepoint::from_bits(codepoint as u8));
             let arrival = Arrival { tuple, size: meta.stride, ecn };
-            let datagrams = BytesMut::from(&bytes[..meta.len]);
-            take(Received { at: reading.arrival(meta.timestamp), arrival, datagrams });
+            take(Received { at: reading.arrival(meta.timestamp), arrival, datagrams: buffer.take(meta.len) });
         }
         Poll::Ready(Ok(()))
     }
@@ -119,18 +131,36 @@ impl Socket {
     }
 }
 
+impl Buffer {
+    /// Room for a message.
+    fn room(&mut self) -> &mut [u8] {
+        if self.room.len() < self.message {
+            self.room.clear();
+            self.room.reserve(2 * self.message);
+            self.room.resize(2 * self.message, 0);
+        }
+        &mut self.room[..self.message]
+    }
+
+    /// A message that has been read. A short one is copied, so that it does not keep all of the memory.
+    fn take(&mut self, len: usize) -> BytesMut {
+        if len < COPIED_MAX { BytesMut::from(&self.room[..len]) } else { self.room.split_to(len) }
+    }
+}
+
 /// The address at which a datagram came, as far as it is known.
 fn here(local: SocketAddr, destination: Option<IpAddr>) -> IpAddr {
     if local.ip().is_unspecified() { destination.unwrap_or(local.ip()) } else { local.ip() }
 }
 
-fn is_passing(error: &io::Error) -> bool {
-    use io::ErrorKind as Kind;
-    matches!(error.kind(), Kind::WouldBlock | Kind::Interrupted | Kind::ConnectionReset | Kind::ConnectionRefused)
-}
-
 /// Messages read at once: with receive offload each may have many datagrams, and what has been read must be answered before long.
 const MESSAGES_MAX: usize = 16;
+
+/// As many errors as datagrams may have been answered by ICMP since the last one came.
+const ERRORS_MAX: u32 = 10_000;
+
+/// Shorter messages are copied.
+const COPIED_MAX: usize = 4_096;
 
 /// The most that the kernel joins.
 const MESSAGE_MAX: usize = 65_535;
