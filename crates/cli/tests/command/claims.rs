@@ -164,7 +164,7 @@ fn a_judgement_has_the_promised_shape() {
     let shown = stdout(&text);
     assert!(shown.contains("  Table 1       1           1\n"), "a line a title: {shown}");
     assert!(!shown.contains("must lie") && shown.contains("every number in the terminal: --verbose"), "{shown}");
-    assert!(shown.contains("  the papers  1           1\n"), "totals by source: {shown}");
+    assert!(shown.contains("  the papers  1            1           1\n"), "totals by source: {shown}");
     let verbose = anabranch(&folder, &["reproduce", "--verbose"]);
     assert_exit(&verbose, 0);
     assert!(
