@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use anabranch_proto::endpoint::ConnectionId;
 use anabranch_proto::{OpenError, PathId, PathReport, PathState};
@@ -11,7 +11,7 @@ use anabranch_proto::{OpenError, PathId, PathReport, PathState};
 use crate::address;
 use crate::error::{Lost, StreamError};
 use crate::key::PublicKey;
-use crate::state::Shared;
+use crate::state::{Shared, State};
 use crate::stream::{RecvStream, SendStream};
 
 /// A connection. Its copies are handles of the same.
@@ -81,30 +81,34 @@ impl Connection {
     /// # Errors
     /// If this end has closed, or the connection is gone.
     pub async fn open_stream(&self) -> Result<SendStream, StreamError> {
-        poll_fn(|cx| {
-            let mut state = self.handle.shared.lock();
-            let (call, engine, _) = state.parts(self.handle.id);
-            if let Some(lost) = call.lost() {
-                return Poll::Ready(Err(lost.into()));
+        poll_fn(|cx| self.handle.shared.with(|state| self.poll_open(cx, state))).await
+    }
+
+    fn poll_open(&self, cx: &Context<'_>, state: &mut State) -> Poll<Result<SendStream, StreamError>> {
+        // What is still to be told of the stream that had the name before is not about this one.
+        if state.take_events(self.handle.shared.clock.now()) {
+            state.rouse();
+        }
+        let (call, engine, _) = state.parts(self.handle.id);
+        if let Some(lost) = call.lost() {
+            return Poll::Ready(Err(lost.into()));
+        }
+        if call.is_closing || call.closed.is_some() {
+            return Poll::Ready(Err(StreamError::Closed));
+        }
+        let opened = engine.connection(self.handle.id).map(|connection| connection.streams().open());
+        match opened {
+            Some(Ok(sid)) => {
+                let serial = call.open(sid);
+                call.handles += 1;
+                Poll::Ready(Ok(SendStream::new(self.handle.adopt_here(), sid, serial)))
             }
-            if call.is_closing || call.closed.is_some() {
-                return Poll::Ready(Err(StreamError::Closed));
+            Some(Err(OpenError::NoneLeft)) => {
+                call.opening.add(cx);
+                Poll::Pending
             }
-            let opened = engine.connection(self.handle.id).map(|connection| connection.streams().open());
-            match opened {
-                Some(Ok(sid)) => {
-                    let serial = call.open(sid);
-                    call.handles += 1;
-                    Poll::Ready(Ok(SendStream::new(self.handle.adopt_here(), sid, serial)))
-                }
-                Some(Err(OpenError::NoneLeft)) => {
-                    call.opening.add(cx);
-                    Poll::Pending
-                }
-                Some(Err(OpenError::NotEstablished)) | None => Poll::Ready(Err(StreamError::Closed)),
-            }
-        })
-        .await
+            Some(Err(OpenError::NotEstablished)) | None => Poll::Ready(Err(StreamError::Closed)),
+        }
     }
 
     /// The next stream of the peer.

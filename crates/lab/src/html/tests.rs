@@ -245,6 +245,8 @@ fn the_legend_comes_before_the_squares_and_what_is_coarse_is_marked_and_listed()
     outcome.papers[0].experiments[0].claims[0].is_coarse = true;
     let coarse = page(&outcome);
     assert!(
-        coarse.contains("<h4>Coarse</h4>") && coarse.contains("class=\"coarse\"") && coarse.contains(">1 of the reproduced coarse</span>")
+        coarse.contains("<h4>Coarse</h4>")
+            && coarse.contains("class=\"coarse\"")
+            && coarse.contains(">1 of the reproduced coarse</span>")
     );
 }
