@@ -50,9 +50,9 @@ impl Driver {
             Poll::Ready(Err(error)) => Err(error),
             Poll::Ready(Ok(())) => {
                 let mut state = shared.lock();
-                for Received { at, arrival, datagrams } in received.drain(..) {
-                    let at = state.at(at);
-                    state.engine.handle_datagrams(at, &arrival, datagrams);
+                let now = state.at(shared.clock.now());
+                for Received { arrival, datagrams } in received.drain(..) {
+                    state.engine.handle_datagrams(now, &arrival, datagrams);
                 }
                 Ok(Rest::More)
             }

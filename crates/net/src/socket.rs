@@ -6,7 +6,6 @@ use std::task::{Context, Poll, ready};
 
 use anabranch_proto::endpoint::{Arrival, Batch};
 use anabranch_proto::{Address, EcnCodepoint, FourTuple};
-use anabranch_units::Time;
 use bytes::BytesMut;
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use tokio::io::Interest;
@@ -38,7 +37,6 @@ struct Buffer {
 /// Datagrams that came together.
 #[derive(Debug)]
 pub(crate) struct Received {
-    pub(crate) at: Time,
     pub(crate) arrival: Arrival,
     pub(crate) datagrams: BytesMut,
 }
@@ -97,8 +95,8 @@ impl Socket {
             let here = address::of(SocketAddr::new(here(*local, meta.dst_ip), local.port()));
             let tuple = FourTuple { local: here, remote: address::of(meta.addr) };
             let ecn = meta.ecn.and_then(|codepoint| EcnCodepoint::from_bits(codepoint as u8));
-            let arrival = Arrival { tuple, size: meta.stride, ecn };
-            take(Received { at: reading.arrival(meta.timestamp), arrival, datagrams: buffer.take(meta.len) });
+            let arrival = Arrival { at: reading.arrival(meta.timestamp), tuple, size: meta.stride, ecn };
+            take(Received { arrival, datagrams: buffer.take(meta.len) });
         }
         Poll::Ready(Ok(()))
     }

@@ -248,7 +248,7 @@ impl State {
         has_aborted
     }
 
-    /// A time for the engine, for which time does not go back: what has waited in the socket came before what was done since.
+    /// A time for the engine, for which time does not go back.
     pub(crate) fn at(&mut self, time: Time) -> Time {
         self.time = self.time.max(time);
         self.time

@@ -117,6 +117,8 @@ pub struct EndpointEvent {
 /// How datagrams came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
+    /// When they came to the host, by the stamp of its kernel, if that is before they are read; else when they are read.
+    pub at: Time,
     /// By which addresses.
     pub tuple: FourTuple,
     /// Bytes of each datagram but the last one, which may have fewer.
@@ -208,7 +210,7 @@ impl Endpoint {
         Ok(self.put(number, connection, seal, false))
     }
 
-    /// Datagrams came, one behind the other.
+    /// Datagrams have come, one behind the other, and are read now. For how long they waited in the host is no part of an RTT ([`Connection::handle_late`]).
     pub fn handle_datagrams(&mut self, now: Time, arrival: &Arrival, mut datagrams: BytesMut) {
         let size = arrival.size.max(1);
         while !datagrams.is_empty() {
@@ -333,7 +335,7 @@ impl Endpoint {
     }
 
     fn handle_sealed(&mut self, now: Time, arrival: &Arrival, number: u32, datagram: BytesMut) {
-        let Arrival { tuple, ecn, .. } = *arrival;
+        let Arrival { at, tuple, ecn, .. } = *arrival;
         let Some(slot) = self.slot_mut(number) else {
             self.tally.unknown += 1;
             return;
@@ -347,7 +349,7 @@ impl Endpoint {
         }
         let Some(slot) = self.slot_mut(number) else { return };
         match opened {
-            Ok(Some(segment)) => slot.connection.handle_marked(now, tuple, ecn, segment),
+            Ok(Some(segment)) => slot.connection.handle_late(now, at, tuple, ecn, segment),
             Ok(None) => {}
             // Nobody who is not the peer makes us do more.
             Err(_) => return,
@@ -374,7 +376,7 @@ impl Endpoint {
                 if let Some(evicted) = evicted {
                     self.drop_slot(evicted);
                 }
-                self.accept(now, tuple, number, *seal, segment);
+                self.accept(now, arrival, number, *seal, segment);
             }
             Ok(Answer::Again { number: known }) => {
                 self.free.push_front(number);
@@ -392,7 +394,8 @@ impl Endpoint {
         }
     }
 
-    fn accept(&mut self, now: Time, tuple: FourTuple, number: u32, seal: Seal, segment: Segment<Bytes>) {
+    fn accept(&mut self, now: Time, arrival: &Arrival, number: u32, seal: Seal, segment: Segment<Bytes>) {
+        let Arrival { at, tuple, ecn, .. } = *arrival;
         let secret = Secret::new(self.entropy.draw());
         let is_admitted = |server: &&ServerConfig| match &server.admission {
             Admission::Anyone => true,
@@ -413,7 +416,7 @@ impl Endpoint {
             self.free.push_front(number);
             return;
         };
-        connection.handle_segment(now, tuple, segment);
+        connection.handle_late(now, at, tuple, ecn, segment);
         self.put(number, connection, seal, true);
     }
 

@@ -250,7 +250,7 @@ impl Room {
             let jitter = Span::from_ticks(self.draw.below(self.network.jitter.ticks()));
             let arrival = self.now + self.network.delay + jitter;
             self.order += 1;
-            let came = Arrival { tuple, size: bytes.len(), ecn };
+            let came = Arrival { at: arrival, tuple, size: bytes.len(), ecn };
             self.flying.insert((arrival, self.order), Delivery { arrival: came, bytes: bytes.to_vec() });
         }
     }
@@ -413,7 +413,7 @@ impl Room {
         if !bytes.is_empty() {
             let size = if self.draw.happens(0.1) { 1 + self.draw.below(len) as usize } else { bytes.len() };
             // Whoever can forge addresses can mark as well.
-            self.deliver(&Arrival { tuple, size, ecn: Some(EcnCodepoint::Ce) }, &bytes);
+            self.deliver(&Arrival { at: self.now, tuple, size, ecn: Some(EcnCodepoint::Ce) }, &bytes);
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anabranch::{Config, ReadError, StreamError, WriteError};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::support::{Pair, pattern, soon};
+use crate::support::{Pair, client, pattern, server, soon};
 
 /// A request and its reply, by the traits of tokio.
 #[tokio::test]
@@ -203,4 +203,42 @@ async fn handles_that_are_dropped() {
     stream.write_all(b"unwanted").await.unwrap();
     drop(soon(here.accept_stream()).await.unwrap());
     assert_eq!(soon(stream.stopped()).await, Ok(Some(0)));
+}
+
+/// What waits in the socket because its program does something else has the time at which the kernel got it: no RTT has the wait in it.
+#[test]
+fn what_waits_in_the_socket_has_come_before() {
+    const BUSY: Duration = Duration::from_millis(60);
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let there = {
+        let (send, receive) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            runtime().block_on(async {
+                let server = server(Config::default());
+                send.send(server.ticket()).unwrap();
+                let here = server.accept().await.unwrap();
+                while let Ok(mut stream) = here.accept_stream().await {
+                    stream.read_to_end(100).await.unwrap();
+                }
+            });
+        });
+        receive.recv().unwrap()
+    };
+    runtime().block_on(async {
+        let client = client(Config::default());
+        let there = client.connect(&there).await.unwrap();
+        let mut least = BUSY;
+        for _ in 0..10 {
+            let mut stream = there.open_stream().await.unwrap();
+            stream.write_all(b"ping").await.unwrap();
+            stream.finish().unwrap();
+            // The driver sends it, and hears nothing until the thread is free again.
+            tokio::task::yield_now().await;
+            std::thread::sleep(BUSY);
+            assert_eq!(soon(stream.stopped()).await, Ok(None));
+            let latest = there.paths()[0].report.tally.rtt_latest.unwrap();
+            least = least.min(Duration::from_nanos(latest.ticks()));
+        }
+        assert!(least < BUSY / 2, "{least:?}");
+    });
 }

@@ -143,7 +143,7 @@ impl<P: Payload> Connection<P> {
 
     /// Both SYNs are known and ours was acknowledged.
     pub(super) fn establish(&mut self, now: Time) {
-        let sample = self.handshake.on_acked(now);
+        let sample = self.handshake.on_acked(now - self.late);
         let agreement = self.handshake.agreement(&self.config);
         let Agreement { mss, shift, has_timestamps, has_sack, has_nonces, has_paths, streams, .. } = agreement;
         let framing = if streams.is_some() { Framing::Streams } else { Framing::Plain };

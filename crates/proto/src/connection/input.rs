@@ -28,7 +28,9 @@ impl<P: Payload> Connection<P> {
     }
 
     /// The same, of a segment that came at `arrived` and is read now. A driver that knows when its datagrams came, by the stamps of the kernel, spares
-    /// the law the time for which they waited for it: that is no queue of the path's.
+    /// the law the time for which they waited for it: that is no queue of the path's. Nor does the peer take it for one: an ACK says for how long
+    /// its segment waited since it came. What is after `now` is taken for `now`. When a segment leaves needs no second time: what
+    /// [`Connection::poll_transmit`] gives is sent at the time that it is told.
     pub fn handle_late(
         &mut self,
         now: Time,
@@ -275,7 +277,8 @@ impl<P: Payload> Connection<P> {
         // What comes to an end that only receives tells nothing new.
         let mut is_fin_acked = false;
         if ack > acked || report.is_some() {
-            let context = AckContext { echo: self.echo(now, segment), ..self.paths[via].control.ack_context(now) };
+            let context =
+                AckContext { echo: self.echo(now, segment), ..self.paths[via].control.ack_context(now - self.late) };
             is_fin_acked = self.on_cumulative(ack, &context);
             if let Some(report) = &report {
                 self.on_sack(now, ack, report, proof, &context);
@@ -484,13 +487,13 @@ impl<P: Payload> Connection<P> {
                 if useless != Freed::default() {
                     self.free(sid, useless);
                 }
-                self.acks.answer(now, StreamHeader { ssn: self.inbound.expected(sid), ..header });
+                self.acks.answer(now - self.late, StreamHeader { ssn: self.inbound.expected(sid), ..header });
             }
             (Some(header), Content::Control(records)) if header.sid == Sid::CONTROL => {
                 self.inbound.accept_control(header.ssn);
                 self.window.consume(StreamHeader::LEN.into());
                 records.iter().for_each(|record| self.on_record(header.ssn, record));
-                self.acks.answer(now, StreamHeader { ssn: self.inbound.expected(Sid::CONTROL), ..header });
+                self.acks.answer(now - self.late, StreamHeader { ssn: self.inbound.expected(Sid::CONTROL), ..header });
             }
             _ => return false,
         }

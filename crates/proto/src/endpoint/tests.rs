@@ -9,7 +9,7 @@ use anabranch_units::Span;
 
 use super::*;
 use crate::seal::Refusal;
-use crate::{Address, CloseReason, Read, Sid};
+use crate::{Address, CloseReason, PathId, Read, Sid};
 
 /// Endpoints in one room, ten milliseconds away from each other, each at its address.
 struct Room {
@@ -17,6 +17,8 @@ struct Room {
     ends: Vec<End>,
     flying: BTreeMap<(Time, u64), (Arrival, Vec<u8>)>,
     order: u64,
+    /// For how long datagrams wait at each end before they are read.
+    late: Vec<Span>,
     /// Datagrams for this address do not arrive.
     lost: Option<Address>,
     /// What lies before the address of a client, if it is not as wide as can be.
@@ -86,6 +88,11 @@ fn address(end: usize) -> Address {
     Address { address: end as u128 + 1, port: 7 }
 }
 
+/// Who has an address.
+fn at(address: Address) -> usize {
+    (address.address as usize - 1) % 10
+}
+
 fn tuple(from: usize, to: usize) -> FourTuple {
     FourTuple { local: address(from), remote: address(to) }
 }
@@ -117,9 +124,10 @@ fn endpoint(end: usize, config: EndpointConfig) -> Endpoint {
 
 impl Room {
     fn new(endpoints: Vec<Endpoint>) -> Self {
-        let sent = vec![0; endpoints.len()];
+        let (sent, late) = (vec![0; endpoints.len()], vec![Span::ZERO; endpoints.len()]);
         let ends = endpoints.into_iter().map(|endpoint| End { endpoint, events: vec![] }).collect();
-        Self { now: Time::ZERO, ends, flying: BTreeMap::new(), order: 0, lost: None, links: BTreeMap::new(), sent }
+        let (flying, links) = (BTreeMap::new(), BTreeMap::new());
+        Self { now: Time::ZERO, ends, flying, order: 0, late, lost: None, links, sent }
     }
 
     /// A server at 0 and a client at 1, which has called it.
@@ -158,8 +166,9 @@ impl Room {
                 let is_lost = Some(batch.tuple.remote) == self.lost;
                 let mut fly = |arrival: Time, ecn: Option<EcnCodepoint>, datagrams: &[u8]| {
                     self.order += 1;
-                    let came = Arrival { tuple: batch.tuple.reversed(), size: batch.size, ecn };
-                    self.flying.insert((arrival, self.order), (came, datagrams.to_vec()));
+                    let came = Arrival { at: arrival, tuple: batch.tuple.reversed(), size: batch.size, ecn };
+                    let late = self.late.get(at(came.tuple.local)).copied().unwrap_or(Span::ZERO);
+                    self.flying.insert((arrival + late, self.order), (came, datagrams.to_vec()));
                 };
                 match link {
                     _ if is_lost => {}
@@ -205,8 +214,7 @@ impl Room {
 
     /// Whoever has the address gets it; an address that nobody has is lost.
     fn deliver(&mut self, arrival: &Arrival, bytes: &[u8]) {
-        let end = (arrival.tuple.local.address as usize - 1) % 10;
-        let Some(end) = self.ends.get_mut(end) else { return };
+        let Some(end) = self.ends.get_mut(at(arrival.tuple.local)) else { return };
         end.endpoint.handle_datagrams(self.now, arrival, BytesMut::from(bytes));
     }
 
@@ -304,7 +312,7 @@ fn strange_datagrams_change_nothing() {
         let mut datagram = vec![0; 200];
         datagram[..4].copy_from_slice(&[(number % 7) as u8, 0, 0, 0]);
         datagram[4..8].copy_from_slice(&number.wrapping_mul(2_654_435_769).to_be_bytes());
-        room.deliver(&Arrival { tuple: tuple(0, 1), size: 100, ecn: None }, &datagram);
+        room.deliver(&Arrival { at: room.now, tuple: tuple(0, 1), size: 100, ecn: None }, &datagram);
     }
     room.run_for(ms(1000));
     assert_eq!((room.sent.clone(), room.ends[0].endpoint.len()), (before, 1));
@@ -347,4 +355,34 @@ fn connections_have_a_limit() {
     calls.iter().take(3).for_each(|&id| room.end(1, id).abort());
     room.run_for(Span::from_secs(10));
     assert_eq!(room.ends[0].endpoint.len(), 2, "those that had found no room came again");
+}
+
+/// A driver that reads late says when datagrams came: neither end takes its time for the network's, which is twice ten milliseconds, on any path.
+#[test]
+fn what_waits_to_be_read_is_no_part_of_the_rtt() {
+    let mut room = Room::new(vec![endpoint(0, config(Some(server()))), endpoint(1, config(None))]);
+    room.late[1] = ms(4);
+    let client = room.call(1, 0, 1);
+    room.run_for(ms(100));
+    let server = room.ends[0].events.first().expect("it is established").connection;
+    let rtt = |room: &mut Room, end, id, path| room.end(end, id).path(PathId::new(path)).expect("it is there");
+    assert_eq!(rtt(&mut room, 1, client, 0).rtt_smoothed, Some(ms(20)), "of the handshake");
+    let (now, moved) = (room.now, FourTuple { local: Address { address: 12, port: 9 }, remote: address(0) });
+    room.end(1, client).paths().add(now, moved).expect("paths are negotiated");
+    room.run_for(ms(200));
+    assert_eq!(rtt(&mut room, 1, client, 1).rtt_smoothed, Some(ms(20)), "of the challenge");
+    // The sender, and then the receiver, whose ACKs say that they waited.
+    for reader in [1, 0] {
+        room.late = vec![Span::ZERO; 2];
+        room.late[reader] = ms(4);
+        for _ in 0..20 {
+            let sid = room.write(1, client, 3000);
+            room.run_for(ms(50));
+            room.read(0, server, sid);
+        }
+        let paths = room.end(1, client).path_reports().map(|(_, path)| path.tally);
+        let (samples, sum) = paths.fold((0, Span::ZERO), |sum, path| (sum.0 + path.rtt_samples, sum.1 + path.rtt_sum));
+        assert!(samples >= 20, "{samples}");
+        assert_eq!(sum, ms(20) * samples, "{reader} reads late");
+    }
 }

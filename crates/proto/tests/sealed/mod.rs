@@ -118,7 +118,7 @@ impl End {
         self.out.clear();
         while let Some(batch) = self.endpoint.poll_transmit(now, 64, &mut self.out) {
             other.inbox.extend_from_slice(&self.out);
-            let arrival = Arrival { tuple: other.tuple, size: batch.size, ecn: batch.ecn };
+            let arrival = Arrival { at: now, tuple: other.tuple, size: batch.size, ecn: batch.ecn };
             let datagrams = other.inbox.split();
             other.endpoint.handle_datagrams(now, &arrival, datagrams);
             self.out.clear();

@@ -100,7 +100,7 @@ impl<P: Payload> Connection<P> {
             return self.on_mtu(now, id);
         };
         // Each challenge has a token of its own, so that Karn's rule forbids nothing.
-        let sample = Some(now.since(sent_at));
+        let sample = Some((now - self.late).since(sent_at));
         if is_suspect {
             return self.revive(now, id, sample);
         }

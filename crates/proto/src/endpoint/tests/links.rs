@@ -1,7 +1,7 @@
 //! Links that do not carry what others do, or mark it, behind real seals.
 
 use super::*;
-use crate::{PathId, PathReport, PathState};
+use crate::{PathReport, PathState};
 
 /// A client at 1 that writes to a server at 0 for as long as it is told to.
 struct Transfer {
