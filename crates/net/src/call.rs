@@ -153,6 +153,11 @@ impl Call {
         woken.all(&mut self.opening);
     }
 
+    /// Whether nobody knows of a stream of this name, so that the next one is new.
+    pub(crate) fn is_idle(&self, sid: Sid) -> bool {
+        matches!(self.inbound[place(sid)], Inbound::Idle)
+    }
+
     /// Something can be read. If nobody knows of the stream it is a new one.
     pub(crate) fn on_readable(&mut self, sid: Sid, woken: &mut Woken) {
         match &mut self.inbound[place(sid)] {

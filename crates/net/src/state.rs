@@ -176,7 +176,14 @@ impl State {
                     _ = connection.streams().stop(sid, 0);
                 }
             }
-            Event::Readable(sid) => call.on_readable(sid, woken),
+            Event::Readable(sid) => {
+                // What it was about may have been read to its end before it was told: then it is not about a new stream.
+                let is_news = !call.is_idle(sid)
+                    || engine.connection(id).is_some_and(|connection| connection.streams().is_readable(sid));
+                if is_news {
+                    call.on_readable(sid, woken);
+                }
+            }
             Event::Writable(sid) => call.on_writable(sid, woken),
             Event::Finished(sid) => call.on_finished(sid, woken),
             Event::Stopped { sid, code } => call.on_stopped(sid, code, woken),
@@ -289,3 +296,6 @@ const INCOMING_MAX: usize = 256;
 /// A connection of which nobody has a handle, and of which the peer has got everything, is aborted after this time if the peer does not close
 /// it, too: time for a peer that only has to read what it has got.
 const DESERTED_FOR: Span = Span::from_secs(3);
+
+#[cfg(test)]
+mod tests;

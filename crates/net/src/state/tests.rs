@@ -1,0 +1,190 @@
+//! What is told late: two ends without sockets and drivers, so that a test says what happens before what is told.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use anabranch_proto::endpoint::Arrival;
+use anabranch_proto::{Address, FourTuple};
+use bytes::{Bytes, BytesMut};
+
+use super::*;
+use crate::clock::timestamp;
+use crate::config::Admission;
+use crate::connection::{Connection, Handle};
+use crate::error::StreamError;
+use crate::key::SecretKey;
+use crate::stream::{RecvStream, SendStream};
+
+/// One end.
+struct End {
+    shared: Arc<Shared>,
+    address: Address,
+}
+
+/// Two of them, with a connection of one stream at a time each way.
+struct Room {
+    ends: [End; 2],
+    /// The caller's connection, and the one that was accepted.
+    calls: [Connection; 2],
+}
+
+impl End {
+    fn new(number: u8, admission: Option<Admission>) -> Self {
+        let key = SecretKey::generate().unwrap();
+        let config = Config { streams: 1, admission, ..Config::default() };
+        let clock = Clock::new();
+        let engine = Engine::new(clock.now(), key.engine(), config.endpoint(), [number + 100; 32]);
+        let local = SocketAddr::from(([127, 0, 0, number], 7));
+        let shared = Shared::new(clock, config, local, key.public(), engine);
+        Self { shared, address: crate::address::of(local) }
+    }
+
+    /// Calls who is at the other one's address, and proves its name.
+    fn call(&self, other: &Self) -> ConnectionId {
+        let mut state = self.shared.lock();
+        let stamp = timestamp(&mut state.stamp);
+        let (now, config) = (state.at(self.shared.clock.now()), self.shared.config.connection());
+        let tuple = FourTuple { local: self.address, remote: other.address };
+        let id = state.engine.connect(now, stamp, other.shared.public.0, tuple, config).unwrap();
+        state.insert(id, Call::new(other.shared.public));
+        id
+    }
+
+    /// What a driver does after its engine has worked.
+    fn tell(&self) {
+        self.shared.lock().take_events(self.shared.clock.now());
+    }
+
+    /// Hands all that it has to send to the other one; whether there was anything.
+    fn send(&self, now: Time, other: &Self) -> bool {
+        let (mut out, mut has_sent) = (vec![], false);
+        while let Some(batch) = self.shared.lock().engine.poll_transmit(now, 10, &mut out) {
+            let arrival = Arrival { at: now, tuple: batch.tuple.reversed(), size: batch.size, ecn: batch.ecn };
+            other.shared.lock().engine.handle_datagrams(now, &arrival, BytesMut::from(&out[..]));
+            has_sent = true;
+            out.clear();
+        }
+        has_sent
+    }
+}
+
+impl Room {
+    fn new() -> Self {
+        let ends = [End::new(1, None), End::new(2, Some(Admission::Ticket))];
+        let id = ends[0].call(&ends[1]);
+        exchange(&ends);
+        ends.iter().for_each(End::tell);
+        let accepted = ends[1].shared.lock().incoming.pop_front().expect("it was called");
+        let calls = [(0, id), (1, accepted)];
+        let calls = calls.map(|(end, id)| Connection::new(Handle::adopt(Arc::clone(&ends[end].shared), id)));
+        Self { ends, calls }
+    }
+
+    /// All that is to be sent within a second arrives. Nobody is told.
+    fn exchange(&self) {
+        exchange(&self.ends);
+    }
+
+    #[track_caller]
+    fn open(&self) -> SendStream {
+        let opened = now(self.calls[0].open_stream());
+        let Poll::Ready(Ok(stream)) = opened else { panic!("{opened:?}") };
+        stream
+    }
+
+    fn accept(&self) -> Poll<Result<RecvStream, StreamError>> {
+        now(self.calls[1].accept_stream())
+    }
+}
+
+fn exchange(ends: &[End; 2]) {
+    let until = ends.iter().map(|end| end.shared.lock().at(Time::ZERO)).max().unwrap() + Span::from_secs(1);
+    loop {
+        let timers = ends.each_ref().map(|end| end.shared.lock().engine.poll_timeout());
+        let now = ends.iter().map(|end| end.shared.lock().at(Time::ZERO)).max().unwrap();
+        let now = now.max(timers.into_iter().min().unwrap()).min(until);
+        ends.iter().for_each(|end| end.shared.lock().handle_timeouts(now));
+        while ends[0].send(now, &ends[1]) | ends[1].send(now, &ends[0]) {}
+        if now == until {
+            break;
+        }
+    }
+}
+
+/// What becomes of it without waiting.
+fn now<T>(what: impl Future<Output = T>) -> Poll<T> {
+    pin!(what).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[track_caller]
+fn write(stream: &mut SendStream, text: &'static str) {
+    let written = now(stream.write_all_bytes(Bytes::from_static(text.as_bytes())));
+    assert!(matches!(written, Poll::Ready(Ok(()))), "{written:?}");
+}
+
+/// The end of a stream is read before its event is told: the event is not taken for the beginning of another.
+#[test]
+fn a_stream_that_was_read_to_its_end_is_not_accepted_again() {
+    let room = Room::new();
+    for text in ["one", "two", "three"] {
+        let mut sent = room.open();
+        write(&mut sent, text);
+        room.exchange();
+        room.ends[1].tell();
+        let accepted = room.accept();
+        let Poll::Ready(Ok(mut stream)) = accepted else { panic!("{accepted:?}") };
+        assert_eq!(now(stream.read_chunk(100)), Poll::Ready(Ok(Some(Bytes::from_static(text.as_bytes())))));
+        assert!(now(stream.read_chunk(100)).is_pending());
+        sent.finish().unwrap();
+        room.exchange();
+        assert_eq!(now(stream.read_chunk(100)), Poll::Ready(Ok(None)));
+        drop(stream);
+        room.ends[1].tell();
+        assert!(room.accept().is_pending(), "there is no other");
+        room.exchange();
+        room.ends[0].tell();
+    }
+}
+
+/// The same of one that is not wanted any more when its end has come.
+#[test]
+fn a_stream_that_was_stopped_is_not_accepted_again() {
+    let room = Room::new();
+    let mut sent = room.open();
+    write(&mut sent, "one");
+    room.exchange();
+    room.ends[1].tell();
+    let accepted = room.accept();
+    let Poll::Ready(Ok(mut stream)) = accepted else { panic!("{accepted:?}") };
+    _ = now(stream.read_chunk(100));
+    _ = now(stream.read_chunk(100));
+    write(&mut sent, "more");
+    sent.finish().unwrap();
+    room.exchange();
+    stream.stop(7);
+    room.ends[1].tell();
+    assert!(room.accept().is_pending(), "there is no other");
+}
+
+/// A name is free before it was told what became of its stream: the next stream of that name is not taken for delivered.
+#[test]
+fn a_stream_that_is_opened_before_the_last_one_was_told_of_is_another() {
+    let room = Room::new();
+    let mut first = room.open();
+    write(&mut first, "one");
+    first.finish().unwrap();
+    room.exchange();
+    room.ends[1].tell();
+    let accepted = room.accept();
+    let Poll::Ready(Ok(mut stream)) = accepted else { panic!("{accepted:?}") };
+    assert!(now(stream.read_to_end(100)).is_ready());
+    drop(stream);
+    room.exchange();
+    let mut second = room.open();
+    room.ends[0].tell();
+    write(&mut second, "two");
+    assert!(now(second.stopped()).is_pending(), "nothing of it has arrived");
+    assert!(matches!(now(first.stopped()), Poll::Ready(Ok(None))), "all of it has arrived");
+}
