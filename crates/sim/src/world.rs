@@ -12,14 +12,14 @@ use crate::agenda::{Agenda, Control, Item};
 use crate::distribution::QueueLengths;
 use crate::driver::Driven;
 use crate::event_queue::{Key, Next};
-use crate::host::{Due, Event, Host, Input, Landing, Turn};
-use crate::id::{FlowId, HostId, LinkId, Port};
+use crate::host::{Due, Event, Host, Input, Landing, Transmit, Turn};
+use crate::id::{Address, FlowId, HostId, LinkId, NodeId, Port};
 use crate::link::{Counts, LinkReport};
 use crate::network::{Attachment, Moment, Network};
 use crate::packet::Leg;
 use crate::probe::{Direction, Observer, ObserverId, QueueArea, QueueSamples};
 use crate::rng::Substreams;
-use crate::route::NO_WAY;
+use crate::route::{HERE, NO_WAY};
 use crate::run_hash::RunHash;
 use crate::workload::Schedule;
 
@@ -104,6 +104,29 @@ impl World {
             }
         }
         self.enter(at, Item::Control(control));
+    }
+
+    /// A packet from outside: `host` sends it now. Who drives a world in step with a real clock calls [`World::run_until`] up to the present,
+    /// hands over what has come, and comes again at [`World::next_at`].
+    ///
+    /// # Panics
+    /// If the host is not in this world, or the packet leaves by a link that does not start at its node.
+    pub fn send(&mut self, host: HostId, transmit: Transmit) {
+        let now = self.network.moment.now;
+        self.network.moment = Moment { now, seconds: now.as_secs_f64(), inserted: now };
+        self.network.depart(&self.stations[host.index()].attachment, transmit);
+    }
+
+    /// When something happens next; [`SimTime::NEVER`] if nothing does by itself.
+    pub fn next_at(&self) -> SimTime {
+        self.network.queue.next().key.time
+    }
+
+    /// The link by which `node` sends packets for `to` now, if it has one.
+    pub fn way(&self, node: NodeId, to: Address) -> Option<LinkId> {
+        let routes = &self.network.routes;
+        let hop = routes.next(routes.row(node), to);
+        (hop != NO_WAY && hop != HERE).then_some(LinkId(hop))
     }
 
     /// The present.
@@ -194,6 +217,12 @@ impl World {
             Some(boxed) => (boxed.as_ref() as &dyn Any).downcast_ref(),
             None => host.downcast_ref().or_else(|| host.downcast_ref::<Driven<H>>().map(|driven| &driven.host)),
         }
+    }
+
+    /// The same to change, without a driver around it.
+    pub fn host_mut<H: Host>(&mut self, host: HostId) -> Option<&mut H> {
+        let host: &mut dyn Any = self.stations[host.index()].host.as_mut();
+        host.downcast_mut()
     }
 
     /// An observer.

@@ -10,6 +10,7 @@ mod hosts;
 mod links;
 mod multihome;
 mod ns2;
+mod outside;
 mod random;
 mod routes;
 mod standard;
