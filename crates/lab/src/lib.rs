@@ -12,6 +12,7 @@
 //! * [`sensitivity`] marks claims that nothing flips.
 //! * [`experiment`] holds claims, [`verdict`] judges them by [`statistics`]; [`expression`] is the arithmetic in between.
 //! * [`scenario`] is what runs; `transport` builds what drives a flow, `world` puts it all into the simulator.
+//! * [`topology`] is what a scenario says of links alone, for who brings traffic of his own.
 //! * [`report`] is what a run measured, `trace` what happened in it, `series` what can be asked about that.
 //! * [`document`] reads TOML, [`diagnostic`] says what is wrong with it, [`mod@reference`] describes its keys.
 
@@ -33,6 +34,7 @@ mod series;
 pub mod statistics;
 pub mod swarm;
 pub mod sweep;
+pub mod topology;
 mod trace;
 pub mod transport;
 pub mod verdict;

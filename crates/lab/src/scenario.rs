@@ -11,7 +11,7 @@ pub(crate) mod values;
 
 use std::collections::BTreeMap;
 
-use anabranch_sim::{DriverSpec, ErrorSpec, HoldSpec, QueueSpec};
+use anabranch_sim::{DriverSpec, ErrorSpec, HoldSpec, LinkSpec, QueueSpec};
 use anabranch_units::{Rate, SimSpan, SimTime};
 
 pub(crate) use self::check::RATE_MAX;
@@ -64,6 +64,15 @@ pub(crate) struct Link {
     /// What it loses in front of its queue, one model after the other.
     pub(crate) errors: Vec<ErrorSpec>,
     pub(crate) hold: Option<HoldSpec>,
+}
+
+impl Link {
+    /// The same for the simulator.
+    pub(crate) fn spec(&self) -> LinkSpec {
+        let spec = LinkSpec::new(self.rate, self.delay).named(&self.id).queue(self.queue.clone());
+        let spec = self.errors.iter().cloned().fold(spec, LinkSpec::error);
+        self.hold.into_iter().fold(spec, LinkSpec::hold)
+    }
 }
 
 /// A source and its destination.

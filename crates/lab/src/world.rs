@@ -16,8 +16,8 @@ use anabranch_proto::Config;
 use anabranch_sim::traffic::{self, OnOff};
 use anabranch_sim::{
     BuildError, Builder, Capture, Control, DeliveryRow, Detail, Driven, EngineSink, EngineSource, FlowId, GaugeRow,
-    Host, HostId, LinkId, LinkSpec, MultihomedSink, MultihomedSource, NodeId, Ns2Sctp, Ns2Sink, Ns2Source, ObserverId,
-    Port, Way, Workload, World,
+    Host, HostId, LinkId, MultihomedSink, MultihomedSource, NodeId, Ns2Sctp, Ns2Sink, Ns2Source, ObserverId, Port, Way,
+    Workload, World,
 };
 use anabranch_units::{SimSpan, SimTime};
 
@@ -168,10 +168,7 @@ impl<'a> Simulation<'a> {
         let nodes: Vec<NodeId> = scenario.nodes.iter().map(|name| builder.node(name)).collect();
         let mut links = Vec::with_capacity(scenario.links.len());
         for link in &scenario.links {
-            let spec = LinkSpec::new(link.rate, link.delay).named(&link.id).queue(link.queue.clone());
-            let spec = link.errors.iter().cloned().fold(spec, LinkSpec::error);
-            let spec = link.hold.into_iter().fold(spec, LinkSpec::hold);
-            links.push(builder.link(nodes[link.from], nodes[link.to], spec)?);
+            links.push(builder.link(nodes[link.from], nodes[link.to], link.spec())?);
         }
         let wanted = Wanted::new(scenario, recording);
         let detail = wanted.detail(scenario);
