@@ -37,11 +37,20 @@ const LAYERS: &[Layer] = &[
         ours: &["anabranch-sim", "anabranch-proto", "anabranch-ns2", "anabranch-cc", "anabranch-units"],
         others: None,
     },
+    Layer { name: "anabranch-emulator", ours: &["anabranch-sim", "anabranch-units"], others: None },
     Layer { name: "anabranch", ours: &["anabranch-proto", "anabranch-cc", "anabranch-units"], others: None },
     Layer { name: "anabranch-transfer", ours: &["anabranch"], others: None },
     Layer {
         name: "anabranch-cli",
-        ours: &["anabranch", "anabranch-transfer", "anabranch-lab", "anabranch-sim", "anabranch-cc", "anabranch-units"],
+        ours: &[
+            "anabranch",
+            "anabranch-emulator",
+            "anabranch-transfer",
+            "anabranch-lab",
+            "anabranch-sim",
+            "anabranch-cc",
+            "anabranch-units",
+        ],
         others: None,
     },
     Layer {

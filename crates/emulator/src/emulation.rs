@@ -1,0 +1,333 @@
+//! The simulator's world with bytes beside its packets. It has no clock: whoever has one says what time it is.
+//!
+//! A packet of the world carries the number of a place where its bytes wait. It comes back with the arrival at a host or with the loss, and
+//! only then the place is free.
+//!
+//! An address of a host is reached by the link of its interface. Only the first one is the node's own, to which packets go the way that routes say,
+//! if the scenario changes routes to that node; and what leaves for it by the interface that the routes chose at first follows them.
+
+use anabranch_sim::{
+    Address, Arrival, Body, Builder, Control, Happening, Host, HostId, LinkId, NodeId, Observer, ObserverId,
+    PacketEvent, Port, Raw, Transmit, World,
+};
+use anabranch_units::SimTime;
+
+use crate::address::Interface;
+use crate::network::{Attachment, Network, Refusal};
+use crate::packet::destination;
+use crate::status::LinkStatus;
+
+/// A network in which real packets travel.
+pub struct Emulation {
+    world: World,
+    names: Vec<WireNames>,
+    links: Vec<LinkId>,
+    hosts: Vec<End>,
+    /// Whose interface the end of each link is.
+    ends: Vec<Option<Interface>>,
+    losses: ObserverId<Losses>,
+    bytes: Store,
+    strays: u64,
+    overflowed: u64,
+    /// Lists that are empty between calls, kept for their room.
+    arrived: Vec<Arrived>,
+    lost: Vec<u64>,
+}
+
+/// Packets under way in all: 1.5 GB of the usual size, and half a minute of 400 Mbit/s. Only a queue without a limit comes there.
+const PACKETS_MAX: usize = 1 << 20;
+
+/// A packet that nobody takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stray;
+
+/// What a link is called, for reports.
+struct WireNames {
+    id: String,
+    from: String,
+    to: String,
+}
+
+/// A host as the world has it.
+struct End {
+    node: NodeId,
+    gateway: HostId,
+    /// By interface: the link by which it sends.
+    outs: Vec<LinkId>,
+    /// By interface.
+    addresses: Vec<Address>,
+    /// By host: what its packets go by, and by its interfaces the own interface that is nearest to it. None if there is no way there and back.
+    peers: Vec<Option<Peer>>,
+}
+
+struct Peer {
+    port: Port,
+    nearest: Vec<Option<usize>>,
+}
+
+/// Keeps what arrives until somebody asks.
+#[derive(Default)]
+struct Gateway(Vec<Arrived>);
+
+#[derive(Clone, Copy)]
+struct Arrived {
+    at: SimTime,
+    link: LinkId,
+    place: u64,
+}
+
+/// Keeps the places of what is lost until somebody asks.
+#[derive(Default)]
+struct Losses(Vec<u64>);
+
+impl Host for Gateway {
+    fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
+        let Body::Raw(Raw { seq, .. }) = *arrival.body else { unreachable!("only an emulation sends here") };
+        self.0.push(Arrived { at: now, link: arrival.link, place: seq });
+    }
+
+    fn handle_timeout(&mut self, _now: SimTime) {}
+
+    fn poll_transmit(&mut self, _now: SimTime) -> Option<Transmit> {
+        None
+    }
+
+    fn poll_timeout(&self) -> SimTime {
+        SimTime::NEVER
+    }
+}
+
+impl Observer for Losses {
+    fn on_packet(&mut self, event: &PacketEvent<'_>) {
+        if let (Happening::Dropped(_) | Happening::Discarded, Body::Raw(raw)) = (event.happening, event.body) {
+            self.0.push(raw.seq);
+        }
+    }
+}
+
+/// Bytes of the packets that are under way. A place keeps its room, so nothing is allocated once there have been as many packets.
+#[derive(Default)]
+struct Store {
+    places: Vec<Vec<u8>>,
+    free: Vec<u64>,
+}
+
+impl Store {
+    fn insert(&mut self, packet: &[u8]) -> u64 {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(Vec::new());
+            self.places.len() as u64 - 1
+        });
+        self.places[place as usize].extend_from_slice(packet);
+        place
+    }
+
+    fn release(&mut self, place: u64) {
+        self.places[place as usize].clear();
+        self.free.push(place);
+    }
+
+    fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+}
+
+impl Emulation {
+    /// The network at its beginning.
+    ///
+    /// # Errors
+    /// What cannot be emulated.
+    pub fn new(network: &Network) -> Result<Self, Refusal> {
+        let attachments = network.attachments()?;
+        let mut builder = Builder::new(network.seed);
+        let nodes: Vec<NodeId> = network.nodes.iter().map(|name| builder.node(name)).collect();
+        let mut links = vec![];
+        for wire in &network.wires {
+            links.push(builder.link(nodes[wire.from], nodes[wire.to], wire.spec.clone())?);
+        }
+        let mut hosts = vec![];
+        for (&node, interfaces) in network.hosts.iter().zip(&attachments) {
+            let gateway = builder.host(nodes[node], Gateway::default())?;
+            let is_routed = network.routes.iter().any(|route| route.to == node);
+            let mut addresses = vec![];
+            for (number, interface) in interfaces.iter().enumerate() {
+                let own = number == 0 && (is_routed || interfaces.len() == 1);
+                addresses.push(match own {
+                    true => builder.address(nodes[node])?,
+                    false => builder.address_through(links[interface.back])?,
+                });
+            }
+            let outs = interfaces.iter().map(|interface| links[interface.out]).collect();
+            hosts.push(End { node: nodes[node], gateway, outs, addresses, peers: vec![] });
+        }
+        let ports = ports(network, &hosts, &mut builder)?;
+        for route in &network.routes {
+            let to = builder.address(nodes[route.to])?;
+            builder.at(route.at, Control::Route { node: nodes[route.node], to, via: Some(links[route.via]) })?;
+        }
+        let losses = builder.observe(&links, Losses::default())?;
+        let mut world = builder.build()?;
+        // Routes that hold from the start.
+        world.run_until(SimTime::ZERO);
+        for (host, ports) in ports.into_iter().enumerate() {
+            let peers = hosts.iter().zip(ports).map(|(peer, port)| {
+                let End { node, outs, .. } = &hosts[host];
+                let way = |&to: &Address| world.way(*node, to).and_then(|way| outs.iter().position(|&out| out == way));
+                port.map(|port| Peer { port, nearest: peer.addresses.iter().map(way).collect() })
+            });
+            hosts[host].peers = peers.collect();
+        }
+        let names = network.wires.iter().map(|wire| WireNames {
+            id: wire.id.clone(),
+            from: network.nodes[wire.from].clone(),
+            to: network.nodes[wire.to].clone(),
+        });
+        Ok(Self {
+            names: names.collect(),
+            ends: ends(network, &attachments),
+            world,
+            links,
+            hosts,
+            losses,
+            bytes: Store::default(),
+            strays: 0,
+            overflowed: 0,
+            arrived: vec![],
+            lost: vec![],
+        })
+    }
+
+    /// By which of its interfaces a host reaches another one's interface, if it does.
+    pub(crate) fn nearest(&self, host: usize, to: Interface) -> Option<usize> {
+        *self.hosts[host].peers.get(to.host)?.as_ref()?.nearest.get(to.number)?
+    }
+
+    /// When something happens next; [`SimTime::NEVER`] if nothing does by itself.
+    pub fn next_at(&self) -> SimTime {
+        self.world.next_at()
+    }
+
+    /// A host sends a packet by one of its interfaces. Time does not go back: the present is the latest that was told.
+    ///
+    /// # Errors
+    /// If there is no way to where it goes.
+    pub fn enter(&mut self, now: SimTime, from: Interface, packet: &[u8]) -> Result<(), Stray> {
+        self.world.run_until(now);
+        let Some(transmit) = self.transmit(from, packet) else {
+            self.strays += 1;
+            return Err(Stray);
+        };
+        if self.bytes.len() >= PACKETS_MAX {
+            self.overflowed += 1;
+            return Ok(());
+        }
+        let place = self.bytes.insert(packet);
+        let body = Body::Raw(Raw { seq: place, sent_at: now });
+        self.world.send(self.hosts[from.host].gateway, Transmit { body, ..transmit });
+        self.forget_losses();
+        Ok(())
+    }
+
+    /// Hands over what has come to hosts until `now`: where to, by which link, when it was due, and the packet.
+    pub fn deliver(&mut self, now: SimTime, mut take: impl FnMut(Interface, usize, SimTime, &[u8])) {
+        self.world.run_until(now);
+        self.forget_losses();
+        for host in &self.hosts {
+            let gateway: &mut Gateway = self.world.host_mut(host.gateway).expect("it was put there");
+            std::mem::swap(&mut gateway.0, &mut self.arrived);
+            for Arrived { at, link, place } in self.arrived.drain(..) {
+                let to = self.ends[link.index()].expect("a host is reached by the links of its interfaces");
+                take(to, link.index(), at, &self.bytes.places[place as usize]);
+                self.bytes.release(place);
+            }
+        }
+    }
+
+    /// What has happened on each link; how late it was is not known here.
+    pub fn links(&self) -> Vec<LinkStatus> {
+        let status = |(names, &link): (&WireNames, &LinkId)| {
+            let report = self.world.link(link);
+            LinkStatus {
+                id: names.id.clone(),
+                from: names.from.clone(),
+                to: names.to.clone(),
+                sent_packets: report.counts.offered,
+                sent_bytes: report.counts.offered_bytes,
+                lost_packets: report.counts.errors,
+                dropped_packets: report.counts.drops,
+                delivered_packets: report.delivered,
+                delivered_bytes: report.delivered_bytes,
+                waiting_packets: report.waiting,
+                flying_packets: report.flying,
+                late: None,
+            }
+        };
+        self.names.iter().zip(&self.links).map(status).collect()
+    }
+
+    /// Packets that no host or link wanted.
+    pub fn strays(&self) -> u64 {
+        self.strays + self.world.strays()
+    }
+
+    /// Packets that were thrown away because there were too many under way.
+    pub fn overflowed(&self) -> u64 {
+        self.overflowed
+    }
+
+    /// Packets whose bytes are kept.
+    pub fn packets(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The packet as the world sees it, without its bytes.
+    fn transmit(&self, from: Interface, packet: &[u8]) -> Option<Transmit> {
+        let to = Interface::of(destination(packet)?)?;
+        let End { outs, peers, .. } = &self.hosts[from.host];
+        let Peer { port, nearest } = peers.get(to.host)?.as_ref()?;
+        let nearest = *nearest.get(to.number)?;
+        // Who has chosen another interface than the routes wants that one.
+        let via = (nearest != Some(from.number)).then_some(outs[from.number]);
+        let address = self.hosts[to.host].addresses[to.number];
+        let size = u32::try_from(packet.len()).ok()?;
+        let body = Body::Raw(Raw::default());
+        Some(Transmit { port: *port, size, body, via, to: Some(address) })
+    }
+
+    fn forget_losses(&mut self) {
+        std::mem::swap(&mut self.world.observer_mut(self.losses).0, &mut self.lost);
+        self.lost.drain(..).for_each(|place| self.bytes.release(place));
+    }
+}
+
+/// How each host calls each other one. Packets of two hosts are a flow of the world, if there is a way there and back.
+fn ports(network: &Network, hosts: &[End], builder: &mut Builder) -> Result<Vec<Vec<Option<Port>>>, Refusal> {
+    let mut ports = vec![vec![None; hosts.len()]; hosts.len()];
+    let mut used = vec![0; hosts.len()];
+    for (left, right) in (0..hosts.len()).flat_map(|left| (left + 1..hosts.len()).map(move |right| (left, right))) {
+        let (here, there) = (network.hosts[left], network.hosts[right]);
+        if !network.is_connected(here, there) || !network.is_connected(there, here) {
+            continue;
+        }
+        builder.flow(hosts[left].gateway, hosts[right].gateway)?;
+        for (one, other) in [(left, right), (right, left)] {
+            ports[one][other] = Some(Port::new(used[one]));
+            used[one] += 1;
+        }
+    }
+    Ok(ports)
+}
+
+/// Whose interface the end of each link is.
+fn ends(network: &Network, attachments: &[Vec<Attachment>]) -> Vec<Option<Interface>> {
+    let mut ends = vec![None; network.wires.len()];
+    for (host, interfaces) in attachments.iter().enumerate() {
+        for (number, interface) in interfaces.iter().enumerate() {
+            ends[interface.back] = Some(Interface { host, number });
+        }
+    }
+    ends
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+//! What needs Linux: namespaces, TUN devices, a clock, and the thread that moves packets between them.
+
+mod control;
+mod down;
+mod drive;
+mod namespace;
+mod state;
+mod up;
+
+use std::fmt;
+use std::io;
+
+pub use control::{restart, status};
+pub use down::{Removed, down};
+pub use namespace::{DeviceCounts, device_counts, exec};
+pub use state::{State, names};
+pub use up::{Claim, detached, serve};
+
+/// Why something was not done.
+#[derive(Debug)]
+pub enum Failure {
+    /// It was asked for something that cannot be.
+    Usage(String),
+    /// The system did not do it.
+    Failed(String),
+}
+
+impl Failure {
+    /// The system did not do `what`.
+    fn failed(what: impl fmt::Display, error: impl fmt::Display) -> Self {
+        Self::Failed(format!("{what}: {error}"))
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Usage(message) | Self::Failed(message)) = self;
+        f.write_str(message)
+    }
+}
+
+/// Whether links can be emulated here at all.
+///
+/// # Errors
+/// What is missing, and what to do about it.
+pub fn can_emulate() -> Result<(), Failure> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Failure::Usage(
+            "links are emulated between network namespaces, which only root makes: type sudo in front".to_owned(),
+        ));
+    }
+    match std::fs::File::options().read(true).write(true).open("/dev/net/tun") {
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(Failure::Failed(
+                "/dev/net/tun is not there: load the kernel's module with modprobe tun".to_owned(),
+            ));
+        }
+        Err(error) => {
+            return Err(Failure::Failed(format!(
+                "/dev/net/tun cannot be opened: {error}; a container needs --device /dev/net/tun and --cap-add NET_ADMIN,SYS_ADMIN"
+            )));
+        }
+    }
+    namespace::run("ip", &["-Version"], None).map(|_| ())
+}

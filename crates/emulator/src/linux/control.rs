@@ -1,0 +1,112 @@
+//! Questions to a running emulator: a line on a socket of its folder, answered by a line of JSON.
+//!
+//! A thread of its own waits for them and hands them to the one that moves packets, which never waits for anybody.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::Duration;
+
+use super::{Failure, State, state};
+use crate::status::Status;
+
+/// What is asked, and who wants to know.
+pub(super) struct Request {
+    pub(super) what: Question,
+    pub(super) answer: Sender<Status>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Question {
+    /// What has happened?
+    Status,
+    /// The same, and begin again.
+    Restart,
+}
+
+/// The end at which the thread that moves packets gets requests. The stream is readable when there are some.
+pub(super) struct Requests {
+    pub(super) queue: Receiver<Request>,
+    pub(super) wake: UnixStream,
+}
+
+/// Starts to answer under this name.
+pub(super) fn listen(name: &str) -> Result<Requests, Failure> {
+    let path = state::socket(name);
+    let failed = |error| Failure::failed(path.display(), error);
+    let listener = UnixListener::bind(&path).map_err(failed)?;
+    let (wake, waker) = UnixStream::pair().map_err(failed)?;
+    for end in [&wake, &waker] {
+        end.set_nonblocking(true).map_err(failed)?;
+    }
+    let (sender, queue) = mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // Who hangs up hears nothing.
+            _ = answer(&stream, &sender, &waker);
+        }
+    });
+    Ok(Requests { queue, wake })
+}
+
+/// Nobody who asks is slower; who is would keep others from asking.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+fn answer(stream: &UnixStream, sender: &Sender<Request>, mut waker: &UnixStream) -> std::io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut line = String::new();
+    BufReader::new(stream.take(LINE_MAX)).read_line(&mut line)?;
+    let what = match line.trim() {
+        "status" => Question::Status,
+        "restart" => Question::Restart,
+        _ => return Ok(()),
+    };
+    let (answer, answered) = mpsc::channel();
+    let gone = |_| std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+    sender.send(Request { what, answer }).map_err(gone)?;
+    // If it is full, it is readable.
+    _ = waker.write(&[0]);
+    let status = answered.recv().map_err(|_| std::io::Error::from(std::io::ErrorKind::BrokenPipe))?;
+    let mut stream = stream;
+    writeln!(stream, "{}", serde_json::to_string(&status).map_err(std::io::Error::from)?)
+}
+
+/// Longer than any question.
+const LINE_MAX: u64 = 64;
+
+/// What has happened on the links of an emulator.
+///
+/// # Errors
+/// If there is none of this name, or it has crashed.
+pub fn status(name: &str) -> Result<Status, Failure> {
+    ask(name, "status")
+}
+
+/// Begins again: the scenario's clock, its chance, all counts. Packets that are under way are lost. Returns what had happened before.
+///
+/// # Errors
+/// If there is none of this name, or it has crashed.
+pub fn restart(name: &str) -> Result<Status, Failure> {
+    ask(name, "restart")
+}
+
+fn ask(name: &str, question: &str) -> Result<Status, Failure> {
+    let state = State::read(name)?;
+    if !state.is_alive() {
+        return Err(Failure::Failed(format!(
+            "the emulator `{name}` has crashed: anabranch link down {name}, then up again"
+        )));
+    }
+    let path = state::socket(name);
+    let asked = || -> std::io::Result<String> {
+        let mut stream = UnixStream::connect(&path)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        writeln!(stream, "{question}")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    let answer = asked().map_err(|error| Failure::failed(path.display(), error))?;
+    serde_json::from_str(&answer).map_err(|error| Failure::failed(path.display(), error))
+}

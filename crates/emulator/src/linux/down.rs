@@ -1,0 +1,67 @@
+//! Taking an emulator down: whatever there is of it, also after a crash half way.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{Failure, State, namespace, state};
+use crate::plan::Plan;
+
+/// What was there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// Namespaces.
+    pub namespaces: usize,
+    /// Programs that ran in them and were stopped.
+    pub programs: usize,
+}
+
+/// How long programs have to end by themselves, and after that the system to end them.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Stops an emulator and the programs in its namespaces, and removes these. Where there is nothing, it does nothing.
+///
+/// # Errors
+/// What the system refuses. What was removed until then stays removed: it may be called again.
+pub fn down(name: &str) -> Result<Removed, Failure> {
+    let state = State::read(name).ok();
+    let own = std::process::id() as i32;
+    let process = state.as_ref().map(State::process).filter(|process| process.id != own);
+    if let Some(process) = process {
+        end(|| process.is_alive().then_some(process.id).into_iter().collect());
+    }
+    // What a crash left is found by its name.
+    let planned = state.iter().flat_map(|state| &state.plan.hosts).map(|host| host.namespace.clone());
+    let namespaces: BTreeSet<String> = planned.chain(namespace::with_prefix(&Plan::prefix(name))).collect();
+    let mut removed = Removed::default();
+    for namespace in &namespaces {
+        if namespace::path(namespace).exists() {
+            removed.programs += end(|| namespace::processes(namespace));
+        }
+        removed.namespaces += usize::from(namespace::remove(namespace)?);
+    }
+    state::release(name)?;
+    Ok(removed)
+}
+
+/// Ends processes; returns how many there were.
+fn end(alive: impl Fn() -> Vec<i32>) -> usize {
+    let all = alive();
+    for signal in [Signal::TERM, Signal::KILL] {
+        let begin = Instant::now();
+        loop {
+            let left = alive();
+            if left.is_empty() {
+                return all.len();
+            }
+            if begin.elapsed() >= PATIENCE {
+                break;
+            }
+            // One that is gone meanwhile needs no signal.
+            left.into_iter().filter_map(Pid::from_raw).for_each(|id| _ = kill_process(id, signal));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    all.len()
+}

@@ -1,0 +1,207 @@
+//! The thread that moves packets: it waits until a device has some or one of the world's is due, and does both.
+//!
+//! What keeps it on time: the real-time class, so that it runs when it is woken up; timers without slack; no allocation for a packet; few packets from
+//! one device before the others have their turn. A packet enters the world at the time at which it is read, and each is asked for the time anew.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read as _};
+use std::num::NonZeroU64;
+use std::sync::mpsc::TryRecvError;
+use std::time::{Duration, Instant};
+
+use anabranch_units::SimTime;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::time::{ClockId, clock_gettime};
+use thread_priority::{
+    RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
+    thread_native_id,
+};
+use tun_rs::SyncDevice;
+
+use super::Failure;
+use super::control::{Question, Request, Requests};
+use crate::address::Interface;
+use crate::emulation::Emulation;
+use crate::histogram::Histogram;
+use crate::network::Network;
+use crate::status::{Lateness, Status};
+
+/// Moves packets between devices and the world.
+pub(super) struct Driver {
+    devices: Vec<(Interface, SyncDevice)>,
+    requests: Requests,
+    mover: Mover,
+}
+
+/// What there is beside the descriptors.
+struct Mover {
+    network: Network,
+    emulation: Emulation,
+    /// The world's zero.
+    begin: Instant,
+    /// Positions of devices.
+    places: BTreeMap<Interface, usize>,
+    /// By link.
+    late: Vec<Histogram>,
+    is_real_time: bool,
+}
+
+/// Packets that are read from one device in a row: some 50 microseconds of work, as what is due then waits so much longer.
+const BATCH: usize = 16;
+
+/// Longer than any IP packet.
+const PACKET_MAX: usize = 1 << 16;
+
+impl Driver {
+    pub(super) fn new(
+        network: Network,
+        devices: Vec<(Interface, SyncDevice)>,
+        requests: Requests,
+    ) -> Result<Self, Failure> {
+        let emulation = Emulation::new(&network).map_err(|refusal| Failure::Usage(refusal.to_string()))?;
+        let places = devices.iter().enumerate().map(|(place, &(interface, _))| (interface, place)).collect();
+        let late = vec![Histogram::default(); network.wires.len()];
+        let mover = Mover { network, emulation, begin: Instant::now(), places, late, is_real_time: false };
+        Ok(Self { devices, requests, mover })
+    }
+
+    /// Moves packets on this thread until nobody can ask questions any more.
+    ///
+    /// # Errors
+    /// If a device fails.
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let Self { devices, requests, mut mover } = self;
+        mover.is_real_time = become_real_time();
+        mover.restart();
+        let mut buffer = vec![0; PACKET_MAX];
+        let descriptors = devices.iter().map(|(_, device)| PollFd::new(device, PollFlags::IN));
+        let mut descriptors: Vec<_> = descriptors.chain([PollFd::new(&requests.wake, PollFlags::IN)]).collect();
+        loop {
+            mover.deliver(&devices);
+            match poll(&mut descriptors, mover.patience().as_ref()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(Failure::failed("poll", error)),
+            }
+            for (place, (interface, device)) in devices.iter().enumerate() {
+                if !descriptors[place].revents().is_empty() {
+                    mover
+                        .read(*interface, device, &mut buffer)
+                        .map_err(|error| Failure::failed("TUN device", error))?;
+                    mover.deliver(&devices);
+                }
+            }
+            if !descriptors[devices.len()].revents().is_empty() && !mover.answer(&requests) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Mover {
+    /// The present of the world.
+    fn now(&self) -> SimTime {
+        let nanos = u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        SimTime::from_ticks(nanos.saturating_mul(PICOS_PER_NANO))
+    }
+
+    /// Writes what is due to the devices.
+    fn deliver(&mut self, devices: &[(Interface, SyncDevice)]) {
+        let now = self.now();
+        let Self { emulation, begin, places, late, .. } = self;
+        emulation.deliver(now, |to, link, due, packet| {
+            let due = Duration::from_nanos(due.ticks() / PICOS_PER_NANO);
+            late[link].add(begin.elapsed().saturating_sub(due));
+            // A device that is down refuses: then the host is not there, and the packet is lost as on a real one.
+            _ = devices[places[&to]].1.send(packet);
+        });
+    }
+
+    /// How long nothing is due: rounded up, as being early would only mean to ask again.
+    fn patience(&self) -> Option<Timespec> {
+        let next = self.emulation.next_at();
+        if next == SimTime::NEVER {
+            return None;
+        }
+        let due = Duration::from_nanos(next.ticks().div_ceil(PICOS_PER_NANO));
+        let span = due.saturating_sub(self.begin.elapsed());
+        Some(Timespec { tv_sec: span.as_secs() as i64, tv_nsec: span.subsec_nanos().into() })
+    }
+
+    /// Takes packets from a device.
+    fn read(&mut self, from: Interface, device: &SyncDevice, buffer: &mut [u8]) -> io::Result<()> {
+        for _ in 0..BATCH {
+            match device.recv(buffer) {
+                // A packet without a way is counted where that is found out.
+                Ok(len) => _ = self.emulation.enter(self.now(), from, &buffer[..len]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The device is down.
+                Err(error) if error.raw_os_error() == Some(rustix::io::Errno::BADFD.raw_os_error()) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers what is asked; false if nobody will ask any more.
+    fn answer(&mut self, requests: &Requests) -> bool {
+        let mut bytes = [0; 64];
+        while (&requests.wake).read(&mut bytes).is_ok_and(|len| len > 0) {}
+        loop {
+            match requests.queue.try_recv() {
+                Ok(Request { what, answer }) => {
+                    let status = self.status();
+                    if what == Question::Restart {
+                        self.restart();
+                    }
+                    // Who does not wait for the answer needs none.
+                    _ = answer.send(status);
+                }
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+
+    /// Begins again.
+    fn restart(&mut self) {
+        self.emulation = Emulation::new(&self.network).expect("it could be made before");
+        self.late.fill(Histogram::default());
+        self.begin = Instant::now();
+    }
+
+    fn status(&mut self) -> Status {
+        let mut links = self.emulation.links();
+        for (link, late) in links.iter_mut().zip(&self.late) {
+            link.late = Lateness::of(late);
+        }
+        Status {
+            clock_seconds: self.begin.elapsed().as_secs_f64(),
+            cpu_seconds: cpu().as_secs_f64(),
+            is_real_time: self.is_real_time,
+            stray_packets: self.emulation.strays(),
+            overflowed_packets: self.emulation.overflowed(),
+            links,
+        }
+    }
+}
+
+/// What this thread has used of the processor.
+pub(super) fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// Whether this thread now runs before all that are not in the real-time class. Its timers have no slack in either case.
+fn become_real_time() -> bool {
+    // Without it they are 50 microseconds late.
+    _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+    let priority = PRIORITY.try_into().map(ThreadPriority::Crossplatform);
+    priority.is_ok_and(|priority| set_thread_priority_and_policy(thread_native_id(), priority, policy).is_ok())
+}
+
+/// The middle: threads of the kernel that must run first, such as those that move threads from core to core, are above it.
+const PRIORITY: u8 = 50;
+
+const PICOS_PER_NANO: u64 = 1000;

@@ -1,0 +1,170 @@
+//! Network namespaces: what is done in them, by `ip` or by a thread that enters them.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use tun_rs::{DeviceBuilder, SyncDevice};
+
+use super::Failure;
+use crate::plan::{HostPlan, Plan, Settings};
+
+/// Where `ip netns` keeps namespaces, by name.
+const NAMESPACES: &str = "/run/netns";
+/// Where `ip netns exec` finds files that a namespace has instead of those of `/etc`.
+const FILES: &str = "/etc/netns";
+
+/// Runs a program to its end and returns what it printed.
+///
+/// # Errors
+/// If it is missing or fails, with what it said.
+pub(super) fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Result<String, Failure> {
+    let what = || format!("{program} {}", arguments.join(" "));
+    let mut command = Command::new(program);
+    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
+    let mut child = command.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            Failure::Failed(format!("the program `{program}` is missing: apt-get install iproute2"))
+        }
+        _ => Failure::failed(what(), error),
+    })?;
+    if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
+        // Who does not read says why.
+        _ = stdin.write_all(input.as_bytes());
+    }
+    let output = child.wait_with_output().map_err(|error| Failure::failed(what(), error))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(Failure::failed(what(), String::from_utf8_lossy(&output.stderr).trim())),
+    }
+}
+
+/// Does something in a namespace, on a thread of its own: what that opens or starts belongs to the namespace.
+///
+/// # Errors
+/// If there is no such namespace, or what `work` says.
+pub(super) fn within<T: Send>(namespace: &str, work: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
+    let path = Path::new(NAMESPACES).join(namespace);
+    let file = fs::File::open(&path).map_err(|error| Failure::failed(path.display(), error))?;
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))
+                .map_err(|error| Failure::failed(path.display(), error))?;
+            work()
+        });
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Makes the namespace of a host, and its devices, without addresses.
+///
+/// # Errors
+/// What the system refuses.
+pub(super) fn make(host: &HostPlan, hosts_file: &str, settings: &Settings) -> Result<Vec<SyncDevice>, Failure> {
+    run("ip", &["netns", "add", &host.namespace], None)?;
+    let folder = Path::new(FILES).join(&host.namespace);
+    let written = fs::create_dir_all(&folder).and_then(|()| fs::write(folder.join("hosts"), hosts_file));
+    written.map_err(|error| Failure::failed(folder.display(), error))?;
+    within(&host.namespace, || {
+        for (name, value) in Plan::sysctls(settings) {
+            let path = Path::new("/proc/sys/net").join(name);
+            // A kernel without IPv6 has none of its settings.
+            if path.exists() || name == "ipv4/tcp_congestion_control" {
+                fs::write(&path, &value).map_err(|error| unset(&path, &value, &error))?;
+            }
+        }
+        let open = |device: &str| {
+            let device = DeviceBuilder::new().name(device).enable(false).build_sync()?;
+            device.set_nonblocking(true).map(|()| device)
+        };
+        let open = |device: &str| open(device).map_err(|error| Failure::failed(format!("TUN device {device}"), error));
+        let devices = host.interfaces.iter().map(|interface| open(&interface.device)).collect::<Result<_, _>>()?;
+        run("ip", &["-4", "-batch", "-"], Some(&host.ipv4_commands))?;
+        if Path::new("/proc/sys/net/ipv6").exists() {
+            run("ip", &["-6", "-batch", "-"], Some(&host.ipv6_commands))?;
+        }
+        Ok(devices)
+    })
+}
+
+fn unset(path: &Path, value: &str, error: &io::Error) -> Failure {
+    let remedy = if path.ends_with("tcp_congestion_control") {
+        format!("; the kernel has: {}", read("/proc/sys/net/ipv4/tcp_available_congestion_control").trim())
+    } else {
+        String::new()
+    };
+    Failure::Failed(format!("{}: cannot be set to {value}: {error}{remedy}", path.display()))
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// All namespaces whose names begin with `prefix`, and all that have files.
+pub(super) fn with_prefix(prefix: &str) -> Vec<String> {
+    let list = |folder: &str| fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = list(NAMESPACES).chain(list(FILES)).map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with(prefix)).collect()
+}
+
+/// Processes in a namespace, other than this one.
+pub(super) fn processes(namespace: &str) -> Vec<i32> {
+    let own = std::process::id() as i32;
+    let listed = run("ip", &["netns", "pids", namespace], None).unwrap_or_default();
+    listed.lines().filter_map(|line| line.trim().parse().ok()).filter(|&id| id != own).collect()
+}
+
+/// Removes a namespace without processes; false if there is none.
+///
+/// # Errors
+/// If the system refuses.
+pub(super) fn remove(namespace: &str) -> Result<bool, Failure> {
+    let is_there = Path::new(NAMESPACES).join(namespace).exists();
+    if is_there {
+        // Sockets that wait for a peer to close keep the namespace and its devices for minutes. A kernel that cannot end them lets them wait.
+        _ = run("ss", &["-N", namespace, "-K"], None);
+        run("ip", &["netns", "del", namespace], None)?;
+    }
+    let folder = Path::new(FILES).join(namespace);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(|error| Failure::failed(folder.display(), error))?;
+        // It was made with the first, unless it has something else in it.
+        _ = fs::remove_dir(FILES);
+    }
+    Ok(is_there)
+}
+
+/// Replaces this process by a program in a namespace, which sees names of hosts in `/etc/hosts`. It returns only if that cannot be done.
+pub fn exec(namespace: &str, command: &[String]) -> Failure {
+    let error = Command::new("ip").args(["netns", "exec", namespace]).args(command).exec();
+    Failure::failed("ip netns exec", error)
+}
+
+/// What a device of a host counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceCounts {
+    /// Packets that the kernel threw away because the emulator did not come to read them.
+    pub unread_packets: u64,
+}
+
+/// What the device of an interface counts.
+///
+/// # Errors
+/// If it is gone.
+pub fn device_counts(namespace: &str, device: &str) -> Result<DeviceCounts, Failure> {
+    let told = run("ip", &["-n", namespace, "-s", "-j", "link", "show", "dev", device], None)?;
+    let told: serde_json::Value =
+        serde_json::from_str(&told).map_err(|error| Failure::failed("ip -s -j link", error))?;
+    let dropped = told[0]["stats64"]["tx"]["dropped"].as_u64();
+    Ok(DeviceCounts { unread_packets: dropped.unwrap_or(0) })
+}
+
+/// Where a namespace is.
+pub(super) fn path(namespace: &str) -> PathBuf {
+    Path::new(NAMESPACES).join(namespace)
+}

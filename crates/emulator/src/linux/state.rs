@@ -1,0 +1,145 @@
+//! What is written down about an emulator, so that another process can ask it and take it down, even after a crash.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::Failure;
+use crate::plan::Plan;
+
+/// Folders of emulators, by name. It is empty after the machine was started again, as the namespaces are gone then.
+const FOLDERS: &str = "/run/anabranch";
+
+/// An emulator that is up, is coming up, or has crashed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    /// The scenario's file.
+    pub file: String,
+    /// What was, or is to be, made.
+    pub plan: Plan,
+    /// The process that moves packets.
+    process: Process,
+}
+
+/// A process, not to be mistaken for a later one with the same number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Process {
+    pub(super) id: i32,
+    /// When it was started, in ticks since the machine was.
+    started: u64,
+}
+
+impl Process {
+    pub(super) fn current() -> io::Result<Self> {
+        let id = std::process::id() as i32;
+        Ok(Self { id, started: started(id)? })
+    }
+
+    pub(super) fn is_alive(self) -> bool {
+        started(self.id).is_ok_and(|started| started == self.started)
+    }
+}
+
+/// When a process was started: field 22 of its `stat` (proc(5)). A zombie is none.
+fn started(id: i32) -> io::Result<u64> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat"))?;
+    // Field 2 may have spaces and parentheses in it, and is the last with a closing one.
+    let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
+    let is_zombie = fields.first() == Some(&"Z");
+    let started = fields.get(19).filter(|_| !is_zombie).and_then(|field| field.parse().ok());
+    started.ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+impl State {
+    /// Of this process.
+    pub(super) fn new(file: String, plan: Plan) -> io::Result<Self> {
+        Ok(Self { file, plan, process: Process::current()? })
+    }
+
+    /// What is known of an emulator.
+    ///
+    /// # Errors
+    /// If there is none of this name, or it has not come up.
+    pub fn read(name: &str) -> Result<Self, Failure> {
+        let path = folder(name).join(STATE);
+        let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Failure::Usage(format!("no links are up as `{name}`{}", others(name))),
+            _ => Failure::failed(path.display(), error),
+        })?;
+        serde_json::from_str(&text).map_err(|error| Failure::failed(path.display(), error))
+    }
+
+    pub(super) fn write(&self) -> Result<(), Failure> {
+        let path = folder(&self.plan.name).join(STATE);
+        let text = serde_json::to_string_pretty(self).map_err(|error| Failure::failed(path.display(), error))?;
+        fs::write(&path, text).map_err(|error| Failure::failed(path.display(), error))
+    }
+
+    /// Whether packets are moved.
+    pub fn is_alive(&self) -> bool {
+        self.process.is_alive()
+    }
+
+    pub(super) fn process(&self) -> Process {
+        self.process
+    }
+}
+
+const STATE: &str = "state.json";
+
+/// The folder of an emulator.
+pub(super) fn folder(name: &str) -> PathBuf {
+    Path::new(FOLDERS).join(name)
+}
+
+/// Where questions are asked.
+pub(super) fn socket(name: &str) -> PathBuf {
+    folder(name).join("control")
+}
+
+/// Where an emulator without a terminal writes what goes wrong.
+pub(super) fn log(name: &str) -> PathBuf {
+    folder(name).join("log")
+}
+
+/// Names of all emulators, sorted.
+pub fn names() -> Vec<String> {
+    let entries = fs::read_dir(FOLDERS).into_iter().flatten().flatten();
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Takes a name; false if it is taken.
+pub(super) fn claim(name: &str) -> Result<bool, Failure> {
+    let failed = |error: io::Error| Failure::failed(folder(name).display(), error);
+    fs::create_dir_all(FOLDERS).map_err(failed)?;
+    match fs::create_dir(folder(name)) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Gives a name back; false if nobody had it.
+pub(super) fn release(name: &str) -> Result<bool, Failure> {
+    match fs::remove_dir_all(folder(name)) {
+        Ok(()) => {
+            // It was made with the first, unless there are others.
+            _ = fs::remove_dir(FOLDERS);
+            Ok(true)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Failure::failed(folder(name).display(), error)),
+    }
+}
+
+fn others(name: &str) -> String {
+    let others = names().into_iter().filter(|other| other != name).collect::<Vec<_>>();
+    match others.is_empty() {
+        true => "; type anabranch link up FILE".to_owned(),
+        false => format!("; up are: {}", others.join(", ")),
+    }
+}

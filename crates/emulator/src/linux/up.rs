@@ -1,0 +1,85 @@
+//! Setting an emulator up, and being it.
+
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::drive::Driver;
+use super::state::{self, State};
+use super::{Failure, control, namespace};
+use crate::address::Interface;
+use crate::network::Network;
+use crate::plan::{Plan, Settings};
+
+/// The name of an emulator that is to come up, taken from all others.
+#[derive(Debug)]
+pub struct Claim(String);
+
+impl Claim {
+    /// Takes a name.
+    ///
+    /// # Errors
+    /// If it is taken, or the system refuses.
+    pub fn new(name: &str) -> Result<Self, Failure> {
+        match state::claim(name)? {
+            true => Ok(Self(name.to_owned())),
+            false => Err(Failure::Usage(format!(
+                "links are up as `{name}`, or were left by a crash: type anabranch link down {name}, or choose another --name"
+            ))),
+        }
+    }
+
+    /// Takes over the name from the process that started this one.
+    pub fn inherited(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+
+    /// A file for what goes wrong in a process without a terminal.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn log(&self) -> Result<(fs::File, PathBuf), Failure> {
+        let path = state::log(&self.0);
+        let file = fs::File::create(&path).map_err(|error| Failure::failed(path.display(), error))?;
+        Ok((file, path))
+    }
+}
+
+/// Makes the namespaces, says that they are there, and moves packets until this process is stopped. What it has made stays: [`super::down`] removes it.
+///
+/// # Errors
+/// What the system refuses.
+pub fn serve(
+    claim: Claim,
+    file: &str,
+    network: Network,
+    settings: &Settings,
+    ready: impl FnOnce(&Plan),
+) -> Result<(), Failure> {
+    let plan = Plan::new(&claim.0, &network, settings).map_err(|refusal| Failure::Usage(refusal.to_string()))?;
+    let state = State::new(file.to_owned(), plan).map_err(|error| Failure::failed("/proc", error))?;
+    // First of all: whatever is made now can be found and removed.
+    state.write()?;
+    let devices = devices(&state.plan, settings)?;
+    let requests = control::listen(&claim.0)?;
+    let driver = Driver::new(network, devices, requests)?;
+    ready(&state.plan);
+    driver.run()
+}
+
+/// Makes the namespaces with their devices.
+pub(super) fn devices(plan: &Plan, settings: &Settings) -> Result<Vec<(Interface, tun_rs::SyncDevice)>, Failure> {
+    let hosts_file = plan.hosts_file();
+    let mut devices = vec![];
+    for (host, host_plan) in plan.hosts.iter().enumerate() {
+        let of_host = namespace::make(host_plan, &hosts_file, settings)?;
+        devices.extend((0..).map(|number| Interface { host, number }).zip(of_host));
+    }
+    Ok(devices)
+}
+
+/// The same command, to be started so that it goes on when the terminal is closed and is not interrupted with what else runs there.
+pub fn detached(command: &mut Command) -> &mut Command {
+    command.process_group(0)
+}

@@ -1,0 +1,223 @@
+//! What is emulated: nodes, directions of links, and which nodes are hosts.
+
+use std::fmt;
+
+use anabranch_sim::{BuildError, LinkSpec};
+use anabranch_units::SimTime;
+
+/// A network. Nodes and links are named by their positions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Network {
+    /// Seed of all that happens by chance on links.
+    pub seed: u64,
+    /// Names of the nodes.
+    pub nodes: Vec<String>,
+    /// One direction of a link each.
+    pub wires: Vec<Wire>,
+    /// What happens to routes.
+    pub routes: Vec<RouteChange>,
+    /// Nodes that programs run at; the others only forward.
+    pub hosts: Vec<usize>,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wire {
+    /// `LINK`, or `LINK.reverse` for the way back.
+    pub id: String,
+    /// Where it begins.
+    pub from: usize,
+    /// Where it ends.
+    pub to: usize,
+    /// What it is like. The name in it is `id`.
+    pub spec: LinkSpec,
+}
+
+/// From `at` on, packets for `to` leave `node` by `via`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouteChange {
+    /// Since the start.
+    pub at: SimTime,
+    /// The node that they leave.
+    pub node: usize,
+    /// The node that they are for.
+    pub to: usize,
+    /// The position of the link.
+    pub via: usize,
+}
+
+/// An interface of a host: by which link it sends, and by which it is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Attachment {
+    pub(crate) out: usize,
+    pub(crate) back: usize,
+}
+
+/// Why a network cannot be emulated.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Refusal {
+    /// Too many.
+    TooManyHosts(usize),
+    /// A host has a link by which it only sends or is only reached.
+    OneWay {
+        /// The host.
+        node: String,
+        /// The link.
+        link: String,
+    },
+    /// A host has more interfaces than addresses.
+    TooManyInterfaces {
+        /// The host.
+        node: String,
+    },
+    /// A limit of the simulator.
+    Simulator(BuildError),
+}
+
+/// Each host has a route to each other one, and several processes are started for each while it is set up: more of them would take minutes.
+pub const HOSTS_MAX: usize = 64;
+
+/// The last byte of an address counts them, from 1.
+const INTERFACES_MAX: usize = 254;
+
+impl Network {
+    /// The interfaces of each host, in the order of the links by which they send. A link belongs to its way back, else to the first that comes from the
+    /// same neighbour, else to the first that comes.
+    ///
+    /// # Errors
+    /// If a link of a host has nothing that it could belong to, or there are too many hosts or interfaces.
+    pub(crate) fn attachments(&self) -> Result<Vec<Vec<Attachment>>, Refusal> {
+        if self.hosts.len() > HOSTS_MAX {
+            return Err(Refusal::TooManyHosts(self.hosts.len()));
+        }
+        self.hosts.iter().map(|&node| self.attachments_of(node)).collect()
+    }
+
+    fn attachments_of(&self, node: usize) -> Result<Vec<Attachment>, Refusal> {
+        let wires = || self.wires.iter().enumerate();
+        let outs: Vec<usize> = wires().filter(|(_, wire)| wire.from == node).map(|(index, _)| index).collect();
+        let mut backs: Vec<usize> = wires().filter(|(_, wire)| wire.to == node).map(|(index, _)| index).collect();
+        let mut found = vec![None; outs.len()];
+        for fit in [is_pair, is_neighbour, |_: &Wire, _: &Wire| true] {
+            for (&out, found) in outs.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
+                let place = backs.iter().position(|&back| fit(&self.wires[out], &self.wires[back]));
+                *found = place.map(|place| backs.remove(place));
+            }
+        }
+        let one_way =
+            |index: usize| Refusal::OneWay { node: self.nodes[node].clone(), link: self.wires[index].id.clone() };
+        if let Some(&back) = backs.first() {
+            return Err(one_way(back));
+        }
+        if outs.len() > INTERFACES_MAX {
+            return Err(Refusal::TooManyInterfaces { node: self.nodes[node].clone() });
+        }
+        let both = outs.into_iter().zip(found);
+        both.map(|(out, back)| back.map(|back| Attachment { out, back }).ok_or_else(|| one_way(out))).collect()
+    }
+
+    /// Whether links lead from a node to another one.
+    pub(crate) fn is_connected(&self, from: usize, to: usize) -> bool {
+        let (mut seen, mut next) = (vec![false; self.nodes.len()], vec![from]);
+        while let Some(node) = next.pop() {
+            if node == to {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[node], true) {
+                next.extend(self.wires.iter().filter(|wire| wire.from == node).map(|wire| wire.to));
+            }
+        }
+        false
+    }
+}
+
+/// Whether these are the two directions of a duplex link.
+fn is_pair(out: &Wire, back: &Wire) -> bool {
+    let is_reverse = |one: &str, other: &str| one.strip_suffix(".reverse") == Some(other);
+    is_reverse(&out.id, &back.id) || is_reverse(&back.id, &out.id)
+}
+
+fn is_neighbour(out: &Wire, back: &Wire) -> bool {
+    out.to == back.from
+}
+
+impl From<BuildError> for Refusal {
+    fn from(error: BuildError) -> Self {
+        Self::Simulator(error)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooManyHosts(count) => {
+                write!(f, "{count} nodes are ends of flows, and at most {HOSTS_MAX} hosts are emulated: remove flows")
+            }
+            Self::OneWay { node, link } => {
+                write!(
+                    f,
+                    "host `{node}` has link `{link}` for one way only: add a link for the other way, or make it duplex"
+                )
+            }
+            Self::TooManyInterfaces { node } => {
+                write!(f, "host `{node}` has more than {INTERFACES_MAX} links: remove some")
+            }
+            Self::Simulator(error) => write!(f, "{error}: make the network smaller"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_units::{Rate, SimSpan};
+
+    pub(crate) fn wire(id: &str, from: usize, to: usize) -> Wire {
+        let spec = LinkSpec::new(Rate::from_bits_per_second(1_000_000), SimSpan::from_millis(1)).named(id);
+        Wire { id: id.to_owned(), from, to, spec }
+    }
+
+    fn network(wires: Vec<Wire>) -> Network {
+        let nodes = ["a", "b", "c"].map(str::to_owned).to_vec();
+        Network { seed: 1, nodes, wires, routes: vec![], hosts: vec![0, 1] }
+    }
+
+    #[track_caller]
+    fn assert_attached(wires: Vec<Wire>, expected: &[(usize, usize)]) {
+        let expected: Vec<_> = expected.iter().map(|&(out, back)| Attachment { out, back }).collect();
+        assert_eq!(network(wires).attachments_of(0), Ok(expected));
+    }
+
+    #[test]
+    fn a_link_belongs_to_its_way_back() {
+        let [p, q] = ["p", "q"].map(|id| wire(id, 0, 1));
+        let [back_q, back_p] = ["q.reverse", "p.reverse"].map(|id| wire(id, 1, 0));
+        assert_attached(vec![p, q, back_q, back_p], &[(0, 3), (1, 2)]);
+    }
+
+    #[test]
+    fn simplex_links_belong_together_by_neighbour_and_then_by_order() {
+        assert_attached(vec![wire("p", 0, 1), wire("r", 2, 0), wire("q", 1, 0), wire("s", 0, 2)], &[(0, 2), (3, 1)]);
+        // Up by one neighbour, down by another.
+        assert_attached(vec![wire("up", 0, 1), wire("down", 2, 0), wire("on", 1, 2), wire("no", 2, 1)], &[(0, 1)]);
+    }
+
+    #[test]
+    fn a_host_that_only_sends_is_refused_with_its_link() {
+        let refusal = network(vec![wire("p", 0, 1)]).attachments().map(|_| ());
+        let Err(refusal) = refusal else { panic!("a simplex link was taken") };
+        assert_eq!(
+            refusal.to_string(),
+            "host `a` has link `p` for one way only: add a link for the other way, or make it duplex"
+        );
+    }
+
+    #[test]
+    fn links_lead_one_way() {
+        let network = network(vec![wire("p", 0, 2), wire("q", 2, 1)]);
+        assert!(network.is_connected(0, 1));
+        assert!(!network.is_connected(1, 0));
+    }
+}

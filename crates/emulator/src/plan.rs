@@ -1,0 +1,232 @@
+//! What is to be done on the system for a network, as text: names, addresses, settings of namespaces, what `ip` is told.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::address::Interface;
+use crate::emulation::Emulation;
+use crate::network::{Network, Refusal};
+
+/// Everything that is made on the system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// What the emulator is called.
+    pub name: String,
+    /// What is made for each host.
+    pub hosts: Vec<HostPlan>,
+}
+
+/// A host: a network namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostPlan {
+    /// The node's name.
+    pub name: String,
+    /// The namespace's.
+    pub namespace: String,
+    /// In the order of the links by which they send.
+    pub interfaces: Vec<InterfacePlan>,
+    /// What `ip -4 -batch` is told there.
+    pub ipv4_commands: String,
+    /// What `ip -6 -batch` is told there.
+    pub ipv6_commands: String,
+}
+
+/// An interface: a TUN device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterfacePlan {
+    /// The device's name.
+    pub device: String,
+    /// The link by which it sends.
+    pub link: String,
+    /// Its address.
+    pub ipv4: Ipv4Addr,
+    /// Its other address.
+    pub ipv6: Ipv6Addr,
+}
+
+/// What can be chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The longest IP packet, in bytes.
+    pub mtu: u16,
+    /// The kernel's congestion control for sockets that do not choose. Linux' own `reno` and not the machine's default: if that is `bbr`, its pacing
+    /// stays on a socket that changes to another law.
+    pub congestion_control: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { mtu: 1500, congestion_control: "reno".to_owned() }
+    }
+}
+
+/// Packets that a device keeps for the emulator. TUN drops what is more without telling the sender: 500, the kernel's default, lost 321 packets of
+/// a burst that a socket buffer holds.
+const DEVICE_QUEUE: u32 = 20_000;
+
+/// Bytes of a TCP socket's buffer at most, both ways: twice the product of 200 Mbit/s and 300 ms, which the kernel's 6 MB are not, and as much again.
+const SOCKET_BUFFER_MAX: u32 = 32 << 20;
+
+/// The first routing table of an interface; what the system uses is above 252 and below 1.
+const TABLE_FIRST: usize = 1000;
+
+/// Of all names of namespaces.
+const PREFIX: &str = "anabranch";
+
+/// Characters of a device's name (IFNAMSIZ less the zero at its end).
+const DEVICE_NAME_MAX: usize = 15;
+
+impl Plan {
+    /// What to do for `network`, as `name`.
+    ///
+    /// # Errors
+    /// What cannot be emulated.
+    pub fn new(name: &str, network: &Network, settings: &Settings) -> Result<Self, Refusal> {
+        let emulation = Emulation::new(network)?;
+        let attachments = network.attachments()?;
+        let mut hosts = vec![];
+        for (host, interfaces) in attachments.iter().enumerate() {
+            let links = interfaces.iter().map(|interface| network.wires[interface.out].id.as_str());
+            let devices = devices(links.clone());
+            let interfaces = (0..).zip(links).zip(devices).map(|((number, link), device)| {
+                let interface = Interface { host, number };
+                InterfacePlan { device, link: link.to_owned(), ipv4: interface.ipv4(), ipv6: interface.ipv6() }
+            });
+            let name_of_host = network.nodes[network.hosts[host]].clone();
+            hosts.push(HostPlan {
+                namespace: format!("{}{name_of_host}", Self::prefix(name)),
+                name: name_of_host,
+                interfaces: interfaces.collect(),
+                ipv4_commands: String::new(),
+                ipv6_commands: String::new(),
+            });
+        }
+        let mut plan = Self { name: name.to_owned(), hosts };
+        for host in 0..plan.hosts.len() {
+            plan.hosts[host].ipv4_commands = plan.commands(host, &emulation, settings, Family::V4);
+            plan.hosts[host].ipv6_commands = plan.commands(host, &emulation, settings, Family::V6);
+        }
+        Ok(plan)
+    }
+
+    /// What names of namespaces begin with, of an emulator of this name.
+    pub fn prefix(name: &str) -> String {
+        format!("{PREFIX}.{name}.")
+    }
+
+    /// `/etc/hosts` of the namespaces: `h1` is the first address of host `h1`, `h1.LINK` that of its interface on a link, and `h1.v6` the first of
+    /// IPv6. A name has one address, so that programs do not choose.
+    pub fn hosts_file(&self) -> String {
+        let mut file = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
+        for host in &self.hosts {
+            for (number, InterfacePlan { link, ipv4, ipv6, .. }) in host.interfaces.iter().enumerate() {
+                let name = &host.name;
+                let (plain, plain_v6) =
+                    if number == 0 { (format!(" {name}"), format!(" {name}.v6")) } else { Default::default() };
+                // Writing to a string does not fail.
+                _ = writeln!(file, "{ipv4}{plain} {name}.{link}");
+                _ = writeln!(file, "{ipv6}{plain_v6} {name}.{link}.v6");
+            }
+        }
+        file
+    }
+
+    /// Files below `/proc/sys/net` and what is written there in every namespace, before it has devices.
+    pub fn sysctls(settings: &Settings) -> Vec<(&'static str, String)> {
+        let off = || "0".to_owned();
+        vec![
+            ("ipv4/tcp_congestion_control", settings.congestion_control.clone()),
+            // What one connection has found out about a path does not change the next one.
+            ("ipv4/tcp_no_metrics_save", "1".to_owned()),
+            ("ipv4/tcp_rmem", format!("4096 131072 {SOCKET_BUFFER_MAX}")),
+            ("ipv4/tcp_wmem", format!("4096 16384 {SOCKET_BUFFER_MAX}")),
+            // Packets come by another interface than answers leave by.
+            ("ipv4/conf/all/rp_filter", off()),
+            ("ipv4/conf/default/rp_filter", off()),
+            // Nobody answers these, and each would be a packet on a link.
+            ("ipv6/conf/default/accept_dad", off()),
+            ("ipv6/conf/default/accept_ra", off()),
+            ("ipv6/conf/default/router_solicitations", off()),
+            ("ipv6/conf/default/addr_gen_mode", "1".to_owned()),
+        ]
+    }
+
+    fn commands(&self, host: usize, emulation: &Emulation, settings: &Settings, family: Family) -> String {
+        let own = &self.hosts[host].interfaces;
+        let mut lines = vec![];
+        if family == Family::V4 {
+            lines.push("link set dev lo up".to_owned());
+            for InterfacePlan { device, .. } in own {
+                lines.push(format!("link set dev {device} mtu {} txqueuelen {DEVICE_QUEUE} up", settings.mtu));
+            }
+        }
+        for interface in own {
+            lines.push(format!("addr add {} dev {}{}", family.prefix(interface), interface.device, family.no_dad()));
+        }
+        for (peer, HostPlan { interfaces, .. }) in self.hosts.iter().enumerate().filter(|(peer, _)| *peer != host) {
+            for (number, interface) in interfaces.iter().enumerate() {
+                if let Some(nearest) = emulation.nearest(host, Interface { host: peer, number }) {
+                    let (to, out) = (family.prefix(interface), &own[nearest]);
+                    lines.push(format!("route add {to} dev {} src {}", out.device, family.address(out)));
+                }
+            }
+        }
+        // Who uses an address uses its interface. With one interface there is nothing to choose.
+        if own.len() > 1 {
+            for (number, interface) in own.iter().enumerate() {
+                let table = TABLE_FIRST + number;
+                lines.push(format!("route add default dev {} table {table}", interface.device));
+                lines.push(format!("rule add from {} table {table}", family.prefix(interface)));
+            }
+        }
+        lines.into_iter().map(|line| line + "\n").collect()
+    }
+}
+
+/// A version of IP.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Family {
+    V4,
+    V6,
+}
+
+impl Family {
+    fn address(self, interface: &InterfacePlan) -> String {
+        match self {
+            Self::V4 => interface.ipv4.to_string(),
+            Self::V6 => interface.ipv6.to_string(),
+        }
+    }
+
+    /// The address alone, as a network.
+    fn prefix(self, interface: &InterfacePlan) -> String {
+        let bits = if self == Self::V4 { 32 } else { 128 };
+        format!("{}/{bits}", self.address(interface))
+    }
+
+    /// Nobody could have the address, too, and the kernel need not ask.
+    fn no_dad(self) -> &'static str {
+        if self == Self::V4 { "" } else { " nodad" }
+    }
+}
+
+/// A device for each link: its name if that can be one, without the `.reverse` of a way back, else a number.
+fn devices<'a>(links: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut taken = BTreeSet::from(["lo".to_owned()]);
+    let mut devices = vec![];
+    for (number, link) in links.enumerate() {
+        let plain = link.strip_suffix(".reverse").unwrap_or(link);
+        let numbers = (number..).map(|number| format!("link{number}"));
+        let fits = |name: &String| name.len() <= DEVICE_NAME_MAX && !taken.contains(name);
+        let device = std::iter::once(plain.to_owned()).chain(numbers).find(fits).expect("numbers do not end");
+        taken.insert(device.clone());
+        devices.push(device);
+    }
+    devices
+}
+
+#[cfg(test)]
+mod tests;
