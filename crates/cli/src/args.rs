@@ -1,5 +1,6 @@
 //! What can be typed.
 
+pub(crate) mod link;
 pub(crate) mod network;
 
 use std::num::NonZeroUsize;
@@ -36,6 +37,9 @@ pub(crate) enum Command {
     Recv(network::Recv),
     /// Measure a network with the transport: rate, RTT, window, losses.
     Bench(network::Bench),
+    /// Emulate the links of a scenario between network namespaces of this machine, for real programs (Linux, root).
+    #[command(subcommand)]
+    Link(link::Link),
     /// Keys: make one, show whose name it proves.
     #[command(subcommand)]
     Key(network::Key),

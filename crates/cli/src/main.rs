@@ -7,6 +7,7 @@ mod cc;
 mod failure;
 mod files;
 mod generate;
+mod link;
 mod network;
 mod reproduce;
 mod sim;
@@ -44,6 +45,7 @@ fn run(anabranch: Anabranch) -> Outcome {
         Command::Artifact(Artifact::Verify(args)) => artifact::verify(&args),
         Command::Cc(command) => cc::cc(&command),
         Command::Generate(command) => generate::generate(&command),
+        Command::Link(command) => link::link(&command),
         Command::Key(command) => network::key(&command),
         Command::Recv(args) => network::recv(&args),
         Command::Send(args) => network::send(&args),

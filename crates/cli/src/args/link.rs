@@ -1,0 +1,86 @@
+//! What can be typed to emulate links.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::Overrides;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Link {
+    /// Make a network namespace for each end of a scenario's flows, and emulate its links between them.
+    Up(Up),
+    /// Stop the programs in the namespaces and remove these, also after a crash. Where there is nothing, nothing is done.
+    Down(Down),
+    /// Run a program at a host. Names of hosts are in its /etc/hosts: h1, h1.LINK, h1.v6.
+    Exec(Exec),
+    /// Begin again: the clock of the scenario, its chance and all counts. What is under way is lost.
+    Restart(Named),
+    /// Say what has happened on the links.
+    Status(Named),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 up, 1 failed, 2 usage, bad input or not root.")]
+pub(crate) struct Up {
+    /// The scenario. Its flows only tell which nodes are hosts.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) overrides: Overrides,
+    /// What to call it, so that several can be up; the file's name without .toml if absent.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// The longest IP packet in bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..))]
+    pub(crate) mtu: u16,
+    /// The kernel's congestion control of sockets that do not choose.
+    #[arg(long, value_name = "NAME", default_value = "reno")]
+    pub(crate) congestion_control: String,
+    /// Stay in the foreground; interrupting takes the links down.
+    #[arg(long)]
+    pub(crate) foreground: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Started by another process, which has taken the name.
+    #[arg(long, hide = true, requires = "foreground")]
+    pub(crate) detached: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Down {
+    /// What it is called, or the file of its scenario; not needed if one is up.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// All of them.
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: those of the program; 1 it could not be started, 2 usage.")]
+pub(crate) struct Exec {
+    /// The host: a node of the scenario.
+    #[arg(value_name = "HOST")]
+    pub(crate) host: String,
+    /// What the links are called; not needed if one is up.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Begin again first: see anabranch link restart.
+    #[arg(long)]
+    pub(crate) restart: bool,
+    /// The program and what to tell it.
+    #[arg(value_name = "COMMAND", required = true, last = true, num_args = 1..)]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Named {
+    /// What the links are called, or the file of their scenario; not needed if one is up.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

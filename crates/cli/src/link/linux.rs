@@ -1,0 +1,266 @@
+//! The commands where there are namespaces.
+
+mod text;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anabranch_emulator::linux::{self, Claim, DeviceCounts, Failure as Problem, Removed, State};
+use anabranch_emulator::{Network, Plan, RouteChange, Settings, Status, Wire};
+use anabranch_lab::scenario::Scenario;
+use anabranch_lab::topology::Topology;
+use serde::Serialize;
+
+use crate::args::link::{Down, Exec, Link, Named, Up};
+use crate::failure::{Failure, Outcome};
+use crate::files::Inputs;
+
+/// `anabranch link`.
+pub(crate) fn link(command: &Link) -> Outcome {
+    linux::can_emulate()?;
+    match command {
+        Link::Up(args) => up(args),
+        Link::Down(args) => down(args),
+        Link::Exec(args) => exec(args),
+        Link::Restart(args) => restart(args),
+        Link::Status(args) => status(args),
+    }
+}
+
+fn up(args: &Up) -> Outcome {
+    let name = name_of(args)?;
+    let document = Inputs::default().read_document(&args.file, &args.overrides)?;
+    let topology = Scenario::parse(&document)?.topology();
+    let notes = topology.left_out.clone();
+    let network = network(topology);
+    let settings = Settings { mtu: args.mtu, congestion_control: args.congestion_control.clone() };
+    // What cannot be emulated is found before anything is made.
+    Plan::new(&name, &network, &settings)
+        .map_err(|refusal| Failure::usage(format!("{}: {refusal}", args.file.display())))?;
+    let report = |plan: &Plan| -> Outcome {
+        let mut out = anstream::stdout().lock();
+        match args.json {
+            true => {
+                writeln!(out, "{}", serde_json::to_string(&plan_json(plan, &notes)).map_err(std::io::Error::from)?)?
+            }
+            false => write!(out, "{}", text::up(plan, &notes))?,
+        }
+        Ok(out.flush()?)
+    };
+    if !args.foreground {
+        report(&start(&name)?)?;
+        return Ok(());
+    }
+    let claim = if args.detached { Claim::inherited(&name) } else { Claim::new(&name)? };
+    if args.detached {
+        return Ok(linux::serve(claim, &file_of(args), network, &settings, |_| {})?);
+    }
+    take_down_when_interrupted(name.clone())?;
+    let served = linux::serve(claim, &file_of(args), network, &settings, |plan| _ = report(plan));
+    linux::down(&name)?;
+    Ok(served?)
+}
+
+/// The scenario's file, for people who ask what is up.
+fn file_of(args: &Up) -> String {
+    let path = fs::canonicalize(&args.file).unwrap_or_else(|_| args.file.clone());
+    path.display().to_string()
+}
+
+/// Starts this command again, without a terminal, and waits until it is up.
+fn start(name: &str) -> Result<Plan, Failure> {
+    let claim = Claim::new(name)?;
+    let (log, log_path) = claim.log()?;
+    let program = std::env::current_exe().map_err(|error| Failure::failed(error.to_string()))?;
+    let mut command = Command::new(program);
+    command.args(std::env::args_os().skip(1)).args(["--foreground", "--detached"]);
+    // A folder that is removed later would keep its file system busy.
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+    let mut child = linux::detached(&mut command).spawn().map_err(|error| Failure::failed(error.to_string()))?;
+    loop {
+        if linux::status(name).is_ok() {
+            return Ok(State::read(name)?.plan);
+        }
+        if let Ok(Some(_)) = child.try_wait() {
+            let told = fs::read_to_string(&log_path).unwrap_or_default();
+            linux::down(name)?;
+            let told = told.trim().trim_start_matches("error: ");
+            return Err(Failure::failed(format!("the emulator did not come up: {told}")));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Who interrupts the foreground wants nothing left.
+fn take_down_when_interrupted(name: String) -> Outcome {
+    let handler = move || {
+        let code = match linux::down(&name) {
+            Ok(_) => 0,
+            Err(problem) => {
+                crate::terminal::complain(&problem.to_string());
+                1
+            }
+        };
+        std::process::exit(code);
+    };
+    ctrlc::set_handler(handler).map_err(|error| Failure::failed(error.to_string()))
+}
+
+fn down(args: &Down) -> Outcome {
+    let names = match &args.name {
+        Some(name) => vec![known(name)],
+        None if args.all => linux::names(),
+        None if linux::names().len() > 1 => vec![only(None)?],
+        None => linux::names(),
+    };
+    let mut out = anstream::stdout().lock();
+    for name in names {
+        match linux::down(&name)? {
+            Removed { namespaces: 0, .. } => writeln!(out, "{name}: nothing was up")?,
+            Removed { namespaces, programs } => writeln!(
+                out,
+                "{name}: removed {namespaces} namespaces, stopped {programs} {} in them",
+                if programs == 1 { "program" } else { "programs" }
+            )?,
+        }
+    }
+    Ok(())
+}
+
+fn exec(args: &Exec) -> Outcome {
+    let name = only(args.name.as_deref())?;
+    let state = State::read(&name)?;
+    let hosts = &state.plan.hosts;
+    let Some(host) = hosts.iter().find(|host| host.name == args.host) else {
+        let known = hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(Failure::usage(format!("{name} has no host `{}`; it has {known}", args.host)));
+    };
+    if args.restart {
+        linux::restart(&name)?;
+    }
+    Err(linux::exec(&host.namespace, &args.command).into())
+}
+
+fn restart(args: &Named) -> Outcome {
+    let name = only(args.name.as_deref())?;
+    let before = linux::restart(&name)?;
+    show(&name, &before, args.json)
+}
+
+fn status(args: &Named) -> Outcome {
+    let name = only(args.name.as_deref())?;
+    show(&name, &linux::status(&name)?, args.json)
+}
+
+fn show(name: &str, status: &Status, json: bool) -> Outcome {
+    let plan = State::read(name)?.plan;
+    let unread: u64 = unread(&plan).unread_packets;
+    let mut out = anstream::stdout().lock();
+    match json {
+        true => {
+            let document = StatusJson { name, unread_packets: unread, status };
+            writeln!(out, "{}", serde_json::to_string_pretty(&document).map_err(std::io::Error::from)?)?;
+        }
+        false => write!(out, "{}", text::status(name, status, unread))?,
+    }
+    Ok(())
+}
+
+/// What all devices of the hosts have thrown away.
+fn unread(plan: &Plan) -> DeviceCounts {
+    let devices = plan.hosts.iter().flat_map(|host| host.interfaces.iter().map(move |interface| (host, interface)));
+    // One that is gone has lost nothing that anybody could still ask for.
+    let counts = devices.filter_map(|(host, interface)| linux::device_counts(&host.namespace, &interface.device).ok());
+    DeviceCounts { unread_packets: counts.map(|counts| counts.unread_packets).sum() }
+}
+
+/// A status in the words of JSON.
+#[derive(Serialize)]
+struct StatusJson<'a> {
+    name: &'a str,
+    /// Packets that devices threw away because the emulator did not come to read them.
+    unread_packets: u64,
+    #[serde(flatten)]
+    status: &'a Status,
+}
+
+fn plan_json(plan: &Plan, notes: &[String]) -> serde_json::Value {
+    let interface = |interface: &anabranch_emulator::InterfacePlan| {
+        serde_json::json!({
+            "device": interface.device, "link": interface.link, "ipv4": interface.ipv4, "ipv6": interface.ipv6,
+        })
+    };
+    let host = |host: &anabranch_emulator::HostPlan| {
+        let interfaces: Vec<_> = host.interfaces.iter().map(interface).collect();
+        serde_json::json!({ "name": host.name, "namespace": host.namespace, "interfaces": interfaces })
+    };
+    let hosts: Vec<_> = plan.hosts.iter().map(host).collect();
+    serde_json::json!({ "name": plan.name, "hosts": hosts, "notes": notes })
+}
+
+/// The name that was typed, or the only one that there is.
+fn only(name: Option<&str>) -> Result<String, Failure> {
+    if let Some(name) = name {
+        return Ok(known(name));
+    }
+    match &linux::names()[..] {
+        [name] => Ok(name.clone()),
+        [] => Err(Failure::usage("no links are up; type anabranch link up FILE")),
+        names => Err(Failure::usage(format!("several are up, name one of them: {}", names.join(", ")))),
+    }
+}
+
+/// A name as it was typed, or that of a file.
+fn known(name: &str) -> String {
+    match Path::new(name).extension().is_some_and(|extension| extension == "toml") {
+        true => plain(name),
+        false => name.to_owned(),
+    }
+}
+
+fn name_of(args: &Up) -> Result<String, Failure> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    match &args.name {
+        Some(name) if !name.is_empty() && name.len() <= NAME_MAX && name.chars().all(is_plain) => Ok(name.clone()),
+        Some(name) => Err(Failure::usage(format!(
+            "--name {name}: use 1 to {NAME_MAX} letters, digits, - and _, as it is part of names of namespaces"
+        ))),
+        None => Ok(plain(&args.file.display().to_string())),
+    }
+}
+
+/// A file's name without its folder and its end, and with nothing in it that is no part of a name.
+fn plain(file: &str) -> String {
+    let stem = Path::new(file).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    let plain = stem.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' });
+    plain.take(NAME_MAX).collect()
+}
+
+/// With the name of a host, which a scenario bounds, it fits the name of a file.
+const NAME_MAX: usize = 64;
+
+fn network(topology: Topology) -> Network {
+    let wires = topology.links.into_iter();
+    let routes = topology.routes.into_iter();
+    Network {
+        seed: topology.seed,
+        nodes: topology.nodes,
+        wires: wires.map(|link| Wire { id: link.id, from: link.from, to: link.to, spec: link.spec }).collect(),
+        routes: routes
+            .map(|route| RouteChange { at: route.at, node: route.node, to: route.to, via: route.via })
+            .collect(),
+        hosts: topology.ends,
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        match problem {
+            Problem::Usage(message) => Self::usage(message),
+            Problem::Failed(message) => Self::failed(message),
+        }
+    }
+}
