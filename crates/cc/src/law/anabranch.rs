@@ -29,6 +29,8 @@
 //!   fallen by a tenth, and the RTT not by a fiftieth. A rival that fills the queue still looks like a longer route: ten
 //!   times the least RTT is as far as it can drive baseRTT, and 10 s slow that down. The price: a route that is more than ten
 //!   times longer is not filled, nor is one whose added delay hides behind the flow's own queue.
+//!   For 16 round trips after a drain, one's own or another's, no decrease is watched: who has too much then gives way to who has too little,
+//!   and RTT stays where it is.
 //! * Late comers. A flow that comes to a standing queue takes it for propagation, and nothing in FAST ever shows it the path. 10 s
 //!   are as long as BBR waits; on a path of 100 ms the drains cost 1.2 % of the rate.
 //! * Random loss. Composite asks for one hole and no delay. With 10,000 segments in flight and 0.1 % lost there are ten holes, and

@@ -112,6 +112,10 @@ pub struct Fast {
     /// The window before the latest loss and what was kept in mind then, until the loss is taken back.
     before_loss: Option<(f64, Memory)>,
     drain: Drain,
+    /// avgRTT in seconds, below zero.
+    averages: Recent,
+    /// Until when a decrease says nothing of the route, in seconds: others take back what a drain took.
+    shares_move_until: f64,
     memory: Memory,
     noise: Noise,
     least: Recent,
@@ -159,6 +163,8 @@ impl Fast {
             ccafr: Ccafr::new(),
             before_loss: None,
             drain: Drain::default(),
+            averages: Recent::new(),
+            shares_move_until: f64::NEG_INFINITY,
             memory: Memory::new(rules.goal.alpha),
             noise: Noise::new(),
             least: Recent::new(),
@@ -280,12 +286,18 @@ impl Fast {
             let may_begin = ack.limit == Limit::Window && is_at_rest;
             let (window, pending) = (self.window, self.clockwork.pending());
             let noise = self.noise();
-            let facts = drain::Facts { now, rtt, base, average, window, pending, noise, may_begin };
-            match self.drain.on_ack(&facts, rule) {
-                Action::None => {}
+            let average_most = -self.averages.on_value(now, -average, average);
+            let facts = drain::Facts { now, rtt, base, average: average_most, window, pending, noise, may_begin };
+            let action = self.drain.on_ack(&facts, rule);
+            if action != Action::None {
+                self.shares_move_until = now + drain::SHARES_MOVE * average;
+            }
+            match action {
+                Action::None | Action::Aside => {}
                 Action::Hold => return self.clockwork.hand_out(self.window, drain::RETURN * ack.newly_acked),
                 Action::Fall(window) => {
                     self.clockwork.interrupt();
+                    self.reroute.clear();
                     return window.max(window::WINDOW_MIN).min(self.window);
                 }
                 Action::Return { window, share } => {
@@ -320,7 +332,7 @@ impl Fast {
         let mut window = self.window;
         if let Some(target) = self.clockwork.target(now, (window, old), &rtts, &goal, &pace) {
             window = self.clockwork.turn_to(window, target, &rtts, &pace);
-            if let Some(rule) = &self.rules.reroute {
+            if let Some(rule) = self.rules.reroute.as_ref().filter(|_| now >= self.shares_move_until) {
                 self.reroute.on_update(now, self.window, target, rtt, rule);
             }
         }

@@ -16,7 +16,8 @@
 //! * LEDBAT++ falls to two segments and returns by slow start, so its next slowdown is nine times as long away as the last one
 //!   took. A half is found to do, and costs less.
 //! * **Joining.** Of several flows one alone gives up less than what all the others have queued. So a flow that sees the queue
-//!   fall by itself, to a share of what it was, takes it for the drain of another and drains as well.
+//!   fall by itself, to a share of what it was, takes it for the drain of another and drains as well. What it was is the most that avgRTT was
+//!   of late: it falls with the queue, within a round trip.
 //! * **Need.** Under `is_unseen` a path that has shown itself without a queue is not drained: while a window still grows each of
 //!   its bursts begins on an empty queue, and where RTTs spread the least come all the time. It shows by a sample that
 //!   leaves less than a segment of the flow's own in the queue.
@@ -47,6 +48,11 @@ const JOIN_AFTER: f64 = 0.5;
 /// A path that showed itself within so many round trips needs no drain: while a window doubles, each of its bursts begins on an
 /// empty queue, and it doubles within a few.
 const UNSEEN_ROUNDS: f64 = 8.0;
+
+/// Round trips after a drain in which a decrease of the window says nothing of the route: those whose share is too large give way to those
+/// whose share is too small, so the RTT stays. Where half of it is queue an update leaves three quarters of what a share is off, and eight leave
+/// a tenth.
+pub const SHARES_MOVE: f64 = 16.0;
 
 /// Where a flow stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -88,7 +94,7 @@ pub struct Facts {
     pub rtt: f64,
     /// baseRTT, this sample included.
     pub base: f64,
-    /// avgRTT, this sample included.
+    /// avgRTT before the queue fell, if it does: the most that it was in the last round trip or two, this sample included.
     pub average: f64,
     /// The window in segments.
     pub window: f64,
@@ -105,6 +111,8 @@ pub struct Facts {
 pub enum Action {
     /// The law's own business.
     None,
+    /// The same, and another flow drains.
+    Aside,
     /// To this many segments, at once.
     Fall(f64),
     /// Hold it, or hand out what is pending.
@@ -134,10 +142,10 @@ impl Drain {
                 if (rtt - base) * window < rtt {
                     *self = Self::Waiting { since, seen: now };
                 }
-                let is_joining =
-                    waited >= JOIN_AFTER * rule.interval && (rtt + facts.noise) - base < rule.join * (average - base);
+                let is_falling = (rtt + facts.noise) - base < rule.join * (average - base);
+                let is_joining = is_falling && waited >= JOIN_AFTER * rule.interval;
                 if !facts.may_begin || !is_unseen || !(waited >= rule.interval || is_joining) {
-                    return Action::None;
+                    return if is_falling { Action::Aside } else { Action::None };
                 }
                 *self = Self::Draining { until: now + ROUNDS * rtt, window, average };
                 Action::Fall(rule.share * window)
@@ -220,8 +228,8 @@ mod tests {
     fn a_queue_that_falls_by_itself_is_joined() {
         let fallen = Facts { rtt: 0.1149, ..REST };
         let mut drain = waiting();
-        assert_eq!(drain.on_ack(&Facts { now: 4.9, ..fallen }, &RULE), Action::None);
-        assert_eq!(drain.on_ack(&Facts { now: 5.0, may_begin: false, ..fallen }, &RULE), Action::None);
+        assert_eq!(drain.on_ack(&Facts { now: 4.9, ..fallen }, &RULE), Action::Aside);
+        assert_eq!(drain.on_ack(&Facts { now: 5.0, may_begin: false, ..fallen }, &RULE), Action::Aside);
         assert_eq!(drain.on_ack(&Facts { now: 5.0, rtt: 0.1151, ..fallen }, &RULE), Action::None);
         assert_eq!(drain.on_ack(&Facts { now: 5.0, ..fallen }, &Rule { join: 0.0, ..RULE }), Action::None);
         assert_eq!(drain.on_ack(&Facts { now: 5.0, ..fallen }, &RULE), Action::Fall(60.0));
@@ -242,7 +250,7 @@ mod tests {
         let mut drain = waiting();
         for tenth in 40..102 {
             let shown = Facts { now: f64::from(tenth) / 10.0, rtt: 0.1, ..REST };
-            assert_eq!(drain.on_ack(&shown, &rule), Action::None);
+            assert_eq!(drain.on_ack(&shown, &rule), Action::Aside);
         }
         assert_eq!(drain.on_ack(&Facts { now: 11.05, ..REST }, &rule), Action::None);
         assert_eq!(drain.on_ack(&Facts { now: 11.07, ..REST }, &rule), Action::Fall(60.0));

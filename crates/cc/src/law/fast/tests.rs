@@ -160,6 +160,43 @@ fn flows_join_one_anothers_drains() {
     assert!(alone > 200.0 && together < 175.0 && ratio < 1.3, "{alone} and {together} queued, ratio {ratio}");
 }
 
+/// After a drain those whose share is too large give way to the others, and the RTT stays where it is. That is no longer route: whenever
+/// the four came, each keeps 40 segments or 39 queued, and nobody forgets the path that a drain has shown.
+#[test]
+fn what_others_take_back_is_no_longer_route() {
+    for apart in [17.0, 19.0, 20.0, 21.0, 23.0, 25.0] {
+        let mut path = Bottleneck::new(2500.0);
+        let flows = [(); 4].map(|()| {
+            let flow = path.flow("anabranch", &[("alpha", "40"), ("initial_window", "1")], 100);
+            path.run(apart);
+            flow
+        });
+        path.run(30.0);
+        let count = |path: &Bottleneck| flows.map(|flow| path.gauge(flow, "reroutes") as u64);
+        let before = count(&path);
+        path.run(60.0);
+        assert_eq!(count(&path), before, "{apart} s apart");
+        let (queue, rates) = path.means(60.0);
+        let most = rates.iter().copied().fold(0.0, f64::max);
+        let ratio = most / rates.into_iter().fold(f64::INFINITY, f64::min);
+        // A whole segment of 39, and as much again for what drains take: not all begin at once.
+        assert!(ratio < 1.05 && queue < 165.0, "{apart} s apart: ratio {ratio}, {queue} queued");
+    }
+}
+
+/// A route that gets longer just after a drain is seen all the same: its round trips are longer than those for which shares move, so the
+/// window still falls when they are over.
+#[test]
+fn a_longer_route_after_a_drain_is_seen() {
+    let mut path = Bottleneck::new(1250.0);
+    let flow = path.flow("anabranch", &[("alpha", "4"), ("drain_unseen", "false"), ("base_window", "0s")], 125);
+    // A drain begins 10 s after the first ACK and is over within a second.
+    path.run(11.0);
+    path.reroute(flow, 376);
+    path.run(5.0);
+    assert_near(path.gauge(flow, "rtt_base_s"), 0.3768, 1e-6);
+}
+
 /// A flow with alpha = 4 on 1250 segments/s, whose way grows from 125 to 376 ms after 30 s.
 fn rerouted(name: &str, pairs: &[(&str, &str)], seconds: f64) -> (Bottleneck, usize) {
     let pairs: Vec<_> = [("alpha", "4"), NO_DRAINS].iter().chain(pairs).copied().collect();
