@@ -66,6 +66,11 @@ pub trait Controller: Send + fmt::Debug {
         None
     }
 
+    /// How what is in flight comes down to the window that a loss leaves. The same at all times.
+    fn reduction(&self) -> Reduction {
+        Reduction::AtOnce
+    }
+
     /// Shows what is inside, for traces and reports. Names are unique within one law and keep their meaning.
     fn gauges(&self, gauges: &mut Gauges) {
         let _ = gauges;
@@ -144,6 +149,16 @@ pub enum Limit {
     /// The application, the peer's window or a rate of the law's own: the congestion window has not been full in the last round, so an ACK
     /// says nothing about a larger one (RFC 9438 sec. 5.8, RFC 7661).
     Application,
+}
+
+/// How what is in flight comes down to the window that a loss leaves, while what was lost is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// Nothing leaves but one segment until less is in flight; then as much as the window lets (RFC 6675).
+    AtOnce,
+    /// Evenly over a round trip, and after heavy losses by the ACK (RFC 9937): for laws whose window stands still in
+    /// [`Phase::Recovery`].
+    Proportional,
 }
 
 /// Whether the sender is repairing a loss.

@@ -22,8 +22,8 @@ mod testing;
 
 pub use classify::{Evidence, classify};
 pub use controller::{
-    Ack, Cause, Controller, Departure, GAUGES_MAX, Gauges, Limit, Loss, PathSummary, PathView, Phase, Restart, Round,
-    Sent, Signal, Transmission, WINDOW_MIN,
+    Ack, Cause, Controller, Departure, GAUGES_MAX, Gauges, Limit, Loss, PathSummary, PathView, Phase, Reduction,
+    Restart, Round, Sent, Signal, Transmission, WINDOW_MIN,
 };
 pub use number::cube_root;
 pub use registry::{Row, Settings, find, rows};

@@ -10,6 +10,7 @@ pub(crate) mod delivery_rate;
 pub(crate) mod episode;
 pub(crate) mod law;
 pub(crate) mod pacer;
+pub(crate) mod prr;
 pub(crate) mod rack;
 pub(crate) mod retransmission_log;
 pub(crate) mod rounds;

@@ -16,7 +16,9 @@
 
 use anabranch_units::Time;
 
-use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Signal, WINDOW_MIN};
+use crate::controller::{
+    Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Reduction, Restart, Signal, WINDOW_MIN,
+};
 use crate::law::reno;
 use crate::number::cube_root;
 use crate::registry::{INITIAL_WINDOW, Kind, LossContract, LossResponse, Parameter, Row, Settings};
@@ -235,6 +237,10 @@ impl Controller for Cubic {
 
     fn window(&self) -> f64 {
         self.window
+    }
+
+    fn reduction(&self) -> Reduction {
+        Reduction::Proportional
     }
 
     fn gauges(&self, gauges: &mut Gauges) {

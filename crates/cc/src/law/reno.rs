@@ -17,7 +17,9 @@
 //! * No inflation by three segments and by duplicate ACKs: the transport counts what is in flight (rfc-6675), which does
 //!   the same.
 
-use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Signal, WINDOW_MIN};
+use crate::controller::{
+    Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Reduction, Restart, Signal, WINDOW_MIN,
+};
 use crate::registry::{INITIAL_WINDOW, LossContract, LossResponse, Row, Settings};
 
 pub(crate) const ROW: Row = Row {
@@ -113,6 +115,10 @@ impl Controller for Reno {
 
     fn window(&self) -> f64 {
         self.window
+    }
+
+    fn reduction(&self) -> Reduction {
+        Reduction::Proportional
     }
 
     fn gauges(&self, gauges: &mut Gauges) {

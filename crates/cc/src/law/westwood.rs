@@ -15,7 +15,9 @@
 //! * Rounds in which the application left the window empty say nothing of the path and give no sample.
 //! * Before the first sample a loss halves the window, as in Reno.
 
-use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Round, Signal, WINDOW_MIN};
+use crate::controller::{
+    Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Reduction, Restart, Round, Signal, WINDOW_MIN,
+};
 use crate::law::reno;
 use crate::registry::{INITIAL_WINDOW, LossContract, LossResponse, Row, Settings};
 
@@ -119,6 +121,10 @@ impl Controller for Westwood {
 
     fn window(&self) -> f64 {
         self.window
+    }
+
+    fn reduction(&self) -> Reduction {
+        Reduction::Proportional
     }
 
     fn gauges(&self, gauges: &mut Gauges) {

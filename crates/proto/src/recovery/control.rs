@@ -11,7 +11,7 @@ mod timers;
 pub(crate) mod undo;
 
 use anabranch_cc::{
-    Ack, Cause, Controller, Departure, Evidence, Gauges, Loss, PathSummary, PathView, Restart, Sent, Signal,
+    Ack, Cause, Controller, Departure, Evidence, Gauges, Loss, PathSummary, PathView, Reduction, Restart, Sent, Signal,
     Transmission, classify,
 };
 use anabranch_units::{Bytes, Rate, Span, Time};
@@ -25,6 +25,7 @@ use crate::recovery::delivery_rate::DeliveryRate;
 use crate::recovery::episode::{Belief, Episode};
 use crate::recovery::law::Law;
 use crate::recovery::pacer::{self, Pacer, Pacing};
+use crate::recovery::prr::{Arrived, Prr};
 use crate::recovery::rack::{Conditions, Rack, Verdict};
 use crate::recovery::rounds::Rounds;
 use crate::recovery::rtt::{RttEstimator, TICK};
@@ -47,6 +48,10 @@ pub(crate) struct PathControl {
     pacing: Pacing,
     pacer: Pacer,
     episode: Episode,
+    /// What a recovery lets leave, if the law wants it spread.
+    prr: Option<Prr>,
+    /// Bytes that the ACK which is being handled acknowledges.
+    arriving: u64,
     timer: Timer,
     probe: Probe,
     /// The latest loss, as long as it may turn out to be none.
@@ -152,6 +157,8 @@ impl PathControl {
             pacing: timing.pacing,
             pacer: Pacer::new(timing.timer),
             episode: Episode::Open,
+            prr: None,
+            arriving: 0,
             timer: Timer::Idle,
             probe: Probe::None,
             suspicion: None,
@@ -215,7 +222,13 @@ impl PathControl {
     #[inline]
     pub(crate) fn has_room(&self, len: u64) -> bool {
         let flight = self.flight - self.presumed();
-        flight == 0 || self.segments(flight + len) <= self.law.window()
+        if flight == 0 {
+            return true;
+        }
+        match &self.prr {
+            Some(prr) if matches!(self.episode, Episode::Recovery { .. }) => prr.has_room(len),
+            Some(_) | None => self.segments(flight + len) <= self.law.window(),
+        }
     }
 
     /// Whether a lost segment of `len` bytes may leave.
@@ -289,6 +302,9 @@ impl PathControl {
             self.probe = Probe::Out { end: board.next(), probed: end, transmission };
             // [rfc-8985] sec. 7.3: the retransmission timer takes over.
             self.started = now;
+        }
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(len);
         }
         self.pacer.on_sent(now, Bytes::new(len), self.rate());
         let view = self.view(now);
@@ -427,6 +443,7 @@ impl PathControl {
         if newly_acked.is_reordered {
             self.rack.on_reordering();
         }
+        self.arriving = newly_acked.bytes;
         let nothing = self.has_lost_nothing(board);
         let (mut found, mut spared) = (Found::default(), None);
         if !nothing {
@@ -436,6 +453,11 @@ impl PathControl {
         if !nothing || !self.episode.is_open() {
             self.repair(now, board, &found, path_una);
         }
+        if let Some(prr) = &mut self.prr {
+            let has_lost = found.count > 0;
+            prr.on_ack(&Arrived { bytes: newly_acked.bytes, flight: self.flight, una: path_una, has_lost }, self.mss);
+        }
+        self.arriving = 0;
         if is_marked {
             self.on_mark(now, newly_acked.newest.map(|newest| newest.departure));
         }
@@ -629,14 +651,14 @@ impl PathControl {
         match self.episode {
             Episode::Open => {
                 if let Some(departure) = found.departure {
-                    self.begin_episode(now, board, departure);
+                    self.begin_episode(now, board, departure, path_una);
                     self.suspect(board, Signal::DupAcks, found);
                 }
             }
             Episode::Recovery { later, .. } if self.episode.is_over(path_una) => {
                 if let Some(departure) = later.filter(|_| board.damaged(self.id) > 0) {
                     self.end_episode(now);
-                    self.begin_episode(now, board, departure);
+                    self.begin_episode(now, board, departure, path_una);
                 }
             }
             // A loss that seemed random may turn out not to be.
@@ -646,13 +668,14 @@ impl PathControl {
                 if cause != Cause::Random {
                     self.episode = Episode::Recovery { until, belief: Belief::Answered, later };
                     self.report_loss(now, board, Signal::DupAcks, cause, departure);
+                    self.begin_reduction(board, path_una);
                 }
             }
             Episode::Recovery { .. } | Episode::AfterTimeout { .. } => {}
         }
     }
 
-    fn begin_episode<T>(&mut self, now: Time, board: &Scoreboard<T>, departure: Departure) {
+    fn begin_episode<T>(&mut self, now: Time, board: &Scoreboard<T>, departure: Departure, path_una: Offset) {
         let (cause, window) = (self.cause(board), self.law.window());
         self.is_urgent = true;
         // What is sent again now is no probe.
@@ -663,10 +686,23 @@ impl PathControl {
         // A law that shrinks its window for random losses, too, has done all that there is to do.
         let is_spared = cause == Cause::Random && self.law.window() >= window;
         self.tally.random += u64::from(is_spared);
+        self.prr = None;
+        if !is_spared {
+            self.begin_reduction(board, path_una);
+        }
         let belief = if is_spared { Belief::Spared } else { Belief::Answered };
         self.episode = Episode::Recovery { until: board.next(), belief, later: None };
         // Whether it may be none the caller knows.
         self.suspicion = None;
+    }
+
+    /// The law has answered a loss. What it has to come down from is all that was out, and what is lost of it is as long as a full segment
+    /// each, at most.
+    fn begin_reduction<T>(&mut self, board: &Scoreboard<T>, path_una: Offset) {
+        let is_wanted = self.law.reduction() == Reduction::Proportional && self.detection != Detection::NewReno;
+        let recover_fs = self.arriving + self.flight + board.damaged(self.id) as u64 * self.mss;
+        let ssthresh = (self.law.window() * self.mss as f64) as u64;
+        self.prr = is_wanted.then(|| Prr::new(ssthresh, recover_fs, path_una));
     }
 
     /// Something came that a router has marked. Once a round trip that is as good as a loss ([rfc-3168] sec. 6.1.2), and while one is
@@ -692,6 +728,7 @@ impl PathControl {
         let view = self.view(now);
         // [rfc-8985] sec. 6.2 step 4: both kinds of recovery count.
         self.rack.on_recovered();
+        self.prr = None;
         match std::mem::take(&mut self.episode) {
             Episode::Open => {}
             Episode::Recovery { .. } => self.law.tell(|law| law.on_recovered(&view)),

@@ -1,6 +1,6 @@
 //! The congestion law of a path, and what it said last: it is asked for a window far more often than told anything.
 
-use anabranch_cc::{Controller, Gauges};
+use anabranch_cc::{Controller, Gauges, Reduction};
 use anabranch_units::Rate;
 
 /// A controller, and its answers.
@@ -32,6 +32,11 @@ impl Law {
     /// The rate at which segments should leave, if it has one.
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
         self.pacing_rate
+    }
+
+    /// How it wants to come down after a loss.
+    pub(crate) fn reduction(&self) -> Reduction {
+        self.controller.reduction()
     }
 
     pub(crate) fn gauges(&self, gauges: &mut Gauges) {

@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use anabranch_cc::{Cause, Limit, Phase, Round};
+use anabranch_cc::{Cause, Limit, Phase, Round, Settings, registry};
+
+use proptest::prelude::*;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
 use super::*;
 
@@ -79,11 +82,43 @@ fn ms(count: u64) -> Span {
 impl Bench {
     fn new() -> Self {
         let heard = Arc::new(Mutex::new(vec![]));
+        Self::of(Box::new(Ear(heard.clone())), heard)
+    }
+
+    fn of(controller: Box<dyn Controller>, heard: Arc<Mutex<Vec<Heard>>>) -> Self {
         let now = Time::ZERO + ms(1000);
         let timing = Timing { rto_min: ms(200), pacing: Pacing::ByLaw, timer: Span::ZERO };
-        let mut control = PathControl::new(now, PATH, Box::new(Ear(heard.clone())), 1000, timing);
+        let mut control = PathControl::new(now, PATH, controller, 1000, timing);
         control.establish(now, 1000, Some(ms(90)));
         Self { now, board: Scoreboard::new(0, 1), control, heard }
+    }
+
+    /// A law with a window of so many segments, whose losses are found by counting.
+    fn under(law: &str, window: &str) -> Self {
+        let row = registry::find(law).expect("a law");
+        let law = Settings::parse(row, [("initial_window", window)]).expect("it has this");
+        let mut bench = Self::of(row.build(&law), Arc::new(Mutex::new(vec![])));
+        bench.control.detect_by(Detection::Overtaken);
+        bench
+    }
+
+    /// Sends whatever may leave, what is lost first. How many segments of each.
+    fn fill(&mut self) -> (u64, u64) {
+        let (mut again, mut first) = (0, 0);
+        loop {
+            if self.board.lowest_lost(PATH).is_some() {
+                if !self.control.admit_again(&self.board, 1000) {
+                    return (again, first);
+                }
+                self.resend();
+                again += 1;
+            } else if self.control.admit(&self.board, 1000) {
+                self.send(1);
+                first += 1;
+            } else {
+                return (again, first);
+            }
+        }
     }
 
     fn send(&mut self, count: u64) {
@@ -427,4 +462,104 @@ fn a_window_that_opens_again_is_not_waited_for() {
     bench.send(4);
     bench.control.on_reopened(bench.now, &mut bench.board);
     assert_eq!(bench.board.lowest_lost(PATH), None);
+}
+
+/// Acknowledges `segments` one by one, the first of them after an RTT, with everything before `holes` lost. What left for each: again and first.
+fn acknowledge(bench: &mut Bench, segments: std::ops::Range<u64>, holes: u64) -> Vec<(u64, u64)> {
+    let mut left = vec![];
+    for segment in segments {
+        bench.ack(ms(if left.is_empty() { 90 } else { 1 }), 0, &[(holes, segment + 1)]);
+        left.push(bench.fill());
+    }
+    left
+}
+
+/// [rfc-9937]: twenty segments are out and the first is lost. Slow start grows for the two ACKs before the third shows that, so that of 22
+/// eleven are to be in flight: ⌈n · 11/22⌉ leave for n, the retransmission first.
+#[test]
+fn one_loss_is_repaired_at_half_the_rate() {
+    let mut bench = Bench::under("reno", "20");
+    assert_eq!(bench.fill(), (0, 20));
+    let left = acknowledge(&mut bench, 1..20, 1);
+    assert_eq!(left[..3], [(0, 2), (0, 2), (1, 0)]);
+    for (index, &(again, first)) in left[3..].iter().enumerate() {
+        assert_eq!((again, first), (0, (index as u64) % 2), "ACK {}", index + 4);
+    }
+    // All that left before is answered: what remains is what the law lets.
+    bench.ack(ms(70), 0, &[(1, 24)]);
+    bench.fill();
+    assert_eq!((bench.control.window(), bench.board.flight(PATH)), (11.0, 11_000));
+    bench.ack(ms(20), 24, &[]);
+    assert_eq!(bench.fill().1, 1, "the window is full but for what came");
+}
+
+/// [rfc-9937]: of twenty the first fifteen are lost, and five ACKs come. Each lets one segment leave: the window is open, and seven would leave at
+/// the third without. What was sent again is acknowledged, and each such ACK lets two leave.
+#[test]
+fn a_burst_that_is_lost_is_no_burst_that_is_sent() {
+    let mut bench = Bench::under("reno", "20");
+    bench.fill();
+    assert_eq!(acknowledge(&mut bench, 15..20, 15), [(0, 2), (0, 2), (1, 0), (1, 0), (1, 0)]);
+    // The four of slow start.
+    assert_eq!(acknowledge(&mut bench, 20..24, 15), [(1, 0), (1, 0), (1, 0), (1, 0)]);
+    let mut left = vec![];
+    for segment in 1..=3 {
+        bench.ack(ms(10), segment, &[(15, 24)]);
+        left.push(bench.fill());
+    }
+    assert_eq!(left, [(2, 0), (2, 0), (2, 0)]);
+    // As soon as eleven are in flight there is room for no more than that.
+    for segment in 4..=24 {
+        bench.ack(ms(10), segment, &[(15, 24)]);
+        bench.fill();
+        assert!(bench.board.flight(PATH) <= 11_000, "{segment}: {}", bench.board.flight(PATH));
+    }
+}
+
+/// Whatever is lost and whenever ACKs come: [rfc-9937] sec. 7 lets no more leave than has arrived since, and a segment for each ACK that
+/// acknowledges more, one of them for the retransmission. What remains in the end is at most what the law lets.
+#[test]
+fn no_more_leaves_than_arrives_and_a_segment_an_ack() {
+    let mut runner = TestRunner::new_with_rng(
+        proptest::test_runner::Config { failure_persistence: None, ..Default::default() },
+        TestRng::deterministic_rng(RngAlgorithm::ChaCha),
+    );
+    let fates = proptest::collection::vec((0_u32..10, any::<bool>()), 60..200);
+    let strategy = (prop_oneof![Just("reno"), Just("cubic"), Just("westwood")], 4_u64..60, 1_u32..9, fates);
+    let play = |(law, window, lossy, fates): (&str, u64, u32, Vec<(u32, bool)>)| {
+        let mut bench = Bench::under(law, &window.to_string());
+        bench.fill();
+        let (mut arrived, mut next, mut acks) = (std::collections::BTreeSet::new(), 0_u64, 0);
+        let (mut out, mut came, mut safe) = (0, 0, 0);
+        for (fate, waits) in fates {
+            // In the order of their sequence: what is lost the first time comes when it is sent again.
+            let end = bench.board.next() / 1000;
+            let Some(segment) = (next..end).find(|segment| !arrived.contains(segment)) else { break };
+            next = segment + 1;
+            if next >= end {
+                next = 0;
+            }
+            if fate < lossy && bench.control.tally.sent_again == 0 {
+                continue;
+            }
+            arrived.insert(segment);
+            acks += 1;
+            let una = (0..).find(|segment| !arrived.contains(segment)).expect("some have not");
+            let before = bench.board.acked();
+            let blocks: Vec<_> = arrived.iter().filter(|&&one| one >= una).map(|&one| (one, one + 1)).collect();
+            bench.ack(ms(if waits { 2 } else { 0 } + if acks == 1 { 90 } else { 0 }), una, &blocks);
+            if bench.control.episode.phase() != Phase::Recovery {
+                (out, came, safe) = (0, 0, 0);
+                bench.fill();
+                continue;
+            }
+            came += 1;
+            safe += u64::from(bench.board.acked() > before);
+            let (again, first) = bench.fill();
+            out += again + first;
+            prop_assert!(out <= came + safe + 1, "{law}: {out} left for {came} of which {safe} were safe");
+        }
+        Ok(())
+    };
+    runner.run(&strategy, |(law, window, lossy, fates)| play((law, window, lossy, fates))).unwrap();
 }

@@ -140,7 +140,7 @@ impl PathControl {
             self.probe = Probe::None;
             if self.episode.is_open() {
                 let departure = self.departure(now)(self.flight);
-                self.begin_episode(now, board, departure);
+                self.begin_episode(now, board, departure, path_una);
                 self.is_urgent = false;
                 self.end_episode(now);
             }
