@@ -72,7 +72,9 @@ pub(crate) struct Scoreboard<T> {
     newly_acked_paths: PathSet,
     /// The blocks that were entered last.
     blocks: [Block; BLOCKS],
-    /// Entries that were looked at to find a place for others.
+    /// At least the indices of what was delivered above a hole, and of some that are gone.
+    arrived: Vec<Index>,
+    /// Entries that were looked at to find a place for others, or holes.
     #[cfg(test)]
     walked: u64,
 }
@@ -169,6 +171,7 @@ impl<T> Scoreboard<T> {
             lanes: (0..paths).map(|_| Lane::new(0)).collect(),
             newly_acked_paths: PathSet::default(),
             blocks: Default::default(),
+            arrived: vec![],
             #[cfg(test)]
             walked: 0,
         }
@@ -216,24 +219,10 @@ impl<T> Scoreboard<T> {
         self.entries.len()
     }
 
-    /// Holes below what was delivered on a path. Of several paths no more than two are counted: more says nothing more.
+    /// Holes below what was delivered on a path. Of several paths no more than two are counted, as [`Scoreboard::path_una`] found them: more
+    /// says nothing more.
     pub(crate) fn holes(&self, path: PathId) -> usize {
-        if self.lanes.len() == 1 {
-            return self.holes;
-        }
-        let lane = &self.lanes[path.index()];
-        let start = lane.cursor.max(self.first) - self.first;
-        let (mut holes, mut is_in_hole) = (0, false);
-        for entry in self.entries.range(start as usize..).filter(|entry| entry.path == path && lane.has(entry)) {
-            if entry.fate == Fate::Delivered && mem::take(&mut is_in_hole) {
-                holes += 1;
-                if holes == 2 {
-                    break;
-                }
-            }
-            is_in_hole |= entry.fate != Fate::Delivered;
-        }
-        holes
+        if self.lanes.len() == 1 { self.holes } else { self.lanes[path.index()].holes.count }
     }
 
     /// The lowest place of a segment that left on a path and has not arrived; what is next to be sent if there is none. With one path,
@@ -248,13 +237,41 @@ impl<T> Scoreboard<T> {
             let entry = &self.entries[(lane.cursor - self.first) as usize];
             if entry.path == path && lane.has(entry) {
                 if entry.fate != Fate::Delivered {
-                    return entry.offset.max(self.acked);
+                    let una = entry.offset.max(self.acked);
+                    self.count_holes(path);
+                    return una;
                 }
                 lane.above -= 1;
             }
             lane.cursor += 1;
         }
+        lane.holes.clear();
         self.next
+    }
+
+    /// Counts the holes of a path whose cursor stands at what is missing. The first delivered segment above it ends a hole; another one has one
+    /// if something is missing between that one and the highest that was delivered. What was found is remembered, so that each ACK looks at
+    /// what is new, and at no more than [`WALK_MAX`] entries.
+    fn count_holes(&mut self, path: PathId) {
+        let Self { entries, first, lanes, .. } = self;
+        let lane = &mut lanes[path.index()];
+        if lane.above == 0 {
+            return lane.holes.clear();
+        }
+        let Some(lowest) = lane.holes.lowest_from(lane.cursor) else { return };
+        let (before, highest) = (lane.holes.run.clone(), lane.holes.highest);
+        let mut at = if before.contains(&lowest) { before.end } else { lowest + 1 };
+        let limit = at.saturating_add(WALK_MAX).min(highest);
+        let is_missing = |entry: &Entry<T>| entry.path == path && lane.has(entry) && entry.fate != Fate::Delivered;
+        while at < limit && !is_missing(&entries[(at - *first) as usize]) {
+            at = if at == before.start { before.end } else { at + 1 };
+            #[cfg(test)]
+            {
+                self.walked += 1;
+            }
+        }
+        lane.holes.run = lowest..at;
+        lane.holes.count = if at < highest { 2 } else { 1 };
     }
 
     /// Segments that were delivered above the lowest one of their path that was not, as [`Scoreboard::path_una`] found it.
@@ -352,6 +369,9 @@ impl<T> Scoreboard<T> {
         };
         let Lane { departures, bytes, .. } = self.lanes[path.index()];
         let is_repair = fate == Fate::Lost;
+        if before != path {
+            self.lanes[path.index()].holes.join(index);
+        }
         let entry = self.entry_mut(index);
         entry.fate = Fate::InFlight;
         entry.path = path;
@@ -447,6 +467,7 @@ impl<T> Scoreboard<T> {
         // What arrived may be taken back when the name of the path is another one's, or nobody's.
         let lane = &mut self.lanes[path.index()];
         (lane.begin, lane.above) = (lane.departures, 0);
+        lane.holes.clear();
         found
     }
 
@@ -494,27 +515,40 @@ impl<T> Scoreboard<T> {
         if self.entries.front().is_none_or(|entry| entry.fate != Fate::Delivered) {
             return;
         }
-        for position in 0..self.entries.len() {
-            let index = self.first + position as u64;
-            let entry = &mut self.entries[position];
-            if entry.fate == Fate::Delivered {
-                entry.fate = Fate::Lost;
-                if self.lanes.get(entry.path.index()).is_some_and(|lane| !lane.has(entry)) {
-                    entry.path = PathId::NOWHERE;
-                }
-                let path = entry.path;
-                // What has no path any more is nobody's damage.
-                if path != PathId::NOWHERE {
-                    self.damage(index);
-                }
-                self.remember_loss(path, index);
+        self.lanes.iter_mut().for_each(Lane::distrust);
+        let (first, mut arrived) = (self.first, mem::take(&mut self.arrived));
+        for index in arrived.drain(..).filter(|index| *index >= first) {
+            let entry = &mut self.entries[(index - first) as usize];
+            debug_assert!(entry.fate == Fate::Delivered, "what was delivered stays so until it is distrusted");
+            entry.fate = Fate::Lost;
+            match self.lanes.get_mut(entry.path.index()) {
+                Some(lane) if !lane.has(entry) => entry.path = PathId::NOWHERE,
+                Some(lane) => lane.cursor = lane.cursor.min(index),
+                None => {}
+            }
+            let path = entry.path;
+            // What has no path any more is nobody's damage.
+            if path != PathId::NOWHERE {
+                self.damage(index);
+            }
+            self.remember_loss(path, index);
+            #[cfg(test)]
+            {
+                self.walked += 1;
             }
         }
+        self.arrived = arrived;
         (self.delivered, self.holes) = (0, 0);
         self.blocks = Default::default();
-        for lane in &mut self.lanes {
-            (lane.cursor, lane.above) = (self.first, 0);
+    }
+
+    /// A segment was delivered above a hole.
+    fn remember_arrival(&mut self, index: Index) {
+        if self.arrived.len() > 2 * self.delivered + ARRIVED_LEAST {
+            let first = self.first;
+            self.arrived.retain(|index| *index >= first);
         }
+        self.arrived.push(index);
     }
 
     /// A loss on a path is to be repaired: what is sent again from now on is entered.
@@ -721,6 +755,13 @@ impl<T> Scoreboard<T> {
         &mut self.entries[(index - self.first) as usize]
     }
 }
+
+/// Entries that one ACK looks at to count holes: about a microsecond. It reports three blocks, and what it is the first to report is passed once;
+/// where a look takes more there are two holes, as far as is known.
+const WALK_MAX: u64 = 1024;
+
+/// A list of fewer is not worth tidying.
+const ARRIVED_LEAST: usize = 64;
 
 /// [rfc-5681] sec. 3.2: three segments above a hole say that it is no reordering.
 pub(crate) const DUPLICATES: usize = 3;

@@ -32,6 +32,9 @@ impl<T> Scoreboard<T> {
             self.first += 1;
             if is_delivered {
                 self.delivered -= 1;
+                if self.delivered == 0 {
+                    self.arrived.clear();
+                }
                 if let Some(lane) = self.lanes.get_mut(entry.path.index())
                     && lane.cursor < self.first
                     && lane.has(&entry)
@@ -69,10 +72,15 @@ impl<T> Scoreboard<T> {
             let has_after = index + 1 < end && is_delivered(index + 1);
             self.holes = self.holes + 1 - usize::from(has_before) - usize::from(has_after);
             self.delivered += 1;
+            self.remember_arrival(index);
+            let has_several = self.lanes.len() > 1;
             if let Some(lane) = self.lanes.get_mut(path.index())
                 && lane.cursor <= index
             {
                 lane.above += 1;
+                if has_several {
+                    lane.holes.on_delivered(index);
+                }
             }
             index = if has_after { self.undelivered_from(index + 1) } else { index + 1 };
         }

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::mem;
+use std::ops::Range;
 
 use anabranch_cc::Departure;
 use anabranch_units::Time;
@@ -35,12 +36,26 @@ pub(super) struct Lane {
     pub(super) cursor: Index,
     /// Segments of this lane at or above the cursor that were delivered.
     pub(super) above: usize,
+    pub(super) holes: Holes,
     /// What was delivered by the word of another path, in the order of departure and of sequence space.
     pub(super) held: VecDeque<Held>,
     /// Bytes of it.
     pub(super) held_bytes: u64,
     /// What left again on another path while it was in flight here, in the order of departure: it still fills this one.
     pub(super) copies: VecDeque<Copied>,
+}
+
+/// What is missing below what was delivered, of one path among several. Everything here is at the cursor or above, or to be thrown out.
+#[derive(Debug, Default)]
+pub(super) struct Holes {
+    /// Holes, as far as the last look found; two stand for more.
+    pub(super) count: usize,
+    /// At least the indices of what was delivered above the cursor, the lowest on top.
+    delivered: BinaryHeap<Reverse<Index>>,
+    /// One more than the highest of them.
+    pub(super) highest: Index,
+    /// Entries of which none is missing that is of this lane.
+    pub(super) run: Range<Index>,
 }
 
 /// What has been in flight for longest. It is asked for far more often than it changes.
@@ -137,6 +152,7 @@ impl Lane {
             damaged: 0,
             cursor,
             above: 0,
+            holes: Holes::default(),
             held: VecDeque::new(),
             held_bytes: 0,
             copies: VecDeque::new(),
@@ -146,6 +162,12 @@ impl Lane {
     /// Whether an entry that names this lane is still one of its own.
     pub(super) fn has<T>(&self, entry: &Entry<T>) -> bool {
         entry.serial >= self.begin
+    }
+
+    /// Nothing that was delivered is believed to have been.
+    pub(super) fn distrust(&mut self) {
+        self.above = 0;
+        self.holes.clear();
     }
 
     /// What was copied and left at `serial` or before is not in flight here any more.
@@ -179,6 +201,41 @@ impl Lane {
         // [rfc-8985] sec. 6.2 step 3.
         newly_acked.is_reordered |= end < self.highest && delivered.transmissions == 1;
         self.highest = self.highest.max(end);
+    }
+}
+
+impl Holes {
+    /// Nothing was delivered above the cursor.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        if self.highest > 0 {
+            (self.count, self.highest, self.run) = (0, 0, 0..0);
+            self.delivered.clear();
+        }
+    }
+
+    /// A segment of the lane was delivered, at the cursor or above.
+    pub(super) fn on_delivered(&mut self, index: Index) {
+        self.delivered.push(Reverse(index));
+        self.highest = self.highest.max(index + 1);
+    }
+
+    /// The lowest that was delivered above the cursor.
+    pub(super) fn lowest_from(&mut self, cursor: Index) -> Option<Index> {
+        while let Some(&Reverse(index)) = self.delivered.peek() {
+            if index >= cursor {
+                return Some(index);
+            }
+            self.delivered.pop();
+        }
+        None
+    }
+
+    /// Something that is missing has come to the lane from another.
+    pub(super) fn join(&mut self, index: Index) {
+        if self.run.contains(&index) {
+            self.run.end = index;
+        }
     }
 }
 

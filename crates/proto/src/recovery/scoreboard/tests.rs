@@ -247,3 +247,162 @@ fn what_was_not_lost_costs_nothing_when_a_loss_was_none() {
     assert_eq!(board.walked, 0);
     board.check();
 }
+
+const OTHER: PathId = PathId::new(1);
+
+/// Two paths, on which segments leave in turn, as many as `count` on each.
+fn two_paths(count: u64) -> Scoreboard<u64> {
+    let mut board = Scoreboard::new(0, 2);
+    (0..2 * count).for_each(|number| send_on(&mut board, number, [PATH, OTHER][number as usize % 2]));
+    board
+}
+
+fn send_on(board: &mut Scoreboard<u64>, number: u64, path: PathId) {
+    board.send(number, (100, number as u16), path, |flight| Departure {
+        time: Time::ZERO,
+        window: 0.0,
+        flight: flight as f64,
+    });
+}
+
+/// What an ACK that came on `via` says has arrived, and how many holes there are on it then.
+fn sack_on(board: &mut Scoreboard<u64>, via: PathId, left: u64, right: u64) -> usize {
+    board.acknowledge_selectively(100 * left, 100 * right, &AckContext { via, ..DOUBT });
+    board.release_held(via, u64::MAX);
+    board.take_newly_acked(via);
+    board.path_una(via);
+    board.holes(via)
+}
+
+/// The lowest segment of a path from its cursor on that is missing, and the holes below what was delivered above: each entry is looked at.
+fn look_at_all(board: &Scoreboard<u64>, path: PathId) -> (Offset, usize) {
+    let lane = &board.lanes[path.index()];
+    let from = (lane.cursor.max(board.first) - board.first) as usize;
+    let of_path: Vec<_> =
+        board.entries.iter().skip(from).filter(|entry| entry.path == path && lane.has(entry)).collect();
+    let is_missing = |entry: &&&Entry<u64>| entry.fate != Fate::Delivered;
+    let una = of_path.iter().find(is_missing).map_or(board.next, |entry| entry.offset.max(board.acked));
+    let is_end = |pair: &&[&Entry<u64>]| pair[0].fate != Fate::Delivered && pair[1].fate == Fate::Delivered;
+    (una, of_path.windows(2).filter(is_end).count().min(2))
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Send(bool),
+    Acknowledge(u64),
+    Selective(bool, u64, u64),
+    Lose(bool, u64),
+    Resend(bool, bool),
+    Distrust,
+    GiveUp,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => any::<bool>().prop_map(Step::Send),
+        1 => (0..6u64).prop_map(Step::Acknowledge),
+        5 => (any::<bool>(), 0..40u64, 1..6u64).prop_map(|(via, left, len)| Step::Selective(via, left, len)),
+        1 => (any::<bool>(), 0..12u64).prop_map(|(path, serial)| Step::Lose(path, serial)),
+        2 => (any::<bool>(), any::<bool>()).prop_map(|(from, to)| Step::Resend(from, to)),
+        1 => Just(Step::Distrust),
+        1 => Just(Step::GiveUp),
+    ]
+}
+
+proptest! {
+    /// What is remembered of holes is what a look at all that is in flight finds.
+    #[test]
+    fn holes_of_paths_are_those_that_there_are(steps in prop::collection::vec(step(), 1..300)) {
+        let (mut board, mut sent) = (two_paths(0), 0);
+        let path = |is_other: bool| if is_other { OTHER } else { PATH };
+        for step in steps {
+            let first = board.acked() / 100;
+            match step {
+                Step::Send(on) => {
+                    send_on(&mut board, sent, path(on));
+                    sent += 1;
+                }
+                Step::Acknowledge(count) => board.acknowledge(100 * (first + count).min(sent), &DOUBT, |_| ()),
+                Step::Selective(via, left, len) => {
+                    let (left, right) = ((first + left).min(sent), (first + left + len).min(sent));
+                    board.acknowledge_selectively(100 * left, 100 * right, &AckContext { via: path(via), ..DOUBT });
+                }
+                Step::Lose(on, serial) => {
+                    let oldest = board.departures(path(on)).saturating_sub(serial);
+                    board.lose_until(path(on), oldest, Time::NEVER);
+                }
+                Step::Resend(from, to) => {
+                    let lost = board.lowest_lost(path(from)).or_else(|| board.lowest_lost(PathId::NOWHERE));
+                    if let Some(index) = lost {
+                        board.resend(index, path(to), |flight| Departure {
+                            time: Time::ZERO,
+                            window: 0.0,
+                            flight: flight as f64,
+                        });
+                    }
+                }
+                Step::Distrust => board.distrust(),
+                Step::GiveUp => {
+                    board.release_held(OTHER, u64::MAX);
+                    board.release_copies(OTHER, u64::MAX);
+                    board.take_newly_acked(OTHER);
+                    board.orphan(OTHER);
+                }
+            }
+            for on in [PATH, OTHER] {
+                let una = board.path_una(on);
+                prop_assert_eq!((una, board.holes(on)), look_at_all(&board, on), "{:?}", on);
+            }
+            board.check();
+        }
+    }
+}
+
+/// The first of a path is missing, and ACK after ACK tells of one more that is not; on the other path everything is in flight. What that costs an
+/// ACK does not depend on how much that is.
+#[test]
+fn holes_cost_no_more_where_more_is_in_flight() {
+    let walked = |count: u64| {
+        let mut board = two_paths(count);
+        for number in 1..count {
+            assert_eq!(sack_on(&mut board, PATH, 2 * number, 2 * number + 1), 1);
+        }
+        board.check();
+        board.walked as f64 / count as f64
+    };
+    let (few, many) = (walked(2_000), walked(4_000));
+    assert!(many < 1.05 * few && many < 4.0, "{few} entries an ACK and {many}");
+}
+
+/// A peer that tells of what came in the worst order, which is from the top down with something left out each time, and fills that in later.
+#[test]
+fn holes_cost_little_in_whatever_order_they_are_filled() {
+    let mut board = two_paths(20_000);
+    let mut before = 0;
+    let mut look = |board: &Scoreboard<u64>| {
+        let walked = board.walked - before;
+        before = board.walked;
+        assert!(walked <= WALK_MAX, "{walked}");
+    };
+    sack_on(&mut board, PATH, 20_000, 39_999);
+    look(&board);
+    for number in (1..5_000).rev() {
+        let place = 4 * number;
+        for place in [place - 2, place] {
+            sack_on(&mut board, PATH, place, place + 1);
+            look(&board);
+        }
+    }
+}
+
+/// A peer that takes back what it said, again and again, costs as much as it had said, and not as much as is in flight.
+#[test]
+fn distrust_costs_what_is_distrusted() {
+    let mut board = two_paths(10_000);
+    for round in 1..=100 {
+        sack_on(&mut board, PATH, 0, 3);
+        board.distrust();
+        assert_eq!((board.walked, board.delivered(PATH), board.lowest_lost(PATH)), (3 * round, 0, Some(0)));
+    }
+    board.check();
+}
