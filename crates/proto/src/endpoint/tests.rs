@@ -8,7 +8,7 @@ use anabranch_cc::{Settings, registry};
 use anabranch_units::Span;
 
 use super::*;
-use crate::seal::Refusal;
+use crate::seal::{Pace, Refusal};
 use crate::{Address, CloseReason, PathId, Read, Sid};
 
 /// Endpoints in one room, ten milliseconds away from each other, each at its address.
@@ -340,6 +340,27 @@ fn the_first_window_on_a_new_path_arrives() {
     assert_eq!(room.read(1, client, sid), (100_000, true));
     let again: u64 = room.end(0, server).path_reports().map(|(_, path)| path.tally.sent_again).sum();
     assert_eq!((again, refused.refused(Refusal::Forged)), (0, 0), "nothing was lost");
+}
+
+/// Whoever calls under other addresses, faster than a driver sends, has a bounded number of cookies kept for them.
+#[test]
+fn cookies_that_wait_have_a_limit() {
+    let listener = ListenerConfig { unproven: Pace { per_second: 0, burst: 0 }, ..ListenerConfig::default() };
+    let mut room =
+        Room::new(vec![endpoint(0, config(Some(ServerConfig { listener, ..server() }))), endpoint(1, config(None))]);
+    let stamp = Timestamp::since_1970(Span::from_secs(1));
+    let client = &mut room.ends[1].endpoint;
+    client.connect(Time::ZERO, stamp, secret(0).public(), tuple(1, 0), connection()).expect("there is room");
+    let mut initiation = vec![];
+    client.poll_transmit(Time::ZERO, 1, &mut initiation).expect("it calls");
+    for number in 0..1000 {
+        let tuple = FourTuple { local: address(0), remote: Address { address: 1000 + number, port: 1 } };
+        let size = initiation.len();
+        room.deliver(&Arrival { at: Time::ZERO, tuple, size, ecn: None }, &initiation);
+    }
+    assert_eq!(room.ends[0].endpoint.tally().replies_dropped, 1000 - 256);
+    room.drain();
+    assert_eq!((room.sent[0], room.ends[0].endpoint.len()), (256, 0));
 }
 
 /// There is a limit to connections, and those that are gone make room.

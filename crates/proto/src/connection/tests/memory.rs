@@ -24,6 +24,26 @@ fn what_a_peer_does_not_acknowledge_is_bounded_by_its_paths() {
     assert!(bytes <= 8 << 20, "{bytes} bytes in {segments} segments");
 }
 
+/// The same with memory for less than its paths carry: before its repairs are given up, that is the limit.
+#[test]
+fn what_a_peer_does_not_acknowledge_is_bounded_by_memory() {
+    let (bytes, segments) = kept_for_a_peer_that_misses_one(1000, 2 << 20);
+    assert!(bytes <= 3 << 19, "{bytes} bytes in {segments} segments");
+}
+
+/// Of what waits on all streams together there is a quarter of the memory, however much each of them may have.
+#[test]
+fn what_waits_on_all_streams_is_a_quarter_of_the_memory() {
+    let small = Config { send_memory: 1 << 20, ..config() };
+    let mut pair = Pair::established(small.clone(), small);
+    let taken = (0..8).map(|_| {
+        let mut streams = pair.client.connection.streams();
+        let sid = streams.open().expect("there are eight");
+        streams.write(sid, &mut Marked { tag: 0, start: 0, len: 1 << 20 }).expect("it is open")
+    });
+    assert_eq!(taken.sum::<u32>(), 1 << 18);
+}
+
 /// Small segments cost more to keep than they carry.
 #[test]
 fn what_it_costs_to_keep_a_segment_counts() {

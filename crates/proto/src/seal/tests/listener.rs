@@ -179,6 +179,23 @@ fn all_handshakes_together_have_a_limit() {
     assert_eq!(all[3], Knock::Refused(Refusal::TooMany));
 }
 
+/// Who does not know the listener's name can have nothing calculated: what it sends costs a hash, and takes nothing of what others need.
+#[test]
+fn who_does_not_know_the_name_costs_next_to_nothing() {
+    let mut listener = listener(ListenerConfig { unproven: Pace { per_second: 1, burst: 1 }, ..Default::default() });
+    let mut one = initiator(Limits::default());
+    let initiation = sealed(&mut one, secs(1), PATH, &syn());
+    let mac1 = initiation.len() - 32;
+    for place in 0..32 {
+        // All of it but mac2, which is zero where nobody has asked for it.
+        let mut forged = initiation.clone();
+        forged[if place < 16 { mac1 + place } else { 8 + place }] ^= 1;
+        let answer = listener.handle(secs(1), PATH.reversed(), &forged, 9, &mut vec![]);
+        assert!(matches!(answer, Err(Refusal::Forged)), "{answer:?}");
+    }
+    accepted(&mut listener, secs(1), &initiation, 9);
+}
+
 /// Somebody has recorded an initiation, and plays it again when its connection is over, from an address of his own for which he has a cookie.
 #[test]
 fn an_initiation_that_is_played_again_opens_nothing() {
