@@ -291,7 +291,8 @@ impl Emulation {
         let address = self.hosts[to.host].addresses[to.number];
         let size = u32::try_from(packet.len()).ok()?;
         let body = Body::Raw(Raw::default());
-        Some(Transmit { port: *port, size, body, via, to: Some(address) })
+        // What is marked in the world would have to be marked in its bytes as well: nothing is.
+        Some(Transmit { port: *port, size, body, ecn: None, via, to: Some(address) })
     }
 
     fn forget_losses(&mut self) {

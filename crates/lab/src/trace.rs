@@ -169,7 +169,7 @@ impl Observer for LinkTrace {
                 self.inside.remove(place.expect("a queue discards what it has taken"));
                 Change::Discarded
             }
-            Happening::Dropped(DropReason::Error | DropReason::Queue) => Change::Dropped,
+            Happening::Dropped(DropReason::Error | DropReason::Queue | DropReason::TooLong) => Change::Dropped,
             // The node at the far end had no way for it: no matter of the link's.
             Happening::Dropped(DropReason::NoRoute | DropReason::HopLimit) => return,
         };

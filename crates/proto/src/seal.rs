@@ -291,6 +291,18 @@ impl Seal {
         Ok(sealed)
     }
 
+    /// The datagrams in which a segment goes that has so many bytes in its TCP form, and the bytes of all of them; without a padding of the
+    /// seal's own. For who models a network, and seals nothing.
+    ///
+    /// # Errors
+    /// If it goes in none.
+    pub fn layout(len: u32, datagram_max: u32, pad_to: u32) -> Result<(Sealed, u32), SealError> {
+        let len = len as usize;
+        let (bytes, count) = Layout::of(len, datagram_max as usize, pad_to as usize)?.size(len);
+        let size = if count > 1 { datagram_max as usize } else { bytes };
+        Ok((Sealed { size, count }, bytes as u32))
+    }
+
     /// What a datagram that came on this path holds: a segment, or nothing for anybody but the seal. It is opened in place, and the
     /// segment's data keeps its memory.
     ///

@@ -27,6 +27,13 @@ pub enum Control {
         /// A link that starts at `node`.
         via: Option<LinkId>,
     },
+    /// From now on a link takes packets of at most so many bytes. Those that it has taken get through.
+    Mtu {
+        /// Which.
+        link: LinkId,
+        /// Bytes of the longest.
+        mtu: u32,
+    },
 }
 
 /// What stands on the agenda.

@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 
+use anabranch_proto::EcnCodepoint;
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::hold::{DelaySpec, Hold, HoldSpec, grid};
@@ -91,6 +92,7 @@ struct Letter {
     size: u32,
     link: LinkId,
     address: Address,
+    ecn: Option<EcnCodepoint>,
     body: Body,
 }
 
@@ -117,12 +119,12 @@ impl<H: Host> Driven<H> {
     /// Hands over the next packet that the program knows of; whether there was one.
     fn read(&mut self, now: SimTime) -> bool {
         let Some(letter) = self.inbox.pop_front_if(|letter| letter.told_at <= now) else { return false };
-        let Letter { told_at, port, flow, size, link, address, mut body } = letter;
+        let Letter { told_at, port, flow, size, link, address, ecn, mut body } = letter;
         let at = match self.spec.stamps {
             Stamps::Kernel => told_at,
             Stamps::Program => now,
         };
-        self.host.handle(now, Arrival { at, port, flow, size, link, address, body: &mut body });
+        self.host.handle(now, Arrival { at, port, flow, size, link, address, ecn, body: &mut body });
         true
     }
 
@@ -141,9 +143,9 @@ impl<H: Host> Host for Driven<H> {
             self.overflows += 1;
             return;
         }
-        let Arrival { port, flow, size, link, address, body, .. } = arrival;
+        let Arrival { port, flow, size, link, address, ecn, body, .. } = arrival;
         let body = std::mem::replace(body, Body::Raw(Raw::default()));
-        self.inbox.push_back(Letter { told_at, port, flow, size, link, address, body });
+        self.inbox.push_back(Letter { told_at, port, flow, size, link, address, ecn, body });
     }
 
     fn handle_timeout(&mut self, now: SimTime) {

@@ -4,23 +4,24 @@ use std::collections::VecDeque;
 
 use anabranch_ns2::Gauges;
 use anabranch_proto::{
-    Config, ConfigError, Connection, Content, Event, FourTuple, PathId, PathReport, Read, Secret, Segment, SeqNumber,
-    Sid, Virtual,
+    Config, ConfigError, Connection, Content, Event, FourTuple, PathId, PathReport, Read, Secret, SeqNumber, Sid,
+    Virtual,
 };
 use anabranch_units::{SimSpan, SimTime, Span, Time};
 
+use crate::datagrams::Datagrams;
 use crate::distribution::Spans;
 use crate::history::{Detail, Entry, History, remember, remember_count};
 use crate::host::{Arrival, Host, Input, Offer, Transmit};
 use crate::id::{Address, LinkId};
 use crate::ns2_host::GaugeRow;
-use crate::packet::Body;
 
 /// The end that opens the connection and sends. Told to start, it has data for ever on all of its streams; what it is offered
 /// goes on the stream that the offer names.
 #[derive(Debug)]
 pub struct EngineSource {
     config: Config,
+    datagrams: Datagrams,
     /// `None` before the start.
     connection: Option<Connection<Virtual>>,
     /// By the streams of the connection, once it is established; before, by those that are wanted.
@@ -153,6 +154,7 @@ enum Supply {
 #[derive(Debug)]
 pub struct EngineSink {
     connection: Connection<Virtual>,
+    datagrams: Datagrams,
     ways: Vec<Way>,
     /// Bytes that the application has read, of all streams.
     read: u64,
@@ -187,9 +189,9 @@ fn came_by(ways: &[Way], arrival: &Arrival<'_>) -> usize {
     ways.iter().position(|way| way.here == arrival.address).unwrap_or(0)
 }
 
-fn sent_by(ways: &[Way], path: usize, segment: Segment<Virtual>) -> Transmit {
+fn sent_by(ways: &[Way], path: usize, transmit: Transmit) -> Transmit {
     let way = ways.get(path);
-    Transmit { via: way.map(|way| way.via), to: way.map(|way| way.to), ..Transmit::from(segment) }
+    Transmit { via: way.map(|way| way.via), to: way.map(|way| way.to), ..transmit }
 }
 
 /// Nobody guesses in a simulation.
@@ -204,6 +206,7 @@ impl EngineSource {
         Connection::<Virtual>::connect(Time::ZERO, config.clone(), tuple(0), Secret::predictable(INITIAL))?;
         let lanes = vec![Lane::default(); usize::from(config.streams.max(1))];
         Ok(Self {
+            datagrams: Datagrams::new(config.form),
             config,
             connection: None,
             lanes,
@@ -312,6 +315,11 @@ impl EngineSource {
     pub fn paths(&self) -> impl Iterator<Item = (usize, PathReport)> + '_ {
         let reports = self.connection.iter().flat_map(Connection::path_reports);
         reports.map(|(_, report)| (number(report.tuple.local), report))
+    }
+
+    /// Segments that left in several packets, because the path carries none as long as they are.
+    pub fn fragmented(&self) -> u64 {
+        self.datagrams.fragmented()
     }
 
     /// The connection; `None` before the start.
@@ -424,8 +432,10 @@ impl EngineSink {
     /// If the configuration cannot work.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         let payload = u64::from(config.payload().max(1));
+        let datagrams = Datagrams::new(config.form);
         let connection = Connection::listen(Time::ZERO, config, tuple(0).reversed(), Secret::predictable(INITIAL))?;
         Ok(Self {
+            datagrams,
             arrivals: 0,
             payload,
             held: None,
@@ -521,10 +531,10 @@ impl EngineSink {
 impl Host for EngineSource {
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
         let came_by = came_by(&self.ways, &arrival);
-        if let (Body::Segment(segment), Some(connection)) = (arrival.body, &mut self.connection) {
+        if let (Some(segment), Some(connection)) = (self.datagrams.receive(arrival.body), &mut self.connection) {
             let before = connection.rtt_sum();
             let (now, at) = (engine_time(now), engine_time(arrival.at));
-            connection.handle_late(now, at, tuple(came_by), None, **segment);
+            connection.handle_late(now, at, tuple(came_by), arrival.ecn, segment);
             // An ACK is one sample at most, of the path on which it came.
             self.rtts.add_growth(before.rescale(), connection.rtt_sum().rescale());
             self.departures.forget_until(connection.acked());
@@ -555,6 +565,9 @@ impl Host for EngineSource {
     }
 
     fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit> {
+        if let Some(transmit) = self.datagrams.poll() {
+            return Some(transmit);
+        }
         loop {
             let connection = self.connection.as_mut()?;
             let offset = connection.sent();
@@ -562,7 +575,8 @@ impl Host for EngineSource {
                 if connection.sent() > offset && !matches!(transmit.segment.content, Content::Nothing) {
                     self.departures.add(offset, now);
                 }
-                return Some(sent_by(&self.ways, number(transmit.tuple.local), transmit.segment));
+                let (ways, path) = (&self.ways, number(transmit.tuple.local));
+                return Some(self.datagrams.send(transmit, |packet| sent_by(ways, path, packet)));
             }
             let Some(event) = self.connection.as_mut()?.poll_event() else {
                 self.record(now);
@@ -593,11 +607,11 @@ impl Host for EngineSource {
 impl Host for EngineSink {
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
         let came_by = came_by(&self.ways, &arrival);
-        if let Body::Segment(segment) = arrival.body {
-            self.wire += u64::from(arrival.size);
+        self.wire += u64::from(arrival.size);
+        if let Some(segment) = self.datagrams.receive(arrival.body) {
             let before = self.connection.arrived();
             let (read, at) = (engine_time(now), engine_time(arrival.at));
-            self.connection.handle_late(read, at, tuple(came_by).reversed(), None, **segment);
+            self.connection.handle_late(read, at, tuple(came_by).reversed(), arrival.ecn, segment);
             self.arrivals += picoseconds(now) * u128::from(self.connection.arrived() - before);
         }
     }
@@ -607,9 +621,13 @@ impl Host for EngineSink {
     }
 
     fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit> {
+        if let Some(transmit) = self.datagrams.poll() {
+            return Some(transmit);
+        }
         loop {
             if let Some(transmit) = self.connection.poll_transmit(engine_time(now)) {
-                return Some(sent_by(&self.ways, number(transmit.tuple.remote), transmit.segment));
+                let (ways, path) = (&self.ways, number(transmit.tuple.remote));
+                return Some(self.datagrams.send(transmit, |packet| sent_by(ways, path, packet)));
             }
             let Some(event) = self.connection.poll_event() else {
                 self.note_held(now);

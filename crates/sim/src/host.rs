@@ -7,6 +7,7 @@
 use std::any::Any;
 
 use anabranch_ns2::random::Mrg32k3a;
+use anabranch_proto::EcnCodepoint;
 use anabranch_units::SimTime;
 
 use crate::id::{Address, FlowId, LinkId, Port};
@@ -61,6 +62,8 @@ pub struct Arrival<'a> {
     pub address: Address,
     /// When it came. Earlier than the present where a driver reads later ([`crate::Driven`]).
     pub at: SimTime,
+    /// What its header says of ECN.
+    pub ecn: Option<EcnCodepoint>,
     /// What it says. The place is used again after this call, so a host that keeps the body may take it.
     pub body: &'a mut Body,
 }
@@ -74,6 +77,8 @@ pub struct Transmit {
     pub size: u32,
     /// What it says.
     pub body: Body,
+    /// What its header says of ECN.
+    pub ecn: Option<EcnCodepoint>,
     /// The interface by which it leaves, a link that starts at the host's node; the routing table decides if none is named.
     pub via: Option<LinkId>,
     /// Which address of the other end; its node's own if none is named.
@@ -116,7 +121,7 @@ pub struct Offer {
 impl Transmit {
     /// A packet of the host's only flow, by whatever way the routing table says.
     pub const fn new(size: u32, body: Body) -> Self {
-        Self { port: Port::FIRST, size, body, via: None, to: None }
+        Self { port: Port::FIRST, size, body, ecn: None, via: None, to: None }
     }
 }
 
@@ -202,8 +207,8 @@ impl<H: Host> Turn for H {
         match event {
             Event::Arrival(Landing { flight, link, port }) => {
                 let (size, flow, address) = (flight.size(), FlowId(flight.flow()), flight.to());
-                let body = network.body_mut(flight);
-                self.handle(now, Arrival { port, flow, size, link, address, at: now, body });
+                let (ecn, body) = (flight.ecn(), network.body_mut(flight));
+                self.handle(now, Arrival { port, flow, size, link, address, at: now, ecn, body });
                 // Before the answer is made, so that it gets the place that is in the cache.
                 network.release(flight);
             }

@@ -29,7 +29,7 @@
 //!
 //! * `world` joins hosts to the network and runs the loop; `world::builder` checks what it is built from.
 //! * `host` is the seam to everything that sends and receives: the four sans-I/O methods of [`Host`]. `traffic` has hosts that
-//!   only fill links, `ns2_host`, `sctp_host` and `multihome_host` make hosts of ns-2's agents and `engine_host` of the transport, `workload` says
+//!   only fill links, `ns2_host`, `sctp_host` and `multihome_host` make hosts of ns-2's agents and `engine_host` of the transport, whose packets `datagrams` makes, `workload` says
 //!   what applications want to have sent, `agenda` what the scenario does at a time. `driver` stands between a host and the network and makes it a
 //!   program on a real machine, with timers that are late and arrivals that come in batches.
 //! * `network` moves packets between hosts: `route` says where to, `link` how. A link is `error_model`s in front of a `queue`,
@@ -58,6 +58,7 @@
 #![forbid(unsafe_code)]
 
 mod agenda;
+mod datagrams;
 mod distribution;
 mod driver;
 mod engine_host;
@@ -99,7 +100,7 @@ pub use link::{Counts, DropReason, LinkReport, PACKETS_PER_LINK_MAX};
 pub use multihome_host::{MultihomedSink, MultihomedSource, sum_of_paths};
 pub use network::HOPS_MAX;
 pub use ns2_host::{DeliveryRow, GaugeRow, Ns2Sink, Ns2Source};
-pub use packet::{Body, Raw};
+pub use packet::{Body, Fragment, Raw};
 pub use pcap::Capture;
 pub use probe::{
     Direction, DropRecord, Drops, Happening, Observer, ObserverId, PacketEvent, QueueArea, QueueSamples, Throughput,

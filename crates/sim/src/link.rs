@@ -1,9 +1,9 @@
-//! One direction of a link: error models, then a queue, a transmitter, and a delay.
+//! One direction of a link: a longest packet, error models, then a queue, a transmitter, and a delay.
 //!
 //! ```text
-//! offer ──> error models ──> queue ──> transmitter ──> delay ──> hold ──> arrive
-//!                │             │
-//!                └── Dropped ──┘
+//! offer ──> mtu ──> error models ──> queue ──> transmitter ──> delay ──> hold ──> arrive
+//!            │           │             │
+//!            └───────────┴── Dropped ──┘
 //! ```
 //!
 //! The delay is constant, and a hold, which only few links have, keeps the order ([`crate::hold`]). So packets arrive in the order in which they came
@@ -17,6 +17,7 @@ mod transmitter;
 
 use std::collections::VecDeque;
 
+use anabranch_proto::EcnCodepoint;
 use anabranch_units::{Rate, SimSpan, SimTime};
 
 use crate::distribution::QueueLengths;
@@ -27,7 +28,7 @@ use crate::hold::Hold;
 use crate::id::NodeId;
 use crate::network::Moment;
 use crate::packet::{Flight, Leg};
-use crate::queue::{Admission, Backlog, CoDel};
+use crate::queue::{Admission, Backlog, CoDel, Verdict};
 use pipe::{Passage, Pipe};
 use transmitter::Transmitter;
 
@@ -45,6 +46,8 @@ pub enum DropReason {
     NoRoute,
     /// It had passed [`crate::HOPS_MAX`] links: the routes form a loop.
     HopLimit,
+    /// It was longer than the link's packets may be.
+    TooLong,
 }
 
 /// What happened to packets on a link since the start. Always
@@ -57,8 +60,12 @@ pub struct Counts {
     pub offered_bytes: u64,
     /// Packets that an error model took.
     pub errors: u64,
-    /// Packets that the queue refused, or threw away later.
+    /// Packets that the queue refused, or threw away later, and those that were too long.
     pub drops: u64,
+    /// Of these, those that were too long.
+    pub too_long: u64,
+    /// Packets that the queue marked.
+    pub marks: u64,
     /// The most packets of one flow and direction that were lost at the entrance one right after the other.
     pub losses_in_row_max: u64,
     /// How many were lost so up to the last one that was.
@@ -76,17 +83,26 @@ impl Counts {
             offered_bytes: self.offered_bytes + other.offered_bytes,
             errors: self.errors + other.errors,
             drops: self.drops + other.drops,
+            too_long: self.too_long + other.too_long,
+            marks: self.marks + other.marks,
             losses_in_row_max: self.losses_in_row_max.max(other.losses_in_row_max),
             ..Self::default()
         }
+    }
+
+    /// The packet that was offered last is marked.
+    fn mark(&mut self, flight: &mut Flight) {
+        *flight = flight.with_ecn(Some(EcnCodepoint::Ce));
+        self.marks += 1;
     }
 
     /// The packet that was offered last is lost.
     fn lose(&mut self, reason: DropReason) -> Offered {
         match reason {
             DropReason::Error => self.errors += 1,
-            DropReason::Queue | DropReason::NoRoute | DropReason::HopLimit => self.drops += 1,
+            DropReason::Queue | DropReason::NoRoute | DropReason::HopLimit | DropReason::TooLong => self.drops += 1,
         }
+        self.too_long += u64::from(reason == DropReason::TooLong);
         let is_next = self.last_lost + 1 == self.offered;
         self.losses_in_row = if is_next { self.losses_in_row + 1 } else { 1 };
         self.last_lost = self.offered;
@@ -143,6 +159,8 @@ pub(crate) struct Link {
     transmitter: Transmitter,
     delay: SimSpan,
     queue: Queue,
+    /// Bytes of the longest packet.
+    mtu: u32,
     errors: Vec<ErrorModel>,
     legs: LegCounts,
     delivered_bytes: u64,
@@ -195,6 +213,7 @@ impl Link {
             transmitter: Transmitter::new(rate),
             delay,
             queue,
+            mtu: u32::MAX,
             errors: Vec::new(),
             legs: LegCounts::default(),
             delivered_bytes: 0,
@@ -207,6 +226,11 @@ impl Link {
     /// Keeps time as ns-2 does. The queue is not managed.
     pub(crate) fn use_float_clock(&mut self) {
         self.float = Some(Box::new(FloatLink::new(self.transmitter.rate(), self.delay)));
+    }
+
+    /// Takes packets of at most so many bytes.
+    pub(crate) fn limit(&mut self, mtu: u32) {
+        self.mtu = mtu;
     }
 
     /// Lets packets out in batches. The queue is not managed.
@@ -236,11 +260,14 @@ impl Link {
 
     /// A packet comes to the entrance.
     #[inline]
-    pub(crate) fn offer(&mut self, moment: &Moment, flight: Flight, order: &mut Order) -> Offered {
+    pub(crate) fn offer(&mut self, moment: &Moment, mut flight: Flight, order: &mut Order) -> Offered {
         let now = moment.now;
         let counts = self.legs.of(flight.leg());
         counts.offered += 1;
         counts.offered_bytes += u64::from(flight.size());
+        if flight.size() > self.mtu {
+            return counts.lose(DropReason::TooLong);
+        }
         if !self.errors.is_empty() && self.errors.iter_mut().any(|model| model.strikes(now, flight.size())) {
             return counts.lose(DropReason::Error);
         }
@@ -262,8 +289,11 @@ impl Link {
             let (packets, bytes) = float.waiting();
             let is_busy = float.is_busy();
             let idle = (!is_busy).then(|| now.since(free_at));
-            if !admission.admits(flight.size(), Backlog { packets: packets as u64, bytes, idle }) {
-                return counts.lose(DropReason::Queue);
+            let backlog = Backlog { packets: packets as u64, bytes, idle };
+            match admission.admits(flight.size(), backlog, flight.ecn().is_some()) {
+                Verdict::Take => {}
+                Verdict::Mark => counts.mark(&mut flight),
+                Verdict::Drop => return counts.lose(DropReason::Queue),
             }
             self.lengths.advance(now, packets + usize::from(is_busy));
             float.store(flight);
@@ -278,8 +308,10 @@ impl Link {
         } else {
             Backlog { packets: packets - 1, bytes: bytes - u64::from(in_service), idle: None }
         };
-        if !admission.admits(flight.size(), backlog) {
-            return counts.lose(DropReason::Queue);
+        match admission.admits(flight.size(), backlog, flight.ecn().is_some()) {
+            Verdict::Take => {}
+            Verdict::Mark => counts.mark(&mut flight),
+            Verdict::Drop => return counts.lose(DropReason::Queue),
         }
         self.lengths.advance(now, packets as usize);
         let start = self.transmitter.send(now, flight.size());
@@ -333,7 +365,10 @@ impl Link {
         for flight in &dropped[first..] {
             self.legs.of(flight.leg()).drops += 1;
         }
-        let Some(flight) = next else { return Served::default() };
+        let Some((flight, is_marked)) = next else { return Served::default() };
+        if is_marked {
+            self.legs.of(flight.leg()).marks += 1;
+        }
         let start = self.transmitter.send(now, flight.size());
         let arrival = self.launch(flight, start, order);
         Served { arrival, free: Some(Key::new(self.transmitter.free_at(), start, order.draw())) }

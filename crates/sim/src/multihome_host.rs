@@ -56,7 +56,7 @@ impl Ways {
 
     fn transmit(&self, Departure { path, packet }: Departure) -> Transmit {
         let (via, to) = self.0.get(path).map(|&(via, to, _)| (via, to)).unzip();
-        Transmit { port: Port::FIRST, size: packet.size, body: Body::Ns2(packet), via, to }
+        Transmit { port: Port::FIRST, size: packet.size, body: Body::Ns2(packet), ecn: None, via, to }
     }
 }
 

@@ -127,7 +127,7 @@ impl Network {
     /// The first hop of a packet.
     #[inline]
     pub(crate) fn depart(&mut self, attachment: &Attachment, transmit: Transmit) {
-        let Transmit { port, size, body, via, to } = transmit;
+        let Transmit { port, size, body, ecn, via, to } = transmit;
         let Attachment { node, ports } = attachment;
         let outlet = ports.get(port.index()).expect("a host sends to flows that it is an end of");
         let to = to.unwrap_or(outlet.to);
@@ -142,7 +142,7 @@ impl Network {
             self.count_stray(outlet.leg);
             return;
         }
-        let flight = Flight::new(self.slab.insert(body), size, outlet.leg, to);
+        let flight = Flight::new(self.slab.insert(body), size, outlet.leg, to).with_ecn(ecn);
         self.forward(hop as usize, flight);
     }
 
@@ -258,7 +258,9 @@ impl Network {
     /// A packet is no more.
     fn forget(&mut self, index: usize, reason: DropReason, flight: Flight) {
         self.hash.fold(self.moment.now.ticks() ^ 1 << 63);
-        self.hash.fold(u64::from(flight.leg()) << 32 | (index as u64) << 2 | reason as u64);
+        // A link's number has 20 bits, and what there is no room for below it stands above it.
+        let reason = reason as u64;
+        self.hash.fold(u64::from(flight.leg()) << 32 | (index as u64) << 2 | reason & 0b11 | (reason >> 2) << 31);
         self.hash.fold(self.slab.body(flight.handle()).seq() as u64);
         self.slab.release(flight.handle());
     }

@@ -1,5 +1,6 @@
 //! What travels: packets, and where their bodies wait.
 
+use anabranch_proto::EcnCodepoint;
 use anabranch_units::SimTime;
 
 use crate::id::Address;
@@ -15,6 +16,19 @@ pub enum Body {
     Sctp(Box<anabranch_ns2::sctp::Packet>),
     /// A segment of the transport, whose payload is a length. It is elsewhere for the same reason.
     Segment(Box<anabranch_proto::Segment<anabranch_proto::Virtual>>),
+    /// One of several packets in which a segment of the transport goes.
+    Fragment(Box<Fragment>),
+}
+
+/// A part of a segment that is too long for one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// Which segment it is, of those that went in parts.
+    pub id: u64,
+    /// In how many parts it goes.
+    pub count: u32,
+    /// All of it.
+    pub segment: anabranch_proto::Segment<anabranch_proto::Virtual>,
 }
 
 /// A body is copied twice on its way. What one kind of packet needs, all of them carry: the largest is ns-2's.
@@ -37,6 +51,7 @@ impl Body {
             Self::Ns2(packet) => i64::from(packet.seq),
             Self::Sctp(packet) => packet.seq(),
             Self::Segment(segment) => i64::from(segment.header.seq.0),
+            Self::Fragment(fragment) => i64::from(fragment.segment.header.seq.0),
         }
     }
 }
@@ -94,7 +109,7 @@ impl Slab {
 pub(crate) struct Flight {
     /// The handle, and above it the size.
     what: u64,
-    /// The leg, then 16 bits of address, then the hops.
+    /// The leg, then 16 bits of address, then 14 of hops, then ECN's two.
     whither: u64,
 }
 
@@ -135,10 +150,24 @@ impl Flight {
         Address((self.whither >> 32) as u16)
     }
 
-    /// Links that it has passed.
+    /// Links that it has passed, of which there are at most [`crate::HOPS_MAX`].
     #[inline]
     pub(crate) const fn hops(self) -> u16 {
-        (self.whither >> 48) as u16
+        (self.whither >> 48) as u16 & HOPS
+    }
+
+    /// The same, with this in the two bits of ECN.
+    #[inline]
+    #[must_use]
+    pub(crate) fn with_ecn(self, ecn: Option<EcnCodepoint>) -> Self {
+        let bits = ecn.map_or(0, EcnCodepoint::bits);
+        Self { what: self.what, whither: self.whither & !(0b11 << ECN_AT) | u64::from(bits) << ECN_AT }
+    }
+
+    /// What it says of ECN; nothing if it may not be marked.
+    #[inline]
+    pub(crate) const fn ecn(self) -> Option<EcnCodepoint> {
+        EcnCodepoint::from_bits((self.whither >> ECN_AT) as u8)
     }
 
     /// The same, one link further.
@@ -148,3 +177,7 @@ impl Flight {
         Self { what: self.what, whither: self.whither + (1 << 48) }
     }
 }
+
+/// Where ECN's bits are, and what is below them.
+const ECN_AT: u32 = 62;
+const HOPS: u16 = (1 << (ECN_AT - 48)) - 1;

@@ -116,6 +116,12 @@ impl<W: Write + Send + 'static> Capture<W> {
                 encode_head(segment, Ports { source: ports[0], target: ports[1] }, &mut transport);
                 TCP
             }
+            // The first datagram's length says that it is not all.
+            Body::Fragment(fragment) => {
+                transport.clear();
+                encode_head(&fragment.segment, Ports { source: ports[0], target: ports[1] }, &mut transport);
+                TCP
+            }
             Body::Raw(Raw { seq, .. }) => {
                 transport.extend((event.size.saturating_sub(20).max(16) as u16).to_be_bytes());
                 transport.extend([0, 0]);

@@ -56,6 +56,15 @@ pub(crate) struct Backlog {
     pub(crate) idle: Option<SimSpan>,
 }
 
+/// What becomes of a packet that arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Take,
+    /// It is taken, and marked: congestion experienced.
+    Mark,
+    Drop,
+}
+
 /// A queue that decides on arrival.
 #[derive(Clone, Debug)]
 pub(crate) enum Admission {
@@ -64,11 +73,13 @@ pub(crate) enum Admission {
 }
 
 impl Admission {
+    /// What becomes of a packet of `size` bytes; `is_capable` says whether it may be marked.
     #[inline]
-    pub(crate) fn admits(&mut self, size: u32, backlog: Backlog) -> bool {
+    pub(crate) fn admits(&mut self, size: u32, backlog: Backlog, is_capable: bool) -> Verdict {
         match self {
-            Self::DropTail(queue) => queue.admits(size, backlog),
-            Self::Red(queue) => queue.admits(size, backlog),
+            Self::DropTail(queue) if queue.admits(size, backlog) => Verdict::Take,
+            Self::DropTail(_) => Verdict::Drop,
+            Self::Red(queue) => queue.admits(size, backlog, is_capable),
         }
     }
 }

@@ -213,7 +213,7 @@ impl Host for Ns2Sctp {
         };
         let (via, to) = self.ways.get(departure.destination).copied().unzip();
         let size = departure.packet.size();
-        Some(Transmit { port: Port::FIRST, size, body: Body::Sctp(Box::new(departure.packet)), via, to })
+        Some(Transmit { port: Port::FIRST, size, body: Body::Sctp(Box::new(departure.packet)), ecn: None, via, to })
     }
 
     fn poll_timeout(&self) -> SimTime {

@@ -102,6 +102,9 @@ impl World {
                     via.is_none_or(|via| self.network.links.get(via.index()).is_some_and(|link| link.from == node));
                 assert!(is_there, "{via:?} does not start at {node}");
             }
+            Control::Mtu { link, .. } => {
+                assert!(link.index() < self.network.links.len(), "{link} is not in this world")
+            }
         }
         self.enter(at, Item::Control(control));
     }
@@ -320,6 +323,7 @@ impl World {
             Some(Item::Control(Control::Route { node, to, via })) => {
                 self.network.routes.set(node, to, via.map_or(NO_WAY, |link| link.0));
             }
+            Some(Item::Control(Control::Mtu { link, mtu })) => self.network.links[link.index()].limit(mtu),
             Some(Item::Workload(index)) => {
                 let (host, schedule) = &mut self.workloads[index];
                 let (host, (offer, next)) = (*host, schedule.next());

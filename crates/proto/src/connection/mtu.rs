@@ -22,10 +22,11 @@
 
 use anabranch_units::{Span, Time};
 
+use super::Transmit;
 use crate::config::{Config, Form, PathMtu};
 use crate::path::FourTuple;
 use crate::payload::Payload;
-use crate::seal::Seal;
+use crate::seal::{Seal, Sealed};
 use crate::segment::{HEADERS, Segment, TCP_HEADER};
 
 /// What is known of the datagrams of one path, in bytes of UDP's payload.
@@ -65,7 +66,7 @@ struct Probe {
 impl Mtu {
     /// What a path between these ends begins with.
     pub(super) fn new(config: &Config, tuple: &FourTuple) -> Self {
-        let headers = if tuple.local.is_ipv4() && tuple.remote.is_ipv4() { IPV4 } else { IPV6 };
+        let headers = headers(tuple);
         let payload = |packet: u32| packet.min(PathMtu::PACKET_MAX).saturating_sub(headers);
         let (carried, max) = match (config.form, config.path_mtu) {
             (Form::Tcp, _) => (u32::MAX, 0),
@@ -186,6 +187,24 @@ pub(super) fn content(datagram: u32) -> u32 {
 /// The length of the datagram in which a segment goes, if it goes in one.
 pub(super) fn datagram<P: Payload>(segment: &Segment<P>) -> u32 {
     segment.wire_size() - HEADERS + OVERHEAD
+}
+
+impl<P: Payload> Transmit<P> {
+    /// In the sealed form, the lengths of the packets in which it goes, IP's and UDP's headers with them. For who models a network, and seals
+    /// nothing: the handshake's are those of other segments, without what makes the keys.
+    pub fn packets(&self) -> impl Iterator<Item = u32> + use<P> {
+        let len = self.segment.wire_size() - HEADERS + TCP_HEADER;
+        let headers = headers(&self.tuple);
+        let (sealed, bytes) = Seal::layout(len, self.datagram_max, self.pad_to)
+            .unwrap_or((Sealed { size: len as usize, count: 1 }, len + Seal::OVERHEAD));
+        let (size, count) = (sealed.size as u32, sealed.count as u32);
+        (0..count).map(move |place| headers + if count == 1 { bytes } else { size.min(bytes - place * size) })
+    }
+}
+
+/// Bytes of IP and UDP around a datagram between these ends.
+fn headers(tuple: &FourTuple) -> u32 {
+    if tuple.local.is_ipv4() && tuple.remote.is_ipv4() { IPV4 } else { IPV6 }
 }
 
 /// Bytes of a sealed datagram around the content of its segment.

@@ -9,11 +9,15 @@
 //!      └────────── a packet waited less than target ──────┘
 //! ```
 //!
+//! With `ecn` a packet whose sender understands marks is marked and sent where it would be dropped (RFC 8289, section 3): the series goes on
+//! as if it had been dropped.
+//!
 //! Differs from the RFC in: nothing that it leaves open. `sqrt` is correctly rounded on every machine, so the drop times are the
 //! same everywhere.
 
 use std::collections::VecDeque;
 
+use anabranch_proto::EcnCodepoint;
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::packet::Flight;
@@ -29,6 +33,8 @@ pub struct CoDelParameters {
     pub bytes_min: u64,
     /// Packets that may wait; the bound that every real queue has.
     pub packets_max: u32,
+    /// Packets of senders that understand marks are marked and not dropped.
+    pub ecn: bool,
 }
 
 impl Default for CoDelParameters {
@@ -38,6 +44,7 @@ impl Default for CoDelParameters {
             interval: SimSpan::from_millis(100),
             bytes_min: 1500,
             packets_max: 1000,
+            ecn: false,
         }
     }
 }
@@ -93,14 +100,20 @@ impl CoDel {
         true
     }
 
-    /// The next packet to be sent; what is thrown away before it goes to `dropped`.
-    pub(crate) fn dequeue(&mut self, now: SimTime, dropped: &mut Vec<Flight>) -> Option<Flight> {
+    /// The next packet to be sent, and whether it was marked here; what is thrown away before it goes to `dropped`.
+    pub(crate) fn dequeue(&mut self, now: SimTime, dropped: &mut Vec<Flight>) -> Option<(Flight, bool)> {
         let (mut next, mut late) = self.take(now);
+        let mut is_marked = false;
         if self.dropping {
             self.dropping = late;
             while self.dropping && now >= self.drop_next {
-                dropped.extend(next);
                 self.count += 1;
+                if self.mark(&mut next) {
+                    is_marked = true;
+                    self.drop_next = self.control_law(self.drop_next);
+                    break;
+                }
+                dropped.extend(next);
                 (next, late) = self.take(now);
                 self.dropping = late;
                 if late {
@@ -108,8 +121,11 @@ impl CoDel {
                 }
             }
         } else if late {
-            dropped.extend(next);
-            (next, _) = self.take(now);
+            is_marked = self.mark(&mut next);
+            if !is_marked {
+                dropped.extend(next);
+                (next, _) = self.take(now);
+            }
             self.dropping = true;
             // RFC 8289, section 5.3: a series that follows closely starts where the last one had come to.
             let series = self.count - self.count_first;
@@ -118,7 +134,16 @@ impl CoDel {
             self.count_first = self.count;
             self.drop_next = self.control_law(now);
         }
-        next
+        next.map(|flight| (flight, is_marked))
+    }
+
+    /// Marks a packet, if that may be.
+    fn mark(&self, next: &mut Option<Flight>) -> bool {
+        let Some(flight) = next.as_mut().filter(|flight| self.parameters.ecn && flight.ecn().is_some()) else {
+            return false;
+        };
+        *flight = flight.with_ecn(Some(EcnCodepoint::Ce));
+        true
     }
 
     /// The first packet, and whether the delay has been above target for an interval.
@@ -207,5 +232,26 @@ mod tests {
         let mut queue = CoDel::new(CoDelParameters { packets_max: 2, ..CoDelParameters::default() });
         let accepted = (0..3).map(|number| queue.enqueue(SimTime::ZERO, Flight::new(number, 1, 0, Address(0))));
         assert_eq!(accepted.collect::<Vec<_>>(), [true, true, false]);
+    }
+
+    /// As `the_drop_times_of_rfc_8289`: the same times, and nothing is lost. What may not be marked is dropped.
+    #[test]
+    fn what_would_be_dropped_is_marked_at_the_same_times() {
+        for ecn in [Some(EcnCodepoint::Ect0), None] {
+            let mut queue = CoDel::new(CoDelParameters { ecn: true, ..CoDelParameters::default() });
+            for number in 0..1000 {
+                assert!(queue.enqueue(SimTime::ZERO, Flight::new(number, 1000, 0, Address(0)).with_ecn(ecn)));
+            }
+            let (mut marks, mut drops) = (vec![], vec![]);
+            for now in 1..=430 {
+                let mut dropped = vec![];
+                let (flight, is_marked) = queue.dequeue(millis(now), &mut dropped).unwrap();
+                assert_eq!(flight.ecn(), if is_marked { Some(EcnCodepoint::Ce) } else { ecn });
+                marks.extend(is_marked.then_some(now));
+                drops.extend(dropped.iter().map(|_| now));
+            }
+            let (expected, none) = (vec![105, 205, 276, 334, 384, 429], vec![]);
+            assert_eq!((marks, drops), if ecn.is_some() { (expected, none) } else { (none, expected) });
+        }
     }
 }

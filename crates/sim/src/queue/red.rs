@@ -11,11 +11,12 @@
 //! ```
 //!
 //! Differs from the paper, as ns-2 does, in: a packet that finds at most one (packet or byte) waiting is always taken; the
-//! first packet after the average crossed `min` is never dropped. Differs from ns-2 in: ECN, adaptive and cautious variants
-//! are absent, the dropped packet is always the arriving one (`drop_tail_ true`), and above twice `max` everything is dropped
+//! first packet after the average crossed `min` is never dropped. With `ecn`, what would be dropped by chance is marked if its sender
+//! understands that, and what finds the average or the queue too large is dropped all the same (RFC 3168, section 7; ns-2's `setbit_`).
+//! Differs from ns-2 in: adaptive and cautious variants are absent, the dropped packet is always the arriving one (`drop_tail_ true`), and above twice `max` everything is dropped
 //! (`use_mark_p_ false`).
 
-use crate::queue::Backlog;
+use crate::queue::{Backlog, Verdict};
 use crate::rng::Stream;
 
 /// What RED is told. Thresholds are in packets; [`Unit::Bytes`] multiplies them by `mean_size`.
@@ -39,6 +40,8 @@ pub struct RedParameters {
     pub unit: Unit,
     /// Bytes of a usual packet (`mean_pktsize_`).
     pub mean_size: u32,
+    /// Packets of senders that understand marks are marked and not dropped, as long as there is room (`setbit_`).
+    pub ecn: bool,
 }
 
 /// The weight of a new sample in RED's average.
@@ -72,6 +75,7 @@ impl Default for RedParameters {
             wait: true,
             unit: Unit::Bytes,
             mean_size: 500,
+            ecn: false,
         }
     }
 }
@@ -139,9 +143,9 @@ impl Red {
         }
     }
 
-    /// Whether a packet of `size` bytes may join. Not inlined: drop-tail links pass by here.
+    /// What becomes of a packet of `size` bytes; `is_capable` says whether it may be marked. Not inlined: drop-tail links pass by here.
     #[inline(never)]
-    pub(crate) fn admits(&mut self, size: u32, backlog: Backlog) -> bool {
+    pub(crate) fn admits(&mut self, size: u32, backlog: Backlog, is_capable: bool) -> Verdict {
         let waiting = match self.parameters.unit {
             Unit::Packets => backlog.packets,
             Unit::Bytes => backlog.bytes,
@@ -165,16 +169,19 @@ impl Red {
             let probability = self.probability(size);
             // ns-2 draws for every packet between the thresholds, and drops at `<=`.
             if self.stream.uniform() <= probability {
-                return self.dropped();
+                let is_marked = self.parameters.ecn && is_capable && !full;
+                self.dropped();
+                return if is_marked { Verdict::Mark } else { Verdict::Drop };
             }
         }
-        !full || self.dropped()
+        if full { self.dropped() } else { Verdict::Take }
     }
 
-    fn dropped(&mut self) -> bool {
+    /// Begins to count anew.
+    fn dropped(&mut self) -> Verdict {
         self.count = 0;
         self.count_bytes = 0;
-        false
+        Verdict::Drop
     }
 
     /// The probability of dropping a packet now, spread since the last drop.
@@ -239,6 +246,10 @@ mod tests {
         Backlog { packets, bytes: packets * 1000, idle: None }
     }
 
+    fn takes(law: &mut Red, backlog: Backlog) -> bool {
+        law.admits(1000, backlog, false) == Verdict::Take
+    }
+
     #[track_caller]
     fn assert_probability(wait: bool, average: f64, count: u64, expected: f64) {
         let law = Red { average, count, ..immediate(wait) };
@@ -269,7 +280,7 @@ mod tests {
     #[test]
     fn with_wait_the_distance_between_drops_is_even() {
         let mut law = immediate(true);
-        let drops: Vec<_> = (0..100_000).filter(|_| !law.admits(1000, waiting(10))).collect();
+        let drops: Vec<_> = (0..100_000).filter(|_| !takes(&mut law, waiting(10))).collect();
         // Uniform on 20..=40: mean 30 with a deviation of 6/sqrt(3333) = 0.1.
         let distances: Vec<_> = drops.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let mean = f64::from(distances.iter().sum::<i32>()) / distances.len() as f64;
@@ -280,8 +291,8 @@ mod tests {
     #[test]
     fn below_the_threshold_nothing_is_dropped_and_beyond_everything() {
         let mut law = immediate(true);
-        assert!((0..1000).all(|_| law.admits(1000, waiting(4))));
-        assert!((0..1000).all(|_| !law.admits(1000, waiting(30))));
+        assert!((0..1000).all(|_| takes(&mut law, waiting(4))));
+        assert!((0..1000).all(|_| !takes(&mut law, waiting(30))));
     }
 
     #[test]
@@ -289,14 +300,34 @@ mod tests {
         // Two packets' time idle and one arrival: 8 · (1/2)^3 = 1.
         let mut law =
             Red { average: 8.0, ..red(RedParameters { weight: RedWeight::Given(0.5), ..RedParameters::default() }) };
-        law.admits(1000, Backlog { packets: 0, bytes: 0, idle: Some(SimSpan::from_millis(2)) });
+        takes(&mut law, Backlog { packets: 0, bytes: 0, idle: Some(SimSpan::from_millis(2)) });
         assert!((law.average - 1.0).abs() < 1e-12, "{}", law.average);
     }
 
     #[test]
     fn the_limit_holds_whatever_the_average() {
         let mut law = red(RedParameters { weight: RedWeight::Given(1e-9), limit: 10, ..RedParameters::default() });
-        assert!(law.admits(1000, waiting(9)));
-        assert!(!law.admits(1000, waiting(10)));
+        assert!(takes(&mut law, waiting(9)));
+        assert!(!takes(&mut law, waiting(10)));
+    }
+
+    /// The draws decide the same about each packet, whether it is dropped or marked; what finds the queue or the average too large is dropped,
+    /// and so is what may not be marked.
+    #[test]
+    fn what_would_be_dropped_by_chance_is_marked() {
+        let verdicts = |ecn, is_capable, packets| {
+            let plain = immediate(true);
+            let mut law = Red { parameters: RedParameters { ecn, ..plain.parameters }, ..plain };
+            (0..10_000).map(|_| law.admits(1000, waiting(packets), is_capable)).collect::<Vec<_>>()
+        };
+        let drops = verdicts(false, true, 10);
+        assert_eq!(verdicts(true, false, 10), drops);
+        let as_drops = |verdict: &Verdict| if *verdict == Verdict::Mark { Verdict::Drop } else { *verdict };
+        let marks = verdicts(true, true, 10);
+        assert_eq!(marks.iter().map(as_drops).collect::<Vec<_>>(), drops);
+        // One in 30 on average, as above.
+        let count = marks.iter().filter(|verdict| **verdict == Verdict::Mark).count();
+        assert!((310..=356).contains(&count) && !marks.contains(&Verdict::Drop), "{count}");
+        assert!(verdicts(true, true, 30).iter().skip(1).all(|verdict| *verdict == Verdict::Drop));
     }
 }

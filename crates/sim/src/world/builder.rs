@@ -60,6 +60,8 @@ pub struct LinkSpec {
     pub errors: Vec<ErrorSpec>,
     /// When packets come out at the far end; `None`: each as soon as it is there.
     pub hold: Option<HoldSpec>,
+    /// Bytes of the longest packet that it takes; `None`: any. What is longer is lost without a word.
+    pub mtu: Option<u32>,
 }
 
 /// Why a world cannot be.
@@ -148,7 +150,7 @@ pub enum BuildError {
 impl LinkSpec {
     /// A link without losses on which everything may wait.
     pub const fn new(rate: Rate, delay: SimSpan) -> Self {
-        Self { name: None, rate, delay, queue: QueueSpec::Unlimited, errors: Vec::new(), hold: None }
+        Self { name: None, rate, delay, queue: QueueSpec::Unlimited, errors: Vec::new(), hold: None, mtu: None }
     }
 
     /// The same with this name.
@@ -167,6 +169,12 @@ impl LinkSpec {
     #[must_use]
     pub fn hold(self, hold: HoldSpec) -> Self {
         Self { hold: Some(hold), ..self }
+    }
+
+    /// The same for packets of at most so many bytes.
+    #[must_use]
+    pub fn mtu(self, mtu: u32) -> Self {
+        Self { mtu: Some(mtu), ..self }
     }
 
     /// The same with one more error model, behind those that it has.
@@ -285,6 +293,9 @@ impl Builder {
         if let Some(hold) = hold {
             link.hold(hold);
         }
+        if let Some(mtu) = spec.mtu {
+            link.limit(mtu);
+        }
         self.links.push(link);
         for error in spec.errors {
             self.error(id, error)?;
@@ -361,6 +372,7 @@ impl Builder {
         match control {
             Control::Input { host, .. } => _ = self.station(host)?,
             Control::Route { node, to, via } => self.check_route(node, to, via)?,
+            Control::Mtu { link, .. } => _ = self.links.get(link.index()).ok_or_else(|| unknown(link))?,
         }
         self.enter(time, Item::Control(control));
         Ok(())

@@ -104,6 +104,23 @@ fn errors_strike_in_front_of_the_queue() {
     assert_eq!(lost, [(0, DropReason::Error), (2, DropReason::Error), (7, DropReason::Queue)]);
 }
 
+/// What is too long is lost before anything else looks at it, and is accounted for.
+#[test]
+fn what_is_longer_than_the_mtu_is_lost() {
+    for (mtu, arrived) in [(999, 0), (1000, 5)] {
+        let link = spec("1Mbit/s", "1ms").mtu(mtu).error(ErrorSpec::List(vec![]));
+        let mut pair = Pair::new(Burst::new(1000, 5), Log::default(), [link]);
+        let drops = pair.net.observe(&pair.links, Drops::default()).unwrap();
+        let link = pair.links[0];
+        let world = pair.run();
+        world.assert_conserved();
+        let (report, lost) = (world.link(link), 5 - arrived);
+        let counts = report.counts;
+        assert_eq!((counts.offered, counts.drops, counts.too_long, report.delivered), (5, lost, lost, arrived));
+        assert!(world.observer(drops).records.iter().all(|drop| drop.reason == DropReason::TooLong));
+    }
+}
+
 #[test]
 fn throughput_falls_into_bins() {
     // Arrivals at 9, 17, 25, 33, 41 ms.

@@ -7,7 +7,7 @@ use super::standard::{millis, spec};
 use super::support::Log;
 
 fn packet(size: u32) -> Transmit {
-    Transmit { port: Port::FIRST, size, body: Body::Raw(Raw::default()), via: None, to: None }
+    Transmit { port: Port::FIRST, size, body: Body::Raw(Raw::default()), ecn: None, via: None, to: None }
 }
 
 /// 8 Mbit/s: 1000 bytes take a millisecond.

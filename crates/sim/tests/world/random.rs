@@ -66,7 +66,9 @@ proptest! {
                 Op::Link { to, rate, delay, queue, error } => {
                     let node = net.node(format!("n{}", nodes.len()));
                     let spec = LinkSpec::new(Rate::from_bits_per_second(rate * 500_000), SimSpan::from_millis(delay));
-                    let spec = LinkSpec { errors: error.into_iter().collect(), ..spec.queue(queue) };
+                    // Packets have 1000 bytes, and those of a constant rate half.
+                    let mtu = (delay % 7 == 3).then_some(700);
+                    let spec = LinkSpec { errors: error.into_iter().collect(), mtu, ..spec.queue(queue) };
                     let other = nodes[to % nodes.len()];
                     let (there, back) = net.duplex(other, node, spec).unwrap();
                     links.extend([(other, there), (node, back)]);

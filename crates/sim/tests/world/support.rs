@@ -44,7 +44,7 @@ impl Host for Burst {
         self.left = self.left.checked_sub(1)?;
         self.sent += 1;
         let body = Body::Raw(Raw { seq: self.sent - 1, sent_at: now });
-        Some(Transmit { port: Port::FIRST, size: self.size, body, via: self.via, to: self.to })
+        Some(Transmit { port: Port::FIRST, size: self.size, body, ecn: None, via: self.via, to: self.to })
     }
 
     fn poll_timeout(&self) -> SimTime {
