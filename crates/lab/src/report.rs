@@ -137,6 +137,10 @@ pub struct LinkReport {
     pub dropped_packets: u64,
     /// Of these, those that its errors took, and not its queue.
     pub error_packets: u64,
+    /// Of these, those that were too long for it.
+    pub too_long_packets: u64,
+    /// Packets that its queue marked instead of dropping them.
+    pub marked_packets: u64,
     /// Share of the run in which it was sending.
     pub utilisation: f64,
     /// Time average of the packets in its queue, the one in transmission included.
@@ -332,6 +336,12 @@ pub(crate) const LINK_GAUGES: &[Gauge<LinkReport>] = &[
     }),
     gauge("error_packets", "packets", "Of these, those that its errors took, and not its queue.", |link| {
         Some(link.error_packets as f64)
+    }),
+    gauge("too_long_packets", "packets", "Of these, those that were longer than its `mtu`.", |link| {
+        Some(link.too_long_packets as f64)
+    }),
+    gauge("marked_packets", "packets", "Packets that its queue marked instead of dropping them.", |link| {
+        Some(link.marked_packets as f64)
     }),
     gauge(
         "utilisation",

@@ -64,6 +64,9 @@ pub(crate) struct Link {
     /// What it loses in front of its queue, one model after the other.
     pub(crate) errors: Vec<ErrorSpec>,
     pub(crate) hold: Option<HoldSpec>,
+    /// Bytes of the longest packet, and from when on they are others.
+    pub(crate) mtu: Option<u32>,
+    pub(crate) mtu_changes: Vec<(SimTime, u32)>,
 }
 
 impl Link {
@@ -71,7 +74,8 @@ impl Link {
     pub(crate) fn spec(&self) -> LinkSpec {
         let spec = LinkSpec::new(self.rate, self.delay).named(&self.id).queue(self.queue.clone());
         let spec = self.errors.iter().cloned().fold(spec, LinkSpec::error);
-        self.hold.into_iter().fold(spec, LinkSpec::hold)
+        let spec = self.hold.into_iter().fold(spec, LinkSpec::hold);
+        self.mtu.into_iter().fold(spec, LinkSpec::mtu)
     }
 }
 

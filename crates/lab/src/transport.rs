@@ -16,7 +16,8 @@ use anabranch_ns2::config::{
 use anabranch_ns2::multihome as multihome_agent;
 use anabranch_ns2::sctp::{Data, EndpointConfig};
 use anabranch_proto::{
-    AckPolicy, Config, Failover, HEADERS, KeepAlive, LossDetection, PATHS_MAX, Pacing, Repair, Scheduling, StreamBuffer,
+    AckPolicy, Config, Failover, Form, HEADERS, KeepAlive, LossDetection, PATHS_MAX, Pacing, PathMtu, Repair,
+    Scheduling, StreamBuffer,
 };
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
 use anabranch_sim::{Messages, Spacing, Workload};
@@ -26,8 +27,8 @@ use crate::diagnostic::{Fault, suggestion};
 use crate::document::Path;
 use crate::scenario::RATE_MAX;
 use crate::scenario::keys::{
-    FailoverKeys, FlowKeys, LossDetectionKeys, PacingKeys, RepairKeys, SchedulerKeys, SinkKeys, StreamBufferKeys,
-    WorkloadKeys,
+    FailoverKeys, FlowKeys, FormKeys, LossDetectionKeys, PacingKeys, RepairKeys, SchedulerKeys, SinkKeys,
+    StreamBufferKeys, WorkloadKeys,
 };
 use crate::scenario::values::{Count, LawKeys, Setting, Text};
 
@@ -225,6 +226,7 @@ fn engine(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
             fault.remedy(format!("use {least}B to {PACKET_MAX}B; headers take {HEADERS}")),
         ));
     };
+    let (form, path_mtu) = form(keys, path)?;
     let receive_buffer = keys.rbuf.map_or(RBUF, |rbuf| rbuf.0.count());
     if !(u64::from(mss)..=RBUF_MAX).contains(&receive_buffer) {
         let fault = Fault::new(format!("a receive buffer of {} is impossible", Bytes::new(receive_buffer)));
@@ -239,6 +241,8 @@ fn engine(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
         Some(SchedulerKeys::Backup) => Scheduling::Backup,
     };
     let config = Config {
+        form,
+        path_mtu,
         streams,
         mss,
         paths_max: paths(keys, streams, scheduling, path)?,
@@ -282,6 +286,19 @@ fn engine(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
     };
     let workload = workload(keys.workload.as_ref(), u32::from(streams.max(1)), &path.key("workload"))?;
     Ok((Transport::Engine { config: Box::new(config), workload }, name))
+}
+
+/// In which form it travels, and how long packets may be.
+fn form(keys: &FlowKeys, path: &Path) -> Checked<(Form, PathMtu)> {
+    if keys.form != Some(FormKeys::Sealed) {
+        return Ok((Form::Tcp, PathMtu::USUAL));
+    }
+    let packet_max = u32::try_from(keys.packet.0.count()).unwrap_or(u32::MAX);
+    if packet_max < PathMtu::PACKET_MIN {
+        let fault = Fault::new(format!("a sealed packet has more than {}", keys.packet.0));
+        return Err((path.key("packet"), fault.remedy(format!("use {}B or more", PathMtu::PACKET_MIN))));
+    }
+    Ok((Form::Sealed, PathMtu::Searched { packet_max }))
 }
 
 /// When our own transport acknowledges.
@@ -439,8 +456,9 @@ fn traffic(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
 }
 
 /// What no transport but our own has.
-fn keys_of_engine(keys: &FlowKeys) -> [(&'static str, bool); 11] {
+fn keys_of_engine(keys: &FlowKeys) -> [(&'static str, bool); 12] {
     [
+        ("form", keys.form.is_some()),
         ("streams", keys.streams.is_some()),
         ("scheduler", keys.scheduler.is_some()),
         ("stream_buffer", keys.stream_buffer.is_some()),

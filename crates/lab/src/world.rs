@@ -251,6 +251,11 @@ impl<'a> Simulation<'a> {
             let to = builder.address(nodes[route.to])?;
             builder.at(route.at, Control::Route { node: nodes[route.node], to, via: Some(links[route.via]) })?;
         }
+        for (link, &id) in scenario.links.iter().zip(&links) {
+            for &(at, mtu) in &link.mtu_changes {
+                builder.at(at, Control::Mtu { link: id, mtu })?;
+            }
+        }
         for (flow, ends) in scenario.flows.iter().zip(&flows) {
             match flow.transport {
                 Transport::Ns2 { workload: Workload::Bulk, .. }
@@ -688,5 +693,7 @@ fn clock_phases(scenario: &Scenario, builder: &Builder) -> (Vec<SimSpan>, Option
 
 #[cfg(test)]
 mod engine_tests;
+#[cfg(test)]
+mod packet_tests;
 #[cfg(test)]
 mod tests;

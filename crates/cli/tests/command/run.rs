@@ -53,11 +53,13 @@ fn a_run_is_one_document() {
             "error_packets",
             "forwarded_packets",
             "id",
+            "marked_packets",
             "queue_packets_max",
             "queue_packets_mean",
             "queue_packets_p50",
             "queue_packets_p95",
             "queue_packets_p99",
+            "too_long_packets",
             "utilisation"
         ]
     );

@@ -56,9 +56,10 @@ fn outages(link: &Link) -> Vec<ErrorSpec> {
 
 /// How long a packet is under way, and when it comes out.
 fn delay(link: &Link) -> String {
-    let delay = link.delay;
+    let mtu = link.mtu.map_or_else(String::new, |mtu| format!(", packets of up to {mtu} B"));
+    let delay = format!("{}{mtu}", link.delay);
     match link.hold {
-        None => delay.to_string(),
+        None => delay,
         Some(HoldSpec::Grid(every)) => format!("{delay}, out every {every}"),
         Some(HoldSpec::Gather(span)) => format!("{delay}, out {span} after the first"),
         Some(HoldSpec::Exponential(mean)) => format!("{delay}, out after exponential times, {mean} on average"),
@@ -73,10 +74,17 @@ fn queue(spec: &QueueSpec) -> String {
         QueueSpec::Bytes(limit) => format!("drop-tail, {limit} bytes"),
         QueueSpec::Red(red) => {
             let unit = if red.unit == Unit::Packets { "packets" } else { "bytes" };
-            format!("RED, {} {unit}, from {} to {}", red.limit, red.threshold_min, red.threshold_max)
+            format!("RED, {} {unit}, from {} to {}{}", red.limit, red.threshold_min, red.threshold_max, marks(red.ecn))
         }
-        QueueSpec::CoDel(codel) => format!("CoDel, {} packets, target {}", codel.packets_max, codel.target),
+        QueueSpec::CoDel(codel) => {
+            format!("CoDel, {} packets, target {}{}", codel.packets_max, codel.target, marks(codel.ecn))
+        }
     }
+}
+
+/// Whether a queue marks what it would drop.
+fn marks(ecn: bool) -> &'static str {
+    if ecn { ", marks" } else { "" }
 }
 
 fn error(spec: &ErrorSpec) -> String {

@@ -6,13 +6,13 @@ use anabranch_sim::{
     CoDelParameters, DelaySpec, DriverSpec, ErrorSpec, GilbertElliott, HoldSpec, QueueSpec, Reads, RedParameters,
     Stamps, Unit,
 };
-use anabranch_units::{Rate, SimTime};
+use anabranch_units::{Bytes, Rate, SimTime};
 
 use super::keys::{
     ClockKeys, DelayKeys, ErrorKeys, FlowKeys, HoldKeys, HostKeys, LinkKeys, PathKeys, QueueKeys, ReadsKeys, RouteKeys,
     StampsKeys,
 };
-use super::values::{Count, Name};
+use super::values::{Count, Name, Text};
 use super::{Flow, Interfaces, Link, LinkIndex, NodeIndex, RouteChange, Scenario};
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
 use crate::document::{Document, Path};
@@ -124,6 +124,11 @@ impl Network {
             }
             outages.push(ErrorSpec::Outage { from, until });
         }
+        let mut mtu_changes = vec![];
+        for (index, change) in keys.mtu_changes.iter().enumerate() {
+            let most = mtu(change.mtu, &path.key("mtu_changes").index(index))?;
+            mtu_changes.push((SimTime::ZERO.saturating_add(change.at.0), most));
+        }
         let link = Link {
             id: id.clone(),
             from,
@@ -133,6 +138,8 @@ impl Network {
             queue: queue(&keys.queue, &path.key("queue"))?,
             errors: error(&keys.error, &path.key("error"))?.into_iter().chain(outages.clone()).collect(),
             hold: hold(keys.hold, &keys.queue, path)?,
+            mtu: keys.mtu.map(|most| mtu(most, path)).transpose()?,
+            mtu_changes,
         };
         let back = Link {
             id: format!("{id}.reverse"),
@@ -158,7 +165,9 @@ impl Network {
             let error = error(&reverse.error, &path.key("reverse").key("error"))?;
             let errors = error.into_iter().chain(outages).collect();
             let hold = hold(reverse.hold, &reverse.queue, &path.key("reverse"))?;
-            self.push(Link { rate, delay, queue, errors, hold, ..back });
+            let most = reverse.mtu.map(|most| mtu(most, &path.key("reverse"))).transpose()?;
+            let mtu = most.or(back.mtu);
+            self.push(Link { rate, delay, queue, errors, hold, mtu, ..back });
         } else if keys.duplex {
             self.push(back);
         }
@@ -328,6 +337,18 @@ impl Network {
     }
 }
 
+fn mtu(Text(mtu): Text<Bytes>, path: &Path) -> Checked<u32> {
+    let bytes = u32::try_from(mtu.count()).unwrap_or(u32::MAX);
+    if bytes < MTU_MIN {
+        let fault = Fault::new(format!("no link takes packets of {mtu} at most"));
+        return Err((path.key("mtu"), fault.remedy(format!("use {MTU_MIN}B or more"))));
+    }
+    Ok(bytes)
+}
+
+/// [rfc-791] sec. 3.2: "Every internet module must be able to forward a datagram of 68 octets without further fragmentation."
+const MTU_MIN: u32 = 68;
+
 fn hold(keys: Option<HoldKeys>, queue: &QueueKeys, path: &Path) -> Checked<Option<HoldSpec>> {
     let Some(keys) = keys else { return Ok(None) };
     let path = path.key("hold");
@@ -378,7 +399,7 @@ fn queue(keys: &QueueKeys, path: &Path) -> Checked<QueueSpec> {
             Err((path.clone(), fault.remedy("write packets = 50 or bytes = \"75kB\"")))
         }
         QueueKeys::Unlimited => Ok(QueueSpec::Unlimited),
-        QueueKeys::Red { packets, threshold_min, threshold_max, probability_max } => {
+        QueueKeys::Red { packets, threshold_min, threshold_max, probability_max, ecn } => {
             let default = RedParameters::default();
             let parameters = RedParameters {
                 limit: packets.0,
@@ -386,6 +407,7 @@ fn queue(keys: &QueueKeys, path: &Path) -> Checked<QueueSpec> {
                 threshold_max: threshold_max.unwrap_or(default.threshold_max),
                 probability_max: probability_max.map_or(default.probability_max, |p| p.0),
                 unit: Unit::Packets,
+                ecn: *ecn,
                 ..default
             };
             if !(0.0 < parameters.threshold_min && parameters.threshold_min < parameters.threshold_max) {
@@ -394,12 +416,13 @@ fn queue(keys: &QueueKeys, path: &Path) -> Checked<QueueSpec> {
             }
             Ok(QueueSpec::Red(parameters))
         }
-        QueueKeys::CoDel { packets, target, interval } => {
+        QueueKeys::CoDel { packets, target, interval, ecn } => {
             let default = CoDelParameters::default();
             let parameters = CoDelParameters {
                 target: target.map_or(default.target, |target| target.0),
                 interval: interval.map_or(default.interval, |interval| interval.0),
                 packets_max: packets.map_or(default.packets_max, |packets| packets.0),
+                ecn: *ecn,
                 ..default
             };
             if parameters.interval.is_zero() {

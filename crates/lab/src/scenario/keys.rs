@@ -38,6 +38,12 @@ pub(crate) struct LinkKeys {
     /// Which packets are lost in front of the queue; none if absent.
     #[serde(default)]
     pub(crate) error: ErrorKeys,
+    /// The longest packet that it takes, headers included, at least `68B`; any if absent. What is longer is lost without a word.
+    #[serde(default)]
+    pub(crate) mtu: Option<Text<Bytes>>,
+    /// When the longest packet is another one, both ways: a route inside it has changed.
+    #[serde(default)]
+    pub(crate) mtu_changes: Vec<MtuChangeKeys>,
     /// When packets come out at the far end; each as soon as it is there if absent. Not with a `codel` queue or `clock = "ns2"`.
     #[serde(default)]
     pub(crate) hold: Option<HoldKeys>,
@@ -66,6 +72,9 @@ pub(crate) struct ReverseKeys {
     /// Which packets are lost in front of the queue; none if absent.
     #[serde(default)]
     pub(crate) error: ErrorKeys,
+    /// The longest packet; that of the link if absent.
+    #[serde(default)]
+    pub(crate) mtu: Option<Text<Bytes>>,
     /// When packets come out; each as soon as it is there if absent.
     #[serde(default)]
     pub(crate) hold: Option<HoldKeys>,
@@ -183,6 +192,17 @@ pub(crate) struct OutageKeys {
     pub(crate) until: Text<SimSpan>,
 }
 
+/// From some time on, a link takes other packets.
+#[derive(Clone, Copy, Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "mtu_change")]
+pub(crate) struct MtuChangeKeys {
+    /// From when on.
+    pub(crate) at: Text<SimSpan>,
+    /// The longest packet that it takes then, at least `68B`.
+    pub(crate) mtu: Text<Bytes>,
+}
+
 /// How times are added up. It matters where two of them are equal on paper: in networks of round numbers, which is why the
 /// experiments that are compared with ns-2 to the packet say `ns2`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, JsonSchema)]
@@ -226,6 +246,9 @@ pub(crate) enum QueueKeys {
         /// Drop probability at `threshold_max`; 0.1 if absent.
         #[serde(default)]
         probability_max: Option<Probability>,
+        /// Whether packets whose sender understands marks are marked where others are dropped by chance (RFC 3168); false if absent.
+        #[serde(default)]
+        ecn: bool,
     },
     /// Controlled delay (RFC 8289): it drops at its head what has waited for too long.
     #[serde(rename = "codel")]
@@ -239,6 +262,9 @@ pub(crate) enum QueueKeys {
         /// About the longest round trip; 100 ms if absent.
         #[serde(default)]
         interval: Option<Text<SimSpan>>,
+        /// Whether packets whose sender understands marks are marked where others are dropped at the head; false if absent.
+        #[serde(default)]
+        ecn: bool,
     },
 }
 
@@ -408,6 +434,9 @@ pub(crate) struct FlowKeys {
     /// if absent.
     #[serde(default)]
     pub(crate) nagle: Option<bool>,
+    /// In which form segments travel. Only `anabranch`; `tcp` if absent.
+    #[serde(default)]
+    pub(crate) form: Option<FormKeys>,
     /// Whether packets say when they left (RFC 7323), which takes 12 bytes of each. Only `anabranch`; false if absent.
     #[serde(default)]
     pub(crate) timestamps: Option<bool>,
@@ -424,6 +453,18 @@ pub(crate) struct FlowKeys {
     /// Mean length of a silence. Only `on_off`.
     #[serde(default)]
     pub(crate) off: Option<Text<SimSpan>>,
+}
+
+/// In which form segments travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "form")]
+pub(crate) enum FormKeys {
+    /// As TCP, in packets of `packet` at most on every path.
+    Tcp,
+    /// In sealed datagrams over UDP and IPv6, as on a real network: each path's packets are as long as it carries, up to `packet`, which is found
+    /// by probes, and routers may mark them. Nothing is encrypted in here, and keys take no time.
+    Sealed,
 }
 
 /// Which path takes what is sent next.

@@ -2,6 +2,7 @@ use std::num::NonZeroU8;
 
 use anabranch_cc::law::fast::{base_rtt, refill};
 use anabranch_ns2::config::{Agent, Average, BaseRtt, LossPolicy, Refill};
+use anabranch_proto::{Form, PathMtu};
 use anabranch_sim::{DelaySpec, Reads};
 
 use super::*;
@@ -664,5 +665,32 @@ fn a_host_stands_where_our_transport_does() {
     assert_text_refused(
         &format!("{ours}{host}{host}"),
         "chain.toml:25:8: a second host stands at node `n0`; keep one of them",
+    );
+}
+
+#[test]
+fn a_link_takes_packets_up_to_its_mtu() {
+    let with = |mtu: &str| CHAIN.replacen("queue =", &format!("mtu = \"{mtu}\"\nqueue ="), 1);
+    let mtus = |scenario: Scenario| scenario.links.iter().map(|link| link.mtu).collect::<Vec<_>>();
+    assert_eq!(mtus(parse(&with("1400B")).unwrap()), [Some(1400); 2], "both ways");
+    let back = parse_set(CHAIN, &["link.a.reverse={ mtu = \"1280B\" }"]).unwrap();
+    assert_eq!(mtus(back), [None, Some(1280)]);
+    let set = "link.a.mtu_changes=[{ at = \"2s\", mtu = \"1300B\" }]";
+    let changed = parse_set(CHAIN, &[set]).unwrap();
+    let at = SimTime::ZERO + SimSpan::from_secs(2);
+    assert!(changed.links.iter().all(|link| link.mtu_changes == [(at, 1300)]), "both ways");
+    assert_text_refused(&with("67B"), "chain.toml:10:7: no link takes packets of 67B at most; use 68B or more");
+}
+
+#[test]
+fn a_sealed_flow_has_packets_that_its_paths_find_out() {
+    let ours = CHAIN.replacen("ns2/sack\"\nwindow = 50", "anabranch\"\nform = \"sealed\"", 1);
+    assert_text_refused(&ours, "chain.toml:12:1: a sealed packet has more than 1040B; use 1280B or more");
+    let scenario = parse(&ours.replacen("form =", "packet = \"1500B\"\nform =", 1)).unwrap();
+    let Transport::Engine { config, .. } = &scenario.flows[0].transport else { panic!("our own") };
+    assert_eq!((config.form, config.path_mtu), (Form::Sealed, PathMtu::Searched { packet_max: 1500 }));
+    assert_text_refused(
+        &CHAIN.replacen("window = 50", "form = \"sealed\"", 1),
+        "chain.toml:17:8: a ns2/sack has no `form`; remove it",
     );
 }

@@ -51,7 +51,11 @@ impl Simulation<'_> {
                     );
                 }
                 Some((lost @ 1.., counts, link)) => {
-                    let reason = if counts.errors > 0 { DropReason::Error } else { DropReason::Queue };
+                    let reason = match counts {
+                        Counts { errors: 1.., .. } => DropReason::Error,
+                        Counts { too_long: 1.., .. } => DropReason::TooLong,
+                        _ => DropReason::Queue,
+                    };
                     return format!("link `{}` lost {lost} of {what}: {}", link.id, cause(link, reason, flow.packet));
                 }
                 _ => {}
@@ -107,6 +111,7 @@ fn cause(link: &Link, reason: DropReason, packet: u64) -> String {
         }
         (DropReason::Error, None, _) if link.errors.iter().any(is_certain) => "its errors take every packet".to_owned(),
         (DropReason::Error, None, _) => "its errors and outages took them".to_owned(),
+        (DropReason::TooLong, ..) => format!("its `mtu` is less than {packet} B, which a packet has"),
         (_, _, &QueueSpec::Bytes(bytes)) if bytes < packet => {
             format!("its queue holds {bytes} B, and a packet has {packet} B")
         }

@@ -176,6 +176,8 @@ impl Simulation<'_> {
             forwarded_packets: report.delivered,
             dropped_packets: report.counts.errors + report.counts.drops,
             error_packets: report.counts.errors,
+            too_long_packets: report.counts.too_long,
+            marked_packets: report.counts.marks,
             utilisation: lengths.busy_share(),
             queue_packets_mean: lengths.mean(),
             queue_packets_p50: lengths.quantile(0.5) as u64,

@@ -1,0 +1,147 @@
+//! The transport on links that do not carry what others do, or mark what they would drop.
+
+use super::*;
+use crate::document::Document;
+
+/// 10 Mbit/s and 40 ms of round trip; its packets are shorter from 10 s on.
+const CHAIN: &str = r#"
+duration = "30s"
+
+[[link]]
+id = "a"
+from = "n0"
+to = "m"
+rate = "10Mbit/s"
+delay = "10ms"
+queue = { kind = "drop_tail", packets = 50 }
+
+[[link]]
+id = "b"
+from = "m"
+to = "n1"
+rate = "100Mbit/s"
+delay = "10ms"
+
+[[flow]]
+id = "f"
+from = "n0"
+to = "n1"
+transport = "anabranch"
+form = "sealed"
+packet = "1500B"
+"#;
+
+/// A second path beside it, as fast and as wide as the first was.
+const SECOND: &str = r#"
+[[link]]
+id = "c"
+from = "n0"
+to = "m2"
+rate = "10Mbit/s"
+delay = "10ms"
+queue = { kind = "drop_tail", packets = 50 }
+
+[[link]]
+id = "d"
+from = "m2"
+to = "n1"
+rate = "100Mbit/s"
+delay = "10ms"
+"#;
+
+/// The path of the second link takes packets of `before` bytes, and from 10 s on of `after`.
+fn narrows(before: u64, after: u64) -> [String; 2] {
+    [format!("link.b.mtu={before}B"), format!("link.b.mtu_changes=[{{ at = \"10s\", mtu = \"{after}B\" }}]")]
+}
+
+fn scenario(text: &str, overrides: &[&str]) -> Scenario {
+    let mut document = Document::parse("chain.toml", text).unwrap();
+    overrides.iter().for_each(|argument| document.set(argument).unwrap());
+    Scenario::parse(&document).unwrap()
+}
+
+/// Bytes that were read in each second.
+fn seconds(simulation: &mut Simulation<'_>) -> Vec<u64> {
+    let mut before = 0;
+    let mut second = |end: u64| {
+        simulation.run_until(SimTime::ZERO + SimSpan::from_secs(end));
+        simulation.conservation().unwrap();
+        let read = simulation.read(0).unwrap();
+        read - std::mem::replace(&mut before, read)
+    };
+    (1..=30).map(&mut second).collect()
+}
+
+/// What a link carries in a second of 1,500-byte packets.
+const FULL: u64 = 10_000_000 / 8;
+
+/// The least that such packets leave for bytes of a stream: less a thirty-second, which is not looked for, 100 bytes of headers, and 6 % for a law that
+/// drains its queue now and then.
+fn least(mtu: u64) -> u64 {
+    FULL * (mtu - mtu / 32 - 100) / mtu * 94 / 100
+}
+
+/// The path's packets get shorter in the middle of a transfer. What is lost for that is a window, and probes: three of each length that is tried, and in
+/// the first second three of what had been found. A second later the link is as full as shorter packets fill it.
+#[test]
+fn a_path_that_narrows_carries_on() {
+    for (before, after) in [(1500, 1280), (1500, 1400), (1400, 1280)] {
+        let [first, then] = narrows(before, after);
+        let scenario = scenario(CHAIN, &[&first, &then]);
+        let mut simulation = Simulation::build(&scenario, Recording::Counters).unwrap();
+        let read = seconds(&mut simulation);
+        let (report, source) = (simulation.report(), simulation.flows[0].source);
+        let source = simulation.world.host::<EngineSource>(source).unwrap();
+        assert!(read[5..10].iter().all(|bytes| *bytes > least(before)), "{before} to {after}: {read:?}");
+        assert!(read[11..].iter().all(|bytes| *bytes > least(after)), "{before} to {after}: {read:?}");
+        let too_long = report.links[2].too_long_packets;
+        // 10 Mbit/s and 60 ms, with the queue: 50 packets.
+        assert!((50..=50 + 30).contains(&too_long), "{before} to {after}: {too_long}");
+        assert!(source.fragmented() > 0, "{before} to {after}");
+        assert!(report.flows[0].timeouts <= Some(1), "{:?}", report.flows[0].timeouts);
+    }
+}
+
+/// The same of one of two paths: the other one is not slower for it, and the first carries its part again, without a failure but, perhaps, the one when
+/// nothing got through.
+#[test]
+fn one_of_two_paths_that_narrows_carries_on() {
+    for after in [1280, 1400] {
+        let text = format!("{CHAIN}{SECOND}");
+        let paths = "flow.f.paths=[{ first = \"a\", last = \"b\" }, { first = \"c\", last = \"d\" }]";
+        let [first, then] = narrows(1500, after);
+        let scenario = scenario(&text, &[paths, &first, &then]);
+        let mut simulation = Simulation::build(&scenario, Recording::Counters).unwrap();
+        let read = seconds(&mut simulation);
+        let report = simulation.report();
+        assert!(read[5..10].iter().all(|bytes| *bytes > 2 * least(1500)), "{after}: {read:?}");
+        assert!(read[10] > least(1500), "the other one: {after}: {read:?}");
+        assert!(read[11..].iter().all(|bytes| *bytes > least(1500) + least(after)), "{after}: {read:?}");
+        let too_long = report.links[2].too_long_packets;
+        assert!((50..=50 + 30).contains(&too_long), "{after}: {too_long}");
+    }
+}
+
+/// [rfc-3168] sec. 5: where routers mark, nothing is lost, and a law that halves its window for either is as fast.
+#[test]
+fn what_is_marked_is_not_lost_and_costs_as_much() {
+    for (queue, marked) in [
+        ("kind = \"red\", packets = 1000, threshold_min = 20, threshold_max = 300", 30..=300),
+        ("kind = \"codel\"", 30..=300),
+    ] {
+        let run = |ecn: bool| {
+            let queue = format!("link.a.queue={{ {queue}, ecn = {ecn} }}");
+            let scenario = scenario(CHAIN, &["duration=120s", "flow.f.cc={ name = \"reno\" }", &queue]);
+            let mut simulation = Simulation::build(&scenario, Recording::Counters).unwrap();
+            simulation.run();
+            simulation.conservation().unwrap();
+            simulation.report()
+        };
+        let (marks, drops) = (run(true), run(false));
+        assert_eq!((marks.links[0].dropped_packets, marks.flows[0].retransmitted_packets), (0, 0));
+        assert!(marked.contains(&marks.links[0].marked_packets), "{}", marks.links[0].marked_packets);
+        assert_eq!(drops.links[0].marked_packets, 0);
+        let ratio = marks.flows[0].goodput_bps / drops.flows[0].goodput_bps;
+        assert!((0.98..=1.03).contains(&ratio), "{ratio}");
+    }
+}
