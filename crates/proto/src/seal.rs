@@ -391,7 +391,9 @@ impl Seal {
         let space = &mut out[start..];
         layout.fill(len, self.fragmented, space);
         let size = if count > 1 { datagram_max } else { bytes };
-        space.chunks_mut(size).for_each(|datagram| session.seal(outgoing.path.number(), datagram));
+        // What is said of a path that is gone is none of another's that has its number.
+        let number = outgoing.path.number().min(OWN_PATH);
+        space.chunks_mut(size).for_each(|datagram| session.seal(number, datagram));
         self.fragmented = self.fragmented.wrapping_add(u32::from(count > 1));
         self.tally.fragmented += u64::from(count > 1);
         self.until_grease = self.until_grease.saturating_sub(count as u64);
@@ -528,7 +530,7 @@ fn read_segment(plain: Bytes) -> Result<Segment<Bytes>, Refusal> {
     }
 }
 
-/// The number of the seal's own datagrams, which belong to no path of the connection.
+/// The number of the seal's own datagrams and of others that belong to no path of the connection.
 const OWN_PATH: u8 = PATH_NUMBERS as u8 - 1;
 
 const _: () = assert!(SLOTS_MAX < PATH_NUMBERS);

@@ -363,6 +363,26 @@ fn cookies_that_wait_have_a_limit() {
     assert_eq!((room.sent[0], room.ends[0].endpoint.len()), (256, 0));
 }
 
+/// The leave of a path is lost, and the peer goes on using it: it is told again, by a datagram that belongs to no path any more.
+#[test]
+fn a_leave_that_is_lost_is_said_again() {
+    let (mut room, client, server) = Room::pair();
+    let (now, second) = (room.now, FourTuple { local: Address { address: 12, port: 9 }, remote: address(0) });
+    room.end(1, client).paths().add(now, second).expect("paths are negotiated");
+    room.run_for(ms(200));
+    let old = room.end(1, client).paths().find(&tuple(1, 0)).expect("it is the first");
+    room.lost = Some(address(0));
+    let now = room.now;
+    room.end(1, client).paths().remove(now, old).expect("there is another");
+    room.run_for(ms(1));
+    room.lost = None;
+    assert_eq!(room.end(0, server).path_reports().count(), 2, "it has heard nothing");
+    let sid = room.write(0, server, 100_000);
+    room.run_for(ms(2000));
+    assert_eq!(room.read(1, client, sid), (100_000, true));
+    assert_eq!(room.end(0, server).path_reports().count(), 1);
+}
+
 /// There is a limit to connections, and those that are gone make room.
 #[test]
 fn connections_have_a_limit() {
