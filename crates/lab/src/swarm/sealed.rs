@@ -1,5 +1,5 @@
 //! Endpoints in a room with a hostile network: everything is sealed and made of bytes, both ends of each connection open, write, finish, reset
-//! and stop streams, and somebody replays, truncates, changes, forges and floods.
+//! and stop streams, add, remove and lose paths, and somebody replays, truncates, changes, forges and floods.
 //!
 //! A seed draws the hosts, the wires and what everybody does. Faults and attacks end after [`FAULTS_END`]; then the applications finish what
 //! they have begun and close. It is checked that
@@ -31,6 +31,9 @@ pub(super) struct Outcome {
     pub(super) datagrams: u64,
     /// Datagrams of the attacker.
     pub(super) attacks: u64,
+    /// Paths that were validated, and that were given up or removed.
+    pub(super) paths_validated: u64,
+    pub(super) paths_gone: u64,
     /// When all was over.
     pub(super) done: Time,
 }
@@ -57,6 +60,8 @@ struct Room {
     /// Datagrams that the attacker has seen.
     seen: VecDeque<(FourTuple, Vec<u8>)>,
     attacks_per_step: f64,
+    /// Ports of clients, and until when nothing gets there or comes from there.
+    cut: BTreeMap<u16, Time>,
     next_attack: Time,
     next_act: Time,
     outcome: Outcome,
@@ -155,6 +160,7 @@ impl Room {
             network,
             seen: VecDeque::new(),
             attacks_per_step,
+            cut: BTreeMap::new(),
             next_attack: Time::ZERO,
             next_act: Time::ZERO,
             outcome: Outcome::default(),
@@ -245,6 +251,10 @@ impl Room {
         if is_faulty && self.draw.happens(self.network.loss) {
             return;
         }
+        let is_cut = |end: Address| self.cut.get(&end.port).is_some_and(|until| self.now < *until);
+        if is_cut(tuple.local) || is_cut(tuple.remote) {
+            return;
+        }
         let copies = 1 + u64::from(is_faulty && self.draw.happens(self.network.duplicates));
         for _ in 0..copies {
             let jitter = Span::from_ticks(self.draw.below(self.network.jitter.ticks()));
@@ -272,12 +282,9 @@ impl Room {
                     return Err(format!("at {} a connection of host {host} ended: {reason:?}", self.now));
                 }
             }
-            Event::Readable(_)
-            | Event::Writable(_)
-            | Event::PathValidated(_)
-            | Event::PathFailed(_)
-            | Event::PathRestored(_)
-            | Event::PathGone(_) => {}
+            Event::PathValidated(_) => self.outcome.paths_validated += 1,
+            Event::PathGone(_) => self.outcome.paths_gone += 1,
+            Event::Readable(_) | Event::Writable(_) | Event::PathFailed(_) | Event::PathRestored(_) => {}
         }
         Ok(())
     }
@@ -290,9 +297,38 @@ impl Room {
             for id in ids {
                 self.read(host, id, is_late)?;
                 self.write(host, id, is_late);
+                if !is_late {
+                    self.change_paths(host, id);
+                }
             }
         }
         Ok(())
+    }
+
+    /// Sometimes a client adds a path, either end removes one, or one is cut for a while: the port of a client is its path.
+    fn change_paths(&mut self, host: usize, id: ConnectionId) {
+        let Self { hosts, draw, cut, now, .. } = self;
+        let Host { endpoint, ends, .. } = &mut hosts[host];
+        let (Some(connection), Some(end)) = (endpoint.connection(id), ends.get(&id)) else { return };
+        if !end.is_established || end.closed.is_some() {
+            return;
+        }
+        if host > 0 && draw.happens(0.05) {
+            // Some four-tuples come again, and some are another connection's as well.
+            let local = Address { address: host as u128 + 1, port: 1000 + draw.below(6) as u16 };
+            // There may be as many as may be, or this one.
+            _ = connection.paths().add(*now, FourTuple { local, remote: address(0) });
+        }
+        if draw.happens(0.03) {
+            let paths: Vec<_> = connection.path_reports().map(|(path, _)| path).collect();
+            let path = paths[draw.below(paths.len() as u64) as usize];
+            // The last one stays.
+            _ = connection.paths().remove(*now, path);
+        }
+        if draw.happens(0.01) {
+            let port = 1000 + draw.below(6) as u16;
+            cut.insert(port, (*now + Span::from_millis(draw.log(10.0, 3000.0) as u64)).min(FAULTS_END));
+        }
     }
 
     fn write(&mut self, host: usize, id: ConnectionId, is_late: bool) {
@@ -523,8 +559,11 @@ mod tests {
             assert_eq!(check(seed), Ok(first), "seed {seed}");
             total.bytes += first.bytes;
             total.attacks += first.attacks;
+            total.paths_validated += first.paths_validated;
+            total.paths_gone += first.paths_gone;
         }
         assert!(total.bytes > 1_000_000 && total.attacks > 1000, "{total:?}");
+        assert!(total.paths_validated > 100 && total.paths_gone > 100, "{total:?}");
     }
 
     /// A byte that is not what was written is seen.
