@@ -17,6 +17,7 @@ const PACKAGES: &[Package] = &[
         programs: &["chromium", "chromium-browser", "google-chrome"],
         purpose: "the report is tested in a browser",
     },
+    Package { name: "iproute2", programs: &["ip"], purpose: "links are emulated between network namespaces" },
     Package { name: "ns2", programs: &["ns"], purpose: "packets are compared with ns-2" },
     Package { name: "python3", programs: &["python3"], purpose: "docs/wire_decoder.py reads what engines say" },
     Package { name: "valgrind", programs: &["valgrind"], purpose: "callgrind counts instructions" },
@@ -89,13 +90,13 @@ mod tests {
     #[test]
     fn any_of_a_packages_programs_will_do() {
         assert!(missing(|_| true).is_empty());
-        let missing = missing(|program| ["google-chrome", "ns", "python3"].contains(&program));
+        let missing = missing(|program| ["google-chrome", "ip", "ns", "python3"].contains(&program));
         assert_eq!(names(&missing), "valgrind");
     }
 
     #[test]
     fn a_missing_package_is_one_line_to_type() {
-        let missing = missing(|program| ["python3", "valgrind"].contains(&program));
+        let missing = missing(|program| ["ip", "python3", "valgrind"].contains(&program));
         let told = remedy(&missing, true);
         assert_eq!(told.lines().last(), Some("  sudo apt-get install --no-install-recommends chromium ns2"));
         assert!(told.contains("ns2 (packets are compared with ns-2)"), "{told}");
@@ -105,7 +106,10 @@ mod tests {
     #[test]
     fn a_mirror_that_fails_is_named_and_not_the_project() {
         let told = failure(&missing(|_| false), Some("`apt-get update` failed: exit status: 100"));
-        assert!(told.contains("chromium ns2 python3 valgrind (`apt-get update` failed: exit status: 100)"), "{told}");
+        assert!(
+            told.contains("chromium iproute2 ns2 python3 valgrind (`apt-get update` failed: exit status: 100)"),
+            "{told}"
+        );
         assert!(told.contains("mirror"), "{told}");
     }
 }

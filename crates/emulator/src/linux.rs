@@ -1,5 +1,6 @@
 //! What needs Linux: namespaces, TUN devices, a clock, and the thread that moves packets between them.
 
+mod check;
 mod control;
 mod down;
 mod drive;
@@ -10,9 +11,10 @@ mod up;
 use std::fmt;
 use std::io;
 
+pub use check::{Check, CheckRow, check};
 pub use control::{restart, status};
 pub use down::{Removed, down};
-pub use namespace::{DeviceCounts, device_counts, exec};
+pub use namespace::{DeviceCounts, device_counts, exec, within};
 pub use state::{State, names};
 pub use up::{Claim, detached, serve};
 

@@ -39,7 +39,7 @@ pub struct HostPlan {
 pub struct InterfacePlan {
     /// The device's name.
     pub device: String,
-    /// The link by which it sends.
+    /// The link by which it sends, in the words of the scenario: both ends of a duplex link have its name.
     pub link: String,
     /// Its address.
     pub ipv4: Ipv4Addr,
@@ -89,7 +89,7 @@ impl Plan {
         let attachments = network.attachments()?;
         let mut hosts = vec![];
         for (host, interfaces) in attachments.iter().enumerate() {
-            let links = interfaces.iter().map(|interface| network.wires[interface.out].id.as_str());
+            let links = interfaces.iter().map(|interface| both_ways(&network.wires[interface.out].id));
             let devices = devices(links.clone());
             let interfaces = (0..).zip(links).zip(devices).map(|((number, link), device)| {
                 let interface = Interface { host, number };
@@ -213,15 +213,19 @@ impl Family {
     }
 }
 
-/// A device for each link: its name if that can be one, without the `.reverse` of a way back, else a number.
+/// The name of the link that a direction is one of.
+fn both_ways(id: &str) -> &str {
+    id.strip_suffix(".reverse").unwrap_or(id)
+}
+
+/// A device for each link: its name if that can be one, else a number.
 fn devices<'a>(links: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut taken = BTreeSet::from(["lo".to_owned()]);
     let mut devices = vec![];
     for (number, link) in links.enumerate() {
-        let plain = link.strip_suffix(".reverse").unwrap_or(link);
         let numbers = (number..).map(|number| format!("link{number}"));
         let fits = |name: &String| name.len() <= DEVICE_NAME_MAX && !taken.contains(name);
-        let device = std::iter::once(plain.to_owned()).chain(numbers).find(fits).expect("numbers do not end");
+        let device = std::iter::once(link.to_owned()).chain(numbers).find(fits).expect("numbers do not end");
         taken.insert(device.clone());
         devices.push(device);
     }

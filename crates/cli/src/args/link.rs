@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anabranch_units::{Rate, SimSpan};
 use clap::{Args, Subcommand};
 
 use super::Overrides;
@@ -18,6 +19,8 @@ pub(crate) enum Link {
     Restart(Named),
     /// Say what has happened on the links.
     Status(Named),
+    /// Measure how late links of some rates and delays are on this machine, and say which it can carry.
+    Check(Check),
 }
 
 #[derive(Debug, Args)]
@@ -80,6 +83,23 @@ pub(crate) struct Named {
     /// What the links are called, or the file of their scenario; not needed if one is up.
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 measured, 1 failed, 2 usage or not root.")]
+pub(crate) struct Check {
+    /// A rate to try; may be repeated.
+    #[arg(long = "rate", value_name = "RATE", default_values = ["10Mbit/s", "50Mbit/s", "100Mbit/s", "200Mbit/s", "500Mbit/s"])]
+    pub(crate) rates: Vec<Rate>,
+    /// A delay to try with each rate; may be repeated.
+    #[arg(long = "delay", value_name = "SPAN", default_values = ["5ms", "100ms"])]
+    pub(crate) delays: Vec<SimSpan>,
+    /// For how long packets are sent, each time.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) seconds: u64,
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,

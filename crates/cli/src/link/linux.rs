@@ -14,7 +14,7 @@ use anabranch_lab::scenario::Scenario;
 use anabranch_lab::topology::Topology;
 use serde::Serialize;
 
-use crate::args::link::{Down, Exec, Link, Named, Up};
+use crate::args::link::{Check, Down, Exec, Link, Named, Up};
 use crate::failure::{Failure, Outcome};
 use crate::files::Inputs;
 
@@ -27,6 +27,7 @@ pub(crate) fn link(command: &Link) -> Outcome {
         Link::Exec(args) => exec(args),
         Link::Restart(args) => restart(args),
         Link::Status(args) => status(args),
+        Link::Check(args) => check(args),
     }
 }
 
@@ -165,6 +166,22 @@ fn show(name: &str, status: &Status, json: bool) -> Outcome {
             writeln!(out, "{}", serde_json::to_string_pretty(&document).map_err(std::io::Error::from)?)?;
         }
         false => write!(out, "{}", text::status(name, status, unread))?,
+    }
+    Ok(())
+}
+
+fn check(args: &Check) -> Outcome {
+    let mut rows = vec![];
+    for (&rate, &delay) in args.rates.iter().flat_map(|rate| args.delays.iter().map(move |delay| (rate, delay))) {
+        if rate.bits_per_second() == 0 {
+            return Err(Failure::usage("--rate: nothing passes a link of 0 bit/s; use a rate above it"));
+        }
+        rows.push(linux::check(&linux::Check { rate, delay, span: Duration::from_secs(args.seconds) })?);
+    }
+    let mut out = anstream::stdout().lock();
+    match args.json {
+        true => writeln!(out, "{}", serde_json::to_string_pretty(&rows).map_err(std::io::Error::from)?)?,
+        false => write!(out, "{}", text::check(&rows))?,
     }
     Ok(())
 }

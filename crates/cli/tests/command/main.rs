@@ -7,6 +7,8 @@ mod bad_input;
 mod claims;
 mod files;
 mod limits;
+#[cfg(target_os = "linux")]
+mod link;
 mod network;
 mod outcomes;
 mod questions;

@@ -22,6 +22,8 @@ pub(super) enum Question {
     Status,
     /// The same, and begin again.
     Restart,
+    /// The same, and end.
+    Stop,
 }
 
 /// The end at which the thread that moves packets gets requests. The stream is readable when there are some.
@@ -60,6 +62,7 @@ fn answer(stream: &UnixStream, sender: &Sender<Request>, mut waker: &UnixStream)
     let what = match line.trim() {
         "status" => Question::Status,
         "restart" => Question::Restart,
+        "stop" => Question::Stop,
         _ => return Ok(()),
     };
     let (answer, answered) = mpsc::channel();
@@ -89,6 +92,11 @@ pub fn status(name: &str) -> Result<Status, Failure> {
 /// If there is none of this name, or it has crashed.
 pub fn restart(name: &str) -> Result<Status, Failure> {
     ask(name, "restart")
+}
+
+/// Ends the thread that moves packets. What there is on the system stays.
+pub(super) fn stop(name: &str) -> Result<Status, Failure> {
+    ask(name, "stop")
 }
 
 fn ask(name: &str, question: &str) -> Result<Status, Failure> {

@@ -65,13 +65,13 @@ impl Driver {
         Ok(Self { devices, requests, mover })
     }
 
-    /// Moves packets on this thread until nobody can ask questions any more.
+    /// Moves packets on this thread until it is told to stop.
     ///
     /// # Errors
     /// If a device fails.
     pub(super) fn run(self) -> Result<(), Failure> {
         let Self { devices, requests, mut mover } = self;
-        mover.is_real_time = become_real_time();
+        mover.is_real_time = become_real_time(PRIORITY);
         mover.restart();
         let mut buffer = vec![0; PACKET_MAX];
         let descriptors = devices.iter().map(|(_, device)| PollFd::new(device, PollFlags::IN));
@@ -143,19 +143,20 @@ impl Mover {
         Ok(())
     }
 
-    /// Answers what is asked; false if nobody will ask any more.
+    /// Answers what is asked; false if that was to end, or nobody will ask any more.
     fn answer(&mut self, requests: &Requests) -> bool {
         let mut bytes = [0; 64];
         while (&requests.wake).read(&mut bytes).is_ok_and(|len| len > 0) {}
         loop {
             match requests.queue.try_recv() {
                 Ok(Request { what, answer }) => {
-                    let status = self.status();
-                    if what == Question::Restart {
-                        self.restart();
-                    }
                     // Who does not wait for the answer needs none.
-                    _ = answer.send(status);
+                    _ = answer.send(self.status());
+                    match what {
+                        Question::Status => {}
+                        Question::Restart => self.restart(),
+                        Question::Stop => return false,
+                    }
                 }
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
@@ -187,21 +188,21 @@ impl Mover {
 }
 
 /// What this thread has used of the processor.
-pub(super) fn cpu() -> Duration {
+fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// Whether this thread now runs before all that are not in the real-time class. Its timers have no slack in either case.
-fn become_real_time() -> bool {
+pub(super) fn become_real_time(priority: u8) -> bool {
     // Without it they are 50 microseconds late.
     _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
-    let priority = PRIORITY.try_into().map(ThreadPriority::Crossplatform);
+    let priority = priority.try_into().map(ThreadPriority::Crossplatform);
     priority.is_ok_and(|priority| set_thread_priority_and_policy(thread_native_id(), priority, policy).is_ok())
 }
 
 /// The middle: threads of the kernel that must run first, such as those that move threads from core to core, are above it.
-const PRIORITY: u8 = 50;
+pub(super) const PRIORITY: u8 = 50;
 
 const PICOS_PER_NANO: u64 = 1000;

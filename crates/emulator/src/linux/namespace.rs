@@ -48,7 +48,7 @@ pub(super) fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Res
 ///
 /// # Errors
 /// If there is no such namespace, or what `work` says.
-pub(super) fn within<T: Send>(namespace: &str, work: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
+pub fn within<T: Send>(namespace: &str, work: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
     let path = Path::new(NAMESPACES).join(namespace);
     let file = fs::File::open(&path).map_err(|error| Failure::failed(path.display(), error))?;
     std::thread::scope(|scope| {

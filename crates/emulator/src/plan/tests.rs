@@ -61,19 +61,21 @@ fn two_links_are_two_devices_and_a_source_chooses_its_own() {
 #[test]
 fn names_have_one_address_each() {
     assert_eq!(
-        two_paths().hosts_file().lines().skip(2).take(4).collect::<Vec<_>>(),
+        two_paths().hosts_file().lines().skip(2).take(6).collect::<Vec<_>>(),
         [
             "10.77.1.1 h0 h0.dsl",
             "fd77::1:1 h0.v6 h0.dsl.v6",
             "10.77.1.2 h0.a-very-long-name",
             "fd77::1:2 h0.a-very-long-name.v6",
+            "10.77.2.1 h1 h1.dsl",
+            "fd77::2:1 h1.v6 h1.dsl.v6",
         ]
     );
 }
 
 #[test]
 fn devices_have_names_that_the_kernel_takes() {
-    let names = ["lo", "x", "x.reverse", "fifteen-letters", "sixteen--letters", "link4"];
+    let names = ["lo", "x", "x", "fifteen-letters", "sixteen--letters", "link4"];
     assert_eq!(devices(names.into_iter()), ["link0", "x", "link2", "fifteen-letters", "link4", "link5"]);
 }
 

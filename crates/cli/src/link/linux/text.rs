@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
-use anabranch_emulator::{LinkStatus, Plan, Status};
+use anabranch_emulator::linux::CheckRow;
+use anabranch_emulator::{Lateness, LinkStatus, Plan, Status};
+use anabranch_units::Rate;
 
-use crate::terminal::{Align, BAD, NOTABLE, PLAIN, Table, paragraph};
+use crate::terminal::{Align, BAD, GOOD, NOTABLE, PLAIN, Table, paragraph};
 
 /// Who is where.
 pub(super) fn up(plan: &Plan, notes: &[String]) -> String {
@@ -76,9 +78,7 @@ pub(super) fn status(name: &str, status: &Status, unread: u64) -> String {
 }
 
 fn row(link: &LinkStatus) -> [String; 11] {
-    let late = |of: fn(&anabranch_emulator::Lateness) -> f64| {
-        link.late.as_ref().map_or_else(|| "-".to_owned(), |late| format!("{:.3}", of(late)))
-    };
+    let late = |of| millis(link.late, of);
     [
         link.id.clone(),
         link.from.clone(),
@@ -92,4 +92,47 @@ fn row(link: &LinkStatus) -> [String; 11] {
         late(|late| late.p99_ms),
         late(|late| late.max_ms),
     ]
+}
+
+fn millis(late: Option<Lateness>, of: fn(&Lateness) -> f64) -> String {
+    late.as_ref().map_or_else(|| "-".to_owned(), |late| format!("{:.3}", of(late)))
+}
+
+/// How late links are here.
+pub(super) fn check(rows: &[CheckRow]) -> String {
+    let right = |head| (head, Align::Right);
+    let heads = ["rate", "delay ms", "sent", "delivered", "late p50", "p99", "max ms", "emulator p99", "CPU"];
+    let columns: Vec<_> = heads.into_iter().map(right).chain([("carried", Align::Left)]).collect();
+    let mut table = Table::new(&columns);
+    for row in rows {
+        let (word, style) = if row.is_carried() { ("yes", GOOD) } else { ("no", NOTABLE) };
+        let cells = [
+            Rate::from_bits_per_second(row.rate_bps).to_string(),
+            row.delay_ms.to_string(),
+            row.sent_packets.to_string(),
+            row.delivered_packets.to_string(),
+            millis(row.late, |late| late.p50_ms),
+            millis(row.late, |late| late.p99_ms),
+            millis(row.late, |late| late.max_ms),
+            millis(row.late_emulator, |late| late.p99_ms),
+            format!("{:.0} %", 100.0 * row.cpu_share),
+        ];
+        let cells = cells.into_iter().map(|cell| (cell, PLAIN)).chain([(word.to_owned(), style)]);
+        table.row(cells.collect());
+    }
+    let mut text = table.render("");
+    let most = rows.iter().filter(|row| row.is_carried()).map(|row| row.rate_bps).max();
+    text.push_str(&match most {
+        Some(rate) => {
+            let rate = Rate::from_bits_per_second(rate);
+            format!("\nThis machine carries {rate} now: 999 of 1000 packets came, 99 of 100 at most 1 ms late.\n")
+        }
+        None => {
+            "\nThis machine carries none of these now: too many packets were lost or more than 1 ms late.\n".to_owned()
+        }
+    });
+    if rows.iter().any(|row| !row.is_real_time) {
+        _ = writeln!(text, "{NOTABLE}not in the real-time class: packets are late by whole milliseconds{NOTABLE:#}");
+    }
+    text
 }

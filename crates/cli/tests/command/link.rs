@@ -1,0 +1,302 @@
+//! Links between namespaces, as programs in them see them. Where they cannot be made, this says so and tests nothing.
+
+use std::fs;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anabranch_emulator::linux::{can_emulate, within};
+use serde_json::Value;
+
+use crate::support::{anabranch, assert_exit, document, folder, stderr, stdout};
+
+/// Bytes of the headers of IPv4 and UDP.
+const HEADERS: usize = 28;
+
+/// Links that are up, until the end of the test. One test at a time has some: they measure times.
+struct Links {
+    folder: PathBuf,
+    name: String,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Links {
+    /// Nothing, with a message, where links cannot be emulated.
+    #[expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
+    fn up(name: &str, links: &str) -> Option<Self> {
+        static TURN: Mutex<()> = Mutex::new(());
+        if let Err(missing) = can_emulate() {
+            println!("skipped: {missing}");
+            return None;
+        }
+        // A test that has failed leaves nothing that the next one could meet.
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = folder(&format!("link-{name}"));
+        // Two test runs at once have links of their own.
+        let name = format!("{name}-{}", std::process::id());
+        let flow = "[[flow]]\nid = \"f\"\nfrom = \"h0\"\nto = \"h1\"\ntransport = \"anabranch\"\n";
+        fs::write(folder.join(format!("{name}.toml")), format!("duration = \"1s\"\n{links}{flow}")).unwrap();
+        let links = Self { folder, name, _turn: turn };
+        let up = links.run(&["up", &format!("{}.toml", links.name), "--json"]);
+        assert_exit(&up, 0);
+        Some(links)
+    }
+
+    fn run(&self, args: &[&str]) -> std::process::Output {
+        anabranch(&self.folder, &[&["link"], args].concat())
+    }
+
+    fn namespace(&self, host: &str) -> String {
+        format!("anabranch.{}.{host}", self.name)
+    }
+
+    fn status(&self) -> Value {
+        document(&self.run(&["status", &self.name, "--json"]))
+    }
+
+    fn restart(&self) {
+        assert_exit(&self.run(&["restart", &self.name]), 0);
+    }
+
+    /// A count of a link.
+    fn count(&self, link: usize, what: &str) -> u64 {
+        self.status()["links"][link][what].as_u64().unwrap()
+    }
+
+    /// A socket of a host.
+    fn socket(&self, host: &str, address: &str) -> UdpSocket {
+        let bind = || {
+            let socket = UdpSocket::bind(address)?;
+            socket.set_read_timeout(Some(Duration::from_millis(300))).map(|()| socket)
+        };
+        within(&self.namespace(host), || Ok(bind().unwrap())).unwrap()
+    }
+
+    /// The least and the median round trip in milliseconds between two addresses.
+    fn round_trips(&self, from: &str, to: &str) -> (f64, f64) {
+        let (here, there) = (self.socket("h0", from), self.socket("h1", to));
+        let to = there.local_addr().unwrap();
+        let mut trips = vec![];
+        for _ in 0..9 {
+            let begin = Instant::now();
+            here.send_to(&[0; 10], to).unwrap();
+            let mut buffer = [0; 10];
+            let (len, back) = there.recv_from(&mut buffer).unwrap();
+            there.send_to(&buffer[..len], back).unwrap();
+            here.recv(&mut buffer).unwrap();
+            trips.push(begin.elapsed().as_secs_f64() * 1e3);
+        }
+        trips.sort_by(f64::total_cmp);
+        (trips[0], trips[4])
+    }
+
+    /// Sends packets of `size` bytes at once from h0 to h1, on links without other traffic; says when each came.
+    fn burst(&self, count: usize, size: usize) -> Vec<Instant> {
+        let (here, there) = (self.socket("h0", "10.77.1.1:0"), self.socket("h1", "10.77.2.1:7"));
+        (0..count).for_each(|_| _ = here.send_to(&vec![0; size - HEADERS], there.local_addr().unwrap()).unwrap());
+        arrivals(&there)
+    }
+}
+
+impl Drop for Links {
+    fn drop(&mut self) {
+        self.run(&["down", &self.name]);
+    }
+}
+
+/// When each packet came, until none comes for a while.
+fn arrivals(socket: &UdpSocket) -> Vec<Instant> {
+    let (mut times, mut buffer) = (vec![], [0; 2000]);
+    while socket.recv(&mut buffer).is_ok() {
+        times.push(Instant::now());
+    }
+    times
+}
+
+fn wire(id: &str, more: &str) -> String {
+    format!("[[link]]\nid = \"{id}\"\nfrom = \"h0\"\nto = \"h1\"\n{more}\n")
+}
+
+#[track_caller]
+fn assert_within(value: f64, from: f64, to: f64) {
+    assert!(from <= value && value <= to, "{value} is not from {from} to {to}");
+}
+
+/// Each way is 10 ms on the first link and 40 ms on the second. Nothing is early; how late it is depends on what else this machine does, so the median
+/// has room.
+#[test]
+fn each_path_has_its_delay_in_both_families() {
+    let first = wire("a", "rate = \"100Mbit/s\"\ndelay = \"10ms\"");
+    let Some(links) = Links::up("delay", &(first + &wire("b", "rate = \"100Mbit/s\"\ndelay = \"40ms\""))) else {
+        return;
+    };
+    let cases = [
+        ("10.77.1.1:0", "10.77.2.1:7", 20.0),
+        ("10.77.1.2:0", "10.77.2.2:7", 80.0),
+        // Whoever has bound the second address leaves by the second link, whatever he calls; the answer has the first address.
+        ("10.77.1.2:0", "10.77.2.1:7", 80.0),
+        ("[fd77::1:1]:0", "[fd77::2:1]:7", 20.0),
+        ("[fd77::1:2]:0", "[fd77::2:2]:7", 80.0),
+    ];
+    for (from, to, expected) in cases {
+        let (least, median) = links.round_trips(from, to);
+        // The answer to the third leaves by the first link: its address chooses.
+        let expected = if (from, to) == ("10.77.1.2:0", "10.77.2.1:7") { 50.0 } else { expected };
+        assert_within(least, expected, expected + 3.0);
+        assert_within(median, expected, expected + 10.0);
+    }
+    let told = links.run(&["exec", "--name", &links.name, "h0", "--", "sh", "-c", "cat /etc/hosts; exit 7"]);
+    assert_exit(&told, 7);
+    assert!(stdout(&told).contains("10.77.2.2 h1.b\n"), "{}", stdout(&told));
+    assert!(links.count(0, "delivered_packets") >= 9);
+}
+
+/// 300 packets of 1500 bytes at 20 Mbit/s: 0.6 ms each.
+#[test]
+fn a_burst_comes_out_at_the_rate() {
+    let more = "rate = \"20Mbit/s\"\ndelay = \"5ms\"\nqueue = { kind = \"drop_tail\", packets = 1000 }";
+    let Some(links) = Links::up("rate", &wire("a", more)) else { return };
+    let times = links.burst(300, 1500);
+    assert_eq!(times.len(), 300);
+    let span = times[299].duration_since(times[0]).as_secs_f64();
+    assert_within(299.0 * 0.6e-3 / span, 0.98, 1.02);
+}
+
+/// At 1 Mbit/s a packet of 1500 bytes takes 12 ms, much longer than a burst: what is left of it has waited, but for the one in service. A second packet
+/// may have been sent before the last one came.
+#[test]
+fn a_queue_holds_so_many_packets_or_bytes() {
+    let cases = [("packets", "packets = 20", 20), ("bytes", "bytes = \"30000B\"", 21)];
+    for (name, limit, held) in cases {
+        let more = format!("rate = \"1Mbit/s\"\ndelay = \"1ms\"\nqueue = {{ kind = \"drop_tail\", {limit} }}");
+        let Some(links) = Links::up(name, &wire("a", &more)) else { return };
+        let delivered = links.burst(100, 1500).len();
+        assert!(delivered == held || delivered == held + 1, "{name}: {delivered}, not {held}");
+        assert_eq!(links.count(0, "dropped_packets"), 100 - delivered as u64);
+    }
+}
+
+/// 10,000 packets, each lost with 1 %: a standard deviation is 10, and this is five of them.
+#[test]
+fn so_many_are_lost_as_chance_says() {
+    let more = "rate = \"1Gbit/s\"\ndelay = \"1ms\"\nerror = { kind = \"uniform\", rate = 0.01 }";
+    let Some(links) = Links::up("loss", &wire("a", more)) else { return };
+    let (here, to) = (links.socket("h0", "10.77.1.1:0"), SocketAddr::from(([10, 77, 2, 1], 7)));
+    // Without it the other host answers each.
+    let _there = links.socket("h1", "10.77.2.1:7");
+    for number in 0..10_000 {
+        here.send_to(&[0; 20], to).unwrap();
+        if number % 100 == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    let status = links.status();
+    let (link, count) = (&status["links"][0], |what: &str| status["links"][0][what].as_u64().unwrap());
+    assert_eq!((count("sent_packets"), &status["unread_packets"]), (10_000, &0.into()), "{link}");
+    assert_within(count("lost_packets") as f64, 50.0, 150.0);
+    // The default queue drops what comes at once after a pause of this thread.
+    assert_eq!(count("delivered_packets") + count("dropped_packets") + count("lost_packets"), 10_000, "{link}");
+}
+
+/// From 0.3 to 0.6 s after the restart nothing gets through, both ways.
+#[test]
+fn an_outage_is_an_outage_from_the_restart_on() {
+    let more = "rate = \"10Mbit/s\"\ndelay = \"5ms\"\noutages = [{ from = \"300ms\", until = \"600ms\" }]";
+    let Some(links) = Links::up("outage", &wire("a", more)) else { return };
+    // The first outage passes.
+    std::thread::sleep(Duration::from_millis(600));
+    let (here, there) = (links.socket("h0", "10.77.1.1:0"), links.socket("h1", "10.77.2.1:7"));
+    links.restart();
+    let begin = Instant::now();
+    let clock = links.status()["clock_seconds"].as_f64().unwrap();
+    // How far the scenario's clock is ahead of ours, at most.
+    let ahead = clock - begin.elapsed().as_secs_f64();
+    let mut sent = vec![];
+    while begin.elapsed() < Duration::from_millis(900) {
+        here.send_to(&[sent.len() as u8], there.local_addr().unwrap()).unwrap();
+        sent.push(begin.elapsed().as_secs_f64());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let (mut came, mut buffer) = (vec![false; sent.len()], [0; 10]);
+    while there.recv(&mut buffer).is_ok() {
+        came[usize::from(buffer[0])] = true;
+    }
+    // A thread that pauses between the clock and the packet is some milliseconds off.
+    for (at, came) in sent.iter().map(|at| at + ahead).zip(came) {
+        match at {
+            _ if (0.32..0.58).contains(&at) => assert!(!came, "{at}: came"),
+            _ if !(0.26..0.62).contains(&at) => assert!(came, "{at}: was lost"),
+            _ => {}
+        }
+    }
+    assert_within(links.count(0, "lost_packets") as f64, 20.0, 65.0);
+}
+
+/// A router in between is in the emulator and nowhere else; both links count.
+#[test]
+fn a_router_has_no_namespace() {
+    let links = "[[link]]\nid = \"a\"\nfrom = \"h0\"\nto = \"r\"\nrate = \"10Mbit/s\"\ndelay = \"5ms\"\n[[link]]\nid = \"b\"\nfrom = \"r\"\nto = \
+                 \"h1\"\nrate = \"20Mbit/s\"\ndelay = \"10ms\"\n";
+    let Some(links) = Links::up("router", links) else { return };
+    assert!(!Path::new("/run/netns").join(links.namespace("r")).exists());
+    let (least, _) = links.round_trips("10.77.1.1:0", "10.77.2.1:7");
+    assert_within(least, 30.0, 33.0);
+    assert_eq!([0, 2].map(|link| links.count(link, "delivered_packets")), [9, 9]);
+}
+
+/// Also after the emulator was killed, and although a program runs in a namespace.
+#[test]
+fn down_leaves_nothing() {
+    let Some(links) = Links::up("down", &wire("a", "rate = \"10Mbit/s\"\ndelay = \"5ms\"")) else { return };
+    let again = links.run(&["up", &format!("{}.toml", links.name)]);
+    assert_exit(&again, 2);
+    assert!(stderr(&again).contains("link down"), "{}", stderr(&again));
+    let mut sleeper = Command::new("ip");
+    let mut sleeper = sleeper.args(["netns", "exec", &links.namespace("h1"), "sleep", "100"]).spawn().unwrap();
+    let state = format!("/run/anabranch/{}/state.json", links.name);
+    let state: Value = serde_json::from_slice(&fs::read(state).unwrap()).unwrap();
+    let killed = Command::new("kill").args(["-9", &state["process"]["id"].to_string()]).status().unwrap();
+    assert!(killed.success());
+    std::thread::sleep(Duration::from_millis(100));
+    let status = links.run(&["status", &links.name]);
+    assert_exit(&status, 1);
+    assert!(stderr(&status).contains("has crashed"), "{}", stderr(&status));
+    let down = links.run(&["down", &links.name]);
+    assert_exit(&down, 0);
+    assert!(stdout(&down).contains("removed 2 namespaces, stopped 1 program in them"), "{}", stdout(&down));
+    assert!(!sleeper.wait().unwrap().success());
+    let left = |folder: &str| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.filter(|entry| entry.file_name().to_string_lossy().contains(&links.name)).count()
+    };
+    assert_eq!(["/run/netns", "/etc/netns", "/run/anabranch"].map(left), [0, 0, 0]);
+    let down = links.run(&["down", &links.name]);
+    assert_exit(&down, 0);
+    assert!(stdout(&down).contains("nothing was up"), "{}", stdout(&down));
+    let status = links.run(&["status", &links.name]);
+    assert_exit(&status, 2);
+}
+
+#[test]
+fn who_is_not_root_is_told_what_to_do() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+    let command = command.args(["link", "status"]).stdin(Stdio::null());
+    // Nobody, where this is root.
+    let output = match fs::metadata("/proc/self").map(|own| std::os::unix::fs::MetadataExt::uid(&own)) {
+        Ok(0) => command.uid(65_534).output(),
+        _ => command.output(),
+    };
+    match output {
+        Ok(output) => {
+            assert_exit(&output, 2);
+            assert!(stderr(&output).contains("type sudo in front"), "{}", stderr(&output));
+        }
+        // The folder of this program may be closed to others.
+        Err(error) => assert_eq!(error.kind(), io::ErrorKind::PermissionDenied),
+    }
+}

@@ -1,0 +1,247 @@
+//! How late an emulated link is on this machine, at a rate and a delay.
+//!
+//! A thread in one namespace sends packets at a constant rate, each with the time at which it left; another one notes when each has come. Between
+//! them is a link of this rate. When a perfect one would have delivered them follows from when they left: it serves them one after the other. Both
+//! threads are instruments and not the programs that a link is for, so they have the real-time class, below that of the emulator.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anabranch_sim::LinkSpec;
+use anabranch_units::{Bytes, Rate, SimSpan};
+use serde::Serialize;
+
+use super::drive::{Driver, PRIORITY, become_real_time};
+use super::{Claim, Failure, control, down, namespace, state, up};
+use crate::address::Interface;
+use crate::histogram::Histogram;
+use crate::network::{Network, Wire};
+use crate::plan::{Plan, Settings};
+use crate::status::{Lateness, Status};
+
+/// What is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// Of the link, both ways.
+    pub rate: Rate,
+    /// Of the link, both ways.
+    pub delay: SimSpan,
+    /// For how long packets are sent.
+    pub span: Duration,
+}
+
+/// What came out.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CheckRow {
+    /// The rate of the link in bits per second.
+    pub rate_bps: u64,
+    /// Its delay.
+    pub delay_ms: f64,
+    /// Packets of 1500 bytes that were sent.
+    pub sent_packets: u64,
+    /// How many came out.
+    pub delivered_packets: u64,
+    /// From one program to the other: how much later than over a perfect link.
+    pub late: Option<Lateness>,
+    /// How much later than they were due packets left the emulator.
+    pub late_emulator: Option<Lateness>,
+    /// Processor time of the emulator by the time that passed.
+    pub cpu_share: f64,
+    /// Whether the emulator had the real-time class.
+    pub is_real_time: bool,
+}
+
+impl CheckRow {
+    /// Whether this machine carries such a link: all but one packet of a thousand came, and of those 99 in 100 at most a millisecond late.
+    pub fn is_carried(&self) -> bool {
+        let is_whole = self.delivered_packets * 1000 >= self.sent_packets * 999;
+        is_whole && self.late.is_some_and(|late| late.p99_ms <= LATE_MS_MAX)
+    }
+}
+
+/// What real transfers and simulated ones may differ by in queueing delay.
+const LATE_MS_MAX: f64 = 1.0;
+
+/// The longest packet of the usual MTU, and what UDP may put into it.
+const PACKET: usize = 1500;
+const PAYLOAD: usize = PACKET - 28;
+
+/// The share of the link's rate at which packets are sent. All of it would keep a queue after the first delay.
+const LOAD: f64 = 0.95;
+
+const PORT: u16 = 7;
+
+/// Makes a link, measures it, and removes it.
+///
+/// # Errors
+/// What the system refuses.
+pub fn check(check: &Check) -> Result<CheckRow, Failure> {
+    let name = format!("check-{}", std::process::id());
+    let claim = Claim::new(&name)?;
+    let row = measure(&name, claim, check);
+    down(&name)?;
+    row
+}
+
+fn measure(name: &str, _claim: Claim, check: &Check) -> Result<CheckRow, Failure> {
+    let (network, settings) = (network(check), Settings::default());
+    let plan = Plan::new(name, &network, &settings).map_err(|refusal| Failure::Usage(refusal.to_string()))?;
+    let state = state::State::new(String::new(), plan).map_err(|error| Failure::failed("/proc", error))?;
+    state.write()?;
+    let devices = up::devices(&state.plan, &settings)?;
+    let driver = Driver::new(network, devices, control::listen(name)?)?;
+    let [from, to] = [0, 1].map(|host: usize| state.plan.hosts[host].namespace.as_str());
+    let is_over = AtomicBool::new(false);
+    let begin = Instant::now();
+    std::thread::scope(|scope| {
+        let emulator = scope.spawn(|| driver.run());
+        let receiver = scope.spawn(|| namespace::within(to, || receive(begin, &is_over).map_err(socket)));
+        let measured = (|| {
+            // The receiver's socket is there before the first packet.
+            std::thread::sleep(Duration::from_millis(50));
+            let before = control::status(name)?;
+            let sent = namespace::within(from, || send(begin, check).map_err(socket))?;
+            std::thread::sleep(Duration::from_secs_f64(check.delay.as_secs_f64()) + Duration::from_millis(200));
+            Ok((sent, before, control::status(name)?))
+        })();
+        is_over.store(true, Ordering::Relaxed);
+        control::stop(name)?;
+        let (ended, received) = (join(emulator), join(receiver));
+        let (sent, before, after) = measured?;
+        ended?;
+        Ok(row(check, &sent, &received?, [&before, &after]))
+    })
+}
+
+fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn socket(error: io::Error) -> Failure {
+    Failure::failed("a socket of the check", error)
+}
+
+fn network(check: &Check) -> Network {
+    let wire = |id: &str, from, to| {
+        let spec = LinkSpec::new(check.rate, check.delay).named(id);
+        Wire { id: id.to_owned(), from, to, spec }
+    };
+    Network {
+        seed: 1,
+        nodes: ["h0", "h1"].map(str::to_owned).to_vec(),
+        wires: vec![wire("check", 0, 1), wire("check.reverse", 1, 0)],
+        routes: vec![],
+        hosts: vec![0, 1],
+    }
+}
+
+/// Sends at a constant rate; returns when each packet left, since `begin`.
+fn send(begin: Instant, check: &Check) -> io::Result<Vec<Duration>> {
+    become_real_time(PRIORITY - 10);
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    socket.connect(SocketAddr::from((Interface { host: 1, number: 0 }.ipv4(), PORT)))?;
+    let interval = 8.0 * PACKET as f64 / (check.rate.bits_per_second() as f64 * LOAD);
+    let mut payload = [0; PAYLOAD];
+    let (mut sent, first) = (vec![], begin.elapsed());
+    for number in 0_u64.. {
+        let due = Duration::from_secs_f64(number as f64 * interval);
+        if due >= check.span {
+            break;
+        }
+        let wait = (first + due).saturating_sub(begin.elapsed());
+        if !wait.is_zero() {
+            std::thread::sleep(wait);
+        }
+        payload[..8].copy_from_slice(&number.to_be_bytes());
+        sent.push(begin.elapsed());
+        socket.send(&payload)?;
+    }
+    Ok(sent)
+}
+
+/// Notes the number of each packet and when it came, since `begin`.
+fn receive(begin: Instant, is_over: &AtomicBool) -> io::Result<Vec<(u64, Duration)>> {
+    become_real_time(PRIORITY - 10);
+    let socket = UdpSocket::bind(("0.0.0.0", PORT))?;
+    // Some milliseconds in which nobody reads are no loss on the link.
+    rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, 16 << 20)?;
+    socket.set_read_timeout(Some(Duration::from_millis(50)))?;
+    let (mut received, mut buffer) = (vec![], [0; PACKET]);
+    while !is_over.load(Ordering::Relaxed) {
+        match socket.recv(&mut buffer) {
+            Ok(PAYLOAD) => {
+                let number = buffer.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+                received.push((number, begin.elapsed()));
+            }
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(received)
+}
+
+fn row(check: &Check, sent: &[Duration], received: &[(u64, Duration)], [before, after]: [&Status; 2]) -> CheckRow {
+    let perfect = perfect(check, sent);
+    let mut late = Histogram::default();
+    for (number, at) in received {
+        late.add(at.saturating_sub(perfect[*number as usize]));
+    }
+    CheckRow {
+        rate_bps: check.rate.bits_per_second(),
+        delay_ms: check.delay.as_secs_f64() * 1e3,
+        sent_packets: sent.len() as u64,
+        delivered_packets: received.len() as u64,
+        late: Lateness::of(&late),
+        late_emulator: after.links[0].late,
+        cpu_share: (after.cpu_seconds - before.cpu_seconds) / (after.clock_seconds - before.clock_seconds),
+        is_real_time: after.is_real_time,
+    }
+}
+
+/// When a link delivers what enters it at these times: one packet after the other.
+fn perfect(check: &Check, sent: &[Duration]) -> Vec<Duration> {
+    let transmission: SimSpan = check.rate.transmission(Bytes::new(PACKET as u64));
+    let [transmission, delay] = [transmission, check.delay].map(|span| Duration::from_secs_f64(span.as_secs_f64()));
+    let mut free_at = Duration::ZERO;
+    let serve = |&at: &Duration| {
+        free_at = free_at.max(at) + transmission;
+        free_at + delay
+    };
+    sent.iter().map(serve).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_perfect_link_serves_one_after_the_other() {
+        // 12 Mbit/s: 1500 bytes take a millisecond.
+        let (rate, delay) = (Rate::from_bits_per_second(12_000_000), SimSpan::from_millis(10));
+        let check = Check { rate, delay, span: Duration::ZERO };
+        let times = |all: [u64; 4]| all.map(Duration::from_micros);
+        assert_eq!(perfect(&check, &times([0, 100, 5000, 5999])), times([11_000, 12_000, 16_000, 17_000]));
+    }
+
+    #[test]
+    fn a_link_that_loses_or_delays_is_not_carried() {
+        let late = |p99_ms| Some(Lateness { p50_ms: 0.1, p99_ms, max_ms: 9.0 });
+        let row = |delivered_packets, late| CheckRow {
+            rate_bps: 1,
+            delay_ms: 1.0,
+            sent_packets: 10_000,
+            delivered_packets,
+            late,
+            late_emulator: None,
+            cpu_share: 0.1,
+            is_real_time: true,
+        };
+        assert!(row(9990, late(1.0)).is_carried());
+        assert!(!row(9989, late(1.0)).is_carried());
+        assert!(!row(10_000, late(1.01)).is_carried());
+        assert!(!row(0, None).is_carried());
+    }
+}
