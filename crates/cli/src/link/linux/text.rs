@@ -121,7 +121,9 @@ pub(super) fn check(rows: &[CheckRow]) -> String {
         table.row(cells.collect());
     }
     let mut text = table.render("");
-    let most = rows.iter().filter(|row| row.is_carried()).map(|row| row.rate_bps).max();
+    // At every delay that was tried.
+    let is_carried = |rate: u64| rows.iter().filter(|row| row.rate_bps == rate).all(CheckRow::is_carried);
+    let most = rows.iter().map(|row| row.rate_bps).filter(|&rate| is_carried(rate)).max();
     text.push_str(&match most {
         Some(rate) => {
             let rate = Rate::from_bits_per_second(rate);
