@@ -34,7 +34,7 @@ use crate::config::{Config, Form};
 use crate::connection::{ConfigError, Connection, State, Transmit};
 use crate::ecn::EcnCodepoint;
 use crate::event::Event;
-use crate::path::{FourTuple, PathState};
+use crate::path::FourTuple;
 use crate::random::Secret;
 use crate::seal::{
     Answer, Entropy, Listener, ListenerConfig, Outgoing, PublicKey, Recipient, Seal, SealConfig, SealTally, SecretKey,
@@ -435,8 +435,7 @@ impl Endpoint {
                 None if !seal.may_send() => return true,
                 None => {
                     let Some(transmit) = connection.poll_transmit(now) else { return true };
-                    // A path that has been answered gets what is sent there.
-                    if connection.path_state(transmit.path).is_some_and(|state| state != PathState::Validating) {
+                    if connection.reaches(transmit.path) {
                         seal.validate(transmit.tuple);
                     }
                     let Transmit { path, tuple, datagram_max, pad_to, ecn, .. } = transmit;

@@ -13,8 +13,8 @@ impl PathId {
         self.0
     }
 
-    /// No path: that of what has none any more.
-    pub(crate) const NOWHERE: Self = Self(u8::MAX);
+    /// No path: that of what has none any more. It is the wire's number for that, too.
+    pub(crate) const NOWHERE: Self = Self(15);
 
     pub(crate) const fn new(index: usize) -> Self {
         Self(index as u8)
@@ -69,8 +69,8 @@ impl PathSet {
     }
 }
 
-// A bit for each name.
-const _: () = assert!(SLOTS_MAX <= u16::BITS as usize);
+// A bit for each name, and for none.
+const _: () = assert!(SLOTS_MAX < u16::BITS as usize && SLOTS_MAX <= PathId::NOWHERE.index());
 
 /// The most paths that a connection has at a time.
 pub const PATHS_MAX: usize = 8;

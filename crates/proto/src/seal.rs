@@ -64,7 +64,7 @@ use self::reassembly::Reassembly;
 use self::renewal::{Age, Renewal};
 use self::session::{Session, sealed_len};
 pub use self::tally::{Refusal, SealError, SealTally};
-use crate::path::{FourTuple, PathId, SLOTS_MAX};
+use crate::path::{FourTuple, PathId};
 use crate::segment::{HEADERS, Segment, TCP_HEADER};
 use crate::wire::{self, Checksum, Ports};
 
@@ -391,9 +391,7 @@ impl Seal {
         let space = &mut out[start..];
         layout.fill(len, self.fragmented, space);
         let size = if count > 1 { datagram_max } else { bytes };
-        // What is said of a path that is gone is none of another's that has its number.
-        let number = outgoing.path.number().min(OWN_PATH);
-        space.chunks_mut(size).for_each(|datagram| session.seal(number, datagram));
+        space.chunks_mut(size).for_each(|datagram| session.seal(outgoing.path.number(), datagram));
         self.fragmented = self.fragmented.wrapping_add(u32::from(count > 1));
         self.tally.fragmented += u64::from(count > 1);
         self.until_grease = self.until_grease.saturating_sub(count as u64);
@@ -531,9 +529,9 @@ fn read_segment(plain: Bytes) -> Result<Segment<Bytes>, Refusal> {
 }
 
 /// The number of the seal's own datagrams and of others that belong to no path of the connection.
-const OWN_PATH: u8 = PATH_NUMBERS as u8 - 1;
+const OWN_PATH: u8 = PathId::NOWHERE.number();
 
-const _: () = assert!(SLOTS_MAX < PATH_NUMBERS);
+const _: () = assert!(PathId::NOWHERE.index() < PATH_NUMBERS);
 
 /// Datagrams before the first that says nothing, and the least number between two of them: 2^16 more at most, so that they cost nothing.
 const GREASE_FIRST: u64 = 16;

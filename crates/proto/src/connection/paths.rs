@@ -388,6 +388,11 @@ impl<P: Payload> Connection<P> {
         Farewell { path: id, tuple, token }
     }
 
+    /// Whether who is at the far end of a path gets what is sent there, as far as is known: it has answered, or the application has named it.
+    pub(crate) fn reaches(&self, id: PathId) -> bool {
+        self.paths.get(id).is_some_and(|path| path.origin == Origin::Own || path.state() != PathState::Validating)
+    }
+
     /// Whether it is the peer that gives a path up.
     fn is_farewell(&self, id: PathId, token: Token) -> bool {
         let Path { origin, tokens, .. } = &self.paths[id];

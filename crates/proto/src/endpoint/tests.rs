@@ -9,7 +9,7 @@ use anabranch_units::Span;
 
 use super::*;
 use crate::seal::{Pace, Refusal};
-use crate::{Address, CloseReason, PathId, Read, Sid};
+use crate::{Address, CloseReason, PathId, PathState, Read, Sid};
 
 /// Endpoints in one room, ten milliseconds away from each other, each at its address.
 struct Room {
@@ -361,6 +361,19 @@ fn cookies_that_wait_have_a_limit() {
     assert_eq!(room.ends[0].endpoint.tally().replies_dropped, 1000 - 256);
     room.drain();
     assert_eq!((room.sent[0], room.ends[0].endpoint.len()), (256, 0));
+}
+
+/// The application names the address of a new path: it is challenged there, though nothing has come from it.
+#[test]
+fn a_path_to_an_address_that_was_named_is_set_up() {
+    let (mut room, client, server) = Room::pair();
+    let (own, theirs) = (Address { address: 12, port: 9 }, Address { address: 11, port: 9 });
+    let second = FourTuple { local: own, remote: theirs };
+    let now = room.now;
+    let id = room.end(1, client).paths().add(now, second).expect("paths are negotiated");
+    room.run_for(ms(200));
+    assert_eq!(room.end(1, client).path_state(id), Some(PathState::Live));
+    assert_eq!(room.end(0, server).path_reports().count(), 2);
 }
 
 /// The leave of a path is lost, and the peer goes on using it: it is told again, by a datagram that belongs to no path any more.
