@@ -34,6 +34,8 @@ pub(crate) struct Call {
     pub(crate) accepting: Waiting,
     /// Who waits for its end.
     pub(crate) closing: Waiting,
+    /// Who waits for news of a path.
+    pub(crate) pathing: Waiting,
     /// Streams of the peer that nobody has a handle of yet, in the order in which they came.
     pub(crate) incoming: VecDeque<Sid>,
     inbound: [Inbound; NAMES],
@@ -95,6 +97,7 @@ impl Call {
             opening: Waiting::default(),
             accepting: Waiting::default(),
             closing: Waiting::default(),
+            pathing: Waiting::default(),
             incoming: VecDeque::new(),
             inbound: std::array::from_fn(|_| Inbound::Idle),
             outbound: BTreeMap::new(),
@@ -265,7 +268,8 @@ impl Call {
                 woken.one(waiting);
             }
         }
-        [&mut self.opening, &mut self.accepting, &mut self.closing].into_iter().for_each(|waiting| woken.all(waiting));
+        let Self { opening, accepting, closing, pathing, .. } = self;
+        [opening, accepting, closing, pathing].into_iter().for_each(|waiting| woken.all(waiting));
     }
 
     fn named(&mut self, sid: Sid) -> Option<&mut Outbound> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anabranch_cc::{Settings, registry};
 use anabranch_proto::endpoint::{self, EndpointConfig, ServerConfig};
 use anabranch_proto::seal::{CipherPreference, ListenerConfig, SealConfig};
-use anabranch_proto::{AckPolicy, KeepAlive};
+use anabranch_proto::{AckPolicy, KeepAlive, Repair};
 use anabranch_units::Span;
 
 use crate::clock::span;
@@ -23,6 +23,8 @@ pub struct Config {
     pub law: Settings,
     /// Streams of a connection at a time, in each direction.
     pub streams: u8,
+    /// Paths of a connection at a time, 1 to 8. With one it speaks of none, and cannot follow a peer whose address changes.
+    pub paths: u8,
     /// Bytes of a connection that may arrive and wait to be read. What is not read stops the sender at so much; what is read at once takes
     /// none of it.
     pub receive_buffer: u64,
@@ -30,7 +32,7 @@ pub struct Config {
     pub send_buffer: u64,
     /// The most bytes of a connection that have been written and not been acknowledged.
     pub send_memory: u64,
-    /// How long a call may take.
+    /// How long a call may take, and a new path.
     pub connect_timeout: Duration,
     /// How long the peer may say nothing before the connection is given up.
     pub idle_timeout: Duration,
@@ -57,6 +59,7 @@ impl Default for Config {
             connections_max: 1024,
             law: Settings::default_for(registry::find("anabranch").expect("the project's own law is in the table")),
             streams: u8::MAX,
+            paths: 8,
             // The bandwidth-delay product of 2.5 Gbit/s and 100 ms.
             receive_buffer: 32 << 20,
             send_buffer: 1 << 20,
@@ -99,6 +102,9 @@ impl Config {
         });
         anabranch_proto::Config {
             streams: self.streams,
+            paths_max: self.paths,
+            // What is lost on a path that has died, or is slow, comes sooner on another.
+            repair: Repair::AnyPath,
             receive_buffer: self.receive_buffer,
             send_buffer: self.send_buffer,
             send_memory: self.send_memory,

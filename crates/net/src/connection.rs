@@ -1,18 +1,23 @@
 //! A connection: streams either way, and what is known of it.
 
 use std::future::poll_fn;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use anabranch_proto::endpoint::ConnectionId;
-use anabranch_proto::{OpenError, PathId, PathReport, PathState};
+use anabranch_proto::{FourTuple, OpenError, PathId, PathReport, PathState, PathStatus, RemovePathError};
+use bytes::Bytes;
+use tokio::task::JoinSet;
 
 use crate::address;
-use crate::error::{Lost, StreamError};
+use crate::error::{AddPathError, Lost, MessageError, StreamError, WriteError};
+use crate::interfaces::{self, Interface};
 use crate::key::PublicKey;
+use crate::sockets;
 use crate::state::{Shared, State};
 use crate::stream::{RecvStream, SendStream};
+use crate::ticket::Ticket;
 
 /// A connection. Its copies are handles of the same.
 ///
@@ -217,6 +222,126 @@ impl Connection {
             timeouts: sum.timeouts + path.tally.timeouts,
             ..sum
         })
+    }
+
+    /// Sets up a path from an address of ours to one of the peer's, and waits until the peer has answered on it. From then on data takes it, too.
+    /// Datagrams leave from that address; that they also leave by its interface is for the system's routes to see to, as with MPTCP.
+    ///
+    /// # Errors
+    /// If no socket of the endpoint has that address, there can be no other path, or nobody answers.
+    pub async fn add_path(&self, local: IpAddr, remote: SocketAddr) -> Result<PathId, AddPathError> {
+        let (id, tuple) = self.begin_path(local, remote)?;
+        let answered = self.path_answered(id, tuple);
+        tokio::time::timeout(self.handle.shared.config.connect_timeout, answered).await.unwrap_or_else(|_| {
+            if self.paths().iter().any(|path| path.id == id && path.report.tuple == tuple) {
+                // It may be the only one that is left by now.
+                _ = self.remove_path(id);
+            }
+            Err(AddPathError::NoAnswer(remote))
+        })
+    }
+
+    /// Waits until a path carries data.
+    async fn path_answered(&self, id: PathId, tuple: FourTuple) -> Result<PathId, AddPathError> {
+        poll_fn(|cx| {
+            let mut state = self.handle.shared.lock();
+            let Some(connection) = state.engine.view(self.handle.id) else {
+                return Poll::Ready(Err(AddPathError::Gone));
+            };
+            // The name may be another path's by now.
+            match connection.path(id).filter(|report| report.tuple == tuple).map(|report| report.state) {
+                None => Poll::Ready(Err(AddPathError::NoAnswer(address::plain(tuple.remote)))),
+                Some(PathState::Live) => Poll::Ready(Ok(id)),
+                Some(PathState::Validating | PathState::Suspect) => {
+                    state.call(self.handle.id).pathing.add(cx);
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    fn begin_path(&self, local: IpAddr, remote: SocketAddr) -> Result<(PathId, FourTuple), AddPathError> {
+        self.handle.shared.with(|state| {
+            let place = |bound: &SocketAddr| address::of(SocketAddr::new(local, bound.port()));
+            let is_home = |bound: &&SocketAddr| sockets::serving(&[**bound], place(bound)).is_some();
+            let bound = state.locals.iter().find(is_home).ok_or(AddPathError::NoSocket(local))?;
+            let tuple = FourTuple { local: place(bound), remote: address::of(remote) };
+            let now = state.at(self.handle.shared.clock.now());
+            let connection = state.engine.connection(self.handle.id).ok_or(AddPathError::Gone)?;
+            let id = connection.paths().add(now, tuple).map_err(|error| match error {
+                anabranch_proto::AddPathError::NotNegotiated => AddPathError::NotNegotiated,
+                anabranch_proto::AddPathError::TooMany => AddPathError::TooMany,
+                anabranch_proto::AddPathError::InUse => AddPathError::InUse,
+            })?;
+            state.rouse();
+            Ok((id, tuple))
+        })
+    }
+
+    /// Sets up a path for each pair of an address of this computer and one of the ticket that may reach each other, at the same time, and
+    /// waits until each is there or nobody answers. Pairs that are paths already are left out. How many were set up.
+    pub async fn add_paths(&self, ticket: &Ticket) -> usize {
+        let mut attempts = JoinSet::new();
+        for (local, remote) in interfaces::pairs(&Interface::all(), ticket.addresses()) {
+            let connection = self.clone();
+            attempts.spawn(async move { connection.add_path(local, remote).await });
+        }
+        let mut count = 0;
+        while let Some(added) = attempts.join_next().await {
+            count += usize::from(matches!(added, Ok(Ok(_))));
+        }
+        count
+    }
+
+    /// Gives a path up. What is in flight on it is sent again on the others.
+    ///
+    /// # Errors
+    /// If there is no such path, or no other one that carries data.
+    pub fn remove_path(&self, path: PathId) -> Result<(), RemovePathError> {
+        self.handle.shared.with(|state| {
+            let now = state.at(self.handle.shared.clock.now());
+            let connection = state.engine.connection(self.handle.id).ok_or(RemovePathError::Unknown)?;
+            connection.paths().remove(now, path)?;
+            state.rouse();
+            Ok(())
+        })
+    }
+
+    /// Says when this end uses a path.
+    pub fn set_path_status(&self, path: PathId, status: PathStatus) {
+        self.handle.shared.with(|state| {
+            if let Some(connection) = state.engine.connection(self.handle.id) {
+                connection.paths().set_status(path, status);
+            }
+            state.rouse();
+        });
+    }
+
+    /// Sends a message: a stream of its own, so that it waits for no other. It is sent when this returns, not delivered; wait for its end with
+    /// [`SendStream::stopped`] of a stream that you open yourself, or with [`Connection::close`].
+    ///
+    /// # Errors
+    /// If this end has closed, or the connection is gone.
+    pub async fn send_message(&self, message: Bytes) -> Result<(), StreamError> {
+        let mut stream = self.open_stream().await?;
+        let lost = |error| match error {
+            WriteError::Lost(lost) => StreamError::Lost(lost),
+            // The peer does not want it.
+            WriteError::Stopped(_) | WriteError::Closed => StreamError::Closed,
+        };
+        stream.write_all_bytes(message).await.map_err(lost)?;
+        stream.finish().map_err(lost)
+    }
+
+    /// The next message of the peer: of those that have begun to come the one that began first. Messages that are to be taken in the order of
+    /// their ends are read by a task each.
+    ///
+    /// # Errors
+    /// If the peer has closed, gives the message up, or it is longer than `most` bytes; or the connection is gone.
+    pub async fn accept_message(&self, most: usize) -> Result<Bytes, MessageError> {
+        let mut stream = self.accept_stream().await.map_err(MessageError::Stream)?;
+        stream.read_to_end(most).await.map_err(MessageError::Read)
     }
 
     /// Its paths.

@@ -1,4 +1,4 @@
-//! The task that moves bytes between a socket and the engine.
+//! The task that moves bytes between the sockets of an endpoint and the engine.
 //!
 //! A turn: what has come is read, each batch with its own time of arrival; then the engine's deadlines; then all that is to leave is sent;
 //! then events wake those who wait. Under the lock the engine works, and nothing else does: system calls are made without it.
@@ -13,13 +13,14 @@ use anabranch_units::Time;
 use tokio::time::{Instant, Sleep};
 
 use crate::socket::{Received, Socket};
+use crate::sockets::Sockets;
 use crate::state::Shared;
 use crate::waiting::only;
 
 /// Runs as long as there is a handle of the endpoint, or a connection.
 pub(crate) struct Driver {
     shared: Arc<Shared>,
-    socket: Socket,
+    sockets: Sockets,
     received: Vec<Received>,
     /// What leaves next, while the kernel has no room for it.
     batch: Option<Batch>,
@@ -40,12 +41,14 @@ impl Driver {
     pub(crate) fn new(shared: Arc<Shared>, socket: Socket) -> Self {
         let timer = Box::pin(tokio::time::sleep_until(Instant::from_std(shared.clock.instant(Time::ZERO))));
         let bytes = Vec::with_capacity(1 << 16);
-        Self { shared, socket, received: vec![], batch: None, bytes, timer, timer_at: Time::ZERO }
+        let sockets = Sockets::new(socket);
+        Self { shared, sockets, received: vec![], batch: None, bytes, timer, timer_at: Time::ZERO }
     }
 
     fn receive(&mut self, cx: &mut Context<'_>) -> std::io::Result<Rest> {
-        let Self { shared, socket, received, .. } = self;
-        match socket.poll_receive(cx, &shared.clock, |batch| received.push(batch)) {
+        let Self { shared, sockets, received, .. } = self;
+        let lost = |address| shared.lock().locals.retain(|local| *local != address);
+        match sockets.poll_receive(cx, &shared.clock, received, lost) {
             Poll::Pending => Ok(Rest::Nothing),
             Poll::Ready(Err(error)) => Err(error),
             Poll::Ready(Ok(())) => {
@@ -67,13 +70,13 @@ impl Driver {
                     self.bytes.clear();
                     let mut state = self.shared.lock();
                     let now = state.at(self.shared.clock.now());
-                    let Some(batch) = state.engine.poll_transmit(now, self.socket.batch_max(), &mut self.bytes) else {
+                    let Some(batch) = state.engine.poll_transmit(now, self.sockets.batch_max(), &mut self.bytes) else {
                         return Rest::Nothing;
                     };
                     *self.batch.insert(batch)
                 }
             };
-            if self.socket.poll_send(cx, &batch, &self.bytes).is_pending() {
+            if self.sockets.poll_send(cx, &batch, &self.bytes).is_pending() {
                 return Rest::Nothing;
             }
             self.batch = None;
@@ -115,6 +118,8 @@ impl Future for Driver {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let driver = self.get_mut();
+        let more = std::mem::take(&mut driver.shared.lock().sockets);
+        more.into_iter().for_each(|socket| driver.sockets.push(socket));
         for _ in 0..TURNS_A_POLL {
             let Ok(received) = driver.receive(cx) else {
                 driver.shared.with(|state| state.end());

@@ -1,7 +1,7 @@
-//! An endpoint: a socket, and all connections of it.
+//! An endpoint: sockets, and all connections of them.
 
 use std::future::poll_fn;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -16,12 +16,13 @@ use crate::config::{Admission, Config};
 use crate::connection::{Connection, Handle};
 use crate::driver::Driver;
 use crate::error::{BindError, ConnectError};
+use crate::interfaces::Interface;
 use crate::key::{PublicKey, SecretKey, random};
 use crate::socket::Socket;
 use crate::state::Shared;
 use crate::ticket::Ticket;
 
-/// A socket, and all connections of it: those that it opens, and those of others that it lets in.
+/// A socket or several, and all their connections: those that it opens, and those of others that it lets in.
 ///
 /// The connections outlive the endpoint; when its last handle is gone, nobody can call any more. It needs a runtime of tokio with time and I/O.
 #[derive(Debug)]
@@ -68,13 +69,30 @@ impl Endpoint {
         Ok(Self { shared })
     }
 
+    /// Binds one more socket: from now on connections may have paths by its address, and the ticket names it, too. Returns where it is bound.
+    ///
+    /// # Errors
+    /// If there is no such socket.
+    pub fn add_address(&self, address: SocketAddr) -> Result<SocketAddr, BindError> {
+        let no_socket = |error| BindError::Socket(address, error);
+        let socket = UdpSocket::bind(address).map_err(no_socket)?;
+        let socket = Socket::new(socket, self.shared.config.socket_buffer).map_err(no_socket)?;
+        let local = socket.local();
+        self.shared.with(|state| {
+            state.locals.push(local);
+            state.sockets.push(socket);
+            state.rouse();
+        });
+        Ok(local)
+    }
+
     /// Opens a connection to who has made this ticket: at its addresses, one after the other, until one answers.
     ///
     /// # Errors
     /// If nobody answers who proves the ticket's key, or who answers refuses.
     pub async fn connect(&self, ticket: &Ticket) -> Result<Connection, ConnectError> {
-        let is_ipv6 = self.shared.local.is_ipv6();
-        let is_reachable = |address: &SocketAddr| is_ipv6 || address.is_ipv4();
+        let locals = self.local_addresses();
+        let is_reachable = |address: &SocketAddr| home(&locals, *address).is_some();
         let addresses: Vec<_> = ticket.addresses().iter().copied().filter(is_reachable).collect();
         if addresses.is_empty() {
             return Err(ConnectError::NoAddress);
@@ -108,7 +126,7 @@ impl Endpoint {
 
     fn call(&self, key: PublicKey, address: SocketAddr) -> Result<Handle, ConnectError> {
         let remote = address::of(address);
-        let local = address::of(local(self.shared.local, address));
+        let local = address::of(home(&self.local_addresses(), address).ok_or(ConnectError::NoAddress)?);
         let tuple = FourTuple { local, remote };
         let id = self.shared.with(|state| {
             if state.is_gone {
@@ -183,9 +201,14 @@ impl Endpoint {
         .await;
     }
 
-    /// Where the socket is bound.
+    /// Where its first socket is bound.
     pub fn local_address(&self) -> SocketAddr {
-        self.shared.local
+        self.shared.first
+    }
+
+    /// Where its sockets are bound.
+    pub fn local_addresses(&self) -> Vec<SocketAddr> {
+        self.shared.lock().locals.clone()
     }
 
     /// Under which name others know it.
@@ -193,22 +216,36 @@ impl Endpoint {
         self.shared.public
     }
 
-    /// A ticket for this endpoint. A socket that is bound to all addresses of the computer is offered at those from which it would call the
-    /// Internet, and else at that of the computer itself.
+    /// A ticket for this endpoint. A socket that is bound to all addresses of the computer is offered at all of them: first at those from which
+    /// it would call the Internet, then at those of the other interfaces; at that of the computer itself if there is no other.
     pub fn ticket(&self) -> Ticket {
-        let port = self.shared.local.port();
-        let bound = self.shared.local;
-        let addresses: Vec<_> = if bound.ip().is_unspecified() {
-            let families: &[SocketAddr] = if bound.is_ipv6() { &[ABROAD_4, ABROAD_6] } else { &[ABROAD_4] };
-            let routed = families.iter().map(|abroad| local(bound, *abroad)).filter(|here| !here.ip().is_unspecified());
-            routed.map(|here| SocketAddr::new(here.ip().to_canonical(), port)).collect()
-        } else {
-            vec![bound]
-        };
-        let own = || vec![SocketAddr::from((Ipv4Addr::LOCALHOST, port))];
-        let addresses = if addresses.is_empty() { own() } else { addresses };
+        let mut addresses = vec![];
+        for bound in self.local_addresses() {
+            offer(bound, &mut addresses);
+        }
+        if addresses.is_empty() {
+            addresses.push(SocketAddr::from((Ipv4Addr::LOCALHOST, self.shared.first.port())));
+        }
+        addresses.truncate(Ticket::ADDRESSES_MAX);
         Ticket::new(self.shared.public, addresses).expect("there is one, with the socket's port")
     }
+}
+
+/// At which addresses a socket is offered.
+fn offer(bound: SocketAddr, addresses: &mut Vec<SocketAddr>) {
+    let mut add = |ip: IpAddr| {
+        let address = SocketAddr::new(ip.to_canonical(), bound.port());
+        if !address.ip().is_unspecified() && !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    };
+    if !bound.ip().is_unspecified() {
+        return add(bound.ip());
+    }
+    let families: &[SocketAddr] = if bound.is_ipv6() { &[ABROAD_4, ABROAD_6] } else { &[ABROAD_4] };
+    families.iter().for_each(|abroad| add(routed(bound, *abroad)));
+    let others = Interface::all().into_iter().map(|interface| interface.ip);
+    others.filter(|ip| bound.is_ipv6() || ip.is_ipv4()).for_each(add);
 }
 
 impl Clone for Endpoint {
@@ -232,11 +269,24 @@ impl Drop for Endpoint {
     }
 }
 
-/// From where a socket that is bound like this calls an address. To ask the system sends nothing.
-fn local(bound: SocketAddr, remote: SocketAddr) -> SocketAddr {
-    if !bound.ip().is_unspecified() {
-        return bound;
+/// From where one of these sockets calls an address: from the address that the system would choose if a socket has it, else from the first that
+/// can. None if the address is of a kind that no socket sends to.
+fn home(bound: &[SocketAddr], remote: SocketAddr) -> Option<SocketAddr> {
+    let mut can = bound.iter().filter(|bound| {
+        let ip = bound.ip().to_canonical();
+        if ip.is_unspecified() { bound.is_ipv6() || remote.is_ipv4() } else { ip.is_ipv4() == remote.is_ipv4() }
+    });
+    let first = *can.clone().next()?;
+    let chosen = can.find(|bound| bound.ip().is_unspecified() || bound.ip().to_canonical() == routed(**bound, remote));
+    let chosen = chosen.copied().unwrap_or(first);
+    if !chosen.ip().is_unspecified() {
+        return Some(chosen);
     }
+    Some(SocketAddr::new(routed(chosen, remote), chosen.port()))
+}
+
+/// From which address the system calls another. To ask sends nothing.
+fn routed(bound: SocketAddr, remote: SocketAddr) -> IpAddr {
     let any: SocketAddr =
         if remote.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
     let route = || {
@@ -244,13 +294,12 @@ fn local(bound: SocketAddr, remote: SocketAddr) -> SocketAddr {
         socket.connect(remote)?;
         socket.local_addr()
     };
-    let ip = route().map_or(bound.ip(), |address| address.ip());
-    SocketAddr::new(ip, bound.port())
+    route().map_or(bound.ip(), |address| address.ip())
 }
 
 /// How long the next address waits for the one before it: [rfc-8305] sec. 5, "Connection Attempt Delay".
 const STAGGER: Duration = Duration::from_millis(250);
 
 /// Addresses on the Internet that nobody has ([rfc-5737], [rfc-3849]).
-const ABROAD_4: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 9);
-const ABROAD_6: SocketAddr = SocketAddr::new(std::net::IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)), 9);
+const ABROAD_4: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 9);
+const ABROAD_6: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)), 9);

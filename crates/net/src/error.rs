@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use anabranch_proto::{CloseReason, ConfigError};
 
@@ -32,6 +32,23 @@ pub enum ConnectError {
     Config(ConfigError),
     /// The endpoint's socket is gone.
     EndpointGone,
+}
+
+/// Why there is no path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddPathError {
+    /// The endpoint has no socket that sends from this address: see [`Endpoint::add_address`](crate::Endpoint::add_address).
+    NoSocket(IpAddr),
+    /// The connection is not established yet, or has none but its first path.
+    NotNegotiated,
+    /// There are as many paths as there may be.
+    TooMany,
+    /// There is such a path.
+    InUse,
+    /// Nobody answered on it.
+    NoAnswer(SocketAddr),
+    /// The connection is gone.
+    Gone,
 }
 
 /// Why a connection is no more, though it was not closed.
@@ -67,6 +84,15 @@ pub enum WriteError {
     Closed,
     /// The connection is gone.
     Lost(Lost),
+}
+
+/// Why no message comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageError {
+    /// None comes any more.
+    Stream(StreamError),
+    /// This one does not come whole.
+    Read(ReadError),
 }
 
 /// Why nothing can be read.
@@ -164,6 +190,21 @@ impl fmt::Display for ConnectError {
     }
 }
 
+impl fmt::Display for AddPathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSocket(ip) => write!(f, "no socket of the endpoint sends from {ip}"),
+            Self::NotNegotiated => f.write_str("the connection is not open, or has a single path"),
+            Self::TooMany => f.write_str("there are as many paths as there may be"),
+            Self::InUse => f.write_str("there is such a path"),
+            Self::NoAnswer(address) => {
+                write!(f, "{address} does not answer on that path: does a route lead there from this address?")
+            }
+            Self::Gone => f.write_str("the connection is gone"),
+        }
+    }
+}
+
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -181,6 +222,15 @@ impl fmt::Display for StreamError {
         match self {
             Self::Closed => f.write_str("the connection is closed to new streams"),
             Self::Lost(lost) => lost.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for MessageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stream(error) => error.fmt(f),
+            Self::Read(error) => error.fmt(f),
         }
     }
 }
@@ -207,6 +257,8 @@ impl fmt::Display for ReadError {
 }
 
 impl std::error::Error for BindError {}
+impl std::error::Error for AddPathError {}
+impl std::error::Error for MessageError {}
 impl std::error::Error for ConnectError {}
 impl std::error::Error for Lost {}
 impl std::error::Error for StreamError {}

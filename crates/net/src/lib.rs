@@ -39,7 +39,8 @@
 //!
 //! * `endpoint`, `connection`, `stream` are what an application has: handles, which do what they do under one lock (`state`).
 //! * `driver` is the task of a socket: reads, lets the engine work, sends, tells. `call` is who waits for what on a connection.
-//! * `socket` reads and sends batches of datagrams (`quinn-udp`); `clock` and `address` say when and where in the engine's words.
+//! * `socket` reads and sends batches of datagrams (`quinn-udp`), `sockets` are those of an endpoint; `clock` and `address` say when and where in the
+//!   engine's words; `interfaces` are the addresses that the computer has.
 //! * [`measure`] sends as fast as it may, for who wants to know how fast that is.
 //! * `key`, `ticket` are what people exchange; `config`, `error` the words for settings and for what goes wrong.
 //!
@@ -62,22 +63,24 @@ mod connection;
 mod driver;
 mod endpoint;
 mod error;
+mod interfaces;
 mod key;
 pub mod measure;
 mod socket;
+mod sockets;
 mod state;
 mod stream;
 mod ticket;
 mod waiting;
 
 pub use anabranch_cc as cc;
-pub use anabranch_proto::{PathId, PathReport, PathState, Priority, Tally};
+pub use anabranch_proto::{PathId, PathReport, PathState, PathStatus, Priority, RemovePathError, Tally};
 pub use anabranch_units as units;
 
 pub use config::{Admission, Config};
 pub use connection::{Connection, Path, Stats};
 pub use endpoint::Endpoint;
-pub use error::{BindError, ConnectError, Lost, ReadError, StreamError, WriteError};
+pub use error::{AddPathError, BindError, ConnectError, Lost, MessageError, ReadError, StreamError, WriteError};
 pub use key::{KeyFileError, ParseKeyError, PublicKey, SecretKey};
 pub use stream::{RecvStream, SendStream};
 pub use ticket::{Ticket, TicketError};

@@ -13,6 +13,7 @@ use crate::call::{Call, Ended};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::key::PublicKey;
+use crate::socket::Socket;
 use crate::waiting::{Waiting, Woken};
 
 /// An endpoint.
@@ -20,8 +21,8 @@ use crate::waiting::{Waiting, Woken};
 pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) config: Config,
-    /// Where the socket is bound.
-    pub(crate) local: SocketAddr,
+    /// Where the first socket was bound.
+    pub(crate) first: SocketAddr,
     pub(crate) public: PublicKey,
     state: Mutex<State>,
 }
@@ -30,6 +31,10 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) engine: Engine,
+    /// Where the sockets are bound.
+    pub(crate) locals: Vec<SocketAddr>,
+    /// Sockets that the driver has not got yet.
+    pub(crate) sockets: Vec<Socket>,
     calls: BTreeMap<ConnectionId, Call>,
     /// Calls of others that nobody has accepted yet.
     pub(crate) incoming: VecDeque<ConnectionId>,
@@ -53,9 +58,11 @@ pub(crate) struct State {
 }
 
 impl Shared {
-    pub(crate) fn new(clock: Clock, config: Config, local: SocketAddr, public: PublicKey, engine: Engine) -> Arc<Self> {
+    pub(crate) fn new(clock: Clock, config: Config, first: SocketAddr, public: PublicKey, engine: Engine) -> Arc<Self> {
         let state = State {
             engine,
+            locals: vec![first],
+            sockets: vec![],
             calls: BTreeMap::new(),
             incoming: VecDeque::new(),
             accepting: Waiting::default(),
@@ -69,7 +76,7 @@ impl Shared {
             stamp: Span::ZERO,
             time: Time::ZERO,
         };
-        Arc::new(Self { clock, config, local, public, state: Mutex::new(state) })
+        Arc::new(Self { clock, config, first, public, state: Mutex::new(state) })
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -203,7 +210,9 @@ impl State {
                 }
                 self.closing.retain(|closing| *closing != id);
             }
-            Event::PathValidated(_) | Event::PathFailed(_) | Event::PathRestored(_) | Event::PathGone(_) => {}
+            Event::PathValidated(_) | Event::PathFailed(_) | Event::PathRestored(_) | Event::PathGone(_) => {
+                woken.all(&mut call.pathing);
+            }
         }
     }
 

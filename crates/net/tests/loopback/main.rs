@@ -4,5 +4,7 @@
 
 mod closing;
 mod faults;
+mod paths;
+mod relay;
 mod streams;
 mod support;

@@ -1,0 +1,96 @@
+//! The sockets of an endpoint: one for each address that it was bound to.
+
+use std::io;
+use std::net::SocketAddr;
+use std::task::{Context, Poll};
+
+use anabranch_proto::Address;
+use anabranch_proto::endpoint::Batch;
+
+use crate::address;
+use crate::clock::Clock;
+use crate::socket::{Received, Socket};
+
+/// All sockets of an endpoint.
+#[derive(Debug)]
+pub(crate) struct Sockets {
+    all: Vec<Socket>,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Sockets {
+    pub(crate) fn new(first: Socket) -> Self {
+        Self { addresses: vec![first.local()], all: vec![first] }
+    }
+
+    pub(crate) fn push(&mut self, socket: Socket) {
+        self.addresses.push(socket.local());
+        self.all.push(socket);
+    }
+
+    /// How many datagrams of one length every socket takes at once.
+    pub(crate) fn batch_max(&self) -> usize {
+        self.all.iter().map(Socket::batch_max).min().unwrap_or(1)
+    }
+
+    /// Reads a batch of each socket. `lost` hears of a socket that is gone.
+    pub(crate) fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        clock: &Clock,
+        received: &mut Vec<Received>,
+        mut lost: impl FnMut(SocketAddr),
+    ) -> Poll<io::Result<()>> {
+        let (mut is_ready, mut place) = (false, 0);
+        while let Some(socket) = self.all.get_mut(place) {
+            match socket.poll_receive(cx, clock, |batch| received.push(batch)) {
+                Poll::Pending => {}
+                Poll::Ready(Ok(())) => is_ready = true,
+                // The last one takes the endpoint with it.
+                Poll::Ready(Err(error)) if self.all.len() == 1 => return Poll::Ready(Err(error)),
+                Poll::Ready(Err(_)) => {
+                    self.all.remove(place);
+                    lost(self.addresses.remove(place));
+                    continue;
+                }
+            }
+            place += 1;
+        }
+        if is_ready { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    /// Sends a batch by the socket of its address, or waits until the kernel has room. With several sockets nobody waits: what one has no room for
+    /// is lost as in a full queue, so that an interface that stands still stops no other.
+    pub(crate) fn poll_send(&self, cx: &mut Context<'_>, batch: &Batch, bytes: &[u8]) -> Poll<()> {
+        let Some(place) = serving(&self.addresses, batch.tuple.local) else { return Poll::Ready(()) };
+        match self.all[place].poll_send(cx, batch, bytes) {
+            Poll::Pending if self.all.len() > 1 => Poll::Ready(()),
+            sent => sent,
+        }
+    }
+}
+
+/// Which of these sockets a datagram from `local` leaves by: the one that is bound to it, else one of its port that is bound to all addresses.
+pub(crate) fn serving(bound: &[SocketAddr], local: Address) -> Option<usize> {
+    let is_general = |socket: &SocketAddr| {
+        socket.port() == local.port && socket.ip().is_unspecified() && (socket.is_ipv6() || local.is_ipv4())
+    };
+    bound.iter().position(|socket| address::of(*socket) == local).or_else(|| bound.iter().position(is_general))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_datagram_leaves_by_the_socket_of_its_address() {
+        let bound: Vec<SocketAddr> =
+            ["0.0.0.0:7", "10.0.0.1:7", "[::]:9", "10.0.0.2:11"].map(|text| text.parse().unwrap()).into();
+        let by = |local: &str| serving(&bound, address::of(local.parse().unwrap()));
+        assert_eq!(by("10.0.0.1:7"), Some(1), "its own before one for all");
+        assert_eq!(by("10.0.0.5:7"), Some(0));
+        assert_eq!(by("[2001:db8::1]:7"), None, "a socket of IPv4 sends no IPv6");
+        assert_eq!((by("[2001:db8::1]:9"), by("10.0.0.5:9")), (Some(2), Some(2)), "one of IPv6 sends both");
+        assert_eq!(by("10.0.0.5:11"), None, "that port is another address's");
+    }
+}

@@ -1,0 +1,170 @@
+//! Several paths, and paths that change.
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use anabranch::{AddPathError, Config, Connection, Endpoint, PathState, SecretKey, Ticket};
+
+use crate::relay::Relay;
+use crate::support::{Pair, client, pattern, server, soon};
+
+/// Bound to all addresses of the computer.
+fn everywhere(config: Config) -> Endpoint {
+    Endpoint::server("0.0.0.0:0".parse().unwrap(), &SecretKey::generate().unwrap(), config).unwrap()
+}
+
+fn impatient() -> Config {
+    Config { connect_timeout: Duration::from_millis(1500), ..Config::default() }
+}
+
+async fn between(client: &Endpoint, server: &Endpoint, ticket: &Ticket) -> (Connection, Connection) {
+    let (there, here) = tokio::join!(client.connect(ticket), server.accept());
+    (there.unwrap(), here.unwrap())
+}
+
+/// Sends `len` bytes, and checks all that comes. `meanwhile` sees how much of it has come.
+async fn transfer(from: &Connection, to: &Connection, len: usize, mut meanwhile: impl FnMut(usize)) {
+    let sending = async {
+        let mut stream = from.open_stream().await.unwrap();
+        stream.write_all_bytes(pattern(1, 0, len)).await.unwrap();
+        stream.finish().unwrap();
+        assert_eq!(stream.stopped().await, Ok(None));
+    };
+    let receiving = async {
+        let mut stream = to.accept_stream().await.unwrap();
+        let mut got = 0;
+        while let Some(piece) = stream.read_chunk(1 << 16).await.unwrap() {
+            assert_eq!(piece, pattern(1, got as u64, piece.len()), "at {got}");
+            got += piece.len();
+            meanwhile(got);
+        }
+        assert_eq!(got, len);
+    };
+    soon(async { tokio::join!(sending, receiving) }).await;
+}
+
+/// A second path between other addresses of the same sockets carries data, is given up, and nothing is missing.
+#[tokio::test]
+async fn two_paths_carry_one_stream() {
+    let (server, client) = (everywhere(Config::default()), everywhere(Config::default()));
+    let port = server.local_address().port();
+    let ticket = Ticket::new(server.public_key(), vec![([127, 0, 0, 1], port).into()]).unwrap();
+    let (there, here) = between(&client, &server, &ticket).await;
+    let added = soon(there.add_path("127.0.0.2".parse().unwrap(), ([127, 0, 0, 3], port).into())).await.unwrap();
+    assert_eq!(there.paths().len(), 2);
+
+    transfer(&there, &here, 20_000_000, |_| {}).await;
+    let sent: Vec<_> = there.paths().iter().map(|path| path.report.tally.sent).collect();
+    assert!(sent.iter().all(|&sent| sent > 100), "both carry data: {sent:?}");
+
+    there.remove_path(added).unwrap();
+    transfer(&there, &here, 1_000_000, |_| {}).await;
+    assert_eq!((there.paths().len(), here.paths().len()), (1, 1));
+    let only = there.paths()[0].id;
+    assert!(there.remove_path(only).is_err(), "there is no other");
+}
+
+#[tokio::test]
+async fn a_path_that_cannot_be_is_refused() {
+    let Pair { server, there, here, .. } = Pair::with(impatient()).await;
+    let (own, far) = (IpAddr::from([127, 0, 0, 1]), server.local_address());
+    assert_eq!(soon(there.add_path(own, far)).await, Err(AddPathError::InUse));
+    let other = IpAddr::from([127, 0, 0, 2]);
+    assert_eq!(soon(there.add_path(other, far)).await, Err(AddPathError::NoSocket(other)));
+    // Nobody is there, so that the challenges have no answer.
+    let deaf = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    assert_eq!(soon(there.add_path(own, deaf)).await, Err(AddPathError::NoAnswer(deaf)));
+    assert_eq!(here.paths().len(), 1, "the other end has heard of none");
+}
+
+/// An endpoint of two sockets, each bound to an address of its own: its ticket names both, and a path goes by each.
+#[tokio::test]
+async fn a_second_socket_is_a_second_way() {
+    let (server, client) = (server(Config::default()), client(Config::default()));
+    let second = server.add_address("127.0.0.2:0".parse().unwrap()).unwrap();
+    let own = client.add_address("127.0.0.3:0".parse().unwrap()).unwrap();
+    let ticket = server.ticket();
+    assert_eq!(ticket.addresses(), [server.local_address(), second]);
+    let (there, here) = between(&client, &server, &ticket).await;
+    soon(there.add_path(own.ip(), second)).await.unwrap();
+    transfer(&here, &there, 20_000_000, |_| {}).await;
+    let sent: Vec<_> = here.paths().iter().map(|path| (path.local, path.report.tally.sent)).collect();
+    assert!(sent.iter().all(|&(_, sent)| sent > 100), "both carry data: {sent:?}");
+}
+
+/// One of two paths dies without a word in the middle of a transfer: nothing is missing, and it does not stop for long.
+#[tokio::test]
+async fn the_death_of_a_path_costs_little() {
+    let (server, client) = (everywhere(Config::default()), everywhere(Config::default()));
+    let port = server.local_address().port();
+    let (first, second) = (
+        Relay::new("127.0.0.1", ([127, 0, 0, 1], port).into()).await,
+        Relay::new("127.0.0.2", ([127, 0, 0, 2], port).into()).await,
+    );
+    let ticket = Ticket::new(server.public_key(), vec![first.address]).unwrap();
+    let (there, here) = between(&client, &server, &ticket).await;
+    soon(there.add_path("127.0.0.2".parse().unwrap(), second.address)).await.unwrap();
+    let (mut cut_at, mut last, mut longest) = (None, Instant::now(), Duration::ZERO);
+    transfer(&there, &here, 60_000_000, |got| {
+        if got > 10_000_000 && cut_at.is_none() {
+            first.cut();
+            cut_at = Some(got);
+        }
+        if cut_at.is_some() {
+            longest = longest.max(last.elapsed());
+        }
+        last = Instant::now();
+    })
+    .await;
+    let alive = there.paths().iter().filter(|path| path.state == PathState::Live).count();
+    assert_eq!(alive, 1, "{:?}", there.paths().iter().map(|path| path.state).collect::<Vec<_>>());
+    assert!(longest < Duration::from_millis(600), "it stood still for {longest:?}");
+}
+
+/// An address translator on the way forgets the client, and gives it another port: the connection goes on.
+#[tokio::test]
+async fn a_client_whose_address_changes_goes_on() {
+    let (server, client) = (server(Config::default()), client(Config::default()));
+    let relay = Relay::new("127.0.0.1", server.local_address()).await;
+    let ticket = Ticket::new(server.public_key(), vec![relay.address]).unwrap();
+    let (there, here) = between(&client, &server, &ticket).await;
+    let before = here.paths()[0].remote;
+    let mut is_rebound = false;
+    transfer(&there, &here, 20_000_000, |got| {
+        if got > 5_000_000 && !is_rebound {
+            relay.rebind();
+            is_rebound = true;
+        }
+    })
+    .await;
+    // And the other way, which needs the new address.
+    transfer(&here, &there, 5_000_000, |_| {}).await;
+    let after: Vec<_> =
+        here.paths().iter().filter(|path| path.state == PathState::Live).map(|path| path.remote).collect();
+    assert!(after.len() == 1 && after[0] != before, "{before} became {after:?}");
+}
+
+/// Messages come whole, each when it is there.
+#[tokio::test]
+async fn messages_come_whole() {
+    let Pair { here, there, .. } = Pair::new().await;
+    let lengths = [0_usize, 1, 1_000, 300_000];
+    let sending = async {
+        for (number, len) in lengths.into_iter().enumerate() {
+            there.send_message(pattern(number as u64, 0, len)).await.unwrap();
+        }
+        there.close().await.unwrap();
+    };
+    let receiving = async {
+        let mut got = vec![];
+        for _ in lengths {
+            got.push(here.accept_message(1 << 20).await.unwrap());
+        }
+        got.sort_by_key(bytes::Bytes::len);
+        let sent: Vec<_> =
+            lengths.into_iter().enumerate().map(|(number, len)| pattern(number as u64, 0, len)).collect();
+        assert_eq!(got, sent);
+        assert!(here.accept_message(1).await.is_err(), "there are no more");
+    };
+    soon(async { tokio::join!(sending, receiving) }).await;
+}

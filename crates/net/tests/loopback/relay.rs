@@ -1,0 +1,71 @@
+//! A stand-in for a network between two endpoints: passes datagrams on, and does as networks do when told to.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use tokio::net::UdpSocket;
+
+/// Passes datagrams between one client and a server, as an address translator does.
+pub(crate) struct Relay {
+    /// Where the client finds the server.
+    pub(crate) address: SocketAddr,
+    orders: Arc<Orders>,
+}
+
+#[derive(Default)]
+struct Orders {
+    is_cut: AtomicBool,
+    /// How often the client's address has changed.
+    rebindings: AtomicU32,
+}
+
+impl Relay {
+    /// One on this address, which `to` then sees as the client's.
+    pub(crate) async fn new(ip: &str, to: SocketAddr) -> Self {
+        let inside = UdpSocket::bind((ip, 0)).await.unwrap();
+        let address = inside.local_addr().unwrap();
+        let orders = Arc::new(Orders::default());
+        tokio::spawn(run(ip.to_owned(), inside, to, Arc::clone(&orders)));
+        Self { address, orders }
+    }
+
+    /// Nothing passes from now on, and nobody is told.
+    pub(crate) fn cut(&self) {
+        self.orders.is_cut.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on the client has another address and port, and what is sent to the old one gets nowhere.
+    pub(crate) fn rebind(&self) {
+        self.orders.rebindings.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+async fn run(ip: String, inside: UdpSocket, to: SocketAddr, orders: Arc<Orders>) {
+    let mut outside = UdpSocket::bind((ip.as_str(), 0)).await.unwrap();
+    let (mut client, mut rebindings) = (None, 0);
+    let (mut up, mut down) = (vec![0; 65_536], vec![0; 65_536]);
+    loop {
+        let (len, is_up) = tokio::select! {
+            Ok((len, from)) = inside.recv_from(&mut up) => {
+                client = Some(from);
+                (len, true)
+            }
+            Ok(len) = outside.recv(&mut down) => (len, false),
+        };
+        let wanted = orders.rebindings.load(Ordering::Relaxed);
+        if wanted != rebindings {
+            rebindings = wanted;
+            outside = UdpSocket::bind((ip.as_str(), 0)).await.unwrap();
+        }
+        if orders.is_cut.load(Ordering::Relaxed) {
+            continue;
+        }
+        // What a full socket does not take is lost, as it would be in a network.
+        match client {
+            _ if is_up => _ = outside.try_send_to(&up[..len], to),
+            Some(client) => _ = inside.try_send_to(&down[..len], client),
+            None => {}
+        }
+    }
+}
