@@ -242,3 +242,20 @@ fn what_waits_in_the_socket_has_come_before() {
         assert!(least < BUSY / 2, "{least:?}");
     });
 }
+
+/// A reader who has not come to the end of a stream holds up no other: its name is given again only when all others have been.
+#[tokio::test]
+async fn who_has_not_read_to_the_end_holds_up_nobody() {
+    let Pair { here, there, .. } = Pair::new().await;
+    let mut held = vec![];
+    for number in 0..100_u8 {
+        let mut stream = there.open_stream().await.unwrap();
+        stream.write_all(&[number]).await.unwrap();
+        stream.finish().unwrap();
+        assert_eq!(soon(stream.stopped()).await, Ok(None), "all of it has arrived");
+        let mut accepted = soon(here.accept_stream()).await.unwrap();
+        assert_eq!(soon(accepted.read_chunk(1)).await.unwrap().unwrap(), &[number][..]);
+        // Its end is not read.
+        held.push(accepted);
+    }
+}

@@ -49,6 +49,11 @@ impl Batch {
         Self { tuple, ecn: None, size, count: 1, count_max: 1, len: size, is_closed: true }
     }
 
+    /// A datagram of a driver's own, with this codepoint, that finds out what a socket does with it.
+    pub fn marked(tuple: FourTuple, ecn: Option<EcnCodepoint>, size: usize) -> Self {
+        Self { ecn, ..Self::single(tuple, size) }
+    }
+
     /// Bytes of all of them.
     #[expect(clippy::len_without_is_empty, reason = "a batch has a datagram at least")]
     pub fn len(&self) -> usize {

@@ -35,6 +35,8 @@ pub(crate) struct Outbound<P> {
     waiting_max: u64,
     /// Whether a write was cut short because of what waits on all streams.
     is_full: bool,
+    /// The name that was given last.
+    opened: usize,
 }
 
 /// How content is marked.
@@ -113,6 +115,7 @@ impl<P: Payload> Outbound<P> {
             limit,
             waiting_max: u64::MAX,
             is_full: false,
+            opened: 0,
         };
         if framing == Framing::Plain {
             outbound.streams[Sid::PLAIN.index()].state = State::Open;
@@ -125,10 +128,13 @@ impl<P: Payload> Outbound<P> {
         Self { waiting_max, ..self }
     }
 
-    /// Opens the lowest stream that is not in use.
+    /// Opens a stream that is not in use.
     pub(crate) fn open(&mut self) -> Result<Sid, OpenError> {
-        let idle = self.streams.iter().skip(1).position(|stream| stream.state == State::Idle);
-        let index = idle.ok_or(OpenError::NoneLeft)? + 1;
+        let is_idle = |index: &usize| self.streams[*index].state == State::Idle;
+        // The name that was given last is given again last: the peer may not have read the stream to its end that had it.
+        let index = (self.opened + 1..self.streams.len()).chain(1..=self.opened).find(is_idle);
+        let index = index.ok_or(OpenError::NoneLeft)?;
+        self.opened = index;
         let stream = &mut self.streams[index];
         (stream.state, stream.begin, stream.priority) = (State::Open, stream.segments, Priority::USUAL);
         Ok(Sid::new(index as u8))
