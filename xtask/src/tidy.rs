@@ -40,12 +40,14 @@ const LAYERS: &[Layer] = &[
     Layer { name: "anabranch-emulator", ours: &["anabranch-sim", "anabranch-units"], others: None },
     Layer { name: "anabranch", ours: &["anabranch-proto", "anabranch-cc", "anabranch-units"], others: None },
     Layer { name: "anabranch-transfer", ours: &["anabranch"], others: None },
+    Layer { name: "anabranch-tunnel", ours: &["anabranch"], others: None },
     Layer {
         name: "anabranch-cli",
         ours: &[
             "anabranch",
             "anabranch-emulator",
             "anabranch-transfer",
+            "anabranch-tunnel",
             "anabranch-lab",
             "anabranch-sim",
             "anabranch-cc",

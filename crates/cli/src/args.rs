@@ -37,6 +37,10 @@ pub(crate) enum Command {
     Recv(network::Recv),
     /// Measure a network with the transport: rate, RTT, window, losses.
     Bench(network::Bench),
+    /// Forward TCP ports, as `ssh -L`, `-R` and `-D` do: each TCP connection is a stream that waits for no other.
+    Tunnel(network::Tunnel),
+    /// Look at what this machine can do for the transport and the emulator, and say what to do about what it cannot.
+    Doctor(Doctor),
     /// Emulate the links of a scenario between network namespaces of this machine, for real programs (Linux, root).
     #[command(subcommand)]
     Link(link::Link),
@@ -120,6 +124,13 @@ pub(crate) struct Experiments {
     /// The folder that holds the experiments, one folder a paper.
     #[arg(long = "experiments", value_name = "DIR", default_value = "experiments")]
     pub(crate) folder: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -4,6 +4,7 @@ mod args;
 mod artifact;
 mod bench;
 mod cc;
+mod doctor;
 mod failure;
 mod files;
 mod generate;
@@ -50,5 +51,7 @@ fn run(anabranch: Anabranch) -> Outcome {
         Command::Recv(args) => network::recv(&args),
         Command::Send(args) => network::send(&args),
         Command::Bench(args) => network::bench(&args),
+        Command::Tunnel(args) => network::tunnel(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
     }
 }

@@ -3,18 +3,21 @@
 mod bench;
 mod recv;
 mod send;
+mod tunnel;
 
 use std::future::Future;
 use std::io::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
+use anabranch::cc::{Settings, registry};
 use anabranch::{Config, Endpoint, KeyFileError, SecretKey};
 use serde::Serialize;
 
 pub(crate) use self::bench::bench;
 pub(crate) use self::recv::recv;
 pub(crate) use self::send::send;
+pub(crate) use self::tunnel::tunnel;
 use crate::args::network::{Key, Listen};
 use crate::failure::{Failure, Outcome};
 
@@ -73,6 +76,12 @@ fn unusable(error: KeyFileError) -> Failure {
     Failure::usage(error.to_string())
 }
 
+/// Settings with this congestion law.
+fn config(law: &str) -> Result<Config, Failure> {
+    let row = registry::find(law).map_err(|error| Failure::usage(error.to_string()))?;
+    Ok(Config { law: Settings::default_for(row), ..Config::default() })
+}
+
 /// The key of a file, or a new one.
 fn identity(file: Option<&Path>) -> Result<SecretKey, Failure> {
     match file {
@@ -98,7 +107,7 @@ fn client(key: Option<&Path>, config: Config) -> Result<Endpoint, Failure> {
 }
 
 /// Runs what has to wait for sockets.
-fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::failed(format!("no threads to be had: {error}")))?;
     let result = runtime.block_on(work);
@@ -108,7 +117,7 @@ fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Fail
 }
 
 /// A line of JSON.
-fn print_line(document: &impl Serialize) -> Outcome {
+pub(crate) fn print_line(document: &impl Serialize) -> Outcome {
     let line = serde_json::to_string(document).map_err(|error| Failure::failed(error.to_string()))?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;

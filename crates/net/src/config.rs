@@ -129,13 +129,18 @@ impl Admission {
 
 /// AES where the machine has instructions for it.
 fn ciphers() -> CipherPreference {
+    if has_fast_aes() { CipherPreference::fast_aes() } else { CipherPreference::default() }
+}
+
+/// Whether this machine has instructions for AES-GCM: then data is encrypted with it, else with ChaCha20-Poly1305, if the peer says the same.
+pub fn has_fast_aes() -> bool {
     #[cfg(target_arch = "x86_64")]
     let is_fast = std::arch::is_x86_feature_detected!("aes") && std::arch::is_x86_feature_detected!("pclmulqdq");
     #[cfg(target_arch = "aarch64")]
     let is_fast = std::arch::is_aarch64_feature_detected!("aes") && std::arch::is_aarch64_feature_detected!("pmull");
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let is_fast = false;
-    if is_fast { CipherPreference::fast_aes() } else { CipherPreference::default() }
+    is_fast
 }
 
 /// [rfc-9293] sec. 3.8.6.3 asks for one for two segments at least; a law that looks at delays wants them soon.

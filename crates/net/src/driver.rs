@@ -54,7 +54,7 @@ impl Driver {
             Poll::Ready(Ok(())) => {
                 let mut state = shared.lock();
                 let now = state.at(shared.clock.now());
-                for Received { arrival, datagrams } in received.drain(..) {
+                for Received { arrival, datagrams, .. } in received.drain(..) {
                     state.engine.handle_datagrams(now, &arrival, datagrams);
                 }
                 Ok(Rest::More)

@@ -60,6 +60,7 @@ mod call;
 mod clock;
 mod config;
 mod connection;
+mod diagnosis;
 mod driver;
 mod endpoint;
 mod error;
@@ -77,8 +78,9 @@ pub use anabranch_cc as cc;
 pub use anabranch_proto::{PathId, PathReport, PathState, PathStatus, Priority, RemovePathError, Tally};
 pub use anabranch_units as units;
 
-pub use config::{Admission, Config};
+pub use config::{Admission, Config, has_fast_aes};
 pub use connection::{Connection, Path, Stats};
+pub use diagnosis::Diagnosis;
 pub use endpoint::Endpoint;
 pub use error::{AddPathError, BindError, ConnectError, Lost, MessageError, ReadError, StreamError, WriteError};
 pub use key::{KeyFileError, ParseKeyError, PublicKey, SecretKey};

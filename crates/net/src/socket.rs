@@ -39,6 +39,8 @@ struct Buffer {
 pub(crate) struct Received {
     pub(crate) arrival: Arrival,
     pub(crate) datagrams: BytesMut,
+    /// Whether the system has said when they came.
+    pub(crate) has_time: bool,
 }
 
 impl Socket {
@@ -64,6 +66,17 @@ impl Socket {
     /// How many datagrams of one length the kernel takes at once.
     pub(crate) fn batch_max(&self) -> usize {
         self.state.max_gso_segments()
+    }
+
+    /// How many datagrams the kernel may hand over as one message.
+    pub(crate) fn received_at_once(&self) -> usize {
+        self.state.gro_segments()
+    }
+
+    /// Bytes that the kernel holds until they are read, and until they leave.
+    pub(crate) fn buffers(&self) -> (usize, usize) {
+        let read = |size: io::Result<usize>| size.unwrap_or_default();
+        (read(self.state.recv_buffer_size((&self.io).into())), read(self.state.send_buffer_size((&self.io).into())))
     }
 
     /// Reads a batch, and hands out what came.
@@ -96,7 +109,8 @@ impl Socket {
             let tuple = FourTuple { local: here, remote: address::of(meta.addr) };
             let ecn = meta.ecn.and_then(|codepoint| EcnCodepoint::from_bits(codepoint as u8));
             let arrival = Arrival { at: reading.arrival(meta.timestamp), tuple, size: meta.stride, ecn };
-            take(Received { arrival, datagrams: buffer.take(meta.len) });
+            let has_time = meta.timestamp.is_some();
+            take(Received { arrival, datagrams: buffer.take(meta.len), has_time });
         }
         Poll::Ready(Ok(()))
     }

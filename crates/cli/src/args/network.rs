@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anabranch::{PublicKey, Ticket};
+use anabranch_tunnel::{ListenAt, PortForward, Target};
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
@@ -18,6 +19,9 @@ pub(crate) struct Send {
     /// Who to be: a file of `anabranch key new`. Without it a new key for this time.
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
+    /// Use all addresses of both ends: a path for each pair that may reach each other.
+    #[arg(long)]
+    pub(crate) multipath: bool,
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
@@ -76,6 +80,9 @@ pub(crate) struct Bench {
     /// The congestion law, of `anabranch cc list`.
     #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
     pub(crate) law: String,
+    /// Use all addresses of both ends: a path for each pair that may reach each other.
+    #[arg(long)]
+    pub(crate) multipath: bool,
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
@@ -94,6 +101,71 @@ pub(crate) enum BenchServer {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(
+    after_help = "Addresses of IPv6 stand in brackets. Without an address, ports are opened for this computer alone.\n\n\
+    Exit codes: 0 stopped by Ctrl-C, 1 something does not work, 2 usage."
+)]
+pub(crate) struct Tunnel {
+    #[command(subcommand)]
+    pub(crate) serve: Option<TunnelServer>,
+    /// What `anabranch tunnel serve` has printed.
+    #[arg(value_name = "TICKET", required = true)]
+    pub(crate) ticket: Option<Ticket>,
+    /// Open a port here that leads to a host and port of the other end; may be repeated.
+    #[arg(short = 'L', long, value_name = "[ADDRESS:]PORT:HOST:PORT")]
+    pub(crate) local: Vec<PortForward>,
+    /// Have the other end open a port that leads to a host and port of this end; may be repeated.
+    #[arg(short = 'R', long, value_name = "[ADDRESS:]PORT:HOST:PORT")]
+    pub(crate) remote: Vec<PortForward>,
+    /// Open a port here where programs say by SOCKS5 where the other end is to connect to; may be repeated.
+    #[arg(short = 'D', long, value_name = "[ADDRESS:]PORT")]
+    pub(crate) socks: Vec<ListenAt>,
+    /// Who to be: a file of `anabranch key new`. Without it a new key for this time.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
+    /// Use all addresses of both ends: a path for each pair that may reach each other.
+    #[arg(long)]
+    pub(crate) multipath: bool,
+    /// The congestion law, of `anabranch cc list`.
+    #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
+    pub(crate) law: String,
+    /// Print JSON, a document a line: each port, each connection, each loss.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TunnelServer {
+    /// Wait for others, and connect for them.
+    Serve(TunnelServe),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TunnelServe {
+    #[command(flatten)]
+    pub(crate) listen: Listen,
+    /// Let in only who proves this key, and may be repeated. Without it, whoever has the ticket.
+    #[arg(long = "allow", value_name = "KEY")]
+    pub(crate) allow: Vec<PublicKey>,
+    /// Connect others to this host and port, and may be repeated.
+    #[arg(long = "to", value_name = "HOST:PORT")]
+    pub(crate) targets: Vec<Target>,
+    /// Connect others wherever they want, this computer's own ports included. SOCKS5 is of little use without it.
+    #[arg(long)]
+    pub(crate) anywhere: bool,
+    /// Let others open ports of this computer.
+    #[arg(long)]
+    pub(crate) listens: bool,
+    /// The congestion law of what this end sends, of `anabranch cc list`.
+    #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
+    pub(crate) law: String,
+    /// Print JSON, a document a line: the ticket.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -3,9 +3,8 @@
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use anabranch::cc::{Settings, registry};
 use anabranch::measure::{self, Direction, Plan};
-use anabranch::{Config, Connection, Stats};
+use anabranch::{Connection, Stats};
 use serde::Serialize;
 
 use crate::args::network::{Bench, BenchServer, Listen};
@@ -58,13 +57,8 @@ pub(crate) fn bench(args: &Bench) -> Outcome {
     }
 }
 
-fn config(law: &str) -> Result<Config, Failure> {
-    let row = registry::find(law).map_err(|error| Failure::usage(error.to_string()))?;
-    Ok(Config { law: Settings::default_for(row), ..Config::default() })
-}
-
 async fn serve(listen: &Listen, law: &str, json: bool) -> Outcome {
-    let endpoint = super::server(listen, config(law)?)?;
+    let endpoint = super::server(listen, super::config(law)?)?;
     let ticket = endpoint.ticket().to_string();
     if json {
         super::print_line(&Listening { ticket: &ticket })?;
@@ -85,9 +79,12 @@ async fn serve(listen: &Listen, law: &str, json: bool) -> Outcome {
 
 async fn run(args: &Bench) -> Result<Measured, Failure> {
     let failed = |error: &dyn std::error::Error| Failure::failed(error.to_string());
-    let endpoint = super::client(None, config(&args.law)?)?;
+    let endpoint = super::client(None, super::config(&args.law)?)?;
     let ticket = args.ticket.as_ref().ok_or_else(|| Failure::usage("a ticket is missing"))?;
     let connection = endpoint.connect(ticket).await.map_err(|error| failed(&error))?;
+    if args.multipath {
+        connection.add_paths(ticket).await;
+    }
     let direction = if args.reverse { Direction::Down } else { Direction::Up };
     let plan = Plan { direction, streams: args.streams, time: Duration::from_secs(args.time.into()) };
     let mut watch = Watch::new(&connection, direction, !args.json);

@@ -35,6 +35,9 @@ async fn transfer(args: &Send) -> Result<Ended, Failure> {
     }
     let endpoint = super::client(args.key.as_deref(), Config::default())?;
     let connection = endpoint.connect(&args.ticket).await.map_err(|error| Failure::failed(error.to_string()))?;
+    if args.multipath {
+        connection.add_paths(&args.ticket).await;
+    }
     let progress = Arc::new(Progress::default());
     let sent = {
         let bar = terminal::Progress::of_bytes();

@@ -1,0 +1,206 @@
+//! `anabranch tunnel`.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anabranch::{Admission, Endpoint, Lost, Ticket};
+use anabranch_tunnel::{ListenAt, Permissions, PortForward, Target, Targets, Tunnel, forward, socks};
+use serde::Serialize;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use crate::args::network::{Tunnel as Args, TunnelServe, TunnelServer};
+use crate::failure::{Failure, Outcome};
+use crate::terminal;
+
+/// What is printed with `--json`, a document a line.
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum Told {
+    Listening { ticket: String },
+    Forwarding { listen: String, target: String },
+    Connected { to: String, paths: usize },
+    Lost { reason: String },
+}
+
+/// Waits for others, or calls and listens.
+pub(crate) fn tunnel(args: &Args) -> Outcome {
+    match (&args.serve, &args.ticket) {
+        (Some(TunnelServer::Serve(serve)), _) => super::block_on(wait(serve)),
+        (None, Some(ticket)) => super::block_on(call(args, ticket)),
+        (None, None) => Err(Failure::usage("a ticket is missing: `anabranch tunnel serve` prints one")),
+    }
+}
+
+async fn wait(args: &TunnelServe) -> Outcome {
+    if args.targets.is_empty() && !args.anywhere && !args.listens {
+        return Err(Failure::usage(
+            "nothing would be allowed: name where others may connect to (--to HOST:PORT, or --anywhere), or let them listen here (--listens)",
+        ));
+    }
+    let targets = if args.anywhere { Targets::All } else { Targets::Listed(args.targets.iter().cloned().collect()) };
+    let permissions = Permissions { targets, listens: args.listens };
+    let admission =
+        if args.allow.is_empty() { Admission::Ticket } else { Admission::Keys(args.allow.iter().copied().collect()) };
+    let endpoint = super::server(&args.listen, super::config(&args.law)?.admit(admission))?;
+    let ticket = endpoint.ticket().to_string();
+    if args.json {
+        super::print_line(&Told::Listening { ticket })?;
+    } else {
+        let mut out = anstream::stdout();
+        writeln!(
+            out,
+            "To use this end of the tunnel, for example:\n\n  anabranch tunnel {ticket} --local 8080:HOST:80\n"
+        )?;
+        out.flush()?;
+    }
+    while let Some(connection) = endpoint.accept().await {
+        let permissions = permissions.clone();
+        // Who loses its connection calls again.
+        tokio::spawn(async move { Tunnel::new(connection, permissions).run().await });
+    }
+    Err(Failure::failed("the socket is gone"))
+}
+
+/// A port of this computer that is open.
+struct Door {
+    listener: TcpListener,
+    /// Where it leads; none if each connection says so itself.
+    target: Option<Target>,
+}
+
+async fn call(args: &Args, ticket: &Ticket) -> Outcome {
+    if args.local.is_empty() && args.remote.is_empty() && args.socks.is_empty() {
+        return Err(Failure::usage("nothing to forward: --local, --remote and --socks say what"));
+    }
+    let mut doors = vec![];
+    for PortForward { listen, target } in &args.local {
+        doors.push(Door::open(args, *listen, Some(target.clone())).await?);
+    }
+    for ListenAt(listen) in &args.socks {
+        doors.push(Door::open(args, *listen, None).await?);
+    }
+    let endpoint = super::client(args.key.as_deref(), super::config(&args.law)?)?;
+    let mut again = None;
+    loop {
+        match serve(args, &endpoint, ticket, &doors).await {
+            Err(failure) if again.is_none() => return Err(failure),
+            Err(failure) => tell_lost(args, &failure.message)?,
+            Ok(Some(lost)) => {
+                tell_lost(args, &lost.to_string())?;
+                again = None;
+            }
+            Ok(None) => return stop(&endpoint).await,
+        }
+        let wait = again.map_or(AGAIN_LEAST, |last: Duration| (2 * last).min(AGAIN_MOST));
+        again = Some(wait);
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            _ = tokio::signal::ctrl_c() => return stop(&endpoint).await,
+        }
+    }
+}
+
+/// Calls, and serves the doors until the connection is lost; or until somebody wants an end, then nothing is returned.
+async fn serve(args: &Args, endpoint: &Endpoint, ticket: &Ticket, doors: &[Door]) -> Result<Option<Lost>, Failure> {
+    let connection = tokio::select! {
+        connected = endpoint.connect(ticket) => connected.map_err(|error| Failure::failed(error.to_string()))?,
+        _ = tokio::signal::ctrl_c() => return Ok(None),
+    };
+    if args.multipath {
+        connection.add_paths(ticket).await;
+    }
+    let paths = connection.paths();
+    let to = paths.first().map(|path| path.remote.to_string()).unwrap_or_default();
+    if args.json {
+        super::print_line(&Told::Connected { to, paths: paths.len() })?;
+    } else {
+        writeln!(anstream::stderr(), "connected to {to}")?;
+    }
+    let tunnel = Tunnel::new(connection.clone(), Permissions::default());
+    let mut tasks = JoinSet::new();
+    let running = tunnel.clone();
+    tasks.spawn(async move { running.run().await });
+    for PortForward { listen, target } in &args.remote {
+        let asked = tunnel.listen_there(listen.ip(), listen.port(), target).await;
+        let port = asked.map_err(|error| Failure::failed(format!("{listen} at the other end: {error}")))?;
+        tell_forward(args, &format!("{} at the other end", SocketAddr::new(listen.ip(), port)), &target.to_string())?;
+    }
+    let complain = |error: &dyn std::error::Error| terminal::complain(&error.to_string());
+    let serving = async {
+        let mut serving = vec![];
+        for Door { listener, target } in doors {
+            let tunnel = &tunnel;
+            serving.push(Box::pin(async move {
+                match target {
+                    Some(target) => {
+                        let failed = |error: anabranch_tunnel::OpenError| {
+                            terminal::complain(&format!("{target}: {error}"));
+                        };
+                        forward::forward(listener, tunnel, target, failed).await;
+                    }
+                    None => socks::serve(listener, tunnel, |error| complain(&error)).await,
+                }
+            }));
+        }
+        std::future::poll_fn(|cx| {
+            serving.iter_mut().for_each(|door| _ = door.as_mut().poll(cx));
+            std::task::Poll::<()>::Pending
+        })
+        .await;
+    };
+    tokio::select! {
+        () = serving => unreachable!("doors stay open"),
+        ended = tasks.join_next() => match ended {
+            Some(Ok(Err(lost))) => Ok(Some(lost)),
+            // The other end has closed; it may come back.
+            _ => Ok(Some(Lost::Reset)),
+        },
+        _ = tokio::signal::ctrl_c() => {
+            connection.abort();
+            Ok(None)
+        }
+    }
+}
+
+/// Lets the other end hear of the end.
+async fn stop(endpoint: &Endpoint) -> Outcome {
+    // Who does not hear of it finds out by itself.
+    _ = tokio::time::timeout(FAREWELL_WITHIN, endpoint.wait_idle()).await;
+    Ok(())
+}
+
+impl Door {
+    async fn open(args: &Args, listen: SocketAddr, target: Option<Target>) -> Result<Self, Failure> {
+        let failed = |error: std::io::Error| Failure::failed(format!("nobody can listen at {listen}: {error}"));
+        let listener = TcpListener::bind(listen).await.map_err(failed)?;
+        let at = listener.local_addr().map_err(failed)?;
+        let to = target.as_ref().map_or_else(|| "where SOCKS5 says".to_owned(), ToString::to_string);
+        tell_forward(args, &at.to_string(), &to)?;
+        Ok(Self { listener, target })
+    }
+}
+
+fn tell_forward(args: &Args, listen: &str, target: &str) -> Outcome {
+    if args.json {
+        return super::print_line(&Told::Forwarding { listen: listen.to_owned(), target: target.to_owned() });
+    }
+    let mut out = anstream::stdout();
+    writeln!(out, "{listen} leads to {target}")?;
+    Ok(out.flush()?)
+}
+
+fn tell_lost(args: &Args, reason: &str) -> Outcome {
+    if args.json {
+        return super::print_line(&Told::Lost { reason: reason.to_owned() });
+    }
+    Ok(writeln!(anstream::stderr(), "{reason}; calling again")?)
+}
+
+/// A call after a connection that was lost, and after one that did not come about.
+const AGAIN_LEAST: Duration = Duration::from_secs(1);
+const AGAIN_MOST: Duration = Duration::from_secs(30);
+
+/// A round trip is enough, as a rule.
+const FAREWELL_WITHIN: Duration = Duration::from_secs(1);

@@ -1,0 +1,40 @@
+//! TCP connections that come here, and leave at the other end.
+
+use std::future::Future;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+use crate::target::Target;
+use crate::tunnel::{OpenError, Tunnel, accept};
+
+/// Carries each TCP connection that comes to a target of the other end. `failed` hears of each that could not be. Never ends by itself.
+pub async fn forward(listener: &TcpListener, tunnel: &Tunnel, target: &Target, failed: impl Fn(OpenError)) {
+    let carry = |tcp: TcpStream| {
+        let (tunnel, target) = (tunnel.clone(), target.clone());
+        async move { tunnel.carry(tcp, &target).await }
+    };
+    each(listener, carry, failed).await;
+}
+
+/// Does something with each TCP connection that comes, side by side.
+pub(crate) async fn each<F, E>(listener: &TcpListener, act: impl Fn(TcpStream) -> F, failed: impl Fn(E))
+where
+    F: Future<Output = Result<(), E>> + Send + 'static,
+    E: Send + 'static,
+{
+    let mut carried = JoinSet::new();
+    loop {
+        tokio::select! {
+            tcp = accept(listener), if carried.len() < CARRIED_MAX => drop(carried.spawn(act(tcp))),
+            Some(ended) = carried.join_next() => {
+                if let Ok(Err(error)) = ended {
+                    failed(error);
+                }
+            }
+        }
+    }
+}
+
+/// A connection has 255 streams in each direction. More would wait for one, each with a socket: they wait in the listener's queue.
+const CARRIED_MAX: usize = 255;

@@ -1,0 +1,210 @@
+//! What streams begin with.
+//!
+//! ```text
+//! open     01 | number 4 | port 2 | length 1 | host
+//! listen   02 | number 4 | port 2 | length 1 | address to listen at
+//! arrival  03 | number 4 | number of the listen 4
+//! answer   10 | number of the other end's 4 | 00 done, or why not | port 2
+//! ```
+//!
+//! Numbers are little-endian, and chosen by who opens, listens or tells of an arrival.
+
+use anabranch::{ReadError, RecvStream};
+
+use crate::target::Target;
+
+/// What a stream is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Header {
+    /// Connect to this target, and answer.
+    Open {
+        /// Of the opener.
+        number: u32,
+        /// Where to.
+        target: Target,
+    },
+    /// Listen for TCP connections at this address and port (0: any), and answer.
+    Listen {
+        /// Of who asks.
+        number: u32,
+        /// An address of the other end's.
+        address: String,
+        /// A port.
+        port: u16,
+    },
+    /// A TCP connection has come where the other end asked to listen.
+    Arrival {
+        /// Of who tells.
+        number: u32,
+        /// The number of the listen.
+        listen: u32,
+    },
+    /// Answers what the other end has asked under this number. The other direction of a TCP connection follows, if there is one.
+    Answer {
+        /// Of the other end.
+        number: u32,
+        /// What has become of it.
+        answer: Answer,
+        /// For a listen, where it is.
+        port: u16,
+    },
+}
+
+/// What has become of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It was done.
+    Done,
+    /// The other end does not do that for us.
+    Forbidden,
+    /// There is no host of that name.
+    NoHost,
+    /// No way leads there.
+    Unreachable,
+    /// The target does not accept connections at that port; or the address cannot be listened at.
+    Refused,
+    /// The target does not answer.
+    TimedOut,
+    /// Something else is wrong there.
+    Failed,
+}
+
+/// Why a stream's beginning makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderError {
+    /// The stream broke off.
+    Read(ReadError),
+    /// It is for something that this version does not know, or garbled.
+    Unknown,
+}
+
+impl Header {
+    /// As bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![];
+        let mut word = |kind: u8, number: u32| {
+            bytes.push(kind);
+            bytes.extend(number.to_le_bytes());
+        };
+        match self {
+            Self::Open { number, target } => {
+                word(OPEN, *number);
+                push_host(&mut bytes, target.host(), target.port());
+            }
+            Self::Listen { number, address, port } => {
+                word(LISTEN, *number);
+                push_host(&mut bytes, address, *port);
+            }
+            Self::Arrival { number, listen } => {
+                word(ARRIVAL, *number);
+                bytes.extend(listen.to_le_bytes());
+            }
+            Self::Answer { number, answer, port } => {
+                word(ANSWER, *number);
+                bytes.push(answer.code());
+                bytes.extend(port.to_le_bytes());
+            }
+        }
+        bytes
+    }
+
+    /// Reads one off the beginning of a stream, and no byte more.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub async fn read(stream: &mut RecvStream) -> Result<Self, HeaderError> {
+        let [kind, number @ ..] = take::<5>(stream).await?;
+        let number = u32::from_le_bytes(number);
+        match kind {
+            OPEN => {
+                let (host, port) = read_host(stream).await?;
+                let target = Target::new(&host, port).map_err(|_| HeaderError::Unknown)?;
+                Ok(Self::Open { number, target })
+            }
+            LISTEN => {
+                let (address, port) = read_host(stream).await?;
+                Ok(Self::Listen { number, address, port })
+            }
+            ARRIVAL => Ok(Self::Arrival { number, listen: u32::from_le_bytes(take(stream).await?) }),
+            ANSWER => {
+                let [code, port @ ..] = take::<3>(stream).await?;
+                let answer = Answer::of(code).ok_or(HeaderError::Unknown)?;
+                Ok(Self::Answer { number, answer, port: u16::from_le_bytes(port) })
+            }
+            _ => Err(HeaderError::Unknown),
+        }
+    }
+}
+
+impl Answer {
+    const ALL: [Self; 7] =
+        [Self::Done, Self::Forbidden, Self::NoHost, Self::Unreachable, Self::Refused, Self::TimedOut, Self::Failed];
+
+    fn code(self) -> u8 {
+        self as u8
+    }
+
+    fn of(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
+}
+
+impl std::fmt::Display for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Done => "done",
+            Self::Forbidden => "the other end does not allow it",
+            Self::NoHost => "the other end knows no such host",
+            Self::Unreachable => "no way leads there from the other end",
+            Self::Refused => "the connection is refused there",
+            Self::TimedOut => "the target does not answer",
+            Self::Failed => "the other end could not do it",
+        })
+    }
+}
+
+impl std::fmt::Display for HeaderError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Read(error) => error.fmt(f),
+            Self::Unknown => {
+                f.write_str("the other end does not speak as a tunnel: is it `anabranch tunnel`, and of this version?")
+            }
+        }
+    }
+}
+
+impl std::error::Error for HeaderError {}
+
+impl From<ReadError> for HeaderError {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error)
+    }
+}
+
+fn push_host(bytes: &mut Vec<u8>, host: &str, port: u16) {
+    bytes.extend(port.to_le_bytes());
+    // A target has no longer name; an address is one that was read or printed.
+    let host = &host.as_bytes()[..host.len().min(u8::MAX.into())];
+    bytes.push(host.len() as u8);
+    bytes.extend(host);
+}
+
+async fn read_host(stream: &mut RecvStream) -> Result<(String, u16), HeaderError> {
+    let [low, high, len] = take::<3>(stream).await?;
+    let mut host = vec![0; len.into()];
+    stream.read_exact(&mut host).await?;
+    let host = String::from_utf8(host).map_err(|_| HeaderError::Unknown)?;
+    Ok((host, u16::from_le_bytes([low, high])))
+}
+
+async fn take<const N: usize>(stream: &mut RecvStream) -> Result<[u8; N], HeaderError> {
+    let mut bytes = [0; N];
+    stream.read_exact(&mut bytes).await?;
+    Ok(bytes)
+}
+
+const OPEN: u8 = 1;
+const LISTEN: u8 = 2;
+const ARRIVAL: u8 = 3;
+const ANSWER: u8 = 16;

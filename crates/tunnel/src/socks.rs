@@ -1,0 +1,146 @@
+//! SOCKS5 ([rfc-1928]): each TCP connection says itself where it wants to go. Only CONNECT, and nobody has to say who he is: it listens on this
+//! computer, for its users.
+
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+
+use crate::forward::each;
+use crate::header::Answer;
+use crate::pipe;
+use crate::target::Target;
+use crate::tunnel::{OpenError, Opened, Tunnel};
+
+/// Why a TCP connection got nowhere.
+#[derive(Debug)]
+pub enum SocksError {
+    /// It does not speak SOCKS5, wants something else than to connect, or is gone.
+    Client(io::Error),
+    /// The other end does not connect there.
+    Open(Target, OpenError),
+}
+
+/// Carries each TCP connection that comes to where it wants. `failed` hears of each that could not be. Never ends by itself.
+pub async fn serve(listener: &TcpListener, tunnel: &Tunnel, failed: impl Fn(SocksError)) {
+    let carry = |tcp: TcpStream| {
+        let tunnel = tunnel.clone();
+        async move { carry(tcp, &tunnel).await }
+    };
+    each(listener, carry, failed).await;
+}
+
+async fn carry(mut tcp: TcpStream, tunnel: &Tunnel) -> Result<(), SocksError> {
+    let asked = timeout(REQUEST_WITHIN, ask(&mut tcp)).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+    let target = asked.map_err(SocksError::Client)?;
+    match tunnel.open(&target).await {
+        Ok(Opened { out, back }) => {
+            reply(&mut tcp, SUCCEEDED).await.map_err(SocksError::Client)?;
+            pipe::join(tcp, out, back).await;
+            Ok(())
+        }
+        Err(error) => {
+            let code = match error {
+                OpenError::Refused(Answer::Forbidden) => 2,
+                OpenError::Refused(Answer::Unreachable) => 3,
+                OpenError::Refused(Answer::NoHost) => 4,
+                OpenError::Refused(Answer::Refused) => 5,
+                OpenError::Refused(Answer::TimedOut) => 6,
+                OpenError::Refused(Answer::Done | Answer::Failed) | OpenError::NoAnswer | OpenError::Gone => 1,
+            };
+            // Who is gone hears nothing.
+            _ = reply(&mut tcp, code).await;
+            Err(SocksError::Open(target, error))
+        }
+    }
+}
+
+/// Where the client wants to go.
+async fn ask(tcp: &mut TcpStream) -> io::Result<Target> {
+    let [version, count] = take(tcp).await?;
+    if version != VERSION {
+        return Err(wrong("it does not speak SOCKS5"));
+    }
+    let mut methods = vec![0; count.into()];
+    tcp.read_exact(&mut methods).await?;
+    if !methods.contains(&NO_AUTHENTICATION) {
+        tcp.write_all(&[VERSION, NO_METHOD]).await?;
+        return Err(wrong("it wants to say who it is"));
+    }
+    tcp.write_all(&[VERSION, NO_AUTHENTICATION]).await?;
+    let [version, command, _, family] = take(tcp).await?;
+    if version != VERSION {
+        return Err(wrong("it does not speak SOCKS5"));
+    }
+    let host = match family {
+        IPV4 => Ipv4Addr::from(take::<4>(tcp).await?).to_string(),
+        IPV6 => Ipv6Addr::from(take::<16>(tcp).await?).to_string(),
+        NAME => {
+            let [len] = take(tcp).await?;
+            let mut name = vec![0; len.into()];
+            tcp.read_exact(&mut name).await?;
+            String::from_utf8(name).map_err(|_| wrong("a host's name has letters that no name has"))?
+        }
+        _ => {
+            reply(tcp, FAMILY_UNKNOWN).await?;
+            return Err(wrong("it names a host in a way that is not known"));
+        }
+    };
+    let port = u16::from_be_bytes(take(tcp).await?);
+    if command != CONNECT {
+        reply(tcp, COMMAND_UNKNOWN).await?;
+        return Err(wrong("it wants something else than to connect"));
+    }
+    match Target::new(&host, port) {
+        Ok(target) => Ok(target),
+        Err(error) => {
+            reply(tcp, FAILED).await?;
+            Err(wrong(&error.to_string()))
+        }
+    }
+}
+
+async fn take<const N: usize>(tcp: &mut TcpStream) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    tcp.read_exact(&mut bytes).await?;
+    Ok(bytes)
+}
+
+/// The address from which the other end connects is nobody's business: it is said to be none.
+async fn reply(tcp: &mut TcpStream, code: u8) -> io::Result<()> {
+    tcp.write_all(&[VERSION, code, 0, IPV4, 0, 0, 0, 0, 0, 0]).await
+}
+
+fn wrong(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+impl fmt::Display for SocksError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Client(error) => write!(f, "a client of SOCKS: {error}"),
+            Self::Open(target, error) => write!(f, "{target}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for SocksError {}
+
+const VERSION: u8 = 5;
+const NO_AUTHENTICATION: u8 = 0;
+const NO_METHOD: u8 = 0xff;
+const CONNECT: u8 = 1;
+const IPV4: u8 = 1;
+const NAME: u8 = 3;
+const IPV6: u8 = 4;
+const SUCCEEDED: u8 = 0;
+const FAILED: u8 = 1;
+const COMMAND_UNKNOWN: u8 = 7;
+const FAMILY_UNKNOWN: u8 = 8;
+
+/// A client asks at once.
+const REQUEST_WITHIN: Duration = Duration::from_secs(10);

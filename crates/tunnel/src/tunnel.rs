@@ -1,0 +1,392 @@
+//! An end of a tunnel: what it opens, and what it does for the other end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anabranch::{Connection, Lost, RecvStream, SendStream, StreamError};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::header::{Answer, Header};
+use crate::pipe;
+use crate::target::Target;
+
+/// An end of a tunnel. Its copies are handles of the same.
+#[derive(Clone, Debug)]
+pub struct Tunnel {
+    shared: Arc<Shared>,
+}
+
+/// What an end does for the other one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Permissions {
+    /// Where it connects to.
+    pub targets: Targets,
+    /// Whether it listens for TCP connections.
+    pub listens: bool,
+}
+
+/// Where an end connects to for the other one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Targets {
+    /// To these.
+    Listed(BTreeSet<Target>),
+    /// Wherever this computer can.
+    All,
+}
+
+/// A TCP connection that the other end has made.
+#[derive(Debug)]
+pub struct Opened {
+    /// To it.
+    pub out: SendStream,
+    /// From it.
+    pub back: RecvStream,
+}
+
+/// Why there is no TCP connection at the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    /// The other end says so.
+    Refused(Answer),
+    /// It does not answer, or makes no sense.
+    NoAnswer,
+    /// The connection is gone.
+    Gone,
+}
+
+#[derive(Debug)]
+struct Shared {
+    connection: Connection,
+    permissions: Permissions,
+    numbers: AtomicU32,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Who waits for an answer, by number.
+    waiting: BTreeMap<u32, oneshot::Sender<(Answer, u16, RecvStream)>>,
+    /// Where what comes at the other end goes to from here, by the number of the listen.
+    arrivals: BTreeMap<u32, Target>,
+    /// How many listeners there are for the other end.
+    listeners: usize,
+    /// Nobody hears answers any more.
+    is_over: bool,
+}
+
+/// Answers are heard as long as there is this.
+struct Running<'a>(&'a Shared);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.is_over = true;
+        // Who waits hears that there is none.
+        state.waiting.clear();
+    }
+}
+
+/// A listener for the other end, counted as long as there is this.
+struct Listens<'a>(&'a Shared);
+
+impl<'a> Listens<'a> {
+    /// None if there are too many.
+    fn one(shared: &'a Shared) -> Option<Self> {
+        let mut state = shared.lock();
+        if state.listeners == LISTENERS_MAX {
+            return None;
+        }
+        state.listeners += 1;
+        Some(Self(shared))
+    }
+}
+
+impl Drop for Listens<'_> {
+    fn drop(&mut self) {
+        self.0.lock().listeners -= 1;
+    }
+}
+
+/// A number that waits for its answer; it is forgotten with this.
+struct Waits<'a> {
+    shared: &'a Shared,
+    number: u32,
+    answer: oneshot::Receiver<(Answer, u16, RecvStream)>,
+}
+
+impl Tunnel {
+    /// The end of a tunnel over this connection. [`Tunnel::run`] has to run.
+    pub fn new(connection: Connection, permissions: Permissions) -> Self {
+        let shared = Shared { connection, permissions, numbers: AtomicU32::new(0), state: Mutex::default() };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Does what the other end asks for, and hears its answers, until the connection ends.
+    ///
+    /// # Errors
+    /// If it is lost.
+    pub async fn run(&self) -> Result<(), Lost> {
+        let _running = Running(&self.shared);
+        // What the other end has asked for ends with this.
+        let mut tasks = JoinSet::new();
+        loop {
+            tokio::select! {
+                stream = self.shared.connection.accept_stream() => match stream {
+                    Ok(stream) => drop(tasks.spawn(self.clone().serve(stream))),
+                    Err(StreamError::Closed) => break,
+                    Err(StreamError::Lost(lost)) => return Err(lost),
+                },
+                Some(_) = tasks.join_next() => {}
+            }
+        }
+        while tasks.join_next().await.is_some() {}
+        Ok(())
+    }
+
+    /// Has the other end connect to a target.
+    ///
+    /// # Errors
+    /// If it does not, or nobody answers in time.
+    pub async fn open(&self, target: &Target) -> Result<Opened, OpenError> {
+        let waits = self.shared.wait();
+        let out = self.send(&Header::Open { number: waits.number, target: target.clone() }).await?;
+        let (_, back) = waits.answer().await?;
+        Ok(Opened { out, back })
+    }
+
+    /// Has the other end connect a TCP connection of this end to a target, and moves what both send until both have ended. What this side sends does not wait for the answer.
+    ///
+    /// # Errors
+    /// If the other end does not connect. The TCP connection has been reset then.
+    pub async fn carry(&self, tcp: TcpStream, target: &Target) -> Result<(), OpenError> {
+        let number = self.shared.wait();
+        let header = Header::Open { number: number.number, target: target.clone() };
+        self.carry_as(tcp, &header, number).await
+    }
+
+    async fn carry_as(&self, tcp: TcpStream, header: &Header, waits: Waits<'_>) -> Result<(), OpenError> {
+        match self.send(header).await {
+            Ok(out) => pipe::join_later(tcp, out, async { waits.answer().await.map(|(_, back)| back) }).await,
+            Err(error) => {
+                // The client sees by it that nothing came of its connection.
+                _ = pipe::reset_on_close(&tcp);
+                Err(error)
+            }
+        }
+    }
+
+    /// Has the other end listen, and connects what comes there to a target from here, as long as the connection lasts. Returns the port there.
+    ///
+    /// # Errors
+    /// If the other end does not listen.
+    pub async fn listen_there(&self, address: IpAddr, port: u16, target: &Target) -> Result<u16, OpenError> {
+        let waits = self.shared.wait();
+        let number = waits.number;
+        // The first may have come before the answer.
+        self.shared.lock().arrivals.insert(number, target.clone());
+        let asked = async {
+            let mut out = self.send(&Header::Listen { number, address: address.to_string(), port }).await?;
+            _ = out.finish();
+            waits.answer().await
+        };
+        let answered = asked.await;
+        if answered.is_err() {
+            self.shared.lock().arrivals.remove(&number);
+        }
+        answered.map(|(port, _)| port)
+    }
+
+    async fn send(&self, header: &Header) -> Result<SendStream, OpenError> {
+        let mut out = self.shared.connection.open_stream().await.map_err(|_| OpenError::Gone)?;
+        out.write_all(&header.to_bytes()).await.map_err(|_| OpenError::Gone)?;
+        Ok(out)
+    }
+
+    /// A stream of the other end.
+    async fn serve(self, mut stream: RecvStream) {
+        // One that makes no sense, or never does, is dropped, and so stopped.
+        let Ok(Ok(header)) = timeout(HEADER_WITHIN, Header::read(&mut stream)).await else { return };
+        match header {
+            Header::Answer { number, answer, port } => {
+                if let Some(waiting) = self.shared.lock().waiting.remove(&number) {
+                    // Who has given up waiting wants no stream.
+                    _ = waiting.send((answer, port, stream));
+                }
+            }
+            Header::Open { number, target } => {
+                let is_allowed = match &self.shared.permissions.targets {
+                    Targets::Listed(listed) => listed.contains(&target),
+                    Targets::All => true,
+                };
+                let target = if is_allowed { Ok(target) } else { Err(Answer::Forbidden) };
+                self.connect(number, target, stream).await;
+            }
+            Header::Arrival { number, listen } => {
+                let target = self.shared.lock().arrivals.get(&listen).cloned().ok_or(Answer::Forbidden);
+                self.connect(number, target, stream).await;
+            }
+            Header::Listen { number, address, port } => {
+                // Its name is wanted for another one.
+                drop(stream);
+                self.listen(number, &address, port).await;
+            }
+        }
+    }
+
+    /// Connects for the other end.
+    async fn connect(&self, number: u32, target: Result<Target, Answer>, back: RecvStream) {
+        let connected = match target {
+            Ok(target) => connect(&target).await,
+            Err(answer) => Err(answer),
+        };
+        match connected {
+            Ok(tcp) => {
+                if let Some(out) = self.answer(number, Answer::Done, 0).await {
+                    pipe::join(tcp, out, back).await;
+                }
+            }
+            Err(answer) => {
+                if let Some(mut out) = self.answer(number, answer, 0).await {
+                    _ = out.finish();
+                }
+            }
+        }
+    }
+
+    /// Listens for the other end.
+    async fn listen(&self, number: u32, address: &str, port: u16) {
+        let listens = Listens::one(&self.shared);
+        let bound = match address.parse::<IpAddr>() {
+            _ if !self.shared.permissions.listens => Err(Answer::Forbidden),
+            _ if listens.is_none() => Err(Answer::Failed),
+            Ok(address) => TcpListener::bind(SocketAddr::new(address, port)).await.map_err(|_| Answer::Refused),
+            Err(_) => Err(Answer::NoHost),
+        };
+        let (answer, port) = match &bound {
+            Ok(listener) => (Answer::Done, listener.local_addr().map_or(0, |address| address.port())),
+            Err(answer) => (*answer, 0),
+        };
+        let Some(mut out) = self.answer(number, answer, port).await else { return };
+        _ = out.finish();
+        let Ok(listener) = bound else { return };
+        let mut carried = JoinSet::new();
+        loop {
+            let tcp = tokio::select! {
+                tcp = accept(&listener) => tcp,
+                Some(_) = carried.join_next() => continue,
+                _ = self.shared.connection.closed() => return,
+            };
+            let tunnel = self.clone();
+            carried.spawn(async move {
+                let waits = tunnel.shared.wait();
+                let header = Header::Arrival { number: waits.number, listen: number };
+                // Who called sees that the connection is reset.
+                _ = tunnel.carry_as(tcp, &header, waits).await;
+            });
+        }
+    }
+
+    async fn answer(&self, number: u32, answer: Answer, port: u16) -> Option<SendStream> {
+        self.send(&Header::Answer { number, answer, port }).await.ok()
+    }
+}
+
+impl Default for Targets {
+    /// None.
+    fn default() -> Self {
+        Self::Listed(BTreeSet::new())
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A number for a request.
+    fn wait(&self) -> Waits<'_> {
+        let (sender, answer) = oneshot::channel();
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.lock();
+        if !state.is_over {
+            state.waiting.insert(number, sender);
+        }
+        drop(state);
+        Waits { shared: self, number, answer }
+    }
+}
+
+impl Waits<'_> {
+    /// The answer, which may take as long as it takes to connect.
+    async fn answer(mut self) -> Result<(u16, RecvStream), OpenError> {
+        match timeout(CONNECT_WITHIN + HEADER_WITHIN, &mut self.answer).await {
+            Ok(Ok((Answer::Done, port, stream))) => Ok((port, stream)),
+            Ok(Ok((answer, ..))) => Err(OpenError::Refused(answer)),
+            Ok(Err(_)) => Err(OpenError::Gone),
+            Err(_) => Err(OpenError::NoAnswer),
+        }
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.shared.lock().waiting.remove(&self.number);
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(answer) => answer.fmt(f),
+            Self::NoAnswer => f.write_str("the other end does not answer"),
+            Self::Gone => f.write_str("the tunnel is gone"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+async fn connect(target: &Target) -> Result<TcpStream, Answer> {
+    match timeout(CONNECT_WITHIN, TcpStream::connect((target.host(), target.port()))).await {
+        Ok(Ok(tcp)) => Ok(tcp),
+        Ok(Err(error)) => Err(match error.kind() {
+            io::ErrorKind::ConnectionRefused => Answer::Refused,
+            io::ErrorKind::TimedOut => Answer::TimedOut,
+            io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => Answer::Unreachable,
+            // A name that is not found has no kind of its own.
+            _ if error.raw_os_error().is_none() => Answer::NoHost,
+            _ => Answer::Failed,
+        }),
+        Err(_) => Err(Answer::TimedOut),
+    }
+}
+
+/// The next TCP connection. That there are too many open files, say, does not end a listener.
+pub(crate) async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((tcp, _)) => return tcp,
+            Err(_) => tokio::time::sleep(ACCEPT_AGAIN).await,
+        }
+    }
+}
+
+/// A header is on its way with the stream's first segment; one that was lost a few times has come by then.
+const HEADER_WITHIN: Duration = Duration::from_secs(10);
+
+/// A SYN is sent again after 1, 3, 7 and 15 seconds.
+const CONNECT_WITHIN: Duration = Duration::from_secs(20);
+
+/// Listeners for the other end: ports are few, and each has a socket.
+const LISTENERS_MAX: usize = 64;
+
+/// What the system has too little of may come back.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);

@@ -1,0 +1,284 @@
+//! TCP connections through a tunnel over the loopback interface.
+
+#![expect(clippy::unwrap_used, reason = "a test may")]
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anabranch::{Config, Connection, Endpoint, SecretKey};
+use anabranch_tunnel::{Answer, OpenError, Permissions, Target, Targets, Tunnel, forward, socks};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+
+/// Both ends of a tunnel.
+struct Ends {
+    client: Tunnel,
+    server: Tunnel,
+    connection: Connection,
+}
+
+impl Ends {
+    /// The server does what it is permitted to.
+    async fn new(permissions: Permissions) -> Self {
+        let server = Endpoint::server(any(), &SecretKey::generate().unwrap(), Config::default()).unwrap();
+        let client = Endpoint::bind(any(), &SecretKey::generate().unwrap(), Config::default()).unwrap();
+        let ticket = server.ticket();
+        let (there, here) = tokio::join!(client.connect(&ticket), server.accept());
+        let (there, here) = (there.unwrap(), here.unwrap());
+        let connection = there.clone();
+        let ends = Self {
+            client: Tunnel::new(there, Permissions::default()),
+            server: Tunnel::new(here, permissions),
+            connection,
+        };
+        for end in [&ends.client, &ends.server] {
+            let end = end.clone();
+            tokio::spawn(async move { end.run().await });
+        }
+        ends
+    }
+
+    /// A port here that leads to the target there.
+    async fn port(&self, target: SocketAddr) -> (SocketAddr, mpsc::UnboundedReceiver<OpenError>) {
+        let listener = TcpListener::bind(any()).await.unwrap();
+        let (address, tunnel, target) = (listener.local_addr().unwrap(), self.client.clone(), at(target));
+        let (failed, failures) = mpsc::unbounded_channel();
+        tokio::spawn(
+            async move { forward::forward(&listener, &tunnel, &target, |error| _ = failed.send(error)).await },
+        );
+        (address, failures)
+    }
+}
+
+fn any() -> SocketAddr {
+    "127.0.0.1:0".parse().unwrap()
+}
+
+fn at(address: SocketAddr) -> Target {
+    address.to_string().parse().unwrap()
+}
+
+fn to(targets: &[SocketAddr]) -> Permissions {
+    let targets: BTreeSet<Target> = targets.iter().copied().map(at).collect();
+    Permissions { targets: Targets::Listed(targets), listens: false }
+}
+
+/// Sends back what comes, and ends when that ends.
+async fn echo() -> SocketAddr {
+    let listener = TcpListener::bind(any()).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut tcp, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let (mut reading, mut writing) = tcp.split();
+                _ = tokio::io::copy(&mut reading, &mut writing).await;
+            });
+        }
+    });
+    address
+}
+
+async fn soon<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), what).await.expect("it takes no longer than 20 s")
+}
+
+async fn asks(tcp: &mut TcpStream, request: &[u8]) -> Vec<u8> {
+    tcp.write_all(request).await.unwrap();
+    tcp.shutdown().await.unwrap();
+    let mut answer = vec![];
+    soon(tcp.read_to_end(&mut answer)).await.unwrap();
+    answer
+}
+
+/// Both directions, and each end of a direction by itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_port_leads_to_a_target() {
+    let target = echo().await;
+    let ends = Ends::new(to(&[target])).await;
+    let (port, _failures) = ends.port(target).await;
+    let request: Vec<u8> = (0..3_000_000_u32).flat_map(u32::to_le_bytes).collect();
+    let (mut reading, mut writing) = TcpStream::connect(port).await.unwrap().into_split();
+    let sent = request.clone();
+    let sending = async move {
+        writing.write_all(&sent).await.unwrap();
+        writing.shutdown().await.unwrap();
+        writing
+    };
+    let mut answer = vec![];
+    let (_writing, got) = soon(async { tokio::join!(sending, reading.read_to_end(&mut answer)) }).await;
+    got.unwrap();
+    assert!(answer == request, "{} bytes came back of {}", answer.len(), request.len());
+}
+
+/// More at a time than there are streams: those that come later wait, and all are served.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn four_hundred_connections_at_once() {
+    let target = echo().await;
+    let ends = Ends::new(to(&[target])).await;
+    let (port, _failures) = ends.port(target).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..400_u32 {
+        tasks.spawn(async move {
+            let mut tcp = TcpStream::connect(port).await.unwrap();
+            assert_eq!(asks(&mut tcp, &number.to_le_bytes()).await, number.to_le_bytes());
+        });
+    }
+    while let Some(done) = soon(tasks.join_next()).await {
+        done.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_permitted_is_refused() {
+    let (target, other) = (echo().await, echo().await);
+    let ends = Ends::new(to(&[target])).await;
+    let (port, mut failures) = ends.port(other).await;
+    let mut tcp = TcpStream::connect(port).await.unwrap();
+    let error = soon(tcp.read(&mut [0])).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    assert_eq!(soon(failures.recv()).await, Some(OpenError::Refused(Answer::Forbidden)));
+    let listened = soon(ends.client.listen_there("127.0.0.1".parse().unwrap(), 0, &at(target))).await;
+    assert_eq!(listened, Err(OpenError::Refused(Answer::Forbidden)));
+    // And the client does nothing for the server at all.
+    assert_eq!(soon(ends.server.open(&at(target))).await.unwrap_err(), OpenError::Refused(Answer::Forbidden));
+}
+
+#[tokio::test]
+async fn a_target_that_does_not_listen_is_refused() {
+    let target = {
+        let listener = TcpListener::bind(any()).await.unwrap();
+        listener.local_addr().unwrap()
+    };
+    let ends = Ends::new(to(&[target])).await;
+    let (port, mut failures) = ends.port(target).await;
+    let mut tcp = TcpStream::connect(port).await.unwrap();
+    assert_eq!(soon(tcp.read(&mut [0])).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
+    assert_eq!(soon(failures.recv()).await, Some(OpenError::Refused(Answer::Refused)));
+    let nobody: Target = "no-such-host.invalid:80".parse().unwrap();
+    let ends = Ends::new(Permissions { targets: Targets::All, listens: false }).await;
+    assert_eq!(soon(ends.client.open(&nobody)).await.unwrap_err(), OpenError::Refused(Answer::NoHost));
+}
+
+/// A TCP connection that is reset at one end is reset at the other one, in both directions.
+#[tokio::test]
+async fn a_reset_is_passed_on() {
+    let listener = TcpListener::bind(any()).await.unwrap();
+    let target = listener.local_addr().unwrap();
+    let ends = Ends::new(to(&[target])).await;
+    let (port, _failures) = ends.port(target).await;
+
+    let mut tcp = TcpStream::connect(port).await.unwrap();
+    tcp.write_all(b"hello").await.unwrap();
+    let (far, _) = soon(listener.accept()).await.unwrap();
+    socket2::SockRef::from(&far).set_linger(Some(Duration::ZERO)).unwrap();
+    drop(far);
+    assert_eq!(soon(tcp.read(&mut [0])).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
+
+    let mut tcp = TcpStream::connect(port).await.unwrap();
+    tcp.write_all(b"hello").await.unwrap();
+    let (mut far, _) = soon(listener.accept()).await.unwrap();
+    let mut hello = [0; 5];
+    soon(far.read_exact(&mut hello)).await.unwrap();
+    socket2::SockRef::from(&tcp).set_linger(Some(Duration::ZERO)).unwrap();
+    drop(tcp);
+    assert_eq!(soon(far.read(&mut [0])).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
+}
+
+/// When the tunnel is gone, nobody takes what has come for all.
+#[tokio::test]
+async fn the_end_of_the_tunnel_resets() {
+    let listener = TcpListener::bind(any()).await.unwrap();
+    let target = listener.local_addr().unwrap();
+    let ends = Ends::new(to(&[target])).await;
+    let (port, _failures) = ends.port(target).await;
+    let mut tcp = TcpStream::connect(port).await.unwrap();
+    tcp.write_all(b"hello").await.unwrap();
+    let (mut far, _) = soon(listener.accept()).await.unwrap();
+    let mut hello = [0; 5];
+    soon(far.read_exact(&mut hello)).await.unwrap();
+    ends.connection.abort();
+    assert_eq!(soon(tcp.read(&mut [0])).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
+    assert_eq!(soon(far.read(&mut [0])).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
+}
+
+/// A port at the other end leads here.
+#[tokio::test]
+async fn the_other_end_listens() {
+    let target = echo().await;
+    let ends = Ends::new(Permissions { targets: Targets::default(), listens: true }).await;
+    let port = soon(ends.client.listen_there("127.0.0.1".parse().unwrap(), 0, &at(target))).await.unwrap();
+    for _ in 0..3 {
+        let mut tcp = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        assert_eq!(asks(&mut tcp, b"who is there?").await, b"who is there?");
+    }
+    // A port that is in use is not had twice.
+    let again = soon(ends.client.listen_there("127.0.0.1".parse().unwrap(), port, &at(target))).await;
+    assert_eq!(again, Err(OpenError::Refused(Answer::Refused)));
+    // It is closed when the tunnel is gone.
+    ends.connection.abort();
+    soon(async {
+        while TcpStream::connect(("127.0.0.1", port)).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+}
+
+/// The messages of [rfc-1928] sec. 3 to 6, byte by byte.
+#[tokio::test]
+async fn socks_goes_where_the_client_wants() {
+    let target = echo().await;
+    let ends = Ends::new(to(&[target])).await;
+    let listener = TcpListener::bind(any()).await.unwrap();
+    let (address, tunnel) = (listener.local_addr().unwrap(), ends.client.clone());
+    tokio::spawn(async move { socks::serve(&listener, &tunnel, |_| {}).await });
+    let ask = async |request: &[u8], answer: usize| {
+        let mut tcp = TcpStream::connect(address).await.unwrap();
+        tcp.write_all(&[5, 2, 1, 0]).await.unwrap();
+        let mut method = [0; 2];
+        soon(tcp.read_exact(&mut method)).await.unwrap();
+        assert_eq!(method, [5, 0]);
+        tcp.write_all(request).await.unwrap();
+        let mut reply = vec![0; answer];
+        soon(tcp.read_exact(&mut reply)).await.unwrap();
+        (tcp, reply)
+    };
+    let port = target.port().to_be_bytes();
+    let (mut tcp, reply) = ask(&[5, 1, 0, 1, 127, 0, 0, 1, port[0], port[1]], 10).await;
+    assert_eq!(reply, [5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(asks(&mut tcp, b"through").await, b"through");
+    // A host by its name, to which the server does not connect: "not allowed by ruleset".
+    let (_, reply) = ask(&[&[5, 1, 0, 3, 9][..], b"localhost", &port].concat(), 10).await;
+    assert_eq!(reply[1], 2);
+    // BIND is not there: "command not supported".
+    let (_, reply) = ask(&[5, 2, 0, 1, 127, 0, 0, 1, port[0], port[1]], 10).await;
+    assert_eq!(reply[1], 7);
+    // Nor is a kind of address that nobody knows: "address type not supported".
+    let (_, reply) = ask(&[5, 1, 0, 9], 10).await;
+    assert_eq!(reply[1], 8);
+    // Who cannot do without a password is refused.
+    let mut tcp = TcpStream::connect(address).await.unwrap();
+    tcp.write_all(&[5, 1, 2]).await.unwrap();
+    let mut method = [0; 2];
+    soon(tcp.read_exact(&mut method)).await.unwrap();
+    assert_eq!(method, [5, 0xff]);
+}
+
+/// Streams that make no sense are stopped, and do no harm.
+#[tokio::test]
+async fn rubbish_is_stopped() {
+    let target = echo().await;
+    let ends = Ends::new(to(&[target])).await;
+    for rubbish in [&b"\xff\0\0\0\0"[..], b"\x10\x07\0\0\0\x63\0\0", b"\x01\0\0\0\0\0\0\0", b"GET / HTTP/1.1\r\n\r\n"] {
+        let mut stream = ends.connection.open_stream().await.unwrap();
+        stream.write_all(rubbish).await.unwrap();
+        assert_eq!(soon(stream.stopped()).await, Ok(Some(0)), "{rubbish:?}");
+    }
+    let (port, _failures) = ends.port(target).await;
+    let mut tcp = TcpStream::connect(port).await.unwrap();
+    assert_eq!(asks(&mut tcp, b"still there?").await, b"still there?");
+}
