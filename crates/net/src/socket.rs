@@ -125,15 +125,16 @@ impl Socket {
             segment_size: (batch.count > 1).then_some(batch.size),
             src_ip: self.source(batch.tuple.local),
         };
-        loop {
+        let send = || self.state.try_send((&self.io).into(), &transmit);
+        // Of a new socket the runtime does not know yet that it has room.
+        let mut sent = send();
+        while sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
             if ready!(self.io.poll_send_ready(cx)).is_err() {
-                return Poll::Ready(());
+                break;
             }
-            match self.io.try_io(Interest::WRITABLE, || self.state.try_send((&self.io).into(), &transmit)) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Ok(()) | Err(_) => return Poll::Ready(()),
-            }
+            sent = self.io.try_io(Interest::WRITABLE, send);
         }
+        Poll::Ready(())
     }
 
     /// From which of its addresses a socket without one of its own sends.
