@@ -4,6 +4,7 @@ mod counts;
 mod generate;
 mod oracle;
 mod packages;
+mod reality;
 mod run;
 mod sensitivity;
 mod steps;
@@ -38,6 +39,8 @@ enum Task {
     Oracle(oracle::Options),
     /// Changes each input of the papers' experiments by a fifth, and writes which claims that does not flip; 20 minutes.
     Sensitivity(sensitivity::Options),
+    /// Simulates ten transfers and makes them real over emulated links, and prints both side by side (Linux, root); 5 minutes.
+    Reality(reality::Options),
     /// Counts the instructions of the benchmark scenarios under callgrind and compares with CONTRIBUTING.md.
     Counts {
         /// Write the counts into CONTRIBUTING.md instead of comparing.
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Task::Generate { check } => generate::run(check),
         Task::Oracle(options) => oracle::run(&options),
         Task::Sensitivity(options) => sensitivity::run(&options),
+        Task::Reality(options) => reality::run(&options),
         Task::Counts { write } => counts::run(write),
     };
     match result {

@@ -23,6 +23,8 @@ struct Measured {
     segments_sent: u64,
     segments_sent_again: u64,
     segments_lost: u64,
+    /// Of all samples of the first path.
+    rtt_ms_mean: Option<f64>,
     rtt_ms_p50: Option<f64>,
     rtt_ms_p95: Option<f64>,
     rtt_ms_p99: Option<f64>,
@@ -106,14 +108,16 @@ struct Watch<'a> {
     /// The latest, as long as there was any.
     last: (f64, Stats),
     rtts_ms: Vec<f64>,
+    rtt_ms_mean: Option<f64>,
     intervals: Vec<Interval>,
 }
 
 impl<'a> Watch<'a> {
     fn new(connection: &'a Connection, direction: Direction, is_printing: bool) -> Self {
         let none = (0.0, Stats::default());
-        let (rtts_ms, intervals) = (vec![], vec![]);
-        Self { connection, direction, is_printing, begin: Instant::now(), since: none, last: none, rtts_ms, intervals }
+        let (begin, since, last) = (Instant::now(), none, none);
+        let (rtts_ms, rtt_ms_mean, intervals) = (vec![], None, vec![]);
+        Self { connection, direction, is_printing, begin, since, last, rtts_ms, rtt_ms_mean, intervals }
     }
 
     /// Ends only if nothing can be printed.
@@ -124,7 +128,10 @@ impl<'a> Watch<'a> {
             let (stats, path) = (self.connection.stats(), self.connection.paths().first().copied());
             let Some(path) = path.filter(|_| stats.segments_sent > 0) else { continue };
             self.last = (now, stats);
-            let rtt_ms = path.report.tally.rtt_latest.map(|rtt| rtt.as_secs_f64() * 1e3);
+            let tally = &path.report.tally;
+            self.rtt_ms_mean =
+                (tally.rtt_samples > 0).then(|| tally.rtt_sum.as_secs_f64() * 1e3 / tally.rtt_samples as f64);
+            let rtt_ms = tally.rtt_latest.map(|rtt| rtt.as_secs_f64() * 1e3);
             // A day has eight million.
             self.rtts_ms.extend(rtt_ms);
             if now - self.since.0 < 1.0 {
@@ -171,6 +178,7 @@ impl<'a> Watch<'a> {
             segments_sent: stats.segments_sent,
             segments_sent_again: stats.segments_sent_again,
             segments_lost: stats.segments_lost,
+            rtt_ms_mean: self.rtt_ms_mean,
             rtt_ms_p50: quantile(0.5),
             rtt_ms_p95: quantile(0.95),
             rtt_ms_p99: quantile(0.99),

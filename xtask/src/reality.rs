@@ -1,0 +1,274 @@
+//! `cargo xtask reality`: one scenario simulated and, by `anabranch link`, real, side by side.
+//!
+//! The transport runs in both: in the simulator as a flow, in network namespaces as `anabranch bench` over UDP. What is compared is the goodput, the mean
+//! delay by queues (the mean RTT less that of the empty path), and the segments taken for lost. With `--kernel` the kernel's own Reno, CUBIC and BBR
+//! run over the same links by iperf3, so that one sees what they do.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::run::{self, say};
+
+/// What to compare.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// How long each transfer takes.
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(5..=600))]
+    seconds: u32,
+    /// Only cells whose name contains this.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
+    /// Let the kernel's Reno, CUBIC and BBR run, too (Debian's package `iperf3`).
+    #[arg(long)]
+    kernel: bool,
+}
+
+/// A scenario and what is set in it.
+struct Cell {
+    name: &'static str,
+    file: &'static str,
+    set: &'static [&'static str],
+    /// RTT of the empty path in seconds; of the longer route, where it changes.
+    rtt: f64,
+    paths: bool,
+}
+
+const ONE: &str = "xtask/src/reality/one.toml";
+const TWO: &str = "xtask/src/reality/two.toml";
+const REROUTE: &str = "xtask/src/reality/reroute.toml";
+
+/// Rates from 10 to 200 Mbit/s, RTTs from 10 to 300 ms, losses of 0, 0.1 and 1 %, queues of half of the bandwidth-delay product to four of them.
+const CELLS: &[Cell] = &[
+    Cell {
+        name: "10M 10ms 4BDP",
+        file: ONE,
+        set: &["link.there.rate=10Mbit/s", "link.there.delay=5ms", "link.there.queue.packets=34"],
+        rtt: 0.01,
+        paths: false,
+    },
+    Cell {
+        name: "10M 300ms 1BDP",
+        file: ONE,
+        set: &["link.there.rate=10Mbit/s", "link.there.delay=150ms", "link.there.queue.packets=250"],
+        rtt: 0.3,
+        paths: false,
+    },
+    Cell {
+        name: "50M 50ms 1BDP",
+        file: ONE,
+        set: &["link.there.rate=50Mbit/s", "link.there.delay=25ms", "link.there.queue.packets=208"],
+        rtt: 0.05,
+        paths: false,
+    },
+    Cell { name: "100M 100ms 1BDP", file: ONE, set: &[], rtt: 0.1, paths: false },
+    Cell { name: "100M 100ms 0.5BDP", file: ONE, set: &["link.there.queue.packets=416"], rtt: 0.1, paths: false },
+    Cell { name: "100M 100ms 0.1%", file: ONE, set: &["link.there.error.rate=0.001"], rtt: 0.1, paths: false },
+    Cell { name: "100M 100ms 1%", file: ONE, set: &["link.there.error.rate=0.01"], rtt: 0.1, paths: false },
+    Cell {
+        name: "200M 20ms 1BDP",
+        file: ONE,
+        set: &["link.there.rate=200Mbit/s", "link.there.delay=10ms", "link.there.queue.packets=333"],
+        rtt: 0.02,
+        paths: false,
+    },
+    Cell { name: "two paths 50M", file: TWO, set: &[], rtt: 0.06, paths: true },
+    Cell { name: "reroute 125-376ms", file: REROUTE, set: &[], rtt: 0.125, paths: false },
+];
+
+/// What came of a transfer.
+#[derive(Clone, Copy)]
+struct Came {
+    megabits: f64,
+    rtt: Option<f64>,
+    lost: f64,
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), String> {
+    run::run("cargo", &["build", "--release", "--locked", "--quiet"], &[])?;
+    let anabranch = run::anabranch()?;
+    say("                         simulated                     real                          off");
+    say("cell                     Mbit/s  queueing ms  lost    Mbit/s  queueing ms  lost    goodput  queueing");
+    let mut off = 0;
+    for cell in CELLS.iter().filter(|cell| cell.name.contains(&options.only)) {
+        let simulated = simulated(&anabranch, cell, options.seconds)?;
+        let links = Links::up(&anabranch, cell)?;
+        let real = real(&anabranch, cell, options.seconds)?;
+        off += u32::from(!print(cell, simulated, real));
+        if options.kernel {
+            for law in ["reno", "cubic", "bbr"] {
+                let came = kernel(&anabranch, law, options.seconds)?;
+                say(&format!("  the kernel's {law:<11}                              {}", columns(cell, came)));
+            }
+        }
+        links.down()?;
+    }
+    say(&format!("{off} cells are off by more than 5 % in goodput, or by more than 10 % and 1 ms in queueing delay"));
+    Ok(())
+}
+
+/// Whether it is as near as it should be.
+fn print(cell: &Cell, simulated: Came, real: Came) -> bool {
+    let goodput = real.megabits / simulated.megabits - 1.0;
+    let delay = |came: Came| came.rtt.map(|rtt| rtt - cell.rtt);
+    let queueing = delay(real).zip(delay(simulated)).map(|(real, simulated)| real - simulated);
+    let is_near = goodput.abs() <= 0.05
+        && queueing.is_none_or(|off| off.abs() <= 0.001_f64.max(0.1 * delay(simulated).unwrap_or_default()));
+    let queueing = queueing.map_or_else(|| "-".to_owned(), |off| format!("{:+.1} ms", off * 1e3));
+    say(&format!(
+        "{:<22} {}   {}   {:+6.1} %  {queueing:>8}{}",
+        cell.name,
+        columns(cell, simulated),
+        columns(cell, real),
+        goodput * 100.0,
+        if is_near { "" } else { "  off" },
+    ));
+    is_near
+}
+
+fn columns(cell: &Cell, came: Came) -> String {
+    let queueing = came.rtt.map_or_else(|| "-".to_owned(), |rtt| format!("{:.1}", (rtt - cell.rtt) * 1e3));
+    format!("{:>8.2} {queueing:>12} {:>5}", came.megabits, came.lost)
+}
+
+fn simulated(anabranch: &str, cell: &Cell, seconds: u32) -> Result<Came, String> {
+    let duration = format!("duration={seconds}s");
+    let mut arguments = vec!["sim", "run", cell.file, "--json", "--set", &duration];
+    cell.set.iter().for_each(|set| arguments.extend(["--set", *set]));
+    let outcome = json(&output(anabranch, &arguments)?)?;
+    let flow = &outcome["flows"][0];
+    let number = |key: &str| flow[key].as_f64().ok_or_else(|| format!("{}: no {key} of the flow", cell.name));
+    let lost = number("dropped_packets")?;
+    Ok(Came { megabits: number("goodput_bps")? / 1e6, rtt: flow["rtt_mean_s"].as_f64(), lost })
+}
+
+fn real(anabranch: &str, cell: &Cell, seconds: u32) -> Result<Came, String> {
+    let mut server =
+        Server::start(anabranch, &["link", "exec", "b", "--name", NAME, "--", anabranch, "bench", "serve", "--json"])?;
+    let ticket = json(&server.line()?)?["ticket"].as_str().ok_or("no ticket")?.to_owned();
+    let time = seconds.to_string();
+    let bench = ["--", anabranch, "bench", &ticket, "--time", &time, "--json"];
+    let several = if cell.paths { &["--multipath"][..] } else { &[] };
+    // From the beginning of what changes with time.
+    let arguments = [&["link", "exec", "a", "--name", NAME, "--restart"], &bench[..], several].concat();
+    let measured = json(&output(anabranch, &arguments)?)?;
+    let number = |key: &str| measured[key].as_f64().ok_or_else(|| format!("{}: bench does not tell {key}", cell.name));
+    Ok(Came {
+        megabits: number("bits_per_second")? / 1e6,
+        rtt: measured["rtt_ms_mean"].as_f64().map(|rtt| rtt / 1e3),
+        lost: number("segments_lost")?,
+    })
+}
+
+fn kernel(anabranch: &str, law: &str, seconds: u32) -> Result<Came, String> {
+    let _server = Server::start(anabranch, &["link", "exec", "b", "--name", NAME, "--", "iperf3", "--server"])?;
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let time = seconds.to_string();
+    let client = ["--", "iperf3", "--client", "b", "--congestion", law, "--time", &time, "--json"];
+    let arguments = [&["link", "exec", "a", "--name", NAME, "--restart"], &client[..]].concat();
+    let measured = json(&output(anabranch, &arguments)?)?;
+    let sender = &measured["end"]["streams"][0]["sender"];
+    let bits = measured["end"]["sum_received"]["bits_per_second"].as_f64().ok_or("iperf3 tells no rate")?;
+    let lost = sender["retransmits"].as_f64().unwrap_or_default();
+    Ok(Came { megabits: bits / 1e6, rtt: sender["mean_rtt"].as_f64().map(|rtt| rtt / 1e6), lost })
+}
+
+/// Emulated links, which are taken down at the end, whatever happens.
+struct Links<'a> {
+    anabranch: &'a str,
+}
+
+impl<'a> Links<'a> {
+    fn up(anabranch: &'a str, cell: &Cell) -> Result<Self, String> {
+        let mut arguments = vec!["link", "up", cell.file, "--name", NAME];
+        cell.set.iter().for_each(|set| arguments.extend(["--set", *set]));
+        let links = Self { anabranch };
+        // What an earlier run has left.
+        output(anabranch, &["link", "down", NAME])?;
+        output(anabranch, &arguments)?;
+        Ok(links)
+    }
+
+    fn down(self) -> Result<(), String> {
+        let status = json(&output(self.anabranch, &["link", "status", NAME, "--json"])?)?;
+        let unread: f64 = unread(&status);
+        if unread > 0.0 {
+            say(&format!("  {unread} packets were not read in time: this machine does not carry that"));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Links<'_> {
+    fn drop(&mut self) {
+        _ = output(self.anabranch, &["link", "down", NAME]);
+    }
+}
+
+/// Packets that devices threw away, wherever they are told.
+fn unread(status: &Value) -> f64 {
+    match status {
+        Value::Object(members) => members
+            .iter()
+            .map(
+                |(key, value)| if key == "unread_packets" { value.as_f64().unwrap_or_default() } else { unread(value) },
+            )
+            .sum(),
+        Value::Array(items) => items.iter().map(unread).sum(),
+        _ => 0.0,
+    }
+}
+
+/// A program that runs beside another one, and is stopped at the end.
+struct Server {
+    child: Child,
+    lines: BufReader<std::process::ChildStdout>,
+}
+
+impl Server {
+    fn start(program: &str, arguments: &[&str]) -> Result<Self, String> {
+        let mut child = Command::new(program)
+            .args(arguments)
+            .current_dir(run::root())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("{program}: {error}"))?;
+        let lines = BufReader::new(child.stdout.take().ok_or("no output")?);
+        Ok(Self { child, lines })
+    }
+
+    fn line(&mut self) -> Result<String, String> {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).map_err(|error| error.to_string())?;
+        Ok(line)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+fn output(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let line = || format!("{program} {}", arguments.join(" "));
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(run::root())
+        .output()
+        .map_err(|error| format!("{}: {error}", line()))?;
+    if !output.status.success() {
+        return Err(format!("{} failed: {}", line(), String::from_utf8_lossy(&output.stderr)));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn json(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text.trim()).map_err(|error| format!("no JSON: {error}: {text}"))
+}
+
+/// What the links are called.
+const NAME: &str = "reality";
