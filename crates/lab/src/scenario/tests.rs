@@ -97,7 +97,7 @@ fn unknown_keys_name_the_nearest_known_one() {
         "colour = 50",
         "chain.toml:17:1: unknown key `colour`; there are id, count, from, to, start, start_jitter, stop, transport, cc, \
          packet, window, initial_window, rto_min, sink, workload, options, paths, streams, scheduler, rbuf, \
-         stream_buffer, loss_detection, repair, failover, pacing, delayed_acks, nagle, timestamps, keep_alive, rate, on, off",
+         stream_buffer, loss_detection, repair, failover, pacing, delayed_acks, nagle, form, timestamps, keep_alive, rate, on, off",
     );
     assert_refused("drop_tail", "droptail", "chain.toml:10:18: unknown kind `droptail`; did you mean `drop_tail`?");
     assert_refused(

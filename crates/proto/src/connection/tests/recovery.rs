@@ -1,4 +1,5 @@
 use super::*;
+use crate::{Header, Options};
 
 fn law(name: &str) -> Config {
     Config { law: Settings::default_for(registry::find(name).unwrap()), ..config() }
@@ -210,4 +211,34 @@ fn an_answer_to_a_retransmission_ends_the_long_waits() {
     let silence = pair.now - cut;
     assert!(silence <= ms(2500), "{silence}");
     assert!(pair.client.path().tally.timeouts >= 6, "{:?}", pair.client.path().tally);
+}
+
+/// A peer that shuts its window, as Linux does, throws away what was under way, and what is sent again for as long as it is shut: eight seconds, in
+/// which the timeout doubles. When it opens, data are there half a round trip later.
+#[test]
+fn after_a_window_that_was_shut_for_eight_seconds_data_come_at_once() {
+    let plain = || Config { streams: 0, ..config() };
+    let mut pair = Pair::established(plain(), plain());
+    let says = |pair: &mut Pair, window| {
+        let header = Header {
+            seq: pair.server_seq(),
+            ack: pair.client_at(pair.client.connection.acked()),
+            flags: Flags::ACK,
+            window,
+            ..Header::default()
+        };
+        let segment = Segment { header, options: Options::default(), stream_header: None, content: Content::Nothing };
+        let (now, tuple) = (pair.now, pair.client.tuple);
+        pair.client.connection.handle_segment(now, tuple, segment);
+        pair.drain();
+    };
+    pair.up.is_cut = true;
+    pair.client.write(Sid::PLAIN, 100_000);
+    pair.run_for(ms(50));
+    says(&mut pair, 0);
+    pair.run_for(Span::from_secs(8));
+    assert!(pair.client.path().tally.timeouts >= 3, "{}", pair.client.path().tally.timeouts);
+    pair.up.is_cut = false;
+    says(&mut pair, 1000);
+    assert_eq!(pair.run_until_received(Sid::PLAIN, 1000), ms(50));
 }
