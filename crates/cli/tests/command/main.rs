@@ -7,8 +7,6 @@ mod bad_input;
 mod claims;
 mod files;
 mod limits;
-#[cfg(target_os = "linux")]
-mod link;
 mod network;
 mod outcomes;
 mod questions;

@@ -1,4 +1,11 @@
-//! Links between namespaces, as programs in them see them. Where they cannot be made, this says so and tests nothing.
+//! Links between namespaces, as programs in them see them. Where they cannot be made, this says so and tests nothing. Apart from the other tests of
+//! the command: what these measure are times, and whoever runs beside them costs some.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its stage shall stop there")]
+
+#[expect(dead_code, reason = "some of it is for the other tests")]
+#[path = "../command/support.rs"]
+mod support;
 
 use std::fs;
 use std::io;
@@ -226,11 +233,11 @@ fn an_outage_is_an_outage_from_the_restart_on() {
     while there.recv(&mut buffer).is_ok() {
         came[usize::from(buffer[0])] = true;
     }
-    // A thread that pauses between the clock and the packet is some milliseconds off.
+    // A thread that pauses between the clock and the packet is off by so much, on a busy machine by some tens of milliseconds.
     for (at, came) in sent.iter().map(|at| at + ahead).zip(came) {
         match at {
-            _ if (0.32..0.58).contains(&at) => assert!(!came, "{at}: came"),
-            _ if !(0.26..0.62).contains(&at) => assert!(came, "{at}: was lost"),
+            _ if (0.4..0.5).contains(&at) => assert!(!came, "{at}: came"),
+            _ if !(0.2..0.7).contains(&at) => assert!(came, "{at}: was lost"),
             _ => {}
         }
     }
