@@ -279,11 +279,12 @@ impl Connection {
         })
     }
 
-    /// Sets up a path for each pair of an address of this computer and one of the ticket that may reach each other, at the same time, and
-    /// waits until each is there or nobody answers. Pairs that are paths already are left out. How many were set up.
+    /// Sets up a path by each interface of this computer that has none yet, to an address of the ticket, and waits until each is there or nobody
+    /// answers. How many were set up.
     pub async fn add_paths(&self, ticket: &Ticket) -> usize {
         let mut attempts = JoinSet::new();
-        for (local, remote) in interfaces::pairs(&Interface::all(), ticket.addresses()) {
+        let paths: Vec<_> = self.paths().iter().map(|path| (path.local.ip(), path.remote)).collect();
+        for (local, remote) in interfaces::pairs(&Interface::all(), ticket.addresses(), &paths) {
             let connection = self.clone();
             attempts.spawn(async move { connection.add_path(local, remote).await });
         }

@@ -3,8 +3,10 @@
 use std::net::{IpAddr, SocketAddr};
 
 /// An address of one of the computer's interfaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Interface {
+    /// The interface: it may have several.
+    pub(crate) name: String,
     pub(crate) ip: IpAddr,
     /// How many of its bits are its network's.
     pub(crate) prefix: u8,
@@ -21,7 +23,7 @@ impl Interface {
                 if_addrs::IfAddr::V6(v6) => v6.prefixlen,
             };
             let is_good = !interface.is_loopback() && !interface.is_link_local();
-            is_good.then_some(Self { ip: interface.ip(), prefix })
+            is_good.then(|| Self { ip: interface.ip(), prefix, name: interface.name })
         };
         interfaces.into_iter().filter_map(of).collect()
     }
@@ -40,16 +42,34 @@ impl Interface {
     }
 }
 
-/// Which addresses of ours may reach which of the peer's, the peer's first one first: where one is in the network of some of ours, only those;
-/// from elsewhere all of its family.
-pub(crate) fn pairs(own: &[Interface], remotes: &[SocketAddr]) -> Vec<(IpAddr, SocketAddr)> {
+/// Paths to set up besides those that there are: one by each interface that has none yet, to an address of the peer's that is in the interface's network,
+/// else to one that is in none of ours; to one that no path leads to, if there is a choice.
+pub(crate) fn pairs(
+    own: &[Interface],
+    remotes: &[SocketAddr],
+    paths: &[(IpAddr, SocketAddr)],
+) -> Vec<(IpAddr, SocketAddr)> {
+    let remotes: Vec<_> = remotes.iter().map(|it| SocketAddr::new(it.ip().to_canonical(), it.port())).collect();
+    let mut used: Vec<&str> =
+        own.iter().filter(|it| paths.iter().any(|(local, _)| *local == it.ip)).map(|it| it.name.as_str()).collect();
+    let mut reached: Vec<SocketAddr> = paths.iter().map(|(_, remote)| *remote).collect();
     let mut pairs = vec![];
-    for remote in remotes {
-        let ip = remote.ip().to_canonical();
-        let near = own.iter().filter(|interface| interface.has_near(ip));
-        let is_near = near.clone().next().is_some();
-        let family = own.iter().filter(|interface| !is_near && interface.ip.is_ipv4() == ip.is_ipv4());
-        pairs.extend(near.chain(family).map(|interface| (interface.ip, SocketAddr::new(ip, remote.port()))));
+    for interface in own {
+        let name = interface.name.as_str();
+        if used.contains(&name) {
+            continue;
+        }
+        let choices = own.iter().filter(|it| it.name == name).flat_map(|it| remotes.iter().map(move |to| (it, *to)));
+        let may = |(it, to): &(&Interface, SocketAddr)| {
+            let is_elsewhere = !own.iter().any(|other| other.has_near(to.ip()));
+            it.has_near(to.ip()) || is_elsewhere && it.ip.is_ipv4() == to.is_ipv4()
+        };
+        let best = choices.filter(may).min_by_key(|(it, to)| (!it.has_near(to.ip()), reached.contains(to)));
+        if let Some((it, to)) = best {
+            used.push(name);
+            reached.push(to);
+            pairs.push((it.ip, to));
+        }
     }
     pairs
 }
@@ -59,38 +79,51 @@ mod tests {
     use super::*;
 
     fn interface(text: &str) -> Interface {
-        let (ip, prefix) = text.split_once('/').unwrap();
-        Interface { ip: ip.parse().unwrap(), prefix: prefix.parse().unwrap() }
+        let (name, address) = text.split_once(' ').unwrap();
+        let (ip, prefix) = address.split_once('/').unwrap();
+        Interface { name: name.to_owned(), ip: ip.parse().unwrap(), prefix: prefix.parse().unwrap() }
     }
 
-    fn paired(own: &[&str], remotes: &[&str]) -> Vec<(String, String)> {
+    fn paired(own: &[&str], remotes: &[&str], first: (&str, &str)) -> Vec<(String, String)> {
         let own: Vec<_> = own.iter().map(|text| interface(text)).collect();
         let remotes: Vec<_> = remotes.iter().map(|text| text.parse().unwrap()).collect();
-        pairs(&own, &remotes).iter().map(|(own, remote)| (own.to_string(), remote.to_string())).collect()
+        let first = (first.0.parse().unwrap(), first.1.parse().unwrap());
+        pairs(&own, &remotes, &[first]).iter().map(|(own, remote)| (own.to_string(), remote.to_string())).collect()
     }
 
     fn text(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
         pairs.iter().map(|(own, remote)| ((*own).to_owned(), (*remote).to_owned())).collect()
     }
 
-    /// Two cables between two computers: the first ends at the first, the second at the second.
+    /// Two cables between two computers: the first ends at the first, the second at the second, whatever comes first in the ticket.
     #[test]
     fn neighbours_are_paired_by_their_networks() {
-        let pairs = paired(&["10.0.1.1/24", "10.0.2.1/24"], &["10.0.1.2:7", "10.0.2.2:7"]);
-        assert_eq!(pairs, text(&[("10.0.1.1", "10.0.1.2:7"), ("10.0.2.1", "10.0.2.2:7")]));
+        let own = ["e0 10.0.1.1/24", "e1 10.0.2.1/24"];
+        let pairs = paired(&own, &["10.0.1.2:7", "10.0.2.2:7"], ("10.0.1.1", "10.0.1.2:7"));
+        assert_eq!(pairs, text(&[("10.0.2.1", "10.0.2.2:7")]));
+        let pairs = paired(&own, &["10.0.1.2:7", "10.0.2.2:7"], ("10.0.2.1", "10.0.2.2:7"));
+        assert_eq!(pairs, text(&[("10.0.1.1", "10.0.1.2:7")]));
     }
 
-    /// A telephone with two networks, and a server far away.
+    /// A telephone with two networks, one of them with both kinds of address, and a server far away.
     #[test]
-    fn who_is_far_is_reached_from_everywhere() {
-        let pairs = paired(&["192.168.1.5/24", "10.7.0.3/16", "2001:db8::5/64"], &["203.0.113.9:7"]);
-        assert_eq!(pairs, text(&[("192.168.1.5", "203.0.113.9:7"), ("10.7.0.3", "203.0.113.9:7")]));
+    fn who_is_far_is_reached_by_each_interface_once() {
+        let own = ["wlan 192.168.1.5/24", "wlan 2001:db8::5/64", "wwan 10.7.0.3/16"];
+        let pairs = paired(&own, &["203.0.113.9:7", "[2001:db8:9::1]:7"], ("2001:db8::5", "[2001:db8:9::1]:7"));
+        assert_eq!(pairs, text(&[("10.7.0.3", "203.0.113.9:7")]));
+    }
+
+    /// Both have two: no address of the peer's is left out.
+    #[test]
+    fn addresses_that_no_path_leads_to_come_first() {
+        let own = ["e0 10.1.0.1/32", "e1 10.1.0.2/32"];
+        let pairs = paired(&own, &["10.2.0.1:7", "10.2.0.2:7"], ("10.1.0.1", "10.2.0.1:7"));
+        assert_eq!(pairs, text(&[("10.1.0.2", "10.2.0.2:7")]));
     }
 
     #[test]
     fn families_are_not_mixed() {
-        let pairs = paired(&["192.168.1.5/24", "2001:db8::5/64"], &["[2001:db8:9::1]:7"]);
-        assert_eq!(pairs, text(&[("2001:db8::5", "[2001:db8:9::1]:7")]));
-        assert_eq!(paired(&["192.168.1.5/24"], &["[2001:db8:9::1]:7"]), []);
+        let pairs = paired(&["e0 192.168.1.5/24", "e1 192.168.2.5/24"], &["[2001:db8:9::1]:7"], ("::1", "[::1]:7"));
+        assert_eq!(pairs, []);
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct Send {
     /// Who to be: a file of `anabranch key new`. Without it a new key for this time.
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
-    /// Use all addresses of both ends: a path for each pair that may reach each other.
+    /// Use all interfaces of this computer at once: a path by each.
     #[arg(long)]
     pub(crate) multipath: bool,
     /// Print one JSON document.
@@ -80,7 +80,7 @@ pub(crate) struct Bench {
     /// The congestion law, of `anabranch cc list`.
     #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
     pub(crate) law: String,
-    /// Use all addresses of both ends: a path for each pair that may reach each other.
+    /// Use all interfaces of this computer at once: a path by each.
     #[arg(long)]
     pub(crate) multipath: bool,
     /// Print one JSON document.
@@ -127,7 +127,7 @@ pub(crate) struct Tunnel {
     /// Who to be: a file of `anabranch key new`. Without it a new key for this time.
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
-    /// Use all addresses of both ends: a path for each pair that may reach each other.
+    /// Use all interfaces of this computer at once: a path by each.
     #[arg(long)]
     pub(crate) multipath: bool,
     /// The congestion law, of `anabranch cc list`.
