@@ -1,10 +1,11 @@
 //! `anabranch bench`: how fast a network is with the transport.
 
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anabranch::measure::{self, Direction, Plan};
-use anabranch::{Connection, Stats};
+use anabranch::{Connection, Path, PathState, Stats};
 use serde::Serialize;
 
 use crate::args::network::{Bench, BenchServer, Listen};
@@ -28,7 +29,22 @@ struct Measured {
     rtt_ms_p50: Option<f64>,
     rtt_ms_p95: Option<f64>,
     rtt_ms_p99: Option<f64>,
+    /// Where they ended.
+    paths: Vec<PathEnded>,
     intervals: Vec<Interval>,
+}
+
+/// A path, as it was at last.
+#[derive(Clone, Serialize)]
+struct PathEnded {
+    local: SocketAddr,
+    remote: SocketAddr,
+    /// Whether data takes it.
+    is_live: bool,
+    segments_sent: u64,
+    segments_lost: u64,
+    window_segments: f64,
+    rtt_ms: Option<f64>,
 }
 
 /// What happened in a second.
@@ -109,6 +125,7 @@ struct Watch<'a> {
     last: (f64, Stats),
     rtts_ms: Vec<f64>,
     rtt_ms_mean: Option<f64>,
+    paths: Vec<PathEnded>,
     intervals: Vec<Interval>,
 }
 
@@ -116,8 +133,8 @@ impl<'a> Watch<'a> {
     fn new(connection: &'a Connection, direction: Direction, is_printing: bool) -> Self {
         let none = (0.0, Stats::default());
         let (begin, since, last) = (Instant::now(), none, none);
-        let (rtts_ms, rtt_ms_mean, intervals) = (vec![], None, vec![]);
-        Self { connection, direction, is_printing, begin, since, last, rtts_ms, rtt_ms_mean, intervals }
+        let (rtts_ms, rtt_ms_mean, paths, intervals) = (vec![], None, vec![], vec![]);
+        Self { connection, direction, is_printing, begin, since, last, rtts_ms, rtt_ms_mean, paths, intervals }
     }
 
     /// Ends only if nothing can be printed.
@@ -128,6 +145,7 @@ impl<'a> Watch<'a> {
             let (stats, path) = (self.connection.stats(), self.connection.paths().first().copied());
             let Some(path) = path.filter(|_| stats.segments_sent > 0) else { continue };
             self.last = (now, stats);
+            self.paths = self.connection.paths().iter().map(PathEnded::of).collect();
             let tally = &path.report.tally;
             self.rtt_ms_mean =
                 (tally.rtt_samples > 0).then(|| tally.rtt_sum.as_secs_f64() * 1e3 / tally.rtt_samples as f64);
@@ -182,7 +200,22 @@ impl<'a> Watch<'a> {
             rtt_ms_p50: quantile(0.5),
             rtt_ms_p95: quantile(0.95),
             rtt_ms_p99: quantile(0.99),
+            paths: self.paths,
             intervals: self.intervals,
+        }
+    }
+}
+
+impl PathEnded {
+    fn of(path: &Path) -> Self {
+        Self {
+            local: path.local,
+            remote: path.remote,
+            is_live: path.state == PathState::Live,
+            segments_sent: path.report.tally.sent,
+            segments_lost: path.report.tally.lost,
+            window_segments: path.report.window,
+            rtt_ms: path.report.rtt_smoothed.map(|rtt| rtt.as_secs_f64() * 1e3),
         }
     }
 }
