@@ -6,7 +6,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::target::Target;
-use crate::tunnel::{OpenError, Tunnel, accept};
+use crate::tunnel::{CARRIED_MAX, OpenError, Tunnel, accept};
 
 /// Carries each TCP connection that comes to a target of the other end. `failed` hears of each that could not be. Never ends by itself.
 pub async fn forward(listener: &TcpListener, tunnel: &Tunnel, target: &Target, failed: impl Fn(OpenError)) {
@@ -35,6 +35,3 @@ where
         }
     }
 }
-
-/// A connection has 255 streams in each direction. More would wait for one, each with a socket: they wait in the listener's queue.
-const CARRIED_MAX: usize = 255;

@@ -280,7 +280,7 @@ impl Tunnel {
         let mut carried = JoinSet::new();
         loop {
             let tcp = tokio::select! {
-                tcp = accept(&listener) => tcp,
+                tcp = accept(&listener), if carried.len() < CARRIED_MAX => tcp,
                 Some(_) = carried.join_next() => continue,
                 _ = self.shared.connection.closed() => return,
             };
@@ -390,3 +390,6 @@ const LISTENERS_MAX: usize = 64;
 
 /// What the system has too little of may come back.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// A connection has 255 streams in each direction. More would wait for one, each with a socket: they wait in the listener's queue.
+pub(crate) const CARRIED_MAX: usize = 255;
