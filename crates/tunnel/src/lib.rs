@@ -32,4 +32,4 @@ mod tunnel;
 pub use header::{Answer, Header, HeaderError};
 pub use specification::{ListenAt, ParseForwardError, PortForward};
 pub use target::{ParseTargetError, Target};
-pub use tunnel::{OpenError, Opened, Permissions, Targets, Tunnel};
+pub use tunnel::{OpenError, Opened, Permissions, Targets, Tunnel, bind};

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anabranch::{Connection, Lost, RecvStream, SendStream, StreamError};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -267,7 +267,7 @@ impl Tunnel {
         let bound = match address.parse::<IpAddr>() {
             _ if !self.shared.permissions.listens => Err(Answer::Forbidden),
             _ if listens.is_none() => Err(Answer::Failed),
-            Ok(address) => TcpListener::bind(SocketAddr::new(address, port)).await.map_err(|_| Answer::Refused),
+            Ok(address) => bind(SocketAddr::new(address, port)).map_err(|_| Answer::Refused),
             Err(_) => Err(Answer::NoHost),
         };
         let (answer, port) = match &bound {
@@ -369,6 +369,20 @@ async fn connect(target: &Target) -> Result<TcpStream, Answer> {
     }
 }
 
+/// Listens for TCP connections, as many of which may wait as the system lets: those for which there is no stream wait there, and those for which
+/// there is no room are reset.
+///
+/// # Errors
+/// If the address cannot be had.
+pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // What is left of connections of an earlier listener does not stop the next.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(WAITING_MAX)
+}
+
 /// The next TCP connection. That there are too many open files, say, does not end a listener.
 pub(crate) async fn accept(listener: &TcpListener) -> TcpStream {
     loop {
@@ -387,6 +401,9 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 
 /// Listeners for the other end: ports are few, and each has a socket.
 const LISTENERS_MAX: usize = 64;
+
+/// Linux lets no more wait by default (net.core.somaxconn).
+const WAITING_MAX: u32 = 4096;
 
 /// What the system has too little of may come back.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);

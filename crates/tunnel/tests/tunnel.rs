@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anabranch::{Config, Connection, Endpoint, SecretKey};
-use anabranch_tunnel::{Answer, OpenError, Permissions, Target, Targets, Tunnel, forward, socks};
+use anabranch_tunnel::{Answer, OpenError, Permissions, Target, Targets, Tunnel, bind, forward, socks};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -44,7 +44,7 @@ impl Ends {
 
     /// A port here that leads to the target there.
     async fn port(&self, target: SocketAddr) -> (SocketAddr, mpsc::UnboundedReceiver<OpenError>) {
-        let listener = TcpListener::bind(any()).await.unwrap();
+        let listener = bind(any()).unwrap();
         let (address, tunnel, target) = (listener.local_addr().unwrap(), self.client.clone(), at(target));
         let (failed, failures) = mpsc::unbounded_channel();
         tokio::spawn(
@@ -69,7 +69,7 @@ fn to(targets: &[SocketAddr]) -> Permissions {
 
 /// Sends back what comes, and ends when that ends.
 async fn echo() -> SocketAddr {
-    let listener = TcpListener::bind(any()).await.unwrap();
+    let listener = bind(any()).unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         while let Ok((mut tcp, _)) = listener.accept().await {

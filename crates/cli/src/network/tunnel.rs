@@ -174,7 +174,7 @@ async fn stop(endpoint: &Endpoint) -> Outcome {
 impl Door {
     async fn open(args: &Args, listen: SocketAddr, target: Option<Target>) -> Result<Self, Failure> {
         let failed = |error: std::io::Error| Failure::failed(format!("nobody can listen at {listen}: {error}"));
-        let listener = TcpListener::bind(listen).await.map_err(failed)?;
+        let listener = anabranch_tunnel::bind(listen).map_err(failed)?;
         let at = listener.local_addr().map_err(failed)?;
         let to = target.as_ref().map_or_else(|| "where SOCKS5 says".to_owned(), ToString::to_string);
         tell_forward(args, &at.to_string(), &to)?;
