@@ -82,6 +82,16 @@ async fn echo() -> SocketAddr {
     address
 }
 
+/// A TCP connection through the tunnel, by which something has come: its end here, and that at the target.
+async fn through(port: SocketAddr, target: &TcpListener) -> (TcpStream, TcpStream) {
+    let mut tcp = TcpStream::connect(port).await.unwrap();
+    tcp.write_all(b"hello").await.unwrap();
+    let (mut far, _) = soon(target.accept()).await.unwrap();
+    let mut hello = [0; 5];
+    soon(far.read_exact(&mut hello)).await.unwrap();
+    (tcp, far)
+}
+
 async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), what).await.expect("it takes no longer than 20 s")
 }
@@ -171,18 +181,12 @@ async fn a_reset_is_passed_on() {
     let ends = Ends::new(to(&[target])).await;
     let (port, _failures) = ends.port(target).await;
 
-    let mut tcp = TcpStream::connect(port).await.unwrap();
-    tcp.write_all(b"hello").await.unwrap();
-    let (far, _) = soon(listener.accept()).await.unwrap();
+    let (mut tcp, far) = through(port, &listener).await;
     socket2::SockRef::from(&far).set_linger(Some(Duration::ZERO)).unwrap();
     drop(far);
     assert_eq!(soon(tcp.read(&mut [0])).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
 
-    let mut tcp = TcpStream::connect(port).await.unwrap();
-    tcp.write_all(b"hello").await.unwrap();
-    let (mut far, _) = soon(listener.accept()).await.unwrap();
-    let mut hello = [0; 5];
-    soon(far.read_exact(&mut hello)).await.unwrap();
+    let (tcp, mut far) = through(port, &listener).await;
     socket2::SockRef::from(&tcp).set_linger(Some(Duration::ZERO)).unwrap();
     drop(tcp);
     assert_eq!(soon(far.read(&mut [0])).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
@@ -195,11 +199,7 @@ async fn the_end_of_the_tunnel_resets() {
     let target = listener.local_addr().unwrap();
     let ends = Ends::new(to(&[target])).await;
     let (port, _failures) = ends.port(target).await;
-    let mut tcp = TcpStream::connect(port).await.unwrap();
-    tcp.write_all(b"hello").await.unwrap();
-    let (mut far, _) = soon(listener.accept()).await.unwrap();
-    let mut hello = [0; 5];
-    soon(far.read_exact(&mut hello)).await.unwrap();
+    let (mut tcp, mut far) = through(port, &listener).await;
     ends.connection.abort();
     assert_eq!(soon(tcp.read(&mut [0])).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
     assert_eq!(soon(far.read(&mut [0])).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
