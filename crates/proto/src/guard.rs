@@ -17,7 +17,8 @@
 //! when a segment of the slow path arrives, no more is delivered than the buffer holds.
 //!
 //! *reach* is the peer's window, or what it turned out to be: a stream's credit may end before. It falls to a little below what was
-//! out when a fast path had to stop for a slow one, and grows with what is sent.
+//! out when a fast path had to stop for a slow one, and grows with what is sent: slowly where stops are regular, and faster the longer there
+//! was none. A stream begins with little credit and may have a thousand times as much a second later.
 //!
 //! Citation: the idea is [blest-2016]'s, which estimates how much a slow path would block before it sends there, and corrects the
 //! estimate when the window was full all the same. Differs from it in: paces instead of windows over RTTs; more than two paths; the slow path's own
@@ -33,6 +34,9 @@ use crate::scheduler::Candidate;
 pub(crate) struct Guard {
     /// How much can be out, as far as is known, in bytes.
     reach: f64,
+    /// The same at the last stop, and bytes sent since.
+    reach_at_stop: f64,
+    sent: f64,
     /// Until then a stop is that of which we know.
     known_until: Time,
     /// By path.
@@ -72,7 +76,14 @@ struct Share {
 impl Guard {
     pub(crate) fn new() -> Self {
         let spacings = [Spacing { free_at: Time::ZERO, bound: None }; SLOTS_MAX];
-        Self { reach: f64::INFINITY, known_until: Time::ZERO, spacings, has_bounds: false }
+        Self {
+            reach: f64::INFINITY,
+            reach_at_stop: f64::INFINITY,
+            sent: 0.0,
+            known_until: Time::ZERO,
+            spacings,
+            has_bounds: false,
+        }
     }
 
     /// Whether all of these paths may take `len` bytes, and there is nothing to remember of that: the buffer holds twice what they
@@ -113,7 +124,9 @@ impl Guard {
 
     /// So many bytes left on a path that had not been sent before.
     pub(crate) fn on_sent(&mut self, now: Time, path: PathId, bytes: u64) {
-        self.reach += bytes as f64 / RISE;
+        self.sent += bytes as f64;
+        let quiet = self.sent / (QUIET * self.reach_at_stop);
+        self.reach += bytes as f64 / RISE * (1.0 + quiet * quiet);
         let Spacing { free_at, bound } = &mut self.spacings[path.index()];
         if let Some(share) = bound {
             // So far may it fall behind and make up for it.
@@ -131,6 +144,7 @@ impl Guard {
         if now >= self.known_until {
             self.known_until = now.saturating_add(rtt);
             self.reach = self.reach.min(out as f64) * (1.0 - 1.0 / FALL);
+            (self.reach_at_stop, self.sent) = (self.reach, 0.0);
         }
     }
 }
@@ -187,6 +201,10 @@ const FALL: f64 = 64.0;
 /// A byte of the reach for so many that were sent: a stop is made up for after four buffers. Stops are that rare, and a buffer that has
 /// grown is found within a few seconds.
 const RISE: f64 = 256.0;
+
+/// After so many buffers without a stop the reach grows twice as fast, and then by the square of it: four times what it takes to make up for a
+/// stop, so that regular ones hardly change, and a buffer that holds thirty times as much is found after 180 of the old.
+const QUIET: f64 = 16.0;
 
 /// A sixteenth of the time that a segment blocks: ACKs of other paths, which are the occasions to send, come in bursts, and what
 /// queues by that blocks for no more than that longer.
@@ -265,6 +283,22 @@ mod tests {
         assert_eq!(kept(&mut guard, at(0), &paths, 1_000_000), [0]);
         guard.on_sent(at(0), PathId::FIRST, 10_000_000);
         assert_eq!(kept(&mut guard, at(0), &paths, 1_000_000), [0, 1]);
+    }
+
+    /// Stops at 30 kB and then none. After `x` times that was sent, reach is 1 + x/256 + x³/(3 × 256 × 16²) of it: 32 times at x = 182.4.
+    #[test]
+    fn a_buffer_that_has_grown_is_found() {
+        let (mut guard, paths) = (Guard::new(), [path(0, 100, 100, 20), path(1, 500, 0, 200)]);
+        guard.on_stop(at(0), 30_477, Span::from_millis(200));
+        let room = |guard: &mut Guard| kept(guard, at(0), &paths, 10_000_000).len() == 2;
+        // The fast one needs 550 kB, the segment 1 kB: 551/30 = 18.4 times.
+        let sent = (1_u64..).find(|_| {
+            guard.on_sent(at(0), PathId::FIRST, 1000);
+            room(&mut guard)
+        });
+        let times = sent.unwrap() as f64 / 30.0;
+        let reach = 1.0 + times / 256.0 + times.powi(3) / (3.0 * 256.0 * 256.0);
+        assert!((reach - 551.0 / 30.0).abs() < 0.1, "{times} {reach}");
     }
 
     /// Its queue is gone with what was in it.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::Route;
-use crate::{AddPathError, PathId, PathState, PathStatus, RemovePathError, Repair, Scheduling, StreamBuffer};
+use crate::{AddPathError, Pacing, PathId, PathState, PathStatus, RemovePathError, Repair, Scheduling, StreamBuffer};
 
 fn several() -> Config {
     Config { paths_max: 4, ..config() }
@@ -633,4 +633,24 @@ fn an_answer_may_be_late() {
     pair.run_for(ms(20));
     let path = pair.client.connection.path(id).unwrap();
     assert_eq!((path.state, path.rtt_smoothed), (PathState::Live, Some(ms(1150))));
+}
+
+/// One stream of 255 with the credit that all have at first, 32 kB: at first it stops the fast path when little is out, and that says nothing of
+/// what the stream may have out later. Both paths carry 5,000 segments a second.
+#[test]
+fn a_credit_that_was_small_at_first_keeps_no_slow_path_out() {
+    for law in ["fast", "anabranch"] {
+        let law = Settings::parse(registry::find(law).unwrap(), [("alpha", "20")]).unwrap();
+        let config = Config { law, streams: 255, receive_buffer: 32 << 20, pacing: Pacing::Always, ..several() };
+        let mut pair = Pair::established(config.clone(), config);
+        (pair.up.delay, pair.down.delay) = (ms(10), ms(10));
+        pair.join(ms(30));
+        (pair.up.spacing, pair.routes[0].up.spacing) = (Span::from_micros(200), Span::from_micros(200));
+        let sid = pair.send(996 * 200_000);
+        pair.run_for(ms(2000));
+        let before = pair.server.received(sid);
+        pair.run_for(ms(2000));
+        let share = (pair.server.received(sid) - before) as f64 / (996.0 * 20_000.0);
+        assert!((0.95..=1.01).contains(&share), "{share}");
+    }
 }
