@@ -25,11 +25,16 @@ pub struct Config {
     pub streams: u8,
     /// Paths of a connection at a time, 1 to 8. With one it speaks of none, and cannot follow a peer whose address changes.
     pub paths: u8,
-    /// Bytes of a connection that may arrive and wait to be read. What is not read stops the sender at so much; what is read at once takes
-    /// none of it.
+    /// Bytes of a connection that may arrive and wait to be read, at first. What is not read stops the sender at so much; what is read at once
+    /// takes none of it.
     pub receive_buffer: u64,
+    /// So large it may become: it grows to four times what is read in a round trip. What the sender may send is promised and not taken back, so an application that
+    /// reads fast and then stops may have so many bytes waiting.
+    pub receive_buffer_max: u64,
     /// Bytes that may wait to be sent on a stream. What is written beyond that waits.
     pub send_buffer: u64,
+    /// So many they may become where the paths carry more than that in 10 ms.
+    pub send_buffer_max: u64,
     /// The most bytes of a connection that have been written and not been acknowledged.
     pub send_memory: u64,
     /// How long a call may take, and a new path.
@@ -60,10 +65,15 @@ impl Default for Config {
             law: Settings::default_for(registry::find("anabranch").expect("the project's own law is in the table")),
             streams: u8::MAX,
             paths: 8,
-            // The bandwidth-delay product of 2.5 Gbit/s and 100 ms.
+            // 32 kB for each of 255 streams before any is read.
             receive_buffer: 32 << 20,
+            // Four times the bandwidth-delay product of 10 Gbit/s and 100 ms, of which one stream may have about half.
+            receive_buffer_max: 512 << 20,
             send_buffer: 1 << 20,
-            send_memory: 128 << 20,
+            // 10 Gbit/s.
+            send_buffer_max: 12 << 20,
+            // Likewise: three quarters are for what is not acknowledged, and an eighth of that is what it costs to keep it.
+            send_memory: 512 << 20,
             // The handshake is sent again after 1, 2 and 4 seconds.
             connect_timeout: Duration::from_secs(10),
             // As common QUIC endpoints.
@@ -106,7 +116,9 @@ impl Config {
             // What is lost on a path that has died, or is slow, comes sooner on another.
             repair: Repair::AnyPath,
             receive_buffer: self.receive_buffer,
+            receive_buffer_max: self.receive_buffer_max,
             send_buffer: self.send_buffer,
+            send_buffer_max: self.send_buffer_max,
             send_memory: self.send_memory,
             acks: ACKS,
             idle_timeout: Some(idle_timeout),

@@ -27,10 +27,16 @@ pub struct Config {
     pub path_mtu: PathMtu,
     /// rbuf: bytes that may arrive and wait, at least one segment.
     pub receive_buffer: u64,
+    /// It grows up to so many bytes where the application reads more in a round trip than a quarter of it; never if this is no more than
+    /// [`Config::receive_buffer`].
+    pub receive_buffer_max: u64,
     /// How much of that one stream may take.
     pub stream_buffer: StreamBuffer,
     /// Bytes that may wait to be sent on each stream, at least one.
     pub send_buffer: u64,
+    /// So many they may become where paths carry the usual number in less than 10 ms, for which an application may be kept waiting by its machine;
+    /// never more if this is no more than [`Config::send_buffer`].
+    pub send_buffer_max: u64,
     /// The most memory for what has been written on all streams and not been acknowledged, with what it costs to keep it. A
     /// quarter of it may wait to be sent. What has been sent takes only what its paths need, but however much the peer offers to
     /// take, no more than the rest.
@@ -184,6 +190,11 @@ impl Config {
     /// Less is no use: [rfc-9293] sec. 3.7.1 has 536, and a record with its header needs twelve.
     pub const MSS_MIN: u16 = 64;
 
+    /// The most that the receive buffer ever holds.
+    pub(crate) fn receive_buffer_ceiling(&self) -> u64 {
+        self.receive_buffer.max(self.receive_buffer_max)
+    }
+
     pub(crate) fn timing(&self) -> Timing {
         Timing { rto_min: self.rto_min, pacing: self.pacing, timer: self.timer }
     }
@@ -213,8 +224,10 @@ impl Config {
             path_mtu: PathMtu::USUAL,
             ecn: true,
             receive_buffer: 16 << 20,
+            receive_buffer_max: 0,
             stream_buffer: StreamBuffer::Shared,
             send_buffer: 1 << 20,
+            send_buffer_max: 0,
             // Three times the bandwidth-delay product of 10 Gbit/s and 200 ms may be unacknowledged.
             send_memory: 1 << 30,
             paths_max: 1,

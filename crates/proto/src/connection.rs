@@ -20,6 +20,7 @@ mod mtu;
 mod output;
 mod paths;
 mod peer_window;
+mod receive_buffer;
 mod send_memory;
 mod streams;
 mod timestamps;
@@ -35,6 +36,7 @@ use self::mtu::Mtu;
 pub use self::paths::Paths;
 use self::paths::{Path, Table};
 use self::peer_window::PeerWindow;
+use self::receive_buffer::ReceiveBuffer;
 pub use self::streams::Streams;
 use self::timestamps::Clock;
 use crate::config::{Config, PathMtu};
@@ -89,6 +91,7 @@ pub struct Connection<P> {
     inbound: Inbound<P>,
     flow_control: FlowControl,
     window: Window,
+    receive_buffer: ReceiveBuffer,
     acks: Acks,
     /// What the peer was asked to do in the other direction.
     ack_request: AckRequest,
@@ -272,6 +275,7 @@ impl<P: Payload> Connection<P> {
             inbound: Inbound::new(0, 1),
             flow_control: FlowControl::none(),
             window: Window::new(config.receive_buffer, mss.into()),
+            receive_buffer: ReceiveBuffer::new(config.receive_buffer_max),
             acks: Acks::new(config.acks),
             ack_request: AckRequest::NONE,
             late: Span::ZERO,
@@ -490,11 +494,15 @@ impl<P: Payload> Connection<P> {
         let unread = self.inbound.unread();
         let space = unread.payload + u64::from(unread.records);
         assert_eq!(self.buffered(), space, "of {unread:?}");
-        assert!(space <= self.config.receive_buffer, "{unread:?} in {} bytes", self.config.receive_buffer);
+        let capacity = self.window.capacity();
+        assert!(
+            space <= capacity && capacity <= self.config.receive_buffer_ceiling(),
+            "{unread:?} in {capacity} bytes"
+        );
         let Some((promised, arrived)) = self.flow_control.totals() else { return };
         assert_eq!(arrived, unread.payload);
         if self.config.stream_buffer == crate::StreamBuffer::Shared && self.config.receive_buffer > 4096 {
-            assert!(promised < self.config.receive_buffer, "{promised} bytes are promised");
+            assert!(promised < capacity, "{promised} bytes are promised");
         }
     }
 

@@ -133,7 +133,7 @@ impl<P: Payload> Connection<P> {
         HandshakeOptions {
             mss: Some(self.config.mss),
             window_scale: (!is_answer || offer.window_scale.is_some())
-                .then(|| Window::scale(self.config.receive_buffer)),
+                .then(|| Window::scale(self.config.receive_buffer_ceiling())),
             sack_permitted: !is_answer || offer.sack_permitted,
             multistream: self.handshake.grant(&self.config, is_answer),
             timestamps: (self.config.timestamps && (!is_answer || offer.timestamps.is_some()))
@@ -151,7 +151,7 @@ impl<P: Payload> Connection<P> {
         self.clock.set(has_timestamps);
         if let Some(shift) = shift {
             self.peer_window.set_shift(shift);
-            self.window.set_shift(Window::scale(self.config.receive_buffer));
+            self.window.set_shift(Window::scale(self.config.receive_buffer_ceiling()));
         }
         self.paths.are_negotiated = has_paths;
         Core { outbound: self.outbound, inbound: self.inbound, flow_control: self.flow_control } =

@@ -455,7 +455,7 @@ impl<P: Payload> Connection<P> {
 
     /// Whether a segment would cost more to keep than the window says. What comes next is always taken: it keeps nothing waiting.
     fn is_too_costly(&self, left: Offset, right: Offset) -> bool {
-        let memory_max = self.config.receive_buffer + OVERHEAD_LEAST;
+        let memory_max = self.window.capacity() + OVERHEAD_LEAST;
         left > self.arrivals.expected()
             && (self.inbound.overhead() > memory_max || self.arrivals.has_too_many_holes(left, right))
     }
@@ -498,6 +498,7 @@ impl<P: Payload> Connection<P> {
             _ => return false,
         }
         self.arrivals.insert(offset, data_end, nonce);
+        self.tune_receive_buffer(now);
         true
     }
 

@@ -250,7 +250,7 @@ impl<P: Payload> Connection<P> {
         let (Some(seq), Some(ack)) = (seq, ack) else { return false };
         // [rfc-5961] sec. 5.2: "SND.UNA - MAX.SND.WND =< SEG.ACK =< SND.NXT".
         let is_acked = (self.board.acked().saturating_sub(self.ack_age_max())..=self.board.next()).contains(&ack);
-        let width = (self.window.edge().saturating_sub(expected)).max(self.config.receive_buffer).max(AGE_MIN);
+        let width = (self.window.edge().saturating_sub(expected)).max(self.window.capacity()).max(AGE_MIN);
         is_acked && (expected.saturating_sub(width)..=self.window.edge().max(expected)).contains(&seq)
     }
 

@@ -8,6 +8,8 @@
 //! * whatever the windows say, the part of [`Config::send_memory`] that is not for what waits;
 //! * nothing new at all while the lowest segment has been sent [`TRANSMISSIONS_MAX`] times and is still missing.
 
+use anabranch_units::Span;
+
 use super::{Connection, Path};
 use crate::config::Config;
 use crate::payload::Payload;
@@ -25,6 +27,21 @@ impl<P: Payload> Connection<P> {
             self.unacked_max = self.wanted().max(MEMORY_LEAST).min(unacked_max(&self.config));
         }
         memory < self.unacked_max
+    }
+
+    /// An application wrote more than may wait on a stream. Whether from now on more may: what the paths carry while it sleeps.
+    pub(super) fn tune_send_buffer(&mut self) -> bool {
+        let (limit, max) = (self.outbound.limit(), self.config.send_buffer_max);
+        if limit >= max {
+            return false;
+        }
+        let rate: f64 = self.paths.iter().filter_map(|(_, path)| path.control.delivery_rate()).sum();
+        let wanted = ((rate * ASLEEP.as_secs_f64()) as u64).min(max);
+        let is_more = wanted > limit;
+        if is_more {
+            self.outbound.set_limit(wanted);
+        }
+        is_more
     }
 
     /// What the paths send in a few round trips of the slowest: while a segment is on its way there, the others send window after window.
@@ -48,6 +65,9 @@ fn unacked_max(config: &Config) -> u64 {
 
 /// What waits need not be more than what refills a path while the application sleeps; what has been sent waits for round trips.
 const WAITING_PART: u64 = 4;
+
+/// A machine that is not idle leaves an application waiting for some milliseconds now and then.
+const ASLEEP: Span = Span::from_millis(10);
 
 /// A segment that is lost, and its first repairs as well, has four windows sent after it. An entry takes about an eighth of a full segment,
 /// for which there is room as well.

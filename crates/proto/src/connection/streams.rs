@@ -33,7 +33,13 @@ impl<P: Payload> Streams<'_, P> {
     /// If the stream is not open.
     pub fn write(&mut self, sid: Sid, payload: &mut P) -> Result<u32, WriteError> {
         match self.connection.state {
-            State::Established | State::CloseWait => self.connection.outbound.write(sid, payload),
+            State::Established | State::CloseWait => {
+                let taken = self.connection.outbound.write(sid, payload)?;
+                if payload.is_empty() || !self.connection.tune_send_buffer() {
+                    return Ok(taken);
+                }
+                Ok(taken + self.connection.outbound.write(sid, payload)?)
+            }
             _ => Err(WriteError::NotOpen),
         }
     }

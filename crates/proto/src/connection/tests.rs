@@ -8,6 +8,7 @@ use crate::{CloseReason, Config, Content, Event, Flags, OpenError, Priority, Seg
 
 mod ack_requests;
 mod alive;
+mod buffers;
 mod closing;
 mod corrupt;
 mod dup_acks;

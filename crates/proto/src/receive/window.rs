@@ -45,6 +45,17 @@ impl Window {
         self.shift = shift;
     }
 
+    /// The buffer has so many bytes.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// From now on it has more.
+    pub(crate) fn grow(&mut self, capacity: u64) {
+        debug_assert!(capacity >= self.capacity, "what has been offered is not taken back");
+        self.capacity = capacity;
+    }
+
     /// So many bytes of sequence space need no buffer any more.
     pub(crate) fn consume(&mut self, bytes: u64) {
         self.consumed += bytes;

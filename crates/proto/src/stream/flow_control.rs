@@ -88,6 +88,11 @@ impl FlowControl {
         flow_control
     }
 
+    /// The buffer has grown by so many bytes: there is as much more to promise.
+    pub(crate) fn grow(&mut self, bytes: u64) {
+        self.pool += bytes;
+    }
+
     /// The peer is not held to it any more.
     pub(crate) fn close(&mut self) {
         self.is_open = false;

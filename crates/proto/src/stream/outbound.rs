@@ -140,6 +140,16 @@ impl<P: Payload> Outbound<P> {
         Ok(Sid::new(index as u8))
     }
 
+    /// Bytes that may wait on each stream.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// From now on so many may.
+    pub(crate) fn set_limit(&mut self, limit: u64) {
+        self.limit = limit;
+    }
+
     /// Takes as much off `payload` as may wait. Returns how much.
     pub(crate) fn write(&mut self, sid: Sid, payload: &mut P) -> Result<u32, WriteError> {
         let (limit, room_of_all) = (self.limit, self.waiting_max.saturating_sub(self.waiting));

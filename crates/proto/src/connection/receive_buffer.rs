@@ -1,0 +1,98 @@
+//! How the receive buffer follows the paths: it holds at least four times what the application reads in a round trip, up to a ceiling.
+//!
+//! A sender that a buffer holds back sends one buffer a round trip, and the application reads as much. Then the buffer becomes four times as
+//! large, until the network is the limit and not the buffer. Four times, as a slow start sends twice as much in its next round trip, and a single
+//! stream has about half of the buffer ([`StreamBuffer::Shared`](crate::StreamBuffer)). What grows is what the peer may send, and no memory is taken for
+//! that: what is read at once takes none. An application that does not read has the buffer of the beginning, and one that stops has what was promised
+//! till then, as a promise is not taken back.
+//!
+//! A round trip is that of the slowest path, as the acknowledgements of our own segments and records say. Linux measures by the same
+//! reading: see `tcp_rcv_space_adjust`.
+
+use anabranch_units::{Span, Time};
+
+use super::Connection;
+use crate::payload::Payload;
+
+/// What was read in the round trip that is measured.
+#[derive(Clone, Debug)]
+pub(super) struct ReceiveBuffer {
+    /// The most that it may hold.
+    max: u64,
+    /// When the round trip ends, and what had been read when it began.
+    ends_at: Time,
+    read: u64,
+}
+
+impl ReceiveBuffer {
+    pub(super) fn new(max: u64) -> Self {
+        Self { max, ends_at: Time::ZERO, read: 0 }
+    }
+
+    /// Everything read so far is `read`, in a buffer of `capacity`. Returns what it should have instead, if that is more.
+    fn on_arrival(&mut self, now: Time, read: u64, capacity: u64, rtt: impl FnOnce() -> Option<Span>) -> Option<u64> {
+        if now < self.ends_at || capacity >= self.max {
+            return None;
+        }
+        let in_round = read - self.read;
+        let is_first = self.ends_at == Time::ZERO;
+        self.read = read;
+        self.ends_at = now.saturating_add(rtt()?.max(ROUND_LEAST));
+        let wanted = in_round.saturating_mul(ROUNDS).min(self.max);
+        (!is_first && wanted > capacity).then_some(wanted)
+    }
+}
+
+impl<P: Payload> Connection<P> {
+    /// Something has arrived.
+    pub(super) fn tune_receive_buffer(&mut self, now: Time) {
+        let Self { receive_buffer, window, paths, .. } = self;
+        let rtt = || paths.iter().filter_map(|(_, path)| path.control.rtt_smoothed()).max();
+        let capacity = window.capacity();
+        if let Some(wanted) = receive_buffer.on_arrival(now, window.consumed(), capacity, rtt) {
+            self.window.grow(wanted);
+            self.flow_control.grow(wanted - capacity);
+        }
+    }
+}
+
+/// The buffer holds what is read in so many round trips.
+const ROUNDS: u64 = 4;
+
+/// An application on a machine that is not idle reads once in a millisecond or two, whatever the round trip.
+const ROUND_LEAST: Span = Span::from_millis(4);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    /// Round trips of 100 ms. What was read before the first one began does not count.
+    #[test]
+    fn four_times_what_is_read_in_a_round_trip() {
+        let mut buffer = ReceiveBuffer::new(1_000_000);
+        let rtt = || Some(Span::from_millis(100));
+        assert_eq!(buffer.on_arrival(at(10), 50_000, 64_000, rtt), None);
+        assert_eq!(buffer.on_arrival(at(109), 110_000, 64_000, rtt), None);
+        assert_eq!(buffer.on_arrival(at(110), 114_000, 64_000, rtt), Some(256_000));
+        // A quarter of it, and then a byte more.
+        assert_eq!(buffer.on_arrival(at(210), 178_000, 256_000, rtt), None);
+        assert_eq!(buffer.on_arrival(at(310), 242_001, 256_000, rtt), Some(256_004));
+        assert_eq!(buffer.on_arrival(at(410), 900_000, 256_004, rtt), Some(1_000_000));
+        assert_eq!(buffer.on_arrival(at(510), 9_000_000, 1_000_000, rtt), None);
+    }
+
+    /// Without a sample of the round trip there is no round, and below 4 ms none is measured.
+    #[test]
+    fn a_round_takes_some_time() {
+        let mut buffer = ReceiveBuffer::new(1_000_000);
+        assert_eq!(buffer.on_arrival(at(10), 50_000, 1000, || None), None);
+        let short = || Some(Span::from_micros(50));
+        assert_eq!(buffer.on_arrival(at(20), 60_000, 1000, short), None);
+        assert_eq!(buffer.on_arrival(at(23), 80_000, 1000, short), None);
+        assert_eq!(buffer.on_arrival(at(24), 80_000, 1000, short), Some(80_000));
+    }
+}
