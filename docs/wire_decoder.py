@@ -386,7 +386,7 @@ class Connection:
 
     def decode_plain(self, side, session, plain):
         (word,) = struct.unpack(">I", plain[:4])
-        if word == 0:
+        if word & 0xFFFFF0FF == 0:
             return {"segment": decode_segment(plain)}
         if word == 1:
             return self.decode_request(side, session, plain)
@@ -455,11 +455,17 @@ def decode_segment(text):
     end = (bits >> 12) * 4
     check(20 <= end <= len(text), "the data offset is wrong")
     flags = [name for bit, name in FLAGS.items() if bits & bit]
+    # A sealed segment has no ports, and there the upper bits of a stream's name.
+    page = target >> 8 if source == 0 and target & 0xF0FF == 0 else 0
+    target &= 0xF0FF if page else 0xFFFF
     segment = {"source": source, "target": target, "seq": seq, "ack": ack, "flags": flags, "window": window}
     if source == target == 0:
         segment.update({name: value for name, value in (("nonce", nonce), ("sum", total)) if value})
     segment.update(decode_options(text[20:end], "SYN" in flags))
-    segment.update(decode_content(text[end:], flags))
+    segment.update(decode_content(text[end:], flags, page))
+    if "expected" in segment and "sid" not in segment:
+        stream, ssn = segment["expected"]
+        segment["expected"] = page << 8 | stream, ssn
     return segment
 
 
@@ -507,20 +513,24 @@ def decode_multistream(value, is_syn):
     return options
 
 
-def decode_content(text, flags):
+def decode_content(text, flags, page):
     if not text:
         return {}
     if "MSE" not in flags or "SYN" in flags:
         return {"data": text}
     check(len(text) >= 5, "there is no content after the stream header")
-    sid, ssn = text[0], int.from_bytes(text[1:4], "big")
+    sid, ssn = page << 8 | text[0], int.from_bytes(text[1:4], "big")
     if sid:
         return {"sid": sid, "ssn": ssn, "data": text[4:]}
     check(len(text) in (12, 20, 28, 36), "there are one to four records of eight bytes")
     records = []
     for kind, stream, code, number in struct.iter_unpack(">BBHI", text[4:]):
         check(kind in RECORDS, f"there is no record of kind {kind}")
-        records.append((RECORDS[kind], stream, code, number if kind == 4 else number & 0xFFFFFF))
+        if kind < 4:
+            stream, number = (number >> 24 & 15) << 8 | stream, number & 0xFFFFFF
+        elif kind == 4:
+            stream, code = (code & 15) << 8 | stream, 0
+        records.append((RECORDS[kind], stream, code, number))
     return {"sid": 0, "ssn": ssn, "records": records}
 
 
@@ -559,6 +569,11 @@ SEGMENTS = {
     "nonce": {**HELLO, "source": 0, "target": 0, "nonce": 43981, "sum": 4660},
     "sums": {**USUAL, "source": 0, "target": 0, "nonce": 65535, "sum": 1, "sack": [(3000, 4000), (5000, 6000)],
              "expected": (3, 259), "timestamps": (1, 2)},
+    "many-streams": {**SYN, "source": 0, "target": 0, "seq": 1000, "ack": 0, "flags": ["MSE", "SYN"], "multistream": (2, 255, 7, 20)},
+    "far-data": {**HELLO, "source": 0, "target": 0, "sid": 300},
+    "far-acknowledgement": {**USUAL, "source": 0, "target": 0, "expected": (300, 258)},
+    "far-records": {**USUAL, "source": 0, "target": 0, "sid": 0, "ssn": 5,
+                    "records": [("finish", 300, 0, 260), ("max stream data", 4080, 0, 4294967040)]},
     "late-acknowledgement": {**USUAL, "expected": (3, 259), "delay": 125},
     "counting-acknowledgement": {**USUAL, "sack": [(3000, 4000), (5000, 6000)], "expected": (3, 259), "delay": 0,
                                  "counts": (1, 65535, 0)},

@@ -122,7 +122,7 @@ impl World {
     }
 
     fn operate(&mut self, operation: u8, input: &mut Input<'_>) {
-        let sid = Sid::new(operation >> 4 & 7);
+        let sid = Sid::new(u16::from(operation >> 4 & 7));
         match operation & 0x0f {
             0 => {
                 let _ = self.engine.streams().open();

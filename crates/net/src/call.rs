@@ -38,10 +38,11 @@ pub(crate) struct Call {
     pub(crate) pathing: Waiting,
     /// Streams of the peer that nobody has a handle of yet, in the order in which they came.
     pub(crate) incoming: VecDeque<Sid>,
-    inbound: [Inbound; NAMES],
+    /// By name, as far as names have been used.
+    inbound: Vec<Inbound>,
     outbound: BTreeMap<u64, Outbound>,
-    /// Which of them has a name.
-    names: [Option<u64>; NAMES],
+    /// Which of them has a name, likewise.
+    names: Vec<Option<u64>>,
     made: u64,
     /// What had come and not been read when the engine forgot the connection.
     left: BTreeMap<Sid, VecDeque<Read<Bytes>>>,
@@ -99,9 +100,9 @@ impl Call {
             closing: Waiting::default(),
             pathing: Waiting::default(),
             incoming: VecDeque::new(),
-            inbound: std::array::from_fn(|_| Inbound::Idle),
+            inbound: vec![],
             outbound: BTreeMap::new(),
-            names: [None; NAMES],
+            names: vec![],
             made: 0,
             left: BTreeMap::new(),
         }
@@ -119,7 +120,7 @@ impl Call {
     pub(crate) fn open(&mut self, sid: Sid) -> u64 {
         let serial = self.made;
         self.made += 1;
-        self.names[place(sid)] = Some(serial);
+        *at(&mut self.names, sid) = Some(serial);
         self.outbound.insert(serial, Outbound::default());
         serial
     }
@@ -152,18 +153,18 @@ impl Call {
             outbound.outcome.get_or_insert(Outcome::Delivered);
             woken.one(&mut outbound.waiting);
         }
-        self.names[place(sid)] = None;
+        *at(&mut self.names, sid) = None;
         woken.all(&mut self.opening);
     }
 
     /// Whether nobody knows of a stream of this name, so that the next one is new.
     pub(crate) fn is_idle(&self, sid: Sid) -> bool {
-        matches!(self.inbound[place(sid)], Inbound::Idle)
+        matches!(self.inbound.get(place(sid)), None | Some(Inbound::Idle))
     }
 
     /// Something can be read. If nobody knows of the stream it is a new one.
     pub(crate) fn on_readable(&mut self, sid: Sid, woken: &mut Woken) {
-        match &mut self.inbound[place(sid)] {
+        match at(&mut self.inbound, sid) {
             Inbound::Open(waiting) => woken.one(waiting),
             Inbound::Waiting => {}
             idle @ Inbound::Idle => {
@@ -177,7 +178,7 @@ impl Call {
     /// Somebody takes the next stream of the peer.
     pub(crate) fn accept(&mut self) -> Option<Sid> {
         let sid = self.incoming.pop_front()?;
-        self.inbound[place(sid)] = Inbound::Open(None);
+        *at(&mut self.inbound, sid) = Inbound::Open(None);
         Some(sid)
     }
 
@@ -190,7 +191,7 @@ impl Call {
 
     /// The task that waits for something to read on a stream that has a handle.
     pub(crate) fn reader(&mut self, sid: Sid) -> &mut Option<Waker> {
-        match &mut self.inbound[place(sid)] {
+        match at(&mut self.inbound, sid) {
             Inbound::Open(waiting) => waiting,
             Inbound::Idle | Inbound::Waiting => unreachable!("a handle keeps its name until the end was read"),
         }
@@ -212,7 +213,7 @@ impl Call {
 
     /// A stream of the peer has been read to its end, or is not wanted: what comes next under its name is another.
     pub(crate) fn release(&mut self, engine: Option<&mut Connection<Bytes>>, sid: Sid, woken: &mut Woken) {
-        self.inbound[place(sid)] = Inbound::Idle;
+        *at(&mut self.inbound, sid) = Inbound::Idle;
         let is_readable = match engine.filter(|_| self.closed.is_none()) {
             Some(engine) => {
                 let mut streams = engine.streams();
@@ -242,8 +243,7 @@ impl Call {
     /// The engine is about to forget the connection: takes all that has come and was not read.
     pub(crate) fn keep_unread(&mut self, engine: &mut Connection<Bytes>, woken: &mut Woken) {
         let mut streams = engine.streams();
-        for name in 1..=Sid::STREAMS_MAX {
-            let sid = Sid::new(name);
+        for sid in (1..=Sid::STREAMS_MAX).map(Sid::new) {
             let mut left = VecDeque::new();
             while streams.is_readable(sid)
                 && let Ok(read) = streams.read(sid, u32::MAX)
@@ -273,7 +273,7 @@ impl Call {
     }
 
     fn named(&mut self, sid: Sid) -> Option<&mut Outbound> {
-        let serial = self.names[place(sid)]?;
+        let serial = (*self.names.get(place(sid))?)?;
         self.outbound.get_mut(&serial)
     }
 }
@@ -282,5 +282,10 @@ fn place(sid: Sid) -> usize {
     usize::from(sid.number())
 }
 
-/// Names of streams, and that of the control stream, which has no handle.
-const NAMES: usize = 1 + Sid::STREAMS_MAX as usize;
+/// What belongs to a name. The engine has no names beyond those that were agreed on.
+fn at<T: Default>(all: &mut Vec<T>, sid: Sid) -> &mut T {
+    if all.len() <= place(sid) {
+        all.resize_with(1 + place(sid), T::default);
+    }
+    &mut all[place(sid)]
+}

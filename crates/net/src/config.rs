@@ -22,7 +22,7 @@ pub struct Config {
     /// The congestion law of each path, and its parameters.
     pub law: Settings,
     /// Streams of a connection at a time, in each direction.
-    pub streams: u8,
+    pub streams: u16,
     /// Paths of a connection at a time, 1 to 8. With one it speaks of none, and cannot follow a peer whose address changes.
     pub paths: u8,
     /// Bytes of a connection that may arrive and wait to be read, at first. What is not read stops the sender at so much; what is read at once
@@ -63,7 +63,7 @@ impl Default for Config {
             admission: None,
             connections_max: 1024,
             law: Settings::default_for(registry::find("anabranch").expect("the project's own law is in the table")),
-            streams: u8::MAX,
+            streams: anabranch_proto::Sid::STREAMS_MAX,
             paths: 8,
             // 32 kB for each of 255 streams before any is read.
             receive_buffer: 32 << 20,

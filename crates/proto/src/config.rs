@@ -17,8 +17,9 @@ pub struct Config {
     pub form: Form,
     /// The congestion law of each path, and its parameters.
     pub law: Settings,
-    /// Streams wanted or granted in each direction; 0 speaks plain TCP.
-    pub streams: u8,
+    /// Streams wanted or granted in each direction, at most [`crate::Sid::STREAMS_MAX`]; 0 speaks plain TCP. In the TCP form there are 255, and no more with a
+    /// peer that has no more.
+    pub streams: u16,
     /// The most sequence space of a segment, the stream header included; at least [`Config::MSS_MIN`]. In the sealed form a segment has
     /// less if its path does not carry as much.
     pub mss: u16,

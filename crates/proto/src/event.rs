@@ -11,7 +11,7 @@ pub enum Event {
     /// The handshake is over.
     Established {
         /// Streams in each direction; `None` if the peer speaks plain TCP, which has the stream [`Sid::PLAIN`].
-        streams: Option<u8>,
+        streams: Option<u16>,
     },
     /// There is something to read on a stream. Told again only after [`crate::Read::Nothing`].
     Readable(Sid),
@@ -62,18 +62,21 @@ pub enum CloseReason {
 #[derive(Debug)]
 pub(crate) struct Events {
     queue: VecDeque<Event>,
-    /// The kinds that wait, by stream.
-    waiting: [u8; 1 + Sid::STREAMS_MAX as usize],
+    /// The kinds that wait, by stream, as far as there was any.
+    waiting: Vec<u8>,
 }
 
 impl Events {
     pub(crate) fn new() -> Self {
-        Self { queue: VecDeque::new(), waiting: [0; 1 + Sid::STREAMS_MAX as usize] }
+        Self { queue: VecDeque::new(), waiting: vec![] }
     }
 
     /// Tells the application something, unless it is about to hear it anyway.
     pub(crate) fn push_back(&mut self, event: Event) {
         if let Some((sid, kind)) = event.stream() {
+            if self.waiting.len() <= sid.index() {
+                self.waiting.resize(1 + sid.index(), 0);
+            }
             let waiting = &mut self.waiting[sid.index()];
             if *waiting & kind != 0 {
                 return;

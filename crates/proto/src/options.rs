@@ -36,7 +36,7 @@ pub struct HandshakeOptions {
 pub struct Multistream {
     /// [`Multistream::VERSION`]; another one is answered like no option at all.
     pub version: u8,
-    /// Streams wanted in each direction, or granted in the answer; at least one.
+    /// Streams wanted in each direction, or granted in the answer; at least one. With [`Features::MANY_STREAMS`] each counts for 16.
     pub streams: u8,
     /// What else its sender can do; what both can is done.
     pub features: Features,
@@ -267,6 +267,9 @@ impl Features {
     /// Acknowledgements prove that what they acknowledge has come. Only in the sealed form is there room for it.
     pub const NONCES: Self = Self(0x02);
 
+    /// More than 255 streams. Only in the sealed form is there room for their names.
+    pub const MANY_STREAMS: Self = Self(0x04);
+
     /// What both can do.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
@@ -305,6 +308,15 @@ impl PathOption {
 impl Multistream {
     /// The version of the stream header and of the records that this crate speaks.
     pub const VERSION: u8 = 2;
+
+    /// How many streams that are in each direction, if it is an answer.
+    pub(crate) fn count(&self) -> u16 {
+        let each = if self.features.contains(Features::MANY_STREAMS) { Self::MANY } else { 1 };
+        u16::from(self.streams) * each
+    }
+
+    /// Streams for each that is counted, if they are many.
+    pub(crate) const MANY: u16 = 16;
 }
 
 impl Options {
@@ -333,6 +345,13 @@ impl Options {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The stream of the segment that is answered has a name on this page.
+    pub(crate) fn set_page(&mut self, page: u8) {
+        if let Self::Acknowledgement(AcknowledgementOptions { expected: Some(expected), .. }) = self {
+            expected.sid = expected.sid.on_page(page);
+        }
     }
 
     /// What a SYN settles; nothing in any other segment.

@@ -469,7 +469,7 @@ impl Seal {
     fn read(&mut self, now: Time, age: Age, mut plain: BytesMut) -> Result<Option<Segment<Bytes>>, Refusal> {
         let (word, message) = word(&plain).ok_or(Refusal::NoSegment)?;
         match word {
-            plain::SEGMENT => read_segment(plain.freeze()).map(Some),
+            word if word & !plain::PAGE == plain::SEGMENT => read_segment(plain.freeze()).map(Some),
             plain::PADDED => {
                 let range = plain::padded(&plain).ok_or(Refusal::NoSegment)?;
                 plain.truncate(range.end);

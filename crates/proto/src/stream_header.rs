@@ -1,5 +1,6 @@
 //! What a segment says of its stream ([mfast-2019] sec. IV.B).
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use crate::seq::Ssn;
@@ -14,9 +15,10 @@ pub struct StreamHeader {
     pub ssn: Ssn,
 }
 
-/// The name of a stream in one direction of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Sid(u8);
+/// The name of a stream in one direction of a connection: 8 bits in the stream header, as in [mfast-2019], and where both ends agree on more
+/// ([`crate::Features::MANY_STREAMS`]) four bits in front of them, the *page*. Two bytes, so that a header stays small in memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Sid([u8; 2]);
 
 impl StreamHeader {
     /// Bytes on the wire.
@@ -25,29 +27,64 @@ impl StreamHeader {
 
 impl Sid {
     /// The control stream.
-    pub const CONTROL: Self = Self(0);
+    pub const CONTROL: Self = Self::new(0);
     /// The only stream of plain TCP.
-    pub const PLAIN: Self = Self(1);
-    /// The most streams in one direction of a connection, the control stream not counted.
-    pub const STREAMS_MAX: u8 = 255;
+    pub const PLAIN: Self = Self::new(1);
+    /// The most streams in one direction of a connection, the control stream not counted: 16 for each that a byte can count.
+    pub const STREAMS_MAX: u16 = 16 * 255;
+    /// The last stream whose name has no page ([mfast-2019] sec. IV.B).
+    pub const FIRST_PAGE_MAX: u16 = 255;
 
-    /// The stream with this number.
-    pub const fn new(number: u8) -> Self {
-        Self(number)
+    /// The stream with this number: at most [`Sid::STREAMS_MAX`].
+    pub const fn new(number: u16) -> Self {
+        Self(number.to_le_bytes())
     }
 
     /// Its number.
-    pub const fn number(self) -> u8 {
-        self.0
+    pub const fn number(self) -> u16 {
+        u16::from_le_bytes(self.0)
     }
 
+    /// What the stream header says of the name, and the four bits that it does not say.
+    pub(crate) const fn parts(self) -> (u8, u8) {
+        let [low, page] = self.0;
+        (low, page)
+    }
+
+    /// The same with this page.
+    pub(crate) const fn on_page(self, page: u8) -> Self {
+        let [low, _] = self.0;
+        Self([low, page & Self::PAGE_MAX])
+    }
+
+    /// Four bits.
+    pub(crate) const PAGE_MAX: u8 = 0x0f;
+
     pub(crate) const fn index(self) -> usize {
-        self.0 as usize
+        self.number() as usize
+    }
+}
+
+impl PartialOrd for Sid {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Sid {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.number().cmp(&other.number())
+    }
+}
+
+impl fmt::Debug for Sid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sid({})", self.number())
     }
 }
 
 impl fmt::Display for Sid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.number().fmt(f)
     }
 }

@@ -111,6 +111,8 @@ pub(crate) struct End {
     pub(crate) tuple: FourTuple,
     /// Whether segments may go where nobody is any more.
     pub(crate) has_moved: bool,
+    /// How many streams there are, once that is agreed on.
+    names: u16,
     /// Whether the application takes what comes.
     pub(crate) is_reading: bool,
     /// But what comes on these streams it does not take.
@@ -491,6 +493,7 @@ impl End {
             tuple,
             has_moved: false,
             is_reading: true,
+            names: 0,
             neglected: BTreeSet::new(),
             received: BTreeMap::new(),
             ended: BTreeMap::new(),
@@ -582,6 +585,9 @@ impl End {
                 let tag = self.tag(sid);
                 self.stories[tag].is_reset = true;
             }
+            if let Event::Established { streams } = event {
+                self.names = streams.unwrap_or(1);
+            }
             self.events.push(event);
             self.event_times.push((now, event));
             is_busy = true;
@@ -590,7 +596,7 @@ impl End {
             is_busy |= self.write_some(sid);
         }
         if self.is_reading {
-            for sid in (1..=255).map(Sid::new) {
+            for sid in (1..=self.names).map(Sid::new) {
                 is_busy |= !self.neglected.contains(&sid) && self.read_some(sid, u32::MAX);
             }
         }

@@ -86,6 +86,16 @@ fn segments() -> Vec<(&'static str, Segment<Bytes>)> {
         let stream_header = Some(StreamHeader { sid: Sid::CONTROL, ssn: Ssn::of(4) });
         Segment { stream_header, content: Content::Control(several), ..bare(usual, Options::default()) }
     };
+    let far = Some(StreamHeader { sid: Sid::new(300), ssn: Ssn::of(258) });
+    let far_expected = AcknowledgementOptions::new(SackBlocks::default(), far);
+    let mut far_records = RecordList::from(Record::Finish { sid: Sid::new(300), end: Ssn::of(260) });
+    far_records.push(Record::MaxStreamData { sid: Sid::new(4080), limit: 4_294_967_040 }).unwrap();
+    let far_records = {
+        let stream_header = Some(StreamHeader { sid: Sid::CONTROL, ssn: Ssn::of(5) });
+        Segment { stream_header, content: Content::Control(far_records), ..bare(usual, Options::default()) }
+    };
+    let features = Features::PATHS.or(Features::NONCES).or(Features::MANY_STREAMS);
+    let many = HandshakeOptions { multistream: Some(Multistream { streams: 255, features, ..multistream }), ..syn };
     let path = |option| bare(usual, Options::Path(option));
     let token = [1, 2, 3, 4, 5, 6, 7, 8];
     vec![
@@ -103,6 +113,10 @@ fn segments() -> Vec<(&'static str, Segment<Bytes>)> {
         ("acknowledgement", bare(usual, Options::Acknowledgement(acknowledgement))),
         ("nonce", Segment { header: with_nonces(data.header, 43_981, 4660), ..data.clone() }),
         ("sums", bare(with_nonces(usual, 65_535, 1), Options::Acknowledgement(acknowledgement))),
+        ("many-streams", bare(header(1000, 0, Flags::SYN | Flags::MSE, 65_535), Options::Handshake(many))),
+        ("far-data", hello(header(1001, 0, streams, 512), far)),
+        ("far-acknowledgement", bare(usual, Options::Acknowledgement(far_expected))),
+        ("far-records", far_records),
         ("late-acknowledgement", bare(usual, Options::Acknowledgement(late))),
         ("counting-acknowledgement", bare(usual, Options::Acknowledgement(counted))),
         ("finish", record(0)),
@@ -122,7 +136,9 @@ fn network(name: &str) -> (Ports, Checksum) {
     let ports = Ports { source: 50_000, target: 443 };
     let v4 = [[192, 0, 2, 1], [198, 51, 100, 2]];
     match name {
-        "nonce" | "sums" => (Ports::default(), Checksum::None),
+        "nonce" | "sums" | "many-streams" | "far-data" | "far-acknowledgement" | "far-records" => {
+            (Ports::default(), Checksum::None)
+        }
         "syn-ack" => (Ports { source: 443, target: 50_000 }, Checksum::V4([v4[1], v4[0]])),
         "data-v6" => {
             let v6 = |last| [0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last];

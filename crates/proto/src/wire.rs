@@ -16,6 +16,9 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
+//! With nonces in place of the checksum, in the sealed form, four bits of the place of the target port are the page of SID: it comes before the eight
+//! that stand in front of SSN.
+//!
 //! Encoding is canonical: a segment has one form. Decoding is as patient as [rfc-9293] sec. 3.1 asks: options in any order, with
 //! any padding, unknown ones skipped; what is reserved is not looked at. Nothing is copied but headers.
 
@@ -30,7 +33,7 @@ use bytes::{Buf, Bytes};
 pub use self::checksum::{Checksum, internet_checksum};
 use crate::path::FourTuple;
 use crate::payload::Payload;
-use crate::segment::{Content, Flags, Header, Record, RecordList, Segment};
+use crate::segment::{Content, Flags, Header, Record, RecordList, Segment, Sid};
 use crate::seq::SeqNumber;
 
 /// TCP's ports of one segment.
@@ -88,7 +91,8 @@ impl Ports {
 /// Appends a segment's bytes to `out`.
 pub fn encode(segment: &Segment<Bytes>, ports: Ports, checksum: Checksum, out: &mut Vec<u8>) {
     let start = out.len();
-    encode_head(segment, ports, out);
+    let page = if checksum == Checksum::None { page(segment) } else { 0 };
+    encode_head(segment, Ports { target: ports.target | u16::from(page) << PAGE_SHIFT, ..ports }, out);
     if let Content::Data(payload) = &segment.content {
         out.extend_from_slice(payload);
     }
@@ -100,6 +104,12 @@ pub fn encode(segment: &Segment<Bytes>, ports: Ports, checksum: Checksum, out: &
             out[start + URGENT_AT..start + HEADER_LEN].copy_from_slice(&nonce.to_be_bytes());
         }
     }
+}
+
+/// What stands in front of the name of the stream that a segment is about.
+fn page(segment: &Segment<Bytes>) -> u8 {
+    let header = segment.stream_header.or_else(|| segment.options.as_acknowledgement().expected());
+    header.map_or(0, |header| header.sid.parts().1)
 }
 
 /// Appends all of a segment but its data, whatever that is: TCP's header with a checksum and nonces of zero, options, stream header, record.
@@ -146,11 +156,16 @@ pub fn decode(mut bytes: Bytes, checksum: Checksum) -> Result<(Ports, Segment<By
     let (nonce_sum, nonce) = if checksum == Checksum::None { (half(CHECKSUM_AT), half(URGENT_AT)) } else { (0, 0) };
     let (seq, ack) = (SeqNumber(word(4)), SeqNumber(word(8)));
     let header = Header { seq, ack, flags, window: half(WINDOW_AT), nonce, nonce_sum };
-    let options = options::decode(&bytes[HEADER_LEN..header_len], flags)
+    let mut options = options::decode(&bytes[HEADER_LEN..header_len], flags)
         .map_err(|(fault, at)| DecodeError { fault, at: HEADER_LEN + at })?;
     bytes.advance(header_len);
+    let page = if checksum == Checksum::None { (ports.target >> PAGE_SHIFT) as u8 & Sid::PAGE_MAX } else { 0 };
+    let ports = Ports { target: ports.target & !(u16::from(page) << PAGE_SHIFT), ..ports };
     let (stream_header, content) =
-        content::decode(bytes, flags).map_err(|(fault, at)| DecodeError { fault, at: header_len + at })?;
+        content::decode(bytes, flags, page).map_err(|(fault, at)| DecodeError { fault, at: header_len + at })?;
+    if stream_header.is_none() {
+        options.set_page(page);
+    }
     Ok((ports, Segment { header, options, stream_header, content }))
 }
 
@@ -180,6 +195,9 @@ const FLAGS_AT: usize = 12;
 const WINDOW_AT: usize = 14;
 const CHECKSUM_AT: usize = 16;
 const URGENT_AT: usize = 18;
+
+/// Where in the place of the target port the page stands, in the sealed form.
+const PAGE_SHIFT: u32 = 8;
 
 #[cfg(test)]
 mod tests;

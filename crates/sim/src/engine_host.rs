@@ -657,7 +657,7 @@ impl Host for EngineSink {
 /// The stream of a lane: they are opened in their order, and plain TCP's is the first, too.
 fn sid(index: usize) -> Sid {
     // There are at most 255.
-    Sid::new(index as u8 + 1)
+    Sid::new(index as u16 + 1)
 }
 
 /// The lane of a stream.

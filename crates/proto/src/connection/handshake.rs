@@ -11,7 +11,7 @@ use crate::path::PathId;
 use crate::payload::Payload;
 use crate::receive::window::{SHIFT_MAX, Window};
 use crate::recovery::control::dup_acks::Detection;
-use crate::segment::{Flags, Segment};
+use crate::segment::{Flags, Segment, Sid};
 use crate::stream::flow_control::FlowControl;
 use crate::stream::inbound::Inbound;
 use crate::stream::outbound::{Framing, Outbound};
@@ -42,7 +42,7 @@ struct Agreement {
     has_nonces: bool,
     has_paths: bool,
     /// Streams in each direction; `None` in plain TCP.
-    streams: Option<u8>,
+    streams: Option<u16>,
     /// Bytes that may be sent on each stream at first.
     credit: u64,
 }
@@ -193,7 +193,7 @@ impl Handshake {
             has_nonces: features.contains(Features::NONCES),
             // Without selective acknowledgements nobody could tell what of which path has arrived.
             has_paths: features.contains(Features::PATHS) && sack_permitted,
-            streams: granted.map(|granted| granted.streams),
+            streams: granted.map(|granted| granted.count()),
             credit: self.understood().map_or(u64::MAX, |offer| 1 << offer.credit.min(CREDIT_MAX)),
         }
     }
@@ -201,14 +201,22 @@ impl Handshake {
     /// Streams wanted, or granted in an answer.
     fn grant(&self, config: &Config, is_answer: bool) -> Option<Multistream> {
         let paths = if config.paths_max > 1 { Features::PATHS } else { Features::default() };
-        let features = if config.form == Form::Sealed { paths.or(Features::NONCES) } else { paths };
-        let wanted =
-            Multistream { version: Multistream::VERSION, streams: config.streams, features, credit: credit(config) };
+        let sealed = if config.form == Form::Sealed { paths.or(Features::NONCES) } else { paths };
+        let has_many = config.form == Form::Sealed && config.streams > Sid::FIRST_PAGE_MAX;
+        let ours = if has_many { sealed.or(Features::MANY_STREAMS) } else { sealed };
+        let version = Multistream::VERSION;
+        let wants = |features: Features| {
+            let is_many = features.contains(Features::MANY_STREAMS);
+            let streams = if is_many { config.streams.div_ceil(Multistream::MANY) } else { config.streams };
+            let streams = u8::try_from(streams).unwrap_or(u8::MAX);
+            Multistream { version, streams, features, credit: credit(config) }
+        };
         let granted = if is_answer {
             let Multistream { streams, features: theirs, .. } = self.understood()?;
-            Multistream { streams: wanted.streams.min(streams), features: features.and(theirs), ..wanted }
+            let wanted = wants(ours.and(theirs));
+            Multistream { streams: wanted.streams.min(streams), ..wanted }
         } else {
-            wanted
+            wants(ours)
         };
         (granted.streams > 0).then_some(granted)
     }

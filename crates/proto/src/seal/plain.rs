@@ -1,7 +1,7 @@
 //! What is in a datagram with data: a segment, part of one, a message of rekeying, or something to be ignored.
 //!
 //! ```text
-//! segment   0 | the rest of it: these are its ports
+//! segment   00000p00 | the rest of it: in place of its ports, p is the page of its stream
 //! request   1 | rekeying
 //! answer    2 | rekeying
 //! padded    3 | length 2, 0 2, segment | zero bytes to the end
@@ -17,6 +17,8 @@ use super::session::sealed_len;
 
 /// The first four bytes.
 pub(super) const SEGMENT: u32 = 0;
+/// A segment has the page of its stream here.
+pub(super) const PAGE: u32 = 0x0f00;
 pub(super) const REQUEST: u32 = 1;
 pub(super) const ANSWER: u32 = 2;
 pub(super) const PADDED: u32 = 3;

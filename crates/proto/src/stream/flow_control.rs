@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! rbuf  =  a reserve for the control stream, which credit never stops
-//!       +  streams × initial credit, which each stream always gets back: at most a quarter of rbuf
+//!       +  streams × initial credit, which each stream always gets back: at most a quarter of rbuf for the first 255, and as much for all others
 //!       +  a pool: of what the others leave of it, a stream gets two thirds at most
 //! ```
 //!
@@ -26,11 +26,13 @@ use crate::segment::{Record, Sid};
 /// The credit that this end gives.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowControl {
-    /// By name, the control stream included, which needs none.
+    /// By name, the control stream included, which needs none, as far as names have been used.
     accounts: Vec<Account>,
+    /// Names, the control stream's not counted.
+    streams: u16,
     buffer: StreamBuffer,
-    /// What each stream has from the start.
-    initial: u64,
+    /// What each of the first streams has from the start.
+    credit: u64,
     /// Bytes for which a limit is told, unless less is a quarter of what a stream has.
     step_least: u64,
     /// What can be promised beyond that, and how much of it is.
@@ -55,9 +57,9 @@ struct Account {
 
 impl FlowControl {
     /// The initial credit that a handshake says: a power of two.
-    pub(crate) fn exponent(buffer: StreamBuffer, capacity: u64, streams: u8) -> u8 {
+    pub(crate) fn exponent(buffer: StreamBuffer, capacity: u64, streams: u16) -> u8 {
         let initial = match buffer {
-            StreamBuffer::Shared => capacity / INITIAL_PART / u64::from(streams.max(1)),
+            StreamBuffer::Shared => capacity / INITIAL_PART / u64::from(streams.clamp(1, Sid::FIRST_PAGE_MAX)),
             StreamBuffer::Bytes(bytes) => bytes,
         };
         // Below 32.
@@ -65,17 +67,19 @@ impl FlowControl {
     }
 
     /// Credit for so many streams, each of which has been told `2^exponent`.
-    pub(crate) fn new(buffer: StreamBuffer, capacity: u64, mss: u64, streams: u8, exponent: u8) -> Self {
-        let initial = 1 << exponent;
-        let account = Account { arrived: 0, consumed: 0, limit: initial, acked: initial, allotment: initial };
+    pub(crate) fn new(buffer: StreamBuffer, capacity: u64, mss: u64, streams: u16, exponent: u8) -> Self {
+        let credit = 1 << exponent;
+        let first = u64::from(streams.min(Sid::FIRST_PAGE_MAX));
+        let initial = first * credit + (u64::from(streams) - first) * initial(Sid::new(u16::MAX), credit);
         // At least two segments, as the window opens in steps of one; of a tiny buffer no more than a quarter.
         let reserve = (capacity / RESERVE_PART).max(2 * mss).min(capacity / INITIAL_PART);
         Self {
-            accounts: vec![account; 1 + usize::from(streams)],
+            accounts: vec![],
+            streams,
             buffer,
-            initial,
+            credit,
             step_least: STEP_SEGMENTS * mss,
-            pool: (capacity - reserve).saturating_sub(u64::from(streams) * initial),
+            pool: (capacity - reserve).saturating_sub(initial),
             promised: 0,
             is_open: true,
         }
@@ -86,6 +90,15 @@ impl FlowControl {
         let mut flow_control = Self::new(StreamBuffer::Bytes(MOST), 0, 0, 1, 0);
         flow_control.close();
         flow_control
+    }
+
+    /// That of a stream, which has one from its first use on.
+    fn account(&mut self, sid: Sid) -> &mut Account {
+        let credit = self.credit;
+        for index in self.accounts.len()..=sid.index() {
+            self.accounts.push(Account::new(initial(Sid::new(index as u16), credit)));
+        }
+        &mut self.accounts[sid.index()]
     }
 
     /// The buffer has grown by so many bytes: there is as much more to promise.
@@ -100,13 +113,16 @@ impl FlowControl {
 
     /// Whether so many bytes more on a stream are within its limit.
     pub(crate) fn admits(&self, sid: Sid, bytes: u32) -> bool {
-        let account = &self.accounts[sid.index()];
-        !self.is_open || account.arrived + u64::from(bytes) <= account.limit
+        let (arrived, limit) = match self.accounts.get(sid.index()) {
+            Some(account) => (account.arrived, account.limit),
+            None => (0, initial(sid, self.credit)),
+        };
+        !self.is_open || arrived + u64::from(bytes) <= limit
     }
 
     /// So many bytes have arrived for the first time.
     pub(crate) fn on_arrived(&mut self, sid: Sid, bytes: u32) {
-        self.accounts[sid.index()].arrived += u64::from(bytes);
+        self.account(sid).arrived += u64::from(bytes);
     }
 
     /// So many bytes need no buffer any more. Returns what the peer is to be told.
@@ -115,20 +131,21 @@ impl FlowControl {
         if !self.is_open {
             return None;
         }
-        let initial = self.initial;
-        let account = &mut self.accounts[sid.index()];
+        let initial = initial(sid, self.credit);
+        let account = self.account(sid);
         account.consumed += bytes;
         debug_assert!(account.consumed <= account.arrived, "nothing is read that has not come: {account:?}");
         let held = account.limit - account.consumed;
+        let allotment = account.allotment;
         self.promised -= (held + bytes).saturating_sub(initial) - held.saturating_sub(initial);
-        let is_due = held + step(account.allotment, self.step_least) <= account.allotment;
+        let is_due = held + step(allotment, self.step_least) <= allotment;
         if is_due { self.renew(sid, held) } else { None }
     }
 
     /// Of what a stream was promised last a step was read, and so much is left. Returns what the peer is to be told.
     fn renew(&mut self, sid: Sid, held: u64) -> Option<Record> {
         // The control stream and one more: there is nobody to share with.
-        let (initial, is_alone) = (self.initial, self.accounts.len() == 2);
+        let (initial, is_alone) = (initial(sid, self.credit), self.streams == 1);
         let account = &mut self.accounts[sid.index()];
         let ceiling = match self.buffer {
             StreamBuffer::Bytes(bytes) => bytes.clamp(1, MOST),
@@ -152,7 +169,7 @@ impl FlowControl {
 
     /// The peer has this limit. Returns what it is to be told, if that had to wait for this.
     pub(crate) fn on_acked(&mut self, sid: Sid, limit: u32) -> Option<Record> {
-        let account = &mut self.accounts[sid.index()];
+        let account = self.account(sid);
         account.acked = account.acked.max(later(account.acked, limit)?);
         self.consume(sid, 0)
     }
@@ -160,19 +177,38 @@ impl FlowControl {
     /// For tests: what a stream may send, since the handshake.
     #[cfg(test)]
     pub(crate) fn limit(&self, sid: Sid) -> u64 {
-        if self.is_open { self.accounts[sid.index()].limit } else { u64::MAX }
+        if !self.is_open {
+            return u64::MAX;
+        }
+        self.accounts.get(sid.index()).map_or(initial(sid, self.credit), |account| account.limit)
     }
 
     /// For tests: everything promised, and of that what has come; `None` if the peer is not held to it.
     #[cfg(test)]
     pub(crate) fn totals(&self) -> Option<(u64, u64)> {
-        let accounts = || self.accounts.iter().skip(1).filter(|_| self.is_open);
-        assert!(accounts().all(|account| account.arrived <= account.limit), "{self:?}");
-        let beyond = |account: &Account| (account.limit - account.consumed).saturating_sub(self.initial);
+        let names = || (1..=self.streams).map(Sid::new).filter(|_| self.is_open);
+        let accounts = || names().filter_map(|sid| Some((sid, self.accounts.get(sid.index())?)));
+        assert!(accounts().all(|(_, account)| account.arrived <= account.limit), "{self:?}");
+        let beyond = |(sid, account): (Sid, &Account)| {
+            (account.limit - account.consumed).saturating_sub(initial(sid, self.credit))
+        };
         assert!(!self.is_open || accounts().map(beyond).sum::<u64>() == self.promised, "{self:?}");
-        let promised = accounts().map(|account| account.limit - account.consumed).sum();
-        self.is_open.then_some((promised, accounts().map(|account| account.arrived - account.consumed).sum()))
+        let unused = names().skip(self.accounts.len().saturating_sub(1)).map(|sid| initial(sid, self.credit));
+        let promised = accounts().map(|(_, account)| account.limit - account.consumed).chain(unused).sum();
+        self.is_open.then_some((promised, accounts().map(|(_, account)| account.arrived - account.consumed).sum()))
     }
+}
+
+impl Account {
+    fn new(initial: u64) -> Self {
+        Self { arrived: 0, consumed: 0, limit: initial, acked: initial, allotment: initial }
+    }
+}
+
+/// What a stream has from the start, where the first 255 have `credit`: the others a sixteenth, at least a byte. They are used when those are not enough, and
+/// there are fifteen times as many of them.
+pub(crate) fn initial(sid: Sid, credit: u64) -> u64 {
+    if sid.number() <= Sid::FIRST_PAGE_MAX || credit == u64::MAX { credit } else { (credit / FURTHER_PART).max(1) }
 }
 
 /// How much of `allotment` is read before a limit is told.
@@ -193,6 +229,9 @@ const MOST: u64 = HALF;
 
 /// A quarter of the buffer is enough to begin with: the rest goes where it is used.
 const INITIAL_PART: u64 = 4;
+
+/// So all further streams have as much as the first ones.
+const FURTHER_PART: u64 = 16;
 
 /// A step in parts of what a stream has: that of much, and the largest, of little.
 const STEP_PART: u64 = 16;

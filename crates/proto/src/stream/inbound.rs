@@ -15,8 +15,11 @@ use crate::seq::{Offset, Ssn};
 /// All streams of one direction.
 #[derive(Debug)]
 pub(crate) struct Inbound<P> {
-    /// By name, the control stream included.
+    /// By name, the control stream included, as far as names have been used.
     streams: Vec<Stream<P>>,
+    /// Names, the control stream's not counted, and where each stream begins.
+    names: u16,
+    begin: u64,
     store: Store<P>,
 }
 
@@ -89,16 +92,26 @@ pub(crate) struct Freed {
 
 impl<P: Payload> Inbound<P> {
     /// So many streams besides the control stream, in plain TCP one that begins at `expected`.
-    pub(crate) fn new(streams: u8, expected: u64) -> Self {
+    pub(crate) fn new(streams: u16, expected: u64) -> Self {
         Self {
-            streams: (0..=streams).map(|_| Stream::new(expected)).collect(),
+            streams: vec![Stream::new(expected)],
+            names: streams,
+            begin: expected,
             store: Store { pool: Pool::default(), ready: 0 },
         }
     }
 
     /// Whether there is a stream of this name.
     pub(crate) fn has(&self, sid: Sid) -> bool {
-        sid.index() < self.streams.len()
+        sid.number() <= self.names
+    }
+
+    /// The stream of this name, which there is, and the store.
+    fn stream(&mut self, sid: Sid) -> (&mut Stream<P>, &mut Store<P>) {
+        for _ in self.streams.len()..=sid.index() {
+            self.streams.push(Stream::new(self.begin));
+        }
+        (&mut self.streams[sid.index()], &mut self.store)
     }
 
     /// What it costs to keep what has arrived and not been read, besides its bytes.
@@ -108,7 +121,7 @@ impl<P: Payload> Inbound<P> {
 
     /// A segment of a stream arrived for the first time. Returns what of it is of no use to anybody.
     pub(crate) fn accept(&mut self, header: StreamHeader, payload: P, events: &mut Events) -> Freed {
-        let (stream, store) = (&mut self.streams[header.sid.index()], &mut self.store);
+        let (stream, store) = self.stream(header.sid);
         let count = header.ssn.count_near(stream.expected).filter(|&count| stream.takes(count));
         // A number that the stream is past, because it was reset; or the peer is wrong.
         let Some(count) = count else { return Freed::payload(payload.len()) };
@@ -133,7 +146,7 @@ impl<P: Payload> Inbound<P> {
 
     /// Data of plain TCP arrived for the first time, at this place.
     pub(crate) fn accept_plain(&mut self, place: Offset, payload: P, events: &mut Events) {
-        let (stream, store) = (&mut self.streams[Sid::PLAIN.index()], &mut self.store);
+        let (stream, store) = self.stream(Sid::PLAIN);
         if place != stream.expected {
             stream.held.insert(place, store.keep(payload), &mut store.pool);
             return;
@@ -218,20 +231,22 @@ impl<P: Payload> Inbound<P> {
 
     /// Plain TCP's stream ends at this place.
     pub(crate) fn finish_plain(&mut self, end: Offset, events: &mut Events) {
-        let stream = &mut self.streams[Sid::PLAIN.index()];
+        let (stream, _) = self.stream(Sid::PLAIN);
         stream.end = Some(end);
         stream.settle(Sid::PLAIN, events);
     }
 
     /// The number that a stream expects next.
     pub(crate) fn expected(&self, sid: Sid) -> Ssn {
-        Ssn::of(self.streams[sid.index()].expected)
+        Ssn::of(self.streams.get(sid.index()).map_or(self.begin, |stream| stream.expected))
     }
 
     /// Takes at most `most` bytes of what is ready, which then need no buffer any more.
     pub(crate) fn read(&mut self, sid: Sid, most: u32) -> Result<(Read<P>, Freed), ReadError> {
-        let stream = self.streams.get_mut(sid.index()).filter(|_| sid != Sid::CONTROL);
-        let stream = stream.ok_or(ReadError::NoSuchStream)?;
+        if sid == Sid::CONTROL || !self.has(sid) {
+            return Err(ReadError::NoSuchStream);
+        }
+        let Some(stream) = self.streams.get_mut(sid.index()) else { return Ok((Read::Nothing, Freed::default())) };
         let mut is_whole = true;
         let ready = match stream.ready.front_mut() {
             None => {
@@ -269,9 +284,12 @@ impl<P: Payload> Inbound<P> {
 
     /// The stream that ends with this number, the number without wrapping, and the store; `None` if the stream has ended before.
     fn ending(&mut self, sid: Sid, end: Ssn) -> Option<(&mut Stream<P>, u64, &mut Store<P>)> {
-        let stream = self.streams.get_mut(sid.index()).filter(|_| sid != Sid::CONTROL)?;
+        if sid == Sid::CONTROL || !self.has(sid) {
+            return None;
+        }
+        let (stream, store) = self.stream(sid);
         let end = end.count_near(stream.expected).filter(|&end| end >= stream.expected)?;
-        Some((stream, end, &mut self.store))
+        Some((stream, end, store))
     }
 }
 

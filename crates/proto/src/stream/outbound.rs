@@ -14,15 +14,18 @@ use crate::event::{Event, Events};
 use crate::payload::Payload;
 use crate::segment::{Content, Record, RecordList, Sid, StreamHeader};
 use crate::seq::Ssn;
-use crate::stream::flow_control::later;
+use crate::stream::flow_control::{initial, later};
 use crate::stream::records::Records;
 use crate::stream::turns::{Priority, Turns};
 
 /// All streams of one direction.
 #[derive(Debug)]
 pub(crate) struct Outbound<P> {
-    /// By name, the control stream included.
+    /// By name, the control stream included, as far as names have been used.
     streams: Vec<Stream<P>>,
+    /// Names, the control stream's not counted, and the credit that the first of them have from the start.
+    names: u16,
+    credit: u64,
     /// Streams with data and credit, in the order of their turns.
     turns: Turns,
     /// Bytes that wait on all streams.
@@ -35,8 +38,8 @@ pub(crate) struct Outbound<P> {
     waiting_max: u64,
     /// Whether a write was cut short because of what waits on all streams.
     is_full: bool,
-    /// The name that was given last.
-    opened: usize,
+    /// The names that were given last: of the first 255, and of the others.
+    opened: [u16; 2],
 }
 
 /// How content is marked.
@@ -105,20 +108,23 @@ pub enum WriteError {
 impl<P: Payload> Outbound<P> {
     /// So many streams besides the control stream, with so much credit each; plain TCP has one, which is open. On each so many bytes
     /// may wait.
-    pub(crate) fn new(framing: Framing, streams: u8, limit: u64, credit: u64) -> Self {
+    pub(crate) fn new(framing: Framing, streams: u16, limit: u64, credit: u64) -> Self {
         let mut outbound = Self {
-            streams: (0..=streams).map(|_| Stream::new(credit)).collect(),
+            streams: vec![],
+            names: streams,
+            credit,
             turns: Turns::new(),
             waiting: 0,
-            records: Records::new(streams),
+            records: Records::new(),
             framing,
             limit,
             waiting_max: u64::MAX,
             is_full: false,
-            opened: 0,
+            opened: [0, Sid::FIRST_PAGE_MAX],
         };
+        outbound.make(Sid::CONTROL);
         if framing == Framing::Plain {
-            outbound.streams[Sid::PLAIN.index()].state = State::Open;
+            outbound.make(Sid::PLAIN).state = State::Open;
         }
         outbound
     }
@@ -130,14 +136,27 @@ impl<P: Payload> Outbound<P> {
 
     /// Opens a stream that is not in use.
     pub(crate) fn open(&mut self) -> Result<Sid, OpenError> {
-        let is_idle = |index: &usize| self.streams[*index].state == State::Idle;
-        // The name that was given last is given again last: the peer may not have read the stream to its end that had it.
-        let index = (self.opened + 1..self.streams.len()).chain(1..=self.opened).find(is_idle);
-        let index = index.ok_or(OpenError::NoneLeft)?;
-        self.opened = index;
-        let stream = &mut self.streams[index];
+        let is_idle =
+            |name: &u16| self.streams.get(usize::from(*name)).is_none_or(|stream| stream.state == State::Idle);
+        // The name that was given last is given again last: the peer may not have read the stream to its end that had it. The first 255 come
+        // before all others, which have less credit.
+        let [near, far] = self.opened;
+        let near_max = self.names.min(Sid::FIRST_PAGE_MAX);
+        let nearest = || (near + 1..=near_max).chain(1..=near).find(is_idle);
+        let further = || (far + 1..=self.names).chain(Sid::FIRST_PAGE_MAX + 1..=far).find(is_idle);
+        let name = nearest().or_else(further).ok_or(OpenError::NoneLeft)?;
+        self.opened[usize::from(name > Sid::FIRST_PAGE_MAX)] = name;
+        let stream = self.make(Sid::new(name));
         (stream.state, stream.begin, stream.priority) = (State::Open, stream.segments, Priority::USUAL);
-        Ok(Sid::new(index as u8))
+        Ok(Sid::new(name))
+    }
+
+    /// The stream of this name, which is there from now on.
+    fn make(&mut self, sid: Sid) -> &mut Stream<P> {
+        for index in self.streams.len()..=sid.index() {
+            self.streams.push(Stream::new(initial(Sid::new(index as u16), self.credit)));
+        }
+        &mut self.streams[sid.index()]
     }
 
     /// Bytes that may wait on each stream.
@@ -243,7 +262,7 @@ impl<P: Payload> Outbound<P> {
     pub(crate) fn finish_all(&mut self) {
         for index in 1..self.streams.len() {
             // Those that are not open need no finishing.
-            let _ = self.finish(Sid::new(index as u8));
+            let _ = self.finish(Sid::new(index as u16));
         }
     }
 
@@ -259,9 +278,10 @@ impl<P: Payload> Outbound<P> {
 
     /// The peer's FIN has come, after which it can say no more about credit: only its window counts.
     pub(crate) fn lift_credit(&mut self) {
+        self.credit = u64::MAX;
         for index in 0..self.streams.len() {
             self.streams[index].credit = u64::MAX;
-            self.enqueue(Sid::new(index as u8));
+            self.enqueue(Sid::new(index as u16));
         }
     }
 
@@ -349,7 +369,7 @@ impl<P: Payload> Outbound<P> {
         } else if 2 * self.waiting <= self.waiting_max {
             self.is_full = false;
             for (index, stream) in self.streams.iter_mut().enumerate() {
-                stream.tell_room(Sid::new(index as u8), limit, events);
+                stream.tell_room(Sid::new(index as u16), limit, events);
             }
         }
         if is_ending {
@@ -385,7 +405,7 @@ impl<P: Payload> Outbound<P> {
     #[cfg(test)]
     pub(crate) fn credits(&self) -> impl Iterator<Item = (Sid, u64, u64)> {
         let streams = self.streams.iter().enumerate().skip(1);
-        streams.map(|(index, stream)| (Sid::new(index as u8), stream.used, stream.credit))
+        streams.map(|(index, stream)| (Sid::new(index as u16), stream.used, stream.credit))
     }
 
     /// Segments and ends on a stream that the peer has in order, by its own account.
@@ -550,7 +570,7 @@ mod tests {
         assert!(outbound.streams[sid.index()].waiting.len() <= WRITES_MAX + (1 << 20) / ABSORBED_MAX as usize);
     }
 
-    fn cut(outbound: &mut Outbound<Virtual>) -> Option<(u8, u32, u32)> {
+    fn cut(outbound: &mut Outbound<Virtual>) -> Option<(u16, u32, u32)> {
         let (header, content) = outbound.cut(104, 104, &mut Events::new())?;
         let header = header.expect("there are streams");
         Some((header.sid.number(), header.ssn.bits(), content.len()))

@@ -11,7 +11,7 @@ use crate::seq::Ssn;
 /// The records of one direction.
 #[derive(Debug)]
 pub(crate) struct Records {
-    /// By stream and kind.
+    /// By stream and kind, as far as there was any.
     waiting: Vec<[Option<Record>; KINDS]>,
     /// Those that wait, in the order in which they leave.
     order: VecDeque<(Sid, usize)>,
@@ -24,15 +24,8 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// None, of so many streams.
-    pub(crate) fn new(streams: u8) -> Self {
-        Self {
-            waiting: vec![[None; KINDS]; 1 + usize::from(streams)],
-            order: VecDeque::new(),
-            unacked: VecDeque::new(),
-            acked: 0,
-            is_closed: false,
-        }
+    pub(crate) fn new() -> Self {
+        Self { waiting: vec![], order: VecDeque::new(), unacked: VecDeque::new(), acked: 0, is_closed: false }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -51,6 +44,9 @@ impl Records {
             return false;
         }
         let (sid, kind) = record.about();
+        if self.waiting.len() <= sid.index() {
+            self.waiting.resize(1 + sid.index(), [None; KINDS]);
+        }
         let is_new = self.waiting[sid.index()][kind].replace(record).is_none();
         if is_new {
             self.order.push_back((sid, kind));
@@ -109,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_newer_record_takes_the_place_of_an_older() {
-        let (mut records, sid) = (Records::new(2), Sid::new(2));
+        let (mut records, sid) = (Records::new(), Sid::new(2));
         let credit = |limit| Record::MaxStreamData { sid, limit };
         let finish = Record::Finish { sid, end: Ssn::of(5) };
         let reset = Record::Reset { sid, end: Ssn::of(3), code: 9 };
@@ -123,7 +119,7 @@ mod tests {
 
     #[test]
     fn what_has_left_is_known_until_it_is_acknowledged() {
-        let mut records = Records::new(2);
+        let mut records = Records::new();
         let list = |limit| RecordList::from(Record::MaxStreamData { sid: Sid::new(2), limit });
         (0..3).for_each(|limit| records.on_sent(list(limit)));
         assert_eq!(

@@ -22,8 +22,8 @@ pub struct Priority {
 /// Streams with data and credit, in the order of their turns.
 #[derive(Debug)]
 pub(crate) struct Turns {
-    /// By stream, who comes after it on its level: after the last one the first.
-    next: [Sid; 1 + Sid::STREAMS_MAX as usize],
+    /// By stream, who comes after it on its level: after the last one the first. As far as any had a turn.
+    next: Vec<Sid>,
     /// By level, if it has streams: whose turn comes last.
     last: [Sid; Priority::LEVEL_MAX as usize + 1],
     /// The levels that have streams, a bit each.
@@ -53,7 +53,7 @@ impl Default for Priority {
 
 impl Turns {
     pub(crate) fn new() -> Self {
-        Self { next: [Sid::CONTROL; _], last: [Sid::CONTROL; _], occupied: 0, left: None }
+        Self { next: vec![], last: [Sid::CONTROL; _], occupied: 0, left: None }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -74,6 +74,9 @@ impl Turns {
     /// The last on its level.
     pub(crate) fn push(&mut self, sid: Sid, priority: Priority) {
         let level = priority.clamped().level;
+        if self.next.len() <= sid.index() {
+            self.next.resize(1 + sid.index(), Sid::CONTROL);
+        }
         // Whoever comes before the stream whose turn it was begins with a turn of its own.
         if usize::from(level) < self.level() {
             self.left = None;
@@ -150,14 +153,14 @@ mod tests {
     use super::*;
 
     /// Streams numbered from 1 with these priorities and data for ever; the first turns, of so many bytes each.
-    fn order(priorities: &[(u8, u8)], bytes: u32, count: usize) -> Vec<u8> {
+    fn order(priorities: &[(u8, u8)], bytes: u32, count: usize) -> Vec<u16> {
         let priority = |sid: Sid| {
             let (level, weight) = priorities[sid.index() - 1];
             Priority { level, weight }
         };
         let mut turns = Turns::new();
         (1..=priorities.len()).for_each(|number| {
-            let sid = Sid::new(number as u8);
+            let sid = Sid::new(number as u16);
             turns.push(sid, priority(sid));
         });
         let next = |_| {
@@ -212,9 +215,9 @@ mod tests {
     proptest! {
         /// With full segments and weights of one, the levels are rows that are served from the front.
         #[test]
-        fn levels_are_rows(operations in prop::collection::vec((0..4u8, 0..12u8), 0..200)) {
+        fn levels_are_rows(operations in prop::collection::vec((0..4u8, 0..12u16), 0..200)) {
             let (mut turns, mut rows) = (Turns::new(), [const { VecDeque::<Sid>::new() }; 3]);
-            let priority = |sid: Sid| Priority { level: sid.number() % 3, weight: 1 };
+            let priority = |sid: Sid| Priority { level: (sid.number() % 3) as u8, weight: 1 };
             for (what, number) in operations {
                 let sid = Sid::new(number);
                 let row = &mut rows[usize::from(number % 3)];

@@ -6,33 +6,39 @@ use super::Fault;
 use crate::segment::{Content, Flags, Record, RecordList, Sid, StreamHeader};
 use crate::seq::Ssn;
 
-/// SID, then SSN.
+/// SID without its page, then SSN.
 pub(super) fn stream_header(header: StreamHeader) -> [u8; 4] {
-    (u32::from(header.sid.number()) << 24 | header.ssn.bits()).to_be_bytes()
+    let (low, _) = header.sid.parts();
+    (u32::from(low) << 24 | header.ssn.bits()).to_be_bytes()
 }
 
 impl StreamHeader {
     pub(super) fn from_bytes(bytes: [u8; 4]) -> Self {
         let number = u32::from_be_bytes(bytes);
-        Self { sid: Sid::new(bytes[0]), ssn: Ssn::of(number.into()) }
+        Self { sid: Sid::new(bytes[0].into()), ssn: Ssn::of(number.into()) }
     }
 }
 
-/// Kind, SID, a code of two bytes, a number of four.
+/// Kind, SID, a code of two bytes, a number of four. The page of SID stands in front of the SSN, or where a record without one has its code.
 pub(super) fn record(record: Record) -> [u8; Record::LEN as usize] {
+    let paged = |sid: Sid, ssn: Ssn| u32::from(sid.parts().1) << 24 | ssn.bits();
     let (kind, sid, code, number) = match record {
-        Record::Finish { sid, end } => (FINISH, sid, 0, end.bits()),
-        Record::Reset { sid, end, code } => (RESET, sid, code, end.bits()),
-        Record::Stop { sid, expected, code } => (STOP, sid, code, expected.bits()),
-        Record::MaxStreamData { sid, limit } => (CREDIT, sid, 0, limit),
-        Record::AcknowledgeEach { every, delay } => (ACKNOWLEDGE_EACH, Sid::new(every), delay, 0),
+        Record::Finish { sid, end } => (FINISH, sid.parts().0, 0, paged(sid, end)),
+        Record::Reset { sid, end, code } => (RESET, sid.parts().0, code, paged(sid, end)),
+        Record::Stop { sid, expected, code } => (STOP, sid.parts().0, code, paged(sid, expected)),
+        Record::MaxStreamData { sid, limit } => (CREDIT, sid.parts().0, sid.parts().1.into(), limit),
+        Record::AcknowledgeEach { every, delay } => (ACKNOWLEDGE_EACH, every, delay, 0),
     };
     let ([c, d], [n0, n1, n2, n3]) = (code.to_be_bytes(), number.to_be_bytes());
-    [kind, sid.number(), c, d, n0, n1, n2, n3]
+    [kind, sid, c, d, n0, n1, n2, n3]
 }
 
-/// What stands after the options. An error says where in it it is.
-pub(super) fn decode(mut bytes: Bytes, flags: Flags) -> Result<(Option<StreamHeader>, Content<Bytes>), (Fault, usize)> {
+/// What stands after the options, of a stream whose name is on this page. An error says where in it it is.
+pub(super) fn decode(
+    mut bytes: Bytes,
+    flags: Flags,
+    page: u8,
+) -> Result<(Option<StreamHeader>, Content<Bytes>), (Fault, usize)> {
     if bytes.is_empty() {
         return Ok((None, Content::Nothing));
     }
@@ -40,7 +46,10 @@ pub(super) fn decode(mut bytes: Bytes, flags: Flags) -> Result<(Option<StreamHea
         return Ok((None, Content::Data(bytes)));
     }
     let header = match bytes.first_chunk() {
-        Some(header) if bytes.len() > header.len() => StreamHeader::from_bytes(*header),
+        Some(header) if bytes.len() > header.len() => {
+            let StreamHeader { sid, ssn } = StreamHeader::from_bytes(*header);
+            StreamHeader { sid: sid.on_page(page), ssn }
+        }
         _ => return Err((Fault::StreamHeader, 0)),
     };
     bytes.advance(StreamHeader::LEN as usize);
@@ -66,15 +75,15 @@ fn read_records(bytes: &[u8]) -> Result<RecordList, (Fault, usize)> {
 }
 
 fn read_record(&[kind, sid, c, d, ref value @ ..]: &[u8; Record::LEN as usize]) -> Result<Record, Fault> {
-    let (sid, code, number) = (Sid::new(sid), u16::from_be_bytes([c, d]), number(value));
-    // The upper byte of a stream sequence number is reserved.
-    let ssn = Ssn::of(number.into());
+    let (low, code, number) = (sid, u16::from_be_bytes([c, d]), number(value));
+    // Four bits above the page are reserved.
+    let (sid, ssn) = (Sid::new(low.into()).on_page((number >> 24) as u8), Ssn::of(number.into()));
     match kind {
         FINISH => Ok(Record::Finish { sid, end: ssn }),
         RESET => Ok(Record::Reset { sid, end: ssn, code }),
         STOP => Ok(Record::Stop { sid, expected: ssn, code }),
-        CREDIT => Ok(Record::MaxStreamData { sid, limit: number }),
-        ACKNOWLEDGE_EACH => Ok(Record::AcknowledgeEach { every: sid.number(), delay: code }),
+        CREDIT => Ok(Record::MaxStreamData { sid: sid.on_page(d), limit: number }),
+        ACKNOWLEDGE_EACH => Ok(Record::AcknowledgeEach { every: low, delay: code }),
         _ => Err(Fault::RecordKind(kind)),
     }
 }

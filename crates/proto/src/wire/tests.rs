@@ -204,12 +204,13 @@ fn path() -> impl Strategy<Value = PathOption> {
 }
 
 fn stream_header(least: u8) -> impl Strategy<Value = StreamHeader> {
-    (least..=255, 0..Ssn::COUNT).prop_map(|(sid, ssn)| StreamHeader { sid: Sid::new(sid), ssn: Ssn::of(ssn.into()) })
+    (least..=255_u8, 0..Ssn::COUNT)
+        .prop_map(|(sid, ssn)| StreamHeader { sid: Sid::new(sid.into()), ssn: Ssn::of(ssn.into()) })
 }
 
 fn record() -> impl Strategy<Value = Record> {
     (0..5, any::<u8>(), 0..Ssn::COUNT, any::<u16>(), any::<u32>()).prop_map(|(kind, sid, ssn, code, limit)| {
-        let (every, sid, ssn) = (sid, Sid::new(sid), Ssn::of(ssn.into()));
+        let (every, sid, ssn) = (sid, Sid::new(sid.into()), Ssn::of(ssn.into()));
         match kind {
             4 => Record::AcknowledgeEach { every, delay: code },
             0 => Record::Finish { sid, end: ssn },
@@ -218,6 +219,19 @@ fn record() -> impl Strategy<Value = Record> {
             _ => Record::MaxStreamData { sid, limit },
         }
     })
+}
+
+impl Record {
+    /// The same about another stream.
+    fn renamed(self, sid: Sid) -> Self {
+        match self {
+            Self::Finish { end, .. } => Self::Finish { sid, end },
+            Self::Reset { end, code, .. } => Self::Reset { sid, end, code },
+            Self::Stop { expected, code, .. } => Self::Stop { sid, expected, code },
+            Self::MaxStreamData { limit, .. } => Self::MaxStreamData { sid, limit },
+            Self::AcknowledgeEach { .. } => self,
+        }
+    }
 }
 
 fn records() -> impl Strategy<Value = RecordList> {
@@ -285,7 +299,7 @@ proptest! {
         nonces in any::<(u16, u16)>(),
         checksum in checksum(),
     ) {
-        let ports = Ports { source: ports.0, target: ports.1 };
+        let ports = if checksum == Checksum::None { NO_PORTS } else { Ports { source: ports.0, target: ports.1 } };
         if checksum == Checksum::None {
             (segment.header.nonce, segment.header.nonce_sum) = nonces;
         }
@@ -293,6 +307,30 @@ proptest! {
         encode(&segment, ports, checksum, &mut bytes);
         prop_assert_eq!(bytes.len() as u32, segment.wire_size() - 20, "all but IP's header");
         prop_assert_eq!(decode(bytes.into(), checksum), Ok((ports, segment)));
+    }
+
+    /// In the sealed form: of data, of what is answered, and in records.
+    #[test]
+    fn a_name_with_a_page_comes_back(
+        (name, about) in (1..=0xfff_u16, 0..=0xfff_u16),
+        record in record(),
+        ssn in 0..Ssn::COUNT,
+        what in 0..3,
+    ) {
+        let header = Header { flags: Flags::ACK | Flags::MSE, ..Header::default() };
+        let named = |sid| Some(StreamHeader { sid, ssn: Ssn::of(ssn.into()) });
+        let (stream_header, content) = match what {
+            0 => (named(Sid::new(name)), Content::Data(Bytes::from_static(b"x"))),
+            1 => (named(Sid::CONTROL), Content::Control(record.renamed(Sid::new(about)).into())),
+            _ => (None, Content::Nothing),
+        };
+        let expected = named(Sid::new(name)).filter(|_| what == 2);
+        let options = Options::Acknowledgement(AcknowledgementOptions::new(SackBlocks::default(), expected));
+        let segment = Segment { header, options, stream_header, content };
+        let mut bytes = vec![];
+        encode(&segment, NO_PORTS, Checksum::None, &mut bytes);
+        prop_assert_eq!(bytes.len() as u32, segment.wire_size() - 20);
+        prop_assert_eq!(decode(bytes.into(), Checksum::None), Ok((NO_PORTS, segment)));
     }
 
     /// One's complement sums cannot tell 0000 from ffff, so a single bit it is.

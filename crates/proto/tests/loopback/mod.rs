@@ -40,7 +40,7 @@ impl Loopback {
     /// A connection that is established, with so many streams on so many paths.
     pub(crate) fn new(streams: u8, paths: u8, lose_each: u64) -> Self {
         let law = Settings::default_for(registry::find("anabranch").expect("it is the default"));
-        let config = Config { streams, paths_max: paths, ..Config::new(law) };
+        let config = Config { streams: streams.into(), paths_max: paths, ..Config::new(law) };
         let tuple = tuple(0);
         let mut loopback = Self {
             now: Time::ZERO,

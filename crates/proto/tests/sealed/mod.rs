@@ -35,7 +35,8 @@ impl Sealed {
         let law = Settings::default_for(registry::find("reno").expect("it is there"));
         // So that a segment and what is around it fill a datagram that every path takes.
         let mss = 1200 - Seal::OVERHEAD as u16 - 20;
-        let connection = Config { streams, mss, ack_requests, receive_buffer: 4 << 20, ..Config::new(law) };
+        let connection =
+            Config { streams: streams.into(), mss, ack_requests, receive_buffer: 4 << 20, ..Config::new(law) };
         let seal = SealConfig { ciphers: CipherPreference::new(&[cipher]), ..SealConfig::default() };
         let listener = ListenerConfig { connection: seal, ..ListenerConfig::default() };
         let server = ServerConfig { listener, admission: Admission::Anyone, connection: connection.clone() };

@@ -131,7 +131,7 @@ impl World {
             for sid in (1..=8).map(Sid::new) {
                 let _ = end.streams().write(sid, &mut Bytes::from_static(&[7; 5000]));
             }
-            let sid = Sid::new((round % 8) as u8 + 1);
+            let sid = Sid::new((round % 8) as u16 + 1);
             let _ = match round % 3 {
                 0 => end.streams().finish(sid).is_ok(),
                 1 => end.streams().reset(sid, 1).is_ok(),
@@ -145,7 +145,7 @@ proptest! {
     #[test]
     fn what_was_corrupted_and_not_noticed_breaks_no_engine(
         changes in prop::collection::vec(change(), 1..60),
-        streams in prop_oneof![1 => Just(0u8), 3 => 1..6u8],
+        streams in prop_oneof![1 => Just(0u16), 3 => 1..6u16],
         has_paths in any::<bool>(),
         timestamps in any::<bool>(),
         loss_detection in prop_oneof![Just(LossDetection::Rack), Just(LossDetection::DupAcks)],

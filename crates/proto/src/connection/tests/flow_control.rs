@@ -13,7 +13,7 @@ fn narrow(stream_buffer: StreamBuffer) -> Pair {
 
 /// Eight streams with data for ever, of which the server neglects these; the others' bytes in the ten seconds after the first
 /// thirty.
-fn rate(pair: &mut Pair, neglected: &[u8], is_late: bool) -> u64 {
+fn rate(pair: &mut Pair, neglected: &[u16], is_late: bool) -> u64 {
     let sids: Vec<Sid> = (0..8).map(|_| pair.client.open()).collect();
     sids.iter().for_each(|sid| pair.client.write(*sid, 1 << 40));
     let neglected: Vec<Sid> = neglected.iter().copied().map(Sid::new).collect();

@@ -30,12 +30,12 @@ fn near() -> impl Strategy<Value = i32> {
 fn content() -> impl Strategy<Value = Content<Marked>> {
     let data = (0..2000u32).prop_map(|len| Content::Data(Marked { tag: 0, start: 0, len }));
     let record = (0..5, any::<u8>(), 0..20u64, any::<u32>()).prop_map(|(kind, sid, ssn, limit): (_, _, u64, u32)| {
-        let (sid, ssn, code) = (Sid::new(sid), Ssn::of(ssn), limit as u16);
+        let (every, sid, ssn, code) = (sid, Sid::new(sid.into()), Ssn::of(ssn), limit as u16);
         match kind {
             0 => Record::Finish { sid, end: ssn },
             1 => Record::Reset { sid, end: ssn, code },
             2 => Record::Stop { sid, expected: ssn, code },
-            3 => Record::AcknowledgeEach { every: sid.number(), delay: code },
+            3 => Record::AcknowledgeEach { every, delay: code },
             _ => Record::MaxStreamData { sid, limit },
         }
     });
@@ -85,7 +85,7 @@ fn segment(forged: Forged, last: &Header) -> Segment<Marked> {
         multistream,
         timestamps: Some(timestamps),
     };
-    let header_of = |(sid, ssn): (u8, i32)| StreamHeader { sid: Sid::new(sid), ssn: Ssn::of(ssn as u64) };
+    let header_of = |(sid, ssn): (u8, i32)| StreamHeader { sid: Sid::new(sid.into()), ssn: Ssn::of(ssn as u64) };
     let stream_header = forged.stream.map(header_of).filter(|_| forged.content != Content::Nothing);
     Segment {
         header: Header {
@@ -126,7 +126,7 @@ proptest! {
     fn nothing_that_a_peer_says_breaks_an_engine(
         forgeries in prop::collection::vec(forged(), 1..60),
         established in any::<bool>(),
-        streams in 0..6u8,
+        streams in 0..6u16,
         is_reading in any::<bool>(),
         timestamps in any::<bool>(),
         is_listening in any::<bool>(),

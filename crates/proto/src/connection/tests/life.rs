@@ -353,7 +353,7 @@ fn every_order_of_fins_ends_well() {
 }
 
 #[track_caller]
-fn expect_end(pair: &mut Pair, streams: u8, apart: i64) {
+fn expect_end(pair: &mut Pair, streams: u16, apart: i64) {
     let sids = if streams == 0 { [Sid::PLAIN; 2] } else { [pair.client.open(), pair.server.open()] };
     pair.client.write(sids[0], 3000);
     pair.server.write(sids[1], 2000);

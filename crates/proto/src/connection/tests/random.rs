@@ -10,17 +10,17 @@ use crate::{Failover, PathStatus, Priority, Repair, Scheduling, StreamBuffer};
 #[derive(Clone, Debug)]
 enum Operation {
     Open(Side),
-    Write(Side, u8, u32),
-    Finish(Side, u8),
-    Prioritise(Side, u8, Priority),
-    Reset(Side, u8, u16),
-    Stop(Side, u8, u16),
+    Write(Side, u16, u32),
+    Finish(Side, u16),
+    Prioritise(Side, u16, Priority),
+    Reset(Side, u16, u16),
+    Stop(Side, u16, u16),
     /// The application takes little, for a while.
-    Read(Side, u8, u32),
+    Read(Side, u16, u32),
     Stall(Side),
     Resume(Side),
     /// It does not take what comes on one stream.
-    Neglect(Side, u8),
+    Neglect(Side, u16),
     Fault(Side, u64, Fault),
     Wait(u64),
     /// What happens to paths, by their place among those that there are.
@@ -43,7 +43,7 @@ enum Side {
 
 #[derive(Clone, Debug)]
 struct Setup {
-    streams: (u8, u8),
+    streams: (u16, u16),
     receive_buffer: u64,
     stream_buffer: StreamBuffer,
     send_buffer: u64,
@@ -73,24 +73,24 @@ fn fault() -> impl Strategy<Value = Fault> {
 fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         2 => side().prop_map(Operation::Open),
-        6 => (side(), 1..6u8, 1..60_000u32).prop_map(|(side, sid, bytes)| Operation::Write(side, sid, bytes)),
-        2 => (side(), 1..6u8).prop_map(|(side, sid)| Operation::Finish(side, sid)),
-        1 => (side(), 1..6u8, 0..9u8, 0..5u8).prop_map(|(side, sid, level, weight)| {
+        6 => (side(), 1..6u16, 1..60_000u32).prop_map(|(side, sid, bytes)| Operation::Write(side, sid, bytes)),
+        2 => (side(), 1..6u16).prop_map(|(side, sid)| Operation::Finish(side, sid)),
+        1 => (side(), 1..6u16, 0..9u8, 0..5u8).prop_map(|(side, sid, level, weight)| {
             Operation::Prioritise(side, sid, Priority { level, weight })
         }),
-        1 => (side(), 1..6u8, any::<u16>()).prop_map(|(side, sid, code)| Operation::Reset(side, sid, code)),
-        1 => (side(), 1..6u8, any::<u16>()).prop_map(|(side, sid, code)| Operation::Stop(side, sid, code)),
-        1 => (side(), 1..6u8, 1..3000u32).prop_map(|(side, sid, most)| Operation::Read(side, sid, most)),
+        1 => (side(), 1..6u16, any::<u16>()).prop_map(|(side, sid, code)| Operation::Reset(side, sid, code)),
+        1 => (side(), 1..6u16, any::<u16>()).prop_map(|(side, sid, code)| Operation::Stop(side, sid, code)),
+        1 => (side(), 1..6u16, 1..3000u32).prop_map(|(side, sid, most)| Operation::Read(side, sid, most)),
         1 => side().prop_map(Operation::Stall),
         1 => side().prop_map(Operation::Resume),
-        1 => (side(), 1..6u8).prop_map(|(side, sid)| Operation::Neglect(side, sid)),
+        1 => (side(), 1..6u16).prop_map(|(side, sid)| Operation::Neglect(side, sid)),
         12 => (side(), 0..40u64, fault()).prop_map(|(side, number, fault)| Operation::Fault(side, number, fault)),
         4 => (1..600u64).prop_map(Operation::Wait),
     ]
 }
 
 fn setup() -> impl Strategy<Value = Setup> {
-    let streams = prop_oneof![1 => Just((0, 5)), 4 => (1..6u8, 1..6u8)];
+    let streams = prop_oneof![1 => Just((0, 5)), 4 => (1..6u16, 1..6u16)];
     let stream_buffer =
         prop_oneof![3 => Just(StreamBuffer::Shared), 1 => (1..200_000u64).prop_map(StreamBuffer::Bytes)];
     let buffers = (2000..200_000u64, stream_buffer, 1..100_000u64);
