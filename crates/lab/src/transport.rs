@@ -166,7 +166,7 @@ impl Transport {
         match self {
             Self::Ns2 { streams: Some(streams), .. } => (1..=streams.get()).contains(&stream),
             Self::Sctp { config, .. } => (1..=config.streams).contains(&stream.into()),
-            Self::Engine { config, .. } => (1..=config.streams).contains(&stream),
+            Self::Engine { config, .. } => (1..=config.streams).contains(&stream.into()),
             _ => false,
         }
     }
@@ -215,7 +215,7 @@ fn engine(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
     for (key, value) in &given.rest {
         law.set(key, &value.0).map_err(|error| (given.path.key(key), Fault::new(error.to_string())))?;
     }
-    let streams = keys.streams.unwrap_or(1);
+    let streams = u16::from(keys.streams.unwrap_or(1));
     let size = keys.packet.0;
     let mss = size.count().checked_sub(HEADERS.into()).and_then(|mss| u16::try_from(mss).ok());
     let Some(mss) = mss.filter(|&mss| mss >= Config::MSS_MIN) else {
@@ -321,7 +321,7 @@ fn keep_alive(idle: Option<Text<SimSpan>>, path: &Path) -> Checked<Option<KeepAl
 }
 
 /// How many paths a connection has.
-fn paths(keys: &FlowKeys, streams: u8, scheduling: Scheduling, path: &Path) -> Checked<u8> {
+fn paths(keys: &FlowKeys, streams: u16, scheduling: Scheduling, path: &Path) -> Checked<u8> {
     let Some(paths) = &keys.paths else {
         let pointless = [
             ("scheduler", keys.scheduler.is_some(), "one path needs no scheduler"),

@@ -21,7 +21,7 @@ pub struct Config {
     pub connections_max: usize,
     /// The congestion law of each path, and its parameters.
     pub law: Settings,
-    /// Streams of a connection at a time, in each direction.
+    /// Streams of a connection at a time, in each direction: up to 4,080, in steps of 16 above 255. The first 255 that are open begin with more credit.
     pub streams: u16,
     /// Paths of a connection at a time, 1 to 8. With one it speaks of none, and cannot follow a peer whose address changes.
     pub paths: u8,

@@ -21,7 +21,7 @@ use crate::ticket::Ticket;
 
 /// A connection. Its copies are handles of the same.
 ///
-/// Streams go one way. Either end opens up to 255 at a time ([`Connection::open_stream`]), and the other one accepts them in the order in which
+/// Streams go one way. Either end opens up to 4,080 at a time ([`Connection::open_stream`]), and the other one accepts them in the order in which
 /// their first bytes come ([`Connection::accept_stream`]). There are no pairs of streams; see [replies](crate#replies) for replies.
 ///
 /// When the last handle of a connection and of its streams is gone, the connection is closed: what was written is still delivered.

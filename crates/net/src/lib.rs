@@ -48,9 +48,9 @@
 //!
 //! # Limits
 //!
-//! A connection holds at most [`Config::receive_buffer`] of what has come, and [`Config::send_memory`] of what was written; a stream takes
-//! [`Config::send_buffer`] more than has been sent, and then writing waits. [`Config::connections_max`] connections, 255 streams in each
-//! direction, 256 calls that wait to be accepted.
+//! A connection holds at most [`Config::receive_buffer`] of what has come, or up to [`Config::receive_buffer_max`] where it is read fast, and
+//! [`Config::send_memory`] of what was written; a stream takes [`Config::send_buffer`] to [`Config::send_buffer_max`] more than has been sent, and then
+//! writing waits. [`Config::connections_max`] connections, 4,080 streams in each direction ([`Config::streams`]), 256 calls that wait to be accepted.
 
 #![forbid(unsafe_code)]
 

@@ -349,7 +349,7 @@ impl EngineSource {
     }
 
     /// Opens as many streams as were granted, and sets up the other paths.
-    fn open(&mut self, now: SimTime, granted: Option<u8>) {
+    fn open(&mut self, now: SimTime, granted: Option<u16>) {
         let Some(connection) = &mut self.connection else { return };
         for path in 1..self.ways.len() {
             // A peer that does not speak of paths has one.

@@ -16,7 +16,7 @@
 //!
 //! # Limits
 //!
-//! A connection has 255 streams in each direction, so that so many TCP connections are open at a time; others wait to be accepted. A header must come
+//! 900 TCP connections are open at a time, others wait to be accepted. A header must come
 //! within ten seconds, a target must answer within 20. 64 listeners for the other end. A pipe holds 64 kB either way besides what streams and TCP hold.
 
 #![forbid(unsafe_code)]

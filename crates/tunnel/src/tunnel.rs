@@ -408,5 +408,6 @@ const WAITING_MAX: u32 = 4096;
 /// What the system has too little of may come back.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// A connection has 255 streams in each direction. More would wait for one, each with a socket: they wait in the listener's queue.
-pub(crate) const CARRIED_MAX: usize = 255;
+/// Common systems let a process have 1,024 files, of which this leaves some. A connection has four times as many streams in each direction. More TCP
+/// connections wait in the listener's queue.
+pub(crate) const CARRIED_MAX: usize = 900;

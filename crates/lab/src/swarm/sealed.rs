@@ -524,7 +524,7 @@ fn connection(draw: &mut Draw) -> Config {
 }
 
 /// Streams of each connection in each direction.
-const STREAMS: u8 = 6;
+const STREAMS: u16 = 6;
 
 /// A segment and what is around it fill a datagram of 1200 bytes.
 const MSS: u16 = 1100;

@@ -259,3 +259,46 @@ async fn who_has_not_read_to_the_end_holds_up_nobody() {
         held.push(accepted);
     }
 }
+
+/// All that there are at a time: none is finished before the last one is open. Then the next one waits for a name.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn four_thousand_streams_at_a_time() {
+    const STREAMS: u64 = 4080;
+    let Pair { here, there, .. } = Pair::new().await;
+    let write = tokio::spawn(async move {
+        let mut streams = vec![];
+        for number in 0..STREAMS {
+            let mut stream = there.open_stream().await.unwrap();
+            stream.write_all(&number.to_le_bytes()).await.unwrap();
+            streams.push(stream);
+        }
+        let mut next = std::pin::pin!(there.open_stream());
+        assert!(tokio::time::timeout(Duration::from_millis(50), &mut next).await.is_err(), "there is no name left");
+        for (number, stream) in streams.iter_mut().enumerate() {
+            stream.write_all(&pattern(number as u64, 0, 3000)).await.unwrap();
+            stream.finish().unwrap();
+        }
+        next.await.unwrap().finish().unwrap();
+        for mut stream in streams {
+            assert_eq!(stream.stopped().await, Ok(None));
+        }
+        there.close().await.unwrap();
+    });
+    soon(async {
+        let mut streams = vec![];
+        for _ in 0..STREAMS {
+            streams.push(here.accept_stream().await.unwrap());
+        }
+        let mut seen = vec![false; STREAMS as usize];
+        for mut stream in streams {
+            let bytes = stream.read_to_end(10_000).await.unwrap();
+            let (number, content) = bytes.split_first_chunk().unwrap();
+            let number = u64::from_le_bytes(*number);
+            assert!(content == pattern(number, 0, 3000), "stream {number}");
+            assert!(!std::mem::replace(&mut seen[number as usize], true), "stream {number} came twice");
+        }
+        assert!(here.accept_stream().await.unwrap().read_to_end(1).await.unwrap().is_empty());
+        write.await.unwrap();
+    })
+    .await;
+}

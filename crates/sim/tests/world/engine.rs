@@ -8,7 +8,7 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 
 use super::standard::{millis, spec};
 
-fn config(streams: u8) -> Config {
+fn config(streams: u16) -> Config {
     let law = Settings::default_for(registry::find("reno").unwrap());
     // One stream may take the whole buffer, so that the window alone holds the source back.
     let stream_buffer = StreamBuffer::Bytes(u64::MAX);
