@@ -15,6 +15,8 @@ pub enum BindError {
     Randomness(io::Error),
     /// The settings cannot work.
     Config(ConfigError),
+    /// The system gives no thread to work in (only [`crate::blocking`]).
+    Thread(io::Error),
 }
 
 /// Why there is no connection.
@@ -166,6 +168,7 @@ impl fmt::Display for BindError {
             Self::Socket(address, error) => write!(f, "no UDP socket at {address}: {error}"),
             Self::Randomness(error) => write!(f, "the system gives no random numbers: {error}"),
             Self::Config(error) => write!(f, "the settings cannot work: {error:?}"),
+            Self::Thread(error) => write!(f, "the system gives no thread to work in: {error}"),
         }
     }
 }

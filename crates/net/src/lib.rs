@@ -56,6 +56,7 @@
 
 mod address;
 mod base32;
+pub mod blocking;
 mod call;
 mod clock;
 mod config;
