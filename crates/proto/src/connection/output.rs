@@ -112,6 +112,9 @@ impl<P: Payload> Connection<P> {
         let options = self.stamp(options);
         let nonce = if self.peer.has_nonces { nonces } else { 0 };
         let header = Header { nonce, ..self.header(path, self.board.next(), Flags::default()) };
+        if self.peer.has_sack && self.arrivals.has_unreported() {
+            self.acks.demand_pure_on(path);
+        }
         self.transmit(path, Segment { header, options, stream_header: None, content: Content::Nothing })
     }
 

@@ -1,5 +1,7 @@
 //! Which bytes have arrived, and what of that is reported beyond the acknowledgement number.
 
+use std::collections::VecDeque;
+
 use crate::options::SackBlocks;
 use crate::receive::ranges::{Range, Ranges};
 use crate::seq::{Offset, SeqNumber};
@@ -18,6 +20,9 @@ pub(crate) struct Arrivals {
     /// The ranges that changed last, as they are now, the latest first; what lies below `expected` is none any more. Two that have
     /// become one stand here twice.
     recent: [Range; SackBlocks::MAX],
+    /// Where the segments above begin that no report has been about, the oldest first. When many come before an acknowledgement leaves, because the
+    /// host reads a batch, one report has no room for all.
+    unreported: VecDeque<Offset>,
     /// What arrived a second time and has not been reported.
     duplicate: Option<(Offset, Offset)>,
 }
@@ -31,6 +36,7 @@ impl Arrivals {
             total: expected,
             above: Ranges::default(),
             recent: [Range::default(); SackBlocks::MAX],
+            unreported: VecDeque::new(),
             duplicate: None,
         }
     }
@@ -77,6 +83,10 @@ impl Arrivals {
         debug_assert_eq!(self.missing(left, right), Some((left, right)), "what arrived before does not count again");
         self.total += right - left;
         if left > self.expected {
+            if self.unreported.len() >= UNREPORTED_MAX {
+                self.unreported.pop_front();
+            }
+            self.unreported.push_back(left);
             let range = self.above.insert(Range { left, right, nonces: nonce });
             for recent in self.recent.iter_mut().filter(|recent| (range.left..range.right).contains(&recent.left)) {
                 *recent = range;
@@ -106,40 +116,79 @@ impl Arrivals {
     #[inline]
     pub(crate) fn report(&mut self, initial: SeqNumber, places: usize) -> (SackBlocks, u16) {
         if self.above.is_empty() && self.duplicate.is_none() {
+            self.unreported.clear();
             return (SackBlocks::default(), 0);
         }
         self.report_some(initial, places)
     }
 
+    /// Whether something has arrived above that no report has been about, as the last one had no room: then there is to be another one.
+    pub(crate) fn has_unreported(&self) -> bool {
+        !self.unreported.is_empty()
+    }
+
     fn report_some(&mut self, initial: SeqNumber, places: usize) -> (SackBlocks, u16) {
-        let mut nonces = 0u16;
-        let mut blocks = [Default::default(); SackBlocks::MAX];
-        let mut free = blocks.iter_mut().take(places);
-        let mut report = |left: Offset, right: Offset, nonce: u16| {
-            if let Some(block) = free.next() {
-                *block = (initial.plus(left), initial.plus(right));
-                nonces = nonces.wrapping_add(nonce);
-            }
-        };
-        let mut around = None;
+        let mut report = Report { blocks: [Range::default(); SackBlocks::MAX], count: 0, places };
         if let Some((left, right)) = self.duplicate.take() {
-            around = self.above.around(left).filter(|_| right > self.expected);
+            let around = self.above.around(left).filter(|_| right > self.expected);
             if around.is_none() || places > 1 {
-                report(left, right, 0);
+                report.push(Range { left, right, nonces: 0 });
             }
-            if let Some(range) = around {
-                report(range.left, range.right, range.nonces);
+            around.into_iter().for_each(|range| report.push(range));
+        }
+        // The latest first: the triggering segment is in the first block.
+        while let Some(&left) = self.unreported.back() {
+            if left > self.expected
+                && let Some(range) = self.above.around(left)
+                && !report.has(&range)
+            {
+                if report.is_full() {
+                    break;
+                }
+                report.push(range);
+            }
+            self.unreported.pop_back();
+        }
+        for range in self.recent.iter().filter(|range| range.left > self.expected) {
+            if !report.has(range) {
+                report.push(*range);
             }
         }
-        for (index, range) in self.recent.iter().enumerate() {
-            let is_there = around == Some(*range) || self.recent[..index].contains(range);
-            if range.left > self.expected && !is_there {
-                report(range.left, range.right, range.nonces);
-            }
-        }
-        (SackBlocks::of(blocks), nonces)
+        self.unreported.retain(|left| !report.blocks.iter().any(|block| (block.left..block.right).contains(left)));
+        let nonces = report.blocks.iter().fold(0u16, |sum, block| sum.wrapping_add(block.nonces));
+        (SackBlocks::of(report.blocks.map(|block| (initial.plus(block.left), initial.plus(block.right)))), nonces)
     }
 }
+
+/// The blocks of a report, while there are more and more of them.
+struct Report {
+    /// Those that are there come first; the others are empty.
+    blocks: [Range; SackBlocks::MAX],
+    count: usize,
+    /// How many there may be.
+    places: usize,
+}
+
+impl Report {
+    fn is_full(&self) -> bool {
+        self.count >= self.places
+    }
+
+    fn has(&self, range: &Range) -> bool {
+        self.blocks[..self.count].contains(range)
+    }
+
+    /// One more, if there is room.
+    fn push(&mut self, range: Range) {
+        if !self.is_full() {
+            self.blocks[self.count] = range;
+            self.count += 1;
+        }
+    }
+}
+
+/// Segments of a batch that lie apart: the most that one system call reads.
+const UNREPORTED_MAX: usize = 64;
 
 /// Half a million segments in flight, every other one of which is lost: ten megabytes.
 const HOLES_MAX: usize = 250_000;
@@ -167,6 +216,30 @@ mod tests {
         assert_eq!(report(&mut arrivals), [(70, 80), (50, 60), (30, 40)]);
         arrivals.insert(20, 30, 1);
         assert_eq!(report(&mut arrivals), [(10, 40), (70, 80), (50, 60)]);
+    }
+
+    /// A batch of seven that lie apart takes three reports, and the eighth fills a hole between two of them.
+    #[test]
+    fn what_had_no_room_is_reported_next() {
+        let mut arrivals = Arrivals::new(1);
+        for left in [10, 30, 50, 70, 90, 110, 130, 40] {
+            arrivals.insert(left, left + 10, 1);
+        }
+        let mut reports = vec![];
+        loop {
+            reports.push(report(&mut arrivals));
+            if !arrivals.has_unreported() {
+                break;
+            }
+        }
+        assert_eq!(
+            reports,
+            [vec![(30, 60), (130, 140), (110, 120)], vec![(90, 100), (70, 80), (10, 20)]],
+            "30 to 60 is one, and six are two reports"
+        );
+        arrivals.insert(150, 160, 1);
+        assert_eq!(report(&mut arrivals), [(150, 160), (30, 60), (130, 140)], "and then as ever");
+        assert!(!arrivals.has_unreported());
     }
 
     #[test]

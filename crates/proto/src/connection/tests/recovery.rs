@@ -242,3 +242,29 @@ fn after_a_window_that_was_shut_for_eight_seconds_data_come_at_once() {
     says(&mut pair, 1000);
     assert_eq!(pair.run_until_received(Sid::PLAIN, 1000), ms(50));
 }
+
+/// A host reads a batch of which every other segment is missing, and then sends: as many reports as it takes to name all that has come.
+#[test]
+fn a_batch_with_many_holes_is_reported_whole() {
+    let law = Settings::parse(registry::find("reno").unwrap(), [("initial_window", "40")]).unwrap();
+    let mut pair = Pair::established(Config { law, ..config() }, config());
+    let sid = pair.client.open();
+    pair.client.write(sid, 0);
+    let mut payload = Marked { tag: 0, start: 0, len: 40 * 996 };
+    pair.client.connection.streams().write(sid, &mut payload).unwrap();
+    let now = pair.now;
+    let sent: Vec<_> = std::iter::from_fn(|| pair.client.connection.poll_transmit(now)).collect();
+    assert_eq!(sent.len(), 40);
+    let later = now + ms(50);
+    for transmit in sent.iter().skip(1).step_by(2) {
+        pair.server.connection.handle_segment(later, pair.server.tuple, transmit.segment);
+    }
+    let answers: Vec<_> = std::iter::from_fn(|| pair.server.connection.poll_transmit(later)).collect();
+    let blocks: Vec<_> =
+        answers.iter().flat_map(|answer| answer.segment.options.acknowledgement().sack().as_slice().to_vec()).collect();
+    for transmit in sent.iter().skip(1).step_by(2) {
+        let seq = transmit.segment.header.seq;
+        assert!(blocks.iter().any(|(left, _)| *left == seq), "{seq} is not reported: {blocks:?}");
+    }
+    assert_eq!(answers.len(), 7, "twenty in threes");
+}
