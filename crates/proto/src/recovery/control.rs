@@ -24,7 +24,7 @@ use crate::path::PathId;
 use crate::recovery::delivery_rate::DeliveryRate;
 use crate::recovery::episode::{Belief, Episode};
 use crate::recovery::law::Law;
-use crate::recovery::pacer::{self, Pacer, Pacing};
+use crate::recovery::pacer::{Pacer, Pacing, WindowRate};
 use crate::recovery::prr::{Arrived, Prr};
 use crate::recovery::rack::{Conditions, Rack, Verdict};
 use crate::recovery::rounds::Rounds;
@@ -47,6 +47,7 @@ pub(crate) struct PathControl {
     delivery_rate: DeliveryRate,
     pacing: Pacing,
     pacer: Pacer,
+    window_rate: WindowRate,
     episode: Episode,
     /// What a recovery lets leave, if the law wants it spread.
     prr: Option<Prr>,
@@ -156,6 +157,7 @@ impl PathControl {
             delivery_rate: DeliveryRate::default(),
             pacing: timing.pacing,
             pacer: Pacer::new(timing.timer),
+            window_rate: WindowRate::default(),
             episode: Episode::Open,
             prr: None,
             arriving: 0,
@@ -243,7 +245,11 @@ impl PathControl {
 
     /// From when on the pacer lets a segment leave.
     pub(crate) fn release(&mut self, now: Time) -> Time {
-        let release = self.pacer.release(now, self.rate());
+        if self.pacer.is_free(now) {
+            return now;
+        }
+        let rate = self.rate();
+        let release = self.pacer.release(now, rate);
         if release > now && self.law.pacing_rate().is_none() {
             // The window sets that pace: a larger one would be used.
             self.rounds.on_window_full();
@@ -252,9 +258,9 @@ impl PathControl {
     }
 
     /// The rate at which segments leave, if they do not leave as the window allows.
-    fn rate(&self) -> Option<Rate> {
+    fn rate(&mut self) -> Option<Rate> {
         match (self.law.pacing_rate(), self.pacing, self.rtt.smoothed()) {
-            (None, Pacing::Always, Some(rtt)) => pacer::of_window(self.law.window() * self.mss as f64, rtt),
+            (None, Pacing::Always, Some(rtt)) => self.window_rate.of(self.law.window() * self.mss as f64, rtt),
             (rate, ..) => rate,
         }
     }
@@ -306,7 +312,8 @@ impl PathControl {
         if let Some(prr) = &mut self.prr {
             prr.on_sent(len);
         }
-        self.pacer.on_sent(now, Bytes::new(len), self.rate());
+        let rate = self.rate();
+        self.pacer.on_sent(now, Bytes::new(len), rate);
         let view = self.view(now);
         let sent = Sent { segments: self.segments(len), transmission };
         self.law.tell(|law| law.on_sent(&view, &sent));

@@ -44,12 +44,17 @@ impl Pacer {
         Self { free_at: Time::ZERO, last: Time::ZERO, credit, quantum: tick.min(QUANTUM_MOST), burst: 0 }
     }
 
+    /// Whether a segment may leave at `now`, whatever the rate is.
+    pub(crate) fn is_free(&self, now: Time) -> bool {
+        self.free_at <= now || self.burst > 0
+    }
+
     /// From when on a segment may leave: `now` or later.
     pub(crate) fn release(&self, now: Time, rate: Option<Rate>) -> Time {
-        let Some(rate) = rate.filter(|_| self.burst == 0) else { return now };
+        let Some(rate) = rate.filter(|_| !self.is_free(now)) else { return now };
         // A moment that has begun goes on until its quantum is used up.
         let quantum = if self.last == now { self.quantum.min(rate.transmission(QUANTUM_BYTES)) } else { Span::ZERO };
-        if self.free_at <= now || self.free_at.since(now) < quantum { now } else { self.free_at }
+        if self.free_at.since(now) < quantum { now } else { self.free_at }
     }
 
     /// Nothing is in flight, and segments of `mss` bytes are about to leave.
@@ -83,8 +88,27 @@ const QUANTUM_BYTES: Bytes = Bytes::new(64_000);
 /// [rfc-9002] sec. 7.7: bursts are no longer than the initial window, which [rfc-6928] says is ten segments.
 const BURST: u64 = 10;
 
+/// The rate that a window has in an RTT, and of which window it is: it is asked for with each segment, and either changes with ACKs only.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WindowRate {
+    bytes: f64,
+    rtt: Span,
+    rate: Option<Rate>,
+}
+
+impl WindowRate {
+    /// That of so many bytes in an RTT.
+    #[expect(clippy::float_cmp, reason = "a window that was not moved has the same bits")]
+    pub(crate) fn of(&mut self, bytes: f64, rtt: Span) -> Option<Rate> {
+        if bytes != self.bytes || rtt != self.rtt {
+            *self = Self { bytes, rtt, rate: of_window(bytes, rtt) };
+        }
+        self.rate
+    }
+}
+
 /// The rate at which [`Pacing::Always`] spreads a window of so many bytes: enough to fill the pipe when an ACK is late.
-pub(crate) fn of_window(bytes: f64, rtt: Span) -> Option<Rate> {
+fn of_window(bytes: f64, rtt: Span) -> Option<Rate> {
     let bits = PER_RTT * 8.0 * bytes / rtt.as_secs_f64();
     (bits.is_finite() && bits >= 1.0).then(|| Rate::from_bits_per_second(bits as u64))
 }
@@ -180,8 +204,14 @@ mod tests {
 
     #[test]
     fn a_window_leaves_in_four_fifths_of_a_round_trip() {
-        let rate = of_window(10_000.0, Span::from_millis(80));
-        assert_eq!(rate, Some(Rate::from_bits_per_second(1_250_000)));
+        let mut of = WindowRate::default();
+        let rtt = Span::from_millis(80);
+        for (bytes, rtt, bits) in
+            [(10_000.0, rtt, 1_250_000), (10_000.0, rtt / 2, 2_500_000), (20_000.0, rtt / 2, 5_000_000)]
+        {
+            let rate = Some(Rate::from_bits_per_second(bits));
+            assert_eq!((of.of(bytes, rtt), of.of(bytes, rtt)), (rate, rate), "{bytes} B in {rtt}");
+        }
         assert_eq!(of_window(10_000.0, Span::ZERO), None);
     }
 }
