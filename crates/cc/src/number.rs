@@ -1,6 +1,18 @@
 //! Numeric functions from + − × ÷ and sqrt alone: those are correctly rounded everywhere, the library's `cbrt` and `powf` are
 //! not.
 
+/// The lesser of two numbers, neither of which is NaN: `f64::min` takes some instructions more to look for that.
+#[inline]
+pub(crate) fn lesser(a: f64, b: f64) -> f64 {
+    if b < a { b } else { a }
+}
+
+/// The greater, in the same way.
+#[inline]
+pub(crate) fn greater(a: f64, b: f64) -> f64 {
+    if b > a { b } else { a }
+}
+
 /// The cube root of `x`, within a few units in the last place; zero for what is not a positive number.
 ///
 /// Newton's iteration `y ← (2y + x/y²)/3` from above falls monotonically to the root and is stopped when it no longer

@@ -63,6 +63,7 @@ use self::trial::Trial;
 use self::window::Goal;
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Sent, Signal, Transmission};
 use crate::law::composite::Composite;
+use crate::number::greater;
 use crate::registry::{INITIAL_WINDOW, LossContract, LossResponse, Parameter, Row, Settings};
 
 const PARAMETERS: [Parameter; COUNT] = parameters::table(&Preset::FAST);
@@ -183,7 +184,7 @@ impl Fast {
     fn measure(&mut self, path: &PathView, now: f64, rtt: f64, acked: f64) {
         self.rtt = rtt;
         // An ACK of many segments is the sample of many.
-        let window = if self.rules.noise.is_some() { self.window / acked.max(1.0) } else { self.window };
+        let window = if self.rules.noise.is_some() { self.window / greater(acked, 1.0) } else { self.window };
         self.estimator.on_rtt(rtt, window, &self.rules.weights);
         if self.rules.base_window > 0.0 {
             self.estimator.raise_base(self.least.on_value(now, rtt, self.rules.base_window));
@@ -306,10 +307,12 @@ impl Fast {
             }
         }
         // What noise adds to alpha is for delay that is no queue: it may be there before the pipe is full.
-        let most = self.rules.probe_queued_most.max(NOISE_MOST * (1.0 - 1.0 / self.alpha_scale));
-        let has_room = Goal::backlog(old, base, rtt) < most * goal.alpha;
-        let threshold = self.rules.mi_threshold.max(NOISE_MOST * self.noise());
-        let is_probing = has_room && self.memory.has_room(self.window) && window::is_probing(base, average, threshold);
+        let has_room = || {
+            let most = self.rules.probe_queued_most.max(NOISE_MOST * (1.0 - 1.0 / self.alpha_scale));
+            Goal::backlog(old, base, rtt) < most * goal.alpha
+        };
+        let threshold = greater(self.rules.mi_threshold, NOISE_MOST * self.noise());
+        let is_probing = window::is_probing(base, average, threshold) && self.memory.has_room(self.window) && has_room();
         if let Some(rule) = &self.rules.ccafr
             && !(is_probing && self.rules.probe_in_refill)
         {

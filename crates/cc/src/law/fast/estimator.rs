@@ -12,6 +12,8 @@
 //!   the window is less than 768 segments, and not a round trip behind as the paper wants.
 //! * No sample is taken in fast recovery; the caller sees to it, as the module does.
 
+use crate::number::{greater, lesser};
+
 /// How much one RTT sample counts in avgRTT.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weights {
@@ -30,7 +32,7 @@ impl Weights {
 
     /// The weight of one sample while the window is `window` segments.
     pub fn at(&self, window: f64) -> f64 {
-        self.most.min(self.per_window / window)
+        lesser(self.most, self.per_window / window)
     }
 }
 
@@ -52,7 +54,7 @@ impl Estimator {
     /// A sample of `rtt` seconds, more than zero, arrived while the window was `window` segments.
     pub fn on_rtt(&mut self, rtt: f64, window: f64, weights: &Weights) {
         debug_assert!(rtt > 0.0 && rtt.is_finite(), "a sample of {rtt} s");
-        self.base = self.base.min(rtt);
+        self.base = lesser(self.base, rtt);
         self.average =
             if self.average.is_finite() { self.average + (rtt - self.average) * weights.at(window) } else { rtt };
     }
@@ -89,17 +91,15 @@ impl Estimator {
         self.base = f64::INFINITY;
     }
 
-    /// Holds baseRTT to at least `least` seconds, if it is known.
+    /// Holds baseRTT to at least `least` seconds; what is not known is infinite, and remains so.
     pub fn raise_base(&mut self, least: f64) {
-        if self.base.is_finite() {
-            self.base = self.base.max(least);
-        }
+        self.base = greater(self.base, least);
     }
 
     /// Holds baseRTT to at most `most` seconds, if it is known.
     pub fn bound_base(&mut self, most: f64) {
         if self.base.is_finite() {
-            self.base = self.base.min(most);
+            self.base = lesser(self.base, most);
         }
     }
 }

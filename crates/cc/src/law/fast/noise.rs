@@ -27,6 +27,8 @@
 //! Limits. Where bursts that the host itself makes keep step with the grid, all samples are equal, and nothing jumps: a pacer is to spread
 //! what leaves.
 
+use crate::number::{greater, lesser};
+
 /// How noise is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
@@ -79,12 +81,12 @@ impl Noise {
     /// A sample of `rtt` seconds arrived at `now`. Returns the least of late.
     pub fn on_rtt(&mut self, now: f64, rtt: f64, rule: &Rule) -> f64 {
         if let Some((before, rtt_before)) = self.last {
-            let passed = (now - before).max(0.0);
+            let passed = greater(now - before, 0.0);
             let jump = (rtt - rtt_before).clamp(0.0, passed);
             let jump = if jump > MOST * passed { passed } else { jump };
-            self.measured = (self.measured + passed).min(SPAN);
+            self.measured = lesser(self.measured + passed, SPAN);
             if self.measured > 0.0 {
-                let kept = (1.0 - passed / self.measured).max(0.0);
+                let kept = greater(1.0 - passed / self.measured, 0.0);
                 self.level = self.level * kept + jump * jump / self.measured;
             }
         }
@@ -95,13 +97,13 @@ impl Noise {
 
     /// An ACK at `now` of a segment that left with so much in flight; `average` is avgRTT in seconds. Returns the most of late.
     pub fn on_flight(&mut self, now: f64, flight: f64, average: f64, rule: &Rule) -> f64 {
-        let kept = self.kept(rule).max(FLIGHTS * average);
+        let kept = greater(self.kept(rule), FLIGHTS * average);
         -self.flights.on_value(now, -flight, kept)
     }
 
     /// For how many seconds what came is kept, at least.
     fn kept(&self, rule: &Rule) -> f64 {
-        (KEPT * self.level).max(rule.least)
+        greater(KEPT * self.level, rule.least)
     }
 
     /// How long something has to wait for the next batch at the most, in seconds.
@@ -111,7 +113,7 @@ impl Noise {
 
     /// How many times alpha has to be as large for it, at a rate in segments a second.
     pub fn scale(&self, alpha: f64, rate: f64, rule: &Rule) -> f64 {
-        let passes = rate * self.level.max(rule.least) / alpha;
+        let passes = rate * greater(self.level, rule.least) / alpha;
         (1.0 + passes * passes).sqrt()
     }
 }
@@ -129,8 +131,8 @@ impl Recent {
             let before = if age < 2.0 * span { self.least } else { f64::INFINITY };
             *self = Self { since: now, least: f64::INFINITY, before };
         }
-        self.least = self.least.min(value);
-        self.least.min(self.before)
+        self.least = lesser(self.least, value);
+        lesser(self.least, self.before)
     }
 }
 

@@ -24,6 +24,8 @@
 //! Nothing is tried before eight or twelve losses more than bearable, so as much is lost each time before a policer is seen. Beside rivals
 //! that halve for each loss, in a buffer that is shorter than alpha, it takes more than its share.
 
+use crate::number::{greater, lesser};
+
 /// How to try.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
@@ -209,7 +211,7 @@ impl Trial {
 
     fn watch(&mut self, facts: &Facts, rule: &Rule) -> Action {
         let &Facts { now, acked, lost, rtt, window } = facts;
-        let bearable = (BEARABLE * self.known()).min(rule.most).max(rule.above);
+        let bearable = greater(lesser(BEARABLE * self.known(), rule.most), rule.above);
         self.excess += lost - bearable * acked;
         self.since.add(acked, lost);
         self.seen.add(acked, lost);
@@ -266,7 +268,7 @@ impl Trial {
 
     /// The share that is known to be lost at random; zero if none is.
     pub fn known(&self) -> f64 {
-        self.seen.share().clamp(self.tried, KNOWN_RISE_MOST * self.tried)
+        if self.tried > 0.0 { self.seen.share().clamp(self.tried, KNOWN_RISE_MOST * self.tried) } else { 0.0 }
     }
 }
 
@@ -281,7 +283,7 @@ impl Count {
     }
 
     fn share(&self) -> f64 {
-        self.lost / self.sum().max(1.0)
+        self.lost / greater(self.sum(), 1.0)
     }
 
     fn and(&self, other: &Self) -> Self {

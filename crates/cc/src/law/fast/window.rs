@@ -16,6 +16,8 @@
 //! * The cap at 2w is the way to the target: a step of one segment for each that is acknowledged cannot do more than double
 //!   in a round trip. What the module does instead is [`super::module`].
 
+use crate::number::lesser;
+
 /// The least target, in segments.
 pub const WINDOW_MIN: f64 = 2.0;
 
@@ -130,7 +132,7 @@ impl Steps {
     /// Hands out what an ACK for `acked` segments allows and returns the window: one segment for each, or up to a doubling
     /// where the window is small.
     pub fn on_ack(&mut self, window: f64, acked: f64) -> f64 {
-        let step = self.pending.min(if window > WINDOW_SMALL { acked } else { window });
+        let step = lesser(self.pending, if window > WINDOW_SMALL { acked } else { window });
         self.pending -= step;
         window + step
     }
