@@ -55,8 +55,9 @@ pub(crate) struct Scoreboard<T> {
     first: Index,
     /// Everything below has been acknowledged.
     acked: Offset,
-    /// The sum of the nonces of all that has been acknowledged in order.
+    /// The sum of the nonces of all that has been acknowledged in order, and of all that has been sent.
     nonces: u16,
+    nonces_sent: u16,
     /// Everything below has been sent; where the last entry ends.
     next: Offset,
     /// Entries that were delivered above a hole.
@@ -163,6 +164,7 @@ impl<T> Scoreboard<T> {
             first: 0,
             acked: next,
             nonces: 0,
+            nonces_sent: 0,
             next,
             delivered: 0,
             holes: 0,
@@ -229,16 +231,18 @@ impl<T> Scoreboard<T> {
     /// that is what has been acknowledged. What came to the path after it had been on another one may be left out.
     #[inline]
     pub(crate) fn path_una(&mut self, path: PathId) -> Offset {
-        let end = self.first + self.entries.len() as u64;
         let lane = &mut self.lanes[path.index()];
         // Each lane passes each entry once, so this is a constant per segment.
         lane.cursor = lane.cursor.max(self.first);
-        while lane.cursor < end {
-            let entry = &self.entries[(lane.cursor - self.first) as usize];
+        while let Some(entry) = self.entries.get((lane.cursor - self.first) as usize) {
             if entry.path == path && lane.has(entry) {
                 if entry.fate != Fate::Delivered {
                     let una = entry.offset.max(self.acked);
-                    self.count_holes(path);
+                    if lane.above == 0 {
+                        lane.holes.clear();
+                    } else {
+                        self.count_holes(path);
+                    }
                     return una;
                 }
                 lane.above -= 1;
@@ -249,15 +253,13 @@ impl<T> Scoreboard<T> {
         self.next
     }
 
-    /// Counts the holes of a path whose cursor stands at what is missing. The first delivered segment above it ends a hole; another one has one
-    /// if something is missing between that one and the highest that was delivered. What was found is remembered, so that each ACK looks at
-    /// what is new, and at no more than [`WALK_MAX`] entries.
+    /// Counts the holes of a path whose cursor stands at what is missing, and of which something above was delivered. The first such segment
+    /// ends a hole; another one has one if something is missing between that one and the highest. What was found is remembered, so that each
+    /// ACK looks at what is new, and at no more than [`WALK_MAX`] entries.
+    #[inline(never)]
     fn count_holes(&mut self, path: PathId) {
         let Self { entries, first, lanes, .. } = self;
         let lane = &mut lanes[path.index()];
-        if lane.above == 0 {
-            return lane.holes.clear();
-        }
         let Some(lowest) = lane.holes.lowest_from(lane.cursor) else { return };
         let (before, highest) = (lane.holes.run.clone(), lane.holes.highest);
         let mut at = if before.contains(&lowest) { before.end } else { lowest + 1 };
@@ -324,7 +326,7 @@ impl<T> Scoreboard<T> {
             path,
             transmissions: 1,
             lost_on: None,
-            nonces: self.entries.back().map_or(self.nonces, |last| last.nonces).wrapping_add(nonce),
+            nonces: self.nonces_sent.wrapping_add(nonce),
             serial: lane.departures,
             departure: departure(lane.bytes + u64::from(len)),
             skip: NONE,
@@ -334,6 +336,7 @@ impl<T> Scoreboard<T> {
         lane.departures += 1;
         lane.bytes += u64::from(len);
         self.next += u64::from(len);
+        self.nonces_sent = entry.nonces;
         let newest = entry.older;
         if newest == NONE {
             lane.oldest = entry.as_oldest(index);
