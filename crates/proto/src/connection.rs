@@ -390,7 +390,7 @@ impl<P: Payload> Connection<P> {
             return Time::NEVER;
         }
         let has_paths = self.state.has_paths();
-        let paths = self.paths.iter().map(|(_, path)| path.deadline(has_paths)).fold(Time::NEVER, Time::min);
+        let paths = self.paths.all().map(|path| path.deadline(has_paths)).fold(Time::NEVER, Time::min);
         let acks = self.handshake.deadline().min(self.acks.deadline());
         let silence = self.liveness.deadline(self.activity()).min(self.peer_window.deadline());
         paths.min(acks).min(silence).min(self.forget_at)

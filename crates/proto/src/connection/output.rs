@@ -27,11 +27,13 @@ impl<P: Payload> Connection<P> {
             return None;
         }
         self.resting_until = None;
-        if let Some(Reply::Reset { seq, ack }) = self.reply.take() {
+        if let Some(Reply::Reset { seq, ack }) = self.reply {
+            self.reply = None;
             return Some(self.transmit(self.acks.via(), reset(seq, ack)));
         }
         self.clock.on_time(now);
-        if self.state.has_paths()
+        if self.paths.have_options()
+            && self.state.has_paths()
             && let Some(transmit) = self.poll_path_option(now)
         {
             return Some(transmit);
@@ -63,11 +65,16 @@ impl<P: Payload> Connection<P> {
                 if let Some(path) = self.acks.due_pure() {
                     return Some(Leaving::Ack(path));
                 }
-                let data = self.poll_data(now).or_else(|| self.poll_window_probe(now).map(Leaving::Probe));
-                let keep_alive = |connection: &mut Self| {
-                    connection.liveness.poll_probe(now).then(|| Leaving::Probe(connection.paths.main()))
-                };
-                data.or_else(|| keep_alive(self)).or_else(|| self.acks.due().map(Leaving::Ack))
+                if let Some(data) = self.poll_data(now) {
+                    return Some(data);
+                }
+                if let Some(path) = self.poll_window_probe(now) {
+                    return Some(Leaving::Probe(path));
+                }
+                if self.liveness.poll_probe(now) {
+                    return Some(Leaving::Probe(self.paths.main()));
+                }
+                self.acks.due().map(Leaving::Ack)
             }
         }
     }
@@ -137,7 +144,7 @@ impl<P: Payload> Connection<P> {
         let has_new = !self.outbound.is_empty() || self.owes_fin();
         // What several paths cannot send for want of credit the guard hears of.
         let has_all = self.outbound.is_drained() || !self.paths.has_several();
-        if !has_new && !has_lost && has_all && !self.paths.iter().any(|(_, path)| path.control.is_probe_due()) {
+        if !has_new && !has_lost && has_all && !self.paths.all().any(|path| path.control.is_probe_due()) {
             // All that there is is under way.
             return None;
         }
@@ -252,14 +259,15 @@ impl<P: Payload> Connection<P> {
         let offset = self.board.next();
         let nonce = if self.peer.has_nonces { u16::from_le_bytes(self.random.draw()) } else { 0 };
         let Self { board, paths, scheduler, .. } = self;
-        if space >= mss && paths[path].on_full(now) {
+        let from = &mut paths[path];
+        let is_probe_due = space >= mss && from.on_full(now);
+        board.send(sent.clone(), (space, nonce), path, from.control.departure(now));
+        let space = u64::from(space);
+        from.control.on_sent(now, board, (offset + space, space), space, Transmission::First);
+        scheduler.on_sent(path, from.weight, space);
+        if is_probe_due {
             paths.ask(path);
         }
-        let Path { control, weight, .. } = &mut paths[path];
-        board.send(sent.clone(), (space, nonce), path, control.departure(now));
-        let space = u64::from(space);
-        control.on_sent(now, board, (offset + space, space), space, Transmission::First);
-        scheduler.on_sent(path, *weight, space);
         self.guard.on_sent(now, path, space);
         Some(Leaving::Content { path, offset, nonce, sent })
     }
@@ -414,6 +422,9 @@ impl<P: Payload> Connection<P> {
 
     /// The path on which a window that is shut is probed now.
     fn poll_window_probe(&mut self, now: Time) -> Option<PathId> {
+        if !self.peer_window.is_probe_due() {
+            return None;
+        }
         let path = self.paths.main();
         self.peer_window.poll_probe(now, self.paths[path].control.rto()).then_some(path)
     }

@@ -464,6 +464,7 @@ impl Path {
     }
 
     /// When something is due; challenges only as long as there is somebody to answer them.
+    #[inline]
     pub(super) fn deadline(&self, has_paths: bool) -> Time {
         let phase = match self.phase {
             Phase::Live if has_paths => self.suspect_at().min(self.mtu.deadline()),
@@ -512,6 +513,11 @@ impl Table {
         }
     }
 
+    /// All of them, without their names.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Path> {
+        self.slots.iter().filter_map(Option::as_ref)
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = (PathId, &Path)> {
         self.slots.iter().enumerate().filter_map(|(index, path)| Some((PathId::new(index), path.as_ref()?)))
     }
@@ -529,7 +535,8 @@ impl Table {
     }
 
     pub(super) fn find(&self, tuple: &FourTuple) -> Option<PathId> {
-        self.iter().find(|(_, path)| path.tuple == *tuple).map(|(id, _)| id)
+        let is_it = |path: &Option<Path>| path.as_ref().is_some_and(|path| path.tuple == *tuple);
+        self.slots.iter().position(is_it).map(PathId::new)
     }
 
     /// Those that carry data.
@@ -550,6 +557,12 @@ impl Table {
     /// Those that carry new data: the active ones, or all if none of them is live.
     pub(super) fn usable(&self) -> PathSet {
         self.usable
+    }
+
+    /// Whether a path may have something to say of itself.
+    #[inline]
+    pub(super) fn have_options(&self) -> bool {
+        !self.pending_options.is_empty() || !self.farewells.is_empty()
     }
 
     /// A path is to be asked something.

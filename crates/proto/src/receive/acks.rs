@@ -141,9 +141,12 @@ impl Acks {
     /// What an ACK on this path is to say of codepoints, if it has more room than it takes to say what is missing, or not.
     pub(crate) fn counts(&self, path: PathId, has_room: bool) -> Option<EcnCounts> {
         let Counts { counts, told, .. } = self.lanes[path.index()].counts;
+        if counts == told {
+            return None;
+        }
         let is_marked = counts.ce != told.ce;
         let is_due = told.total() == 0 || counts.total().wrapping_sub(told.total()) >= COUNTS_EACH;
-        (counts != told && (is_marked || has_room && is_due)).then_some(counts)
+        (is_marked || has_room && is_due).then_some(counts)
     }
 
     /// That was said.
