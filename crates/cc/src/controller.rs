@@ -18,7 +18,8 @@ pub const GAUGES_MAX: usize = 16;
 /// Windows and flights are in segments, as floats: the papers compute so, and the transport turns them into bytes. A
 /// controller is deterministic: equal events give equal bits.
 pub trait Controller: Send + fmt::Debug {
-    /// A segment left. `path.flight` already counts it.
+    /// A segment left. `path.flight` already counts it. That moves neither the window nor the rate: a law counts, and answers to what comes
+    /// back.
     fn on_sent(&mut self, path: &PathView, sent: &Sent) {
         let _ = (path, sent);
     }

@@ -203,7 +203,12 @@ impl Transport {
         self.delivered += newly_acked;
         let (arrival, departure, phase) = (self.now, self.departure(), self.phase);
         self.controller.on_ack(&self.view(), &Ack { newly_acked, newly_lost, rtt, arrival, departure, limit, phase });
-        self.controller.on_sent(&self.view(), &Sent { segments: 1.0, transmission: Transmission::First });
+        let (window, rate) = (self.controller.window().to_bits(), self.controller.pacing_rate());
+        for transmission in [Transmission::First, Transmission::Again] {
+            self.controller.on_sent(&self.view(), &Sent { segments: 1.0, transmission });
+            let after = (self.controller.window().to_bits(), self.controller.pacing_rate());
+            assert_eq!(after, (window, rate), "what leaves moves neither");
+        }
     }
 
     fn end_round(&mut self) {

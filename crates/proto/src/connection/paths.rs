@@ -261,37 +261,45 @@ impl<P: Payload> Connection<P> {
 
     /// An ACK that came on the path `via` has been entered: each path hears what it told of it. Whether it told anything of any.
     pub(super) fn on_acknowledged(&mut self, now: Time, via: PathId, options: &AcknowledgementOptions) -> bool {
-        let (delay, answers) = (options.delay(), options.expected().is_some());
+        let answers = options.expected().is_some();
         let ecn = if answers { EcnReport::Counts(options.counts()) } else { EcnReport::Silent };
-        let (mut has_news, mut rounds_over, mut doubtful) = (false, false, PathSet::default());
-        let late = self.late;
-        let Self { paths, board, .. } = self;
-        let mut told = board.newly_acked_paths();
-        told.insert(via);
-        for id in told.iter() {
-            let Some(path) = paths.get_mut(id) else { continue };
-            let has_newly_acked = board.has_newly_acked(id);
-            has_news |= has_newly_acked;
-            if !has_newly_acked && path.control.is_at_rest() {
-                continue;
+        let own = Via::Own { delay: options.delay(), late: self.late, ecn };
+        let (mut has_news, mut is_round_over) = (false, false);
+        if self.paths.has_several() {
+            let mut told = self.board.newly_acked_paths();
+            told.insert(via);
+            for id in told.iter() {
+                let (is_news, is_over) = self.tell_path(now, id, if id == via { own } else { Via::Other });
+                has_news |= is_news;
+                is_round_over |= is_over;
             }
-            let source = if id == via { Via::Own { delay, late, ecn } } else { Via::Other };
-            let is_round_over = path.control.on_ack(now, board, source);
-            rounds_over |= is_round_over;
-            if path.control.is_doubtful() {
-                doubtful.insert(id);
-            }
-            if is_round_over && paths.has_several() {
-                paths.report_group(now, id);
-            }
+        } else {
+            (has_news, is_round_over) = self.tell_path(now, via, own);
         }
-        for id in doubtful.iter() {
-            self.on_mtu(now, id);
-        }
-        if rounds_over {
+        if is_round_over {
             self.request_acks();
         }
         has_news
+    }
+
+    /// A path hears what an ACK told of it. Whether it told anything, and whether a round ended with it.
+    #[inline]
+    fn tell_path(&mut self, now: Time, id: PathId, source: Via) -> (bool, bool) {
+        let Self { paths, board, .. } = self;
+        let Some(path) = paths.get_mut(id) else { return (false, false) };
+        let has_news = board.has_newly_acked(id);
+        if !has_news && path.control.is_at_rest() {
+            return (false, false);
+        }
+        let is_round_over = path.control.on_ack(now, board, source);
+        let is_doubtful = path.control.is_doubtful();
+        if is_round_over && paths.has_several() {
+            paths.report_group(now, id);
+        }
+        if is_doubtful {
+            self.on_mtu(now, id);
+        }
+        (has_news, is_round_over)
     }
 
     /// What is due by time on each path.

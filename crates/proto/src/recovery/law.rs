@@ -1,6 +1,6 @@
 //! The congestion law of a path, and what it said last: it is asked for a window far more often than told anything.
 
-use anabranch_cc::{Controller, Gauges, Reduction};
+use anabranch_cc::{Controller, Gauges, PathView, Reduction, Sent};
 use anabranch_units::Rate;
 
 /// A controller, and its answers.
@@ -22,6 +22,12 @@ impl Law {
     pub(crate) fn tell(&mut self, what: impl FnOnce(&mut dyn Controller)) {
         what(&mut *self.controller);
         (self.window, self.pacing_rate) = (self.controller.window(), self.controller.pacing_rate());
+    }
+
+    /// It hears of a segment that left, which moves nothing.
+    #[inline]
+    pub(crate) fn count_sent(&mut self, path: &PathView, sent: &Sent) {
+        self.controller.on_sent(path, sent);
     }
 
     /// How much may be in flight, in segments.
