@@ -3,12 +3,13 @@
 use anabranch_units::Time;
 
 use super::{Connection, Reply, Sent, State};
-use crate::ecn::EcnCodepoint;
+use crate::ecn::{EcnCodepoint, EcnReport};
 use crate::event::{CloseReason, Event};
 use crate::options::{AcknowledgementOptions, Options, SackBlocks};
 use crate::path::{FourTuple, PathId};
 use crate::payload::Payload;
 use crate::receive::acks::AckPolicy;
+use crate::recovery::control::Via;
 use crate::recovery::scoreboard::AckContext;
 use crate::segment::{Content, Flags, Header, Record, RecordList, Segment, Sid, StreamHeader};
 use crate::seq::{Offset, SeqNumber, Ssn};
@@ -296,6 +297,49 @@ impl<P: Payload> Connection<P> {
             self.on_fin_acked(now);
         }
         true
+    }
+
+    /// An ACK that came on the path `via` has been entered: each path hears what it told of it. Whether it told anything of any.
+    fn on_acknowledged(&mut self, now: Time, via: PathId, options: &AcknowledgementOptions) -> bool {
+        let answers = options.expected().is_some();
+        let ecn = if answers { EcnReport::Counts(options.counts()) } else { EcnReport::Silent };
+        let own = Via::Own { delay: options.delay(), late: self.late, ecn };
+        let (mut has_news, mut is_round_over) = (false, false);
+        if self.paths.has_several() {
+            let mut told = self.board.newly_acked_paths();
+            told.insert(via);
+            for id in told.iter() {
+                let (is_news, is_over) = self.tell_path(now, id, if id == via { own } else { Via::Other });
+                has_news |= is_news;
+                is_round_over |= is_over;
+            }
+        } else {
+            (has_news, is_round_over) = self.tell_path(now, via, own);
+        }
+        if is_round_over {
+            self.request_acks();
+        }
+        has_news
+    }
+
+    /// A path hears what an ACK told of it. Whether it told anything, and whether a round ended with it.
+    #[inline]
+    fn tell_path(&mut self, now: Time, id: PathId, source: Via) -> (bool, bool) {
+        let Self { paths, board, .. } = self;
+        let Some(path) = paths.get_mut(id) else { return (false, false) };
+        let has_news = board.has_newly_acked(id);
+        if !has_news && path.control.is_at_rest() {
+            return (false, false);
+        }
+        let is_round_over = path.control.on_ack(now, board, source);
+        let is_doubtful = path.control.is_doubtful();
+        if is_round_over && paths.has_several() {
+            paths.report_group(now, id);
+        }
+        if is_doubtful {
+            self.on_mtu(now, id);
+        }
+        (has_news, is_round_over)
     }
 
     /// Enters what an acknowledgement reports below its number `ack`. Whether our FIN is part of it.

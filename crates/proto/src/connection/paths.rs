@@ -32,16 +32,16 @@ use super::mtu::{self, Mtu};
 use super::tokens::{Token, Tokens};
 use super::{Connection, State};
 use crate::config::{Failover, Form};
-use crate::ecn::{EcnReport, PathEcn};
+use crate::ecn::PathEcn;
 use crate::event::Event;
-use crate::options::{AcknowledgementOptions, Options, PathOption, Timestamps};
+use crate::options::{Options, PathOption, Timestamps};
 use crate::path::{
     AddPathError, FourTuple, PATHS_MAX, PathId, PathSet, PathState, PathStatus, RemovePathError, SLOTS_MAX,
     UNINVITED_MAX,
 };
 use crate::payload::Payload;
+use crate::recovery::control::PathControl;
 use crate::recovery::control::dup_acks::Detection;
-use crate::recovery::control::{PathControl, Via};
 use crate::recovery::scoreboard::Scoreboard;
 use crate::segment::{Flags, Segment};
 use crate::seq::SeqNumber;
@@ -257,49 +257,6 @@ impl<P: Payload> Connection<P> {
     /// How far behind what has been acknowledged an acknowledgement may be.
     pub(super) fn ack_age_max(&self) -> u64 {
         if self.paths.are_negotiated { self.peer_window.largest().max(AGE_MIN) } else { self.peer_window.largest() }
-    }
-
-    /// An ACK that came on the path `via` has been entered: each path hears what it told of it. Whether it told anything of any.
-    pub(super) fn on_acknowledged(&mut self, now: Time, via: PathId, options: &AcknowledgementOptions) -> bool {
-        let answers = options.expected().is_some();
-        let ecn = if answers { EcnReport::Counts(options.counts()) } else { EcnReport::Silent };
-        let own = Via::Own { delay: options.delay(), late: self.late, ecn };
-        let (mut has_news, mut is_round_over) = (false, false);
-        if self.paths.has_several() {
-            let mut told = self.board.newly_acked_paths();
-            told.insert(via);
-            for id in told.iter() {
-                let (is_news, is_over) = self.tell_path(now, id, if id == via { own } else { Via::Other });
-                has_news |= is_news;
-                is_round_over |= is_over;
-            }
-        } else {
-            (has_news, is_round_over) = self.tell_path(now, via, own);
-        }
-        if is_round_over {
-            self.request_acks();
-        }
-        has_news
-    }
-
-    /// A path hears what an ACK told of it. Whether it told anything, and whether a round ended with it.
-    #[inline]
-    fn tell_path(&mut self, now: Time, id: PathId, source: Via) -> (bool, bool) {
-        let Self { paths, board, .. } = self;
-        let Some(path) = paths.get_mut(id) else { return (false, false) };
-        let has_news = board.has_newly_acked(id);
-        if !has_news && path.control.is_at_rest() {
-            return (false, false);
-        }
-        let is_round_over = path.control.on_ack(now, board, source);
-        let is_doubtful = path.control.is_doubtful();
-        if is_round_over && paths.has_several() {
-            paths.report_group(now, id);
-        }
-        if is_doubtful {
-            self.on_mtu(now, id);
-        }
-        (has_news, is_round_over)
     }
 
     /// What is due by time on each path.
@@ -661,7 +618,7 @@ impl Table {
     }
 
     /// [`anabranch_cc::Controller::on_group`], for the controller of this path.
-    fn report_group(&mut self, now: Time, own: PathId) {
+    pub(super) fn report_group(&mut self, now: Time, own: PathId) {
         let Some(first) = self.get(own).map(|path| path.control.summary(own)) else { return };
         let mut group: [PathSummary; SLOTS_MAX] = [first; SLOTS_MAX];
         let mut count = 0;
