@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Header, Options};
+use crate::{Header, Options, PathId};
 
 fn law(name: &str) -> Config {
     Config { law: Settings::default_for(registry::find(name).unwrap()), ..config() }
@@ -211,6 +211,34 @@ fn an_answer_to_a_retransmission_ends_the_long_waits() {
     let silence = pair.now - cut;
     assert!(silence <= ms(2500), "{silence}");
     assert!(pair.client.path().tally.timeouts >= 6, "{:?}", pair.client.path().tally);
+}
+
+/// Two timeouts have made the RTO four times what it was. An ACK that came to the host sooner after the last retransmission than any answer can
+/// is one of an earlier transmission: it says nothing of the path, and the timeout stays, however late the ACK is read. A moment later it may be
+/// the retransmission's ([rfc-8985] sec. 6.2 step 2), and one doubling remains.
+#[test]
+fn an_answer_that_waits_to_be_read_is_no_later_for_that() {
+    for (came_after, timeout) in [(ms(99), ms(1200)), (ms(100), ms(600))] {
+        let mut pair = Pair::established(steady(), config());
+        let rto = |pair: &Pair| pair.client.connection.paths[PathId::FIRST].control.rto();
+        assert_eq!(rto(&pair), ms(300), "100 ms and the margin");
+        pair.up.is_cut = true;
+        pair.send(996);
+        pair.run_until(|pair| pair.client.path().tally.timeouts == 2);
+        assert_eq!(rto(&pair), ms(1200));
+        let header = Header {
+            seq: pair.server_seq(),
+            ack: pair.client_seq(),
+            flags: Flags::ACK | Flags::MSE,
+            window: 1000,
+            ..Header::default()
+        };
+        let segment = Segment { header, options: Options::default(), stream_header: None, content: Content::Nothing };
+        let (read, arrived, tuple) = (pair.now + ms(250), pair.now + came_after, pair.client.tuple);
+        pair.client.connection.handle_late(read, arrived, tuple, None, segment);
+        assert_eq!(pair.client.connection.acked(), pair.client.connection.sent());
+        assert_eq!(rto(&pair), timeout, "it came after {came_after}");
+    }
 }
 
 /// A peer that shuts its window, as Linux does, throws away what was under way, and what is sent again for as long as it is shut: eight seconds, in
