@@ -4,7 +4,7 @@ use std::fmt;
 use std::hint::black_box;
 
 use ring::aead::{AES_128_GCM, AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::noise::{TAG, mac};
 
@@ -139,12 +139,20 @@ impl Key {
 }
 
 /// `ring` leaves a key in memory when it goes: another one is put over it.
-impl Drop for Key {
-    fn drop(&mut self) {
+impl Zeroize for Key {
+    fn zeroize(&mut self) {
         *self.0 = expanded(Cipher::Aes256Gcm, &[0; 32]);
         black_box(&self.0);
     }
 }
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        self.zeroize();
+    }
+}
+
+impl ZeroizeOnDrop for Key {}
 
 fn expanded(cipher: Cipher, bytes: &[u8; 32]) -> LessSafeKey {
     let algorithm = cipher.algorithm();
@@ -193,6 +201,16 @@ mod tests {
         let mut sealed = [&plain[..], &tag].concat();
         assert!(key.open(hex("cafebabefacedbaddecaf888"), &header, &mut sealed));
         assert_eq!(sealed[..8], hex::<8>("d9313225f88406e5"));
+    }
+
+    /// What is left of a wiped key is one of zeros: it seals nothing as test case 13 of the specification of GCM says.
+    #[test]
+    fn nothing_is_left_of_a_key_that_was_wiped() {
+        for cipher in Cipher::ALL {
+            let mut key = Key(Box::new(expanded(cipher, &[7; 32])));
+            key.zeroize();
+            assert_eq!(key.seal([0; 12], &[], &mut []), hex("530f8afbc74536b9a963b4f1c4cb738b"), "{cipher:?}");
+        }
     }
 
     #[test]

@@ -108,6 +108,7 @@ fn secrets_are_wiped_out() {
     is_wiped::<SecretKey>();
     is_wiped::<Entropy>();
     is_wiped::<cookie::Secret>();
+    is_wiped::<cipher::Key>();
 }
 
 #[test]
