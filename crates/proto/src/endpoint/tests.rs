@@ -425,12 +425,21 @@ fn what_waits_to_be_read_is_no_part_of_the_rtt() {
     room.end(1, client).paths().add(now, moved).expect("paths are negotiated");
     room.run_for(ms(200));
     assert_eq!(rtt(&mut room, 1, client, 1).rtt_smoothed, Some(ms(20)), "of the challenge");
+    let open = room.end(1, client).streams().open().expect("there are eight");
     // The sender, and then the receiver, whose ACKs say that they waited.
     for reader in [1, 0] {
         room.late = vec![Span::ZERO; 2];
         room.late[reader] = ms(4);
-        for _ in 0..20 {
-            let sid = room.write(1, client, 3000);
+        for number in 0..20 {
+            // What is answered last is a record, the end of a stream, or data, as no end follows.
+            let sid = if number % 2 == 0 {
+                room.write(1, client, 3000)
+            } else {
+                let mut payload = Bytes::from(vec![1; 3000]);
+                assert_eq!(room.end(1, client).streams().write(open, &mut payload), Ok(3000));
+                room.drain();
+                open
+            };
             room.run_for(ms(50));
             room.read(0, server, sid);
         }
