@@ -342,6 +342,54 @@ fn the_first_window_on_a_new_path_arrives() {
     assert_eq!((again, refused.refused(Refusal::Forged)), (0, 0), "nothing was lost");
 }
 
+/// Somebody who sees a datagram of the client's sends it on from an address of his choice, before it comes from its own: it is authentic and new. Who
+/// has that address gets challenges, and no more than three times what came from there ([rfc-9000] sec. 8.1).
+#[test]
+fn an_address_that_is_forged_hears_no_more_than_three_times_what_came_from_it() {
+    let (mut room, client, server) = Room::pair();
+    let victim = Address { address: 23, port: 9 };
+    let mut streams = room.end(1, client).streams();
+    let sid = streams.open().expect("there are eight");
+    streams.write(sid, &mut Bytes::from(vec![1; 100])).expect("it is open");
+    let (mut now, mut out) = (room.now, vec![]);
+    let batch = room.ends[1].endpoint.poll_transmit(now, 1, &mut out).expect("100 bytes");
+    let tuple = FourTuple { local: address(0), remote: victim };
+    room.deliver(&Arrival { at: now, tuple, size: batch.size, ecn: None }, &out);
+    assert_eq!(room.end(0, server).path_reports().count(), 2, "the server looks into it");
+    let (mut heard, end) = (0, &mut room.ends[0].endpoint);
+    for _ in 0..1000 {
+        let mut sent = vec![];
+        while let Some(batch) = end.poll_transmit(now, 10, &mut sent) {
+            heard += if batch.tuple.remote == victim { batch.len() } else { 0 };
+            sent.clear();
+        }
+        now = now.max(end.poll_timeout().min(now + ms(1000)));
+        end.handle_timeout(now);
+    }
+    assert!(heard > 0 && heard <= 3 * out.len(), "{heard} for {}", out.len());
+}
+
+/// Keys that have sealed as much as they may, and are not replaced because nothing comes back: what cannot be sealed is not taken from the
+/// connection. So the law hears of no loss that is none, and what has left is what was sealed.
+#[test]
+fn what_cannot_be_sealed_is_not_sent() {
+    let mut seal = SealConfig::default();
+    (seal.limits.messages, seal.limits.rekey_after) = (50, Span::from_secs(1 << 20));
+    let mut room =
+        Room::new(vec![endpoint(0, config(Some(server()))), endpoint(1, EndpointConfig { seal, ..config(None) })]);
+    let client = room.call(1, 0, 1);
+    room.run_for(ms(100));
+    let mut streams = room.end(1, client).streams();
+    let sid = streams.open().expect("there are eight");
+    streams.write(sid, &mut Bytes::from(vec![1; 500_000])).expect("it is open");
+    room.drain();
+    room.run_for(Span::from_secs(30));
+    let sent = room.sent[1];
+    let tally = room.end(1, client).path(PathId::FIRST).expect("it is there").tally;
+    assert!((40..=60).contains(&sent), "{sent}");
+    assert!(tally.sent <= sent, "{tally:?}, and {sent} datagrams have left");
+}
+
 /// Whoever calls under other addresses, faster than a driver sends, has a bounded number of cookies kept for them.
 #[test]
 fn cookies_that_wait_have_a_limit() {

@@ -117,3 +117,27 @@ fn only_the_address_that_got_the_response_is_validated_by_data() {
     let sent = (0..100).filter(|_| server.seal(secs(0), &on(elsewhere), &data(2), &mut vec![]).is_ok()).count();
     assert_eq!(sent, 3, "three times one datagram");
 }
+
+/// Who calls from somebody's address and is elsewhere, with true keys: what the seal says of itself goes to that address as well, and however
+/// often keys are asked for, three times the initiation is all that goes there.
+#[test]
+fn whoever_asks_for_keys_from_elsewhere_floods_nobody() {
+    let (mut client, mut listener) = (initiator(Limits::default()), listener(ListenerConfig::default()));
+    let initiation = sealed(&mut client, secs(0), PATH, &syn());
+    let (mut server, _) = accepted(&mut listener, secs(0), &initiation, 9);
+    let response = sealed(&mut server, secs(0), PATH.reversed(), &syn_ack());
+    opened(&mut client, secs(0), PATH, &response).unwrap();
+    let elsewhere = FourTuple { remote: Address { address: 66, port: 6 }, ..PATH.reversed() };
+    let (mut sent, mut answers) = (response.len(), 0);
+    for number in 1..100 {
+        let now = secs(10 * u64::from(number));
+        let request = request(&mut client, 1, number);
+        opened(&mut server, now, elsewhere, &request).unwrap();
+        let mut out = vec![];
+        if let Some(path) = server.poll_transmit(now, &mut out) {
+            assert_eq!(path.remote, CLIENT);
+            (sent, answers) = (sent + out.len(), answers + 1);
+        }
+    }
+    assert!(answers > 0 && sent <= 3 * initiation.len(), "{sent} for {}", initiation.len());
+}
