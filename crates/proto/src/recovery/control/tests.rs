@@ -563,3 +563,29 @@ fn no_more_leaves_than_arrives_and_a_segment_an_ack() {
     };
     runner.run(&strategy, |(law, window, lossy, fates)| play((law, window, lossy, fates))).unwrap();
 }
+
+/// A path that does not carry long datagrams any more looks like either of them: nothing gets through until the timeout, or others do, and one
+/// segment is lost for the third time. Less is doubted for nothing.
+#[test]
+fn a_timeout_and_a_third_loss_are_doubts() {
+    let mut bench = Bench::under("reno", "100");
+    bench.send(1);
+    for loss in 1..=3 {
+        assert!(!bench.control.is_doubtful(), "{loss}");
+        // Three that left after it arrive.
+        let next = bench.board.next() / 1000;
+        bench.send(3);
+        bench.ack(ms(90), 0, &[(next, next + 3)]);
+        assert_eq!(bench.control.tally.lost, loss);
+        if loss < 3 {
+            bench.resend();
+        }
+    }
+    assert!(bench.control.take_doubt() && !bench.control.is_doubtful());
+
+    let mut bench = Bench::under("reno", "100");
+    bench.send(1);
+    bench.control.handle_timeout(bench.control.deadline(), &mut bench.board);
+    assert_eq!(bench.control.tally.timeouts, 1);
+    assert!(bench.control.is_doubtful());
+}
