@@ -103,3 +103,15 @@ fn no_path_is_suspected_because_its_answers_wait() {
     let again = [PathId::FIRST, second].map(|id| pair.client.connection.path(id).unwrap().tally.sent_again);
     assert_eq!((failed, again), (0, [0, 0]));
 }
+
+/// While the window doubles in each round trip every ACK counts: nobody is asked for fewer, though a window of hundreds would do with some.
+#[test]
+fn who_is_growing_wants_each() {
+    let mut pair = Pair::established(sealed(), sealed());
+    pair.up.spacing = Span::from_micros(100);
+    pair.send(1 << 20);
+    pair.run_for(ms(650));
+    assert!(pair.client.path().window > 500.0, "{}", pair.client.path().window);
+    let fewer = |record| matches!(record, Record::AcknowledgeEach { every: 2.., .. });
+    assert_eq!(pair.up.records().filter(|record| fewer(*record)).count(), 0);
+}

@@ -296,3 +296,20 @@ fn a_batch_with_many_holes_is_reported_whole() {
     }
     assert_eq!(answers.len(), 7, "twenty in threes");
 }
+
+/// As it is set by default, a law without a rate of its own has 1.25 windows leave in a round trip ([rfc-9002] sec. 7.7): of sixty segments ten
+/// at once and what the credit of 2 ms allows, and the rest in 67 ms at the most.
+#[test]
+fn a_window_is_paced_by_default() {
+    let row = registry::find("reno").unwrap();
+    let law = Settings::parse(row, [("initial_window", "60")]).unwrap();
+    let usual = Config { mss: 1000, ..Config::new(law) };
+    let mut pair = Pair::established(usual.clone(), usual);
+    pair.send(996 * 60);
+    pair.run_for(ms(99));
+    let times: Vec<Time> = pair.up.data().map(|(time, _)| *time).collect();
+    let first = times.iter().filter(|time| **time == times[0]).count();
+    let took = times[times.len() - 1] - times[0];
+    assert_eq!(times.len(), 60);
+    assert!((10..=14).contains(&first) && (ms(60)..=ms(67)).contains(&took), "{first} at once, the last after {took}");
+}
