@@ -194,6 +194,19 @@ mod tests {
         assert!(noise.level() < 1e-4, "{}", noise.level());
     }
 
+    /// The first of a batch has waited for 4 ms and counts as the last of the one before, which has waited for next to nothing.
+    #[test]
+    fn no_sample_is_worse_than_the_best_of_a_batch() {
+        let (mut noise, mut most) = (Noise::new(), 0.0_f64);
+        for number in 0..300_000 {
+            let left = f64::from(number) * 1e-5;
+            let came = ((left + 0.02) / 0.004).ceil() * 0.004;
+            let rtt = noise.on_rtt(came, came - left, &RULE);
+            most = if left > 1.0 { most.max(rtt) } else { 0.0 };
+        }
+        assert_near(most, 0.02, 6e-4);
+    }
+
     /// A batch of forty every 4 ms, with a window of 200: the first left with 161 in flight, the last with 200.
     #[test]
     fn the_window_is_what_was_in_flight_at_the_end_of_a_batch() {
