@@ -1,7 +1,7 @@
 //! Loss recovery: what was sent, what of it arrived, what is lost. It knows no streams.
 //!
 //! `scoreboard` records, for the whole connection, as sequence space is one; `rack` decides by time what is lost, `rtt`
-//! estimates, `episode` says what is being repaired, `rounds` counts, `pace` keeps the best of them,
+//! estimates, `episode` says what is being repaired, `rounds` counts, `delivery_rate` keeps the best of them,
 //! `pacer` spaces, `retransmission_log` keeps what was sent again, `law` what the controller said: one of each for a path. `control` puts a path's
 //! together around its controller, in the order that controllers rely on.
 
