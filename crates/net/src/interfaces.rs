@@ -43,7 +43,8 @@ impl Interface {
 }
 
 /// Paths to set up besides those that there are: one by each interface that has none yet, to an address of the peer's that is in the interface's network,
-/// else to one that is in none of ours; to one that no path leads to, if there is a choice.
+/// else to one that is in none of ours; to one that no path leads to, if there is a choice, and then to one of the kind that the first path has: an
+/// interface of the peer's that has both kinds of address is not taken for two.
 pub(crate) fn pairs(
     own: &[Interface],
     remotes: &[SocketAddr],
@@ -64,7 +65,10 @@ pub(crate) fn pairs(
             let is_elsewhere = !own.iter().any(|other| other.has_near(to.ip()));
             it.has_near(to.ip()) || is_elsewhere && it.ip.is_ipv4() == to.is_ipv4()
         };
-        let best = choices.filter(may).min_by_key(|(it, to)| (!it.has_near(to.ip()), reached.contains(to)));
+        let is_other_kind = |to: &SocketAddr| paths.first().is_some_and(|(_, first)| first.is_ipv4() != to.is_ipv4());
+        let rank =
+            |(it, to): &(&Interface, SocketAddr)| (!it.has_near(to.ip()), reached.contains(to), is_other_kind(to));
+        let best = choices.filter(may).min_by_key(rank);
         if let Some((it, to)) = best {
             used.push(name);
             reached.push(to);
@@ -118,6 +122,17 @@ mod tests {
     fn addresses_that_no_path_leads_to_come_first() {
         let own = ["e0 10.1.0.1/32", "e1 10.1.0.2/32"];
         let pairs = paired(&own, &["10.2.0.1:7", "10.2.0.2:7"], ("10.1.0.1", "10.2.0.1:7"));
+        assert_eq!(pairs, text(&[("10.1.0.2", "10.2.0.2:7")]));
+    }
+
+    /// Each interface has both kinds of address, at both ends.
+    #[test]
+    fn an_interface_with_two_addresses_is_one() {
+        let own = ["e0 10.1.0.1/32", "e0 fd77::1:1/128", "e1 10.1.0.2/32", "e1 fd77::1:2/128"];
+        let remotes = ["10.2.0.1:7", "[fd77::2:1]:7", "10.2.0.2:7", "[fd77::2:2]:7"];
+        let pairs = paired(&own, &remotes, ("fd77::1:1", "[fd77::2:1]:7"));
+        assert_eq!(pairs, text(&[("fd77::1:2", "[fd77::2:2]:7")]));
+        let pairs = paired(&own, &remotes, ("10.1.0.1", "10.2.0.1:7"));
         assert_eq!(pairs, text(&[("10.1.0.2", "10.2.0.2:7")]));
     }
 
