@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ledger_is_bounded() {
+    fn a_retransmission_log_is_bounded() {
         let ends: Vec<Offset> = (1..=ENTRIES_MAX as u64 + 1).collect();
         let mut retransmission_log = retransmission_log(&ends);
         retransmission_log.on_duplicate(0, 1000);

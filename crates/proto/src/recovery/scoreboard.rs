@@ -555,7 +555,7 @@ impl<T> Scoreboard<T> {
     }
 
     /// A loss on a path is to be repaired: what is sent again from now on is entered.
-    pub(crate) fn open_ledger(&mut self, path: PathId) {
+    pub(crate) fn open_log(&mut self, path: PathId) {
         self.lanes[path.index()].retransmission_log.open();
     }
 

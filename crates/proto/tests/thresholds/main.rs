@@ -5,7 +5,7 @@ mod dead_path;
 mod multipath;
 mod path;
 
-use anabranch_proto::LossDetection;
+use anabranch_proto::{Config, LossDetection, Pacing};
 use anabranch_units::{Span, Time};
 use path::{Outcome, Path, World, config, transfer};
 
@@ -132,20 +132,21 @@ fn a_black_hole_is_left_in_time() {
 
 /// Each hundredth segment is overtaken by 1 to 50 others, on a path of 12 Mbit/s and 100 ms, where that takes as many
 /// milliseconds. Two others are no loss. From three on the first is a lesson, half of a round trip a second one: [rfc-8985] sec. 6.2
-/// step 4 widens the window by a quarter of the least RTT for each. It costs a hundredth of the time, and what seemed lost is
-/// taken back, so that nothing else remains. Measured: 7.54 s always, and 0, 0, 1, 1, 1, 1, 2 segments sent again.
+/// step 4 widens the window by a quarter of the least RTT for each. It costs a hundredth of the time, and the law's answer to what seemed lost is
+/// taken back, if it took it for congestion at all. Measured: 7.29 s always, and 0, 0, 0, 2, 2, 3, 3 segments sent again, of which one was answered.
 #[test]
 fn reordering_is_learnt_and_costs_nothing() {
     let path = |late| Path { late, ..Path::new("12Mbit/s", ms(100)) };
     let bytes = 10_000_000;
     let before = transfer(&path(None), &config("anabranch", &[]), bytes);
-    for (overtaken_by, again) in [(1, 0), (2, 0), (3, 1), (5, 1), (10, 1), (20, 1), (50, 2)] {
+    for (overtaken_by, again) in [(1, 0), (2, 0), (3, 1), (5, 2), (10, 2), (20, 3), (50, 3)] {
         let late = Span::from_micros(1000 * overtaken_by + 500);
         let outcome = transfer(&path(Some((100, late))), &config("anabranch", &[]), bytes);
         expect_within(&outcome, 1.01 * before.took.as_secs_f64(), &format!("{overtaken_by} overtake"));
         let tally = outcome.path.tally;
         assert!(tally.sent_again <= again, "{overtaken_by} overtake: {tally:?}");
-        assert_eq!((tally.undone, tally.timeouts), (tally.sent_again, 0), "{overtaken_by} overtake: {tally:?}");
+        let known = (tally.duplicates, tally.undone + tally.random, tally.timeouts);
+        assert_eq!(known, (tally.sent_again, tally.sent_again, 0), "{overtaken_by} overtake: {tally:?}");
     }
 }
 
@@ -159,7 +160,7 @@ fn reordering_is_no_storm_where_losses_are_counted() {
     let path = |late| Path { late, ..Path::new("12Mbit/s", ms(100)) };
     let cases = [true, false].into_iter().flat_map(|clocks| [2, 3, 10, 50].map(|by| (clocks, by)));
     for (timestamps, overtaken_by) in cases {
-        let config = anabranch_proto::Config { loss_detection: counting, timestamps, ..config("anabranch", &[]) };
+        let config = Config { loss_detection: counting, timestamps, ..config("anabranch", &[]) };
         let before = transfer(&path(None), &config, bytes);
         let late = Span::from_micros(1000 * overtaken_by + 500);
         let outcome = transfer(&path(Some((100, late))), &config, bytes);
@@ -180,7 +181,9 @@ fn reordering_is_no_storm_where_losses_are_counted() {
 #[test]
 fn a_hundred_thousand_holes_are_mended() {
     let path = Path::new("10Gbit/s", ms(200));
-    let outcome = transfer(&path, &config("reno", &[("initial_window", "1000")]), 2_000_000_000);
+    // Bursts are what loses so many: a window that is paced overshoots by less.
+    let config = Config { pacing: Pacing::ByLaw, ..config("reno", &[("initial_window", "1000")]) };
+    let outcome = transfer(&path, &config, 2_000_000_000);
     let tally = outcome.path.tally;
     assert!(tally.lost > 100_000, "{tally:?}");
     assert_eq!((tally.timeouts, tally.duplicates, tally.sent_again), (0, 0, tally.lost), "{tally:?}");

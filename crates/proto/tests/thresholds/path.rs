@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use anabranch_cc::{Settings, registry};
 use anabranch_proto::{
-    Address, Config, Connection, Event, FourTuple, Pacing, PathId, PathReport, Read, Secret, Segment, SeqNumber, Sid,
-    State, Virtual,
+    Address, Config, Connection, Event, FourTuple, PathId, PathReport, Read, Secret, Segment, SeqNumber, Sid, State,
+    Virtual,
 };
 use anabranch_units::{Rate, Span, Time};
 
@@ -92,8 +92,7 @@ impl Path {
 pub(crate) fn config(law: &str, pairs: &[(&'static str, &str)]) -> Config {
     let row = registry::find(law).expect("a law");
     let law = Settings::parse(row, pairs.iter().copied()).expect("its parameters");
-    // The laws as in their papers, whose bursts are the harder case.
-    Config { streams: 1, receive_buffer: 512 << 20, send_buffer: 16 << 20, pacing: Pacing::ByLaw, ..Config::new(law) }
+    Config { streams: 1, receive_buffer: 512 << 20, send_buffer: 16 << 20, ..Config::new(law) }
 }
 
 /// Sends so many bytes and waits until all are read.

@@ -197,6 +197,23 @@ fn a_longer_route_after_a_drain_is_seen() {
     assert_near(path.gauge(flow, "rtt_base_s"), 0.3768, 1e-6);
 }
 
+/// A way that gets two milliseconds longer is a new route to no rule, but drains measure it: one to two minutes later the least of the last minute
+/// is that of the new one. Without a window of time the old one would hold for ever.
+#[test]
+fn the_base_is_the_least_of_the_last_minute() {
+    for (base_window, base) in [("60s", 0.1278), ("0s", 0.1258)] {
+        let mut path = Bottleneck::new(1250.0);
+        let flow = path.flow("anabranch", &[("alpha", "4"), ("drain_unseen", "false"), ("base_window", base_window)], 125);
+        path.run(30.0);
+        assert_near(path.gauge(flow, "rtt_base_s"), 0.1258, 1e-6);
+        path.reroute(flow, 127);
+        path.run(50.0);
+        assert_near(path.gauge(flow, "rtt_base_s"), 0.1258, 1e-6);
+        path.run(75.0);
+        assert_near(path.gauge(flow, "rtt_base_s"), base, 1e-6);
+    }
+}
+
 /// A flow with alpha = 4 on 1250 segments/s, whose way grows from 125 to 376 ms after 30 s.
 fn rerouted(name: &str, pairs: &[(&str, &str)], seconds: f64) -> (Bottleneck, usize) {
     let pairs: Vec<_> = [("alpha", "4"), NO_DRAINS].iter().chain(pairs).copied().collect();

@@ -37,7 +37,7 @@ impl PathControl {
     pub(super) fn suspect<T>(&mut self, board: &mut Scoreboard<T>, signal: Signal, found: &Found) {
         self.suspicion = None;
         if let Some(Departure { time, .. }) = found.departure.filter(|_| board.damaged(self.id) == found.count) {
-            board.open_ledger(self.id);
+            board.open_log(self.id);
             self.suspicion = Some(Suspicion { signal, departed: time, expiry: None });
         }
     }

@@ -209,7 +209,7 @@ proptest! {
                     }
                 }
                 Operation::Restore => {
-                    board.open_ledger(PATH);
+                    board.open_log(PATH);
                     board.restore(PATH);
                     prop_assert_eq!(board.lowest_lost(PATH), None);
                 }
