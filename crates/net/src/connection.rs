@@ -4,9 +4,10 @@ use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use anabranch_proto::endpoint::ConnectionId;
-use anabranch_proto::{FourTuple, OpenError, PathId, PathReport, PathState, PathStatus, RemovePathError};
+use anabranch_proto::{FourTuple, Limits, OpenError, PathId, PathReport, PathState, PathStatus, RemovePathError};
 use bytes::Bytes;
 use tokio::task::JoinSet;
 
@@ -46,6 +47,12 @@ pub struct Stats {
     pub segments_sent_again: u64,
     /// Times that a segment was taken for lost.
     pub segments_lost: u64,
+    /// Of these, those of which no acknowledgement told: a timeout did, or their path was given up.
+    pub segments_lost_by_timeout: u64,
+    /// Times that the peer got something twice: what was taken for lost had not been, or a probe was not needed.
+    pub segments_doubled: u64,
+    /// Episodes of loss that turned out to be none, and were taken back.
+    pub losses_undone: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Bytes that the peer has acknowledged, with the headers of streams.
@@ -54,6 +61,8 @@ pub struct Stats {
     pub bytes_received: u64,
     /// Bytes that have arrived and were not read.
     pub bytes_unread: u64,
+    /// What keeps this end from sending more, and for how long each has since the connection was established.
+    pub limits: Limits,
 }
 
 /// A path of a connection.
@@ -69,6 +78,25 @@ pub struct Path {
     pub state: PathState,
     /// Window, RTT, counts, and what the law shows.
     pub report: PathReport,
+}
+
+impl Path {
+    /// The RTT without a queue: the baseRTT of a law that has one, else the least that was seen.
+    pub fn rtt_base(&self) -> Option<Duration> {
+        let of_law = self.report.gauges.value("rtt_base_s").filter(|base| base.is_finite() && *base > 0.0);
+        let least = || self.report.rtt_min.map(|least| Duration::from_nanos(least.ticks()));
+        of_law.and_then(|base| Duration::try_from_secs_f64(base).ok()).or_else(least)
+    }
+
+    /// Segments of this connection that wait in queues on the way, as the law estimates them; none if it does not.
+    pub fn queue(&self) -> Option<f64> {
+        self.report.gauges.value("backlog").filter(|backlog| backlog.is_finite())
+    }
+
+    /// Bytes a second that it delivered in the best of its last rounds; none before the first.
+    pub fn delivery_rate(&self) -> Option<f64> {
+        self.report.delivery_rate
+    }
 }
 
 impl Connection {
@@ -210,6 +238,7 @@ impl Connection {
         let state = self.handle.shared.lock();
         let Some(connection) = state.engine.view(self.handle.id) else { return Stats::default() };
         let stats = Stats {
+            limits: connection.limits().until(self.handle.shared.clock.now()),
             bytes_acknowledged: connection.acked(),
             bytes_received: connection.received(),
             bytes_unread: connection.buffered(),
@@ -219,6 +248,9 @@ impl Connection {
             segments_sent: sum.segments_sent + path.tally.sent,
             segments_sent_again: sum.segments_sent_again + path.tally.sent_again,
             segments_lost: sum.segments_lost + path.tally.lost,
+            segments_lost_by_timeout: sum.segments_lost_by_timeout + path.tally.lost_by_timeout,
+            segments_doubled: sum.segments_doubled + path.tally.duplicates,
+            losses_undone: sum.losses_undone + path.tally.undone,
             timeouts: sum.timeouts + path.tally.timeouts,
             ..sum
         })
@@ -349,12 +381,13 @@ impl Connection {
     pub fn paths(&self) -> Vec<Path> {
         let state = self.handle.shared.lock();
         let Some(connection) = state.engine.view(self.handle.id) else { return vec![] };
+        let now = self.handle.shared.clock.now();
         let path = |(id, report): (PathId, PathReport)| Path {
             id,
             local: address::plain(report.tuple.local),
             remote: address::plain(report.tuple.remote),
             state: report.state,
-            report,
+            report: PathReport { limits: report.limits.until(now), ..report },
         };
         connection.path_reports().map(path).collect()
     }

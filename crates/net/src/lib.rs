@@ -76,7 +76,7 @@ mod ticket;
 mod waiting;
 
 pub use anabranch_cc as cc;
-pub use anabranch_proto::{PathId, PathReport, PathState, PathStatus, Priority, RemovePathError, Tally};
+pub use anabranch_proto::{Limit, Limits, PathId, PathReport, PathState, PathStatus, Priority, RemovePathError, Tally};
 pub use anabranch_units as units;
 
 pub use config::{Admission, Config, has_fast_aes};

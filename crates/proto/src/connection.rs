@@ -8,13 +8,14 @@
 //! ```
 //!
 //! `handshake` settles what both ends can do, `liveness` finds out whether the peer is still there, `peer_window` how much it takes,
-//! `timestamps` are an option,
+//! `timestamps` are an option, `limits` is an account of what keeps it from sending more,
 //! `input` is [rfc-9293] sec. 3.10.7, `output` decides what leaves next, `streams` is what the application may do, `paths` sets
 //! paths up, watches over them and gives them up.
 
 mod ack_requests;
 mod handshake;
 mod input;
+mod limits;
 mod liveness;
 mod mtu;
 mod output;
@@ -27,10 +28,12 @@ mod timestamps;
 mod tokens;
 
 use anabranch_cc::Gauges;
-use anabranch_units::{Span, Time};
+use anabranch_units::{Rate, Span, Time};
 
 use self::ack_requests::AckRequest;
 use self::handshake::Handshake;
+use self::limits::Rests;
+pub use self::limits::{Limit, Limits};
 use self::liveness::{Activity, Liveness};
 use self::mtu::Mtu;
 pub use self::paths::Paths;
@@ -112,6 +115,8 @@ pub struct Connection<P> {
     events: Events,
     /// Since nothing was left to send, nothing has happened: until this time, the next deadline, there is nothing.
     resting_until: Option<Time>,
+    /// What it was for want of that nothing was left to send.
+    rests: Rests,
 }
 
 /// A segment that is to leave.
@@ -196,6 +201,12 @@ pub struct PathReport {
     pub rtt_smoothed: Option<Span>,
     /// The least RTT sample of a data segment.
     pub rtt_min: Option<Span>,
+    /// What it delivered in the best of its last rounds, in bytes a second.
+    pub delivery_rate: Option<f64>,
+    /// The rate at which segments leave, if they do not leave as the window allows.
+    pub pacing_rate: Option<Rate>,
+    /// What keeps it from sending more, and for how long each has; see [`Limits::until`].
+    pub limits: Limits,
     /// What happened so far.
     pub tally: Tally,
     /// What the law shows.
@@ -290,6 +301,7 @@ impl<P: Payload> Connection<P> {
             forget_at: Time::NEVER,
             events: Events::new(),
             resting_until: None,
+            rests: Rests::default(),
             config,
         })
     }
@@ -419,6 +431,9 @@ impl<P: Payload> Connection<P> {
             flight: self.board.flight(id) as f64 / f64::from(self.peer.segment),
             rtt_smoothed: control.rtt_smoothed(),
             rtt_min: control.rtt_min(),
+            delivery_rate: control.delivery_rate(),
+            pacing_rate: control.pacing_rate(),
+            limits: self.path_limits(path),
             tally: control.tally,
             gauges,
         })

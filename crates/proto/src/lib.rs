@@ -70,7 +70,7 @@ mod vectors;
 pub mod wire;
 
 pub use config::{Config, Failover, Form, KeepAlive, LossDetection, PathMtu, Repair, StreamBuffer};
-pub use connection::{ConfigError, Connection, PathReport, Paths, State, Streams, Transmit};
+pub use connection::{ConfigError, Connection, Limit, Limits, PathReport, Paths, State, Streams, Transmit};
 pub use ecn::EcnCodepoint;
 pub use event::{CloseReason, Event};
 pub use options::{

@@ -6,5 +6,6 @@ mod closing;
 mod faults;
 mod paths;
 mod relay;
+mod stats;
 mod streams;
 mod support;

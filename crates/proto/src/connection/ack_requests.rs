@@ -50,7 +50,7 @@ impl<P: Payload> Connection<P> {
         }
         // Until it has heard, the peer may wait for as long as it was asked to before.
         let delay = before.max(self.ack_request.policy.delay);
-        self.paths.iter_mut().for_each(|path| path.control.set_ack_delay(delay));
+        self.paths.iter_mut().for_each(|(_, path)| path.control.set_ack_delay(delay));
     }
 
     /// What the path can do with that can do with least.

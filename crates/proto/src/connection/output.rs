@@ -27,6 +27,7 @@ impl<P: Payload> Connection<P> {
             return None;
         }
         self.resting_until = None;
+        self.rests.wake(now);
         if let Some(Reply::Reset { seq, ack }) = self.reply {
             self.reply = None;
             return Some(self.transmit(self.acks.via(), reset(seq, ack)));
@@ -44,6 +45,7 @@ impl<P: Payload> Connection<P> {
             Some(Leaving::Ack(path)) => Some(self.pure_ack(now, path)),
             Some(Leaving::Probe(path)) => Some(self.window_or_keep_alive_probe(path)),
             None => {
+                self.rest(now);
                 self.resting_until = Some(self.deadline());
                 None
             }
@@ -384,7 +386,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// [rfc-9293] sec. 3.7.4: whether a segment is short, might still become longer, and something is unacknowledged.
-    fn waits_for_more(&self, space: u32) -> bool {
+    pub(super) fn waits_for_more(&self, space: u32) -> bool {
         self.config.nagle && !self.board.is_empty() && space < self.paths.mss_max() && self.outbound.may_grow()
     }
 
@@ -430,7 +432,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Whether a FIN is the next thing to send.
-    fn owes_fin(&self) -> bool {
+    pub(super) fn owes_fin(&self) -> bool {
         let can_send = matches!(self.state, State::Established | State::CloseWait);
         self.is_closing && can_send && self.outbound.is_drained()
     }
@@ -537,4 +539,4 @@ fn reset<P>(seq: SeqNumber, ack: Option<SeqNumber>) -> Segment<P> {
 
 /// Segments that are not acknowledged cumulatively, at most: half of what a stream's 24 bits can tell apart. With segments of
 /// 1460 bytes that is a window of 12 GB, more than TCP has.
-const SEGMENTS_MAX: usize = 1 << 23;
+pub(super) const SEGMENTS_MAX: usize = 1 << 23;

@@ -28,6 +28,7 @@ use std::ops::{Index, IndexMut};
 use anabranch_cc::PathSummary;
 use anabranch_units::{Span, Time};
 
+use super::limits::Limits;
 use super::mtu::{self, Mtu};
 use super::tokens::{Token, Tokens};
 use super::{Connection, State};
@@ -84,6 +85,8 @@ pub(super) struct Path {
     pub(super) control: PathControl,
     /// When the pacer lets go of what waits.
     pub(super) paced_until: Time,
+    /// What kept it from sending more.
+    pub(super) limits: Limits,
     pub(super) status: PathStatus,
     pub(super) weight: u32,
     /// When a segment last came on it.
@@ -400,6 +403,7 @@ impl Path {
             mtu,
             mss,
             paced_until: Time::NEVER,
+            limits: Limits::default(),
             status: PathStatus::default(),
             weight: 1,
             arrived: Time::ZERO,
@@ -487,8 +491,8 @@ impl Table {
         self.slots.iter().enumerate().filter_map(|(index, path)| Some((PathId::new(index), path.as_ref()?)))
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Path> {
-        self.slots.iter_mut().flatten()
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (PathId, &mut Path)> {
+        self.slots.iter_mut().enumerate().filter_map(|(index, path)| Some((PathId::new(index), path.as_mut()?)))
     }
 
     pub(super) fn get(&self, id: PathId) -> Option<&Path> {

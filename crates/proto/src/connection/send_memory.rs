@@ -44,6 +44,13 @@ impl<P: Payload> Connection<P> {
         is_more
     }
 
+    /// Whether there was no more room for another segment, as it was found last.
+    pub(super) fn keeps_all_it_may(&self) -> bool {
+        let memory = self.board.memory();
+        let is_full = memory >= self.unacked_max && memory > 0;
+        is_full || memory > MEMORY_LEAST && self.board.front_transmissions() >= TRANSMISSIONS_MAX
+    }
+
     /// What the paths send in a few round trips of the slowest: while a segment is on its way there, the others send window after window.
     fn wanted(&self) -> u64 {
         let rtt = |path: &Path| path.control.rtt_smoothed().map_or(0.0, |rtt| rtt.as_secs_f64());

@@ -19,6 +19,7 @@ mod giving_up;
 mod handshake;
 mod hostile;
 mod life;
+mod limits;
 mod many_streams;
 mod memory;
 mod nonces;

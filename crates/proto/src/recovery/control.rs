@@ -24,7 +24,7 @@ use crate::path::PathId;
 use crate::recovery::delivery_rate::DeliveryRate;
 use crate::recovery::episode::{Belief, Episode};
 use crate::recovery::law::Law;
-use crate::recovery::pacer::{Pacer, Pacing, WindowRate};
+use crate::recovery::pacer::{Pacer, Pacing, WindowRate, of_window};
 use crate::recovery::prr::{Arrived, Prr};
 use crate::recovery::rack::{Conditions, Rack, Verdict};
 use crate::recovery::rounds::Rounds;
@@ -114,6 +114,8 @@ pub struct Tally {
     pub sent_again: u64,
     /// Times that a segment was taken for lost.
     pub lost: u64,
+    /// Of these, those of which acknowledgements did not tell: a timeout did, or the path was given up.
+    pub lost_by_timeout: u64,
     /// Acknowledgements that told of marks of routers.
     pub marked: u64,
     /// Retransmission timeouts.
@@ -265,6 +267,14 @@ impl PathControl {
         }
     }
 
+    /// The same, for who only looks.
+    pub(crate) fn pacing_rate(&self) -> Option<Rate> {
+        match (self.law.pacing_rate(), self.pacing, self.rtt.smoothed()) {
+            (None, Pacing::Always, Some(rtt)) => of_window(self.law.window() * self.mss as f64, rtt),
+            (rate, ..) => rate,
+        }
+    }
+
     /// Something is about to leave. After a long silence the window is not trusted ([rfc-5681] sec. 4.1).
     pub(crate) fn on_demand<T>(&mut self, now: Time, board: &Scoreboard<T>) {
         self.check(board);
@@ -354,6 +364,7 @@ impl PathControl {
         self.tally.delivered += newly_acked.bytes;
         let found = board.orphan(self.id);
         self.on_lost(board, &found);
+        self.tally.lost_by_timeout += found.count as u64;
         self.probe = Probe::None;
         if let Some(departure) = found.departure.filter(|_| !self.is_silent) {
             self.report_loss(now, board, Signal::Timeout, Cause::Congestion, departure);

@@ -108,7 +108,7 @@ impl WindowRate {
 }
 
 /// The rate at which [`Pacing::Always`] spreads a window of so many bytes: enough to fill the pipe when an ACK is late.
-fn of_window(bytes: f64, rtt: Span) -> Option<Rate> {
+pub(crate) fn of_window(bytes: f64, rtt: Span) -> Option<Rate> {
     let bits = PER_RTT * 8.0 * bytes / rtt.as_secs_f64();
     (bits.is_finite() && bits >= 1.0).then(|| Rate::from_bits_per_second(bits as u64))
 }

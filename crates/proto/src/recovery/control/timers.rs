@@ -96,6 +96,7 @@ impl PathControl {
             found.departure = found.departure.or(more.departure);
         }
         self.on_lost(board, &found);
+        self.tally.lost_by_timeout += found.count as u64;
         self.tally.timeouts += 1;
         self.probe = Probe::None;
         if let Some(departure) = found.departure.filter(|_| !self.is_silent) {
@@ -124,6 +125,7 @@ impl PathControl {
         self.rtt.on_progress();
         let (found, _) = board.lose_until(self.id, u64::MAX, now);
         self.on_lost(board, &found);
+        self.tally.lost_by_timeout += found.count as u64;
         self.started = now;
         self.arm(now, board);
     }
