@@ -1,6 +1,7 @@
 //! What the commands that move bytes over a network share.
 
 mod bench;
+mod observe;
 mod recv;
 mod send;
 mod tunnel;

@@ -1,9 +1,21 @@
-//! Measuring a network: one end sends as fast as it may, the other one reads and throws away.
+//! Measuring a network: one end sends as fast as it may, or both do, and what comes is read and thrown away.
 //!
-//! The first stream of who measures says what is wanted: `ab-bench`, who sends, how many streams, for how many milliseconds.
+//! The first stream of who measures says what is wanted:
+//!
+//! ```text
+//! ab-bench  direction  streams  milliseconds          as long as that was all: who sends, how many streams, for how long
+//! 8 bytes   1          1        4                     0 who measures, 1 the other end
+//! ab-bench  direction  streams  milliseconds  rate    2 both; bits a second of each who sends, 0 without a limit
+//! 8 bytes   1          1        4             8
+//! ```
+//!
+//! Numbers begin with their lowest byte. The longer form is sent where the shorter one does not say it; an end that knows only that one closes then,
+//! and [`MeasureError::Older`] says so.
 
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use anabranch_units::{Bytes as Count, Rate};
 use bytes::Bytes;
 use tokio::task::JoinSet;
 
@@ -15,10 +27,13 @@ use crate::error::{Lost, ReadError, StreamError, WriteError};
 pub struct Plan {
     /// Who sends.
     pub direction: Direction,
-    /// Streams at a time.
+    /// Streams at a time, in each direction.
     pub streams: u8,
     /// For how long.
     pub time: Duration,
+    /// The most that each who sends writes, all streams together; as much as the connection takes if there is none. What it stayed behind by is
+    /// made up for as far as a tenth of a second.
+    pub rate: Option<Rate>,
 }
 
 /// Who sends.
@@ -28,6 +43,8 @@ pub enum Direction {
     Up,
     /// The other end.
     Down,
+    /// Both at once.
+    Both,
 }
 
 /// Why nothing was measured.
@@ -35,6 +52,8 @@ pub enum Direction {
 pub enum MeasureError {
     /// The other end does not measure.
     Protocol,
+    /// The other end did not take what an older one does not know either: both directions at once, or a rate.
+    Older,
     /// The connection is lost.
     Lost(Lost),
 }
@@ -42,24 +61,16 @@ pub enum MeasureError {
 /// Measures with who [serves](serve). What happens meanwhile is to be seen in [`Connection::stats`] and [`Connection::paths`]. Both ends have closed then.
 ///
 /// # Errors
-/// If the other end does not measure, or is lost.
+/// If the other end does not measure, or not that, or is lost.
 pub async fn measure(connection: &Connection, plan: Plan) -> Result<(), MeasureError> {
-    let mut stream = connection.open_stream().await?;
-    let mut request = MAGIC.to_vec();
-    request.extend([u8::from(plan.direction == Direction::Down), plan.streams]);
-    request.extend((plan.time.as_millis() as u32).to_le_bytes());
-    stream.write_all(&request).await?;
-    stream.finish()?;
-    match plan.direction {
-        Direction::Up => {
-            fill(connection, plan).await?;
-            connection.close().await?;
-        }
-        Direction::Down => {
-            drain(connection).await?;
-            connection.close().await?;
-        }
-    }
+    let refused = if plan.is_extended() { MeasureError::Older } else { MeasureError::Protocol };
+    let work = async {
+        let mut stream = connection.open_stream().await?;
+        stream.write_all(&plan.request()).await?;
+        stream.finish()?;
+        run(connection, plan.direction, plan).await
+    };
+    work.await.map_err(|error| if error == MeasureError::Protocol { refused } else { error })?;
     Ok(connection.closed().await?)
 }
 
@@ -68,30 +79,130 @@ pub async fn measure(connection: &Connection, plan: Plan) -> Result<(), MeasureE
 /// # Errors
 /// If the other end does not measure, or is lost.
 pub async fn serve(connection: &Connection) -> Result<(), MeasureError> {
-    let request = connection.accept_stream().await?.read_to_end(MAGIC.len() + 6).await?;
-    let request = request.strip_prefix(MAGIC).and_then(|rest| rest.first_chunk::<6>()).ok_or(MeasureError::Protocol)?;
-    let [direction, streams, a, b, c, d] = *request;
-    let time = Duration::from_millis(u32::from_le_bytes([a, b, c, d]).into()).min(TIME_MAX);
-    if direction == 1 {
-        fill(connection, Plan { direction: Direction::Down, streams, time }).await?;
-        connection.close().await?;
-        // The other end closes when it has all.
-        Ok(connection.closed().await?)
-    } else {
-        drain(connection).await?;
-        Ok(connection.close().await?)
+    let request = connection.accept_stream().await?.read_to_end(REQUEST_MAX).await?;
+    let plan = Plan::read(&request).ok_or(MeasureError::Protocol)?;
+    let plan = Plan { time: plan.time.min(TIME_MAX), ..plan };
+    let direction = match plan.direction {
+        Direction::Up => Direction::Down,
+        Direction::Down => Direction::Up,
+        Direction::Both => Direction::Both,
+    };
+    match run(connection, direction, plan).await {
+        // Who wants to send and then does not is nobody's business.
+        Err(MeasureError::Protocol) if direction == Direction::Down => connection.close().await?,
+        ended => ended?,
+    }
+    // Who has sent waits until the other end has all and closes.
+    if direction == Direction::Down { Ok(()) } else { Ok(connection.closed().await?) }
+}
+
+/// Sends, receives or both, and closes this side. Who closes too early, or without having sent what it should, does not measure.
+async fn run(connection: &Connection, direction: Direction, plan: Plan) -> Result<(), MeasureError> {
+    let receive = async {
+        let count = drain(connection).await?;
+        if count > 0 { Ok(()) } else { Err(MeasureError::Protocol) }
+    };
+    match direction {
+        Direction::Up => {
+            tokio::select! {
+                filled = fill(connection, plan) => filled?,
+                early = connection.accept_stream() => return Err(early.err().map_or(MeasureError::Protocol, Into::into)),
+            }
+        }
+        Direction::Down => receive.await?,
+        Direction::Both => {
+            let send = async {
+                fill(connection, plan).await?;
+                Ok(connection.close().await?)
+            };
+            tokio::try_join!(send, receive)?;
+        }
+    }
+    Ok(connection.close().await?)
+}
+
+impl Plan {
+    /// Whether the first form of the request does not say it.
+    fn is_extended(&self) -> bool {
+        self.direction == Direction::Both || self.rate.is_some()
+    }
+
+    fn request(&self) -> Vec<u8> {
+        let direction = match self.direction {
+            Direction::Up => 0,
+            Direction::Down => 1,
+            Direction::Both => 2,
+        };
+        let mut request = MAGIC.to_vec();
+        request.extend([direction, self.streams]);
+        request.extend(u32::try_from(self.time.as_millis()).unwrap_or(u32::MAX).to_le_bytes());
+        if self.is_extended() {
+            request.extend(self.rate.map_or(0, Rate::bits_per_second).to_le_bytes());
+        }
+        request
+    }
+
+    fn read(request: &[u8]) -> Option<Self> {
+        let rest = request.strip_prefix(MAGIC)?;
+        let (&[direction, streams, a, b, c, d], rest) = rest.split_first_chunk::<6>()?;
+        let rate = match rest {
+            [] => 0,
+            rate => u64::from_le_bytes(rate.try_into().ok()?),
+        };
+        let direction = match direction {
+            0 => Direction::Up,
+            1 => Direction::Down,
+            2 if !rest.is_empty() => Direction::Both,
+            _ => return None,
+        };
+        let time = Duration::from_millis(u32::from_le_bytes([a, b, c, d]).into());
+        let rate = (rate > 0).then(|| Rate::from_bits_per_second(rate));
+        Some(Self { direction, streams, time, rate })
+    }
+}
+
+/// Lets writers go on at a rate.
+#[derive(Debug)]
+struct Throttle {
+    rate: Rate,
+    /// When what was written has had its time.
+    free_at: Mutex<Instant>,
+}
+
+impl Throttle {
+    fn new(rate: Rate, now: Instant) -> Self {
+        Self { rate, free_at: Mutex::new(now) }
+    }
+
+    /// How much is written at once: what takes a fiftieth of a second, within reason.
+    fn piece(&self) -> usize {
+        usize::try_from(self.rate.bits_per_second() / 8 / 50).unwrap_or(BLOCK).clamp(PIECE_LEAST, BLOCK)
+    }
+
+    /// When so many bytes may be written.
+    fn reserve(&self, now: Instant, len: usize) -> Instant {
+        let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let behind = now.checked_sub(BEHIND_MAX).unwrap_or(now);
+        let at = (*free_at).max(behind);
+        let span: anabranch_units::Span = self.rate.transmission(Count::new(len as u64));
+        *free_at = at + Duration::from_nanos(span.ticks());
+        at
     }
 }
 
 /// Writes on all streams until the time is over, and lets go of what the peer has not taken by then.
 async fn fill(connection: &Connection, plan: Plan) -> Result<(), MeasureError> {
-    let block = Bytes::from(vec![0x5a; BLOCK]);
+    let throttle = plan.rate.map(|rate| Arc::new(Throttle::new(rate, Instant::now())));
+    let block = Bytes::from(vec![0x5a; throttle.as_ref().map_or(BLOCK, |throttle| throttle.piece())]);
     let mut streams = JoinSet::new();
     for _ in 0..plan.streams.max(1) {
-        let (mut stream, block) = (connection.open_stream().await?, block.clone());
+        let (mut stream, block, throttle) = (connection.open_stream().await?, block.clone(), throttle.clone());
         streams.spawn(async move {
             let write = async {
                 loop {
+                    if let Some(throttle) = &throttle {
+                        tokio::time::sleep_until(throttle.reserve(Instant::now(), block.len()).into()).await;
+                    }
                     stream.write_all_bytes(block.clone()).await?;
                 }
             };
@@ -108,22 +219,25 @@ async fn fill(connection: &Connection, plan: Plan) -> Result<(), MeasureError> {
     Ok(())
 }
 
-/// Reads whatever comes, until nothing more can come.
-async fn drain(connection: &Connection) -> Result<(), MeasureError> {
+/// Reads whatever comes, until nothing more can come. How many streams that were.
+async fn drain(connection: &Connection) -> Result<u64, MeasureError> {
     let mut streams = JoinSet::new();
+    let mut count = 0;
     loop {
         match connection.accept_stream().await {
-            Ok(mut stream) => drop(streams.spawn(async move {
-                while let Some(piece) = stream.read_chunk(BLOCK).await? {
-                    drop(piece);
-                }
-                Ok::<(), ReadError>(())
-            })),
-            Err(StreamError::Closed) => break,
+            Ok(mut stream) => {
+                count += 1;
+                streams.spawn(async move {
+                    while let Some(piece) = stream.read_chunk(BLOCK).await? {
+                        drop(piece);
+                    }
+                    Ok::<(), ReadError>(())
+                });
+            }
+            Err(StreamError::Closed) => return Ok(count),
             Err(StreamError::Lost(lost)) => return Err(MeasureError::Lost(lost)),
         }
     }
-    Ok(())
 }
 
 impl From<StreamError> for MeasureError {
@@ -154,6 +268,9 @@ impl std::fmt::Display for MeasureError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Protocol => f.write_str("the other end does not measure: is it `anabranch bench serve`?"),
+            Self::Older => f.write_str(
+                "the other end does not measure like that: an older `anabranch bench serve` knows neither both directions at once nor a rate",
+            ),
             Self::Lost(lost) => lost.fmt(f),
         }
     }
@@ -163,8 +280,68 @@ impl std::error::Error for MeasureError {}
 
 const MAGIC: &[u8] = b"ab-bench";
 
+/// Of a request.
+const REQUEST_MAX: usize = MAGIC.len() + 6 + 8;
+
 /// Nobody has us send for longer.
 const TIME_MAX: Duration = Duration::from_secs(86_400);
 
 /// What is written at once.
 const BLOCK: usize = 256 << 10;
+
+/// Writers that were kept waiting make up for so much.
+const BEHIND_MAX: Duration = Duration::from_millis(100);
+
+/// At a low rate a segment's worth is written at once.
+const PIECE_LEAST: usize = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Plan =
+        Plan { direction: Direction::Up, streams: 3, time: Duration::from_millis(0x0102_0304), rate: None };
+
+    #[test]
+    fn what_older_ends_know_is_said_as_ever() {
+        assert_eq!(PLAIN.request(), b"ab-bench\x00\x03\x04\x03\x02\x01");
+        let down = Plan { direction: Direction::Down, ..PLAIN };
+        assert_eq!(down.request(), b"ab-bench\x01\x03\x04\x03\x02\x01");
+        for plan in [PLAIN, down] {
+            assert_eq!(Plan::read(&plan.request()), Some(plan));
+        }
+    }
+
+    /// An older end reads 14 bytes, and takes more for a mistake.
+    #[test]
+    fn what_they_do_not_know_is_longer() {
+        let both = Plan { direction: Direction::Both, ..PLAIN };
+        assert_eq!(both.request(), b"ab-bench\x02\x03\x04\x03\x02\x01\0\0\0\0\0\0\0\0");
+        let capped = Plan { rate: Some(Rate::from_bits_per_second(0x0908)), ..PLAIN };
+        assert_eq!(capped.request(), b"ab-bench\x00\x03\x04\x03\x02\x01\x08\x09\0\0\0\0\0\0");
+        for plan in [both, capped] {
+            assert_eq!(Plan::read(&plan.request()), Some(plan));
+        }
+        let short = &both.request()[..14];
+        for wrong in [&b""[..], b"ab-bench", b"ab-bensh\x00\x03\x04\x03\x02\x01", short, &capped.request()[..20]] {
+            assert_eq!(Plan::read(wrong), None, "{wrong:?}");
+        }
+        assert_eq!(Plan::read(&[&both.request()[..], b"x"].concat()), None);
+    }
+
+    /// 8 Mbit/s are a byte a microsecond; who was kept waiting for a second makes up for a tenth of it.
+    #[test]
+    fn a_throttle_lets_through_what_the_rate_takes() {
+        let begin = Instant::now();
+        let throttle = Throttle::new(Rate::from_bits_per_second(8_000_000), begin);
+        assert_eq!(throttle.piece(), 20_000);
+        let at = |now: u64| {
+            let now = begin + Duration::from_millis(now);
+            throttle.reserve(now, 50_000).duration_since(begin).as_millis()
+        };
+        assert_eq!(
+            [at(0), at(0), at(60), at(1200), at(1200), at(1200), at(1200)],
+            [0, 50, 100, 1100, 1150, 1200, 1250]
+        );
+    }
+}

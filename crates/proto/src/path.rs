@@ -20,7 +20,8 @@ impl PathId {
         Self(index as u8)
     }
 
-    pub(crate) const fn index(self) -> usize {
+    /// Its number, from 0 on.
+    pub const fn index(self) -> usize {
         self.0 as usize
     }
 }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use anabranch::units::{ParseError, Rate};
 use anabranch::{PublicKey, Ticket};
 use anabranch_tunnel::{ListenAt, PortForward, Target};
 use clap::{Args, Subcommand};
@@ -77,6 +78,12 @@ pub(crate) struct Bench {
     /// Let the other end send.
     #[arg(long)]
     pub(crate) reverse: bool,
+    /// Send in both directions at once.
+    #[arg(long, conflicts_with = "reverse")]
+    pub(crate) bidir: bool,
+    /// The most that each end which sends writes, all streams together, such as 10Mbit/s.
+    #[arg(long, value_name = "RATE", value_parser = capped)]
+    pub(crate) rate: Option<Rate>,
     /// The congestion law, of `anabranch cc list`.
     #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
     pub(crate) law: String,
@@ -86,6 +93,18 @@ pub(crate) struct Bench {
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print JSON, a document a line: each second, then what --json prints.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) jsonl: bool,
+}
+
+/// A rate at which something arrives.
+fn capped(text: &str) -> Result<Rate, String> {
+    let rate: Rate = text.parse().map_err(|error: ParseError| error.to_string())?;
+    if rate.bits_per_second() < 8_000 {
+        return Err("a rate below 8kbit/s is none to measure with".to_owned());
+    }
+    Ok(rate)
 }
 
 #[derive(Debug, Subcommand)]

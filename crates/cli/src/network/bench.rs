@@ -1,13 +1,14 @@
 //! `anabranch bench`: how fast a network is with the transport.
 
 use std::io::Write as _;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anabranch::measure::{self, Direction, Plan};
-use anabranch::{Connection, Path, PathState, Stats};
+use anabranch::units::Rate;
+use anabranch::{Connection, Limit, Path, Stats};
 use serde::Serialize;
 
+use super::observe::{self, PathSeen, Shares, rate};
 use crate::args::network::{Bench, BenchServer, Listen};
 use crate::failure::{Failure, Outcome};
 use crate::terminal::{self, Align, DIM, PLAIN, Table};
@@ -18,33 +19,31 @@ struct Measured {
     direction: &'static str,
     streams: u8,
     cc: String,
+    /// What each end that sends was held to.
+    rate_bits_per_second: Option<u64>,
     seconds: f64,
+    /// Of both directions, if both sent.
     bytes: u64,
     bits_per_second: f64,
+    bytes_sent: u64,
+    bytes_received: u64,
     segments_sent: u64,
     segments_sent_again: u64,
     segments_lost: u64,
+    /// Of these, those that no acknowledgement told of.
+    segments_lost_by_timeout: u64,
+    /// Times that the other end got something twice.
+    segments_doubled: u64,
     /// Of all samples of the first path.
     rtt_ms_mean: Option<f64>,
     rtt_ms_p50: Option<f64>,
     rtt_ms_p95: Option<f64>,
     rtt_ms_p99: Option<f64>,
+    /// What kept this end from sending more, in parts of the time in which it had something to send; none if it did not.
+    limits: Option<Shares>,
     /// Where they ended.
-    paths: Vec<PathEnded>,
+    paths: Vec<PathSeen>,
     intervals: Vec<Interval>,
-}
-
-/// A path, as it was at last.
-#[derive(Clone, Serialize)]
-struct PathEnded {
-    local: SocketAddr,
-    remote: SocketAddr,
-    /// Whether data takes it.
-    is_live: bool,
-    segments_sent: u64,
-    segments_lost: u64,
-    window_segments: f64,
-    rtt_ms: Option<f64>,
 }
 
 /// What happened in a second.
@@ -52,15 +51,49 @@ struct PathEnded {
 struct Interval {
     /// When it ended.
     seconds: f64,
+    /// Of both directions, if both send.
     bits_per_second: f64,
+    sent_bits_per_second: f64,
+    received_bits_per_second: f64,
     rtt_ms: Option<f64>,
+    rtt_base_ms: Option<f64>,
     window_segments: f64,
     segments_lost: u64,
+    /// What kept this end from sending more for the most of the time; none if it does not send.
+    limited_by: Option<&'static str>,
+}
+
+/// What is printed with `--jsonl`, a document a line.
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum Told<'a> {
+    Interval(&'a Interval),
+    End(&'a Measured),
 }
 
 #[derive(Serialize)]
 struct Listening<'a> {
     ticket: &'a str,
+}
+
+/// How it is printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Print {
+    Text,
+    /// One document at the end.
+    Json,
+    /// A document a second, and one at the end.
+    Lines,
+}
+
+impl Print {
+    fn of(args: &Bench) -> Self {
+        match (args.json, args.jsonl) {
+            (true, _) => Self::Json,
+            (false, true) => Self::Lines,
+            (false, false) => Self::Text,
+        }
+    }
 }
 
 /// Measures, or waits for others to measure with.
@@ -69,7 +102,11 @@ pub(crate) fn bench(args: &Bench) -> Outcome {
         (Some(BenchServer::Serve { listen, law, json }), _) => super::block_on(serve(listen, law, *json)),
         (None, Some(_)) => {
             let measured = super::block_on(run(args))?;
-            if args.json { super::print_line(&measured) } else { print(&measured) }
+            match Print::of(args) {
+                Print::Json => super::print_line(&measured),
+                Print::Lines => super::print_line(&Told::End(&measured)),
+                Print::Text => print(&measured),
+            }
         }
         (None, None) => Err(Failure::usage("a ticket is missing: `anabranch bench serve` prints one")),
     }
@@ -103,9 +140,14 @@ async fn run(args: &Bench) -> Result<Measured, Failure> {
     if args.multipath {
         connection.add_paths(ticket).await;
     }
-    let direction = if args.reverse { Direction::Down } else { Direction::Up };
-    let plan = Plan { direction, streams: args.streams, time: Duration::from_secs(args.time.into()) };
-    let mut watch = Watch::new(&connection, direction, !args.json);
+    let direction = match (args.reverse, args.bidir) {
+        (true, _) => Direction::Down,
+        (false, true) => Direction::Both,
+        (false, false) => Direction::Up,
+    };
+    let time = Duration::from_secs(args.time.into());
+    let plan = Plan { direction, streams: args.streams, time, rate: args.rate };
+    let mut watch = Watch::new(&connection, direction, Print::of(args));
     tokio::select! {
         ended = measure::measure(&connection, plan) => ended.map_err(|error| failed(&error))?,
         error = watch.run() => return Err(error),
@@ -117,7 +159,7 @@ async fn run(args: &Bench) -> Result<Measured, Failure> {
 struct Watch<'a> {
     connection: &'a Connection,
     direction: Direction,
-    is_printing: bool,
+    print: Print,
     begin: Instant,
     /// When the present interval began, and what had happened then.
     since: (f64, Stats),
@@ -125,16 +167,16 @@ struct Watch<'a> {
     last: (f64, Stats),
     rtts_ms: Vec<f64>,
     rtt_ms_mean: Option<f64>,
-    paths: Vec<PathEnded>,
+    paths: Vec<PathSeen>,
     intervals: Vec<Interval>,
 }
 
 impl<'a> Watch<'a> {
-    fn new(connection: &'a Connection, direction: Direction, is_printing: bool) -> Self {
+    fn new(connection: &'a Connection, direction: Direction, print: Print) -> Self {
         let none = (0.0, Stats::default());
         let (begin, since, last) = (Instant::now(), none, none);
         let (rtts_ms, rtt_ms_mean, paths, intervals) = (vec![], None, vec![], vec![]);
-        Self { connection, direction, is_printing, begin, since, last, rtts_ms, rtt_ms_mean, paths, intervals }
+        Self { connection, direction, print, begin, since, last, rtts_ms, rtt_ms_mean, paths, intervals }
     }
 
     /// Ends only if nothing can be printed.
@@ -145,7 +187,7 @@ impl<'a> Watch<'a> {
             let (stats, path) = (self.connection.stats(), self.connection.paths().first().copied());
             let Some(path) = path.filter(|_| stats.segments_sent > 0) else { continue };
             self.last = (now, stats);
-            self.paths = self.connection.paths().iter().map(PathEnded::of).collect();
+            self.paths = self.connection.paths().iter().map(PathSeen::of).collect();
             let tally = &path.report.tally;
             self.rtt_ms_mean =
                 (tally.rtt_samples > 0).then(|| tally.rtt_sum.as_secs_f64() * 1e3 / tally.rtt_samples as f64);
@@ -155,27 +197,51 @@ impl<'a> Watch<'a> {
             if now - self.since.0 < 1.0 {
                 continue;
             }
-            let interval = Interval {
-                seconds: now,
-                bits_per_second: 8.0 * (self.bytes(&stats) - self.bytes(&self.since.1)) as f64 / (now - self.since.0),
-                rtt_ms,
-                window_segments: path.report.window,
-                segments_lost: stats.segments_lost - self.since.1.segments_lost,
-            };
+            let interval = self.interval(now, &stats, &path);
             self.since = (now, stats);
             self.intervals.push(interval);
-            if self.is_printing
-                && let Err(error) = print_interval(&interval)
-            {
+            let printed = match self.print {
+                Print::Text => print_interval(&interval, self.direction),
+                Print::Lines => super::print_line(&Told::Interval(&interval)),
+                Print::Json => Ok(()),
+            };
+            if let Err(error) = printed {
                 return error;
             }
         }
+    }
+
+    fn interval(&self, now: f64, stats: &Stats, path: &Path) -> Interval {
+        let (begin, before) = &self.since;
+        let rate = |after: u64, before: u64| 8.0 * (after - before) as f64 / (now - begin);
+        let ms = |rtt: Option<Duration>| rtt.map(|rtt| rtt.as_secs_f64() * 1e3);
+        Interval {
+            seconds: now,
+            bits_per_second: rate(self.bytes(stats), self.bytes(before)),
+            sent_bits_per_second: rate(stats.bytes_acknowledged, before.bytes_acknowledged),
+            received_bits_per_second: rate(stats.bytes_received, before.bytes_received),
+            rtt_ms: path.report.tally.rtt_latest.map(|rtt| rtt.as_secs_f64() * 1e3),
+            rtt_base_ms: ms(path.rtt_base()),
+            window_segments: path.report.window,
+            // Those of a path that has gone meanwhile count no more.
+            segments_lost: stats.segments_lost.saturating_sub(before.segments_lost),
+            limited_by: self
+                .sends()
+                .then(|| observe::most(&stats.limits.since(&before.limits)))
+                .flatten()
+                .map(Limit::name),
+        }
+    }
+
+    fn sends(&self) -> bool {
+        self.direction != Direction::Down
     }
 
     fn bytes(&self, stats: &Stats) -> u64 {
         match self.direction {
             Direction::Up => stats.bytes_acknowledged,
             Direction::Down => stats.bytes_received,
+            Direction::Both => stats.bytes_acknowledged + stats.bytes_received,
         }
     }
 
@@ -187,7 +253,17 @@ impl<'a> Watch<'a> {
             self.rtts_ms.get((last as f64 * part).round() as usize).copied()
         };
         Measured {
-            direction: if args.reverse { "down" } else { "up" },
+            direction: match self.direction {
+                Direction::Up => "up",
+                Direction::Down => "down",
+                Direction::Both => "both",
+            },
+            rate_bits_per_second: args.rate.map(Rate::bits_per_second),
+            bytes_sent: stats.bytes_acknowledged,
+            bytes_received: stats.bytes_received,
+            segments_lost_by_timeout: stats.segments_lost_by_timeout,
+            segments_doubled: stats.segments_doubled,
+            limits: self.sends().then(|| observe::shares(&stats.limits)),
             streams: args.streams,
             cc: args.law.clone(),
             seconds,
@@ -206,28 +282,20 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl PathEnded {
-    fn of(path: &Path) -> Self {
-        Self {
-            local: path.local,
-            remote: path.remote,
-            is_live: path.state == PathState::Live,
-            segments_sent: path.report.tally.sent,
-            segments_lost: path.report.tally.lost,
-            window_segments: path.report.window,
-            rtt_ms: path.report.rtt_smoothed.map(|rtt| rtt.as_secs_f64() * 1e3),
-        }
-    }
-}
-
-fn print_interval(interval: &Interval) -> Outcome {
+fn print_interval(interval: &Interval, direction: Direction) -> Outcome {
     let rtt = interval.rtt_ms.map_or("?".to_owned(), terminal::number);
     let window = terminal::number(interval.window_segments.round());
     let Interval { seconds, bits_per_second, segments_lost, .. } = interval;
-    let line = format!(
-        "{seconds:>6.1} s  {:>12}  RTT {rtt:>8} ms  window {window:>8}  lost {segments_lost:>6}",
-        rate(*bits_per_second)
-    );
+    let rate = match direction {
+        Direction::Up | Direction::Down => format!("{:>12}", rate(*bits_per_second)),
+        Direction::Both => {
+            let (up, down) = (rate(interval.sent_bits_per_second), rate(interval.received_bits_per_second));
+            format!("up {up:>12}  down {down:>12}")
+        }
+    };
+    let limit = interval.limited_by.map(|name| format!("  {}", observe::words(name))).unwrap_or_default();
+    let line =
+        format!("{seconds:>6.1} s  {rate}  RTT {rtt:>8} ms  window {window:>8}  lost {segments_lost:>6}{limit}",);
     let mut out = anstream::stdout();
     writeln!(out, "{line}")?;
     Ok(out.flush()?)
@@ -238,7 +306,8 @@ fn print(measured: &Measured) -> Outcome {
     let ms = |value: Option<f64>| value.map_or("?".to_owned(), |ms| format!("{} ms", terminal::number(ms)));
     for (name, value) in [
         ("rate", rate(measured.bits_per_second)),
-        ("bytes", super::decimal(measured.bytes as f64)),
+        ("sent", super::decimal(measured.bytes_sent as f64)),
+        ("received", super::decimal(measured.bytes_received as f64)),
         ("segments sent", measured.segments_sent.to_string()),
         ("taken for lost", measured.segments_lost.to_string()),
         ("RTT p50", ms(measured.rtt_ms_p50)),
@@ -247,15 +316,12 @@ fn print(measured: &Measured) -> Outcome {
     ] {
         table.row(vec![(name.to_owned(), DIM), (value, PLAIN)]);
     }
-    Ok(write!(anstream::stdout(), "{}", table.render(""))?)
-}
-
-fn rate(bits_per_second: f64) -> String {
-    match bits_per_second {
-        rate if rate >= 1e9 => format!("{:.2} Gbit/s", rate / 1e9),
-        rate if rate >= 1e6 => format!("{:.2} Mbit/s", rate / 1e6),
-        rate => format!("{:.2} kbit/s", rate / 1e3),
+    let mut out = anstream::stdout();
+    write!(out, "{}", table.render(""))?;
+    if let Some(limits) = &measured.limits {
+        writeln!(out, "\nlimited by: {}", observe::sentence(limits))?;
     }
+    Ok(())
 }
 
 /// From one sample to the next.

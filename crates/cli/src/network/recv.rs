@@ -10,6 +10,7 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::Ended;
+use super::send::{Side, draw};
 use crate::args::network::Recv;
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
@@ -74,7 +75,7 @@ async fn receive(receiver: Arc<Receiver>, connection: Connection) -> (String, Re
         let bar = terminal::Progress::of_bytes();
         tokio::select! {
             received = receiver.receive(&connection, Arc::clone(&progress)) => received,
-            () = super::send::draw(&bar, &progress, &connection) => unreachable!("it goes on and on"),
+            () = draw(&bar, &progress, &connection, Side::Receives) => unreachable!("it goes on and on"),
         }
     };
     (from, received.map(|summary| Ended::new(&summary, begin.elapsed().as_secs_f64())))

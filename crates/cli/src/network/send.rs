@@ -1,13 +1,14 @@
 //! `anabranch send`.
 
+use std::collections::VecDeque;
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anabranch::{Config, Connection};
+use anabranch::{Config, Connection, Limit, Limits};
 use anabranch_transfer::{Progress, SendError};
 
-use super::Ended;
+use super::{Ended, observe};
 use crate::args::network::Send;
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
@@ -44,7 +45,7 @@ async fn transfer(args: &Send) -> Result<Ended, Failure> {
         let send = anabranch_transfer::send(&connection, args.paths.clone(), Arc::clone(&progress));
         tokio::select! {
             sent = send => sent,
-            () = draw(&bar, &progress, &connection) => unreachable!("it goes on and on"),
+            () = draw(&bar, &progress, &connection, Side::Sends) => unreachable!("it goes on and on"),
         }
     };
     let summary = sent.map_err(|error| match error {
@@ -54,16 +55,41 @@ async fn transfer(args: &Send) -> Result<Ended, Failure> {
     Ok(Ended::new(&summary, begin.elapsed().as_secs_f64()))
 }
 
+/// What an end of a transfer does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Sends,
+    Receives,
+}
+
 /// Keeps a bar up to date.
-pub(super) async fn draw(bar: &terminal::Progress, progress: &Progress, connection: &Connection) {
+pub(super) async fn draw(bar: &terminal::Progress, progress: &Progress, connection: &Connection, side: Side) {
+    let mut past: VecDeque<Limits> = VecDeque::new();
     loop {
         let ((files, bytes), (files_done, bytes_done)) = (progress.total(), progress.done());
         let rtt = connection.paths().first().and_then(|path| path.report.rtt_smoothed);
         let rtt = rtt.map(|rtt| format!(", RTT {:.1} ms", rtt.as_secs_f64() * 1e3)).unwrap_or_default();
-        bar.say(format!(", {files_done} of {files} files{rtt}"));
+        let stats = connection.stats();
+        past.push_back(stats.limits);
+        let before = if past.len() > LIMITS_KEPT { past.pop_front() } else { past.front().copied() };
+        let limit = match side {
+            Side::Sends => before.and_then(|before| observe::most(&stats.limits.since(&before))).map(Limit::name),
+            // The other end alone knows what it is, unless it is this one.
+            Side::Receives => (stats.bytes_unread > Config::default().receive_buffer / 2).then_some("host"),
+        };
+        let limit = limit.map(|name| format!(", limited by {}", limit_words(name))).unwrap_or_default();
+        bar.say(format!(", {files_done} of {files} files{rtt}{limit}"));
         bar.set(bytes_done as usize, bytes as usize);
         tokio::time::sleep(TICK).await;
     }
 }
+
+/// A sender that has nothing to send reads its files too slowly.
+fn limit_words(name: &str) -> &str {
+    if name == Limit::Application.name() { "reading files" } else { observe::words(name) }
+}
+
+/// What limits a transfer is that of the last second.
+const LIMITS_KEPT: usize = 10;
 
 const TICK: Duration = Duration::from_millis(100);

@@ -217,6 +217,32 @@ fn a_network_is_measured() {
     let measured = anabranch(&here, &["bench", &server.ticket, "--time", "1"]);
     assert_exit(&measured, 0);
     assert!(stdout(&measured).contains("RTT p99"), "{}", stdout(&measured));
+    assert!(stdout(&measured).contains("\nlimited by: "), "{}", stdout(&measured));
+}
+
+/// Both ends send, each at 8 Mbit/s at most, which loopback carries at any time: so neither has anything to send for most of it.
+#[test]
+fn a_network_is_measured_both_ways_at_a_rate() {
+    let here = folder("network-bench-bidir");
+    let server = Server::start(&here, &["bench", "serve"]);
+    let measured =
+        anabranch(&here, &["bench", &server.ticket, "--time", "3", "--bidir", "--rate", "8Mbit/s", "--jsonl"]);
+    assert_exit(&measured, 0);
+    let lines: Vec<Value> = stdout(&measured).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (end, intervals) = lines.split_last().unwrap();
+    assert!(intervals.len() >= 2 && intervals.iter().all(|line| line["event"] == "interval"), "{lines:?}");
+    assert_eq!((&end["event"], &end["direction"]), (&"end".into(), &"both".into()));
+    for direction in ["bytes_sent", "bytes_received"] {
+        let bytes = end[direction].as_f64().unwrap();
+        // 3 MB in three seconds, headers, and what a piece at the end adds.
+        assert!((1e6..3.3e6).contains(&bytes), "{direction}: {end}");
+    }
+    assert!(end["limits"]["application"].as_f64().unwrap() > 0.5, "{end}");
+    assert_eq!(intervals[0]["limited_by"], "application", "{end}");
+    let total: f64 = end["limits"].as_object().unwrap().values().map(|share| share.as_f64().unwrap()).sum();
+    assert!((total - 1.0).abs() < 1e-9, "{end}");
+    refused(&anabranch(&here, &["bench", &server.ticket, "--rate", "1bit/s"]), 2, "below 8kbit/s");
+    refused(&anabranch(&here, &["bench", &server.ticket, "--bidir", "--reverse"]), 2, "cannot be used with");
 }
 
 /// A disk of 8 MB: both ends say that it is full, and when there is room the transfer goes on.

@@ -4,6 +4,7 @@
 
 mod closing;
 mod faults;
+mod measuring;
 mod paths;
 mod relay;
 mod stats;

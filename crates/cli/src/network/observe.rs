@@ -1,0 +1,142 @@
+//! What a connection says of itself, in the words of JSON and of people: what `bench` prints at its end, what the progress of a transfer shows.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use anabranch::{Limit, Limits, Path, PathState, PathStatus};
+use serde::Serialize;
+
+/// Parts of a time by what kept the sender from sending more, by name; those of no time are left out.
+pub(super) type Shares = BTreeMap<String, f64>;
+
+/// A path, as it was at last.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct PathSeen {
+    pub(super) id: usize,
+    pub(super) local: SocketAddr,
+    pub(super) remote: SocketAddr,
+    /// Whether data takes it.
+    pub(super) is_live: bool,
+    pub(super) is_standby: bool,
+    pub(super) segments_sent: u64,
+    pub(super) segments_lost: u64,
+    /// Of these, those that no acknowledgement told of.
+    pub(super) segments_lost_by_timeout: u64,
+    /// Times that the peer got something twice.
+    pub(super) segments_doubled: u64,
+    pub(super) bytes_acknowledged: u64,
+    pub(super) window_segments: f64,
+    pub(super) flight_segments: f64,
+    /// What the law takes to wait in queues.
+    pub(super) queue_segments: Option<f64>,
+    /// Smoothed.
+    pub(super) rtt_ms: Option<f64>,
+    pub(super) rtt_latest_ms: Option<f64>,
+    /// Without a queue.
+    pub(super) rtt_base_ms: Option<f64>,
+    /// What it delivered in the best of its last rounds.
+    pub(super) delivery_bits_per_second: Option<f64>,
+    pub(super) pacing_bits_per_second: Option<f64>,
+    /// The longest datagram that it takes, as far as is known: bytes of UDP's payload.
+    pub(super) datagram_bytes_max: u32,
+    /// What keeps it from sending more.
+    pub(super) limited_by: Option<String>,
+    pub(super) limits: Shares,
+}
+
+impl PathSeen {
+    pub(super) fn of(path: &Path) -> Self {
+        let ms = |span: anabranch::units::Span| span.as_secs_f64() * 1e3;
+        let report = &path.report;
+        Self {
+            id: path.id.index(),
+            local: path.local,
+            remote: path.remote,
+            is_live: path.state == PathState::Live,
+            is_standby: report.status == PathStatus::Standby,
+            segments_sent: report.tally.sent,
+            segments_lost: report.tally.lost,
+            segments_lost_by_timeout: report.tally.lost_by_timeout,
+            segments_doubled: report.tally.duplicates,
+            bytes_acknowledged: report.tally.delivered,
+            window_segments: report.window,
+            flight_segments: report.flight,
+            queue_segments: path.queue(),
+            rtt_ms: report.rtt_smoothed.map(ms),
+            rtt_latest_ms: report.tally.rtt_latest.map(ms),
+            rtt_base_ms: path.rtt_base().map(|rtt| rtt.as_secs_f64() * 1e3),
+            delivery_bits_per_second: path.delivery_rate().map(|rate| 8.0 * rate),
+            pacing_bits_per_second: report.pacing_rate.map(|rate| rate.bits_per_second() as f64),
+            datagram_bytes_max: report.datagram_max,
+            limited_by: name(report.limits.current()),
+            limits: shares(&report.limits),
+        }
+    }
+}
+
+fn name(limit: Option<Limit>) -> Option<String> {
+    limit.map(|limit| limit.name().to_owned())
+}
+
+/// The parts of an account.
+pub(super) fn shares(limits: &Limits) -> Shares {
+    let parts = Limit::ALL.into_iter().map(|limit| (limit.name().to_owned(), limits.share(limit)));
+    parts.filter(|(_, share)| *share > 0.0).collect()
+}
+
+/// What had the most of the time; none if none has passed.
+pub(super) fn most(limits: &Limits) -> Option<Limit> {
+    let all = Limit::ALL.into_iter().filter(|limit| limits.share(*limit) > 0.0);
+    all.max_by_key(|limit| limits.span(*limit))
+}
+
+/// A limit for people.
+pub(super) fn words(name: &str) -> &str {
+    match name {
+        "application" => "nothing to send",
+        "congestion_window" => "congestion window",
+        "peer_buffer" => "the other end's buffer",
+        "pacing" => "pacing",
+        "memory" => "this end's memory limit",
+        "host" => "this computer",
+        other => other,
+    }
+}
+
+/// Shares for people, the largest first; what rounds to nothing is left out.
+pub(super) fn sentence(shares: &Shares) -> String {
+    let mut parts: Vec<_> = shares.iter().filter(|(_, share)| **share >= 0.005).collect();
+    parts.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    let parts: Vec<_> = parts.iter().map(|(name, share)| format!("{} {:.0} %", words(name), **share * 100.0)).collect();
+    if parts.is_empty() { "?".to_owned() } else { parts.join(", ") }
+}
+
+/// A rate for people.
+pub(super) fn rate(bits_per_second: f64) -> String {
+    match bits_per_second {
+        rate if rate >= 1e9 => format!("{:.2} Gbit/s", rate / 1e9),
+        rate if rate >= 1e6 => format!("{:.2} Mbit/s", rate / 1e6),
+        rate => format!("{:.2} kbit/s", rate / 1e3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_said_from_the_largest_on() {
+        let shares = [("application", 0.25), ("congestion_window", 0.7), ("pacing", 0.05), ("memory", 0.0001)];
+        let shares: Shares = shares.into_iter().map(|(name, share)| (name.to_owned(), share)).collect();
+        assert_eq!(sentence(&shares), "congestion window 70 %, nothing to send 25 %, pacing 5 %");
+        assert_eq!(sentence(&Shares::new()), "?");
+    }
+
+    /// Each limit has words of its own.
+    #[test]
+    fn every_limit_has_words() {
+        for limit in Limit::ALL {
+            assert!(words(limit.name()) != limit.name() || limit == Limit::Pacing, "{limit:?}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Measuring, with ends that know more or less of it.
+
+use std::time::{Duration, Instant};
+
+use anabranch::measure::{self, Direction, MeasureError, Plan};
+use anabranch::units::Rate;
+
+use crate::support::{Pair, soon};
+
+fn plan(direction: Direction) -> Plan {
+    Plan { direction, streams: 2, time: Duration::from_millis(400), rate: None }
+}
+
+/// Both at once: each end has got what the other one sent.
+#[tokio::test]
+async fn both_send_at_once() {
+    let pair = Pair::new().await;
+    let served = async {
+        let served = measure::serve(&pair.here).await;
+        (served, pair.here.stats().bytes_received)
+    };
+    let (measured, (served, _)) =
+        soon(async { tokio::join!(measure::measure(&pair.there, plan(Direction::Both)), served) }).await;
+    assert_eq!((measured, served), (Ok(()), Ok(())));
+}
+
+/// At 8 Mbit/s half a second has 500 kB, and what may leave at once before: no more than that arrives, and hardly less.
+#[tokio::test]
+async fn a_rate_is_kept() {
+    let pair = Pair::new().await;
+    let rate = Some(Rate::from_bits_per_second(8_000_000));
+    let plan = Plan { rate, time: Duration::from_millis(500), ..plan(Direction::Up) };
+    let begin = Instant::now();
+    let mut most = 0;
+    let watched = async {
+        loop {
+            most = most.max(pair.there.stats().bytes_acknowledged);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let work = async { tokio::join!(measure::measure(&pair.there, plan), measure::serve(&pair.here)) };
+    tokio::select! {
+        () = watched => unreachable!("it watches for ever"),
+        (measured, served) = soon(work) => assert_eq!((measured, served), (Ok(()), Ok(()))),
+    }
+    let elapsed = begin.elapsed();
+    // A piece of 20 ms for each stream, and the headers of segments.
+    assert!((250_000..570_000).contains(&most), "{most} bytes in {elapsed:?}");
+}
+
+/// An end that reads 14 bytes of a request and finds more, as those before the longer one do, lets go of the connection.
+#[tokio::test]
+async fn an_older_end_is_named() {
+    for direction in [Direction::Both, Direction::Up, Direction::Down] {
+        let Pair { here, there, server, client } = Pair::new().await;
+        let older = async move {
+            assert!(here.accept_stream().await.unwrap().read_to_end(14).await.is_err());
+            drop(here);
+            server.wait_idle().await;
+        };
+        let plan = Plan { rate: Some(Rate::from_bits_per_second(1_000_000)), ..plan(direction) };
+        let (measured, ()) = soon(async { tokio::join!(measure::measure(&there, plan), older) }).await;
+        assert_eq!(measured, Err(MeasureError::Older), "{direction:?}");
+        drop((there, client));
+    }
+}
