@@ -10,6 +10,7 @@ use std::future::Future;
 use std::io::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
+use std::time::Duration;
 
 use anabranch::cc::{Settings, registry};
 use anabranch::{Config, Endpoint, KeyFileError, SecretKey};
@@ -19,8 +20,9 @@ pub(crate) use self::bench::bench;
 pub(crate) use self::recv::recv;
 pub(crate) use self::send::send;
 pub(crate) use self::tunnel::tunnel;
-use crate::args::network::{Key, Listen};
+use crate::args::network::{Key, Listen, Log};
 use crate::failure::{Failure, Outcome};
+use crate::terminal;
 
 /// `anabranch key`.
 pub(crate) fn key(command: &Key) -> Outcome {
@@ -83,6 +85,26 @@ fn config(law: &str) -> Result<Config, Failure> {
     Ok(Config { law: Settings::default_for(row), ..Config::default() })
 }
 
+/// The same, and connections are logged.
+fn logged(config: Config, log: &Log) -> Config {
+    Config { qlog: log.qlog.clone(), ..config }
+}
+
+/// Ends the logs, if there are any, and says in a line what is missing in them. The work is done, whatever has become of them.
+async fn end_logs(endpoint: &Endpoint, log: &Log) {
+    if log.qlog.is_none() {
+        return;
+    }
+    // The end of a connection belongs to its log.
+    _ = tokio::time::timeout(LOGS_WITHIN, endpoint.wait_idle()).await;
+    let Some(report) = endpoint.finish_qlog().await else { return };
+    if let Some(error) = &report.error {
+        terminal::complain(&format!("the log is not complete: {error}"));
+    } else if report.dropped > 0 {
+        terminal::complain(&format!("the log lacks {} events: the disk is too slow for them", report.dropped));
+    }
+}
+
 /// The key of a file, or a new one.
 fn identity(file: Option<&Path>) -> Result<SecretKey, Failure> {
     match file {
@@ -124,6 +146,9 @@ pub(crate) fn print_line(document: &impl Serialize) -> Outcome {
     writeln!(out, "{line}")?;
     Ok(out.flush()?)
 }
+
+/// Who closes first waits two seconds for a peer that has not heard that all has arrived.
+const LOGS_WITHIN: Duration = Duration::from_secs(4);
 
 /// Bytes as people count them.
 fn decimal(bytes: f64) -> String {

@@ -27,6 +27,11 @@ impl Clock {
         Time::ZERO + span(self.start.elapsed())
     }
 
+    /// What the computer's clock said when this one began.
+    pub(crate) fn epoch(&self) -> SystemTime {
+        SystemTime::now().checked_sub(self.start.elapsed()).unwrap_or(SystemTime::UNIX_EPOCH)
+    }
+
     pub(crate) fn instant(&self, time: Time) -> Instant {
         self.start + Duration::from_nanos(time.ticks())
     }

@@ -1,6 +1,7 @@
 //! What an endpoint can be set to.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anabranch_cc::{Settings, registry};
@@ -46,6 +47,8 @@ pub struct Config {
     pub keep_alive: Option<Duration>,
     /// The socket's buffers in bytes, as far as the system gives them.
     pub socket_buffer: usize,
+    /// A folder for logs of all connections, in qlog; see [`crate::QlogReport`]. None are written if there is none.
+    pub qlog: Option<PathBuf>,
 }
 
 /// Who may open a connection to an endpoint. Others hear nothing: for them nobody is there.
@@ -81,6 +84,7 @@ impl Default for Config {
             keep_alive: Some(Duration::from_secs(10)),
             // 20 ms at 1.6 Gbit/s: as long as a busy machine may leave us waiting.
             socket_buffer: 4 << 20,
+            qlog: None,
         }
     }
 }

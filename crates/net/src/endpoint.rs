@@ -18,6 +18,7 @@ use crate::driver::Driver;
 use crate::error::{BindError, ConnectError};
 use crate::interfaces::Interface;
 use crate::key::{PublicKey, SecretKey, random};
+use crate::qlog::{Qlog, QlogReport, Vantage};
 use crate::socket::Socket;
 use crate::state::Shared;
 use crate::ticket::Ticket;
@@ -63,8 +64,15 @@ impl Endpoint {
         let socket = Socket::new(socket, config.socket_buffer).map_err(no_socket)?;
         let clock = Clock::new();
         let seed = random().map_err(BindError::Randomness)?;
-        let engine = engine::Endpoint::new(clock.now(), key.engine(), config.endpoint(), seed);
+        let mut engine = engine::Endpoint::new(clock.now(), key.engine(), config.endpoint(), seed);
+        let mut qlog = None;
+        if let Some(folder) = &config.qlog {
+            engine.trace();
+            let started = Qlog::start(folder, clock.epoch());
+            qlog = Some(started.map_err(|error| BindError::Qlog(folder.clone(), error))?);
+        }
         let shared = Shared::new(clock, config, socket.local(), key.public(), engine);
+        shared.lock().qlog = qlog;
         tokio::spawn(Driver::new(Arc::clone(&shared), socket));
         Ok(Self { shared })
     }
@@ -139,6 +147,9 @@ impl Endpoint {
                 engine::ConnectError::TooMany => ConnectError::TooMany,
             })?;
             state.insert(id, Call::new(key));
+            if let Some(qlog) = &state.qlog {
+                qlog.open(id, Vantage::Client, tuple, now);
+            }
             state.rouse();
             Ok::<ConnectionId, _>(id)
         })?;
@@ -199,6 +210,16 @@ impl Endpoint {
             Poll::Pending
         })
         .await;
+    }
+
+    /// Ends the logs of [`Config::qlog`]: writes what is left, and says what has become of it. Nothing is logged from then on. None if there are none,
+    /// or no more.
+    pub async fn finish_qlog(&self) -> Option<QlogReport> {
+        let qlog = self.shared.with(|state| {
+            state.log_traces();
+            state.qlog.take()
+        })?;
+        tokio::task::spawn_blocking(|| qlog.finish()).await.ok()
     }
 
     /// Where its first socket is bound.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 use anabranch_proto::{CloseReason, ConfigError};
 
@@ -17,6 +18,8 @@ pub enum BindError {
     Config(ConfigError),
     /// The system gives no thread to work in (only [`crate::blocking`]).
     Thread(io::Error),
+    /// No logs can be written into this folder.
+    Qlog(PathBuf, io::Error),
 }
 
 /// Why there is no connection.
@@ -169,6 +172,7 @@ impl fmt::Display for BindError {
             Self::Randomness(error) => write!(f, "the system gives no random numbers: {error}"),
             Self::Config(error) => write!(f, "the settings cannot work: {error:?}"),
             Self::Thread(error) => write!(f, "the system gives no thread to work in: {error}"),
+            Self::Qlog(folder, error) => write!(f, "no logs can be written into {}: {error}", folder.display()),
         }
     }
 }

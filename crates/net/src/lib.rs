@@ -42,6 +42,7 @@
 //! * `socket` reads and sends batches of datagrams (`quinn-udp`), `sockets` are those of an endpoint; `clock` and `address` say when and where in the
 //!   engine's words; `interfaces` are the addresses that the computer has.
 //! * [`measure`] sends as fast as it may, for who wants to know how fast that is.
+//! * `qlog` writes logs of connections into files.
 //! * `key`, `ticket` are what people exchange; `config`, `error` the words for settings and for what goes wrong.
 //!
 //! The transport itself is `anabranch-proto`, which knows no sockets.
@@ -68,6 +69,7 @@ mod error;
 mod interfaces;
 mod key;
 pub mod measure;
+mod qlog;
 mod socket;
 mod sockets;
 mod state;
@@ -85,6 +87,7 @@ pub use diagnosis::Diagnosis;
 pub use endpoint::Endpoint;
 pub use error::{AddPathError, BindError, ConnectError, Lost, MessageError, ReadError, StreamError, WriteError};
 pub use key::{KeyFileError, ParseKeyError, PublicKey, SecretKey};
+pub use qlog::QlogReport;
 pub use stream::{RecvStream, SendStream};
 pub use ticket::{Ticket, TicketError};
 

@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use anabranch_proto::endpoint::{ConnectionId, Endpoint as Engine, EndpointEvent};
-use anabranch_proto::{Event, State as Life};
+use anabranch_proto::{Event, PathId, State as Life};
 use anabranch_units::{Span, Time};
 
 use crate::call::{Call, Ended};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::key::PublicKey;
+use crate::qlog::{Qlog, Vantage};
 use crate::socket::Socket;
 use crate::waiting::{Waiting, Woken};
 
@@ -55,6 +56,8 @@ pub(crate) struct State {
     pub(crate) stamp: Span,
     /// The latest time that the engine has heard of.
     time: Time,
+    /// Where connections are logged.
+    pub(crate) qlog: Option<Qlog>,
 }
 
 impl Shared {
@@ -75,6 +78,7 @@ impl Shared {
             woken: Woken::default(),
             stamp: Span::ZERO,
             time: Time::ZERO,
+            qlog: None,
         };
         Arc::new(Self { clock, config, first, public, state: Mutex::new(state) })
     }
@@ -158,9 +162,35 @@ impl State {
         let mut has_told = false;
         while let Some(told) = self.engine.poll_event() {
             has_told = true;
+            self.log_event(now, told);
             self.handle_event(told);
         }
+        self.log_traces();
         self.look_at_closing(now) || has_told
+    }
+
+    /// What happened to connections since the last turn.
+    pub(crate) fn log_traces(&mut self) {
+        let Some(qlog) = &self.qlog else { return };
+        // Of what never became a connection there is no log.
+        self.calls.keys().filter_map(|id| self.engine.trace_of(*id)).for_each(|traces| qlog.traces(traces));
+    }
+
+    /// What a connection tells, after what led to it.
+    fn log_event(&mut self, now: Time, told: EndpointEvent) {
+        let Some(qlog) = &self.qlog else { return };
+        let EndpointEvent { connection: id, event } = told;
+        if !self.calls.contains_key(&id) {
+            let tuple = self.engine.view(id).and_then(|connection| Some(connection.path(PathId::FIRST)?.tuple));
+            let Some(tuple) = tuple.filter(|_| matches!(event, Event::Established { .. })) else { return };
+            let traces = self.engine.trace_of(id);
+            let begin = traces.as_ref().and_then(|traces| traces.events.first()).map_or(now, |first| first.at);
+            qlog.open(id, Vantage::Server, tuple, begin);
+            traces.into_iter().for_each(|traces| qlog.traces(traces));
+        } else if let Some(traces) = self.engine.trace_of(id) {
+            qlog.traces(traces);
+        }
+        qlog.event(id, now, event);
     }
 
     fn handle_event(&mut self, told: EndpointEvent) {

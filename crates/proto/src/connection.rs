@@ -26,6 +26,7 @@ mod send_memory;
 mod streams;
 mod timestamps;
 mod tokens;
+mod trace;
 
 use anabranch_cc::Gauges;
 use anabranch_units::{Rate, Span, Time};

@@ -22,6 +22,7 @@
 
 mod batch;
 mod timers;
+mod trace;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -30,6 +31,8 @@ use bytes::{Bytes, BytesMut};
 
 pub use self::batch::Batch;
 use self::timers::Timers;
+use self::trace::Trace;
+pub use self::trace::{Metrics, TraceEvent, Traced, TracedSegment, Traces};
 use crate::config::{Config, Form};
 use crate::connection::{ConfigError, Connection, State, Transmit};
 use crate::ecn::EcnCodepoint;
@@ -65,6 +68,9 @@ pub struct Endpoint {
     /// A datagram that did not fit into the last batch.
     spill: batch::Spill,
     tally: EndpointTally,
+    /// Whether new connections are traced, and what is left of those that are gone.
+    is_tracing: bool,
+    traces_left: VecDeque<Traces>,
 }
 
 /// What an endpoint can be set to.
@@ -159,6 +165,7 @@ struct Slot {
     has_news: bool,
     /// Whether the listener counts it as half open.
     is_half_open: bool,
+    trace: Option<Box<Trace>>,
 }
 
 impl Endpoint {
@@ -181,6 +188,8 @@ impl Endpoint {
             replies: VecDeque::new(),
             spill: batch::Spill::default(),
             tally: EndpointTally::default(),
+            is_tracing: false,
+            traces_left: VecDeque::new(),
         }
     }
 
@@ -340,6 +349,7 @@ impl Endpoint {
             self.tally.unknown += 1;
             return;
         };
+        let size = datagram.len();
         let opened = slot.seal.open(now, tuple, datagram);
         if slot.is_half_open && slot.seal.is_established() {
             slot.is_half_open = false;
@@ -349,7 +359,12 @@ impl Endpoint {
         }
         let Some(slot) = self.slot_mut(number) else { return };
         match opened {
-            Ok(Some(segment)) => slot.connection.handle_late(now, at, tuple, ecn, segment),
+            Ok(Some(segment)) => {
+                if let Some(trace) = &mut slot.trace {
+                    trace.on_received(now, (tuple, size), &segment, &slot.connection);
+                }
+                slot.connection.handle_late(now, at, tuple, ecn, segment);
+            }
             Ok(None) => {}
             // Nobody who is not the peer makes us do more.
             Err(_) => return,
@@ -424,7 +439,10 @@ impl Endpoint {
     fn fill(&mut self, now: Time, number: u32, batch: &mut Batch, out: &mut Vec<u8>) -> bool {
         let Self { slots, spill, .. } = self;
         let Some(slot) = slots.get_mut(number as usize).and_then(Option::as_mut) else { return true };
-        let Slot { connection, seal, .. } = &mut **slot;
+        let Slot { connection, seal, trace, .. } = &mut **slot;
+        if let Some(trace) = trace {
+            trace.look(now, connection);
+        }
         loop {
             if batch.is_full() {
                 return false;
@@ -442,6 +460,9 @@ impl Endpoint {
                     let outgoing = Outgoing { tuple, path, datagram_max, pad_to };
                     // What its address is not allowed yet is as good as lost.
                     let Ok(sealed) = seal.seal(now, &outgoing, &transmit.segment, out) else { continue };
+                    if let Some(trace) = trace {
+                        trace.on_sent(now, (path, out.len() - start), &transmit.segment, connection);
+                    }
                     ((tuple, ecn), sealed.size, sealed.count)
                 }
             };
@@ -482,7 +503,11 @@ impl Endpoint {
     }
 
     fn drop_slot(&mut self, number: u32) {
-        let Some(slot) = self.slots.get_mut(number as usize).and_then(Option::take) else { return };
+        let Some(mut slot) = self.slots.get_mut(number as usize).and_then(Option::take) else { return };
+        let id = slot.id;
+        if let Some(traces) = slot.trace.as_mut().and_then(|trace| trace.take(id)) {
+            trace::leave(&mut self.traces_left, traces);
+        }
         if slot.is_half_open {
             self.release(number);
         }
@@ -496,10 +521,14 @@ impl Endpoint {
         }
     }
 
-    fn put(&mut self, number: u32, connection: Connection<Bytes>, seal: Seal, is_half_open: bool) -> ConnectionId {
+    fn put(&mut self, number: u32, mut connection: Connection<Bytes>, seal: Seal, is_half_open: bool) -> ConnectionId {
         let id = ConnectionId { serial: self.made, number };
         self.made += 1;
-        let slot = Slot { id, connection, seal, is_queued: false, has_news: false, is_half_open };
+        let trace = self.is_tracing.then(|| {
+            connection.keep_losses();
+            Box::default()
+        });
+        let slot = Slot { id, connection, seal, is_queued: false, has_news: false, is_half_open, trace };
         self.slots[number as usize] = Some(Box::new(slot));
         self.touch(number);
         id

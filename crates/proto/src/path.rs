@@ -20,6 +20,11 @@ impl PathId {
         Self(index as u8)
     }
 
+    /// The name with this number, if there can be one.
+    pub const fn of_index(index: usize) -> Option<Self> {
+        if index < SLOTS_MAX { Some(Self::new(index)) } else { None }
+    }
+
     /// Its number, from 0 on.
     pub const fn index(self) -> usize {
         self.0 as usize

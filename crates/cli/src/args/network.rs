@@ -23,6 +23,8 @@ pub(crate) struct Send {
     /// Use all interfaces of this computer at once: a path by each.
     #[arg(long)]
     pub(crate) multipath: bool,
+    #[command(flatten)]
+    pub(crate) log: Log,
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
@@ -45,9 +47,19 @@ pub(crate) struct Recv {
     /// End after one transfer that was not interrupted.
     #[arg(long)]
     pub(crate) once: bool,
+    #[command(flatten)]
+    pub(crate) log: Log,
     /// Print JSON, a document a line: the ticket, then each transfer.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What is kept of connections.
+#[derive(Debug, Args)]
+pub(crate) struct Log {
+    /// Write a log of each connection into this folder, in qlog 0.3, for qvis and other tools. It is made if it is not there.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) qlog: Option<PathBuf>,
 }
 
 /// Where and as whom to wait for others.
@@ -90,6 +102,8 @@ pub(crate) struct Bench {
     /// Use all interfaces of this computer at once: a path by each.
     #[arg(long)]
     pub(crate) multipath: bool,
+    #[command(flatten)]
+    pub(crate) log: Log,
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
@@ -116,6 +130,8 @@ pub(crate) enum BenchServer {
         /// The congestion law of what this end sends, of `anabranch cc list`.
         #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
         law: String,
+        #[command(flatten)]
+        log: Log,
         /// Print JSON, a document a line: the ticket.
         #[arg(long)]
         json: bool,
@@ -152,6 +168,8 @@ pub(crate) struct Tunnel {
     /// The congestion law, of `anabranch cc list`.
     #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
     pub(crate) law: String,
+    #[command(flatten)]
+    pub(crate) log: Log,
     /// Print JSON, a document a line: each port, each connection, each loss.
     #[arg(long)]
     pub(crate) json: bool,
@@ -182,6 +200,8 @@ pub(crate) struct TunnelServe {
     /// The congestion law of what this end sends, of `anabranch cc list`.
     #[arg(long = "cc", value_name = "NAME", default_value = "anabranch")]
     pub(crate) law: String,
+    #[command(flatten)]
+    pub(crate) log: Log,
     /// Print JSON, a document a line: the ticket.
     #[arg(long)]
     pub(crate) json: bool,

@@ -9,7 +9,7 @@ use anabranch::{Connection, Limit, Path, Stats};
 use serde::Serialize;
 
 use super::observe::{self, PathSeen, Shares, rate};
-use crate::args::network::{Bench, BenchServer, Listen};
+use crate::args::network::{Bench, BenchServer, Listen, Log};
 use crate::failure::{Failure, Outcome};
 use crate::terminal::{self, Align, DIM, PLAIN, Table};
 
@@ -99,7 +99,7 @@ impl Print {
 /// Measures, or waits for others to measure with.
 pub(crate) fn bench(args: &Bench) -> Outcome {
     match (&args.serve, &args.ticket) {
-        (Some(BenchServer::Serve { listen, law, json }), _) => super::block_on(serve(listen, law, *json)),
+        (Some(BenchServer::Serve { listen, law, log, json }), _) => super::block_on(serve(listen, law, log, *json)),
         (None, Some(_)) => {
             let measured = super::block_on(run(args))?;
             match Print::of(args) {
@@ -112,8 +112,8 @@ pub(crate) fn bench(args: &Bench) -> Outcome {
     }
 }
 
-async fn serve(listen: &Listen, law: &str, json: bool) -> Outcome {
-    let endpoint = super::server(listen, super::config(law)?)?;
+async fn serve(listen: &Listen, law: &str, log: &Log, json: bool) -> Outcome {
+    let endpoint = super::server(listen, super::logged(super::config(law)?, log))?;
     let ticket = endpoint.ticket().to_string();
     if json {
         super::print_line(&Listening { ticket: &ticket })?;
@@ -134,7 +134,7 @@ async fn serve(listen: &Listen, law: &str, json: bool) -> Outcome {
 
 async fn run(args: &Bench) -> Result<Measured, Failure> {
     let failed = |error: &dyn std::error::Error| Failure::failed(error.to_string());
-    let endpoint = super::client(None, super::config(&args.law)?)?;
+    let endpoint = super::client(None, super::logged(super::config(&args.law)?, &args.log))?;
     let ticket = args.ticket.as_ref().ok_or_else(|| Failure::usage("a ticket is missing"))?;
     let connection = endpoint.connect(ticket).await.map_err(|error| failed(&error))?;
     if args.multipath {
@@ -152,7 +152,9 @@ async fn run(args: &Bench) -> Result<Measured, Failure> {
         ended = measure::measure(&connection, plan) => ended.map_err(|error| failed(&error))?,
         error = watch.run() => return Err(error),
     }
-    Ok(watch.end(args))
+    let measured = watch.end(args);
+    super::end_logs(&endpoint, &args.log).await;
+    Ok(measured)
 }
 
 /// Looks at a connection while it is measured.

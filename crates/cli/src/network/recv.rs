@@ -40,7 +40,7 @@ pub(crate) fn recv(args: &Recv) -> Outcome {
 async fn wait(args: &Recv) -> Outcome {
     let admission =
         if args.allow.is_empty() { Admission::Ticket } else { Admission::Keys(args.allow.iter().copied().collect()) };
-    let endpoint = super::server(&args.listen, Config::default().admit(admission))?;
+    let endpoint = super::server(&args.listen, super::logged(Config::default().admit(admission), &args.log))?;
     let ticket = endpoint.ticket().to_string();
     if args.json {
         super::print_line(&Told::Listening { ticket: &ticket })?;
@@ -61,6 +61,7 @@ async fn wait(args: &Recv) -> Outcome {
             Some(ended) = transfers.join_next() => {
                 let Ok((from, ended)) = ended else { continue };
                 if let Some(outcome) = tell(args, from, ended)? && args.once {
+                    super::end_logs(&endpoint, &args.log).await;
                     return outcome;
                 }
             }

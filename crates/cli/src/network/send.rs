@@ -34,7 +34,7 @@ async fn transfer(args: &Send) -> Result<Ended, Failure> {
         // Before anybody is called.
         std::fs::metadata(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
     }
-    let endpoint = super::client(args.key.as_deref(), Config::default())?;
+    let endpoint = super::client(args.key.as_deref(), super::logged(Config::default(), &args.log))?;
     let connection = endpoint.connect(&args.ticket).await.map_err(|error| Failure::failed(error.to_string()))?;
     if args.multipath {
         connection.add_paths(&args.ticket).await;
@@ -48,6 +48,8 @@ async fn transfer(args: &Send) -> Result<Ended, Failure> {
             () = draw(&bar, &progress, &connection, Side::Sends) => unreachable!("it goes on and on"),
         }
     };
+    drop(connection);
+    super::end_logs(&endpoint, &args.log).await;
     let summary = sent.map_err(|error| match error {
         SendError::Path(..) => Failure::usage(error.to_string()),
         _ => Failure::failed(error.to_string()),

@@ -43,7 +43,7 @@ async fn wait(args: &TunnelServe) -> Outcome {
     let permissions = Permissions { targets, listens: args.listens };
     let admission =
         if args.allow.is_empty() { Admission::Ticket } else { Admission::Keys(args.allow.iter().copied().collect()) };
-    let endpoint = super::server(&args.listen, super::config(&args.law)?.admit(admission))?;
+    let endpoint = super::server(&args.listen, super::logged(super::config(&args.law)?.admit(admission), &args.log))?;
     let ticket = endpoint.ticket().to_string();
     if args.json {
         super::print_line(&Told::Listening { ticket })?;
@@ -81,7 +81,7 @@ async fn call(args: &Args, ticket: &Ticket) -> Outcome {
     for ListenAt(listen) in &args.socks {
         doors.push(Door::open(args, *listen, None).await?);
     }
-    let endpoint = super::client(args.key.as_deref(), super::config(&args.law)?)?;
+    let endpoint = super::client(args.key.as_deref(), super::logged(super::config(&args.law)?, &args.log))?;
     let mut again = None;
     loop {
         match serve(args, &endpoint, ticket, &doors).await {
@@ -91,13 +91,13 @@ async fn call(args: &Args, ticket: &Ticket) -> Outcome {
                 tell_lost(args, &lost.to_string())?;
                 again = None;
             }
-            Ok(None) => return stop(&endpoint).await,
+            Ok(None) => return stop(&endpoint, args).await,
         }
         let wait = again.map_or(AGAIN_LEAST, |last: Duration| (2 * last).min(AGAIN_MOST));
         again = Some(wait);
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
-            _ = tokio::signal::ctrl_c() => return stop(&endpoint).await,
+            _ = tokio::signal::ctrl_c() => return stop(&endpoint, args).await,
         }
     }
 }
@@ -165,9 +165,10 @@ async fn serve(args: &Args, endpoint: &Endpoint, ticket: &Ticket, doors: &[Door]
 }
 
 /// Lets the other end hear of the end.
-async fn stop(endpoint: &Endpoint) -> Outcome {
+async fn stop(endpoint: &Endpoint, args: &Args) -> Outcome {
     // Who does not hear of it finds out by itself.
     _ = tokio::time::timeout(FAREWELL_WITHIN, endpoint.wait_idle()).await;
+    super::end_logs(endpoint, &args.log).await;
     Ok(())
 }
 

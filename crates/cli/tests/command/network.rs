@@ -274,6 +274,46 @@ fn a_full_disk_is_told() {
     assert!(stderr(&received).contains("No space left on device"), "{}", stderr(&received));
 }
 
+/// Both ends write a log of a transfer; where none can be written, nothing is sent.
+#[test]
+fn transfers_are_logged() {
+    let here = folder("network-qlog");
+    fs::write(here.join("f"), noise(5, 2_000_000)).unwrap();
+    let server = Server::start(&here, &["recv", "--to", "there", "--once", "--qlog", "logs"]);
+    refused(&anabranch(&here, &["send", "f", &server.ticket, "--qlog", "f"]), 1, "no logs can be written into f: ");
+    document(&anabranch(&here, &["send", "f", &server.ticket, "--json", "--qlog", "logs"]));
+    server.ends_with(0);
+    for (vantage, direction) in [("client", "packet_sent"), ("server", "packet_received")] {
+        let logs = files(&here.join("logs"));
+        let mut logs = logs.iter().filter(|(name, _)| name.to_string_lossy().ends_with(&format!("-{vantage}.sqlog")));
+        let text = String::from_utf8(logs.next().unwrap().1.clone()).unwrap();
+        assert!(text.starts_with("\u{1e}{\"qlog_version\":\"0.3\""), "{}", &text[..100]);
+        assert!(text.matches(direction).count() > 1000, "{vantage}: {} records", text.lines().count());
+    }
+}
+
+/// The log has 64 kB of disk: that is said in a line, and everything arrives.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_is_full_of_logs_stops_no_transfer() {
+    let here = folder("network-qlog-full");
+    fs::create_dir(here.join("logs")).unwrap();
+    fs::write(here.join("big"), noise(6, 20 << 20)).unwrap();
+    let server = Server::start(&here, &["recv", "--to", "there", "--once"]);
+    let script = "mount -t tmpfs -o size=64k tmpfs logs && exec \"$0\" send big \"$1\" --qlog logs --json";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_anabranch"), &server.ticket]).current_dir(&here);
+    let Ok(sent) = command.output() else { return println!("not run: there is no unshare") };
+    if sent.stdout.is_empty() {
+        return println!("not run: only root may mount a small disk");
+    }
+    document(&sent);
+    assert_eq!(stderr(&sent).matches("the log is not complete: logs/").count(), 1, "{}", stderr(&sent));
+    assert!(stderr(&sent).contains("No space left on device"), "{}", stderr(&sent));
+    server.ends_with(0);
+    assert!(fs::read(here.join("there/big")).unwrap() == noise(6, 20 << 20));
+}
+
 /// A port that leads through a tunnel to a server which says its name.
 fn named_server(name: &'static [u8]) -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

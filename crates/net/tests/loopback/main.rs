@@ -4,6 +4,7 @@
 
 mod closing;
 mod faults;
+mod logging;
 mod measuring;
 mod paths;
 mod relay;

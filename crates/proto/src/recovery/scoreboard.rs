@@ -24,6 +24,7 @@
 
 mod arrival;
 mod lane;
+mod losses_kept;
 mod nonces;
 
 use std::cmp::Reverse;
@@ -35,6 +36,7 @@ use anabranch_units::{Span, Time};
 
 use self::lane::{Copied, Lane, Losses, Oldest};
 pub(crate) use self::lane::{Departed, NewlyAcked};
+use self::losses_kept::LossesKept;
 use crate::path::{PathId, PathSet};
 use crate::recovery::retransmission_log::RetransmissionLog;
 use crate::seq::Offset;
@@ -75,6 +77,8 @@ pub(crate) struct Scoreboard<T> {
     blocks: [Block; BLOCKS],
     /// At least the indices of what was delivered above a hole, and of some that are gone.
     arrived: Vec<Index>,
+    /// What was lost, if somebody wants to know.
+    losses_kept: LossesKept,
     /// Entries that were looked at to find a place for others, or holes.
     #[cfg(test)]
     walked: u64,
@@ -174,6 +178,7 @@ impl<T> Scoreboard<T> {
             newly_acked_paths: PathSet::default(),
             blocks: Default::default(),
             arrived: vec![],
+            losses_kept: LossesKept::default(),
             #[cfg(test)]
             walked: 0,
         }
@@ -653,7 +658,8 @@ impl<T> Scoreboard<T> {
         let entry = self.entry_mut(index);
         entry.fate = Fate::Lost;
         let (departure, end, len) = (entry.departure, entry.offset + u64::from(entry.len), u64::from(entry.len));
-        let (path, transmissions) = (entry.path, entry.transmissions);
+        let (path, transmissions, offset) = (entry.path, entry.transmissions, entry.offset);
+        self.losses_kept.push(path, offset);
         self.damage(index);
         self.remember_loss(path, index);
         found.transmissions = found.transmissions.max(transmissions);
