@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Bench(network::Bench),
     /// Forward TCP ports, as `ssh -L`, `-R` and `-D` do: each TCP connection is a stream that waits for no other.
     Tunnel(network::Tunnel),
+    /// Watch a transfer, a measurement or a tunnel that runs: rate, RTT, window, queue of each path, and what limits it.
+    Watch(network::Watch),
     /// Look at what this machine can do for the transport and the emulator, and say what to do about what it cannot.
     Doctor(Doctor),
     /// Emulate the links of a scenario between network namespaces of this machine, for real programs (Linux, root).

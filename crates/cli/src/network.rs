@@ -2,9 +2,11 @@
 
 mod bench;
 mod observe;
+mod offer;
 mod recv;
 mod send;
 mod tunnel;
+mod watch;
 
 use std::future::Future;
 use std::io::Write as _;
@@ -20,6 +22,7 @@ pub(crate) use self::bench::bench;
 pub(crate) use self::recv::recv;
 pub(crate) use self::send::send;
 pub(crate) use self::tunnel::tunnel;
+pub(crate) use self::watch::watch;
 use crate::args::network::{Key, Listen, Log};
 use crate::failure::{Failure, Outcome};
 use crate::terminal;

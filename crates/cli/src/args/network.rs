@@ -207,6 +207,20 @@ pub(crate) struct TunnelServe {
     pub(crate) json: bool,
 }
 
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A running send, recv, bench or tunnel has a Unix socket of its own in XDG_RUNTIME_DIR or the folder for temporary files.\n\n\
+    Exit codes: 0 seen, 1 there is nothing to be seen, 2 usage."
+)]
+pub(crate) struct Watch {
+    /// Its process id. Without it, the only one that runs is watched, or all are listed.
+    #[arg(value_name = "PID")]
+    pub(crate) pid: Option<u32>,
+    /// Print as text what there is now, and end. Where the output is no terminal and this is not given, text is printed every two seconds.
+    #[arg(long)]
+    pub(crate) once: bool,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Key {
     /// Write a new key into a file that only you may read, and print the name that it proves.

@@ -9,6 +9,7 @@ use anabranch::{Connection, Limit, Path, Stats};
 use serde::Serialize;
 
 use super::observe::{self, PathSeen, Shares, rate};
+use super::offer::Offer;
 use crate::args::network::{Bench, BenchServer, Listen, Log};
 use crate::failure::{Failure, Outcome};
 use crate::terminal::{self, Align, DIM, PLAIN, Table};
@@ -122,8 +123,11 @@ async fn serve(listen: &Listen, law: &str, log: &Log, json: bool) -> Outcome {
         writeln!(out, "To measure with this computer:\n\n  anabranch bench {ticket}\n")?;
         out.flush()?;
     }
+    let offer = Offer::new("bench serve");
     while let Some(connection) = endpoint.accept().await {
+        let showing = offer.show(&connection);
         tokio::spawn(async move {
+            let _showing = showing;
             if let Err(error) = measure::serve(&connection).await {
                 terminal::complain(&error.to_string());
             }
@@ -140,6 +144,8 @@ async fn run(args: &Bench) -> Result<Measured, Failure> {
     if args.multipath {
         connection.add_paths(ticket).await;
     }
+    let offer = Offer::new("bench");
+    let showing = offer.show(&connection);
     let direction = match (args.reverse, args.bidir) {
         (true, _) => Direction::Down,
         (false, true) => Direction::Both,
@@ -153,6 +159,7 @@ async fn run(args: &Bench) -> Result<Measured, Failure> {
         error = watch.run() => return Err(error),
     }
     let measured = watch.end(args);
+    drop(showing);
     super::end_logs(&endpoint, &args.log).await;
     Ok(measured)
 }

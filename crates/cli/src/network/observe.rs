@@ -1,16 +1,17 @@
-//! What a connection says of itself, in the words of JSON and of people: what `bench` prints at its end, what the progress of a transfer shows.
+//! What a connection says of itself, in the words of JSON and of people: what `bench` prints at its end, what the progress of a transfer shows, and
+//! what `watch` reads.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use anabranch::{Limit, Limits, Path, PathState, PathStatus};
-use serde::Serialize;
+use anabranch::{Connection, Limit, Limits, Path, PathState, PathStatus};
+use serde::{Deserialize, Serialize};
 
 /// Parts of a time by what kept the sender from sending more, by name; those of no time are left out.
 pub(super) type Shares = BTreeMap<String, f64>;
 
 /// A path, as it was at last.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct PathSeen {
     pub(super) id: usize,
     pub(super) local: SocketAddr,
@@ -42,6 +43,39 @@ pub(super) struct PathSeen {
     /// What keeps it from sending more.
     pub(super) limited_by: Option<String>,
     pub(super) limits: Shares,
+}
+
+/// A connection at a moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Seen {
+    pub(super) bytes_acknowledged: u64,
+    pub(super) bytes_received: u64,
+    pub(super) bytes_unread: u64,
+    pub(super) segments_sent: u64,
+    pub(super) segments_sent_again: u64,
+    pub(super) segments_lost: u64,
+    pub(super) timeouts: u64,
+    pub(super) limited_by: Option<String>,
+    pub(super) limits: Shares,
+    pub(super) paths: Vec<PathSeen>,
+}
+
+impl Seen {
+    pub(super) fn of(connection: &Connection) -> Self {
+        let stats = connection.stats();
+        Self {
+            bytes_acknowledged: stats.bytes_acknowledged,
+            bytes_received: stats.bytes_received,
+            bytes_unread: stats.bytes_unread,
+            segments_sent: stats.segments_sent,
+            segments_sent_again: stats.segments_sent_again,
+            segments_lost: stats.segments_lost,
+            timeouts: stats.timeouts,
+            limited_by: name(stats.limits.current()),
+            limits: shares(&stats.limits),
+            paths: connection.paths().iter().map(PathSeen::of).collect(),
+        }
+    }
 }
 
 impl PathSeen {

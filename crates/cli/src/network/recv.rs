@@ -10,6 +10,7 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::Ended;
+use super::offer::{Offer, Showing};
 use super::send::{Side, draw};
 use crate::args::network::Recv;
 use crate::failure::{Failure, Outcome};
@@ -51,11 +52,15 @@ async fn wait(args: &Recv) -> Outcome {
     }
     let existing = if args.overwrite { Existing::Overwrite } else { Existing::Keep };
     let receiver = Arc::new(Receiver::new(&args.to, existing));
+    let offer = Offer::new("recv");
     let mut transfers = JoinSet::new();
     loop {
         tokio::select! {
             connection = endpoint.accept() => match connection {
-                Some(connection) => drop(transfers.spawn(receive(Arc::clone(&receiver), connection))),
+                Some(connection) => {
+                    let showing = offer.show(&connection);
+                    transfers.spawn(receive(Arc::clone(&receiver), connection, showing));
+                }
                 None => return Err(Failure::failed("the socket is gone")),
             },
             Some(ended) = transfers.join_next() => {
@@ -69,7 +74,11 @@ async fn wait(args: &Recv) -> Outcome {
     }
 }
 
-async fn receive(receiver: Arc<Receiver>, connection: Connection) -> (String, Result<Ended, ReceiveError>) {
+async fn receive(
+    receiver: Arc<Receiver>,
+    connection: Connection,
+    showing: Showing,
+) -> (String, Result<Ended, ReceiveError>) {
     let (begin, progress) = (Instant::now(), Arc::new(Progress::default()));
     let from = connection.remote_key().to_string();
     let received = {
@@ -79,6 +88,7 @@ async fn receive(receiver: Arc<Receiver>, connection: Connection) -> (String, Re
             () = draw(&bar, &progress, &connection, Side::Receives) => unreachable!("it goes on and on"),
         }
     };
+    drop(showing);
     (from, received.map(|summary| Ended::new(&summary, begin.elapsed().as_secs_f64())))
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anabranch::{Config, Connection, Limit, Limits};
 use anabranch_transfer::{Progress, SendError};
 
+use super::offer::Offer;
 use super::{Ended, observe};
 use crate::args::network::Send;
 use crate::failure::{Failure, Outcome};
@@ -39,6 +40,8 @@ async fn transfer(args: &Send) -> Result<Ended, Failure> {
     if args.multipath {
         connection.add_paths(&args.ticket).await;
     }
+    let offer = Offer::new("send");
+    let showing = offer.show(&connection);
     let progress = Arc::new(Progress::default());
     let sent = {
         let bar = terminal::Progress::of_bytes();
@@ -48,7 +51,7 @@ async fn transfer(args: &Send) -> Result<Ended, Failure> {
             () = draw(&bar, &progress, &connection, Side::Sends) => unreachable!("it goes on and on"),
         }
     };
-    drop(connection);
+    drop((showing, connection));
     super::end_logs(&endpoint, &args.log).await;
     let summary = sent.map_err(|error| match error {
         SendError::Path(..) => Failure::usage(error.to_string()),

@@ -10,6 +10,7 @@ use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use super::offer::Offer;
 use crate::args::network::{Tunnel as Args, TunnelServe, TunnelServer};
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
@@ -55,10 +56,16 @@ async fn wait(args: &TunnelServe) -> Outcome {
         )?;
         out.flush()?;
     }
+    let offer = Offer::new("tunnel serve");
     while let Some(connection) = endpoint.accept().await {
         let permissions = permissions.clone();
+        let showing = offer.show(&connection);
         // Who loses its connection calls again.
-        tokio::spawn(async move { Tunnel::new(connection, permissions).run().await });
+        tokio::spawn(async move {
+            // Who loses its connection has said so.
+            _ = Tunnel::new(connection, permissions).run().await;
+            drop(showing);
+        });
     }
     Err(Failure::failed("the socket is gone"))
 }
@@ -82,9 +89,10 @@ async fn call(args: &Args, ticket: &Ticket) -> Outcome {
         doors.push(Door::open(args, *listen, None).await?);
     }
     let endpoint = super::client(args.key.as_deref(), super::logged(super::config(&args.law)?, &args.log))?;
+    let offer = Offer::new("tunnel");
     let mut again = None;
     loop {
-        match serve(args, &endpoint, ticket, &doors).await {
+        match serve(args, &endpoint, ticket, &doors, &offer).await {
             Err(failure) if again.is_none() => return Err(failure),
             Err(failure) => tell_lost(args, &failure.message)?,
             Ok(Some(lost)) => {
@@ -103,7 +111,13 @@ async fn call(args: &Args, ticket: &Ticket) -> Outcome {
 }
 
 /// Calls, and serves the doors until the connection is lost; or until somebody wants an end, then nothing is returned.
-async fn serve(args: &Args, endpoint: &Endpoint, ticket: &Ticket, doors: &[Door]) -> Result<Option<Lost>, Failure> {
+async fn serve(
+    args: &Args,
+    endpoint: &Endpoint,
+    ticket: &Ticket,
+    doors: &[Door],
+    offer: &Offer,
+) -> Result<Option<Lost>, Failure> {
     let connection = tokio::select! {
         connected = endpoint.connect(ticket) => connected.map_err(|error| Failure::failed(error.to_string()))?,
         _ = tokio::signal::ctrl_c() => return Ok(None),
@@ -111,6 +125,7 @@ async fn serve(args: &Args, endpoint: &Endpoint, ticket: &Ticket, doors: &[Door]
     if args.multipath {
         connection.add_paths(ticket).await;
     }
+    let _showing = offer.show(&connection);
     let paths = connection.paths();
     let to = paths.first().map(|path| path.remote.to_string()).unwrap_or_default();
     if args.json {

@@ -314,6 +314,59 @@ fn a_disk_that_is_full_of_logs_stops_no_transfer() {
     assert!(fs::read(here.join("there/big")).unwrap() == noise(6, 20 << 20));
 }
 
+/// A measurement is watched from beside it: named, listed, and alone when the other one was killed.
+#[cfg(unix)]
+#[test]
+fn what_runs_can_be_watched() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let here = folder("network-watch");
+    // Names of sockets are short.
+    let runtime = std::env::temp_dir().join(format!("ab-watch-{}", std::process::id()));
+    _ = fs::remove_dir_all(&runtime);
+    fs::create_dir(&runtime).unwrap();
+    let command = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+        command.args(args).current_dir(&here).env("XDG_RUNTIME_DIR", &runtime);
+        command
+    };
+    let watched = |args: &[&str]| command(&[&["watch", "--once"], args].concat()).output().unwrap();
+    refused(&watched(&[]), 1, "no command that could be watched");
+    refused(&watched(&["1"]), 1, "process 1 cannot be watched: ");
+    let serve = command(&["bench", "serve", "--listen", "127.0.0.1:0", "--json"]).stdout(Stdio::piped()).spawn();
+    let mut serve = serve.unwrap();
+    let lines = BufReader::new(serve.stdout.take().unwrap());
+    let mut serve = Server { child: serve, lines, ticket: String::new() };
+    let ticket = serve.line()["ticket"].as_str().unwrap().to_owned();
+    let args = ["bench", &ticket, "--time", "120", "--rate", "8Mbit/s", "--jsonl"];
+    let mut child = command(&args).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap());
+    let mut bench = Server { child, lines, ticket: String::new() };
+    bench.line();
+    let (serving, measuring) = (serve.child.id().to_string(), bench.child.id().to_string());
+    let socket = runtime.join(format!("anabranch-{measuring}.sock"));
+    assert_eq!(fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
+    let seen = watched(&[&measuring]);
+    assert_exit(&seen, 0);
+    for expected in ["anabranch bench (process", "path 0: ", "it/s  RTT ", "nothing to send", "window "] {
+        assert!(stdout(&seen).contains(expected), "{expected} in {}", stdout(&seen));
+    }
+    let listed = watched(&[]);
+    assert_exit(&listed, 0);
+    for expected in
+        [format!("anabranch watch {serving}    bench serve"), format!("anabranch watch {measuring}    bench")]
+    {
+        assert!(stdout(&listed).contains(&expected), "{expected} in {}", stdout(&listed));
+    }
+    drop(bench);
+    assert!(socket.exists(), "it was killed");
+    let alone = watched(&[]);
+    assert_exit(&alone, 0);
+    assert!(stdout(&alone).contains(&format!("anabranch bench serve (process {serving})")), "{}", stdout(&alone));
+    assert!(!socket.exists(), "nobody was behind it");
+    drop(serve);
+    fs::remove_dir_all(&runtime).unwrap();
+}
+
 /// A port that leads through a tunnel to a server which says its name.
 fn named_server(name: &'static [u8]) -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,0 +1,194 @@
+//! What a command that runs shows to `anabranch watch`: a Unix socket of its own, on which it writes a line of JSON ten times a second to who connects.
+//!
+//! The socket is `anabranch-PID.sock` in `XDG_RUNTIME_DIR`, else in the folder for temporary files, and only its owner may connect: it is made in a
+//! folder that nobody else may enter, and moved to its place when its mode is set. Where there are no Unix sockets nothing is offered.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anabranch::Connection;
+use serde::{Deserialize, Serialize};
+
+use super::observe::Seen;
+
+/// A command at a moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Frame {
+    pub(super) pid: u32,
+    /// What was called: `send`, `bench serve`.
+    pub(super) command: String,
+    /// Since it was.
+    pub(super) seconds: f64,
+    pub(super) connections: Vec<Shown>,
+}
+
+/// A connection of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Shown {
+    /// Counts the connections of the command.
+    pub(super) number: u64,
+    #[serde(flatten)]
+    pub(super) seen: Seen,
+}
+
+/// What a command offers, as long as it is there.
+#[derive(Clone, Debug)]
+pub(super) struct Offer {
+    all: Arc<Mutex<Connections>>,
+    /// Removed when the last copy is gone.
+    _place: Option<Arc<Place>>,
+}
+
+#[derive(Debug, Default)]
+struct Connections {
+    made: u64,
+    open: Vec<(u64, Connection)>,
+}
+
+/// A file that goes when this does.
+#[derive(Debug)]
+struct Place(PathBuf);
+
+/// As long as it is there, its connection is shown. It is a handle of the connection.
+#[derive(Debug)]
+pub(super) struct Showing {
+    number: u64,
+    all: Arc<Mutex<Connections>>,
+}
+
+impl Offer {
+    /// Offers what this command does. Without a socket it goes on all the same, and nobody can watch.
+    pub(super) fn new(command: &'static str) -> Self {
+        let all = Arc::<Mutex<Connections>>::default();
+        let place = serve(command, &all).ok().map(|place| Arc::new(Place(place)));
+        Self { all, _place: place }
+    }
+
+    pub(super) fn show(&self, connection: &Connection) -> Showing {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = all.made;
+        all.made += 1;
+        all.open.push((number, connection.clone()));
+        Showing { number, all: Arc::clone(&self.all) }
+    }
+}
+
+impl Drop for Showing {
+    fn drop(&mut self) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = all.open.iter().position(|(number, _)| *number == self.number);
+        let connection = place.map(|place| all.open.swap_remove(place));
+        drop(all);
+        drop(connection);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // Who finds it finds nobody behind it.
+        _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// The folder of the sockets.
+pub(super) fn folder() -> PathBuf {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_dir());
+    runtime.unwrap_or_else(std::env::temp_dir)
+}
+
+/// Where a process has its socket.
+pub(super) fn place(pid: u32) -> PathBuf {
+    folder().join(format!("anabranch-{pid}.sock"))
+}
+
+#[cfg(not(unix))]
+fn serve(_: &'static str, _: &Arc<Mutex<Connections>>) -> io::Result<PathBuf> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(unix)]
+fn serve(command: &'static str, all: &Arc<Mutex<Connections>>) -> io::Result<PathBuf> {
+    use std::fs::{self, DirBuilder, Permissions};
+    use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+
+    use tokio::sync::Semaphore;
+
+    let (pid, begin) = (std::process::id(), Instant::now());
+    let place = place(pid);
+    let private = folder().join(format!("anabranch-{pid}.new"));
+    // What a process of this number that was killed has left.
+    _ = fs::remove_dir_all(&private);
+    DirBuilder::new().mode(0o700).create(&private)?;
+    let bind = || {
+        let inside = private.join("s");
+        let listener = tokio::net::UnixListener::bind(&inside)?;
+        fs::set_permissions(&inside, Permissions::from_mode(0o600))?;
+        // One of a process of this number that was killed is replaced.
+        fs::rename(&inside, &place)?;
+        Ok::<_, io::Error>(listener)
+    };
+    let listener = bind();
+    _ = fs::remove_dir_all(&private);
+    let listener = listener?;
+    let (all, room) = (Arc::downgrade(all), Arc::new(Semaphore::new(WATCHERS_MAX)));
+    tokio::spawn(async move {
+        loop {
+            // Who is one too many waits until another one goes.
+            let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
+            let Ok((watcher, _)) = listener.accept().await else {
+                tokio::time::sleep(TICK).await;
+                continue;
+            };
+            let all = all.clone();
+            tokio::spawn(async move {
+                while let Some(all) = all.upgrade() {
+                    let connections: Vec<_> = {
+                        let all = all.lock().unwrap_or_else(PoisonError::into_inner);
+                        all.open.iter().take(SHOWN_MAX).cloned().collect()
+                    };
+                    let shown = connections.iter();
+                    let shown = shown.map(|(number, connection)| Shown { number: *number, seen: Seen::of(connection) });
+                    let seconds = begin.elapsed().as_secs_f64();
+                    let frame = Frame { pid, command: command.to_owned(), seconds, connections: shown.collect() };
+                    drop(connections);
+                    let Ok(mut line) = serde_json::to_vec(&frame) else { break };
+                    line.push(b'\n');
+                    let sent = tokio::time::timeout(PATIENCE, write_all(&watcher, &line)).await;
+                    if !matches!(sent, Ok(Ok(()))) {
+                        break;
+                    }
+                    tokio::time::sleep(TICK).await;
+                }
+                drop(permit);
+            });
+        }
+    });
+    Ok(place)
+}
+
+#[cfg(unix)]
+async fn write_all(watcher: &tokio::net::UnixStream, mut line: &[u8]) -> io::Result<()> {
+    while !line.is_empty() {
+        watcher.writable().await?;
+        match watcher.try_write(line) {
+            Ok(count) => line = &line[count..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// From one line to the next.
+const TICK: Duration = Duration::from_millis(100);
+
+/// A watcher that takes nothing for so long is let go.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Watchers at a time.
+const WATCHERS_MAX: usize = 8;
+
+/// Connections that are shown.
+const SHOWN_MAX: usize = 16;

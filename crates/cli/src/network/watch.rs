@@ -1,0 +1,182 @@
+//! `anabranch watch`: a look at a command that runs.
+
+mod view;
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
+
+use self::view::View;
+use super::offer::{self, Frame};
+use crate::args::network::Watch;
+use crate::failure::{Failure, Outcome};
+
+/// Shows what a command does, or lists those that there are.
+pub(crate) fn watch(args: &Watch) -> Outcome {
+    if cfg!(not(unix)) {
+        return Err(Failure::failed("this system has no Unix sockets, by which commands could be watched"));
+    }
+    let pid = match args.pid {
+        Some(pid) => pid,
+        None => match running()[..] {
+            [] => return Err(Failure::failed("no command that could be watched is running as this user")),
+            [pid] => pid,
+            ref several => return list(several),
+        },
+    };
+    let frames = frames(pid)?;
+    if args.once || !std::io::stdout().is_terminal() { print(frames, args.once) } else { draw(frames) }
+}
+
+/// Process ids of those that have a socket and answer. A socket that nobody listens at any more is removed.
+#[cfg(unix)]
+fn running() -> Vec<u32> {
+    let entries = std::fs::read_dir(offer::folder()).into_iter().flatten().flatten();
+    let mut pids: Vec<u32> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let pid = name.to_str()?.strip_prefix("anabranch-")?.strip_suffix(".sock")?.parse().ok()?;
+            is_answered(&entry.path()).then_some(pid)
+        })
+        .collect();
+    pids.sort_unstable();
+    pids
+}
+
+#[cfg(not(unix))]
+fn running() -> Vec<u32> {
+    vec![]
+}
+
+#[cfg(unix)]
+fn is_answered(place: &Path) -> bool {
+    match std::os::unix::net::UnixStream::connect(place) {
+        Ok(_) => true,
+        Err(error) => {
+            if error.kind() == std::io::ErrorKind::ConnectionRefused {
+                // Of a process that was killed.
+                _ = std::fs::remove_file(place);
+            }
+            false
+        }
+    }
+}
+
+/// What a process shows, until it ends.
+#[cfg(unix)]
+fn frames(pid: u32) -> Result<Frames, Failure> {
+    use std::io::BufReader;
+    use std::os::unix::net::UnixStream;
+    use std::sync::mpsc::sync_channel;
+
+    let none = |error| Failure::failed(format!("process {pid} cannot be watched: {error}"));
+    let stream = UnixStream::connect(offer::place(pid)).map_err(none)?;
+    let (sender, receiver) = sync_channel(2);
+    std::thread::spawn(move || {
+        let mut lines = BufReader::new(stream);
+        while let Some(frame) = read(&mut lines) {
+            if sender.send(frame).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(receiver)
+}
+
+#[cfg(not(unix))]
+fn frames(_: u32) -> Result<Frames, Failure> {
+    Err(Failure::failed("this system has no Unix sockets"))
+}
+
+/// A line of reasonable length.
+#[cfg(unix)]
+fn read(lines: &mut impl std::io::BufRead) -> Option<Frame> {
+    use std::io::{BufRead as _, Read as _};
+
+    let mut line = String::new();
+    lines.take(LINE_MAX).read_line(&mut line).ok()?;
+    serde_json::from_str(&line).ok()
+}
+
+type Frames = std::sync::mpsc::Receiver<Frame>;
+
+fn list(pids: &[u32]) -> Outcome {
+    let mut out = anstream::stdout();
+    writeln!(out, "several commands are running; name one:\n")?;
+    for pid in pids {
+        let command =
+            frames(*pid).ok().and_then(|frames| frames.recv_timeout(PATIENCE).ok()).map(|frame| frame.command);
+        let command = command.unwrap_or_else(|| "?".to_owned());
+        writeln!(out, "  anabranch watch {pid}    {}", crate::terminal::shown(&command))?;
+    }
+    Ok(())
+}
+
+/// As text: once, when there is a rate to be told, or every other second.
+fn print(frames: Frames, once: bool) -> Outcome {
+    let mut view = View::default();
+    let mut count = 0_u32;
+    while let Ok(frame) = frames.recv_timeout(PATIENCE) {
+        view.add(frame);
+        count += 1;
+        if once && count == FRAMES_ONCE {
+            break;
+        }
+        if !once && count.is_multiple_of(FRAMES_A_TEXT) {
+            write!(anstream::stdout(), "{}", view.text())?;
+        }
+    }
+    if once && !view.has_frame() {
+        return Err(Failure::failed("the command shows nothing"));
+    }
+    if once {
+        write!(anstream::stdout(), "{}", view.text())?;
+    }
+    Ok(())
+}
+
+/// On a terminal, until somebody types `q` or the command ends.
+fn draw(frames: Frames) -> Outcome {
+    use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
+
+    let mut terminal = ratatui::try_init().map_err(Failure::from)?;
+    let mut view = View::default();
+    let outcome = loop {
+        match frames.recv_timeout(PATIENCE) {
+            Ok(frame) => view.add(frame),
+            Err(_) => break Ok(()),
+        }
+        if let Err(error) = terminal.draw(|screen| view.draw(screen)) {
+            break Err(error.into());
+        }
+        let is_end = |event: Event| match event {
+            Event::Key(key) => {
+                let is_stopped = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+                is_stopped || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc)
+            }
+            _ => false,
+        };
+        match event::poll(std::time::Duration::ZERO)
+            .and_then(|has| if has { event::read().map(is_end) } else { Ok(false) })
+        {
+            Ok(false) => {}
+            Ok(true) => break Ok(()),
+            Err(error) => break Err(error.into()),
+        }
+    };
+    ratatui::restore();
+    // What was seen last stays.
+    write!(anstream::stdout(), "{}", view.text())?;
+    outcome
+}
+
+/// A command that shows nothing for so long has ended, or stands still.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// Half a second tells a rate.
+const FRAMES_ONCE: u32 = 6;
+
+const FRAMES_A_TEXT: u32 = 20;
+
+/// A line has some kilobytes a path.
+#[cfg(unix)]
+const LINE_MAX: u64 = 1 << 20;
