@@ -217,6 +217,7 @@ impl Endpoint {
     pub async fn finish_qlog(&self) -> Option<QlogReport> {
         let qlog = self.shared.with(|state| {
             state.log_traces();
+            state.engine.stop_trace();
             state.qlog.take()
         })?;
         tokio::task::spawn_blocking(|| qlog.finish()).await.ok()

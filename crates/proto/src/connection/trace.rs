@@ -11,6 +11,11 @@ impl<P: Payload> Connection<P> {
         self.board.keep_losses();
     }
 
+    /// No more.
+    pub(crate) fn forget_losses(&mut self) {
+        self.board.forget_losses();
+    }
+
     /// Segments that were taken for lost since this was asked last: on which path, and where they begin.
     pub(crate) fn take_losses(&mut self) -> Vec<(PathId, Offset)> {
         self.board.take_losses()

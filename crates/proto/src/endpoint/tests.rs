@@ -1,6 +1,7 @@
 //! Endpoints on wires.
 
 mod links;
+mod trace;
 
 use std::collections::BTreeMap;
 

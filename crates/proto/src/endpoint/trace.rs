@@ -185,6 +185,16 @@ impl Endpoint {
         self.is_tracing = true;
     }
 
+    /// Nobody wants to know any more.
+    pub fn stop_trace(&mut self) {
+        self.is_tracing = false;
+        self.traces_left.clear();
+        for slot in self.slots.iter_mut().flatten() {
+            slot.trace = None;
+            slot.connection.forget_losses();
+        }
+    }
+
     /// What has been traced of a connection and not been taken; of one that is gone, too, for a while.
     pub fn trace_of(&mut self, id: ConnectionId) -> Option<Traces> {
         if !self.is_tracing {

@@ -22,6 +22,11 @@ impl<T> Scoreboard<T> {
         self.losses_kept.0 = Some(vec![]);
     }
 
+    /// No more.
+    pub(crate) fn forget_losses(&mut self) {
+        self.losses_kept.0 = None;
+    }
+
     /// What was lost since this was asked last: where it left, and where it begins.
     pub(crate) fn take_losses(&mut self) -> Vec<(PathId, Offset)> {
         self.losses_kept.0.as_mut().map(std::mem::take).unwrap_or_default()
