@@ -16,7 +16,7 @@ fn config(streams: u16) -> Config {
 }
 
 /// A source and a sink 10 ms from each other at 8 Mbit/s; the way there loses what `error` says.
-fn world(streams: u8, error: ErrorSpec, observe: impl FnOnce(&mut Builder, LinkId)) -> (World, [HostId; 2]) {
+fn world(streams: u16, error: ErrorSpec, observe: impl FnOnce(&mut Builder, LinkId)) -> (World, [HostId; 2]) {
     let mut net = Builder::new(1);
     let (left, right) = (net.node("left"), net.node("right"));
     let there = net.link(left, right, spec("8Mbit/s", "10ms").error(error)).unwrap();
