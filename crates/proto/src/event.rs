@@ -72,10 +72,11 @@ impl Events {
     }
 
     /// Tells the application something, unless it is about to hear it anyway.
+    #[inline]
     pub(crate) fn push_back(&mut self, event: Event) {
         if let Some((sid, kind)) = event.stream() {
             if self.waiting.len() <= sid.index() {
-                self.waiting.resize(1 + sid.index(), 0);
+                self.make_room(sid);
             }
             let waiting = &mut self.waiting[sid.index()];
             if *waiting & kind != 0 {
@@ -84,6 +85,11 @@ impl Events {
             *waiting |= kind;
         }
         self.queue.push_back(event);
+    }
+
+    #[cold]
+    fn make_room(&mut self, sid: Sid) {
+        self.waiting.resize(1 + sid.index(), 0);
     }
 
     pub(crate) fn pop_front(&mut self) -> Option<Event> {

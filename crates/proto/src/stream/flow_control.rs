@@ -93,12 +93,19 @@ impl FlowControl {
     }
 
     /// That of a stream, which has one from its first use on.
+    #[inline]
     fn account(&mut self, sid: Sid) -> &mut Account {
-        let credit = self.credit;
-        for index in self.accounts.len()..=sid.index() {
-            self.accounts.push(Account::new(initial(Sid::new(index as u16), credit)));
+        if self.accounts.len() <= sid.index() {
+            self.open_accounts(sid);
         }
         &mut self.accounts[sid.index()]
+    }
+
+    #[cold]
+    fn open_accounts(&mut self, last: Sid) {
+        let credit = self.credit;
+        let names = self.accounts.len()..=last.index();
+        self.accounts.extend(names.map(|index| Account::new(initial(Sid::new(index as u16), credit))));
     }
 
     /// The buffer has grown by so many bytes: there is as much more to promise.
@@ -112,6 +119,7 @@ impl FlowControl {
     }
 
     /// Whether so many bytes more on a stream are within its limit.
+    #[inline]
     pub(crate) fn admits(&self, sid: Sid, bytes: u32) -> bool {
         let (arrived, limit) = match self.accounts.get(sid.index()) {
             Some(account) => (account.arrived, account.limit),
@@ -143,6 +151,7 @@ impl FlowControl {
     }
 
     /// Of what a stream was promised last a step was read, and so much is left. Returns what the peer is to be told.
+    #[inline(never)]
     fn renew(&mut self, sid: Sid, held: u64) -> Option<Record> {
         // The control stream and one more: there is nobody to share with.
         let (initial, is_alone) = (initial(sid, self.credit), self.streams == 1);

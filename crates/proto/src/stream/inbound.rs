@@ -107,11 +107,18 @@ impl<P: Payload> Inbound<P> {
     }
 
     /// The stream of this name, which there is, and the store.
+    #[inline]
     fn stream(&mut self, sid: Sid) -> (&mut Stream<P>, &mut Store<P>) {
-        for _ in self.streams.len()..=sid.index() {
-            self.streams.push(Stream::new(self.begin));
+        if self.streams.len() <= sid.index() {
+            self.open(sid);
         }
         (&mut self.streams[sid.index()], &mut self.store)
+    }
+
+    /// From now on there are all streams up to this one.
+    #[cold]
+    fn open(&mut self, last: Sid) {
+        self.streams.resize_with(1 + last.index(), || Stream::new(self.begin));
     }
 
     /// What it costs to keep what has arrived and not been read, besides its bytes.

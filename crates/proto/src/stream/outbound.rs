@@ -301,6 +301,7 @@ impl<P: Payload> Outbound<P> {
     }
 
     /// Bytes of sequence space of the next segment, if it may have `space` of them.
+    #[inline]
     pub(crate) fn peek(&self, space: u32) -> Option<u32> {
         let header = self.header_len();
         if !self.records.is_empty() {
