@@ -237,8 +237,20 @@ impl<T> Scoreboard<T> {
     #[inline]
     pub(crate) fn path_una(&mut self, path: PathId) -> Offset {
         let lane = &mut self.lanes[path.index()];
-        // Each lane passes each entry once, so this is a constant per segment.
         lane.cursor = lane.cursor.max(self.first);
+        // Most often it is the first of all, of which all that came before is acknowledged.
+        let is_first = |entry: &Entry<T>| entry.path == path && lane.has(entry) && entry.fate != Fate::Delivered;
+        if lane.above == 0 && lane.cursor == self.first && self.entries.front().is_some_and(is_first) {
+            lane.holes.clear();
+            return self.acked;
+        }
+        self.walk_to_una(path)
+    }
+
+    /// The same where it takes a walk. Each lane passes each entry once, so this is a constant per segment.
+    #[inline(never)]
+    fn walk_to_una(&mut self, path: PathId) -> Offset {
+        let lane = &mut self.lanes[path.index()];
         while let Some(entry) = self.entries.get((lane.cursor - self.first) as usize) {
             if entry.path == path && lane.has(entry) {
                 if entry.fate != Fate::Delivered {
