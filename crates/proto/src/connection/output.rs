@@ -135,7 +135,8 @@ impl<P: Payload> Connection<P> {
     }
 
     fn poll_data(&mut self, now: Time) -> Option<Leaving<P>> {
-        if self.board.is_empty() && self.outbound.is_empty() && !self.owes_fin() {
+        let has_new = !self.outbound.is_empty() || self.owes_fin();
+        if !has_new && self.board.is_empty() {
             if !self.outbound.is_drained() {
                 // What waits has no credit. More is sure to come, if the peer is still there.
                 self.wait(now);
@@ -143,7 +144,6 @@ impl<P: Payload> Connection<P> {
             return None;
         }
         let has_lost = self.board.has_lost();
-        let has_new = !self.outbound.is_empty() || self.owes_fin();
         // What several paths cannot send for want of credit the guard hears of.
         let has_all = self.outbound.is_drained() || !self.paths.has_several();
         if !has_new && !has_lost && has_all && !self.paths.all().any(|path| path.control.is_probe_due()) {
@@ -433,8 +433,7 @@ impl<P: Payload> Connection<P> {
 
     /// Whether a FIN is the next thing to send.
     pub(super) fn owes_fin(&self) -> bool {
-        let can_send = matches!(self.state, State::Established | State::CloseWait);
-        self.is_closing && can_send && self.outbound.is_drained()
+        self.is_closing && matches!(self.state, State::Established | State::CloseWait) && self.outbound.is_drained()
     }
 
     fn on_fin_sent(&mut self) {
@@ -468,6 +467,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// The header of a segment that acknowledges what has arrived.
+    #[inline]
     fn header(&mut self, path: PathId, offset: Offset, flags: Flags) -> Header {
         let multistream = if self.peer.framing == Framing::Streams { Flags::MSE } else { Flags::default() };
         let expected = self.arrivals.expected();

@@ -79,30 +79,35 @@ impl Arrivals {
     }
 
     /// `left..right` has arrived, with this nonce; none of it had before.
+    #[inline]
     pub(crate) fn insert(&mut self, left: Offset, right: Offset, nonce: u16) {
         debug_assert_eq!(self.missing(left, right), Some((left, right)), "what arrived before does not count again");
         self.total += right - left;
         if left > self.expected {
-            if self.unreported.len() >= UNREPORTED_MAX {
-                self.unreported.pop_front();
-            }
-            self.unreported.push_back(left);
-            let range = self.above.insert(Range { left, right, nonces: nonce });
-            for recent in self.recent.iter_mut().filter(|recent| (range.left..range.right).contains(&recent.left)) {
-                *recent = range;
-            }
-            // [rfc-2018] sec. 4: the first block has the segment that triggered the ACK, the others repeat the latest reports.
-            if self.recent[0] != range {
-                self.recent.rotate_right(1);
-                self.recent[0] = range;
-            }
-            return;
+            return self.insert_above(Range { left, right, nonces: nonce });
         }
         self.expected = right;
         self.nonces = self.nonces.wrapping_add(nonce);
         if let Some(range) = self.above.take_first(right) {
             self.expected = range.right;
             self.nonces = self.nonces.wrapping_add(range.nonces);
+        }
+    }
+
+    #[inline(never)]
+    fn insert_above(&mut self, range: Range) {
+        if self.unreported.len() >= UNREPORTED_MAX {
+            self.unreported.pop_front();
+        }
+        self.unreported.push_back(range.left);
+        let range = self.above.insert(range);
+        for recent in self.recent.iter_mut().filter(|recent| (range.left..range.right).contains(&recent.left)) {
+            *recent = range;
+        }
+        // [rfc-2018] sec. 4: the first block has the segment that triggered the ACK, the others repeat the latest reports.
+        if self.recent[0] != range {
+            self.recent.rotate_right(1);
+            self.recent[0] = range;
         }
     }
 

@@ -91,10 +91,15 @@ impl Ranges {
     }
 
     /// Takes the first range away if it begins at `place` or before it.
+    #[inline]
     pub(crate) fn take_first(&mut self, place: Offset) -> Option<Range> {
         if self.is_empty() || self.start > place {
             return None;
         }
+        self.pop_first()
+    }
+
+    fn pop_first(&mut self) -> Option<Range> {
         let first = self.ends.pop_first(&mut self.pool);
         self.start = self.ends.first().map_or(self.end, |range| range.0);
         first.as_ref().map(Range::of)

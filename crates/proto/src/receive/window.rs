@@ -75,6 +75,7 @@ impl Window {
     ///
     /// [rfc-7323] sec. 2.4: as the field has a unit, the edge that one segment names may lie up to a unit below that of an
     /// earlier one, which stays good.
+    #[inline]
     pub(crate) fn advertise(&mut self, expected: Offset) -> u16 {
         let goal = self.goal(expected);
         let field = (goal.saturating_sub(expected) >> self.shift).min(FIELD_MAX);

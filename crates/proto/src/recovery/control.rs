@@ -428,6 +428,7 @@ impl PathControl {
     }
 
     /// An ACK has been entered on the scoreboard. Whether a round ended with it.
+    #[inline]
     pub(crate) fn on_ack<T>(&mut self, now: Time, board: &mut Scoreboard<T>, via: Via) -> bool {
         let is_open = self.episode.is_open() && self.suspicion.is_none() && !matches!(self.probe, Probe::Out { .. });
         let has_news =
@@ -437,6 +438,11 @@ impl PathControl {
             self.look(now, board);
             return false;
         }
+        self.on_news(now, board, via)
+    }
+
+    /// The same of an ACK that told of something, or while something is being repaired or thought over.
+    fn on_news<T>(&mut self, now: Time, board: &mut Scoreboard<T>, via: Via) -> bool {
         let newly_acked = board.take_newly_acked(self.id);
         self.flight -= newly_acked.bytes_from_flight;
         let path_una = board.path_una(self.id);
@@ -527,6 +533,11 @@ impl PathControl {
         if self.episode.is_open() && self.has_lost_nothing(board) {
             return self.arm(now, board);
         }
+        self.look_closely(now, board);
+    }
+
+    #[inline(never)]
+    fn look_closely<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         let path_una = board.path_una(self.id);
         let (found, spared) = self.detect(now, board);
         self.repair(now, board, &found, path_una);

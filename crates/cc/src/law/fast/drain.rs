@@ -128,6 +128,7 @@ pub enum Action {
 
 impl Drain {
     /// An ACK outside fast recovery.
+    #[inline]
     pub fn on_ack(&mut self, facts: &Facts, rule: &Rule) -> Action {
         let &Facts { now, rtt, base, average, window, .. } = facts;
         match *self {

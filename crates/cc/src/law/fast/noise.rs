@@ -79,6 +79,7 @@ impl Noise {
     }
 
     /// A sample of `rtt` seconds arrived at `now`. Returns the least of late.
+    #[inline]
     pub fn on_rtt(&mut self, now: f64, rtt: f64, rule: &Rule) -> f64 {
         if let Some((before, rtt_before)) = self.last {
             let passed = greater(now - before, 0.0);
@@ -96,6 +97,7 @@ impl Noise {
     }
 
     /// An ACK at `now` of a segment that left with so much in flight; `average` is avgRTT in seconds. Returns the most of late.
+    #[inline]
     pub fn on_flight(&mut self, now: f64, flight: f64, average: f64, rule: &Rule) -> f64 {
         let kept = greater(self.kept(rule), FLIGHTS * average);
         -self.flights.on_value(now, -flight, kept)

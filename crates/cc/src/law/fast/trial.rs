@@ -164,6 +164,7 @@ impl Trial {
     }
 
     /// An ACK while nothing is being repaired that the law has answered.
+    #[inline]
     pub fn on_ack(&mut self, facts: &Facts, rule: &Rule) -> Action {
         let &Facts { now, acked, lost, rtt, window } = facts;
         match &mut self.state {
