@@ -2,6 +2,7 @@
 
 mod counts;
 mod generate;
+mod links;
 mod oracle;
 mod packages;
 mod reality;

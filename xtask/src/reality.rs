@@ -4,12 +4,9 @@
 //! delay by queues (the mean RTT less that of the empty path), and the segments taken for lost. With `--kernel` the kernel's own Reno, CUBIC and BBR
 //! run over the same links by iperf3, so that one sees what they do.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
-
 use clap::Args;
-use serde_json::Value;
 
+use crate::links::{Links, Server, json, output};
 use crate::run::{self, say};
 
 /// What to compare.
@@ -94,7 +91,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     let mut off = 0;
     for cell in CELLS.iter().filter(|cell| cell.name.contains(&options.only)) {
         let simulated = simulated(&anabranch, cell, options.seconds)?;
-        let links = Links::up(&anabranch, cell)?;
+        let links = Links::up(&anabranch, NAME, cell.file, cell.set)?;
         let real = real(&anabranch, cell, options.seconds)?;
         off += u32::from(!print(cell, simulated, real));
         if options.kernel {
@@ -175,101 +172,6 @@ fn kernel(anabranch: &str, law: &str, seconds: u32) -> Result<Came, String> {
     let bits = measured["end"]["sum_received"]["bits_per_second"].as_f64().ok_or("iperf3 tells no rate")?;
     let lost = sender["retransmits"].as_f64().unwrap_or_default();
     Ok(Came { megabits: bits / 1e6, rtt: sender["mean_rtt"].as_f64().map(|rtt| rtt / 1e6), lost })
-}
-
-/// Emulated links, which are taken down at the end, whatever happens.
-struct Links<'a> {
-    anabranch: &'a str,
-}
-
-impl<'a> Links<'a> {
-    fn up(anabranch: &'a str, cell: &Cell) -> Result<Self, String> {
-        let mut arguments = vec!["link", "up", cell.file, "--name", NAME];
-        cell.set.iter().for_each(|set| arguments.extend(["--set", *set]));
-        let links = Self { anabranch };
-        // What an earlier run has left.
-        output(anabranch, &["link", "down", NAME])?;
-        output(anabranch, &arguments)?;
-        Ok(links)
-    }
-
-    fn down(self) -> Result<(), String> {
-        let status = json(&output(self.anabranch, &["link", "status", NAME, "--json"])?)?;
-        let unread: f64 = unread(&status);
-        if unread > 0.0 {
-            say(&format!("  {unread} packets were not read in time: this machine does not carry that"));
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Links<'_> {
-    fn drop(&mut self) {
-        _ = output(self.anabranch, &["link", "down", NAME]);
-    }
-}
-
-/// Packets that devices threw away, wherever they are told.
-fn unread(status: &Value) -> f64 {
-    match status {
-        Value::Object(members) => members
-            .iter()
-            .map(
-                |(key, value)| if key == "unread_packets" { value.as_f64().unwrap_or_default() } else { unread(value) },
-            )
-            .sum(),
-        Value::Array(items) => items.iter().map(unread).sum(),
-        _ => 0.0,
-    }
-}
-
-/// A program that runs beside another one, and is stopped at the end.
-struct Server {
-    child: Child,
-    lines: BufReader<std::process::ChildStdout>,
-}
-
-impl Server {
-    fn start(program: &str, arguments: &[&str]) -> Result<Self, String> {
-        let mut child = Command::new(program)
-            .args(arguments)
-            .current_dir(run::root())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| format!("{program}: {error}"))?;
-        let lines = BufReader::new(child.stdout.take().ok_or("no output")?);
-        Ok(Self { child, lines })
-    }
-
-    fn line(&mut self) -> Result<String, String> {
-        let mut line = String::new();
-        self.lines.read_line(&mut line).map_err(|error| error.to_string())?;
-        Ok(line)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        _ = self.child.kill();
-        _ = self.child.wait();
-    }
-}
-
-fn output(program: &str, arguments: &[&str]) -> Result<String, String> {
-    let line = || format!("{program} {}", arguments.join(" "));
-    let output = Command::new(program)
-        .args(arguments)
-        .current_dir(run::root())
-        .output()
-        .map_err(|error| format!("{}: {error}", line()))?;
-    if !output.status.success() {
-        return Err(format!("{} failed: {}", line(), String::from_utf8_lossy(&output.stderr)));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-fn json(text: &str) -> Result<Value, String> {
-    serde_json::from_str(text.trim()).map_err(|error| format!("no JSON: {error}: {text}"))
 }
 
 /// What the links are called.

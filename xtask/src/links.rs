@@ -1,0 +1,107 @@
+//! Emulated links, made by the command's own `anabranch link`, and programs that run in them.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::run::{self, say};
+
+/// Emulated links, which are taken down at the end, whatever happens.
+pub(crate) struct Links<'a> {
+    anabranch: &'a str,
+    name: &'a str,
+}
+
+impl<'a> Links<'a> {
+    /// Those of a scenario, in which this is set.
+    pub(crate) fn up(anabranch: &'a str, name: &'a str, file: &str, set: &[&str]) -> Result<Self, String> {
+        let mut arguments = vec!["link", "up", file, "--name", name];
+        set.iter().for_each(|set| arguments.extend(["--set", *set]));
+        let links = Self { anabranch, name };
+        // What an earlier run has left.
+        output(anabranch, &["link", "down", name])?;
+        output(anabranch, &arguments)?;
+        Ok(links)
+    }
+
+    /// Takes them down, and says so if the machine was too slow for them.
+    pub(crate) fn down(self) -> Result<(), String> {
+        let status = json(&output(self.anabranch, &["link", "status", self.name, "--json"])?)?;
+        let unread: f64 = unread(&status);
+        if unread > 0.0 {
+            say(&format!("  {unread} packets were not read in time: this machine does not carry that"));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Links<'_> {
+    fn drop(&mut self) {
+        _ = output(self.anabranch, &["link", "down", self.name]);
+    }
+}
+
+/// Packets that devices threw away, wherever they are told.
+fn unread(status: &Value) -> f64 {
+    match status {
+        Value::Object(members) => members
+            .iter()
+            .map(
+                |(key, value)| if key == "unread_packets" { value.as_f64().unwrap_or_default() } else { unread(value) },
+            )
+            .sum(),
+        Value::Array(items) => items.iter().map(unread).sum(),
+        _ => 0.0,
+    }
+}
+
+/// A program that runs beside another one, and is stopped at the end.
+pub(crate) struct Server {
+    child: Child,
+    lines: BufReader<std::process::ChildStdout>,
+}
+
+impl Server {
+    pub(crate) fn start(program: &str, arguments: &[&str]) -> Result<Self, String> {
+        let mut child = Command::new(program)
+            .args(arguments)
+            .current_dir(run::root())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("{program}: {error}"))?;
+        let lines = BufReader::new(child.stdout.take().ok_or("no output")?);
+        Ok(Self { child, lines })
+    }
+
+    pub(crate) fn line(&mut self) -> Result<String, String> {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).map_err(|error| error.to_string())?;
+        Ok(line)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+/// What a program prints, which must succeed.
+pub(crate) fn output(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let line = || format!("{program} {}", arguments.join(" "));
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(run::root())
+        .output()
+        .map_err(|error| format!("{}: {error}", line()))?;
+    if !output.status.success() {
+        return Err(format!("{} failed: {}", line(), String::from_utf8_lossy(&output.stderr)));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+pub(crate) fn json(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text.trim()).map_err(|error| format!("no JSON: {error}: {text}"))
+}
