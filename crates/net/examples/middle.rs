@@ -1,0 +1,210 @@
+//! Who stands between a client and a server: `middle LISTEN FROM TICKET` waits at the address LISTEN, prints a ticket that leads there instead, and passes datagrams
+//! on from the address FROM, as an address translator does. Its input tells it to do as hostile networks do:
+//!
+//! * `rebind ADDRESS`: passes on from another address and port from now on; what comes to the old one gets nowhere.
+//! * `replay N`, `truncate N`, `forge N`: beside what passes, N datagrams, each after one that passed and in its direction: an old one again; one cut short; one with
+//!   a bit turned, or with random bytes in it.
+//! * `reorder N`: N of what passes are shuffled, sixteen at a time.
+//!
+//! It prints a line when it has done all of an order. `cargo xtask proofs` uses it.
+
+#![expect(clippy::print_stdout, reason = "it is what the example prints")]
+
+use std::collections::VecDeque;
+use std::error::Error;
+use std::net::{IpAddr, SocketAddr};
+
+use anabranch::{Ticket, TicketError};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::net::UdpSocket;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let args: Vec<_> = std::env::args().skip(1).collect();
+    let [listen, from, ticket] = &args[..] else { return Err("middle LISTEN FROM TICKET".into()) };
+    let inside = UdpSocket::bind(listen.as_str()).await?;
+    let from: IpAddr = from.parse()?;
+    let (ticket, server) = instead(&ticket.parse()?, inside.local_addr()?, from)?;
+    let outside = UdpSocket::bind((from, 0)).await?;
+    println!("{ticket}");
+    Middle { inside, outside, client: None, server, doing: None, kept: Default::default(), held: vec![], random: 1 }
+        .run()
+        .await
+}
+
+/// A ticket that leads to `here`, and where the server is for who sends from `from`.
+fn instead(ticket: &Ticket, here: SocketAddr, from: IpAddr) -> Result<(Ticket, SocketAddr), Box<dyn Error>> {
+    let ours = |address: &&SocketAddr| address.is_ipv4() == from.is_ipv4();
+    let server = *ticket.addresses().iter().find(ours).ok_or(TicketError::Addresses)?;
+    // A server at all addresses is at this one, too.
+    let server = if from.is_loopback() { SocketAddr::new(from, server.port()) } else { server };
+    Ok((Ticket::new(ticket.key(), vec![here])?, server))
+}
+
+struct Middle {
+    /// Where the client sends to, and what the server sees as the client.
+    inside: UdpSocket,
+    outside: UdpSocket,
+    client: Option<SocketAddr>,
+    server: SocketAddr,
+    doing: Option<Order>,
+    /// What passed of late, to the server and to the client.
+    kept: [VecDeque<Vec<u8>>; 2],
+    /// What waits to be shuffled.
+    held: Vec<(Way, Vec<u8>)>,
+    random: u64,
+}
+
+struct Order {
+    act: Act,
+    name: String,
+    left: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Act {
+    Replay,
+    Truncate,
+    Forge,
+    Reorder,
+}
+
+#[derive(Clone, Copy)]
+enum Way {
+    ToServer = 0,
+    ToClient = 1,
+}
+
+impl Middle {
+    async fn run(mut self) -> Result<(), Box<dyn Error>> {
+        let mut orders = BufReader::new(tokio::io::stdin()).lines();
+        let (mut up, mut down) = (vec![0; 65_536], vec![0; 65_536]);
+        loop {
+            tokio::select! {
+                order = orders.next_line() => match order? {
+                    Some(order) => self.hear(&order).await?,
+                    None => return Ok(()),
+                },
+                Ok((len, from)) = self.inside.recv_from(&mut up) => {
+                    self.client = Some(from);
+                    self.pass(Way::ToServer, &up[..len]);
+                }
+                Ok(len) = self.outside.recv(&mut down) => self.pass(Way::ToClient, &down[..len]),
+            }
+        }
+    }
+
+    async fn hear(&mut self, order: &str) -> Result<(), Box<dyn Error>> {
+        let (name, rest) = order.split_once(' ').ok_or("an order is two words")?;
+        let act = match name {
+            "rebind" => {
+                self.outside = UdpSocket::bind((rest.parse::<IpAddr>()?, 0)).await?;
+                return Ok(println!("{order}"));
+            }
+            "replay" => Act::Replay,
+            "truncate" => Act::Truncate,
+            "forge" => Act::Forge,
+            "reorder" => Act::Reorder,
+            _ => return Err(format!("there is no order `{name}`").into()),
+        };
+        self.doing = Some(Order { act, name: order.to_owned(), left: rest.parse()? });
+        Ok(())
+    }
+
+    fn pass(&mut self, way: Way, datagram: &[u8]) {
+        let act = self.doing.as_ref().map(|order| order.act);
+        if act == Some(Act::Reorder) {
+            self.held.push((way, datagram.to_vec()));
+            if self.held.len() >= SHUFFLED {
+                self.release();
+            }
+            return;
+        }
+        self.release();
+        self.send(way, datagram);
+        let kept = &mut self.kept[way as usize];
+        kept.push_back(datagram.to_vec());
+        if kept.len() > KEPT {
+            kept.pop_front();
+        }
+        let Some(act) = act else { return };
+        let place = self.draw(self.kept[way as usize].len());
+        let mut bad = self.kept[way as usize][place].clone();
+        match act {
+            Act::Truncate => {
+                let len = self.draw(bad.len());
+                bad.truncate(len);
+            }
+            Act::Forge => self.forge(&mut bad),
+            Act::Replay | Act::Reorder => {}
+        }
+        self.send(way, &bad);
+        self.count(1);
+    }
+
+    fn forge(&mut self, datagram: &mut [u8]) {
+        if datagram.is_empty() {
+            return;
+        }
+        // Behind the type and the receiver's index, behind the counter as well, or everywhere.
+        let from = match self.draw(4) {
+            0 => 5.min(datagram.len()),
+            1 => 13.min(datagram.len()),
+            2 => 0,
+            _ => {
+                let place = self.draw(datagram.len());
+                datagram[place] ^= 1 << self.draw(8);
+                return;
+            }
+        };
+        for place in from..datagram.len() {
+            datagram[place] = self.draw(256) as u8;
+        }
+    }
+
+    /// Sends what is held, in another order.
+    fn release(&mut self) {
+        let mut held = std::mem::take(&mut self.held);
+        let count = held.len() as u64;
+        while !held.is_empty() {
+            let place = self.draw(held.len());
+            let (way, datagram) = held.swap_remove(place);
+            self.send(way, &datagram);
+        }
+        if self.doing.as_ref().is_some_and(|order| order.act == Act::Reorder) {
+            self.count(count);
+        }
+    }
+
+    fn count(&mut self, done: u64) {
+        let Some(order) = &mut self.doing else { return };
+        order.left = order.left.saturating_sub(done);
+        if order.left == 0 {
+            println!("{}", order.name);
+            self.doing = None;
+        }
+    }
+
+    /// What a full socket does not take is lost, as it would be in a network.
+    fn send(&self, way: Way, datagram: &[u8]) {
+        match (way, self.client) {
+            (Way::ToServer, _) => _ = self.outside.try_send_to(datagram, self.server),
+            (Way::ToClient, Some(client)) => _ = self.inside.try_send_to(datagram, client),
+            (Way::ToClient, None) => {}
+        }
+    }
+
+    /// A number below `most`: splitmix64.
+    fn draw(&mut self, most: usize) -> usize {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.random;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((word ^ (word >> 31)) % most.max(1) as u64) as usize
+    }
+}
+
+/// Datagrams that are kept of each way: some MB.
+const KEPT: usize = 4096;
+/// Datagrams that change places with each other: at 100 Mbit/s, 1 to 2 ms.
+const SHUFFLED: usize = 16;
