@@ -83,9 +83,11 @@ fn a_folder_goes_from_one_shell_to_another() {
     let mut server = Server::start(&here, &["recv", "--to", "there", "--once"]);
     let sent = document(&anabranch(&here, &["send", "pictures", &server.ticket, "--json"]));
     assert_eq!((&sent["files"], &sent["bytes"]), (&3.into(), &3_001_000.into()));
+    let sent = Instant::now();
     let received = server.line();
     assert_eq!((&received["event"], &received["files"]), (&"received".into(), &3.into()));
     server.ends_with(0);
+    assert!(sent.elapsed() < Duration::from_secs(10), "who waits for the idle timeout has waited for 30 s");
     assert!(files(&here.join("pictures")) == files(&here.join("there/pictures")));
 }
 
