@@ -47,6 +47,11 @@ impl<V> Ordered<V> {
         self.blocks.back()?.back()
     }
 
+    /// The caller keeps the order if it changes the number.
+    pub(crate) fn last_mut(&mut self) -> Option<&mut (u64, V)> {
+        self.blocks.back_mut()?.back_mut()
+    }
+
     pub(crate) fn at(&self, place: Place) -> Option<&(u64, V)> {
         self.blocks.get(place.block)?.get(place.index)
     }

@@ -143,8 +143,10 @@ impl Arrivals {
         }
         // The latest first: the triggering segment is in the first block.
         while let Some(&left) = self.unreported.back() {
+            // It is one of the latest, if it is not one of a batch.
+            let is_in = |range: &&Range| (range.left..range.right).contains(&left);
             if left > self.expected
-                && let Some(range) = self.above.around(left)
+                && let Some(range) = self.recent.iter().find(is_in).copied().or_else(|| self.above.around(left))
                 && !report.has(&range)
             {
                 if report.is_full() {
@@ -159,7 +161,9 @@ impl Arrivals {
                 report.push(*range);
             }
         }
-        self.unreported.retain(|left| !report.blocks.iter().any(|block| (block.left..block.right).contains(left)));
+        if !self.unreported.is_empty() {
+            self.unreported.retain(|left| !report.blocks.iter().any(|block| (block.left..block.right).contains(left)));
+        }
         let nonces = report.blocks.iter().fold(0u16, |sum, block| sum.wrapping_add(block.nonces));
         (SackBlocks::of(report.blocks.map(|block| (initial.plus(block.left), initial.plus(block.right)))), nonces)
     }

@@ -47,6 +47,14 @@ impl Ranges {
             self.ends.push_last(left, End { right, nonces }, &mut self.pool);
             return range;
         }
+        // What comes in order goes on where the last one ends.
+        if left == self.end
+            && let Some((start, last)) = self.ends.last_mut()
+        {
+            (last.right, last.nonces) = (right, last.nonces.wrapping_add(nonces));
+            self.end = right;
+            return Range { left: *start, right, nonces: last.nonces };
+        }
         (self.start, self.end) = (self.start.min(left), self.end.max(right));
         let place = self.ends.above(left);
         let touched = match self.ends.before(place) {
