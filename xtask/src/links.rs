@@ -25,10 +25,14 @@ impl<'a> Links<'a> {
         Ok(links)
     }
 
+    /// What has happened on them: `anabranch link status --json`.
+    pub(crate) fn status(&self) -> Result<Value, String> {
+        json(&output(self.anabranch, &["link", "status", self.name, "--json"])?)
+    }
+
     /// Takes them down, and says so if the machine was too slow for them.
     pub(crate) fn down(self) -> Result<(), String> {
-        let status = json(&output(self.anabranch, &["link", "status", self.name, "--json"])?)?;
-        let unread: f64 = unread(&status);
+        let unread: f64 = unread(&self.status()?);
         if unread > 0.0 {
             say(&format!("  {unread} packets were not read in time: this machine does not carry that"));
         }

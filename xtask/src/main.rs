@@ -5,6 +5,7 @@ mod generate;
 mod links;
 mod oracle;
 mod packages;
+mod proofs;
 mod reality;
 mod run;
 mod sensitivity;
@@ -42,6 +43,8 @@ enum Task {
     Sensitivity(sensitivity::Options),
     /// Simulates ten transfers and makes them real over emulated links, and prints both side by side (Linux, root); 5 minutes.
     Reality(reality::Options),
+    /// Holds what is promised of the transport against real transfers, faults and attacks over emulated links (Linux, root).
+    Proofs(proofs::Options),
     /// Counts the instructions of the benchmark scenarios under callgrind and compares with CONTRIBUTING.md.
     Counts {
         /// Write the counts into CONTRIBUTING.md instead of comparing.
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Task::Oracle(options) => oracle::run(&options),
         Task::Sensitivity(options) => sensitivity::run(&options),
         Task::Reality(options) => reality::run(&options),
+        Task::Proofs(options) => proofs::run(&options),
         Task::Counts { write } => counts::run(write),
     };
     match result {

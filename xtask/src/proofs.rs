@@ -1,0 +1,214 @@
+//! `cargo xtask proofs`: what is promised of the transport, shown on real sockets, with its aim beside it.
+//!
+//! Programs of the release run in network namespaces, joined by `anabranch link`, or on loopback. Each proof prints rows of a table; one that does not run to
+//! its end is missed, and the others go on.
+
+mod arrivals;
+mod attacks;
+mod changes;
+mod files;
+mod kills;
+mod multipath;
+mod program;
+mod transfers;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::run::{self, say};
+
+/// Which to run.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Those whose names begin with one of these; all if there is none.
+    names: Vec<String>,
+    /// The folder `release` of a target, with the command and the examples. Without it they are built here.
+    #[arg(long, value_name = "DIR")]
+    release: Option<PathBuf>,
+    /// Where files are made, which take 4 GB at most; a folder of the system's for such things if absent.
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// Only print the names.
+    #[arg(long)]
+    list: bool,
+}
+
+/// A proof and its name.
+struct Proof {
+    name: &'static str,
+    run: fn(&Bench, &mut Table) -> Result<(), String>,
+}
+
+const PROOFS: &[Proof] = &[
+    Proof { name: "transfers", run: transfers::run },
+    Proof { name: "multipath", run: multipath::run },
+    Proof { name: "changes", run: changes::run },
+    Proof { name: "kills", run: kills::run },
+    Proof { name: "files", run: files::run },
+    Proof { name: "attacks", run: attacks::run },
+    Proof { name: "handshakes", run: attacks::handshakes },
+    Proof { name: "crowd", run: attacks::crowd },
+];
+
+pub(crate) fn run(options: &Options) -> Result<(), String> {
+    if options.list {
+        PROOFS.iter().for_each(|proof| say(proof.name));
+        return Ok(());
+    }
+    let is_known = |name: &&String| !PROOFS.iter().any(|proof| proof.name.starts_with(name.as_str()));
+    if let Some(unknown) = options.names.iter().find(is_known) {
+        return Err(format!("there is no proof `{unknown}`; `cargo xtask proofs --list` prints all"));
+    }
+    if !cfg!(target_os = "linux") || !run::is_root() {
+        return Err("the proofs make network namespaces and mount file systems: run them on Linux, as root".into());
+    }
+    let bench = Bench::new(options)?;
+    let mut table = Table::default();
+    say(&line("proof", "aim", "measured", "load", "verdict"));
+    for proof in PROOFS {
+        if !options.names.is_empty() && !options.names.iter().any(|name| proof.name.starts_with(name.as_str())) {
+            continue;
+        }
+        table.proof = proof.name;
+        if let Err(problem) = (proof.run)(&bench, &mut table) {
+            table.row("to its end", "no error", &problem, false);
+        }
+    }
+    match table.missed {
+        0 => Ok(()),
+        missed => Err(format!("{missed} of {} aims were missed", table.rows)),
+    }
+}
+
+/// What proofs work with.
+pub(crate) struct Bench {
+    pub(crate) anabranch: String,
+    release: PathBuf,
+    folder: PathBuf,
+}
+
+impl Bench {
+    fn new(options: &Options) -> Result<Self, String> {
+        let release = match &options.release {
+            Some(release) => {
+                std::fs::canonicalize(release).map_err(|error| format!("{}: {error}", release.display()))?
+            }
+            None => {
+                run::run("cargo", &["build", "--release", "--locked", "--quiet"], &[])?;
+                let examples = ["build", "--release", "--locked", "--quiet", "--package", "anabranch", "--examples"];
+                run::run("cargo", &examples, &[])?;
+                run::target()?.join("release")
+            }
+        };
+        let folder = options.folder.clone().unwrap_or_else(std::env::temp_dir);
+        let folder = folder.join(format!("anabranch-proofs-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        Ok(Self { anabranch: program(&release, "anabranch")?, release, folder })
+    }
+
+    /// An example of the library.
+    pub(crate) fn example(&self, name: &str) -> Result<String, String> {
+        program(&self.release.join("examples"), name)
+    }
+
+    /// A new empty folder.
+    pub(crate) fn folder(&self, name: &str) -> Result<PathBuf, String> {
+        let path = self.folder.join(name);
+        _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(path)
+    }
+
+    /// A file of so many random bytes.
+    pub(crate) fn payload(&self, name: &str, bytes: u64) -> Result<PathBuf, String> {
+        use std::io::Read as _;
+        let path = self.folder.join(name);
+        let make = || {
+            let mut random = std::fs::File::open("/dev/urandom")?.take(bytes);
+            std::io::copy(&mut random, &mut std::fs::File::create(&path)?)
+        };
+        make().map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(path)
+    }
+
+    /// The arguments of `anabranch` that run a program at a host of the links.
+    pub(crate) fn at<'a>(&self, host: &'a str, program: &[&'a str]) -> Vec<&'a str> {
+        [&["link", "exec", host, "--name", NAME, "--"], program].concat()
+    }
+}
+
+fn program(folder: &Path, name: &str) -> Result<String, String> {
+    let path = folder.join(name);
+    if path.is_file() {
+        Ok(path.to_string_lossy().into_owned())
+    } else {
+        Err(format!("there is no {}", path.display()))
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// What was found so far; rows are printed when they come.
+#[derive(Default)]
+pub(crate) struct Table {
+    proof: &'static str,
+    rows: u32,
+    missed: u32,
+}
+
+impl Table {
+    pub(crate) fn row(&mut self, what: &str, aim: &str, measured: &str, holds: bool) {
+        self.rows += 1;
+        self.missed += u32::from(!holds);
+        let name = format!("{}: {what}", self.proof);
+        say(&line(&name, aim, measured, &load(), if holds { "holds" } else { "MISSED" }));
+    }
+
+    /// Something that is measured and has no aim.
+    pub(crate) fn note(&self, what: &str, measured: &str) {
+        say(&line(&format!("{}: {what}", self.proof), "-", measured, &load(), "-"));
+    }
+}
+
+fn line(proof: &str, aim: &str, measured: &str, load: &str, verdict: &str) -> String {
+    format!("{proof:<44} | {aim:<26} | {measured:<60} | {load:>5} | {verdict}")
+}
+
+/// The system's mean load of the last minute: on a machine that others use timings suffer.
+fn load() -> String {
+    let told = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    told.split_whitespace().next().unwrap_or("?").to_owned()
+}
+
+/// Whether two files have the same bytes.
+pub(crate) fn is_equal(one: &Path, other: &Path) -> Result<bool, String> {
+    use std::io::Read as _;
+    let open = |path: &Path| std::fs::File::open(path).map_err(|error| format!("{}: {error}", path.display()));
+    let (mut one, mut other) = (open(one)?, open(other)?);
+    let (mut left, mut right) = (vec![], vec![]);
+    loop {
+        left.clear();
+        right.clear();
+        (&mut one).take(1 << 20).read_to_end(&mut left).map_err(|error| error.to_string())?;
+        (&mut other).take(1 << 20).read_to_end(&mut right).map_err(|error| error.to_string())?;
+        if left != right {
+            return Ok(false);
+        }
+        if left.is_empty() {
+            return Ok(true);
+        }
+    }
+}
+
+/// What the links are called.
+pub(crate) const NAME: &str = "proofs";
+/// One path of 100 Mbit/s and 100 ms.
+pub(crate) const ONE: &str = "xtask/src/reality/one.toml";
+/// How long a program may take that should answer at once.
+pub(crate) const SOON: Duration = Duration::from_secs(30);

@@ -1,0 +1,127 @@
+//! What the example `arrivals` has measured at the receiver.
+
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+
+use super::program::Program;
+use super::{Bench, SOON};
+
+/// When bytes came on a connection, and whether they were the right ones.
+pub(super) struct Arrivals {
+    /// Bytes that the sender wrote.
+    sent: u64,
+    came: u64,
+    wrong: u64,
+    is_whole: bool,
+    begin_unix: f64,
+    hundredths: Vec<u64>,
+    /// Since when nothing came, in seconds from the begin, and how long.
+    gaps: Vec<(f64, f64)>,
+    /// Segments that the sender sent on each path that was left at the end.
+    pub(super) segments: Vec<u64>,
+}
+
+/// A transfer that is under way, from host `a` to `b`.
+pub(super) struct Running {
+    server: Program,
+    client: Program,
+    seconds: u32,
+}
+
+impl Running {
+    /// Begins one of so many seconds and streams.
+    pub(super) fn begin(bench: &Bench, seconds: u32, streams: u32, multipath: bool) -> Result<Self, String> {
+        let arrivals = bench.example("arrivals")?;
+        let mut server = Program::start(&bench.anabranch, &bench.at("b", &[&arrivals, "serve"]))?;
+        let ticket = server.line(SOON)?;
+        Self::call(bench, server, &ticket, seconds, streams, multipath)
+    }
+
+    /// The same, with a server that is there and this ticket.
+    pub(super) fn call(
+        bench: &Bench,
+        server: Program,
+        ticket: &str,
+        seconds: u32,
+        streams: u32,
+        multipath: bool,
+    ) -> Result<Self, String> {
+        let arrivals = bench.example("arrivals")?;
+        let (time, streams) = (seconds.to_string(), streams.to_string());
+        let mut call = vec![arrivals.as_str(), "call", ticket, &time, &streams];
+        call.extend(multipath.then_some("multipath"));
+        let client = Program::start(&bench.anabranch, &bench.at("a", &call))?;
+        Ok(Self { server, client, seconds })
+    }
+
+    /// The receiver.
+    pub(super) fn server(&self) -> &Program {
+        &self.server
+    }
+
+    /// Waits for the end.
+    pub(super) fn end(mut self) -> Result<Arrivals, String> {
+        let told = self.client.json(Duration::from_secs(self.seconds.into()) + SOON)?;
+        self.client.succeed(SOON)?;
+        let record = self.server.json(SOON)?;
+        Arrivals::read(&told, &record).ok_or_else(|| "what `arrivals` prints is not understood".to_owned())
+    }
+}
+
+impl Arrivals {
+    fn read(told: &Value, record: &Value) -> Option<Self> {
+        let numbers = |value: &Value| value.as_array()?.iter().map(Value::as_u64).collect::<Option<Vec<_>>>();
+        let gaps = record["gaps_seconds"].as_array()?.iter();
+        Some(Self {
+            sent: told["bytes"].as_u64()?,
+            came: record["bytes"].as_u64()?,
+            wrong: record["wrong_bytes"].as_u64()?,
+            is_whole: record["is_whole"].as_bool()?,
+            begin_unix: record["begin_unix_seconds"].as_f64()?,
+            hundredths: numbers(&record["bytes_each_10_ms"])?,
+            gaps: gaps.map(|gap| Some((gap[0].as_f64()?, gap[1].as_f64()?))).collect::<Option<_>>()?,
+            segments: numbers(&told["segments_of_paths"])?,
+        })
+    }
+
+    /// Whether all came as it was sent, and a sentence.
+    pub(super) fn content(&self) -> (bool, String) {
+        let holds = self.is_whole && self.wrong == 0 && self.came == self.sent;
+        let Self { sent, came, wrong, .. } = self;
+        (holds, format!("sent {sent} B, came {came}, wrong {wrong}"))
+    }
+
+    /// Bytes that came in these seconds since the begin.
+    pub(super) fn bytes(&self, from: f64, until: f64) -> u64 {
+        let place = |seconds: f64| ((seconds.max(0.0) * 100.0).round() as usize).min(self.hundredths.len());
+        self.hundredths[place(from)..place(until.max(from))].iter().sum()
+    }
+
+    /// Bits a second that the application got in these seconds.
+    pub(super) fn rate(&self, from: f64, until: f64) -> f64 {
+        8.0 * self.bytes(from, until) as f64 / (until - from)
+    }
+
+    /// Seconds since the begin of this Unix time.
+    pub(super) fn at(&self, unix: f64) -> f64 {
+        unix - self.begin_unix
+    }
+
+    /// The longest time without a byte that began or ended between these seconds; none above 50 ms is 0.
+    pub(super) fn longest_gap(&self, from: f64, until: f64) -> f64 {
+        let near = self.gaps.iter().filter(|(at, long)| at + long >= from && *at <= until);
+        near.map(|&(_, long)| long).fold(0.0, f64::max)
+    }
+
+    /// Seconds that something at `at` cost: how much later the bytes of the two seconds after it came than at the rate from then on.
+    pub(super) fn cost(&self, at: f64) -> f64 {
+        let after = self.rate(at + 2.0, at + 6.0) / 8.0;
+        2.0 - self.bytes(at, at + 2.0) as f64 / after
+    }
+}
+
+/// The Unix time in seconds.
+pub(super) fn unix_now() -> f64 {
+    SystemTime::UNIX_EPOCH.elapsed().map(|since| since.as_secs_f64()).unwrap_or_default()
+}
