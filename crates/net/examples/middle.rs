@@ -99,7 +99,8 @@ impl Middle {
         let act = match name {
             "rebind" => {
                 self.outside = UdpSocket::bind((rest.parse::<IpAddr>()?, 0)).await?;
-                return Ok(println!("{order}"));
+                println!("{order}");
+                return Ok(());
             }
             "replay" => Act::Replay,
             "truncate" => Act::Truncate,
@@ -157,8 +158,8 @@ impl Middle {
                 return;
             }
         };
-        for place in from..datagram.len() {
-            datagram[place] = self.draw(256) as u8;
+        for byte in &mut datagram[from..] {
+            *byte = self.draw(256) as u8;
         }
     }
 
