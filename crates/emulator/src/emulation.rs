@@ -165,6 +165,11 @@ impl Emulation {
             let to = builder.address(nodes[route.to])?;
             builder.at(route.at, Control::Route { node: nodes[route.node], to, via: Some(links[route.via]) })?;
         }
+        for (wire, &link) in network.wires.iter().zip(&links) {
+            for &(at, mtu) in &wire.mtu_changes {
+                builder.at(at, Control::Mtu { link, mtu })?;
+            }
+        }
         let losses = builder.observe(&links, Losses::default())?;
         let mut world = builder.build()?;
         // Routes that hold from the start.

@@ -31,6 +31,8 @@ pub struct Wire {
     pub to: usize,
     /// What it is like. The name in it is `id`.
     pub spec: LinkSpec,
+    /// From when on its longest packet has so many bytes.
+    pub mtu_changes: Vec<(SimTime, u32)>,
 }
 
 /// From `at` on, packets for `to` leave `node` by `via`.
@@ -176,7 +178,7 @@ mod tests {
 
     pub(crate) fn wire(id: &str, from: usize, to: usize) -> Wire {
         let spec = LinkSpec::new(Rate::from_bits_per_second(1_000_000), SimSpan::from_millis(1)).named(id);
-        Wire { id: id.to_owned(), from, to, spec }
+        Wire { id: id.to_owned(), from, to, spec, mtu_changes: vec![] }
     }
 
     fn network(wires: Vec<Wire>) -> Network {

@@ -36,6 +36,8 @@ pub struct TopologyLink {
     pub to: usize,
     /// What it is like.
     pub spec: LinkSpec,
+    /// From when on its longest packet has so many bytes.
+    pub mtu_changes: Vec<(SimTime, u32)>,
 }
 
 /// From `at` on, packets for `to` leave `node` by `via`.
@@ -60,6 +62,7 @@ impl Scenario {
             from: link.from,
             to: link.to,
             spec: link.spec(),
+            mtu_changes: link.mtu_changes.clone(),
         };
         let routes = self.routes.iter();
         Topology {

@@ -27,9 +27,9 @@ fn narrower(bench: &Bench, table: &mut Table, mtu: u32) -> Result<(), String> {
     output(&bench.anabranch, &["link", "restart", NAME])?;
     let begin = unix_now();
     let arrivals = Running::begin(bench, SECONDS, 4, false)?.end()?;
-    let lost = links.status()?["links"][0]["lost_packets"].as_u64().unwrap_or_default();
+    let lost = links.status()?["links"][0]["dropped_packets"].as_u64().unwrap_or_default();
     links.down()?;
-    table.row(&format!("path MTU to {mtu}, too long"), "some packets", &format!("{lost} packets lost"), lost > 0);
+    table.row(&format!("path MTU to {mtu}, too long"), "some packets", &format!("{lost} packets dropped"), lost > 0);
     let (is_equal, content) = arrivals.content();
     table.row(&format!("path MTU to {mtu}, content"), "all of it", &content, is_equal);
     let at = arrivals.at(begin + CHANGE);

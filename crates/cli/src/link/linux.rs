@@ -265,7 +265,15 @@ fn network(topology: Topology) -> Network {
     Network {
         seed: topology.seed,
         nodes: topology.nodes,
-        wires: wires.map(|link| Wire { id: link.id, from: link.from, to: link.to, spec: link.spec }).collect(),
+        wires: wires
+            .map(|link| Wire {
+                id: link.id,
+                from: link.from,
+                to: link.to,
+                spec: link.spec,
+                mtu_changes: link.mtu_changes,
+            })
+            .collect(),
         routes: routes
             .map(|route| RouteChange { at: route.at, node: route.node, to: route.to, via: route.via })
             .collect(),

@@ -20,7 +20,7 @@ fn spec(delay_ms: u64) -> LinkSpec {
 }
 
 fn wire(id: &str, from: usize, to: usize, spec: LinkSpec) -> Wire {
-    Wire { id: id.to_owned(), from, to, spec: spec.named(id) }
+    Wire { id: id.to_owned(), from, to, spec: spec.named(id), mtu_changes: vec![] }
 }
 
 fn network(nodes: &[&str], hosts: &[usize], wires: Vec<Wire>) -> Network {

@@ -126,7 +126,7 @@ fn socket(error: io::Error) -> Failure {
 fn network(check: &Check) -> Network {
     let wire = |id: &str, from, to| {
         let spec = LinkSpec::new(check.rate, check.delay).named(id);
-        Wire { id: id.to_owned(), from, to, spec }
+        Wire { id: id.to_owned(), from, to, spec, mtu_changes: vec![] }
     };
     Network {
         seed: 1,

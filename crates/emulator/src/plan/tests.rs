@@ -6,7 +6,7 @@ use crate::network::Wire;
 
 fn wire(id: &str, from: usize, to: usize) -> Wire {
     let spec = LinkSpec::new(Rate::from_bits_per_second(1_000_000), SimSpan::from_millis(1)).named(id);
-    Wire { id: id.to_owned(), from, to, spec }
+    Wire { id: id.to_owned(), from, to, spec, mtu_changes: vec![] }
 }
 
 fn plan(wires: Vec<Wire>) -> Plan {
