@@ -312,7 +312,8 @@ impl Fast {
             Goal::backlog(old, base, rtt) < most * goal.alpha
         };
         let threshold = greater(self.rules.mi_threshold, NOISE_MOST * self.noise());
-        let is_probing = window::is_probing(base, average, threshold) && self.memory.has_room(self.window) && has_room();
+        let is_probing =
+            window::is_probing(base, average, threshold) && self.memory.has_room(self.window) && has_room();
         if let Some(rule) = &self.rules.ccafr
             && !(is_probing && self.rules.probe_in_refill)
         {

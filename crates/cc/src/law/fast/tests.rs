@@ -203,7 +203,8 @@ fn a_longer_route_after_a_drain_is_seen() {
 fn the_base_is_the_least_of_the_last_minute() {
     for (base_window, base) in [("60s", 0.1278), ("0s", 0.1258)] {
         let mut path = Bottleneck::new(1250.0);
-        let flow = path.flow("anabranch", &[("alpha", "4"), ("drain_unseen", "false"), ("base_window", base_window)], 125);
+        let flow =
+            path.flow("anabranch", &[("alpha", "4"), ("drain_unseen", "false"), ("base_window", base_window)], 125);
         path.run(30.0);
         assert_near(path.gauge(flow, "rtt_base_s"), 0.1258, 1e-6);
         path.reroute(flow, 127);
