@@ -31,7 +31,7 @@ pub(crate) struct Driver {
 }
 
 /// What a part of a turn leaves to be done.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
     Nothing,
     More,
@@ -88,7 +88,8 @@ impl Driver {
     fn tell(&mut self, cx: &Context<'_>) -> Option<(Time, Rest)> {
         let now = self.shared.clock.now();
         let mut state = self.shared.lock();
-        let rest = if state.take_events(now) { Rest::More } else { Rest::Nothing };
+        // What came while this turn had looked already has woken nobody.
+        let rest = if state.take_events(now) || state.is_roused() { Rest::More } else { Rest::Nothing };
         if state.is_done() {
             return None;
         }
@@ -118,9 +119,9 @@ impl Future for Driver {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let driver = self.get_mut();
-        let more = std::mem::take(&mut driver.shared.lock().sockets);
-        more.into_iter().for_each(|socket| driver.sockets.push(socket));
         for _ in 0..TURNS_A_POLL {
+            let more = driver.shared.lock().begin_turn();
+            more.into_iter().for_each(|socket| driver.sockets.push(socket));
             let Ok(received) = driver.receive(cx) else {
                 driver.shared.with(|state| state.end());
                 return Poll::Ready(());
@@ -151,3 +152,36 @@ const BATCHES_A_TURN: usize = 16;
 
 /// Turns before other tasks of the runtime have theirs.
 const TURNS_A_POLL: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+    use std::task::Waker;
+
+    use anabranch_proto::endpoint::Endpoint as Engine;
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::config::Config;
+    use crate::key::SecretKey;
+
+    /// An application writes when the driver has sent what there was, and its waker has been taken by an earlier write: nobody is woken. The turn is
+    /// not the last one, then, or what was written would wait for the next datagram or timer.
+    #[tokio::test]
+    async fn what_comes_in_the_middle_of_a_turn_is_not_missed() {
+        let (key, config, clock) = (SecretKey::generate().unwrap(), Config::default(), Clock::new());
+        let socket = Socket::new(UdpSocket::bind("127.0.0.1:0").unwrap(), config.socket_buffer).unwrap();
+        let engine = Engine::new(clock.now(), key.engine(), config.endpoint(), [7; 32]);
+        let shared = Shared::new(clock, config, socket.local(), key.public(), engine);
+        let mut driver = Driver::new(Arc::clone(&shared), socket);
+        let mut cx = Context::from_waker(Waker::noop());
+        shared.lock().begin_turn();
+        assert_eq!(driver.send(&mut cx), Rest::Nothing);
+        assert!(shared.lock().driver.is_none());
+        shared.with(|state| state.rouse());
+        assert_eq!(driver.tell(&cx).map(|(_, rest)| rest), Some(Rest::More));
+        shared.lock().begin_turn();
+        assert_eq!(driver.send(&mut cx), Rest::Nothing);
+        assert_eq!(driver.tell(&cx).map(|(_, rest)| rest), Some(Rest::Nothing));
+    }
+}

@@ -46,6 +46,8 @@ pub(crate) struct State {
     pub(crate) handles: usize,
     /// The driver, when it waits for the socket, its timer or for us.
     pub(crate) driver: Option<Waker>,
+    /// There has been something to do since the driver's turn began. It may be in the middle of one, with nobody to wake.
+    is_roused: bool,
     pub(crate) is_gone: bool,
     /// Connections that this end has closed and that are not over.
     closing: Vec<ConnectionId>,
@@ -72,6 +74,7 @@ impl Shared {
             idling: Waiting::default(),
             handles: 1,
             driver: None,
+            is_roused: false,
             is_gone: false,
             closing: vec![],
             deserted: VecDeque::new(),
@@ -105,7 +108,19 @@ impl Shared {
 impl State {
     /// The engine has something to do.
     pub(crate) fn rouse(&mut self) {
+        self.is_roused = true;
         self.woken.one(&mut self.driver);
+    }
+
+    /// A turn of the driver begins. Returns the sockets that are new.
+    pub(crate) fn begin_turn(&mut self) -> Vec<Socket> {
+        self.is_roused = false;
+        std::mem::take(&mut self.sockets)
+    }
+
+    /// Whether there has been something to do since the turn began.
+    pub(crate) fn is_roused(&self) -> bool {
+        self.is_roused
     }
 
     pub(crate) fn insert(&mut self, id: ConnectionId, call: Call) {
