@@ -5,7 +5,8 @@
 //! base_rtt:  reroute when RTT neither falls nor comes near; baseRTT at most 10 least RTTs of the path, 10 s between two
 //! refill:    CCaFR, but growth by the ACK as soon as the queue is empty
 //! loss:      whether it is random is tried, by sending less for a while; up to 5 % may be
-//! probing:   growth by the ACK ends when half of alpha is queued, however little delay that is, and is paced
+//! probing:   growth by the ACK ends when half of alpha is queued, however little delay that is, and is paced; beyond what is known to fit the
+//!            path it begins with alpha
 //! memory:    for 10 s after a loss that is congestion, alpha is half of what was queued
 //! noise:     the least RTT of a batch of ACKs counts; alpha is at least what passes in the time for which ACKs are held back, or in 1 ms;
 //!            baseRTT is the least RTT of the last one to two minutes
@@ -22,6 +23,11 @@
 //! * Probing. Where alpha segments are less than `mi_threshold`, beyond 320 Mbit/s for the defaults, FAST doubles whenever the
 //!   queue gets short, at rest too: on 50,000 segments/s and 20 ms the queue goes back and forth between 0 and 1300 segments.
 //!   With the bound it stands at alpha.
+//! * Returns. A window that doubles is a whole path too large before the queue has shown that it is full. At the start nothing is known;
+//!   after a drain, or whenever less than half of alpha waits, it is: what was carried when a queue last stood for a round trip, and the most since.
+//!   Up to that the window doubles, and beyond it what is beyond doubles, from alpha on. Without it a drain at 100 Mbit/s and 100 ms
+//!   may end with twice the window that fits, and with 0.1 % lost at random two minutes carry 49 Mbit/s instead of 95. The price: where twice as much has
+//!   become free, six or seven round trips instead of one.
 //! * Pacing. Growth by the ACK sends two segments for one, so half of what leaves queues at the bottleneck and looks like alpha long before
 //!   the pipe is full. Spread over the round trip it does not: 100 MB over 250 Mbit/s and 600 ms take 10.3 s instead of 18.9. fast-2006
 //!   has a part for bursts beside that for windows, too.
@@ -36,7 +42,8 @@
 //! * Random loss. Composite asks for one hole and no delay. With 10,000 segments in flight and 0.1 % lost there are ten holes, and
 //!   beyond that the window halves each round trip. Here a loss leaves the window alone, as delay bounds it, until more is lost
 //!   than a quarter of a percent; then a trial tells ([`crate::law::fast::trial`]). 250 Mbit/s over 600 ms with 1 % lost carry
-//!   200 Mbit/s, with Composite's rule 2.
+//!   200 Mbit/s, with Composite's rule 2. When a trial has shown congestion, chance goes on losing: a loss well below the window that
+//!   lost, or with much less delay than there was then, halves only if more is lost with it than is bearable.
 //! * Losses without a queue. Behind a policer, and where the buffer holds less than alpha, no delay tells FAST to stop, and CCaFR
 //!   and growth by the ACK lose at each turn: a seventh of all segments. The trial finds that, the memory of losses bounds it.
 //! * Noise. Wi-Fi, network cards and programs that read in batches hold ACKs back, and FAST takes that for a queue
@@ -62,6 +69,7 @@ const PARAMETERS: [Parameter; COUNT] = parameters::table(&Preset {
     // Each ACK adds as much as it acknowledges, so in a round trip twice a window leaves while the window goes from one to two: 4/3 would
     // just do, and an eighth more makes up for RTTs that grow.
     probe_pace: 1.5,
+    probe_known: true,
     base_rise_most: 10.0,
     reroute_interval: Span::from_secs(10),
     probe_in_refill: true,

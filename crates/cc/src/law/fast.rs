@@ -21,8 +21,8 @@
 //!   ns-2's module takes it: `handshake_rtt`.
 //! * While the application, not the window, holds the sender back, the window does not grow, and shrinks only if what was
 //!   sent keeps more than alpha segments queued: what was not sent cannot queue.
-//! * What is off but in `anabranch`: [`trial`], [`noise`], and the bounds `probe_queued_most`, `probe_in_refill`, `probe_pace`, `base_rise_most`,
-//!   `reroute_interval`, `random_loss_most`, `drain_interval` ([`drain`]), `loss_memory` ([`memory`]).
+//! * What is off but in `anabranch`: [`trial`], [`noise`], and the bounds `probe_queued_most`, `probe_in_refill`, `probe_pace`, `probe_known`,
+//!   `base_rise_most`, `reroute_interval`, `random_loss_most`, `drain_interval` ([`drain`]), `loss_memory` ([`memory`]).
 //!
 //! How large alpha has to be. At rest alpha segments of s bits wait for a bottleneck of rate C, so the queueing delay is alpha s/C.
 //! Where the smoothed delay is below `mi_threshold`, the window grows by the ACK. So with alpha s/C < `mi_threshold` there is no rest at all:
@@ -134,6 +134,10 @@ pub struct Fast {
     rtt: f64,
     /// That of growth by the ACK; none otherwise.
     rate: Option<Rate>,
+    /// How many segments filled the path without a queue when one was last seen; infinite before.
+    pipe: f64,
+    /// The RTT in seconds, of which the least in a round trip is the delay of the queue that stands.
+    standing: Recent,
 }
 
 /// Growth by the ACK ends when delay is so large a part of what noise alone may make: at rest it is all of it.
@@ -177,6 +181,8 @@ impl Fast {
             old: 0.0,
             rtt: f64::INFINITY,
             rate: None,
+            pipe: f64::INFINITY,
+            standing: Recent::new(),
         }
     }
 
@@ -196,6 +202,7 @@ impl Fast {
             (self.rerouted, self.reroutes) = (now, self.reroutes + 1);
             self.memory = Memory::new(self.rules.goal.alpha);
             self.least = Recent::new();
+            self.pipe = f64::INFINITY;
             match self.rules.reroute_keeps_average {
                 false => self.estimator.forget(),
                 true => self.estimator.forget_base(),
@@ -212,7 +219,8 @@ impl Fast {
     fn attempt(&mut self, now: f64, sample: Option<f64>, ack: &Ack) -> bool {
         let rtt = sample.unwrap_or(self.estimator.average());
         let (acked, lost) = (ack.newly_acked, ack.newly_lost);
-        let facts = trial::Facts { now, acked, lost, rtt, window: self.window };
+        let queueing = rtt - self.estimator.base();
+        let facts = trial::Facts { now, acked, lost, rtt, queueing, window: self.window };
         match self.trial.on_ack(&facts, &self.rules.trial) {
             trial::Action::None => return false,
             trial::Action::Hold => {}
@@ -260,8 +268,10 @@ impl Fast {
     }
 
     /// Whether a loss leaves the window alone.
-    fn spares(&self, now: f64, loss: &Loss) -> bool {
-        self.rules.loss == Policy::Trial && loss.signal == Signal::DupAcks && !self.trial.is_congestion(now)
+    fn spares(&mut self, now: f64, loss: &Loss) -> bool {
+        self.rules.loss == Policy::Trial
+            && loss.signal == Signal::DupAcks
+            && !self.trial.shows(now, loss.lost, (self.window, self.rtt - self.estimator.base()), &self.rules.trial)
     }
 
     /// How fast segments leave while a window grows by the ACK.
@@ -307,13 +317,16 @@ impl Fast {
             }
         }
         // What noise adds to alpha is for delay that is no queue: it may be there before the pipe is full.
-        let has_room = || {
-            let most = self.rules.probe_queued_most.max(NOISE_MOST * (1.0 - 1.0 / self.alpha_scale));
-            Goal::backlog(old, base, rtt) < most * goal.alpha
-        };
+        let most = self.rules.probe_queued_most.max(NOISE_MOST * (1.0 - 1.0 / self.alpha_scale));
+        let has_room = Goal::backlog(old, base, rtt) < most * goal.alpha;
+        if self.rules.probe_known {
+            // Bursts queue behind themselves: a queue that stands does not empty in a round trip. Nor is it what noise may make.
+            let standing = self.standing.on_value(now, rtt, average);
+            let is_full = Goal::backlog(old, base + self.noise(), standing) >= most * goal.alpha;
+            self.pipe = window::pipe(self.pipe, old * base / rtt, is_full);
+        }
         let threshold = greater(self.rules.mi_threshold, NOISE_MOST * self.noise());
-        let is_probing =
-            window::is_probing(base, average, threshold) && self.memory.has_room(self.window) && has_room();
+        let is_probing = window::is_probing(base, average, threshold) && self.memory.has_room(self.window) && has_room;
         if let Some(rule) = &self.rules.ccafr
             && !(is_probing && self.rules.probe_in_refill)
         {
@@ -329,7 +342,7 @@ impl Fast {
         }
         if is_probing {
             self.clockwork.on_probing(now);
-            let window = self.window + ack.newly_acked;
+            let window = self.window + window::probe(self.window, ack.newly_acked, self.pipe, goal.alpha);
             self.rate = self.rate_of(window, rtt.min(average), mss);
             return window;
         }

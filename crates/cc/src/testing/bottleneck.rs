@@ -1,7 +1,7 @@
 //! A bottleneck for tests: one FIFO link that several flows share, each under its controller, packet by packet.
 //!
 //! The link serves `rate` segments a second; behind it each flow has a round-trip propagation time of its own. A flow sends
-//! whenever less than its window is in flight. A lost segment shows when the third of a flow's segments behind it is
+//! whenever less than its window is in flight, or if it is `paced` as the engine paces by default. A lost segment shows when the third of a flow's segments behind it is
 //! acknowledged, and is sent again at once.
 
 use std::cmp::Reverse;
@@ -20,6 +20,8 @@ pub(crate) struct Bottleneck {
     pub(crate) buffer: f64,
     /// The share of segments that is damaged behind the link.
     pub(crate) damage: f64,
+    /// Whether flows send at 1.25 windows a round trip or at their law's rate, not in bursts.
+    pub(crate) paced: bool,
     service: Span,
     /// When the link has served all that it holds.
     idle_from: Time,
@@ -53,6 +55,9 @@ struct Flow {
     losses_told: u64,
     /// The fate of the next transmission, if a test decided it.
     doom: Option<Cause>,
+    /// When the next segment may leave, if flows are paced, and whether somebody waits for that.
+    release: Time,
+    waits: bool,
 }
 
 /// A fast recovery.
@@ -76,6 +81,7 @@ struct Segment {
 enum Event {
     Start { flow: usize },
     Ack { flow: usize, transmission: u64 },
+    Release { flow: usize },
     Timeout { flow: usize },
 }
 
@@ -86,6 +92,7 @@ impl Bottleneck {
             now: Time::from_ticks(1_000_000_000),
             buffer: f64::INFINITY,
             damage: 0.0,
+            paced: false,
             service: Span::from_secs_f64(1.0 / rate),
             idle_from: Time::ZERO,
             flows: Vec::new(),
@@ -116,6 +123,8 @@ impl Bottleneck {
             losses: 0,
             losses_told: 0,
             doom: None,
+            release: Time::ZERO,
+            waits: false,
         });
         let flow = self.flows.len() - 1;
         self.schedule(self.now, Event::Start { flow });
@@ -138,6 +147,10 @@ impl Bottleneck {
                     self.flows[flow].acknowledge(transmission, self.now);
                     self.fill(flow);
                 }
+                Event::Release { flow } => {
+                    self.flows[flow].waits = false;
+                    self.fill(flow);
+                }
                 Event::Timeout { flow } => {
                     self.flows[flow].time_out(self.now);
                     self.fill(flow);
@@ -145,6 +158,11 @@ impl Bottleneck {
             }
         }
         self.now = end;
+    }
+
+    /// The link serves `rate` segments a second from now on.
+    pub(crate) fn set_rate(&mut self, rate: f64) {
+        self.service = Span::from_secs_f64(1.0 / rate);
     }
 
     /// The route of `flow` changes for what is sent from now on.
@@ -205,6 +223,9 @@ impl Bottleneck {
     /// Sends what the window of `flow` allows.
     fn fill(&mut self, flow: usize) {
         while (self.flows[flow].outstanding.len() + 1) as f64 <= self.flows[flow].controller.window() {
+            if self.paced && self.is_early(flow) {
+                break;
+            }
             let lost = if self.queue() + 1.0 > self.buffer {
                 Some(Cause::Congestion)
             } else {
@@ -223,6 +244,25 @@ impl Bottleneck {
         if self.flows[flow].outstanding.values().all(|segment| segment.lost.is_some()) {
             self.schedule(self.now + TIMEOUT, Event::Timeout { flow });
         }
+    }
+
+    /// Whether `flow` has to wait before it may send: then it will be woken.
+    fn is_early(&mut self, flow: usize) -> bool {
+        let it = &mut self.flows[flow];
+        if self.now < it.release {
+            if !std::mem::replace(&mut it.waits, true) {
+                let release = it.release;
+                self.schedule(release, Event::Release { flow });
+            }
+            return true;
+        }
+        if let Some(rtt) = it.rtt_min {
+            // Segments of 1000 bytes, as in `view`.
+            let of_law = it.controller.pacing_rate().map(|rate| rate.bits_per_second() as f64 / 8000.0);
+            let rate = of_law.unwrap_or(1.25 * it.controller.window() / rtt.as_secs_f64());
+            it.release = self.now + Span::from_secs_f64(1.0 / rate);
+        }
+        false
     }
 
     /// A number from 0 to 1, by xorshift.

@@ -14,7 +14,7 @@ use super::window::{Goal, Rounds};
 use crate::registry::{INITIAL_WINDOW, Kind, Parameter, Settings};
 
 /// How many parameters there are.
-pub(crate) const COUNT: usize = 44;
+pub(crate) const COUNT: usize = 45;
 
 /// The defaults in which the rows of the family differ.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,7 @@ pub(crate) struct Preset {
     pub(crate) average_weight: f64,
     pub(crate) probe_queued_most: f64,
     pub(crate) probe_pace: f64,
+    pub(crate) probe_known: bool,
     pub(crate) base_rise_most: f64,
     pub(crate) reroute_interval: Span,
     pub(crate) probe_in_refill: bool,
@@ -51,6 +52,7 @@ impl Preset {
         average_weight: Weights::NS2.most,
         probe_queued_most: UNBOUNDED,
         probe_pace: 0.0,
+        probe_known: false,
         base_rise_most: UNBOUNDED,
         reroute_interval: Span::from_secs(0),
         probe_in_refill: false,
@@ -110,6 +112,11 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
             preset.probe_pace,
             0.0,
             1000.0,
+        ),
+        switch(
+            "probe_known",
+            "bound: growth by the ACK doubles the window up to what last filled the path, and beyond that no more than what is beyond",
+            preset.probe_known,
         ),
         span(
             "loss_memory",
@@ -328,6 +335,7 @@ pub(crate) struct Rules {
     pub(crate) mi_threshold: f64,
     pub(crate) probe_queued_most: f64,
     pub(crate) probe_pace: f64,
+    pub(crate) probe_known: bool,
     pub(crate) pace: Pace,
     pub(crate) handshake_rtt: bool,
     pub(crate) weights: Weights,
@@ -365,6 +373,7 @@ impl Rules {
             mi_threshold,
             probe_queued_most: number("probe_queued_most"),
             probe_pace: number("probe_pace"),
+            probe_known: settings.switch("probe_known"),
             pace: Pace {
                 is_module: settings.switch("module_steps"),
                 rounds: if settings.switch("every_other_round") { Rounds::EverySecond } else { Rounds::All },

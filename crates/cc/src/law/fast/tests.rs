@@ -366,6 +366,33 @@ fn a_trial_costs_random_loss_little() {
     assert!(least > 0.74 * 0.98 * 121.0 && rate > 975.0, "{rate} segments/s, at least {least}");
 }
 
+/// 1000 segments fit, then 1200. What is above 1000, and alpha with it, doubles in a round trip. When half of alpha above 1200 was sent the queue
+/// tells, a round trip later: then 2 · (200 + 1.5 alpha) − alpha are above 1000, of which 200 + 2 alpha wait. Noise of a millisecond makes 22.4 or less
+/// of an alpha of 20. Doubling sends all that a paced round trip takes. Either finds what has become free within a second, ten round trips.
+#[test]
+fn growth_overshoots_by_no_more_than_it_found() {
+    let run = |known| {
+        let mut path = Bottleneck::new(10_000.0);
+        path.paced = true;
+        let flow = path.flow("anabranch", &[("probe_known", known), NO_DRAINS], 100);
+        path.run(10.0);
+        assert_near(path.window(flow), 1022.0, 5.0);
+        path.set_rate(12_000.0);
+        let mut queued = 0.0_f64;
+        for _ in 0..100 {
+            path.run(0.01);
+            queued = queued.max(path.queue());
+        }
+        let began = path.delivered(flow);
+        path.run(1.0);
+        (queued, path.delivered(flow) - began)
+    };
+    let ((queued, rate), (doubled, also)) = (run("true"), run("false"));
+    assert!(queued < 244.8, "{queued} segments queued");
+    assert!(doubled > 500.0, "{doubled} segments queued");
+    assert!(rate > 11_900.0 && also > 11_900.0, "{rate} and {also} segments/s");
+}
+
 /// 6000 segments in flight and 1 % lost: sixty holes at any time, and queues at their ends when a window has doubled. Delay alone
 /// keeps the window, and one trial takes a quarter of it for four round trips of a hundred.
 #[test]
@@ -386,6 +413,7 @@ fn many_holes_are_no_congestion() {
 fn a_short_buffer_is_found_by_trial() {
     let mut path = Bottleneck::new(1000.0);
     path.buffer = 10.0;
+    path.paced = true;
     let flow = path.flow("anabranch", &[], 100);
     path.run(20.0);
     let (lost, delivered) = (path.losses(flow), path.delivered(flow));

@@ -8,7 +8,9 @@
 //!              four are lost:                                random; the window returns, and 2 p are bearable from now on, where p
 //!                                                            is the share of all that is seen since, up to half as much again
 //!              24 should be lost by p, and four are not:     congestion
-//! congestion:  for a `span` each loss halves the window, and is kept in mind ([`super::memory`])
+//! congestion:  for a `span` each loss halves the window, and is kept in mind ([`super::memory`]); but if the window is less than `left` of
+//!              the one that lost, or the delay less than half of what it was then, only b + 2√b losses in a round trip do, where b is
+//!              what is bearable of a window
 //! ```
 //!
 //! Why: a random link damages the same share of segments however fast they come. A policer, a buffer that is shorter than alpha and
@@ -69,6 +71,9 @@ const BEYOND: f64 = 2.0;
 /// Losses that show it: where 5 % is lost, twelve of 120 are one chance in 50.
 const LOST_BEYOND: f64 = 12.0;
 
+/// A queue that overflows delays as long each time, and what is in flight is an RTT old: half of the delay is less than that.
+const AS_LONG: f64 = 0.5;
+
 /// Round trips that what left before a trial is waited for: one to be acknowledged, one to be sent again.
 const ROUNDS: f64 = 2.0;
 
@@ -86,6 +91,8 @@ pub struct Trial {
     excess: f64,
     /// Since there was no excess.
     since: Count,
+    /// The longest queueing delay of a loss among these, in seconds.
+    queueing: f64,
     state: State,
 }
 
@@ -109,6 +116,8 @@ enum State {
         counted: Count,
         /// The window before over that of the trial.
         ratio: f64,
+        /// The longest queueing delay of a loss before it, in seconds.
+        queueing: f64,
     },
     /// The window returns.
     Returning {
@@ -124,6 +133,13 @@ enum State {
     Congestion {
         /// In seconds.
         until: f64,
+        /// When losses are next counted from nothing, in seconds.
+        round: f64,
+        /// Segments lost in this round trip.
+        lost: f64,
+        /// The window that lost last, and the queueing delay in seconds of what was lost first.
+        window: f64,
+        queueing: f64,
     },
 }
 
@@ -153,6 +169,8 @@ pub struct Facts {
     pub lost: f64,
     /// Its RTT in seconds.
     pub rtt: f64,
+    /// What of it is thought to be queueing delay, in seconds.
+    pub queueing: f64,
     /// The window in segments.
     pub window: f64,
 }
@@ -166,19 +184,21 @@ impl Trial {
     /// An ACK while nothing is being repaired that the law has answered.
     #[inline]
     pub fn on_ack(&mut self, facts: &Facts, rule: &Rule) -> Action {
-        let &Facts { now, acked, lost, rtt, window } = facts;
+        let &Facts { now, acked, lost, rtt, window, .. } = facts;
         match &mut self.state {
             State::Watching => self.watch(facts, rule),
             State::Trying { from, counted, .. } if now < *from => {
                 *counted = Count::default();
                 Action::Hold
             }
-            State::Trying { suspected, counted, ratio, .. } => {
+            State::Trying { suspected, counted, ratio, queueing, .. } => {
                 counted.add(acked, lost);
+                let queueing = *queueing;
                 let (before, expected) = (window * *ratio, suspected.share() * counted.sum());
                 let is_beyond = counted.share() > BEYOND * rule.most;
+                let known = counted.share();
                 if is_beyond && counted.lost >= LOST_BEYOND {
-                    return self.give_way(now, before, rule);
+                    return self.give_way(now, (before, queueing), 0.0, rule);
                 }
                 if !is_beyond && counted.lost >= LOST_STILL {
                     self.seen = suspected.and(counted);
@@ -188,7 +208,7 @@ impl Trial {
                     return Action::Return(before);
                 }
                 if expected >= EXPECTED && counted.lost < LOST_STILL {
-                    self.give_way(now, before, rule)
+                    self.give_way(now, (before, queueing), known, rule)
                 } else {
                     Action::Hold
                 }
@@ -201,7 +221,7 @@ impl Trial {
                 Action::Return(target)
             }
             State::Settling { until } if now < *until => Action::Hold,
-            State::Congestion { until } if now < *until => Action::None,
+            State::Congestion { until, .. } if now < *until => self.give_way_again(facts, rule),
             State::Settling { .. } | State::Congestion { .. } => {
                 self.begin();
                 self.state = State::Watching;
@@ -211,36 +231,90 @@ impl Trial {
     }
 
     fn watch(&mut self, facts: &Facts, rule: &Rule) -> Action {
-        let &Facts { now, acked, lost, rtt, window } = facts;
-        let bearable = greater(lesser(BEARABLE * self.known(), rule.most), rule.above);
+        let &Facts { now, acked, lost, rtt, queueing, window } = facts;
+        let bearable = self.bearable(rule);
         self.excess += lost - bearable * acked;
         self.since.add(acked, lost);
         self.seen.add(acked, lost);
         if self.excess <= 0.0 {
             self.begin();
         }
+        if lost > 0.0 {
+            self.queueing = greater(self.queueing, queueing);
+        }
         if self.excess <= if self.tried > 0.0 { EXCESS_MOST_KNOWN } else { EXCESS_MOST } {
             return Action::None;
         }
         let suspected = self.since;
         if suspected.share() > SURELY * rule.most {
-            return self.give_way(now, window, rule);
+            return self.give_way(now, (window, self.queueing), 0.0, rule);
         }
-        let ratio = 1.0 / (rule.left * (1.0 - suspected.share()));
-        self.state = State::Trying { from: now + ROUNDS * rtt, suspected, counted: Count::default(), ratio };
+        let (ratio, queueing) = (1.0 / (rule.left * (1.0 - suspected.share())), self.queueing);
+        self.state = State::Trying { from: now + ROUNDS * rtt, suspected, counted: Count::default(), ratio, queueing };
         Action::Fall(window / ratio)
     }
 
-    fn give_way(&mut self, now: f64, window: f64, rule: &Rule) -> Action {
-        (self.tried, self.seen) = (0.0, Count::default());
+    /// The share of segments that may be lost.
+    fn bearable(&self, rule: &Rule) -> f64 {
+        greater(lesser(BEARABLE * self.known(), rule.most), rule.above)
+    }
+
+    /// Of what was known to be lost at random so much remains known as was lost while less was sent.
+    fn give_way(&mut self, now: f64, (window, queueing): (f64, f64), lost_still: f64, rule: &Rule) -> Action {
+        self.tried = lesser(self.known(), lost_still);
+        self.seen = Count::default();
         self.begin();
-        self.state = State::Congestion { until: now + rule.span };
+        self.state = State::Congestion { until: now + rule.span, round: now, lost: 0.0, window, queueing };
         Action::GiveWay(window)
     }
 
-    /// Whether a loss at `now` seconds is congestion.
+    fn give_way_again(&mut self, facts: &Facts, rule: &Rule) -> Action {
+        let &Facts { now, lost: newly_lost, rtt, queueing, window, .. } = facts;
+        let most = self.lost_most(window, queueing, rule);
+        let State::Congestion { round, lost, window: lost_at, .. } = &mut self.state else { return Action::None };
+        if now >= *round {
+            (*round, *lost) = (now + rtt, 0.0);
+        }
+        *lost += newly_lost;
+        if newly_lost <= 0.0 || *lost <= most {
+            return Action::None;
+        }
+        // What left before is lost yet.
+        (*round, *lost, *lost_at) = (now + ROUNDS * rtt, f64::NEG_INFINITY, window);
+        Action::GiveWay(window)
+    }
+
+    /// So many of a window may be lost where there is congestion: none if it is about the window that lost before, with about that delay. Else it
+    /// may be chance, up to what is bearable and two standard deviations.
+    fn lost_most(&self, window: f64, queueing: f64, rule: &Rule) -> f64 {
+        match self.state {
+            State::Congestion { window: lost_at, queueing: delay, .. }
+                if window > rule.left * lost_at && queueing >= AS_LONG * delay =>
+            {
+                0.0
+            }
+            _ => {
+                let bearable = self.bearable(rule) * window;
+                bearable + 2.0 * bearable.sqrt()
+            }
+        }
+    }
+
+    /// Whether `lost` segments of a window at `now` seconds, after a queueing delay in seconds, are congestion. If so the window is to be halved.
+    pub fn shows(&mut self, now: f64, lost: f64, (window, queueing): (f64, f64), rule: &Rule) -> bool {
+        let most = self.lost_most(window, queueing, rule);
+        match &mut self.state {
+            State::Congestion { until, window: lost_at, .. } if now < *until && lost > most => {
+                *lost_at = window;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether congestion is believed in at `now` seconds.
     pub fn is_congestion(&self, now: f64) -> bool {
-        matches!(self.state, State::Congestion { until } if now < until)
+        matches!(self.state, State::Congestion { until, .. } if now < until)
     }
 
     /// Whether the window is the law's.
@@ -264,7 +338,7 @@ impl Trial {
 
     /// There is no excess.
     fn begin(&mut self) {
-        (self.excess, self.since) = (0.0, Count::default());
+        (self.excess, self.since, self.queueing) = (0.0, Count::default(), 0.0);
     }
 
     /// The share that is known to be lost at random; zero if none is.

@@ -16,7 +16,7 @@
 //! * The cap at 2w is the way to the target: a step of one segment for each that is acknowledged cannot do more than double
 //!   in a round trip. What the module does instead is [`super::module`].
 
-use crate::number::lesser;
+use crate::number::{greater, lesser};
 
 /// The least target, in segments.
 pub const WINDOW_MIN: f64 = 2.0;
@@ -59,6 +59,25 @@ impl Goal {
 pub fn is_probing(base: f64, average: f64, threshold: f64) -> bool {
     average - base < threshold
 }
+
+/// How many segments are known to fit on a path without a queue: `carried`, what the RTT leaves of what was in flight, where the path `is_full`,
+/// and the most of it since. Infinite before the path was first full.
+pub fn pipe(pipe: f64, carried: f64, is_full: bool) -> f64 {
+    if is_full { carried } else { greater(pipe, carried) }
+}
+
+/// By how many segments a window that grows by the ACK grows for `acked` segments. Up to `pipe` it doubles in a round trip. Beyond that what
+/// is beyond doubles, from `alpha` segments on: so it overshoots by no more than what it has found.
+pub fn probe(window: f64, acked: f64, pipe: f64, alpha: f64) -> f64 {
+    if window < pipe {
+        lesser(acked, pipe - window + alpha)
+    } else {
+        acked * lesser(UNSEEN * (window - pipe + alpha) / window, 1.0)
+    }
+}
+
+/// What of a window that grows exponentially is not acknowledged yet, times this, doubles it in a round trip: ln 2 / (1 − 1/2).
+const UNSEEN: f64 = 2.0 * std::f64::consts::LN_2;
 
 /// Every second round trip, by the clock: a round trip is over when more than one RTT has passed.
 #[derive(Clone, Copy, Debug, PartialEq)]

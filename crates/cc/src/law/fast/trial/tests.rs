@@ -8,11 +8,12 @@ struct Path {
     trial: Trial,
     now: f64,
     window: f64,
+    queueing: f64,
 }
 
 impl Path {
     fn new() -> Self {
-        Self { trial: Trial::new(), now: 0.0, window: 100.0 }
+        Self { trial: Trial::new(), now: 0.0, window: 100.0, queueing: 0.0 }
     }
 
     /// So many segments arrive, one by one; with the last of them one shows to be lost, if so. The first action that is one.
@@ -20,7 +21,8 @@ impl Path {
         for left in (0..segments).rev() {
             self.now += 0.1 / self.window;
             let lost = f64::from(u8::from(is_one_lost && left == 0));
-            let facts = Facts { now: self.now, acked: 1.0, lost, rtt: 0.1, window: self.window };
+            let facts =
+                Facts { now: self.now, acked: 1.0, lost, rtt: 0.1, queueing: self.queueing, window: self.window };
             match self.trial.on_ack(&facts, &RULE) {
                 Action::None | Action::Hold => {}
                 Action::Fall(window) => {
@@ -51,6 +53,15 @@ impl Path {
         path.arrive(102, false);
         assert!(path.trial.is_at_rest());
         assert_near(path.trial.known(), 0.01, 0.1);
+        path
+    }
+
+    /// A fifth of a window of 1000 segments was lost, with 40 ms queued.
+    fn congested() -> Self {
+        let mut path = Self { window: 1000.0, queueing: 0.04, ..Self::new() };
+        while path.arrive(3, true) == Action::None {}
+        assert!(path.trial.is_congestion(path.now));
+        path.queueing = 0.0;
         path
     }
 
@@ -208,4 +219,69 @@ fn a_timeout_ends_a_trial() {
         assert_eq!(path.arrive(99, true), Action::None);
         path.trial.forgive();
     }
+}
+
+/// 1000 segments lost a fifth of them with 40 ms queued, and 500 are left. Of 600 one and a half are bearable, and two standard deviations
+/// more are 3.9: the fourth loss of a round trip halves the window, and what left before is waited for.
+#[test]
+fn well_below_the_window_that_lost_a_loss_may_be_chance() {
+    let mut path = Path::congested();
+    path.window = 600.0;
+    for _ in 0..10 {
+        for _ in 0..3 {
+            assert_eq!(path.arrive(150, true), Action::None);
+        }
+        assert_eq!(path.arrive(151, false), Action::None);
+    }
+    for _ in 0..3 {
+        assert_eq!(path.arrive(100, true), Action::None);
+    }
+    assert_eq!(path.arrive(100, true), Action::GiveWay(600.0));
+    assert_eq!(path.arrive(1190, true), Action::None);
+    // Now 600 are the window that lost, but a queue there was none.
+    for _ in 0..3 {
+        assert!(
+            !path.trial.shows(path.now, 3.0, (600.0, 0.0), &RULE)
+                && path.trial.shows(path.now, 4.0, (600.0, 0.0), &RULE)
+        );
+    }
+}
+
+/// As large a window, as long a queue: one loss is enough. With half of the delay it may be chance.
+#[test]
+fn about_the_window_that_lost_each_loss_is_congestion() {
+    let mut path = Path::congested();
+    path.window = 760.0;
+    path.queueing = 0.019;
+    assert_eq!(path.arrive(10, true), Action::None);
+    path.queueing = 0.021;
+    path.arrive(800, false);
+    assert_eq!(path.arrive(10, true), Action::GiveWay(760.0));
+    let mut path = Path::congested();
+    assert!(!path.trial.shows(path.now, 1.0, (740.0, 0.04), &RULE));
+    assert!(path.trial.shows(path.now, 1.0, (760.0, 0.04), &RULE));
+}
+
+/// 40 segments are half of one loss: each halves, as Reno's does.
+#[test]
+fn of_a_small_window_each_loss_is_congestion() {
+    let mut path = Path::congested();
+    path.window = 40.0;
+    assert_eq!(path.arrive(10, true), Action::GiveWay(40.0));
+}
+
+/// Where 1 % is known to be lost at random a tenth is lost for a while, and while less is sent 1 % again: the tenth is congestion, and 1 % is
+/// still known.
+#[test]
+fn congestion_is_told_from_what_is_lost_at_random() {
+    let mut path = Path::convinced();
+    let known = path.trial.known();
+    while path.arrive(9, true) == Action::None {}
+    assert!(!path.trial.is_at_rest());
+    path.arrive(160, false);
+    assert_eq!(path.arrive(99, true), Action::None);
+    assert_eq!(path.arrive(99, true), Action::None);
+    let action = path.arrive(99, false);
+    assert!(matches!(action, Action::GiveWay(_)), "{action:?}");
+    assert!((0.5 * known..=known).contains(&path.trial.known()), "{} of {known}", path.trial.known());
 }

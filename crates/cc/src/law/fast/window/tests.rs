@@ -65,3 +65,27 @@ fn a_small_window_at_most_doubles_at_once() {
     steps.turn_to(4.0, 6.0);
     assert_near(steps.on_ack(4.0, 1.0), 6.0, 0.0);
 }
+
+/// From 10 segments to 1000 that fit it doubles with each window that is acknowledged; from there by 20 ln 4 segments at first, and a window
+/// that is 500 above grows by 520 ln 4, which doubles what is above while half of that is not acknowledged yet.
+#[test]
+fn growth_beyond_what_fits_begins_with_alpha() {
+    assert_near(probe(10.0, 10.0, 1000.0, 20.0), 10.0, 0.0);
+    assert_near(probe(990.0, 990.0, 1000.0, 20.0), 30.0, 0.0);
+    assert_near(probe(1000.0, 1000.0, 1000.0, 20.0), 20.0 * 4_f64.ln(), 1e-9);
+    assert_near(probe(1500.0, 1500.0, 1000.0, 20.0), 520.0 * 4_f64.ln(), 1e-9);
+    // Before the path was first full.
+    assert_near(probe(990.0, 990.0, f64::INFINITY, 20.0), 990.0, 0.0);
+    // Never faster than doubling.
+    assert_near(probe(4000.0, 4000.0, 100.0, 20.0), 4000.0, 0.0);
+}
+
+/// What fits is what was carried when the path was full; more than that shows as soon as more is carried.
+#[test]
+fn what_fits_is_the_most_since_the_path_was_full() {
+    assert_near(pipe(f64::INFINITY, 900.0, true), 900.0, 0.0);
+    assert_near(pipe(900.0, 400.0, false), 900.0, 0.0);
+    assert_near(pipe(900.0, 950.0, false), 950.0, 0.0);
+    assert_near(pipe(950.0, 400.0, true), 400.0, 0.0);
+    assert!(pipe(f64::INFINITY, 900.0, false).is_infinite());
+}
