@@ -3,6 +3,7 @@
 mod bench;
 mod observe;
 mod offer;
+mod place;
 mod recv;
 mod send;
 mod tunnel;

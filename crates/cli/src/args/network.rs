@@ -209,7 +209,8 @@ pub(crate) struct TunnelServe {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A running send, recv, bench or tunnel has a Unix socket of its own in XDG_RUNTIME_DIR or the folder for temporary files.\n\n\
+    after_help = "A running send, recv, bench or tunnel has a Unix socket of its own in XDG_RUNTIME_DIR or the folder for temporary files.\n\
+    Only those of this user are looked at.\n\n\
     Exit codes: 0 seen, 1 there is nothing to be seen, 2 usage."
 )]
 pub(crate) struct Watch {

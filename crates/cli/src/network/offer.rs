@@ -1,10 +1,11 @@
 //! What a command that runs shows to `anabranch watch`: a Unix socket of its own, on which it writes a line of JSON ten times a second to who connects.
 //!
 //! The socket is `anabranch-PID.sock` in `XDG_RUNTIME_DIR`, else in the folder for temporary files, and only its owner may connect: it is made in a
-//! folder that nobody else may enter, and moved to its place when its mode is set. Where there are no Unix sockets nothing is offered.
+//! folder that nobody else may enter, and moved to its place when its mode is set. What another user has at that place stays, and nothing is offered then,
+//! as where there are no Unix sockets. What commands of this user that were killed have left is removed.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use anabranch::Connection;
 use serde::{Deserialize, Serialize};
 
 use super::observe::Seen;
+use super::place;
 
 /// A command at a moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,7 +64,7 @@ impl Offer {
     /// Offers what this command does. Without a socket it goes on all the same, and nobody can watch.
     pub(super) fn new(command: &'static str) -> Self {
         let all = Arc::<Mutex<Connections>>::default();
-        let place = serve(command, &all).ok().map(|place| Arc::new(Place(place)));
+        let place = serve(command, &all, &place::folder()).ok().map(|place| Arc::new(Place(place)));
         Self { all, _place: place }
     }
 
@@ -88,44 +90,39 @@ impl Drop for Showing {
 impl Drop for Place {
     fn drop(&mut self) {
         // Who finds it finds nobody behind it.
-        _ = std::fs::remove_file(&self.0);
+        #[cfg(unix)]
+        {
+            _ = place::vacate(&self.0);
+        }
     }
 }
 
-/// The folder of the sockets.
-pub(super) fn folder() -> PathBuf {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_dir());
-    runtime.unwrap_or_else(std::env::temp_dir)
-}
-
-/// Where a process has its socket.
-pub(super) fn place(pid: u32) -> PathBuf {
-    folder().join(format!("anabranch-{pid}.sock"))
-}
-
 #[cfg(not(unix))]
-fn serve(_: &'static str, _: &Arc<Mutex<Connections>>) -> io::Result<PathBuf> {
+fn serve(_: &'static str, _: &Arc<Mutex<Connections>>, _: &Path) -> io::Result<PathBuf> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(unix)]
-fn serve(command: &'static str, all: &Arc<Mutex<Connections>>) -> io::Result<PathBuf> {
+fn serve(command: &'static str, all: &Arc<Mutex<Connections>>, folder: &Path) -> io::Result<PathBuf> {
     use std::fs::{self, DirBuilder, Permissions};
     use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 
     use tokio::sync::Semaphore;
 
     let (pid, begin) = (std::process::id(), Instant::now());
-    let place = place(pid);
-    let private = folder().join(format!("anabranch-{pid}.new"));
+    place::running(folder);
+    let place = place::place(folder, pid);
+    let private = folder.join(format!("anabranch-{pid}.new"));
+    let inside = private.join("s");
     // What a process of this number that was killed has left.
-    _ = fs::remove_dir_all(&private);
+    _ = place::vacate(&inside);
+    _ = fs::remove_dir(&private);
     DirBuilder::new().mode(0o700).create(&private)?;
     let bind = || {
-        let inside = private.join("s");
         let listener = tokio::net::UnixListener::bind(&inside)?;
         fs::set_permissions(&inside, Permissions::from_mode(0o600))?;
         // One of a process of this number that was killed is replaced.
+        place::vacate(&place)?;
         fs::rename(&inside, &place)?;
         Ok::<_, io::Error>(listener)
     };
@@ -191,4 +188,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const WATCHERS_MAX: usize = 8;
 
 /// Connections that are shown.
-const SHOWN_MAX: usize = 16;
+pub(super) const SHOWN_MAX: usize = 16;
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;

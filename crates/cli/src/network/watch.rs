@@ -3,10 +3,10 @@
 mod view;
 
 use std::io::{IsTerminal as _, Write as _};
-use std::path::Path;
 
 use self::view::View;
-use super::offer::{self, Frame};
+use super::offer::{Frame, SHOWN_MAX};
+use super::place;
 use crate::args::network::Watch;
 use crate::failure::{Failure, Outcome};
 
@@ -27,19 +27,9 @@ pub(crate) fn watch(args: &Watch) -> Outcome {
     if args.once || !std::io::stdout().is_terminal() { print(frames, args.once) } else { draw(frames) }
 }
 
-/// Process ids of those that have a socket and answer. A socket that nobody listens at any more is removed.
 #[cfg(unix)]
 fn running() -> Vec<u32> {
-    let entries = std::fs::read_dir(offer::folder()).into_iter().flatten().flatten();
-    let mut pids: Vec<u32> = entries
-        .filter_map(|entry| {
-            let name = entry.file_name();
-            let pid = name.to_str()?.strip_prefix("anabranch-")?.strip_suffix(".sock")?.parse().ok()?;
-            is_answered(&entry.path()).then_some(pid)
-        })
-        .collect();
-    pids.sort_unstable();
-    pids
+    place::running(&place::folder())
 }
 
 #[cfg(not(unix))]
@@ -47,29 +37,14 @@ fn running() -> Vec<u32> {
     vec![]
 }
 
-#[cfg(unix)]
-fn is_answered(place: &Path) -> bool {
-    match std::os::unix::net::UnixStream::connect(place) {
-        Ok(_) => true,
-        Err(error) => {
-            if error.kind() == std::io::ErrorKind::ConnectionRefused {
-                // Of a process that was killed.
-                _ = std::fs::remove_file(place);
-            }
-            false
-        }
-    }
-}
-
 /// What a process shows, until it ends.
 #[cfg(unix)]
 fn frames(pid: u32) -> Result<Frames, Failure> {
     use std::io::BufReader;
-    use std::os::unix::net::UnixStream;
     use std::sync::mpsc::sync_channel;
 
     let none = |error| Failure::failed(format!("process {pid} cannot be watched: {error}"));
-    let stream = UnixStream::connect(offer::place(pid)).map_err(none)?;
+    let stream = place::connect(&place::place(&place::folder(), pid)).map_err(none)?;
     let (sender, receiver) = sync_channel(2);
     std::thread::spawn(move || {
         let mut lines = BufReader::new(stream);
@@ -87,14 +62,17 @@ fn frames(_: u32) -> Result<Frames, Failure> {
     Err(Failure::failed("this system has no Unix sockets"))
 }
 
-/// A line of reasonable length.
+/// A line of reasonable length, with as much as a command shows.
 #[cfg(unix)]
 fn read(lines: &mut impl std::io::BufRead) -> Option<Frame> {
     use std::io::{BufRead as _, Read as _};
 
     let mut line = String::new();
     lines.take(LINE_MAX).read_line(&mut line).ok()?;
-    serde_json::from_str(&line).ok()
+    let mut frame: Frame = serde_json::from_str(&line).ok()?;
+    frame.connections.truncate(SHOWN_MAX);
+    frame.connections.iter_mut().for_each(|shown| shown.seen.paths.truncate(PATHS_MAX));
+    Some(frame)
 }
 
 type Frames = std::sync::mpsc::Receiver<Frame>;
@@ -106,7 +84,7 @@ fn list(pids: &[u32]) -> Outcome {
         let command =
             frames(*pid).ok().and_then(|frames| frames.recv_timeout(PATIENCE).ok()).map(|frame| frame.command);
         let command = command.unwrap_or_else(|| "?".to_owned());
-        writeln!(out, "  anabranch watch {pid}    {}", crate::terminal::shown(&command))?;
+        writeln!(out, "  anabranch watch {pid}    {}", view::line(&command))?;
     }
     Ok(())
 }
@@ -180,3 +158,10 @@ const FRAMES_A_TEXT: u32 = 20;
 /// A line has some kilobytes a path.
 #[cfg(unix)]
 const LINE_MAX: u64 = 1 << 20;
+
+/// A connection has no more.
+const PATHS_MAX: usize = 16;
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;

@@ -369,6 +369,49 @@ fn what_runs_can_be_watched() {
     fs::remove_dir_all(&runtime).unwrap();
 }
 
+/// What another user shows is not looked at, even where his socket was given to this one; it is neither listed nor removed.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_another_user_runs_is_not_watched() {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+    use std::os::unix::process::CommandExt as _;
+    const ANOTHER: u32 = 4711;
+    let runtime = std::env::temp_dir().join(format!("ab-foreign-{}", std::process::id()));
+    _ = fs::remove_dir_all(&runtime);
+    fs::create_dir(&runtime).unwrap();
+    fs::set_permissions(&runtime, fs::Permissions::from_mode(0o777)).unwrap();
+    let command = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+        command.current_dir(&runtime).env("XDG_RUNTIME_DIR", &runtime);
+        command
+    };
+    let serve = ["bench", "serve", "--listen", "127.0.0.1:0", "--json"];
+    let Ok(mut child) = command().args(serve).uid(ANOTHER).stdout(Stdio::piped()).spawn() else {
+        fs::remove_dir_all(&runtime).unwrap();
+        return println!("not run: only root may act as another user");
+    };
+    let lines = BufReader::new(child.stdout.take().unwrap());
+    let mut serve = Server { child, lines, ticket: String::new() };
+    serve.line();
+    let pid = serve.child.id().to_string();
+    let socket = runtime.join(format!("anabranch-{pid}.sock"));
+    while !socket.exists() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let watched = |args: &[&str]| command().args(["watch", "--once"]).args(args).output().unwrap();
+    let expected = format!("process {pid} cannot be watched: its socket is another user's (number {ANOTHER};");
+    refused(&watched(&[&pid]), 1, &expected);
+    refused(&watched(&[]), 1, "no command that could be watched");
+    chown(&socket, Some(0), None).unwrap();
+    let expected =
+        format!("process {pid} cannot be watched: the process behind it is another user's (number {ANOTHER};");
+    refused(&watched(&[&pid]), 1, &expected);
+    refused(&watched(&[]), 1, "no command that could be watched");
+    assert!(socket.exists());
+    drop(serve);
+    fs::remove_dir_all(&runtime).unwrap();
+}
+
 /// A port that leads through a tunnel to a server which says its name.
 fn named_server(name: &'static [u8]) -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -148,7 +148,7 @@ fn push<T>(values: &mut VecDeque<T>, value: T) {
 
 fn title(frame: &Frame) -> String {
     let Frame { pid, command, seconds, connections } = frame;
-    format!("anabranch {} (process {pid}), {seconds:.1} s, {} connections", shown(command), connections.len())
+    format!("anabranch {} (process {pid}), {seconds:.1} s, {} connections", line(command), connections.len())
 }
 
 fn heading(path: &PathSeen) -> String {
@@ -176,8 +176,13 @@ fn numbers(path: &PathSeen, rate: f64) -> String {
 }
 
 fn limits(now: Option<&str>, shares: &observe::Shares) -> String {
-    let now = now.map_or("?".into(), |name| shown(observe::words(name)));
-    format!("limited by: {now}; so far {}", shown(&observe::sentence(shares)))
+    let now = now.map_or("?".to_owned(), |name| line(observe::words(name)));
+    format!("limited by: {now}; so far {}", line(&observe::sentence(shares)))
+}
+
+/// A text from elsewhere that stays in its line.
+pub(super) fn line(text: &str) -> String {
+    shown(text).replace(['\n', '\t'], "\u{fffd}")
 }
 
 /// At ten a second, a minute.

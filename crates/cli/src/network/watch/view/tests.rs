@@ -102,6 +102,27 @@ fn text_says_the_same() {
     assert_eq!(view.text(), "anabranch a\u{fffd}[2J (process 4711), 3.1 s, 0 connections\nno connection\n");
 }
 
+/// Names of limits are text from elsewhere, too, on either screen.
+#[test]
+fn limits_command_no_terminal() {
+    let mut frame = frame(1);
+    let name = || "\u{1b}]0;x\u{7}\n".to_owned();
+    for seen in frame.connections.iter_mut().map(|shown| &mut shown.seen) {
+        seen.limited_by = Some(name());
+        seen.limits = [(name(), 1.0)].into();
+        for path in &mut seen.paths {
+            path.limited_by = Some(name());
+            path.limits = [(name(), 1.0)].into();
+        }
+    }
+    let mut view = View::default();
+    view.add(frame);
+    let expected = "limited by: \u{fffd}]0;x\u{fffd}\u{fffd}; so far \u{fffd}]0;x\u{fffd}\u{fffd} 100 %";
+    for text in [view.text(), drawn(&view, 140, 14)] {
+        assert!(text.contains(expected), "{text:?}");
+    }
+}
+
 /// What is kept is bounded, however long one looks.
 #[test]
 fn a_history_has_a_length() {
