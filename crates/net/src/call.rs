@@ -16,6 +16,9 @@ use crate::waiting::{Waiting, Woken};
 /// A connection.
 #[derive(Debug)]
 pub(crate) struct Call {
+    /// Counts the connections of the endpoint.
+    #[cfg(feature = "prometheus")]
+    pub(crate) number: u64,
     pub(crate) remote: PublicKey,
     /// Handles of it and of its streams. As long as it waits to be accepted, that is one.
     pub(crate) handles: usize,
@@ -87,6 +90,8 @@ pub(crate) enum Outcome {
 impl Call {
     pub(crate) fn new(remote: PublicKey) -> Self {
         Self {
+            #[cfg(feature = "prometheus")]
+            number: 0,
             remote,
             handles: 1,
             is_established: false,

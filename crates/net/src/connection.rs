@@ -7,7 +7,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use anabranch_proto::endpoint::ConnectionId;
-use anabranch_proto::{FourTuple, Limits, OpenError, PathId, PathReport, PathState, PathStatus, RemovePathError};
+use anabranch_proto::{
+    Connection as EngineConnection, FourTuple, Limits, OpenError, PathId, PathReport, PathState, PathStatus,
+    RemovePathError,
+};
+use anabranch_units::Time;
 use bytes::Bytes;
 use tokio::task::JoinSet;
 
@@ -30,6 +34,8 @@ use crate::ticket::Ticket;
 pub struct Connection {
     handle: Handle,
 }
+
+type Engine = EngineConnection<Bytes>;
 
 /// Counts as a handle.
 #[derive(Debug)]
@@ -80,7 +86,41 @@ pub struct Path {
     pub report: PathReport,
 }
 
+impl Stats {
+    pub(crate) fn of(connection: &Engine, now: Time) -> Self {
+        let stats = Self {
+            limits: connection.limits().until(now),
+            bytes_acknowledged: connection.acked(),
+            bytes_received: connection.received(),
+            bytes_unread: connection.buffered(),
+            ..Self::default()
+        };
+        connection.path_reports().fold(stats, |sum, (_, path)| Self {
+            segments_sent: sum.segments_sent + path.tally.sent,
+            segments_sent_again: sum.segments_sent_again + path.tally.sent_again,
+            segments_lost: sum.segments_lost + path.tally.lost,
+            segments_lost_by_timeout: sum.segments_lost_by_timeout + path.tally.lost_by_timeout,
+            segments_doubled: sum.segments_doubled + path.tally.duplicates,
+            losses_undone: sum.losses_undone + path.tally.undone,
+            timeouts: sum.timeouts + path.tally.timeouts,
+            ..sum
+        })
+    }
+}
+
 impl Path {
+    /// Those of a connection.
+    pub(crate) fn all(connection: &Engine, now: Time) -> Vec<Self> {
+        let path = |(id, report): (PathId, PathReport)| Self {
+            id,
+            local: address::plain(report.tuple.local),
+            remote: address::plain(report.tuple.remote),
+            state: report.state,
+            report: PathReport { limits: report.limits.until(now), ..report },
+        };
+        connection.path_reports().map(path).collect()
+    }
+
     /// The RTT without a queue: the baseRTT of a law that has one, else the least that was seen.
     pub fn rtt_base(&self) -> Option<Duration> {
         let of_law = self.report.gauges.value("rtt_base_s").filter(|base| base.is_finite() && *base > 0.0);
@@ -237,23 +277,7 @@ impl Connection {
     pub fn stats(&self) -> Stats {
         let state = self.handle.shared.lock();
         let Some(connection) = state.engine.view(self.handle.id) else { return Stats::default() };
-        let stats = Stats {
-            limits: connection.limits().until(self.handle.shared.clock.now()),
-            bytes_acknowledged: connection.acked(),
-            bytes_received: connection.received(),
-            bytes_unread: connection.buffered(),
-            ..Stats::default()
-        };
-        connection.path_reports().fold(stats, |sum, (_, path)| Stats {
-            segments_sent: sum.segments_sent + path.tally.sent,
-            segments_sent_again: sum.segments_sent_again + path.tally.sent_again,
-            segments_lost: sum.segments_lost + path.tally.lost,
-            segments_lost_by_timeout: sum.segments_lost_by_timeout + path.tally.lost_by_timeout,
-            segments_doubled: sum.segments_doubled + path.tally.duplicates,
-            losses_undone: sum.losses_undone + path.tally.undone,
-            timeouts: sum.timeouts + path.tally.timeouts,
-            ..sum
-        })
+        Stats::of(connection, self.handle.shared.clock.now())
     }
 
     /// Sets up a path from an address of ours to one of the peer's, and waits until the peer has answered on it. From then on data takes it, too.
@@ -381,15 +405,7 @@ impl Connection {
     pub fn paths(&self) -> Vec<Path> {
         let state = self.handle.shared.lock();
         let Some(connection) = state.engine.view(self.handle.id) else { return vec![] };
-        let now = self.handle.shared.clock.now();
-        let path = |(id, report): (PathId, PathReport)| Path {
-            id,
-            local: address::plain(report.tuple.local),
-            remote: address::plain(report.tuple.remote),
-            state: report.state,
-            report: PathReport { limits: report.limits.until(now), ..report },
-        };
-        connection.path_reports().map(path).collect()
+        Path::all(connection, self.handle.shared.clock.now())
     }
 }
 

@@ -223,6 +223,11 @@ impl Endpoint {
         tokio::task::spawn_blocking(|| qlog.finish()).await.ok()
     }
 
+    #[cfg(feature = "prometheus")]
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     /// Where its first socket is bound.
     pub fn local_address(&self) -> SocketAddr {
         self.shared.first

@@ -37,6 +37,9 @@ pub(crate) struct State {
     /// Sockets that the driver has not got yet.
     pub(crate) sockets: Vec<Socket>,
     calls: BTreeMap<ConnectionId, Call>,
+    /// Connections so far.
+    #[cfg(feature = "prometheus")]
+    numbered: u64,
     /// Calls of others that nobody has accepted yet.
     pub(crate) incoming: VecDeque<ConnectionId>,
     pub(crate) accepting: Waiting,
@@ -69,6 +72,8 @@ impl Shared {
             locals: vec![first],
             sockets: vec![],
             calls: BTreeMap::new(),
+            #[cfg(feature = "prometheus")]
+            numbered: 0,
             incoming: VecDeque::new(),
             accepting: Waiting::default(),
             idling: Waiting::default(),
@@ -123,8 +128,21 @@ impl State {
         self.is_roused
     }
 
-    pub(crate) fn insert(&mut self, id: ConnectionId, call: Call) {
+    #[cfg_attr(not(feature = "prometheus"), expect(unused_mut, reason = "only then it gets a number"))]
+    pub(crate) fn insert(&mut self, id: ConnectionId, mut call: Call) {
+        #[cfg(feature = "prometheus")]
+        {
+            call.number = self.numbered;
+            self.numbered += 1;
+        }
         self.calls.insert(id, call);
+    }
+
+    /// Connections that are established, in the order in which they were made.
+    #[cfg(feature = "prometheus")]
+    pub(crate) fn established(&self) -> impl Iterator<Item = (ConnectionId, &Call)> {
+        let all = self.calls.iter().filter(|(_, call)| call.is_established && call.closed.is_none());
+        all.map(|(id, call)| (*id, call))
     }
 
     /// A connection that has a handle.
@@ -272,7 +290,7 @@ impl State {
         }
         let mut call = Call::new(PublicKey(remote));
         call.is_established = true;
-        self.calls.insert(id, call);
+        self.insert(id, call);
         self.incoming.push_back(id);
         self.woken.all(&mut self.accepting);
     }

@@ -6,6 +6,8 @@ mod closing;
 mod faults;
 mod logging;
 mod measuring;
+#[cfg(feature = "prometheus")]
+mod metrics;
 mod paths;
 mod relay;
 mod stats;

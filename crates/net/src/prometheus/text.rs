@@ -1,0 +1,331 @@
+//! The text: all samples of a metric together, below what it is.
+
+use std::fmt::{Display, Write as _};
+use std::net::SocketAddr;
+
+use anabranch_proto::endpoint::ConnectionId;
+use anabranch_proto::{Limit, Limits, PathState, PathStatus};
+
+use crate::call::Call;
+use crate::connection::{Path, Stats};
+use crate::key::PublicKey;
+use crate::state::Shared;
+
+/// A connection at a moment.
+pub(super) struct Seen {
+    /// In the order in which connections were made, from 0 on.
+    pub(super) number: u64,
+    pub(super) peer: PublicKey,
+    pub(super) stats: Stats,
+    pub(super) paths: Vec<Path>,
+}
+
+pub(super) fn of(shared: &Shared) -> String {
+    // The lock is not held while the text is made.
+    let (count, seen) = {
+        let (state, now) = (shared.lock(), shared.clock.now());
+        let seen = |(id, call): (ConnectionId, &Call)| {
+            let connection = state.engine.view(id)?;
+            let (stats, paths) = (Stats::of(connection, now), Path::all(connection, now));
+            Some(Seen { number: call.number, peer: call.remote, stats, paths })
+        };
+        (state.established().count(), state.established().take(CONNECTIONS_MAX).filter_map(seen).collect::<Vec<_>>())
+    };
+    write(count, &seen)
+}
+
+/// Connections that are shown.
+const CONNECTIONS_MAX: usize = 256;
+
+/// Of `count` connections, these.
+pub(super) fn write(count: usize, seen: &[Seen]) -> String {
+    let mut text = Text(String::new());
+    text.head("connections", Kind::Gauge, "Connections of the endpoint.");
+    text.sample("connections", &[], count as f64);
+    text.head("connection_info", Kind::Gauge, "A connection, and whose key the other end has proved.");
+    for connection in seen {
+        let labels = [("connection", connection.number.to_string()), ("peer", connection.peer.to_string())];
+        text.sample("connection_info", &labels, 1.0);
+    }
+    for metric in OF_CONNECTION {
+        text.metric(metric, seen.iter().map(|seen| (labels(seen), &seen.stats)));
+    }
+    text.limits("connection", seen.iter().map(|seen| (labels(seen), &seen.stats.limits)));
+    let paths = || seen.iter().flat_map(|seen| seen.paths.iter().map(move |path| (path_labels(seen, path), path)));
+    text.head("path_info", Kind::Gauge, "A path, its ends, what it is good for and when it is used.");
+    for (mut labels, path) in paths() {
+        let Path { local, remote, state, report, .. } = path;
+        let address = |address: &SocketAddr| address.to_string();
+        let state = match state {
+            PathState::Validating => "validating",
+            PathState::Live => "live",
+            PathState::Suspect => "suspect",
+        };
+        let status = if report.status == PathStatus::Standby { "standby" } else { "available" };
+        labels.extend([("local", address(local)), ("remote", address(remote))]);
+        labels.extend([("state", state.to_owned()), ("status", status.to_owned())]);
+        text.sample("path_info", &labels, 1.0);
+    }
+    for metric in OF_PATH {
+        text.metric(metric, paths());
+    }
+    text.head(
+        "path_segments_lost_total",
+        Kind::Counter,
+        "Times that a segment was taken for lost, by what told of it: acknowledgements, or only a timeout or the end of the path.",
+    );
+    for (labels, path) in paths() {
+        let tally = &path.report.tally;
+        let acknowledgements = tally.lost.saturating_sub(tally.lost_by_timeout);
+        for (cause, count) in [("acknowledgement", acknowledgements), ("timeout", tally.lost_by_timeout)] {
+            let labels = [&labels[..], &[("cause", cause.to_owned())]].concat();
+            text.sample("path_segments_lost_total", &labels, count as f64);
+        }
+    }
+    text.limits("path", paths().map(|(labels, path)| (labels, &path.report.limits)));
+    text.0
+}
+
+type Labels = Vec<(&'static str, String)>;
+
+fn labels(seen: &Seen) -> Labels {
+    vec![("connection", seen.number.to_string())]
+}
+
+fn path_labels(seen: &Seen, path: &Path) -> Labels {
+    vec![("connection", seen.number.to_string()), ("path", path.id.index().to_string())]
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Gauge,
+    Counter,
+}
+
+/// A metric with one number of each connection or path; none where it is not known.
+struct Metric<T> {
+    name: &'static str,
+    kind: Kind,
+    help: &'static str,
+    value: fn(&T) -> Option<f64>,
+}
+
+const OF_CONNECTION: &[Metric<Stats>] = &[
+    Metric {
+        name: "bytes_acknowledged_total",
+        kind: Kind::Counter,
+        help: "Bytes that the peer has acknowledged, with the headers of streams.",
+        value: |stats| Some(stats.bytes_acknowledged as f64),
+    },
+    Metric {
+        name: "bytes_received_total",
+        kind: Kind::Counter,
+        help: "Bytes that have arrived in order, with the headers of streams.",
+        value: |stats| Some(stats.bytes_received as f64),
+    },
+    Metric {
+        name: "bytes_unread",
+        kind: Kind::Gauge,
+        help: "Bytes that have arrived and were not read.",
+        value: |stats| Some(stats.bytes_unread as f64),
+    },
+];
+
+const OF_PATH: &[Metric<Path>] = &[
+    Metric {
+        name: "path_window_segments",
+        kind: Kind::Gauge,
+        help: "The congestion window.",
+        value: |path| Some(path.report.window),
+    },
+    Metric {
+        name: "path_flight_segments",
+        kind: Kind::Gauge,
+        help: "Segments in flight.",
+        value: |path| Some(path.report.flight),
+    },
+    Metric {
+        name: "path_queue_segments",
+        kind: Kind::Gauge,
+        help: "Segments that wait in queues on the way, as the congestion law estimates them.",
+        value: Path::queue,
+    },
+    Metric {
+        name: "path_rtt_seconds",
+        kind: Kind::Gauge,
+        help: "The smoothed round-trip time.",
+        value: |path| path.report.rtt_smoothed.map(|rtt| rtt.as_secs_f64()),
+    },
+    Metric {
+        name: "path_rtt_latest_seconds",
+        kind: Kind::Gauge,
+        help: "The latest sample of the round-trip time.",
+        value: |path| path.report.tally.rtt_latest.map(|rtt| rtt.as_secs_f64()),
+    },
+    Metric {
+        name: "path_rtt_base_seconds",
+        kind: Kind::Gauge,
+        help: "The round-trip time without a queue: the baseRTT of the congestion law, or the least sample.",
+        value: |path| path.rtt_base().map(|rtt| rtt.as_secs_f64()),
+    },
+    Metric {
+        name: "path_delivery_bytes_per_second",
+        kind: Kind::Gauge,
+        help: "What the path delivered in the best of its last rounds.",
+        value: Path::delivery_rate,
+    },
+    Metric {
+        name: "path_pacing_bytes_per_second",
+        kind: Kind::Gauge,
+        help: "The rate at which segments leave.",
+        value: |path| path.report.pacing_rate.map(|rate| rate.bits_per_second() as f64 / 8.0),
+    },
+    Metric {
+        name: "path_datagram_bytes_max",
+        kind: Kind::Gauge,
+        help: "The longest datagram that the path takes, as far as is known: bytes of the payload of UDP.",
+        value: |path| Some(f64::from(path.report.datagram_max)),
+    },
+    Metric {
+        name: "path_bytes_acknowledged_total",
+        kind: Kind::Counter,
+        help: "Sequence space delivered.",
+        value: |path| Some(path.report.tally.delivered as f64),
+    },
+    Metric {
+        name: "path_segments_sent_total",
+        kind: Kind::Counter,
+        help: "Segments sent, retransmissions included.",
+        value: |path| Some(path.report.tally.sent as f64),
+    },
+    Metric {
+        name: "path_segments_sent_again_total",
+        kind: Kind::Counter,
+        help: "Retransmissions and probes with old data.",
+        value: |path| Some(path.report.tally.sent_again as f64),
+    },
+    Metric {
+        name: "path_segments_doubled_total",
+        kind: Kind::Counter,
+        help: "Times that the peer got something twice.",
+        value: |path| Some(path.report.tally.duplicates as f64),
+    },
+    Metric {
+        name: "path_losses_undone_total",
+        kind: Kind::Counter,
+        help: "Episodes of loss that turned out to be none.",
+        value: |path| Some(path.report.tally.undone as f64),
+    },
+    Metric {
+        name: "path_losses_random_total",
+        kind: Kind::Counter,
+        help: "Episodes of loss that were found random, and left the window alone.",
+        value: |path| Some(path.report.tally.random as f64),
+    },
+    Metric {
+        name: "path_marks_total",
+        kind: Kind::Counter,
+        help: "Acknowledgements that told of ECN marks of routers.",
+        value: |path| Some(path.report.tally.marked as f64),
+    },
+    Metric {
+        name: "path_timeouts_total",
+        kind: Kind::Counter,
+        help: "Retransmission timeouts.",
+        value: |path| Some(path.report.tally.timeouts as f64),
+    },
+];
+
+struct Text(String);
+
+impl Text {
+    /// What a metric is. Its help has neither backslashes nor line feeds.
+    fn head(&mut self, name: &str, kind: Kind, help: &str) {
+        let kind = match kind {
+            Kind::Gauge => "gauge",
+            Kind::Counter => "counter",
+        };
+        self.add(format_args!("# HELP anabranch_{name} {help}\n# TYPE anabranch_{name} {kind}\n"));
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, String)], value: f64) {
+        let labels: Vec<_> = labels.iter().map(|(label, value)| format!("{label}=\"{}\"", escaped(value))).collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        self.add(format_args!("anabranch_{name}{labels} {}\n", number(value)));
+    }
+
+    fn metric<'a, T: 'a>(&mut self, metric: &Metric<T>, all: impl Iterator<Item = (Labels, &'a T)>) {
+        self.head(metric.name, metric.kind, metric.help);
+        for (labels, seen) in all {
+            if let Some(value) = (metric.value)(seen) {
+                self.sample(metric.name, &labels, value);
+            }
+        }
+    }
+
+    /// For how long each limit has been one, and which it is now.
+    fn limits<'a>(&mut self, of: &str, all: impl Iterator<Item = (Labels, &'a Limits)> + Clone) {
+        let seconds = format!("{of}_limited_seconds_total");
+        self.head(&seconds, Kind::Counter, "For how long this kept the sender from sending more.");
+        let with = |labels: Labels, limit: Limit| [labels, vec![("limit", limit.name().to_owned())]].concat();
+        for (labels, limits) in all.clone() {
+            for limit in Limit::ALL {
+                self.sample(&seconds, &with(labels.clone(), limit), limits.span(limit).as_secs_f64());
+            }
+        }
+        let now = format!("{of}_limited");
+        self.head(&now, Kind::Gauge, "1 for what keeps the sender from sending more now, 0 for all else.");
+        for (labels, limits) in all {
+            for limit in Limit::ALL {
+                let is_it = limits.current() == Some(limit);
+                self.sample(&now, &with(labels.clone(), limit), f64::from(u8::from(is_it)));
+            }
+        }
+    }
+
+    fn add(&mut self, text: impl Display) {
+        write!(self.0, "{text}").expect("a string takes all that is written");
+    }
+}
+
+/// A label's value may be any text.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+fn number(value: f64) -> String {
+    match value {
+        f64::INFINITY => "+Inf".to_owned(),
+        f64::NEG_INFINITY => "-Inf".to_owned(),
+        value if value.is_nan() => "NaN".to_owned(),
+        value => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The format's own rules for labels and numbers.
+    #[test]
+    fn labels_and_numbers_are_escaped() {
+        let mut text = Text(String::new());
+        text.sample("x", &[("a", "C:\\DIR\n\"b\"".to_owned()), ("c", String::new())], 0.5);
+        text.sample("x", &[], f64::INFINITY);
+        text.sample("x", &[], f64::NAN);
+        text.sample("x", &[], 12_345_678_901.0);
+        let expected = "anabranch_x{a=\"C:\\\\DIR\\n\\\"b\\\"\",c=\"\"} 0.5\nanabranch_x +Inf\nanabranch_x NaN\nanabranch_x 12345678901\n";
+        assert_eq!(text.0, expected);
+    }
+
+    #[test]
+    fn no_metric_has_two_heads() {
+        let text = write(0, &[]);
+        let mut names: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup_by_key(|name| name.split(' ').next());
+        assert_eq!(names.len(), count, "{names:?}");
+        assert!(text.contains("anabranch_connections 0\n"));
+    }
+}
