@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use anabranch::cc::{Settings, registry};
 use anabranch::{Config, Endpoint, KeyFileError, SecretKey};
+use anabranch_tunnel::ListenAt;
 use serde::Serialize;
 
 pub(crate) use self::bench::bench;
@@ -122,7 +123,13 @@ fn server(listen: &Listen, config: Config) -> Result<Endpoint, Failure> {
     let key = identity(listen.key.as_deref())?;
     let bind = |address| Endpoint::server(address, &key, config.clone());
     let all = || bind((Ipv6Addr::UNSPECIFIED, 0).into()).or_else(|_| bind((Ipv4Addr::UNSPECIFIED, 0).into()));
-    listen.address.map_or_else(all, bind).map_err(|error| Failure::failed(error.to_string()))
+    let endpoint = listen.address.map_or_else(all, bind).map_err(|error| Failure::failed(error.to_string()))?;
+    if let Some(ListenAt(address)) = listen.metrics {
+        let refused = |error| Failure::failed(format!("nobody can listen at {address} for metrics: {error}"));
+        let address = endpoint.serve_metrics(address).map_err(refused)?;
+        writeln!(anstream::stderr(), "metrics at http://{address}/metrics")?;
+    }
+    Ok(endpoint)
 }
 
 /// An endpoint that calls.

@@ -369,6 +369,32 @@ fn what_runs_can_be_watched() {
     fs::remove_dir_all(&runtime).unwrap();
 }
 
+/// Numbers for Prometheus, at a port of this computer alone unless one says otherwise; a port that is taken is told.
+#[test]
+fn a_server_tells_prometheus() {
+    let folder = folder("network-metrics");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+    command.args(["bench", "serve", "--listen", "127.0.0.1:0", "--metrics", "0", "--json"]).current_dir(&folder);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap());
+    let lines = BufReader::new(child.stdout.take().unwrap());
+    let mut server = Server { child, lines, ticket: String::new() };
+    server.line();
+    let mut line = String::new();
+    told.read_line(&mut line).unwrap();
+    let address = line.trim_end().strip_prefix("metrics at http://").and_then(|rest| rest.strip_suffix("/metrics"));
+    let address = address.unwrap_or_else(|| panic!("{line}"));
+    assert!(address.starts_with("127.0.0.1:"), "{address}");
+    let mut tcp = std::net::TcpStream::connect(address).unwrap();
+    std::io::Write::write_all(&mut tcp, b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    std::io::Read::read_to_string(&mut tcp, &mut answer).unwrap();
+    assert!(answer.contains("\nanabranch_connections 0\n"), "{answer}");
+    let taken = anabranch(&folder, &["recv", "--metrics", address]);
+    refused(&taken, 1, &format!("nobody can listen at {address} for metrics: "));
+    refused(&anabranch(&folder, &["recv", "--metrics", "x"]), 2, "the port");
+}
+
 /// What another user shows is not looked at, even where his socket was given to this one; it is neither listed nor removed.
 #[cfg(target_os = "linux")]
 #[test]
