@@ -1,0 +1,137 @@
+//! anabranch beside other transports: `cargo run --release -- loopback | messages | wan`, in this folder.
+//!
+//! Rounds take turns, so that a busy machine is busy for all; the tables have medians and ranges. On loopback both ends are in one process, each a
+//! thread with a runtime of its own; processor time is that of both. `wan` has emulated links between processes.
+
+mod loopback;
+mod rivals;
+mod table;
+mod transport;
+mod udp;
+mod wan;
+mod work;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::rivals::Rival;
+use crate::table::Column;
+use crate::transport::Failed;
+use crate::work::{Measured, Work};
+
+#[derive(Parser)]
+#[command(about = "anabranch beside other transports, in turns")]
+struct Command {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Args)]
+struct Rounds {
+    /// Rounds of each; on loopback there is one before that fills caches and does not count
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+    /// Only these, separated by commas
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<Rival>,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// How fast large transfers are, and what they cost the processor
+    Loopback {
+        #[command(flatten)]
+        rounds: Rounds,
+        /// Streams at a time
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        streams: u32,
+        /// Seconds of a round, after one more to begin
+        #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+        seconds: u32,
+    },
+    /// How long a message takes there and back, one after the other
+    Messages {
+        #[command(flatten)]
+        rounds: Rounds,
+        /// How many
+        #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(100..=10_000_000))]
+        count: u32,
+        /// Bytes of each
+        #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        bytes: u32,
+    },
+    /// Goodput and messages over an emulated link of 100 Mbit/s and 100 ms that loses packets; Linux, as root
+    Wan {
+        #[command(flatten)]
+        rounds: Rounds,
+        /// Seconds of each transfer, its start included
+        #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=120))]
+        seconds: u32,
+        /// Only what has this in its name: "goodput", "1 %"
+        #[arg(long, default_value = "")]
+        cell: String,
+        /// The command, whose `link` makes the links
+        #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/release/anabranch"))]
+        anabranch: PathBuf,
+    },
+    /// One end of a connection
+    #[command(hide = true)]
+    End { rival: Rival, work: Work, hello: Option<String> },
+}
+
+fn main() -> Result<(), Failed> {
+    match Command::parse().what {
+        What::Loopback { rounds, streams, seconds } => {
+            let time = Duration::from_secs(seconds.into());
+            let work = Work::Bulk { streams, warm: Duration::from_secs(1), time };
+            on_loopback(&rounds, work, &[Column::new("Gbit/s", 2), Column::new("CPU s/GB", 2)])
+        }
+        What::Messages { rounds, count, bytes } => {
+            let work = Work::Ping { count, bytes: bytes as usize };
+            on_loopback(
+                &rounds,
+                work,
+                &[Column::new("p50 us", 1), Column::new("p99 us", 1), Column::new("CPU us each", 1)],
+            )
+        }
+        What::Wan { rounds, seconds, cell, anabranch } => {
+            const ALL: [Rival; 3] = [Rival::Anabranch, Rival::Quinn, Rival::QuinnBbr];
+            wan::run(&rounds.rivals(&ALL), rounds.rounds, seconds, &cell, &anabranch)
+        }
+        What::End { rival, work, hello } => wan::end(rival, work, hello.as_deref()),
+    }
+}
+
+impl Rounds {
+    fn rivals(&self, all: &[Rival]) -> Vec<Rival> {
+        if self.only.is_empty() { all.to_vec() } else { self.only.clone() }
+    }
+}
+
+fn on_loopback(rounds: &Rounds, work: Work, columns: &[Column]) -> Result<(), Failed> {
+    const ALL: [Rival; 5] = [Rival::Anabranch, Rival::Quinn, Rival::S2n, Rival::Tls, Rival::Udp];
+    let mut rows: Vec<(Rival, Vec<Vec<f64>>)> = rounds.rivals(&ALL).into_iter().map(|rival| (rival, vec![])).collect();
+    for round in 0..=rounds.rounds {
+        for (rival, row) in &mut rows {
+            if let Some(measured) = loopback::measure(*rival, work)?
+                && round > 0
+            {
+                row.push(measured.numbers());
+            }
+        }
+    }
+    table::print(&rows, columns);
+    Ok(())
+}
+
+impl Measured {
+    /// As the columns are.
+    fn numbers(&self) -> Vec<f64> {
+        match self {
+            Self::Bulk { gigabits, cpu } => vec![*gigabits, *cpu],
+            Self::Times { cpu, .. } => vec![self.quantile(0.5) * 1e6, self.quantile(0.99) * 1e6, cpu * 1e6],
+        }
+    }
+}

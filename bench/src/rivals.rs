@@ -1,0 +1,47 @@
+//! Who is measured.
+
+pub mod ours;
+pub mod quic;
+pub mod s2n;
+pub mod tls;
+
+use clap::ValueEnum;
+
+/// A transport with one of its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Rival {
+    Anabranch,
+    Quinn,
+    QuinnBbr,
+    S2n,
+    Tls,
+    Udp,
+}
+
+impl Rival {
+    /// As one types it.
+    pub fn word(self) -> Option<String> {
+        Some(self.to_possible_value()?.get_name().to_owned())
+    }
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Anabranch => "anabranch",
+            Self::Quinn => "quinn 0.11, CUBIC",
+            Self::QuinnBbr => "quinn 0.11, BBR",
+            Self::S2n => "s2n-quic 1, CUBIC",
+            Self::Tls => "TLS 1.3 on the kernel's TCP",
+            Self::Udp => "UDP in batches, not encrypted",
+        }
+    }
+}
+
+/// Credit of a stream and of a connection. `anabranch` begins with less and may grow to more.
+pub const WINDOW: u64 = 64 << 20;
+
+/// The same of quinn's BBR over the emulated link: twice its bandwidth-delay product. With `WINDOW` it lost so much that quinn's receiver, which allows
+/// 1,024 gaps in a stream, ended the connection each time. CUBIC was faster with `WINDOW`.
+pub const WINDOW_OF_BBR: u64 = 2_500_000;
+
+/// Streams at a time.
+const STREAMS_MAX: u32 = 4096;
