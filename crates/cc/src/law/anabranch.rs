@@ -24,7 +24,7 @@
 //!   queue gets short, at rest too: on 50,000 segments/s and 20 ms the queue goes back and forth between 0 and 1300 segments.
 //!   With the bound it stands at alpha.
 //! * Returns. A window that doubles is a whole path too large before the queue has shown that it is full. At the start nothing is known;
-//!   after a drain, or whenever less than half of alpha waits, it is: what was carried when a queue last stood for a round trip, and the most since.
+//!   after a drain, or whenever less than half of alpha waits, it is: the most that was carried of late, once a queue has stood for a round trip.
 //!   Up to that the window doubles, and beyond it what is beyond doubles, from alpha on. Without it a drain at 100 Mbit/s and 100 ms
 //!   may end with twice the window that fits, and with 0.1 % lost at random two minutes carry 49 Mbit/s instead of 95. The price: where twice as much has
 //!   become free, six or seven round trips instead of one.

@@ -60,7 +60,7 @@ pub use self::parameters::Parts;
 use self::parameters::{COUNT, Preset, Rules};
 use self::refill::{Ccafr, Facts, Mode};
 use self::trial::Trial;
-use self::window::Goal;
+use self::window::{Goal, Pipe};
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Sent, Signal, Transmission};
 use crate::law::composite::Composite;
 use crate::number::greater;
@@ -134,8 +134,7 @@ pub struct Fast {
     rtt: f64,
     /// That of growth by the ACK; none otherwise.
     rate: Option<Rate>,
-    /// How many segments filled the path without a queue when one was last seen; infinite before.
-    pipe: f64,
+    pipe: Pipe,
     /// The RTT in seconds, of which the least in a round trip is the delay of the queue that stands.
     standing: Recent,
 }
@@ -181,7 +180,7 @@ impl Fast {
             old: 0.0,
             rtt: f64::INFINITY,
             rate: None,
-            pipe: f64::INFINITY,
+            pipe: Pipe::new(),
             standing: Recent::new(),
         }
     }
@@ -202,7 +201,7 @@ impl Fast {
             (self.rerouted, self.reroutes) = (now, self.reroutes + 1);
             self.memory = Memory::new(self.rules.goal.alpha);
             self.least = Recent::new();
-            self.pipe = f64::INFINITY;
+            self.pipe = Pipe::new();
             match self.rules.reroute_keeps_average {
                 false => self.estimator.forget(),
                 true => self.estimator.forget_base(),
@@ -319,11 +318,13 @@ impl Fast {
         // What noise adds to alpha is for delay that is no queue: it may be there before the pipe is full.
         let most = self.rules.probe_queued_most.max(NOISE_MOST * (1.0 - 1.0 / self.alpha_scale));
         let has_room = Goal::backlog(old, base, rtt) < most * goal.alpha;
+        let mut pipe = f64::INFINITY;
         if self.rules.probe_known {
             // Bursts queue behind themselves: a queue that stands does not empty in a round trip. Nor is it what noise may make.
             let standing = self.standing.on_value(now, rtt, average);
             let is_full = Goal::backlog(old, base + self.noise(), standing) >= most * goal.alpha;
-            self.pipe = window::pipe(self.pipe, old * base / rtt, is_full);
+            let sample = ack.rtt.map_or(rtt, |rtt| rtt.as_secs_f64());
+            pipe = self.pipe.on_ack(now, ack.departure.flight, base, sample, is_full);
         }
         let threshold = greater(self.rules.mi_threshold, NOISE_MOST * self.noise());
         let is_probing = window::is_probing(base, average, threshold) && self.memory.has_room(self.window) && has_room;
@@ -342,7 +343,7 @@ impl Fast {
         }
         if is_probing {
             self.clockwork.on_probing(now);
-            let window = self.window + window::probe(self.window, ack.newly_acked, self.pipe, goal.alpha);
+            let window = self.window + window::probe(self.window, ack.newly_acked, pipe, goal.alpha);
             self.rate = self.rate_of(window, rtt.min(average), mss);
             return window;
         }

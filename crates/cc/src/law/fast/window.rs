@@ -16,7 +16,8 @@
 //! * The cap at 2w is the way to the target: a step of one segment for each that is acknowledged cannot do more than double
 //!   in a round trip. What the module does instead is [`super::module`].
 
-use crate::number::{greater, lesser};
+use super::noise::Recent;
+use crate::number::lesser;
 
 /// The least target, in segments.
 pub const WINDOW_MIN: f64 = 2.0;
@@ -60,10 +61,37 @@ pub fn is_probing(base: f64, average: f64, threshold: f64) -> bool {
     average - base < threshold
 }
 
-/// How many segments are known to fit on a path without a queue: `carried`, what the RTT leaves of what was in flight, where the path `is_full`,
-/// and the most of it since. Infinite before the path was first full.
-pub fn pipe(pipe: f64, carried: f64, is_full: bool) -> f64 {
-    if is_full { carried } else { greater(pipe, carried) }
+/// How many segments are known to fit on a path without a queue: the most that it carried of late, once it was full.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pipe {
+    is_known: bool,
+    /// Segments, below zero.
+    carried: Recent,
+}
+
+impl Pipe {
+    /// What was carried counts for so many seconds, up to twice as long: from one drain to the next, and a host that stalls for a moment does
+    /// not make the path small.
+    const SPAN: f64 = 5.0;
+
+    /// Nothing known.
+    pub const fn new() -> Self {
+        Self { is_known: false, carried: Recent::new() }
+    }
+
+    /// At `now` seconds a segment is acknowledged that left with `flight` segments in flight, after `rtt` seconds, of which a path without a queue
+    /// takes `base`; `is_full` is whether a queue stands. Returns how many fit, infinite before the path was first full.
+    pub fn on_ack(&mut self, now: f64, flight: f64, base: f64, rtt: f64, is_full: bool) -> f64 {
+        self.is_known |= is_full;
+        let carried = -self.carried.on_value(now, -flight * base / rtt, Self::SPAN);
+        if self.is_known { carried } else { f64::INFINITY }
+    }
+}
+
+impl Default for Pipe {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// By how many segments a window that grows by the ACK grows for `acked` segments. Up to `pipe` it doubles in a round trip. Beyond that what

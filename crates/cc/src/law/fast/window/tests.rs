@@ -80,12 +80,15 @@ fn growth_beyond_what_fits_begins_with_alpha() {
     assert_near(probe(4000.0, 4000.0, 100.0, 20.0), 4000.0, 0.0);
 }
 
-/// What fits is what was carried when the path was full; more than that shows as soon as more is carried.
+/// Nothing is known until a queue stands; then it is the most of the last five to ten seconds: 1000 in flight of which 100 wait.
 #[test]
-fn what_fits_is_the_most_since_the_path_was_full() {
-    assert_near(pipe(f64::INFINITY, 900.0, true), 900.0, 0.0);
-    assert_near(pipe(900.0, 400.0, false), 900.0, 0.0);
-    assert_near(pipe(900.0, 950.0, false), 950.0, 0.0);
-    assert_near(pipe(950.0, 400.0, true), 400.0, 0.0);
-    assert!(pipe(f64::INFINITY, 900.0, false).is_infinite());
+fn what_fits_is_the_most_of_late() {
+    let mut pipe = Pipe::new();
+    assert!(pipe.on_ack(0.0, 500.0, 0.09, 0.09, false).is_infinite());
+    assert_near(pipe.on_ack(1.0, 1000.0, 0.09, 0.1, true), 900.0, 1e-9);
+    assert_near(pipe.on_ack(4.0, 300.0, 0.09, 0.09, false), 900.0, 1e-9);
+    assert_near(pipe.on_ack(5.0, 300.0, 0.09, 0.09, true), 900.0, 1e-9);
+    assert_near(pipe.on_ack(9.0, 950.0, 0.09, 0.09, false), 950.0, 1e-9);
+    assert_near(pipe.on_ack(13.0, 300.0, 0.09, 0.09, true), 950.0, 1e-9);
+    assert_near(pipe.on_ack(20.0, 400.0, 0.09, 0.09, false), 400.0, 1e-9);
 }
