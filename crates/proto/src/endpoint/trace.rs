@@ -55,8 +55,8 @@ pub struct TracedSegment {
     pub offset: Offset,
     /// What it takes of that.
     pub space: u32,
-    /// Of which stream it has data.
-    pub stream: Option<u8>,
+    /// The number of the stream of which it has data.
+    pub stream: Option<u16>,
     /// Its control bits.
     pub flags: Flags,
     /// Below what its sender has everything.
@@ -224,7 +224,7 @@ fn traced(segment: &Segment<Bytes>, offset: Offset, other: impl Fn(SeqNumber) ->
             *place = (other(*left), other(*right));
         }
     }
-    let stream = stream_header.filter(|_| matches!(content, Content::Data(_))).map(|header| header.sid.index() as u8);
+    let stream = stream_header.filter(|_| matches!(content, Content::Data(_))).map(|header| header.sid.number());
     TracedSegment {
         number: 0,
         size: 0,
@@ -248,3 +248,22 @@ const TRACED_MAX: usize = 1 << 13;
 
 /// Connections that are gone and whose traces wait: those that were never established are of no interest to anybody.
 const LEFT_MAX: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::Header;
+    use crate::{Sid, Ssn, StreamHeader};
+
+    #[test]
+    fn a_stream_beyond_a_byte_keeps_its_number() {
+        let segment = |number| Segment {
+            header: Header::default(),
+            options: Options::Acknowledgement(Default::default()),
+            stream_header: Some(StreamHeader { sid: Sid::new(number), ssn: Ssn::of(0) }),
+            content: Content::Data(Bytes::from_static(b"x")),
+        };
+        let numbers = [1, 255, 256, 257, Sid::STREAMS_MAX];
+        assert_eq!(numbers.map(|number| traced(&segment(number), 1, |_| 0).stream), numbers.map(Some));
+    }
+}
