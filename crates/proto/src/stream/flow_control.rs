@@ -70,7 +70,7 @@ impl FlowControl {
     pub(crate) fn new(buffer: StreamBuffer, capacity: u64, mss: u64, streams: u16, exponent: u8) -> Self {
         let credit = 1 << exponent;
         let first = u64::from(streams.min(Sid::FIRST_PAGE_MAX));
-        let initial = first * credit + (u64::from(streams) - first) * initial(Sid::new(u16::MAX), credit);
+        let initial = first * credit + (u64::from(streams) - first) * further(credit);
         // At least two segments, as the window opens in steps of one; of a tiny buffer no more than a quarter.
         let reserve = (capacity / RESERVE_PART).max(2 * mss).min(capacity / INITIAL_PART);
         Self {
@@ -214,10 +214,15 @@ impl Account {
     }
 }
 
-/// What a stream has from the start, where the first 255 have `credit`: the others a sixteenth, at least a byte. They are used when those are not enough, and
-/// there are fifteen times as many of them.
+/// What a stream has from the start, where the first 255 have `credit`.
 pub(crate) fn initial(sid: Sid, credit: u64) -> u64 {
-    if sid.number() <= Sid::FIRST_PAGE_MAX || credit == u64::MAX { credit } else { (credit / FURTHER_PART).max(1) }
+    if sid.number() <= Sid::FIRST_PAGE_MAX { credit } else { further(credit) }
+}
+
+/// What each stream beyond the first 255 has from the start: a sixteenth, at least a byte. They are used when those are not enough, and
+/// there are fifteen times as many of them. What knows no limit knows none here.
+fn further(credit: u64) -> u64 {
+    if credit == u64::MAX { credit } else { (credit / FURTHER_PART).max(1) }
 }
 
 /// How much of `allotment` is read before a limit is told.
