@@ -1,5 +1,6 @@
 //! Streams: what is to be sent on each, and what has come in its order. They know no loss.
 
+mod by_name;
 pub(crate) mod flow_control;
 pub(crate) mod inbound;
 pub(crate) mod outbound;

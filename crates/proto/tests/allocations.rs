@@ -2,6 +2,9 @@
 
 mod loopback;
 
+use anabranch_cc::{Settings, registry};
+use anabranch_proto::{Address, Config, Connection, Form, FourTuple, Secret, SeqNumber, Sid, Transmit, Virtual};
+use anabranch_units::Time;
 use loopback::Loopback;
 
 #[track_caller]
@@ -38,4 +41,37 @@ fn nor_do_two_paths() {
 #[test]
 fn nor_do_holes() {
     assert_eq!(allocations(20, 1, 1000, 100_000), 0);
+}
+
+/// What a receiver keeps from the first segment of a stream on, however many names lie between it and the others: at most what the first 255 take.
+#[test]
+fn one_segment_makes_its_receiver_keep_little() {
+    let law = Settings::default_for(registry::find("anabranch").expect("it is the default"));
+    let streams = Sid::STREAMS_MAX;
+    let config = Config { form: Form::Sealed, streams, receive_buffer: 32 << 20, ..Config::new(law) };
+    let end = |address| Address { address, port: 0 };
+    let tuple = FourTuple { local: end(1), remote: end(2) };
+    let secret = || Secret::predictable(SeqNumber(0));
+    let now = Time::ZERO;
+    let bytes_kept = |name: u16| {
+        let mut client = Connection::<Virtual>::connect(now, config.clone(), tuple, secret()).expect("it can work");
+        let mut server = Connection::listen(now, config.clone(), tuple.reversed(), secret()).expect("it can work");
+        let next = |from: &mut Connection<Virtual>| from.poll_transmit(now).map(|Transmit { segment, .. }| segment);
+        while let Some(segment) = next(&mut client) {
+            server.handle_segment(now, tuple.reversed(), segment);
+            while let Some(segment) = next(&mut server) {
+                client.handle_segment(now, tuple, segment);
+            }
+        }
+        while client.streams().open().expect("it was granted").number() < name {}
+        client.streams().write(Sid::new(name), &mut Virtual(100)).expect("it is open");
+        let segment = next(&mut client).expect("there is something to send");
+        let kept = allocation_counter::measure(|| server.handle_segment(now, tuple.reversed(), segment)).bytes_max;
+        assert!(server.streams().is_readable(Sid::new(name)), "{name}");
+        kept
+    };
+    let [first, last_of_a_byte, next, last] = [1, 255, 256, streams].map(bytes_kept);
+    assert!(first < 2000, "{first} bytes");
+    assert!(last_of_a_byte < 50_000, "{last_of_a_byte} bytes");
+    assert!(next < 10_000 && last < 20_000, "{next} and {last} bytes");
 }

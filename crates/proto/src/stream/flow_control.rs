@@ -22,12 +22,13 @@
 
 use crate::config::StreamBuffer;
 use crate::segment::{Record, Sid};
+use crate::stream::by_name::ByName;
 
 /// The credit that this end gives.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowControl {
-    /// By name, the control stream included, which needs none, as far as names have been used.
-    accounts: Vec<Account>,
+    /// Of the names that have been used, the control stream included, which needs none.
+    accounts: ByName<Account>,
     /// Names, the control stream's not counted.
     streams: u16,
     buffer: StreamBuffer,
@@ -74,7 +75,7 @@ impl FlowControl {
         // At least two segments, as the window opens in steps of one; of a tiny buffer no more than a quarter.
         let reserve = (capacity / RESERVE_PART).max(2 * mss).min(capacity / INITIAL_PART);
         Self {
-            accounts: vec![],
+            accounts: ByName::new(),
             streams,
             buffer,
             credit,
@@ -95,17 +96,8 @@ impl FlowControl {
     /// That of a stream, which has one from its first use on.
     #[inline]
     fn account(&mut self, sid: Sid) -> &mut Account {
-        if self.accounts.len() <= sid.index() {
-            self.open_accounts(sid);
-        }
-        &mut self.accounts[sid.index()]
-    }
-
-    #[cold]
-    fn open_accounts(&mut self, last: Sid) {
         let credit = self.credit;
-        let names = self.accounts.len()..=last.index();
-        self.accounts.extend(names.map(|index| Account::new(initial(Sid::new(index as u16), credit))));
+        self.accounts.get_or_make(sid, |sid| Account::new(initial(sid, credit)))
     }
 
     /// The buffer has grown by so many bytes: there is as much more to promise.
@@ -121,7 +113,7 @@ impl FlowControl {
     /// Whether so many bytes more on a stream are within its limit.
     #[inline]
     pub(crate) fn admits(&self, sid: Sid, bytes: u32) -> bool {
-        let (arrived, limit) = match self.accounts.get(sid.index()) {
+        let (arrived, limit) = match self.accounts.get(sid) {
             Some(account) => (account.arrived, account.limit),
             None => (0, initial(sid, self.credit)),
         };
@@ -155,7 +147,7 @@ impl FlowControl {
     fn renew(&mut self, sid: Sid, held: u64) -> Option<Record> {
         // The control stream and one more: there is nobody to share with.
         let (initial, is_alone) = (initial(sid, self.credit), self.streams == 1);
-        let account = &mut self.accounts[sid.index()];
+        let account = self.accounts.get_mut(sid).expect("it has been read");
         let ceiling = match self.buffer {
             StreamBuffer::Bytes(bytes) => bytes.clamp(1, MOST),
             StreamBuffer::Shared => {
@@ -189,21 +181,22 @@ impl FlowControl {
         if !self.is_open {
             return u64::MAX;
         }
-        self.accounts.get(sid.index()).map_or(initial(sid, self.credit), |account| account.limit)
+        self.accounts.get(sid).map_or(initial(sid, self.credit), |account| account.limit)
     }
 
     /// For tests: everything promised, and of that what has come; `None` if the peer is not held to it.
     #[cfg(test)]
     pub(crate) fn totals(&self) -> Option<(u64, u64)> {
         let names = || (1..=self.streams).map(Sid::new).filter(|_| self.is_open);
-        let accounts = || names().filter_map(|sid| Some((sid, self.accounts.get(sid.index())?)));
+        let accounts = || names().filter_map(|sid| Some((sid, self.accounts.get(sid)?)));
         assert!(accounts().all(|(_, account)| account.arrived <= account.limit), "{self:?}");
         let beyond = |(sid, account): (Sid, &Account)| {
             (account.limit - account.consumed).saturating_sub(initial(sid, self.credit))
         };
         assert!(!self.is_open || accounts().map(beyond).sum::<u64>() == self.promised, "{self:?}");
-        let unused = names().skip(self.accounts.len().saturating_sub(1)).map(|sid| initial(sid, self.credit));
-        let promised = accounts().map(|(_, account)| account.limit - account.consumed).chain(unused).sum();
+        let promise =
+            |sid| self.accounts.get(sid).map_or(initial(sid, self.credit), |account| account.limit - account.consumed);
+        let promised = names().map(promise).sum();
         self.is_open.then_some((promised, accounts().map(|(_, account)| account.arrived - account.consumed).sum()))
     }
 }
@@ -317,7 +310,7 @@ mod tests {
             for _ in 0..1000 {
                 most = read(&mut flow_control, sid, 8192).unwrap_or(most);
             }
-            let account = flow_control.accounts[sid.index()];
+            let account = *flow_control.accounts.get(sid).unwrap();
             (account.allotment * 10 / unit, flow_control.promised * 10 / unit)
         };
         // 1 + 11 × 2/3, then 1 + (11 − 22/3) × 2/3; what has been consumed since the last record is not promised.
@@ -337,8 +330,8 @@ mod tests {
         for _ in 0..1000 {
             last = read(&mut flow_control, SID, 8192).map(u64::from).or(last);
         }
-        assert_eq!(flow_control.accounts[1].allotment, (1 << 20) * 15 / 16);
-        assert_eq!(last, Some(flow_control.accounts[1].limit));
+        assert_eq!(flow_control.accounts.get(SID).unwrap().allotment, (1 << 20) * 15 / 16);
+        assert_eq!(last, Some(flow_control.accounts.get(SID).unwrap().limit));
     }
 
     /// The peer's clock of 32 bits goes round many times.

@@ -11,12 +11,13 @@ use crate::ordered::{Ordered, Pool};
 use crate::payload::Payload;
 use crate::segment::{Record, Sid, StreamHeader};
 use crate::seq::{Offset, Ssn};
+use crate::stream::by_name::ByName;
 
 /// All streams of one direction.
 #[derive(Debug)]
 pub(crate) struct Inbound<P> {
-    /// By name, the control stream included, as far as names have been used.
-    streams: Vec<Stream<P>>,
+    /// Those whose names have been used, the control stream included.
+    streams: ByName<Stream<P>>,
     /// Names, the control stream's not counted, and where each stream begins.
     names: u16,
     begin: u64,
@@ -94,7 +95,7 @@ impl<P: Payload> Inbound<P> {
     /// So many streams besides the control stream, in plain TCP one that begins at `expected`.
     pub(crate) fn new(streams: u16, expected: u64) -> Self {
         Self {
-            streams: vec![Stream::new(expected)],
+            streams: ByName::new(),
             names: streams,
             begin: expected,
             store: Store { pool: Pool::default(), ready: 0 },
@@ -109,16 +110,8 @@ impl<P: Payload> Inbound<P> {
     /// The stream of this name, which there is, and the store.
     #[inline]
     fn stream(&mut self, sid: Sid) -> (&mut Stream<P>, &mut Store<P>) {
-        if self.streams.len() <= sid.index() {
-            self.open(sid);
-        }
-        (&mut self.streams[sid.index()], &mut self.store)
-    }
-
-    /// From now on there are all streams up to this one.
-    #[cold]
-    fn open(&mut self, last: Sid) {
-        self.streams.resize_with(1 + last.index(), || Stream::new(self.begin));
+        let begin = self.begin;
+        (self.streams.get_or_make(sid, |_| Stream::new(begin)), &mut self.store)
     }
 
     /// What it costs to keep what has arrived and not been read, besides its bytes.
@@ -169,7 +162,7 @@ impl<P: Payload> Inbound<P> {
 
     /// A segment of the control stream arrived. Records are acted on at once, so nothing is held.
     pub(crate) fn accept_control(&mut self, ssn: Ssn) {
-        let control = &mut self.streams[Sid::CONTROL.index()];
+        let (control, _) = self.stream(Sid::CONTROL);
         if let Some(count) = ssn.count_near(control.expected) {
             control.expected = control.expected.max(count + 1);
         }
@@ -212,7 +205,7 @@ impl<P: Payload> Inbound<P> {
     /// The application does not want the rest of the stream that it is reading. Returns what needs no buffer any more, and the
     /// number to name in a Stop if the sender is to be asked.
     pub(crate) fn stop(&mut self, sid: Sid, events: &mut Events) -> Result<(Freed, Option<Ssn>), ReadError> {
-        let stream = self.streams.get_mut(sid.index()).filter(|_| sid != Sid::CONTROL);
+        let stream = self.streams.get_mut(sid).filter(|_| sid != Sid::CONTROL);
         let stream = stream.filter(|stream| !stream.ready.is_empty() || stream.is_there());
         let stream = stream.ok_or(ReadError::NoSuchStream)?;
         stream.is_told = false;
@@ -245,7 +238,7 @@ impl<P: Payload> Inbound<P> {
 
     /// The number that a stream expects next.
     pub(crate) fn expected(&self, sid: Sid) -> Ssn {
-        Ssn::of(self.streams.get(sid.index()).map_or(self.begin, |stream| stream.expected))
+        Ssn::of(self.streams.get(sid).map_or(self.begin, |stream| stream.expected))
     }
 
     /// Takes at most `most` bytes of what is ready, which then need no buffer any more.
@@ -253,7 +246,7 @@ impl<P: Payload> Inbound<P> {
         if sid == Sid::CONTROL || !self.has(sid) {
             return Err(ReadError::NoSuchStream);
         }
-        let Some(stream) = self.streams.get_mut(sid.index()) else { return Ok((Read::Nothing, Freed::default())) };
+        let Some(stream) = self.streams.get_mut(sid) else { return Ok((Read::Nothing, Freed::default())) };
         let mut is_whole = true;
         let ready = match stream.ready.front_mut() {
             None => {
@@ -280,13 +273,13 @@ impl<P: Payload> Inbound<P> {
 
     /// Whether something is ready on a stream.
     pub(crate) fn is_readable(&self, sid: Sid) -> bool {
-        sid != Sid::CONTROL && self.streams.get(sid.index()).is_some_and(|stream| !stream.ready.is_empty())
+        sid != Sid::CONTROL && self.streams.get(sid).is_some_and(|stream| !stream.ready.is_empty())
     }
 
     /// For tests: what takes room.
     #[cfg(test)]
     pub(crate) fn unread(&self) -> Freed {
-        self.streams.iter().fold(Freed::default(), |sum, stream| sum.and(stream.unread()))
+        self.streams.values().fold(Freed::default(), |sum, stream| sum.and(stream.unread()))
     }
 
     /// The stream that ends with this number, the number without wrapping, and the store; `None` if the stream has ended before.

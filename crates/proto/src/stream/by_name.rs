@@ -1,0 +1,108 @@
+//! A value for each name of a stream that the peer has used.
+//!
+//! Names below 256 are a row, as far as they have been used: to find one is a load. The others are blocks, which are made when one of their
+//! names is used, so that a peer that begins with its last name makes us keep a block and the row of blocks, and nothing for the names between.
+
+use crate::segment::Sid;
+
+/// Values by name.
+#[derive(Clone, Debug)]
+pub(crate) struct ByName<T> {
+    first: Vec<T>,
+    /// Empty where no name has been used.
+    further: Vec<Box<[T]>>,
+}
+
+impl<T> ByName<T> {
+    pub(crate) fn new() -> Self {
+        Self { first: vec![], further: vec![] }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, sid: Sid) -> Option<&T> {
+        if sid.index() < self.first.len() { Some(&self.first[sid.index()]) } else { self.get_further(sid) }
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, sid: Sid) -> Option<&mut T> {
+        if sid.index() < self.first.len() { Some(&mut self.first[sid.index()]) } else { self.get_further_mut(sid) }
+    }
+
+    /// The value of a name, which there is from now on, as there may be those of other names.
+    #[inline]
+    pub(crate) fn get_or_make(&mut self, sid: Sid, make: impl Fn(Sid) -> T) -> &mut T {
+        if sid.index() < self.first.len() { &mut self.first[sid.index()] } else { self.make(sid, make) }
+    }
+
+    /// For tests: all that there are.
+    #[cfg(test)]
+    pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
+        self.first.iter().chain(self.further.iter().flatten())
+    }
+
+    #[cold]
+    fn get_further(&self, sid: Sid) -> Option<&T> {
+        let (block, index) = place(sid)?;
+        self.further.get(block)?.get(index)
+    }
+
+    #[cold]
+    fn get_further_mut(&mut self, sid: Sid) -> Option<&mut T> {
+        let (block, index) = place(sid)?;
+        self.further.get_mut(block)?.get_mut(index)
+    }
+
+    #[cold]
+    fn make(&mut self, sid: Sid, make: impl Fn(Sid) -> T) -> &mut T {
+        let named = |index: usize| make(Sid::new(index as u16));
+        let Some((block, index)) = place(sid) else {
+            self.first.extend((self.first.len()..=sid.index()).map(named));
+            return &mut self.first[sid.index()];
+        };
+        if self.further.len() <= block {
+            self.further.resize_with(block + 1, Box::default);
+        }
+        let values = &mut self.further[block];
+        if values.is_empty() {
+            let begin = sid.index() - index;
+            *values = (begin..begin + BLOCK).map(named).collect();
+        }
+        &mut values[index]
+    }
+}
+
+/// The block and the place in it of a name that is not in the row.
+fn place(sid: Sid) -> Option<(usize, usize)> {
+    let further = sid.index().checked_sub(ROW)?;
+    Some((further / BLOCK, further % BLOCK))
+}
+
+/// The control stream and those whose names have no page.
+const ROW: usize = 1 + Sid::FIRST_PAGE_MAX as usize;
+
+/// As many as a step of what handshakes agree on. All others take 240 blocks, of two words each in their row.
+const BLOCK: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_its_own_value_and_brings_no_more_than_its_neighbours() {
+        for name in [0, 1, 255, 256, 271, 272, 4079, 4080] {
+            let mut values = ByName::new();
+            assert_eq!(values.get(Sid::new(name)), None);
+            *values.get_or_make(Sid::new(name), Sid::number) += 10_000;
+            assert_eq!(values.get(Sid::new(name)), Some(&(10_000 + name)));
+            assert_eq!(values.get_or_make(Sid::new(name), Sid::number), &(10_000 + name), "it is made once");
+            let most = if name < 256 { 1 + usize::from(name) } else { 16 };
+            assert_eq!(values.values().count(), most, "{name}");
+            assert!(
+                values
+                    .values()
+                    .filter(|value| **value < 10_000)
+                    .all(|value| values.get(Sid::new(*value)) == Some(value))
+            );
+        }
+    }
+}
