@@ -261,18 +261,21 @@ impl PathControl {
 
     /// The rate at which segments leave, if they do not leave as the window allows.
     fn rate(&mut self) -> Option<Rate> {
-        match (self.law.pacing_rate(), self.pacing, self.rtt.smoothed()) {
-            (None, Pacing::Always, Some(rtt)) => self.window_rate.of(self.law.window() * self.mss as f64, rtt),
-            (rate, ..) => rate,
+        match self.pacing_window() {
+            Some((bytes, rtt)) => self.window_rate.of(bytes, rtt),
+            None => self.law.pacing_rate(),
         }
     }
 
     /// The same, for who only looks.
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
-        match (self.law.pacing_rate(), self.pacing, self.rtt.smoothed()) {
-            (None, Pacing::Always, Some(rtt)) => of_window(self.law.window() * self.mss as f64, rtt),
-            (rate, ..) => rate,
-        }
+        self.pacing_window().map_or(self.law.pacing_rate(), |(bytes, rtt)| of_window(bytes, rtt))
+    }
+
+    /// The window in bytes and the RTT that set the pace, if the law has none of its own.
+    fn pacing_window(&self) -> Option<(f64, Span)> {
+        let is_paced = self.pacing == Pacing::Always && self.law.pacing_rate().is_none();
+        self.rtt.smoothed().filter(|_| is_paced).map(|rtt| (self.law.window() * self.mss as f64, rtt))
     }
 
     /// Something is about to leave. After a long silence the window is not trusted ([rfc-5681] sec. 4.1).

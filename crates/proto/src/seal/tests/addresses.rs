@@ -100,21 +100,30 @@ fn datagrams_of_the_keys_before_move_nothing() {
     assert_eq!(server.path, PATH.reversed());
 }
 
-/// Somebody sees the response on its way to the client's address, and the client's data come from another one: that the client has the keys shows
-/// nothing about that other address, nor about the one where it was.
-#[test]
-fn only_the_address_that_got_the_response_is_validated_by_data() {
+/// Where the client of [`keyed`] sends from afterwards, as the server sees it.
+const ELSEWHERE: FourTuple = FourTuple { local: SERVER, remote: Address { address: 66, port: 6 } };
+
+/// A client that has called from its address and has keys, a server that has had nothing from it since, and how long the initiation and the
+/// response were.
+fn keyed() -> (Seal, Seal, [usize; 2]) {
     let (mut client, mut listener) = (initiator(Limits::default()), listener(ListenerConfig::default()));
     let initiation = sealed(&mut client, secs(0), PATH, &syn());
     let (mut server, _) = accepted(&mut listener, secs(0), &initiation, 9);
     let response = sealed(&mut server, secs(0), PATH.reversed(), &syn_ack());
     opened(&mut client, secs(0), PATH, &response).unwrap();
-    let elsewhere = FourTuple { remote: Address { address: 66, port: 6 }, ..PATH.reversed() };
+    (client, server, [initiation.len(), response.len()])
+}
+
+/// Somebody sees the response on its way to the client's address, and the client's data come from another one: that the client has the keys shows
+/// nothing about that other address, nor about the one where it was.
+#[test]
+fn only_the_address_that_got_the_response_is_validated_by_data() {
+    let (mut client, mut server, _) = keyed();
     let datagram = sealed(&mut client, secs(0), PATH, &data(1));
-    opened(&mut server, secs(0), elsewhere, &datagram).unwrap();
+    opened(&mut server, secs(0), ELSEWHERE, &datagram).unwrap();
     assert!(server.is_established());
-    assert!(!server.addresses.is_validated(elsewhere.remote) && !server.addresses.is_validated(CLIENT));
-    let sent = (0..100).filter(|_| server.seal(secs(0), &on(elsewhere), &data(2), &mut vec![]).is_ok()).count();
+    assert!(!server.addresses.is_validated(ELSEWHERE.remote) && !server.addresses.is_validated(CLIENT));
+    let sent = (0..100).filter(|_| server.seal(secs(0), &on(ELSEWHERE), &data(2), &mut vec![]).is_ok()).count();
     assert_eq!(sent, 3, "three times one datagram");
 }
 
@@ -122,22 +131,17 @@ fn only_the_address_that_got_the_response_is_validated_by_data() {
 /// often keys are asked for, three times the initiation is all that goes there.
 #[test]
 fn whoever_asks_for_keys_from_elsewhere_floods_nobody() {
-    let (mut client, mut listener) = (initiator(Limits::default()), listener(ListenerConfig::default()));
-    let initiation = sealed(&mut client, secs(0), PATH, &syn());
-    let (mut server, _) = accepted(&mut listener, secs(0), &initiation, 9);
-    let response = sealed(&mut server, secs(0), PATH.reversed(), &syn_ack());
-    opened(&mut client, secs(0), PATH, &response).unwrap();
-    let elsewhere = FourTuple { remote: Address { address: 66, port: 6 }, ..PATH.reversed() };
-    let (mut sent, mut answers) = (response.len(), 0);
+    let (mut client, mut server, [initiation, response]) = keyed();
+    let (mut sent, mut answers) = (response, 0);
     for number in 1..100 {
         let now = secs(10 * u64::from(number));
         let request = request(&mut client, 1, number);
-        opened(&mut server, now, elsewhere, &request).unwrap();
+        opened(&mut server, now, ELSEWHERE, &request).unwrap();
         let mut out = vec![];
         if let Some(path) = server.poll_transmit(now, &mut out) {
             assert_eq!(path.remote, CLIENT);
             (sent, answers) = (sent + out.len(), answers + 1);
         }
     }
-    assert!(answers > 0 && sent <= 3 * initiation.len(), "{sent} for {}", initiation.len());
+    assert!(answers > 0 && sent <= 3 * initiation, "{sent} for {initiation}");
 }
