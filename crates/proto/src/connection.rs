@@ -398,6 +398,7 @@ impl<P: Payload> Connection<P> {
         self.resting_until.unwrap_or_else(|| self.deadline())
     }
 
+    #[inline(always)]
     fn deadline(&self) -> Time {
         if self.state == State::Closed {
             return Time::NEVER;
@@ -405,8 +406,15 @@ impl<P: Payload> Connection<P> {
         let has_paths = self.state.has_paths();
         let paths = self.paths.all().map(|path| path.deadline(has_paths)).fold(Time::NEVER, Time::min);
         let acks = self.handshake.deadline().min(self.acks.deadline());
-        let silence = self.liveness.deadline(self.activity()).min(self.peer_window.deadline());
-        paths.min(acks).min(silence).min(self.forget_at)
+        let near = paths.min(acks).min(self.peer_window.deadline()).min(self.forget_at);
+        // Nearly always something is due long before the peer's silence means anything.
+        let least = self.liveness.deadline_least();
+        debug_assert!(
+            least <= self.liveness.deadline(self.activity()),
+            "{least} is not the least: {:?}",
+            self.liveness
+        );
+        if near <= least { near } else { near.min(self.liveness.deadline(self.activity())) }
     }
 
     /// What silence means now.

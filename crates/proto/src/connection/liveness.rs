@@ -16,6 +16,8 @@ pub(super) struct Liveness {
     user_timeout: Option<Span>,
     idle_timeout: Option<Span>,
     keep_alive: Option<KeepAlive>,
+    /// The shorter of the two timeouts, or what stands for one that is not set.
+    timeout_least: Span,
     /// When what was sent last got anywhere, or something was sent into silence.
     progress: Time,
     /// When the peer said anything.
@@ -53,7 +55,9 @@ struct ChallengeAckLimiter {
 
 impl Liveness {
     pub(super) fn new(now: Time, config: &Config) -> Self {
+        let timeouts = [config.user_timeout, config.idle_timeout];
         Self {
+            timeout_least: timeouts.into_iter().flatten().fold(FIN_WAIT_2_MAX, Span::min),
             user_timeout: config.user_timeout,
             idle_timeout: config.idle_timeout,
             keep_alive: config.keep_alive,
@@ -83,6 +87,12 @@ impl Liveness {
         self.heard = now;
         let next = self.keep_alive.map_or(Time::NEVER, |keep_alive| now.saturating_add(keep_alive.idle));
         self.probes = KeepAliveProbes { next, unanswered: 0, is_due: false };
+    }
+
+    /// The deadline is not before this, whatever the connection is doing. It takes less to know.
+    #[inline]
+    pub(super) fn deadline_least(&self) -> Time {
+        self.progress.min(self.heard).saturating_add(self.timeout_least).min(self.probes.next)
     }
 
     /// When the peer is given up, or is to be sent a keep-alive probe.
@@ -228,6 +238,33 @@ mod tests {
         assert!(!liveness.is_over(at(89), IDLE) && liveness.is_over(at(90), IDLE));
         liveness.on_heard(at(89), false);
         assert_eq!(liveness.deadline(IDLE), at(149), "it was there after all");
+    }
+
+    /// Timeouts of 40 and 50 s, and a probe after 30 s: what is heard and says nothing new moves the timeouts, and not the probe.
+    #[test]
+    fn no_deadline_is_before_the_least() {
+        let keep_alive = KeepAlive { idle: Span::from_secs(30), interval: Span::from_secs(10), probes_max: 3 };
+        let mut liveness = with(|config| {
+            (config.user_timeout, config.idle_timeout) = (Some(Span::from_secs(40)), Some(Span::from_secs(50)));
+            config.keep_alive = Some(keep_alive);
+        });
+        let mut check = |act: fn(&mut Liveness), least| {
+            act(&mut liveness);
+            assert_eq!(liveness.deadline_least(), at(least));
+            for state in [State::SynSent, State::Established, State::FinWait2, State::CloseWait, State::LastAck] {
+                for activity in [IDLE, SENDING].map(|activity| Activity { state, ..activity }) {
+                    assert!(liveness.deadline(activity) >= at(least), "{activity:?}");
+                }
+            }
+        };
+        check(|_| {}, 40);
+        check(|liveness| liveness.on_heard(at(7), true), 37);
+        check(|liveness| liveness.on_anything(at(30)), 37);
+        check(|liveness| liveness.on_sent_into_silence(at(31)), 37);
+        check(|liveness| liveness.handle_timeout(at(37), IDLE), 37);
+        check(|liveness| assert!(liveness.poll_probe(at(37))), 47);
+        check(|liveness| liveness.on_heard(at(40), false), 70);
+        check(|liveness| liveness.on_heard(at(45), true), 75);
     }
 
     /// [rfc-5961] sec. 7.

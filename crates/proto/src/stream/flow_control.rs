@@ -110,19 +110,19 @@ impl FlowControl {
         self.is_open = false;
     }
 
-    /// Whether so many bytes more on a stream are within its limit.
+    /// So many bytes have arrived for the first time. Whether they are within the stream's limit; if not, they have not arrived.
     #[inline]
-    pub(crate) fn admits(&self, sid: Sid, bytes: u32) -> bool {
-        let (arrived, limit) = match self.accounts.get(sid) {
-            Some(account) => (account.arrived, account.limit),
-            None => (0, initial(sid, self.credit)),
-        };
-        !self.is_open || arrived + u64::from(bytes) <= limit
-    }
-
-    /// So many bytes have arrived for the first time.
-    pub(crate) fn on_arrived(&mut self, sid: Sid, bytes: u32) {
-        self.account(sid).arrived += u64::from(bytes);
+    pub(crate) fn take(&mut self, sid: Sid, bytes: u32) -> bool {
+        let (is_open, bytes) = (self.is_open, u64::from(bytes));
+        let is_within = |account: &Account| !is_open || account.arrived + bytes <= account.limit;
+        // A name that has not been used begins with what it takes, or not at all.
+        if self.accounts.get(sid).is_none() && !is_within(&Account::new(initial(sid, self.credit))) {
+            return false;
+        }
+        let account = self.account(sid);
+        let is_taken = is_within(account);
+        account.arrived += if is_taken { bytes } else { 0 };
+        is_taken
     }
 
     /// So many bytes need no buffer any more. Returns what the peer is to be told.
@@ -267,8 +267,7 @@ mod tests {
     }
 
     fn read(flow_control: &mut FlowControl, sid: Sid, bytes: u32) -> Option<u32> {
-        assert!(flow_control.admits(sid, bytes));
-        flow_control.on_arrived(sid, bytes);
+        assert!(flow_control.take(sid, bytes));
         let record = flow_control.consume(sid, bytes.into());
         flow_control.totals();
         limit(record)
@@ -282,7 +281,7 @@ mod tests {
         assert_eq!(read(&mut flow_control, SID, 1), Some(1128));
         assert_eq!(read(&mut flow_control, SID, 249), None);
         assert_eq!(read(&mut flow_control, SID, 1), Some(1378));
-        assert!(flow_control.admits(SID, 1000) && !flow_control.admits(SID, 1001));
+        assert!(!flow_control.take(SID, 1001) && flow_control.take(SID, 1000));
     }
 
     /// A sixteenth of 64 kB is 4 kB, five segments of 800 B: eight of them are less than a quarter, and of 3 kB they are more.
