@@ -192,7 +192,9 @@ impl<P: Payload> Connection<P> {
         if segment.has(Flags::SYN) {
             return self.challenge(now);
         }
-        self.take_timestamps(now, offset, &segment);
+        if self.clock.is_on() {
+            self.take_timestamps(now, offset, &segment);
+        }
         // Fifth: the acknowledgement.
         if !segment.has(Flags::ACK) {
             return;
@@ -323,7 +325,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// A path hears what an ACK told of it. Whether it told anything, and whether a round ended with it.
-    #[inline]
+    #[inline(always)]
     fn tell_path(&mut self, now: Time, id: PathId, source: Via) -> (bool, bool) {
         let Self { paths, board, .. } = self;
         let Some(path) = paths.get_mut(id) else { return (false, false) };
@@ -522,10 +524,9 @@ impl<P: Payload> Connection<P> {
                 let StreamHeader { sid, .. } = header;
                 let is_stream = sid != Sid::CONTROL && self.inbound.has(sid);
                 // What exceeds its credit is as good as lost: it may come again when there is more.
-                if !is_stream || payload.is_empty() || !self.flow_control.admits(sid, payload.len()) {
+                if !is_stream || payload.is_empty() || !self.flow_control.take(sid, payload.len()) {
                     return false;
                 }
-                self.flow_control.on_arrived(sid, payload.len());
                 let useless = self.inbound.accept(header, payload, &mut self.events);
                 self.window.consume(StreamHeader::LEN.into());
                 if useless != Freed::default() {
