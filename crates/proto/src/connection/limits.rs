@@ -164,8 +164,8 @@ impl<P: Payload> Connection<P> {
         self.rests.of(path.limits)
     }
 
-    /// Nothing leaves now. Apart from `poll_transmit`, whose code stays as short as it is.
-    #[inline(never)]
+    /// Nothing leaves now.
+    #[inline(always)]
     pub(super) fn rest(&mut self, now: Time) {
         if !self.state.has_paths() {
             return;

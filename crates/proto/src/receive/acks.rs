@@ -156,7 +156,7 @@ impl Acks {
     }
 
     /// A segment arrived in order.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_segment(&mut self, now: Time) {
         let lane = &mut self.lanes[self.via.index()];
         // [rfc-9000] sec. 13.2.1: a mark is no news that waits.

@@ -45,6 +45,7 @@ impl Pacer {
     }
 
     /// Whether a segment may leave at `now`, whatever the rate is.
+    #[inline]
     pub(crate) fn is_free(&self, now: Time) -> bool {
         self.free_at <= now || self.burst > 0
     }

@@ -748,7 +748,7 @@ impl<T> Scoreboard<T> {
     }
 
     /// Takes what stands between two neighbours out of its lane.
-    #[inline]
+    #[inline(always)]
     fn bridge(&mut self, older: Index, newer: Index, path: PathId, len: u32) {
         let lane = &mut self.lanes[path.index()];
         lane.bytes -= u64::from(len);

@@ -237,6 +237,7 @@ impl<P: Payload> Inbound<P> {
     }
 
     /// The number that a stream expects next.
+    #[inline(always)]
     pub(crate) fn expected(&self, sid: Sid) -> Ssn {
         Ssn::of(self.streams.get(sid).map_or(self.begin, |stream| stream.expected))
     }
@@ -359,6 +360,7 @@ impl<P: Payload> Stream<P> {
     }
 
     /// Ends the stream if its end is reached, and tells the application once that there is something to read.
+    #[inline(always)]
     fn settle(&mut self, sid: Sid, events: &mut Events) {
         if self.end == Some(self.expected) {
             self.begin_after(self.expected);

@@ -380,6 +380,7 @@ impl<P: Payload> Outbound<P> {
     }
 
     /// A segment or an end has been acknowledged for good.
+    #[inline(always)]
     pub(crate) fn on_acked(&mut self, sid: Sid, events: &mut Events) {
         let stream = &mut self.streams[sid.index()];
         stream.unacked -= 1;

@@ -150,6 +150,7 @@ impl PathControl {
     }
 
     /// Sets the timer for what is in flight.
+    #[inline]
     pub(super) fn arm<T>(&mut self, now: Time, board: &Scoreboard<T>) {
         if self.is_watched {
             self.look_back(board);

@@ -168,7 +168,7 @@ impl<T> Scoreboard<T> {
     }
 
     /// A segment arrived that was not known to have; `echo` is the context's if it tells of this one. Returns on which path it left last.
-    #[inline]
+    #[inline(always)]
     fn newly_acked(&mut self, index: Index, context: &AckContext, echo: Option<Time>) -> PathId {
         let entry = &mut self.entries[(index - self.first) as usize];
         let Entry { fate, path, offset, len, serial, transmissions, lost_on, departure, older, newer, .. } = *entry;
