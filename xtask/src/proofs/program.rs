@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::links::json;
+use crate::links::{json, output};
 use crate::run;
 
 /// A program, which is killed at the end if it still runs.
@@ -96,6 +96,12 @@ impl Program {
         let status = self.wait(within)?;
         let complaint = self.complaint();
         if status.success() { Ok(()) } else { Err(format!("{}: {status}: {complaint}", self.line)) }
+    }
+
+    /// Ctrl-C, and waits for a good end.
+    pub(crate) fn interrupt(&mut self, within: Duration) -> Result<(), String> {
+        output("kill", &["-INT", &self.id().to_string()])?;
+        self.succeed(within)
     }
 
     /// SIGKILL, as from a computer that loses its power.
