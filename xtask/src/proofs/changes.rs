@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use super::arrivals::{Running, unix_now};
+use super::arrivals::{Arrivals, Running, unix_now};
 use super::program::Program;
 use super::{Bench, NAME, ONE, SOON, Table};
 use crate::links::{Links, output};
@@ -33,15 +33,7 @@ fn narrower(bench: &Bench, table: &mut Table, mtu: u32) -> Result<(), String> {
     let (is_equal, content) = arrivals.content();
     table.row(&format!("path MTU to {mtu}, content"), "all of it", &content, is_equal);
     let at = arrivals.at(begin + CHANGE);
-    table.note(
-        &format!("path MTU to {mtu}, cost"),
-        &format!(
-            "longest gap {:.0} ms; {:.1} Mbit/s before, {:.1} from 3 s after it",
-            arrivals.longest_gap(at - 0.2, at + 3.0) * 1e3,
-            arrivals.rate(at - 3.0, at) / 1e6,
-            arrivals.rate(at + 3.0, at + 10.0) / 1e6
-        ),
-    );
+    table.note(&format!("path MTU to {mtu}, cost"), &cost(&arrivals, at));
     Ok(())
 }
 
@@ -65,14 +57,16 @@ fn another_address(bench: &Bench, table: &mut Table) -> Result<(), String> {
     let (is_equal, content) = arrivals.content();
     table.row("another address and port, content", "all of it", &content, is_equal);
     let at = arrivals.at(changed);
-    table.note(
-        "another address and port, cost",
-        &format!(
-            "longest gap {:.0} ms; {:.1} Mbit/s before, {:.1} from 3 s after it",
-            arrivals.longest_gap(at - 0.2, at + 3.0) * 1e3,
-            arrivals.rate(at - 3.0, at) / 1e6,
-            arrivals.rate(at + 3.0, at + 10.0) / 1e6
-        ),
-    );
+    table.note("another address and port, cost", &cost(&arrivals, at));
     Ok(())
+}
+
+/// What a change at this time cost.
+fn cost(arrivals: &Arrivals, at: f64) -> String {
+    format!(
+        "longest gap {:.0} ms; {:.1} Mbit/s before, {:.1} from 3 s after it",
+        arrivals.longest_gap(at - 0.2, at + 3.0) * 1e3,
+        arrivals.rate(at - 3.0, at) / 1e6,
+        arrivals.rate(at + 3.0, at + 10.0) / 1e6
+    )
 }

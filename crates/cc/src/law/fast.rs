@@ -134,6 +134,7 @@ pub struct Fast {
     rtt: f64,
     /// That of growth by the ACK; none otherwise.
     rate: Option<Rate>,
+    /// What is known to fit on the path.
     pipe: Pipe,
     /// The RTT in seconds, of which the least in a round trip is the delay of the queue that stands.
     standing: Recent,
@@ -266,11 +267,11 @@ impl Fast {
         if self.rules.noise.is_some() { self.noise.level() } else { 0.0 }
     }
 
-    /// Whether a loss leaves the window alone.
+    /// A loss: whether it leaves the window alone.
     fn spares(&mut self, now: f64, loss: &Loss) -> bool {
         self.rules.loss == Policy::Trial
             && loss.signal == Signal::DupAcks
-            && !self.trial.shows(now, loss.lost, (self.window, self.rtt - self.estimator.base()), &self.rules.trial)
+            && !self.trial.on_loss(now, loss.lost, (self.window, self.rtt - self.estimator.base()), &self.rules.trial)
     }
 
     /// How fast segments leave while a window grows by the ACK.

@@ -300,8 +300,9 @@ impl Trial {
         }
     }
 
-    /// Whether `lost` segments of a window at `now` seconds, after a queueing delay in seconds, are congestion. If so the window is to be halved.
-    pub fn shows(&mut self, now: f64, lost: f64, (window, queueing): (f64, f64), rule: &Rule) -> bool {
+    /// A loss of `lost` segments of a window at `now` seconds, after a queueing delay in seconds. Whether it is congestion: then the law halves the
+    /// window, and it is the window that lost last.
+    pub fn on_loss(&mut self, now: f64, lost: f64, (window, queueing): (f64, f64), rule: &Rule) -> bool {
         let most = self.lost_most(window, queueing, rule);
         match &mut self.state {
             State::Congestion { until, window: lost_at, .. } if now < *until && lost > most => {

@@ -237,13 +237,13 @@ fn well_below_the_window_that_lost_a_loss_may_be_chance() {
         assert_eq!(path.arrive(100, true), Action::None);
     }
     assert_eq!(path.arrive(100, true), Action::GiveWay(600.0));
-    assert_eq!(path.arrive(1190, true), Action::None);
+    for _ in 0..10 {
+        assert_eq!(path.arrive(110, true), Action::None);
+    }
     // Now 600 are the window that lost, but a queue there was none.
     for _ in 0..3 {
-        assert!(
-            !path.trial.shows(path.now, 3.0, (600.0, 0.0), &RULE)
-                && path.trial.shows(path.now, 4.0, (600.0, 0.0), &RULE)
-        );
+        assert!(!path.trial.on_loss(path.now, 3.0, (600.0, 0.0), &RULE));
+        assert!(path.trial.on_loss(path.now, 4.0, (600.0, 0.0), &RULE));
     }
 }
 
@@ -258,8 +258,11 @@ fn about_the_window_that_lost_each_loss_is_congestion() {
     path.arrive(800, false);
     assert_eq!(path.arrive(10, true), Action::GiveWay(760.0));
     let mut path = Path::congested();
-    assert!(!path.trial.shows(path.now, 1.0, (740.0, 0.04), &RULE));
-    assert!(path.trial.shows(path.now, 1.0, (760.0, 0.04), &RULE));
+    assert!(!path.trial.on_loss(path.now, 1.0, (740.0, 0.04), &RULE));
+    assert!(path.trial.on_loss(path.now, 1.0, (760.0, 0.04), &RULE));
+    // From then on it is 760 that lost: three quarters of them are 570.
+    assert!(!path.trial.on_loss(path.now, 1.0, (560.0, 0.04), &RULE));
+    assert!(path.trial.on_loss(path.now, 1.0, (580.0, 0.04), &RULE));
 }
 
 /// 40 segments are half of one loss: each halves, as Reno's does.
