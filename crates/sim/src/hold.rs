@@ -17,6 +17,13 @@ pub enum HoldSpec {
     Exponential(SimSpan),
     /// At random: the times from one release to the next are uniform from nothing to this.
     Uniform(SimSpan),
+    /// At once, but for stalls at random.
+    Stalls {
+        /// From one to the next: exponential with this mean.
+        every: SimSpan,
+        /// How long: uniform from nothing to this.
+        most: SimSpan,
+    },
 }
 
 /// How much later something happens than it could.
@@ -37,18 +44,22 @@ pub(crate) struct Hold {
     stream: Stream,
     /// The last release that anybody waits for.
     release: SimTime,
+    /// When the next stall begins, or the present one began, and when it ends.
+    stall: [SimTime; 2],
 }
 
 impl HoldSpec {
     /// Whether time passes between two releases.
     pub(crate) fn is_valid(self) -> bool {
-        let (Self::Grid(span) | Self::Gather(span) | Self::Exponential(span) | Self::Uniform(span)) = self;
-        !span.is_zero()
+        match self {
+            Self::Grid(span) | Self::Gather(span) | Self::Exponential(span) | Self::Uniform(span) => !span.is_zero(),
+            Self::Stalls { every, most } => !every.is_zero() && !most.is_zero(),
+        }
     }
 
     /// Whether releases come by chance.
     pub fn is_random(self) -> bool {
-        matches!(self, Self::Exponential(_) | Self::Uniform(_))
+        matches!(self, Self::Exponential(_) | Self::Uniform(_) | Self::Stalls { .. })
     }
 }
 
@@ -71,7 +82,7 @@ impl DelaySpec {
 impl Hold {
     pub(crate) fn new(spec: HoldSpec, stream: Stream) -> Self {
         debug_assert!(spec.is_valid(), "the builder refuses {spec:?}");
-        Self { spec, stream, release: SimTime::ZERO }
+        Self { spec, stream, release: SimTime::ZERO, stall: [SimTime::ZERO; 2] }
     }
 
     /// When what comes at `now` is released: not before what came earlier.
@@ -80,7 +91,16 @@ impl Hold {
             self.release = match self.spec {
                 HoldSpec::Grid(every) => grid(now, every),
                 HoldSpec::Gather(span) => now.saturating_add(span),
-                HoldSpec::Exponential(_) | HoldSpec::Uniform(_) => self.next(now),
+                HoldSpec::Exponential(mean) => {
+                    self.next(now, |stream| stream.exponential_span(mean), |stream| stream.exponential_span(mean))
+                }
+                // The density of what is left falls in a line from its beginning to nothing.
+                HoldSpec::Uniform(most) => self.next(
+                    now,
+                    |stream| share(most, stream.uniform()),
+                    |stream| share(most, 1.0 - stream.uniform().sqrt()),
+                ),
+                HoldSpec::Stalls { every, most } => self.after_stall(now, every, most),
             };
         }
         self.release
@@ -88,25 +108,24 @@ impl Hold {
 
     /// The first release of a random series at `now` or later. Those before it that nobody waited for are not drawn one by one: what is left
     /// of the interval in which `now` falls has a distribution of its own.
-    fn next(&mut self, now: SimTime) -> SimTime {
-        let Self { spec, stream, release } = self;
-        let interval = match *spec {
-            HoldSpec::Uniform(most) => share(most, stream.uniform()),
-            HoldSpec::Exponential(span) | HoldSpec::Grid(span) | HoldSpec::Gather(span) => {
-                stream.exponential_span(span)
-            }
-        };
-        let next = release.saturating_add(interval);
-        if next >= now {
-            return next;
+    fn next(
+        &mut self,
+        now: SimTime,
+        interval: impl FnOnce(&mut Stream) -> SimSpan,
+        left: impl FnOnce(&mut Stream) -> SimSpan,
+    ) -> SimTime {
+        let next = self.release.saturating_add(interval(&mut self.stream));
+        if next >= now { next } else { now.saturating_add(left(&mut self.stream)) }
+    }
+
+    /// `now`, or the end of the stall in which it falls.
+    fn after_stall(&mut self, now: SimTime, every: SimSpan, most: SimSpan) -> SimTime {
+        while self.stall[1] <= now {
+            let begin = self.stall[1].saturating_add(self.stream.exponential_span(every));
+            self.stall = [begin, begin.saturating_add(share(most, self.stream.uniform()))];
         }
-        now.saturating_add(match *spec {
-            // The density of what is left falls in a line from its beginning to nothing.
-            HoldSpec::Uniform(most) => share(most, 1.0 - stream.uniform().sqrt()),
-            HoldSpec::Exponential(span) | HoldSpec::Grid(span) | HoldSpec::Gather(span) => {
-                stream.exponential_span(span)
-            }
-        })
+        let [begin, end] = self.stall;
+        if now < begin { now } else { end }
     }
 }
 
@@ -151,6 +170,27 @@ mod tests {
         let mut hold = hold(HoldSpec::Gather(SimSpan::from_micros(100)));
         let releases = [10, 50, 110, 111, 400].map(|us| hold.release(micros(us)));
         assert_eq!(releases, [110, 110, 110, 211, 500].map(micros));
+    }
+
+    /// Of the time a share of 20/(180 + 20) is within stalls of 20 ms on average. Who comes then waits for what is left of them: E(x²)/2E(x), of uniform
+    /// ones a third of the longest.
+    #[test]
+    fn stalls_come_at_random_and_keep_all_that_comes() {
+        let (every, most) = (SimSpan::from_millis(180), SimSpan::from_millis(40));
+        let mut hold = hold(HoldSpec::Stalls { every, most });
+        let (mut held, mut waited, mut last, count) = (0, 0.0, SimTime::ZERO, 4_000_000);
+        for number in 1..=count {
+            let now = micros(500 * number);
+            let release = hold.release(now);
+            assert!(release >= now.max(last), "nothing overtakes anything");
+            last = release;
+            held += u64::from(release > now);
+            waited += release.since(now).as_secs_f64();
+        }
+        // 2,000 s have some 10,000 stalls.
+        let (share, wait) = (held as f64 / count as f64, waited / held as f64);
+        assert!((share - 0.1).abs() < 0.005, "{share}");
+        assert!((wait - 0.04 / 3.0).abs() < 0.0005, "{wait}");
     }
 
     /// What comes at random meets an interval in proportion to its length: it waits E(x²)/2E(x) on average. That is the mean of an exponential

@@ -64,6 +64,7 @@ fn delay(link: &Link) -> String {
         Some(HoldSpec::Gather(span)) => format!("{delay}, out {span} after the first"),
         Some(HoldSpec::Exponential(mean)) => format!("{delay}, out after exponential times, {mean} on average"),
         Some(HoldSpec::Uniform(most)) => format!("{delay}, out after uniform times up to {most}"),
+        Some(HoldSpec::Stalls { every, most }) => format!("{delay}, with stalls of up to {most}, {every} apart"),
     }
 }
 

@@ -365,6 +365,11 @@ fn hold_spec(keys: HoldKeys, path: &Path) -> Checked<HoldSpec> {
         HoldKeys::Gather { span } => ("span", span.0, HoldSpec::Gather(span.0)),
         HoldKeys::Exponential { mean } => ("mean", mean.0, HoldSpec::Exponential(mean.0)),
         HoldKeys::Uniform { most } => ("most", most.0, HoldSpec::Uniform(most.0)),
+        HoldKeys::Stalls { every, most } => {
+            // Nothing comes through if each follows upon the last.
+            let (key, span) = if every.0.is_zero() { ("every", every.0) } else { ("most", most.0) };
+            (key, span, HoldSpec::Stalls { every: every.0, most: most.0 })
+        }
     };
     if span.is_zero() {
         let fault = Fault::new("what is held for no time is not held");

@@ -106,6 +106,13 @@ pub(crate) enum HoldKeys {
         /// The longest.
         most: Text<SimSpan>,
     },
+    /// At once, but for stalls at random, in which all waits: a machine that has other things to do, a radio that looks for another channel.
+    Stalls {
+        /// From the end of one to the next, on average; the times are exponential.
+        every: Text<SimSpan>,
+        /// How long the longest is; uniform from nothing to this.
+        most: Text<SimSpan>,
+    },
 }
 
 /// How much later than it could something happens.

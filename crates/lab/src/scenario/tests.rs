@@ -628,6 +628,17 @@ fn what_holds_packets_takes_time_and_keeps_its_own() {
     let set = "link.a.reverse={ hold = { kind = \"gather\", span = \"1ms\" } }";
     let scenario = parse_set(CHAIN, &[set]).unwrap();
     assert_eq!(scenario.links[1].hold, Some(HoldSpec::Gather(SimSpan::from_millis(1))));
+    let scenario = parse(&with("kind = \"stalls\", every = \"1s\", most = \"50ms\"")).unwrap();
+    let stalls = HoldSpec::Stalls { every: SimSpan::from_secs(1), most: SimSpan::from_millis(50) };
+    assert!(scenario.links[0].hold == Some(stalls) && scenario.is_random());
+    assert_text_refused(
+        &with("kind = \"stalls\", every = \"0s\", most = \"50ms\""),
+        "chain.toml:10:35: what is held for no time is not held; use a time above 0s, or remove it",
+    );
+    assert_text_refused(
+        &with("kind = \"stalls\", every = \"1s\", most = \"0s\""),
+        "chain.toml:10:48: what is held for no time is not held; use a time above 0s, or remove it",
+    );
     assert_text_refused(
         &with("kind = \"exponential\", mean = \"0s\""),
         "chain.toml:10:39: what is held for no time is not held; use a time above 0s, or remove it",
