@@ -8,8 +8,8 @@
 //! probing:   growth by the ACK ends when half of alpha is queued, however little delay that is, and is paced; beyond what is known to fit the
 //!            path it begins with alpha
 //! memory:    for 10 s after a loss that is congestion, alpha is half of what was queued
-//! noise:     the least RTT of a batch of ACKs counts; alpha is at least what passes in the time for which ACKs are held back, or in 1 ms;
-//!            baseRTT is the least RTT of the last one to two minutes
+//! noise:     the least RTT of a batch of ACKs counts, and in avgRTT none that a stall held back; alpha is at least what
+//!            passes in the time for which ACKs are held back, or in 1 ms; baseRTT is the least RTT of the last one to two minutes
 //! drains:    every 10 s, or with those of others, half of the window for two round trips; not while the path shows itself
 //! ```
 //!

@@ -55,7 +55,7 @@ use self::drain::{Action, Drain};
 use self::estimator::Estimator;
 use self::loss::Policy;
 use self::memory::Memory;
-use self::noise::{Noise, Recent};
+use self::noise::{Noise, Recent, Sample};
 pub use self::parameters::Parts;
 use self::parameters::{COUNT, Preset, Rules};
 use self::refill::{Ccafr, Facts, Mode};
@@ -186,12 +186,12 @@ impl Fast {
         }
     }
 
-    /// An RTT sample of `rtt` seconds arrived at `now`.
-    fn measure(&mut self, path: &PathView, now: f64, rtt: f64, acked: f64) {
+    /// An RTT sample arrived at `now`.
+    fn measure(&mut self, path: &PathView, now: f64, Sample { rtt, standing }: Sample, acked: f64) {
         self.rtt = rtt;
         // An ACK of many segments is the sample of many.
         let window = if self.rules.noise.is_some() { self.window / greater(acked, 1.0) } else { self.window };
-        self.estimator.on_rtt(rtt, window, &self.rules.weights);
+        self.estimator.on_rtt(standing, window, &self.rules.weights);
         if self.rules.base_window > 0.0 {
             self.estimator.raise_base(self.least.on_value(now, rtt, self.rules.base_window));
         }
@@ -380,10 +380,12 @@ impl Controller for Fast {
         }
         let mut sample = self.clockwork.sample(now, ack, self.estimator.average());
         if let Some(rtt) = &mut sample {
-            if let Some(rule) = &self.rules.noise {
-                *rtt = self.noise.on_rtt(now, *rtt, rule);
-            }
-            self.measure(path, now, *rtt, ack.newly_acked);
+            let sample = match &self.rules.noise {
+                Some(rule) => self.noise.on_rtt(now, *rtt, self.estimator.average(), rule),
+                None => Sample { rtt: *rtt, standing: *rtt },
+            };
+            *rtt = sample.rtt;
+            self.measure(path, now, sample, ack.newly_acked);
         }
         if !self.estimator.is_known() {
             return;

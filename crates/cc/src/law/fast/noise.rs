@@ -5,6 +5,7 @@
 //!               jump  ← rtt − rtt of the ACK before, between zero and gap; if that is most of gap, all of gap
 //!               noise ← noise + (jump² − noise · gap) / span
 //! rtt:          the least sample of late: of one to two times the larger of `least` and 1.5 noise
+//! after a gap:  for as long as that was, at most a quarter of avgRTT, avgRTT has no sample above the one before it
 //! alpha:        alpha · √(1 + (rate · max(noise, least) / alpha)²)
 //! ```
 //!
@@ -22,10 +23,14 @@
 //! What is in flight when a segment leaves is short of the window by a batch, too, if it is the first that a batch of ACKs lets go, and the
 //! window if it is the last. So `old` is the most that was in flight when a segment left that was acknowledged of late.
 //!
+//! Noise is a mean, and a host that stalls twice a second hardly adds to it: then all that came meanwhile comes at once, up to a stall later than it
+//! could, and the samples of half a round trip drive avgRTT up by as much. A queue is still there when a stall is over. So what follows a gap that a sample
+//! rises by counts as what was before it.
+//!
 //! Citation: none.
 //!
 //! Limits. Where bursts that the host itself makes keep step with the grid, all samples are equal, and nothing jumps: a pacer is to spread
-//! what leaves.
+//! what leaves. And what a stall takes from a path whose queue is shorter is lost, whatever the window does.
 
 use crate::number::{greater, lesser};
 
@@ -48,16 +53,27 @@ const KEPT: f64 = 1.5;
 /// What is known of one path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Noise {
-    /// The last sample: when it came and what it was, in seconds.
-    last: Option<(f64, f64)>,
+    /// The last sample: when it came, what it was, and the least of late then, in seconds.
+    last: Option<(f64, f64, f64)>,
     /// Over how many seconds `level` was measured; at most [`SPAN`].
     measured: f64,
     /// Seconds.
     level: f64,
     /// Samples in seconds.
     rtts: Recent,
+    /// The last gap that a sample rose by: until when what it held back may come, and the least sample before it, in seconds.
+    stall: Option<(f64, f64)>,
     /// What was in flight, in segments, below zero.
     flights: Recent,
+}
+
+/// A sample without its noise, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// The least of late.
+    pub rtt: f64,
+    /// That without what a stall held back: for avgRTT.
+    pub standing: f64,
 }
 
 /// The least of late: of one to two spans.
@@ -69,8 +85,8 @@ pub struct Recent {
     before: f64,
 }
 
-/// As `old` counts the most of one to two of these parts of an RTT.
-const FLIGHTS: f64 = 0.25;
+/// As `old` counts the most of one to two of these parts of an RTT, and for one of them at the most a stall is believed in.
+const PART: f64 = 0.25;
 
 impl Noise {
     /// Nothing known.
@@ -78,28 +94,35 @@ impl Noise {
         Self::default()
     }
 
-    /// A sample of `rtt` seconds arrived at `now`. Returns the least of late.
+    /// A sample of `rtt` seconds arrived at `now`; `average` is avgRTT in seconds, infinite if it is not known.
     #[inline]
-    pub fn on_rtt(&mut self, now: f64, rtt: f64, rule: &Rule) -> f64 {
-        if let Some((before, rtt_before)) = self.last {
+    pub fn on_rtt(&mut self, now: f64, rtt: f64, average: f64, rule: &Rule) -> Sample {
+        let kept = self.kept(rule);
+        if let Some((before, rtt_before, least_before)) = self.last {
             let passed = greater(now - before, 0.0);
             let jump = (rtt - rtt_before).clamp(0.0, passed);
-            let jump = if jump > MOST * passed { passed } else { jump };
+            let is_batch = jump > MOST * passed;
+            let jump = if is_batch { passed } else { jump };
             self.measured = lesser(self.measured + passed, SPAN);
             if self.measured > 0.0 {
                 let kept = greater(1.0 - passed / self.measured, 0.0);
                 self.level = self.level * kept + jump * jump / self.measured;
             }
+            if is_batch && passed > kept && average.is_finite() {
+                self.stall = Some((now + lesser(passed, PART * average), least_before));
+            }
         }
-        self.last = Some((now, rtt));
         let kept = self.kept(rule);
-        self.rtts.on_value(now, rtt, kept)
+        let least = self.rtts.on_value(now, rtt, kept);
+        self.last = Some((now, rtt, least));
+        self.stall = self.stall.filter(|(until, _)| now < *until);
+        Sample { rtt: least, standing: self.stall.map_or(least, |(_, before)| lesser(least, before)) }
     }
 
     /// An ACK at `now` of a segment that left with so much in flight; `average` is avgRTT in seconds. Returns the most of late.
     #[inline]
     pub fn on_flight(&mut self, now: f64, flight: f64, average: f64, rule: &Rule) -> f64 {
-        let kept = greater(self.kept(rule), FLIGHTS * average);
+        let kept = greater(self.kept(rule), PART * average);
         -self.flights.on_value(now, -flight, kept)
     }
 
@@ -157,7 +180,7 @@ mod tests {
         for number in 0..(seconds / apart) as u32 {
             let left = f64::from(number) * apart;
             let came = release(left + 0.02);
-            rtt = noise.on_rtt(came, came - left, &RULE);
+            rtt = noise.on_rtt(came, came - left, 0.02, &RULE).rtt;
             least = least.min(rtt);
         }
         (noise, rtt, least)
@@ -181,7 +204,7 @@ mod tests {
         let mut noise = Noise::new();
         for number in 0..1000 {
             let number = f64::from(number);
-            let rtt = noise.on_rtt(number * 3e-4, 0.02 + number * 1e-4, &RULE);
+            let rtt = noise.on_rtt(number * 3e-4, 0.02 + number * 1e-4, 0.02, &RULE).rtt;
             assert!((0.0..0.72e-3).contains(&(0.02 + number * 1e-4 - rtt)), "{rtt} at {number}");
         }
         assert!(noise.level() < 1e-4, "{}", noise.level());
@@ -203,10 +226,31 @@ mod tests {
         for number in 0..300_000 {
             let left = f64::from(number) * 1e-5;
             let came = ((left + 0.02) / 0.004).ceil() * 0.004;
-            let rtt = noise.on_rtt(came, came - left, &RULE);
+            let rtt = noise.on_rtt(came, came - left, 0.02, &RULE).rtt;
             most = if left > 1.0 { most.max(rtt) } else { 0.0 };
         }
         assert_near(most, 0.02, 6e-4);
+    }
+
+    /// Packets 0.1 ms apart, 20 ms of path, and a host away for 50 ms, so that 500 samples come at once, of 70 to 20 ms.
+    #[test]
+    fn no_stall_stands_and_a_queue_does() {
+        let (mut noise, mut most) = (Noise::new(), Sample { rtt: 0.0, standing: 0.0 });
+        for number in 0..20_000 {
+            let left = f64::from(number) * 1e-4;
+            let could = left + 0.02;
+            let came = if (1.0..1.05).contains(&could) { 1.05 } else { could };
+            let Sample { rtt, standing } = noise.on_rtt(came, came - left, 0.02, &RULE);
+            most = Sample { rtt: most.rtt.max(rtt), standing: most.standing.max(standing) };
+        }
+        assert_near(most.rtt, 0.07, 2e-4);
+        assert_near(most.standing, 0.02, 1e-9);
+        // From 2 s on 3 ms wait: a gap of 3.1 ms that a sample rises by may be a stall, but for so long only, and for what noise keeps.
+        let first_seen = (0..400).find(|number| {
+            let came = 2.023 + f64::from(*number) * 1e-4;
+            noise.on_rtt(came, 0.023, 0.02, &RULE).standing > 0.0229
+        });
+        assert!((25..=62).contains(&first_seen.unwrap()), "{first_seen:?} packets late");
     }
 
     /// A batch of forty every 4 ms, with a window of 200: the first left with 161 in flight, the last with 200.
