@@ -473,6 +473,11 @@ impl Controller for Fast {
             // [rfc-5681] sec. 4.1.
             Restart::Idle => {
                 self.clockwork.interrupt();
+                // The papers' senders never rest.
+                if self.rules.drain.is_some() {
+                    self.estimator.rest();
+                    self.drain.on_rest(path.now.as_secs_f64());
+                }
                 self.window = self.window.min(self.window_initial);
             }
             Restart::PathChanged => {

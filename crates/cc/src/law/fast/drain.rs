@@ -178,6 +178,14 @@ impl Drain {
             *self = Self::Waiting { since: now, seen: now };
         }
     }
+
+    /// Nothing was under way for a while: what comes now shows whether a queue stands, before anything is drained.
+    pub fn on_rest(&mut self, now: f64) {
+        self.on_loss(now);
+        if let Self::Waiting { seen, .. } = self {
+            *seen = now;
+        }
+    }
 }
 
 #[cfg(test)]

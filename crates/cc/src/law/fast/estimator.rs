@@ -80,6 +80,11 @@ impl Estimator {
         if self.is_known() { self.average - self.base } else { 0.0 }
     }
 
+    /// Nothing was under way for a while, so nothing of it is queued: avgRTT is baseRTT.
+    pub fn rest(&mut self) {
+        self.average = self.base;
+    }
+
     /// Forgets baseRTT and avgRTT: the next sample starts both.
     pub fn forget(&mut self) {
         *self = Self::new();

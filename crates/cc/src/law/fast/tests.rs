@@ -255,6 +255,10 @@ fn with_the_reroute_rule_a_longer_route_is_filled() {
     }
     let (path, flow) = rerouted("anabranch", &[], 60.0);
     assert_near(path.window(flow), 475.0, 1e-3);
+    // What fitted on the route before says nothing of this one: a window that grew from there by alpha would take 20 s.
+    let (mut path, _) = rerouted("anabranch", &[], 10.0);
+    let (_, rates) = path.means(5.0);
+    assert!(rates[0] > 0.95 * 1250.0, "{} of 1250 segments/s after 10 s", rates[0]);
 }
 
 /// At rest the words of rrfast-2017 see reroutes where there are none; the interval bounds how many.
@@ -583,4 +587,35 @@ fn a_new_path_is_unknown() {
     flow.restart(Restart::PathChanged);
     assert_near(flow.window(), 10.0, 0.0);
     assert!(flow.gauge("rtt_base_s").is_infinite());
+}
+
+/// What was queued before a rest is gone after it, and no drain is due before the path has shown itself: 10, 20, 40, 80.
+#[test]
+fn after_a_rest_the_window_doubles() {
+    let queued = |flow: &mut Flow| {
+        flow.rounds(3);
+        flow.rtt = Span::from_millis(150);
+        flow.round();
+    };
+    let draining = |flow: &mut Flow| {
+        flow.rounds(3);
+        flow.rtt = Span::from_millis(110);
+        (0..80).for_each(|_| flow.round());
+        flow.now += Span::from_secs(10);
+        let before = flow.window();
+        flow.ack(1.0);
+        assert_near(flow.window(), before / 2.0, 0.0);
+    };
+    let ways: [fn(&mut Flow); 2] = [queued, draining];
+    for way in ways {
+        let mut flow = Flow::new("anabranch", &[("probe_known", "false")]);
+        way(&mut flow);
+        flow.now += Span::from_secs(20);
+        flow.restart(Restart::Idle);
+        flow.rtt = Span::from_millis(100);
+        for window in [20.0, 40.0, 80.0] {
+            flow.round();
+            assert_near(flow.window(), window, 0.0);
+        }
+    }
 }
