@@ -10,7 +10,7 @@ mod tunnel;
 mod watch;
 
 use std::future::Future;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
@@ -19,13 +19,14 @@ use anabranch::cc::{Settings, registry};
 use anabranch::{Config, Endpoint, KeyFileError, SecretKey};
 use anabranch_tunnel::ListenAt;
 use serde::Serialize;
+use tracing_subscriber::filter::LevelFilter;
 
 pub(crate) use self::bench::bench;
 pub(crate) use self::recv::recv;
 pub(crate) use self::send::send;
 pub(crate) use self::tunnel::tunnel;
 pub(crate) use self::watch::watch;
-use crate::args::network::{Key, Listen, Log};
+use crate::args::network::{Key, Level, Listen, Log};
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
 
@@ -92,6 +93,15 @@ fn config(law: &str) -> Result<Config, Failure> {
 
 /// The same, and connections are logged.
 fn logged(config: Config, log: &Log) -> Config {
+    let level = log.log.map(|level| match level {
+        Level::Warn => LevelFilter::WARN,
+        Level::Info => LevelFilter::INFO,
+        Level::Debug => LevelFilter::DEBUG,
+        Level::Trace => LevelFilter::TRACE,
+    });
+    if let Some(level) = level {
+        tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_target(false).init();
+    }
     Config { qlog: log.qlog.clone(), ..config }
 }
 
@@ -153,7 +163,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Res
 /// A line of JSON.
 pub(crate) fn print_line(document: &impl Serialize) -> Outcome {
     let line = serde_json::to_string(document).map_err(|error| Failure::failed(error.to_string()))?;
-    let mut out = std::io::stdout().lock();
+    let mut out = io::stdout().lock();
     writeln!(out, "{line}")?;
     Ok(out.flush()?)
 }

@@ -8,9 +8,12 @@ use std::task::Waker;
 
 use anabranch_proto::{CloseReason, Connection, Read, Sid};
 use bytes::Bytes;
+use tracing::Span;
 
 use crate::error::Lost;
 use crate::key::PublicKey;
+use crate::qlog::Vantage;
+use crate::spans;
 use crate::waiting::{Waiting, Woken};
 
 /// A connection.
@@ -20,6 +23,8 @@ pub(crate) struct Call {
     #[cfg(feature = "prometheus")]
     pub(crate) number: u64,
     pub(crate) remote: PublicKey,
+    /// What subscribers of `tracing` are told happens in it.
+    pub(crate) span: Span,
     /// Handles of it and of its streams. As long as it waits to be accepted, that is one.
     pub(crate) handles: usize,
     pub(crate) is_established: bool,
@@ -88,8 +93,9 @@ pub(crate) enum Outcome {
 }
 
 impl Call {
-    pub(crate) fn new(remote: PublicKey) -> Self {
+    pub(crate) fn new(vantage: Vantage, remote: PublicKey) -> Self {
         Self {
+            span: spans::connection(vantage, remote),
             #[cfg(feature = "prometheus")]
             number: 0,
             remote,

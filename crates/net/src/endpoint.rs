@@ -20,6 +20,7 @@ use crate::interfaces::Interface;
 use crate::key::{PublicKey, SecretKey, random};
 use crate::qlog::{Qlog, QlogReport, Vantage};
 use crate::socket::Socket;
+use crate::spans;
 use crate::state::Shared;
 use crate::ticket::Ticket;
 
@@ -146,7 +147,9 @@ impl Endpoint {
                 engine::ConnectError::Config(error) => ConnectError::Config(error),
                 engine::ConnectError::TooMany => ConnectError::TooMany,
             })?;
-            state.insert(id, Call::new(key));
+            let call = Call::new(Vantage::Client, key);
+            spans::calls(&call.span, tuple);
+            state.insert(id, call);
             if let Some(qlog) = &state.qlog {
                 qlog.open(id, Vantage::Client, tuple, now);
             }

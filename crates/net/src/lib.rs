@@ -42,7 +42,8 @@
 //! * `socket` reads and sends batches of datagrams (`quinn-udp`), `sockets` are those of an endpoint; `clock` and `address` say when and where in the
 //!   engine's words; `interfaces` are the addresses that the computer has.
 //! * [`measure`] sends as fast as it may, for who wants to know how fast that is.
-//! * `qlog` writes logs of connections into files; `prometheus` (a feature of that name) tells their numbers.
+//! * `qlog` writes logs of connections into files, `spans` tells subscribers of `tracing` what becomes of them; `prometheus` (a feature of that name)
+//!   tells their numbers.
 //! * `key`, `ticket` are what people exchange; `config`, `error` the words for settings and for what goes wrong.
 //!
 //! The transport itself is `anabranch-proto`, which knows no sockets.
@@ -74,6 +75,7 @@ mod prometheus;
 mod qlog;
 mod socket;
 mod sockets;
+mod spans;
 mod state;
 mod stream;
 mod ticket;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use anabranch_proto::endpoint::{ConnectionId, Endpoint as Engine, EndpointEvent};
-use anabranch_proto::{Event, PathId, State as Life};
+use anabranch_proto::{Event, FourTuple, PathId, State as Life};
 use anabranch_units::{Span, Time};
 
 use crate::call::{Call, Ended};
@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::key::PublicKey;
 use crate::qlog::{Qlog, Vantage};
 use crate::socket::Socket;
+use crate::spans;
 use crate::waiting::{Waiting, Woken};
 
 /// An endpoint.
@@ -230,11 +231,14 @@ impl State {
         let id = told.connection;
         if !self.calls.contains_key(&id) {
             if matches!(told.event, Event::Established { .. }) {
-                self.admit(id);
+                self.admit(id, told.event);
             }
             return;
         }
         let (call, engine, woken) = self.parts(id);
+        if !call.span.is_disabled() {
+            spans::tell(&call.span, told.event, tuple(engine, told));
+        }
         match told.event {
             Event::Established { .. } => {
                 call.is_established = true;
@@ -279,8 +283,8 @@ impl State {
         }
     }
 
-    /// Somebody has called.
-    fn admit(&mut self, id: ConnectionId) {
+    /// Somebody has called, as this event says.
+    fn admit(&mut self, id: ConnectionId, event: Event) {
         let Some(remote) = self.engine.remote(id) else { return };
         if self.handles == 0 || self.incoming.len() >= INCOMING_MAX {
             if let Some(connection) = self.engine.connection(id) {
@@ -288,8 +292,9 @@ impl State {
             }
             return;
         }
-        let mut call = Call::new(PublicKey(remote));
+        let mut call = Call::new(Vantage::Server, PublicKey(remote));
         call.is_established = true;
+        spans::tell(&call.span, event, tuple(&self.engine, EndpointEvent { connection: id, event }));
         self.insert(id, call);
         self.incoming.push_back(id);
         self.woken.all(&mut self.accepting);
@@ -360,6 +365,16 @@ impl State {
     pub(crate) fn is_done(&self) -> bool {
         self.handles == 0 && self.engine.is_empty()
     }
+}
+
+/// The ends of the path that an event is about.
+fn tuple(engine: &Engine, told: EndpointEvent) -> Option<FourTuple> {
+    let path = match told.event {
+        Event::Established { .. } => PathId::FIRST,
+        Event::PathValidated(path) | Event::PathFailed(path) | Event::PathRestored(path) => path,
+        _ => return None,
+    };
+    Some(engine.view(told.connection)?.path(path)?.tuple)
 }
 
 /// Calls that wait to be accepted.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anabranch::units::{ParseError, Rate};
 use anabranch::{PublicKey, Ticket};
 use anabranch_tunnel::{ListenAt, PortForward, Target};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 all arrived, 1 something did not, 2 usage.")]
@@ -60,6 +60,22 @@ pub(crate) struct Log {
     /// Write a log of each connection into this folder, in qlog 0.3, for qvis and other tools. It is made if it is not there.
     #[arg(long, value_name = "DIR")]
     pub(crate) qlog: Option<PathBuf>,
+    /// Say on standard error what becomes of connections, at `info`; of their paths, too, at `debug`; and of streams, at `trace`.
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) log: Option<Level>,
+}
+
+/// How much to say.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Level {
+    /// What is wrong.
+    Warn,
+    /// Connections that begin and end.
+    Info,
+    /// Paths.
+    Debug,
+    /// Streams.
+    Trace,
 }
 
 /// Where and as whom to wait for others.

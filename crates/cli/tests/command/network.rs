@@ -294,6 +294,24 @@ fn transfers_are_logged() {
     }
 }
 
+/// Standard error says when a connection begins and ends, with whom and where; standard output is as it is without.
+#[test]
+fn what_becomes_of_connections_is_told() {
+    let here = folder("network-told");
+    fs::write(here.join("f"), b"hello").unwrap();
+    let server = Server::start(&here, &["recv", "--to", "there", "--once"]);
+    let ticket = server.ticket.clone();
+    let sent = anabranch(&here, &["send", "f", &ticket, "--json", "--log", "info"]);
+    document(&sent);
+    server.ends_with(0);
+    let told = stderr(&sent);
+    let lines: Vec<_> = told.lines().filter(|line| line.contains("connection{side=\"client\" peer=")).collect();
+    for word in ["calls local=", "established local=", ": over"] {
+        assert!(lines.iter().any(|line| line.contains(" INFO ") && line.contains(word)), "no `{word}` in {told}");
+    }
+    refused(&anabranch(&here, &["send", "f", &ticket, "--log", "all"]), 2, "invalid value 'all' for '--log <LEVEL>'");
+}
+
 /// The log has 64 kB of disk: that is said in a line, and everything arrives.
 #[cfg(target_os = "linux")]
 #[test]

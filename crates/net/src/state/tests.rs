@@ -48,7 +48,7 @@ impl End {
         let (now, config) = (state.at(self.shared.clock.now()), self.shared.config.connection());
         let tuple = FourTuple { local: self.address, remote: other.address };
         let id = state.engine.connect(now, stamp, other.shared.public.0, tuple, config).unwrap();
-        state.insert(id, Call::new(other.shared.public));
+        state.insert(id, Call::new(Vantage::Client, other.shared.public));
         id
     }
 

@@ -10,6 +10,7 @@ mod measuring;
 mod metrics;
 mod paths;
 mod relay;
+mod spans;
 mod stats;
 mod streams;
 mod support;
