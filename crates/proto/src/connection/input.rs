@@ -488,6 +488,7 @@ impl<P: Payload> Connection<P> {
             // A FIN alone is a segment, too.
             self.arrivals.insert(data_end, end, if data_end > offset { 0 } else { nonce });
             self.window.consume(1);
+            self.acks.demand();
         }
         if had_hole || self.arrivals.has_hole() {
             self.acks.demand_pure();
@@ -555,7 +556,10 @@ impl<P: Payload> Connection<P> {
                 self.acks.request(ssn, AckPolicy { every: every.into(), delay });
                 (Sid::CONTROL, Freed::RECORD)
             }
-            Record::Finish { sid, end } => (sid, self.inbound.finish(sid, end, &mut self.events)),
+            Record::Finish { sid, end } => {
+                self.acks.demand();
+                (sid, self.inbound.finish(sid, end, &mut self.events))
+            }
             Record::Reset { sid, end, code } => (sid, self.inbound.reset(sid, end, code, &mut self.events)),
             Record::Stop { sid, expected, code } => {
                 self.outbound.stop(sid, expected, code, &mut self.events);

@@ -180,6 +180,17 @@ impl Acks {
         }
     }
 
+    /// A stream or the connection ends with the segment that arrived: nothing may come after it for which its answer could wait. Whatever leaves next
+    /// answers it, and something does now.
+    pub(crate) fn demand(&mut self) {
+        let lane = &mut self.lanes[self.via.index()];
+        if lane.need != Need::Pure {
+            lane.need = Need::Now;
+            self.waiting.remove(self.via);
+            self.due.insert(self.via);
+        }
+    }
+
     /// What is to be said of the stream of the present segment ([mfast-2019] Procedure 1).
     pub(crate) fn answer(&mut self, now: Time, expected: StreamHeader) {
         let lane = &mut self.lanes[self.via.index()];

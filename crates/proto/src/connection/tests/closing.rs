@@ -1,4 +1,5 @@
 use super::*;
+use crate::AckPolicy;
 
 fn closed(pair: &Pair) -> bool {
     pair.states() == (State::Closed, State::Closed)
@@ -123,4 +124,54 @@ fn plain_tcp_ends_its_stream_with_a_fin() {
     assert_eq!((pair.server.received(Sid::PLAIN), pair.server.ended(Sid::PLAIN)), (5000, 1));
     pair.server.connection.close();
     pair.run_until(closed);
+}
+
+/// A peer that acknowledges each hundredth segment, and waits 40 ms for more.
+fn lazy(streams: u16) -> Config {
+    Config { streams, acks: AckPolicy { every: 100, delay: ms(40) }, ..config() }
+}
+
+/// It takes 50 ms to come, and its answer leaves then: a stream's end by a record, in plain TCP by a FIN, and the connection's.
+#[test]
+fn an_end_is_acknowledged_when_it_comes() {
+    for streams in [8, 0] {
+        let mut pair = Pair::established(lazy(streams), lazy(streams));
+        let sid = if streams > 0 { pair.client.open() } else { Sid::PLAIN };
+        // The first segment on a path may be answered at once for another reason.
+        pair.client.write(sid, 500);
+        pair.run_for(ms(300));
+        let mut answered = |act: &dyn Fn(&mut Pair)| {
+            pair.down.log.clear();
+            let begin = pair.now;
+            act(&mut pair);
+            pair.run_for(ms(100));
+            pair.down.log.iter().map(|(at, _)| *at - begin).collect::<Vec<_>>()
+        };
+        let write = |pair: &mut Pair| pair.client.write(sid, 500);
+        assert_eq!(answered(&write), [ms(90)], "what is no end waits");
+        assert_eq!(answered(&|pair| pair.client.finish(sid).unwrap()), [ms(50)], "{streams} streams");
+        if streams > 0 {
+            assert_eq!(answered(&|pair| pair.client.connection.close()), [ms(50)]);
+        }
+        assert_eq!(pair.client.connection.acked(), pair.client.connection.sent());
+    }
+}
+
+/// A hundred segments on each of eight streams take eight ACKs, and their ends no more than one each.
+#[test]
+fn ends_are_acknowledged_once() {
+    let mut pair = Pair::established(lazy(8), lazy(8));
+    pair.up.spacing = ms(1);
+    pair.down.log.clear();
+    for _ in 0..8 {
+        let sid = pair.send(100 * 996);
+        pair.client.finish(sid).unwrap();
+    }
+    pair.run_until(|pair| pair.client.connection.acked() == pair.client.connection.sent());
+    let (segments, acks) =
+        (pair.up.data().count(), pair.down.log.iter().filter(|(_, segment)| segment.content.is_empty()).count());
+    assert_eq!(pair.client.path().tally.sent_again, 0);
+    // One each 40 ms while the window is small.
+    let waits = 2 + (pair.now - Time::ZERO).ticks() / ms(40).ticks();
+    assert!(segments >= 800 && acks as u64 <= waits + 8 + 8, "{acks} for {segments} in {}", pair.now);
 }
