@@ -1,0 +1,205 @@
+//! Turns, ends, records and credit of streams that are sent.
+
+use bytes::Bytes;
+
+use super::*;
+use crate::payload::Virtual;
+
+/// Payloads that cannot be joined without a copy are, when a segment is cut.
+#[test]
+fn small_writes_fill_segments() {
+    let mut outbound = Outbound::<Bytes>::new(Framing::Streams, 1, 1 << 20, u64::MAX);
+    let sid = outbound.open().unwrap();
+    let letters: Vec<u8> = (0..2500).map(|count| count as u8).collect();
+    for write in letters.chunks(100) {
+        assert_eq!(outbound.write(sid, &mut Bytes::copy_from_slice(write)), Ok(100));
+    }
+    let mut segments = vec![];
+    while let Some(space) = outbound.peek(1004) {
+        let (_, content) = outbound.cut(space, 1004, &mut Events::new()).unwrap();
+        let Content::Data(payload) = content else { panic!("{content:?} is no data") };
+        segments.push(payload);
+    }
+    assert_eq!(segments.iter().map(Bytes::len).collect::<Vec<_>>(), [1000, 1000, 500]);
+    assert_eq!(segments.concat(), letters);
+}
+
+/// What waits on all streams together has a limit, and each that had no room hears when there is some.
+#[test]
+fn all_streams_together_have_a_limit() {
+    let mut outbound = Outbound::new(Framing::Streams, 3, 1000, 1 << 20).with_waiting_max(1500);
+    let sids = [(); 3].map(|()| outbound.open().unwrap());
+    let written = sids.map(|sid| outbound.write(sid, &mut Virtual(1000)).unwrap());
+    assert_eq!(written, [1000, 500, 0]);
+    let mut events = Events::new();
+    while outbound.waiting > 750 {
+        assert_eq!(events.pop_front(), None);
+        outbound.cut(104, 104, &mut events).unwrap();
+    }
+    let told: Vec<_> = std::iter::from_fn(|| events.pop_front()).collect();
+    assert_eq!(told, [sids[1], sids[2]].map(Event::Writable));
+}
+
+/// A million writes of a byte are not a million pieces.
+#[test]
+fn tiny_writes_are_copied_together() {
+    let mut outbound = Outbound::<Bytes>::new(Framing::Streams, 1, 1 << 20, u64::MAX);
+    let sid = outbound.open().unwrap();
+    for _ in 0..1 << 20 {
+        assert_eq!(outbound.write(sid, &mut Bytes::from_static(b"x")), Ok(1));
+    }
+    assert!(outbound.streams[sid.index()].waiting.len() <= WRITES_MAX + (1 << 20) / ABSORBED_MAX as usize);
+}
+
+fn cut(outbound: &mut Outbound<Virtual>) -> Option<(u16, u32, u32)> {
+    let (header, content) = outbound.cut(104, 104, &mut Events::new())?;
+    let header = header.expect("there are streams");
+    Some((header.sid.number(), header.ssn.bits(), content.len()))
+}
+
+/// [mfast-2019] sec. V: "in a round robin fashion".
+#[test]
+fn streams_take_turns_a_segment_each() {
+    let mut outbound = Outbound::new(Framing::Streams, 3, 1000, 1 << 20);
+    for (number, bytes) in [(1, 250), (2, 100), (3, 150)] {
+        assert_eq!(outbound.open(), Ok(Sid::new(number)));
+        assert_eq!(outbound.write(Sid::new(number), &mut Virtual(bytes)), Ok(bytes));
+    }
+    let order: Vec<_> = std::iter::from_fn(|| cut(&mut outbound)).collect();
+    assert_eq!(order, [(1, 0, 100), (2, 0, 100), (3, 0, 100), (1, 1, 100), (3, 1, 50), (1, 2, 50)]);
+}
+
+#[test]
+fn a_full_stream_takes_no_more_and_says_when_there_is_room() {
+    let mut outbound = Outbound::new(Framing::Streams, 1, 300, 1 << 20);
+    let (sid, mut events) = (outbound.open().unwrap(), Events::new());
+    let mut payload = Virtual(1000);
+    assert_eq!((outbound.write(sid, &mut payload), payload), (Ok(300), Virtual(700)));
+    assert_eq!(outbound.write(sid, &mut payload), Ok(0));
+    outbound.cut(104, 104, &mut events);
+    assert_eq!(events.pop_front(), None);
+    outbound.cut(104, 104, &mut events);
+    assert_eq!(events.pop_front(), Some(Event::Writable(sid)));
+}
+
+#[test]
+fn a_name_is_used_again_when_all_of_it_is_acknowledged_and_numbers_go_on() {
+    let mut outbound = Outbound::new(Framing::Streams, 1, 300, 1 << 20);
+    let (sid, mut events) = (outbound.open().unwrap(), Events::new());
+    outbound.write(sid, &mut Virtual(100)).unwrap();
+    outbound.finish(sid).unwrap();
+    assert_eq!(outbound.write(sid, &mut Virtual(1)), Err(WriteError::NotOpen));
+    assert_eq!(cut(&mut outbound), Some((1, 0, 100)));
+    let (header, content) = outbound.cut(104, 104, &mut events).unwrap();
+    assert_eq!(content, Content::Control(Record::Finish { sid, end: Ssn::of(1) }.into()));
+    assert_eq!(header.map(|header| header.sid), Some(Sid::CONTROL));
+    outbound.on_acked(sid, &mut events);
+    assert_eq!(outbound.open(), Err(OpenError::NoneLeft));
+    outbound.on_acked(sid, &mut events);
+    assert_eq!((outbound.open(), events.pop_front()), (Ok(sid), Some(Event::Finished(sid))));
+    outbound.write(sid, &mut Virtual(10)).unwrap();
+    assert_eq!(cut(&mut outbound), Some((1, 2, 10)), "number 1 is the end of the first");
+}
+
+#[test]
+fn a_reset_drops_what_waits_and_takes_the_place_of_an_end_that_has_not_left() {
+    let (mut outbound, mut events) = (Outbound::new(Framing::Streams, 2, 1000, 1 << 20), Events::new());
+    let (sid, other) = (outbound.open().unwrap(), outbound.open().unwrap());
+    for sid in [sid, other] {
+        outbound.write(sid, &mut Virtual(150)).unwrap();
+    }
+    assert_eq!(cut(&mut outbound), Some((1, 0, 100)));
+    outbound.reset(sid, 7).unwrap();
+    outbound.finish(other).unwrap();
+    let reset = |sid, end, code| Some(Content::Control(Record::Reset { sid, end: Ssn::of(end), code }.into()));
+    let mut content = || outbound.cut(104, 104, &mut Events::new()).map(|(_, content)| content);
+    assert_eq!(content(), reset(sid, 1, 7));
+    assert_eq!(content(), Some(Content::Data(Virtual(100))));
+    assert_eq!(content(), Some(Content::Data(Virtual(50))));
+    outbound.reset(other, 8).unwrap();
+    assert_eq!(outbound.reset(other, 9), Err(WriteError::NotOpen));
+    assert_eq!(outbound.cut(104, 104, &mut events).map(|(_, content)| content), reset(other, 2, 8));
+    assert!(outbound.is_empty());
+    // One segment and the reset, then two segments and the reset.
+    for (sid, count) in [(sid, 2), (other, 3)] {
+        (0..count).for_each(|_| outbound.on_acked(sid, &mut events));
+        assert_eq!(events.pop_front(), Some(Event::Finished(sid)));
+    }
+}
+
+#[test]
+fn a_stop_counts_for_the_stream_to_which_its_number_belongs() {
+    let (mut outbound, mut events) = (Outbound::<Virtual>::new(Framing::Streams, 1, 1000, 1 << 20), Events::new());
+    let sid = outbound.open().unwrap();
+    outbound.finish(sid).unwrap();
+    cut(&mut outbound);
+    outbound.on_acked(sid, &mut events);
+    assert_eq!(events.pop_front(), Some(Event::Finished(sid)));
+    outbound.open().unwrap();
+    // The first has the number 0, its end; the second begins with 1.
+    outbound.stop(sid, Ssn::of(0), 5, &mut events);
+    assert_eq!(events.pop_front(), None);
+    outbound.stop(sid, Ssn::of(1), 6, &mut events);
+    outbound.stop(sid, Ssn::of(1), 7, &mut events);
+    assert_eq!(events.pop_front(), Some(Event::Stopped { sid, code: 6 }));
+    assert_eq!((events.pop_front(), outbound.write(sid, &mut Virtual(1))), (None, Err(WriteError::NotOpen)));
+}
+
+/// A header of 4 bytes and 8 for each: four in a segment, and as many as fit where there is less room.
+#[test]
+fn records_that_wait_share_segments() {
+    let mut outbound = Outbound::<Virtual>::new(Framing::Streams, 9, 1000, 1 << 20);
+    for sid in [0; 9].map(|_| outbound.open().unwrap()) {
+        outbound.finish(sid).unwrap();
+    }
+    assert_eq!((outbound.peek(104), outbound.peek(27), outbound.shortened(11)), (Some(36), Some(20), None));
+    assert_eq!(outbound.shortened(21), Some(20));
+    let mut cut = |space| match outbound.cut(space, 104, &mut Events::new()) {
+        Some((Some(header), Content::Control(records))) => (header.ssn.bits(), records.iter().collect::<Vec<_>>()),
+        other => panic!("{other:?}"),
+    };
+    let finish = |sid| Record::Finish { sid: Sid::new(sid), end: Ssn::of(0) };
+    assert_eq!(cut(20), (0, [1, 2].map(finish).to_vec()));
+    assert_eq!(cut(36), (1, [3, 4, 5, 6].map(finish).to_vec()));
+    assert_eq!(cut(36), (2, [7, 8, 9].map(finish).to_vec()));
+    assert!(outbound.is_empty());
+}
+
+#[test]
+fn a_stream_without_credit_has_no_turn() {
+    let mut outbound = Outbound::new(Framing::Streams, 2, 1000, 130);
+    let (blocked, other) = (outbound.open().unwrap(), outbound.open().unwrap());
+    outbound.write(blocked, &mut Virtual(300)).unwrap();
+    outbound.write(other, &mut Virtual(120)).unwrap();
+    outbound.finish(blocked).unwrap();
+    let order: Vec<_> = std::iter::from_fn(|| cut(&mut outbound)).collect();
+    assert_eq!(order, [(1, 0, 100), (2, 0, 100), (1, 1, 30), (2, 1, 20)]);
+    assert_eq!((outbound.is_empty(), outbound.is_drained(), outbound.peek(104)), (true, false, None));
+    outbound.on_credit(blocked, 130);
+    outbound.on_credit(blocked, 100);
+    assert_eq!(outbound.peek(104), None, "an old limit takes nothing away");
+    outbound.on_credit(blocked, 180);
+    assert_eq!((outbound.peek(104), cut(&mut outbound), outbound.peek(104)), (Some(54), Some((1, 2, 50)), None));
+    outbound.lift_credit();
+    assert_eq!(std::iter::from_fn(|| cut(&mut outbound)).collect::<Vec<_>>(), [(1, 3, 100), (1, 4, 20), (0, 0, 8)]);
+    assert!(outbound.is_drained());
+}
+
+#[test]
+fn a_priority_counts_at_once_and_ends_with_its_stream() {
+    let mut outbound = Outbound::new(Framing::Streams, 2, 1000, 1 << 20);
+    let (first, second) = (outbound.open().unwrap(), outbound.open().unwrap());
+    for sid in [first, second] {
+        outbound.write(sid, &mut Virtual(300)).unwrap();
+    }
+    assert_eq!(cut(&mut outbound), Some((1, 0, 100)));
+    outbound.set_priority(first, Priority { level: 2, weight: 1 }).unwrap();
+    assert_eq!([0; 3].map(|_| cut(&mut outbound).unwrap().0), [1, 1, 2]);
+    outbound.reset(first, 0).unwrap();
+    assert_eq!(outbound.set_priority(first, Priority::USUAL), Err(WriteError::NotOpen));
+    cut(&mut outbound);
+    (0..4).for_each(|_| outbound.on_acked(first, &mut Events::new()));
+    assert_eq!(outbound.open(), Ok(first));
+    outbound.write(first, &mut Virtual(100)).unwrap();
+    assert_eq!([0; 2].map(|_| cut(&mut outbound).unwrap().0), [2, 1], "it is as usual again");
+}
