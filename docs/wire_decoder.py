@@ -529,7 +529,8 @@ def decode_content(text, flags, page):
         if kind < 4:
             stream, number = (number >> 24 & 15) << 8 | stream, number & 0xFFFFFF
         elif kind == 4:
-            stream, code = (code & 15) << 8 | stream, 0
+            # What stands in the place of the code is how many streams of this name are over.
+            stream, code = (code & 15) << 8 | stream, code >> 8
         records.append((RECORDS[kind], stream, code, number))
     return {"sid": 0, "ssn": ssn, "records": records}
 
@@ -555,7 +556,7 @@ THERE, BACK = {"source": 50000, "target": 443}, {"source": 443, "target": 50000}
 USUAL = {**THERE, "seq": 1010, "ack": 2000, "flags": ["MSE", "ACK"], "window": 512}
 HELLO = {**THERE, "seq": 1001, "ack": 0, "flags": ["MSE", "ACK"], "window": 512, "sid": 3, "ssn": 258, "data": b"hello"}
 SYN = {"mss": 1460, "shift": 10, "sack permitted": True, "window": 65535}
-FINISH, CREDIT = ("finish", 3, 0, 260), ("max stream data", 255, 0, 4294967040)
+FINISH, CREDIT = ("finish", 3, 0, 260), ("max stream data", 255, 2, 4294967040)
 TOKEN = bytes([1, 2, 3, 4, 5, 6, 7, 8])
 
 SEGMENTS = {
@@ -573,7 +574,7 @@ SEGMENTS = {
     "far-data": {**HELLO, "source": 0, "target": 0, "sid": 300},
     "far-acknowledgement": {**USUAL, "source": 0, "target": 0, "expected": (300, 258)},
     "far-records": {**USUAL, "source": 0, "target": 0, "sid": 0, "ssn": 5,
-                    "records": [("finish", 300, 0, 260), ("max stream data", 4080, 0, 4294967040)]},
+                    "records": [("finish", 300, 0, 260), ("max stream data", 4080, 255, 4294967040)]},
     "late-acknowledgement": {**USUAL, "expected": (3, 259), "delay": 125},
     "counting-acknowledgement": {**USUAL, "sack": [(3000, 4000), (5000, 6000)], "expected": (3, 259), "delay": 0,
                                  "counts": (1, 65535, 0)},

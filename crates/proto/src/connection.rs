@@ -501,7 +501,12 @@ impl<P: Payload> Connection<P> {
     /// So much of a stream needs no buffer any more.
     fn free(&mut self, sid: Sid, freed: Freed) {
         self.window.consume(freed.payload + u64::from(freed.records));
-        if let Some(record) = self.flow_control.consume(sid, freed.payload) {
+        let mut record = self.flow_control.consume(sid, freed.payload);
+        // After a FIN comes no other stream.
+        if freed.is_over && self.fin.is_none() {
+            record = self.flow_control.end(sid).or(record);
+        }
+        if let Some(record) = record {
             self.outbound.records.push(record);
         }
     }

@@ -97,6 +97,9 @@ pub enum Record {
         sid: Sid,
         /// Bytes of payload on all streams of this name since the handshake, modulo 2^32.
         limit: u32,
+        /// Streams of this name that are over for the receiver's application, modulo 256: it has read their end or their reset, or they have ended after
+        /// it stopped them. A hint, to which of the names that are not in use the next stream had better have.
+        over: u8,
     },
     /// How often its sender wants to be acknowledged, on each path.
     AcknowledgeEach {

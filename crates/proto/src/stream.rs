@@ -3,6 +3,7 @@
 mod by_name;
 pub(crate) mod flow_control;
 pub(crate) mod inbound;
+mod names;
 pub(crate) mod outbound;
 pub(crate) mod records;
 pub(crate) mod turns;

@@ -73,7 +73,7 @@ fn segments() -> Vec<(&'static str, Segment<Bytes>)> {
         Record::Finish { sid: Sid::new(3), end: Ssn::of(260) },
         Record::Reset { sid: Sid::new(4), end: Ssn::of(16_777_215), code: 7 },
         Record::Stop { sid: Sid::new(5), expected: Ssn::of(9), code: 65_535 },
-        Record::MaxStreamData { sid: Sid::new(255), limit: 4_294_967_040 },
+        Record::MaxStreamData { sid: Sid::new(255), limit: 4_294_967_040, over: 2 },
         Record::AcknowledgeEach { every: 16, delay: 3125 },
     ];
     let record = |ssn: usize| {
@@ -89,7 +89,7 @@ fn segments() -> Vec<(&'static str, Segment<Bytes>)> {
     let far = Some(StreamHeader { sid: Sid::new(300), ssn: Ssn::of(258) });
     let far_expected = AcknowledgementOptions::new(SackBlocks::default(), far);
     let mut far_records = RecordList::from(Record::Finish { sid: Sid::new(300), end: Ssn::of(260) });
-    far_records.push(Record::MaxStreamData { sid: Sid::new(4080), limit: 4_294_967_040 }).unwrap();
+    far_records.push(Record::MaxStreamData { sid: Sid::new(4080), limit: 4_294_967_040, over: 255 }).unwrap();
     let far_records = {
         let stream_header = Some(StreamHeader { sid: Sid::CONTROL, ssn: Ssn::of(5) });
         Segment { stream_header, content: Content::Control(far_records), ..bare(usual, Options::default()) }

@@ -356,7 +356,7 @@ impl<P: Payload> Connection<P> {
             let records = if sent.is_fin { None } else { outbound.records.on_acked() };
             records.iter().flat_map(RecordList::iter).for_each(|record| match record {
                 Record::Finish { sid, .. } | Record::Reset { sid, .. } => outbound.on_acked(sid, events),
-                Record::MaxStreamData { sid, limit } => {
+                Record::MaxStreamData { sid, limit, .. } => {
                     if let Some(record) = flow_control.on_acked(sid, limit) {
                         outbound.records.push(record);
                     }
@@ -565,8 +565,8 @@ impl<P: Payload> Connection<P> {
                 self.outbound.stop(sid, expected, code, &mut self.events);
                 (sid, Freed::RECORD)
             }
-            Record::MaxStreamData { sid, limit } => {
-                self.outbound.on_credit(sid, limit);
+            Record::MaxStreamData { sid, limit, over } => {
+                self.outbound.on_credit(sid, limit, over);
                 (sid, Freed::RECORD)
             }
         };

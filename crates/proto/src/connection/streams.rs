@@ -115,7 +115,7 @@ impl<P: Payload> Streams<'_, P> {
     /// So much of a stream needs no buffer any more, and the peer may be waiting for that.
     fn free(&mut self, sid: Sid, freed: Freed) {
         // The end of plain TCP's stream is a FIN, and no record.
-        if freed == Freed::default() || (freed == Freed::RECORD && self.connection.peer.framing == Framing::Plain) {
+        if freed == Freed::default() || (freed.payload == 0 && self.connection.peer.framing == Framing::Plain) {
             return;
         }
         self.connection.free(sid, freed);

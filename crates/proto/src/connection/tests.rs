@@ -11,6 +11,7 @@ mod alive;
 mod buffers;
 mod closing;
 mod corrupt;
+mod credit;
 mod dup_acks;
 mod ecn;
 mod failover;

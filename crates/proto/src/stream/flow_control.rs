@@ -9,7 +9,8 @@
 //!       +  a pool: of what the others leave of it, a stream gets two thirds at most
 //! ```
 //!
-//! What is promised cannot be taken back, but what is read and not promised again returns to the pool. So a stream that nobody
+//! What is promised cannot be taken back, but what is read and not promised again returns to the pool. It is promised to a name, and outlives its
+//! stream: so the peer hears when a stream is over whose name has more than a new one, and uses that again. So a stream that nobody
 //! reads keeps what it had, at most about half of rbuf, and of what is left the same is true. Each stream begins with its
 //! initial credit and gets four times more than is read of it, so twice as much once a quarter has been read: what fits into a slow
 //! start, which doubles once a round, and a stream that carries little is promised little.
@@ -54,6 +55,8 @@ struct Account {
     acked: u64,
     /// The last limit less what had been consumed then.
     allotment: u64,
+    /// Streams that are over for the application, modulo 256.
+    over: u8,
 }
 
 impl FlowControl {
@@ -139,12 +142,30 @@ impl FlowControl {
         let allotment = account.allotment;
         self.promised -= (held + bytes).saturating_sub(initial) - held.saturating_sub(initial);
         let is_due = held + step(allotment, self.step_least) <= allotment;
-        if is_due { self.renew(sid, held) } else { None }
+        if is_due { self.renew(sid, held, GROWTH) } else { None }
     }
 
-    /// Of what a stream was promised last a step was read, and so much is left. Returns what the peer is to be told.
+    /// The application is done with a stream of this name. Returns what the peer is to be told: that it is, if the name has more than
+    /// one that was never used. It gets back what was read of it, even less than a step, if there is as much; and no more than it had.
+    pub(crate) fn end(&mut self, sid: Sid) -> Option<Record> {
+        if !self.is_open {
+            return None;
+        }
+        let initial = initial(sid, self.credit);
+        let account = self.account(sid);
+        account.over = account.over.wrapping_add(1);
+        let Account { limit, consumed, allotment, over, .. } = *account;
+        if allotment <= initial {
+            return None;
+        }
+        let same = Record::MaxStreamData { sid, limit: limit as u32, over };
+        self.renew(sid, limit - consumed, 0).or((limit - consumed > initial).then_some(same))
+    }
+
+    /// Of what a stream was promised last a step was read, or it is over, and so much is left; so many times what was read is added. Returns what the
+    /// peer is to be told.
     #[inline(never)]
-    fn renew(&mut self, sid: Sid, held: u64) -> Option<Record> {
+    fn renew(&mut self, sid: Sid, held: u64, growth: u64) -> Option<Record> {
         // The control stream and one more: there is nobody to share with.
         let (initial, is_alone) = (initial(sid, self.credit), self.streams == 1);
         let account = self.accounts.get_mut(sid).expect("it has been read");
@@ -157,15 +178,16 @@ impl FlowControl {
             }
         };
         let read = account.allotment.saturating_sub(held);
-        let allotment = account.allotment.saturating_add(read.saturating_mul(GROWTH)).min(ceiling);
+        let allotment = account.allotment.saturating_add(read.saturating_mul(growth)).min(ceiling);
         let limit = (account.consumed + allotment).min(account.acked + HALF - 1);
         let allotment = limit.saturating_sub(account.consumed);
-        if held + step(allotment, self.step_least) > allotment || limit <= account.limit {
+        let least = if growth == 0 { 1 } else { step(allotment, self.step_least) };
+        if held + least > allotment || limit <= account.limit {
             return None;
         }
         self.promised += allotment.saturating_sub(initial) - held.saturating_sub(initial);
         (account.limit, account.allotment) = (limit, allotment);
-        Some(Record::MaxStreamData { sid, limit: limit as u32 })
+        Some(Record::MaxStreamData { sid, limit: limit as u32, over: account.over })
     }
 
     /// The peer has this limit. Returns what it is to be told, if that had to wait for this.
@@ -203,7 +225,7 @@ impl FlowControl {
 
 impl Account {
     fn new(initial: u64) -> Self {
-        Self { arrived: 0, consumed: 0, limit: initial, acked: initial, allotment: initial }
+        Self { arrived: 0, consumed: 0, limit: initial, acked: initial, allotment: initial, over: 0 }
     }
 }
 
@@ -331,6 +353,53 @@ mod tests {
         }
         assert_eq!(flow_control.accounts.get(SID).unwrap().allotment, (1 << 20) * 15 / 16);
         assert_eq!(last, Some(flow_control.accounts.get(SID).unwrap().limit));
+    }
+
+    fn end(flow_control: &mut FlowControl) -> Option<(u32, u8)> {
+        let record = flow_control.end(SID);
+        flow_control.totals();
+        record.map(|record| match record {
+            Record::MaxStreamData { limit, over, .. } => (limit, over),
+            record => panic!("{record:?} is no credit"),
+        })
+    }
+
+    /// 512 bytes from the start, and 1000 later. What is less than a step is given back at the end of a stream, but no more than there is.
+    #[test]
+    fn the_end_of_a_stream_is_told_where_its_name_has_more_than_a_new_one() {
+        let mut flow_control = FlowControl::new(StreamBuffer::Bytes(1000), 9000, 100, 2, 9);
+        assert_eq!(read(&mut flow_control, SID, 100), None);
+        assert_eq!(end(&mut flow_control), None, "no step was read, and the name has no more than a new one");
+        assert_eq!(read(&mut flow_control, SID, 100), Some(1200));
+        assert_eq!(end(&mut flow_control), Some((1200, 2)), "the same limit");
+        assert_eq!(read(&mut flow_control, SID, 7), None);
+        assert_eq!(end(&mut flow_control), Some((1207, 3)));
+        let told: Vec<_> = (4..=300).map(|_| end(&mut flow_control)).collect();
+        assert_eq!(told, (4..=300).map(|count: u32| Some((1207, count as u8))).collect::<Vec<_>>());
+        flow_control.on_acked(SID, 1207);
+        flow_control.on_acked(SID, 1207);
+        assert_eq!(read(&mut flow_control, SID, 250), Some(1457));
+        flow_control.close();
+        assert_eq!(end(&mut flow_control), None);
+    }
+
+    /// Another has taken the pool since. A name that has less left than a new one is not told of.
+    #[test]
+    fn the_end_of_a_stream_promises_no_more_than_there_is() {
+        let mut flow_control = FlowControl::new(StreamBuffer::Shared, 1 << 20, 1000, 4, 16);
+        for sid in [SID, Sid::new(2)] {
+            (0..1000).for_each(|_| _ = read(&mut flow_control, sid, 8192));
+        }
+        let before = flow_control.limit(SID);
+        let held = before - flow_control.accounts.get(SID).unwrap().consumed;
+        for rest in [held / 2, held / 2 - 70_000] {
+            assert!(flow_control.take(SID, rest as u32));
+        }
+        flow_control.consume(SID, 100);
+        let (limit, over) = end(&mut flow_control).unwrap();
+        assert!(over == 1 && u64::from(limit) >= before, "{limit}");
+        let (total, _) = flow_control.totals().unwrap();
+        assert!(total <= (1 << 20) * 15 / 16, "{total}");
     }
 
     /// The peer's clock of 32 bits goes round many times.

@@ -82,13 +82,15 @@ pub enum ReadError {
     Plain,
 }
 
-/// Bytes that need no buffer any more.
+/// Bytes that need no buffer any more, and whether that was the end of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Freed {
     /// Of payload, for which the stream has credit.
     pub(crate) payload: u64,
     /// Of records, which need none.
     pub(crate) records: u32,
+    /// Whether the application is done with a stream of this name, and nothing of it can come any more that counts.
+    pub(crate) is_over: bool,
 }
 
 impl<P: Payload> Inbound<P> {
@@ -172,7 +174,7 @@ impl<P: Payload> Inbound<P> {
     pub(crate) fn finish(&mut self, sid: Sid, end: Ssn, events: &mut Events) -> Freed {
         let Some((stream, end, store)) = self.ending(sid, end) else { return Freed::RECORD };
         if stream.is_stopped {
-            return stream.skip(end, store).and(Freed::RECORD);
+            return stream.skip(end, store).and(Freed::END);
         }
         if stream.end.is_some() {
             // It has said so before, and otherwise.
@@ -195,7 +197,7 @@ impl<P: Payload> Inbound<P> {
         let is_stopped = stream.is_stopped;
         let freed = stream.skip(end, store);
         if is_stopped {
-            return freed.and(Freed::RECORD);
+            return freed.and(Freed::END);
         }
         stream.ready.push_back(Ready::Reset(code));
         stream.settle(sid, events);
@@ -211,7 +213,7 @@ impl<P: Payload> Inbound<P> {
         stream.is_told = false;
         let mut freed = Freed::default();
         while let Some(ready) = stream.ready.pop_front() {
-            freed = freed.and(ready.space());
+            freed = freed.and(ready.freed());
             if matches!(ready, Ready::Data(_)) {
                 self.store.ready -= 1;
             } else {
@@ -221,7 +223,7 @@ impl<P: Payload> Inbound<P> {
             }
         }
         match stream.end {
-            Some(end) => Ok((freed.and(stream.skip(end, &mut self.store)), None)),
+            Some(end) => Ok((freed.and(stream.skip(end, &mut self.store)).and(Freed::OVER), None)),
             None => {
                 stream.is_stopped = true;
                 Ok((freed.and(stream.drop_unread(&mut self.store)), Some(Ssn::of(stream.expected))))
@@ -260,7 +262,7 @@ impl<P: Payload> Inbound<P> {
             }
             Some(_) => stream.ready.pop_front().expect("it was just looked at"),
         };
-        let freed = ready.space();
+        let freed = ready.freed();
         let read = match ready {
             Ready::Data(payload) => {
                 self.store.ready -= usize::from(is_whole);
@@ -389,7 +391,7 @@ impl<P: Payload> Stream<P> {
 
     /// Drops what came of the stream that has this name now.
     fn drop_unread(&mut self, store: &mut Store<P>) -> Freed {
-        let mut freed = Freed { payload: sum(self.held.values()), records: 0 };
+        let mut freed = Freed { payload: sum(self.held.values()), ..Freed::default() };
         self.held.clear(&mut store.pool);
         while let Some(Ready::Data(_)) = self.ready.back() {
             freed = freed.and(self.ready.pop_back().map_or(Freed::default(), |ready| ready.space()));
@@ -402,7 +404,7 @@ impl<P: Payload> Stream<P> {
     #[cfg(test)]
     fn unread(&self) -> Freed {
         let ends = if self.end.is_some() { Freed::RECORD } else { Freed::default() };
-        let held = Freed { payload: sum(self.held.values()), records: 0 };
+        let held = Freed { payload: sum(self.held.values()), ..Freed::default() };
         self.ready.iter().fold(ends.and(held), |sum, ready| sum.and(ready.space()))
     }
 }
@@ -415,18 +417,34 @@ impl<P: Payload> Ready<P> {
             Self::End | Self::Reset(_) => Freed::RECORD,
         }
     }
+
+    /// What it leaves when the application takes it.
+    fn freed(&self) -> Freed {
+        match self {
+            Self::Data(_) => self.space(),
+            Self::End | Self::Reset(_) => Freed::END,
+        }
+    }
 }
 
 impl Freed {
     /// A record, on the wire.
-    pub(crate) const RECORD: Self = Self { payload: 0, records: Record::LEN };
+    pub(crate) const RECORD: Self = Self { payload: 0, records: Record::LEN, is_over: false };
+
+    /// The end of a stream that the application is done with, and that with its record.
+    const OVER: Self = Self { payload: 0, records: 0, is_over: true };
+    const END: Self = Self { is_over: true, ..Self::RECORD };
 
     fn payload(bytes: u32) -> Self {
-        Self { payload: bytes.into(), records: 0 }
+        Self { payload: bytes.into(), ..Self::default() }
     }
 
     fn and(self, other: Self) -> Self {
-        Self { payload: self.payload + other.payload, records: self.records + other.records }
+        Self {
+            payload: self.payload + other.payload,
+            records: self.records + other.records,
+            is_over: self.is_over || other.is_over,
+        }
     }
 }
 
@@ -469,7 +487,12 @@ mod tests {
     }
 
     fn freed(payload: u64, records: u32) -> Freed {
-        Freed { payload, records: 8 * records }
+        Freed { payload, records: 8 * records, is_over: false }
+    }
+
+    /// The same, and the application is done with the stream.
+    fn over(payload: u64, records: u32) -> Freed {
+        Freed { is_over: true, ..freed(payload, records) }
     }
 
     /// Payloads that are kept let the batches go with which they came, but for a few: each of them a little of 64 kB.
@@ -521,8 +544,8 @@ mod tests {
         accept(&mut inbound, 1, 1);
         assert_eq!(take(&mut inbound, 9), Read::Nothing);
         accept(&mut inbound, 0, 1);
-        assert_eq!(take(&mut inbound, 9), Read::Data(Virtual(2)));
-        assert_eq!(take(&mut inbound, 9), Read::End);
+        assert_eq!(inbound.read(SID, 9), Ok((Read::Data(Virtual(2)), freed(2, 0))));
+        assert_eq!(inbound.read(SID, 9), Ok((Read::End, over(0, 1))));
         // The name is used again, and the numbers go on after that of the end.
         accept(&mut inbound, 3, 7);
         assert_eq!(take(&mut inbound, 9), Read::Data(Virtual(7)));
@@ -568,7 +591,8 @@ mod tests {
         let mut broken = Inbound::new(1, 0);
         accept(&mut broken, 1, 10);
         assert_eq!((finish(&mut broken), reset(&mut broken)), (freed(0, 0), freed(10, 1)));
-        assert_eq!([0; 2].map(|_| read(&mut broken)), [Read::Reset(7), Read::Nothing]);
+        assert_eq!(broken.read(SID, 9), Ok((Read::Reset(7), over(0, 1))));
+        assert_eq!(read(&mut broken), Read::Nothing);
         let mut swapped = Inbound::new(1, 0);
         assert_eq!((reset(&mut swapped), finish(&mut swapped)), (freed(0, 0), freed(0, 1)));
         assert_eq!([0; 2].map(|_| read(&mut swapped)), [Read::Reset(7), Read::Nothing]);
@@ -583,7 +607,7 @@ mod tests {
         assert_eq!(inbound.stop(SID, &mut events), Ok((freed(20, 0), Some(Ssn::of(1)))));
         assert_eq!(inbound.stop(SID, &mut events), Err(ReadError::NoSuchStream), "once is enough");
         assert_eq!((accept(&mut inbound, 1, 5), read(&mut inbound)), (0, Read::Nothing));
-        assert_eq!(inbound.reset(SID, Ssn::of(4), 7, &mut events), freed(0, 1));
+        assert_eq!(inbound.reset(SID, Ssn::of(4), 7, &mut events), over(0, 1));
         accept(&mut inbound, 5, 3);
         assert_eq!(read(&mut inbound), Read::Data(Virtual(3)), "the next stream is wanted");
     }
@@ -595,11 +619,11 @@ mod tests {
         accept(&mut inbound, 0, 10);
         inbound.finish(SID, Ssn::of(1), &mut events);
         accept(&mut inbound, 2, 3);
-        assert_eq!(inbound.stop(SID, &mut events), Ok((freed(10, 1), None)));
+        assert_eq!(inbound.stop(SID, &mut events), Ok((over(10, 1), None)));
         assert_eq!(read(&mut inbound), Read::Data(Virtual(3)));
         // The end is known, and not all before it has come.
         inbound.finish(SID, Ssn::of(4), &mut events);
-        assert_eq!(inbound.stop(SID, &mut events), Ok((freed(0, 1), None)));
+        assert_eq!(inbound.stop(SID, &mut events), Ok((over(0, 1), None)));
         assert_eq!(inbound.accept(StreamHeader { sid: SID, ssn: Ssn::of(3) }, Virtual(9), &mut events), freed(9, 0));
     }
 

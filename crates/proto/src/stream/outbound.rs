@@ -15,6 +15,7 @@ use crate::payload::Payload;
 use crate::segment::{Content, Record, RecordList, Sid, StreamHeader};
 use crate::seq::Ssn;
 use crate::stream::flow_control::{initial, later};
+use crate::stream::names::Names;
 use crate::stream::records::Records;
 use crate::stream::turns::{Priority, Turns};
 
@@ -23,8 +24,8 @@ use crate::stream::turns::{Priority, Turns};
 pub(crate) struct Outbound<P> {
     /// By name, the control stream included, as far as names have been used.
     streams: Vec<Stream<P>>,
-    /// Names, the control stream's not counted, and the credit that the first of them have from the start.
-    names: u16,
+    /// Those that are not in use, and the credit that the first of them have from the start.
+    names: Names,
     credit: u64,
     /// Streams with data and credit, in the order of their turns.
     turns: Turns,
@@ -38,8 +39,6 @@ pub(crate) struct Outbound<P> {
     waiting_max: u64,
     /// Whether a write was cut short because of what waits on all streams.
     is_full: bool,
-    /// The names that were given last: of the first 255, and of the others.
-    opened: [u16; 2],
 }
 
 /// How content is marked.
@@ -63,6 +62,9 @@ struct Stream<P> {
     /// Bytes cut so far, and how many the peer takes, on all streams of this name.
     used: u64,
     credit: u64,
+    /// Streams of this name so far, and those of them that are over for the peer's application by its own account; both modulo 256.
+    opened: u8,
+    over: u8,
     /// Numbers given so far, to segments and ends.
     segments: u64,
     /// Those given before it was opened last.
@@ -111,7 +113,8 @@ impl<P: Payload> Outbound<P> {
     pub(crate) fn new(framing: Framing, streams: u16, limit: u64, credit: u64) -> Self {
         let mut outbound = Self {
             streams: vec![],
-            names: streams,
+            // Plain TCP's stream is in use.
+            names: Names::new(if framing == Framing::Plain { 0 } else { streams }, credit),
             credit,
             turns: Turns::new(),
             waiting: 0,
@@ -120,7 +123,6 @@ impl<P: Payload> Outbound<P> {
             limit,
             waiting_max: u64::MAX,
             is_full: false,
-            opened: [0, Sid::FIRST_PAGE_MAX],
         };
         outbound.make(Sid::CONTROL);
         if framing == Framing::Plain {
@@ -136,19 +138,12 @@ impl<P: Payload> Outbound<P> {
 
     /// Opens a stream that is not in use.
     pub(crate) fn open(&mut self) -> Result<Sid, OpenError> {
-        let is_idle =
-            |name: &u16| self.streams.get(usize::from(*name)).is_none_or(|stream| stream.state == State::Idle);
-        // The name that was given last is given again last: the peer may not have read the stream to its end that had it. The first 255 come
-        // before all others, which have less credit.
-        let [near, far] = self.opened;
-        let near_max = self.names.min(Sid::FIRST_PAGE_MAX);
-        let nearest = || (near + 1..=near_max).chain(1..=near).find(is_idle);
-        let further = || (far + 1..=self.names).chain(Sid::FIRST_PAGE_MAX + 1..=far).find(is_idle);
-        let name = nearest().or_else(further).ok_or(OpenError::NoneLeft)?;
-        self.opened[usize::from(name > Sid::FIRST_PAGE_MAX)] = name;
-        let stream = self.make(Sid::new(name));
+        let sid = self.names.take().ok_or(OpenError::NoneLeft)?;
+        let stream = self.make(sid);
+        debug_assert_eq!(stream.state, State::Idle, "a name that is in use is none of them");
         (stream.state, stream.begin, stream.priority) = (State::Open, stream.segments, Priority::USUAL);
-        Ok(Sid::new(name))
+        stream.opened = stream.opened.wrapping_add(1);
+        Ok(sid)
     }
 
     /// The stream of this name, which is there from now on.
@@ -266,19 +261,31 @@ impl<P: Payload> Outbound<P> {
         }
     }
 
-    /// The peer takes more on a stream.
-    pub(crate) fn on_credit(&mut self, sid: Sid, bits: u32) {
-        if let Some(stream) = self.streams.get_mut(sid.index())
-            && let Some(credit) = later(stream.credit, bits)
-        {
-            stream.credit = credit;
-            self.enqueue(sid);
+    /// The peer says what it takes on a stream, and how many streams of the name are over for its application. Records come in any order: the higher
+    /// limit is the later one, and of two with one limit that with the later count.
+    pub(crate) fn on_credit(&mut self, sid: Sid, bits: u32, over: u8) {
+        let fresh = initial(sid, self.credit);
+        // The control stream has no limit.
+        let Some(stream) = self.streams.get_mut(sid.index()).filter(|_| sid != Sid::CONTROL) else { return };
+        let before = stream.rich(fresh);
+        match later(stream.credit, bits) {
+            Some(credit) => (stream.credit, stream.over) = (credit, over),
+            None if stream.credit as u32 == bits && (1..128).contains(&over.wrapping_sub(stream.over)) => {
+                stream.over = over;
+            }
+            None => return,
         }
+        if stream.state == State::Idle {
+            let rich = stream.rich(fresh);
+            self.names.on_credit(sid, before, rich);
+        }
+        self.enqueue(sid);
     }
 
     /// The peer's FIN has come, after which it can say no more about credit: only its window counts.
     pub(crate) fn lift_credit(&mut self) {
         self.credit = u64::MAX;
+        self.names.lift_credit();
         for index in 0..self.streams.len() {
             self.streams[index].credit = u64::MAX;
             self.enqueue(Sid::new(index as u16));
@@ -389,6 +396,7 @@ impl<P: Payload> Outbound<P> {
             && self.framing == Framing::Streams
         {
             stream.state = State::Idle;
+            self.names.release(sid, stream.rich(initial(sid, self.credit)));
             events.push_back(Event::Finished(sid));
         }
     }
@@ -494,6 +502,13 @@ impl<P> Stream<P> {
         u32::try_from(self.credit - self.used).unwrap_or(u32::MAX)
     }
 
+    /// The credit that is left, if that is more than a new name has and all streams of this name are over for the peer's application: so a new one does
+    /// not wait behind another.
+    fn rich(&self, fresh: u64) -> Option<u64> {
+        let left = self.credit - self.used;
+        (left > fresh && self.over == self.opened).then_some(left)
+    }
+
     fn new(credit: u64) -> Self {
         Self {
             state: State::Idle,
@@ -503,6 +518,8 @@ impl<P> Stream<P> {
             is_queued: false,
             used: 0,
             credit,
+            opened: 0,
+            over: 0,
             segments: 0,
             begin: 0,
             unacked: 0,

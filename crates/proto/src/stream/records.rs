@@ -106,13 +106,14 @@ mod tests {
     #[test]
     fn a_newer_record_takes_the_place_of_an_older() {
         let (mut records, sid) = (Records::new(), Sid::new(2));
-        let credit = |limit| Record::MaxStreamData { sid, limit };
+        let credit = |limit| Record::MaxStreamData { sid, limit, over: 0 };
         let finish = Record::Finish { sid, end: Ssn::of(5) };
         let reset = Record::Reset { sid, end: Ssn::of(3), code: 9 };
-        let pushed = [credit(10), finish, credit(20), Record::MaxStreamData { sid: Sid::new(1), limit: 7 }, reset];
+        let pushed =
+            [credit(10), finish, credit(20), Record::MaxStreamData { sid: Sid::new(1), limit: 7, over: 0 }, reset];
         assert_eq!(pushed.map(|record| records.push(record)), [true, true, false, true, false]);
         let order: Vec<_> = std::iter::from_fn(|| records.pop()).collect();
-        assert_eq!(order, [credit(20), reset, Record::MaxStreamData { sid: Sid::new(1), limit: 7 }]);
+        assert_eq!(order, [credit(20), reset, Record::MaxStreamData { sid: Sid::new(1), limit: 7, over: 0 }]);
         records.push(credit(30));
         assert_eq!(records.pop(), Some(credit(30)));
     }
@@ -120,7 +121,7 @@ mod tests {
     #[test]
     fn what_has_left_is_known_until_it_is_acknowledged() {
         let mut records = Records::new();
-        let list = |limit| RecordList::from(Record::MaxStreamData { sid: Sid::new(2), limit });
+        let list = |limit| RecordList::from(Record::MaxStreamData { sid: Sid::new(2), limit, over: 0 });
         (0..3).for_each(|limit| records.on_sent(list(limit)));
         assert_eq!(
             (records.on_acked(), records.list(Ssn::of(1)), records.list(Ssn::of(0))),

@@ -19,14 +19,17 @@ impl StreamHeader {
     }
 }
 
-/// Kind, SID, a code of two bytes, a number of four. The page of SID stands in front of the SSN, or where a record without one has its code.
+/// Kind, SID, a code of two bytes, a number of four. The page of SID stands in front of the SSN, or where a record without one has its code,
+/// behind the count of streams that are over.
 pub(super) fn record(record: Record) -> [u8; Record::LEN as usize] {
     let paged = |sid: Sid, ssn: Ssn| u32::from(sid.parts().1) << 24 | ssn.bits();
     let (kind, sid, code, number) = match record {
         Record::Finish { sid, end } => (FINISH, sid.parts().0, 0, paged(sid, end)),
         Record::Reset { sid, end, code } => (RESET, sid.parts().0, code, paged(sid, end)),
         Record::Stop { sid, expected, code } => (STOP, sid.parts().0, code, paged(sid, expected)),
-        Record::MaxStreamData { sid, limit } => (CREDIT, sid.parts().0, sid.parts().1.into(), limit),
+        Record::MaxStreamData { sid, limit, over } => {
+            (CREDIT, sid.parts().0, u16::from_be_bytes([over, sid.parts().1]), limit)
+        }
         Record::AcknowledgeEach { every, delay } => (ACKNOWLEDGE_EACH, every, delay, 0),
     };
     let ([c, d], [n0, n1, n2, n3]) = (code.to_be_bytes(), number.to_be_bytes());
@@ -82,7 +85,7 @@ fn read_record(&[kind, sid, c, d, ref value @ ..]: &[u8; Record::LEN as usize]) 
         FINISH => Ok(Record::Finish { sid, end: ssn }),
         RESET => Ok(Record::Reset { sid, end: ssn, code }),
         STOP => Ok(Record::Stop { sid, expected: ssn, code }),
-        CREDIT => Ok(Record::MaxStreamData { sid: sid.on_page(d), limit: number }),
+        CREDIT => Ok(Record::MaxStreamData { sid: sid.on_page(d), limit: number, over: c }),
         ACKNOWLEDGE_EACH => Ok(Record::AcknowledgeEach { every: low, delay: code }),
         _ => Err(Fault::RecordKind(kind)),
     }

@@ -216,7 +216,7 @@ fn record() -> impl Strategy<Value = Record> {
             0 => Record::Finish { sid, end: ssn },
             1 => Record::Reset { sid, end: ssn, code },
             2 => Record::Stop { sid, expected: ssn, code },
-            _ => Record::MaxStreamData { sid, limit },
+            _ => Record::MaxStreamData { sid, limit, over: code as u8 },
         }
     })
 }
@@ -228,7 +228,7 @@ impl Record {
             Self::Finish { end, .. } => Self::Finish { sid, end },
             Self::Reset { end, code, .. } => Self::Reset { sid, end, code },
             Self::Stop { expected, code, .. } => Self::Stop { sid, expected, code },
-            Self::MaxStreamData { limit, .. } => Self::MaxStreamData { sid, limit },
+            Self::MaxStreamData { limit, over, .. } => Self::MaxStreamData { sid, limit, over },
             Self::AcknowledgeEach { .. } => self,
         }
     }

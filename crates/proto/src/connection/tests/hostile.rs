@@ -36,7 +36,7 @@ fn content() -> impl Strategy<Value = Content<Marked>> {
             1 => Record::Reset { sid, end: ssn, code },
             2 => Record::Stop { sid, expected: ssn, code },
             3 => Record::AcknowledgeEach { every, delay: code },
-            _ => Record::MaxStreamData { sid, limit },
+            _ => Record::MaxStreamData { sid, limit, over: every },
         }
     });
     let records = prop::collection::vec(record, 1..=RecordList::MAX).prop_map(|records| {
@@ -191,7 +191,7 @@ fn what_a_peer_provokes_does_not_pile_up() {
             let data = Content::Data(Marked { tag: 0, start: 0, len: 1 });
             let records = [
                 Record::Stop { sid, expected: Ssn::of(2 * round), code: 1 },
-                Record::MaxStreamData { sid, limit: (round as u32) << 16 },
+                Record::MaxStreamData { sid, limit: (round as u32) << 16, over: round as u8 },
                 Record::Reset { sid, end: Ssn::of(2 * round + 1), code: 1 },
             ];
             let contents = [(sid, Ssn::of(2 * round), data)].into_iter().chain(records.map(|record| {

@@ -175,10 +175,10 @@ fn a_stream_without_credit_has_no_turn() {
     let order: Vec<_> = std::iter::from_fn(|| cut(&mut outbound)).collect();
     assert_eq!(order, [(1, 0, 100), (2, 0, 100), (1, 1, 30), (2, 1, 20)]);
     assert_eq!((outbound.is_empty(), outbound.is_drained(), outbound.peek(104)), (true, false, None));
-    outbound.on_credit(blocked, 130);
-    outbound.on_credit(blocked, 100);
+    outbound.on_credit(blocked, 130, 0);
+    outbound.on_credit(blocked, 100, 0);
     assert_eq!(outbound.peek(104), None, "an old limit takes nothing away");
-    outbound.on_credit(blocked, 180);
+    outbound.on_credit(blocked, 180, 0);
     assert_eq!((outbound.peek(104), cut(&mut outbound), outbound.peek(104)), (Some(54), Some((1, 2, 50)), None));
     outbound.lift_credit();
     assert_eq!(std::iter::from_fn(|| cut(&mut outbound)).collect::<Vec<_>>(), [(1, 3, 100), (1, 4, 20), (0, 0, 8)]);
@@ -202,4 +202,60 @@ fn a_priority_counts_at_once_and_ends_with_its_stream() {
     assert_eq!(outbound.open(), Ok(first));
     outbound.write(first, &mut Virtual(100)).unwrap();
     assert_eq!([0; 2].map(|_| cut(&mut outbound).unwrap().0), [2, 1], "it is as usual again");
+}
+
+/// Two names with 1000 bytes each. Of the first so many streams have ended, with a byte each, the last of them after the only one of the second.
+fn used(count: u32) -> Outbound<Virtual> {
+    let mut outbound = Outbound::new(Framing::Streams, 2, 1000, 1000);
+    let (first, second) = (outbound.open().unwrap(), outbound.open().unwrap());
+    let end = |outbound: &mut Outbound<Virtual>, sid| {
+        outbound.write(sid, &mut Virtual(1)).unwrap();
+        outbound.finish(sid).unwrap();
+        while cut(outbound).is_some() {}
+        (0..2).for_each(|_| outbound.on_acked(sid, &mut Events::new()));
+    };
+    for _ in 1..count {
+        end(&mut outbound, first);
+        assert_eq!(outbound.open(), Ok(first));
+    }
+    end(&mut outbound, second);
+    end(&mut outbound, first);
+    outbound
+}
+
+/// The peer's account of them is compared modulo 256, and a limit must be above that of a new name.
+#[test]
+fn a_name_with_more_credit_is_used_again_when_its_streams_are_over() {
+    let next = |count: u32, told: &[(u32, u8)]| {
+        let mut outbound = used(count);
+        told.iter().for_each(|(limit, over)| outbound.on_credit(Sid::new(1), *limit, *over));
+        outbound.open().unwrap().number()
+    };
+    assert_eq!(next(1, &[]), 2);
+    assert_eq!(next(1, &[(2000, 1)]), 1);
+    assert_eq!(next(1, &[(2000, 0)]), 2, "it is not read");
+    assert_eq!(next(1, &[(2000, 2)]), 2, "there was one");
+    assert_eq!([next(1, &[(1001, 1)]), next(1, &[(1002, 1)])], [2, 1], "a byte is used");
+    assert_eq!([next(300, &[(2000, 44)]), next(300, &[(2000, 43)])], [1, 2]);
+    // The same limit again, and later counts; and what comes late.
+    assert_eq!(next(3, &[(2000, 1), (2000, 2), (2000, 3)]), 1);
+    assert_eq!(next(3, &[(2000, 3), (2000, 2), (1900, 1)]), 1);
+    assert_eq!(next(2, &[(2000, 1), (1900, 2)]), 2, "a lower limit was said before");
+    assert_eq!(next(1, &[(2000, 1), (2000, 7)]), 2, "a peer that takes its word back");
+}
+
+/// A peer may say anything of any name: each is given once, and the control stream never.
+#[test]
+fn no_credit_makes_a_name_of_what_is_none() {
+    let mut outbound = Outbound::<Virtual>::new(Framing::Streams, 300, 1000, 1000);
+    let say = |outbound: &mut Outbound<Virtual>| {
+        for name in [0, 1, 2, 300, 301, 4095] {
+            outbound.on_credit(Sid::new(name), 1 << 20, 0);
+        }
+    };
+    say(&mut outbound);
+    let mut given: Vec<_> = (0..260).map(|_| outbound.open().unwrap().number()).collect();
+    say(&mut outbound);
+    given.extend(std::iter::from_fn(|| outbound.open().ok()).map(Sid::number));
+    assert_eq!(given, (1..=300).collect::<Vec<_>>());
 }
