@@ -198,6 +198,43 @@ fn a_segment_beyond_its_credit_is_as_good_as_lost() {
     assert_eq!(pair.server.connection.received(), 1 + 4 + 512);
 }
 
+/// A sender that is wrong about its limit: what exceeds it takes no room, however often it comes, and what follows on other streams is delivered
+/// beside it. When there is more credit, it is taken.
+#[test]
+fn what_exceeds_its_credit_keeps_no_other_stream_from_going_on() {
+    let server = Config { stream_buffer: StreamBuffer::Bytes(512), ..config() };
+    let mut pair = Pair::established(config(), server);
+    pair.server.neglected.insert(Sid::new(1));
+    let sid = pair.send(512);
+    pair.run_for(ms(200));
+    let last = *pair.up.data().last().unwrap();
+    let segment = |sid: Sid, ssn, seq, start, len| Segment {
+        header: crate::Header { seq, ..last.1.header },
+        stream_header: Some(crate::StreamHeader { sid, ssn: crate::Ssn::of(ssn) }),
+        content: Content::Data(Marked { tag: u32::from(sid.number()), start, len }),
+        ..last.1
+    };
+    let (now, tuple, seq) = (pair.now, pair.server.tuple, pair.client_seq());
+    let beyond = segment(sid, 1, seq, 512, 300);
+    let connection = &mut pair.server.connection;
+    let mut deliver = |segment: Segment<Marked>| {
+        connection.handle_segment(now, tuple, segment);
+        let answers: Vec<_> = std::iter::from_fn(|| connection.poll_transmit(now)).collect();
+        assert!(
+            matches!(&answers[..], [answer] if answer.segment.content.is_empty() && answer.segment.header.ack == seq)
+        );
+        connection.check();
+    };
+    (0..100).for_each(|_| deliver(beyond));
+    deliver(segment(Sid::new(2), 0, seq.plus(304), 0, 400));
+    deliver(beyond);
+    let mut read = |sid| connection.streams().read(sid, u32::MAX).unwrap();
+    assert!(matches!(read(Sid::new(2)), crate::Read::Data(data) if data.len == 400));
+    assert!(matches!(read(sid), crate::Read::Data(data) if data.len == 512));
+    connection.handle_segment(now, tuple, beyond);
+    assert_eq!(connection.received(), 1 + (4 + 512) + (4 + 300) + (4 + 400));
+}
+
 /// One record for eight segments of 1000 B at least, which is more than a sixteenth of the buffer: so for nine of 996 B.
 #[test]
 fn credit_is_given_in_steps() {
