@@ -24,6 +24,12 @@ pub trait Controller: Send + fmt::Debug {
         let _ = (path, sent);
     }
 
+    /// Whether it wants to hear of what leaves for the first time. If not, [`Self::on_sent`] may be left out for [`Transmission::First`]: most laws
+    /// count only what leaves again. Asked once, when the path is set up.
+    fn hears_first(&self) -> bool {
+        true
+    }
+
     /// An ACK arrived that acknowledged something new, cumulatively or selectively. Called once per ACK.
     fn on_ack(&mut self, path: &PathView, ack: &Ack);
 

@@ -138,6 +138,10 @@ impl Controller for Composite {
         self.base.on_sent(path, sent);
     }
 
+    fn hears_first(&self) -> bool {
+        self.base.hears_first()
+    }
+
     fn on_ack(&mut self, path: &PathView, ack: &Ack) {
         self.belief.acked += ack.newly_acked;
         // [ctcp-2019] sec. 3: "cwnd reduction is shunned and the fast recovery phase is ignored": for the base law there is none.

@@ -366,6 +366,10 @@ impl Controller for Fast {
         }
     }
 
+    fn hears_first(&self) -> bool {
+        false
+    }
+
     fn on_ack(&mut self, path: &PathView, ack: &Ack) {
         self.rate = None;
         self.memory.count(ack.newly_acked, 0.0);

@@ -330,9 +330,11 @@ impl PathControl {
         }
         let rate = self.rate();
         self.pacer.on_sent(now, Bytes::new(len), rate);
-        let view = self.view(now);
-        let sent = Sent { segments: self.segments(len), transmission };
-        self.law.count_sent(&view, &sent);
+        if self.law.counts(transmission) {
+            let view = self.view(now);
+            let sent = Sent { segments: self.segments(len), transmission };
+            self.law.count_sent(&view, &sent);
+        }
         // [rfc-6298] sec. 5.1: starts the timer if it is not running. [rfc-8985] sec. 7.2: new data moves the probe.
         if self.timer == Timer::Idle {
             self.started = now;

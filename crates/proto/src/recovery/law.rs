@@ -1,6 +1,6 @@
 //! The congestion law of a path, and what it said last: it is asked for a window far more often than told anything.
 
-use anabranch_cc::{Controller, Gauges, PathView, Reduction, Sent};
+use anabranch_cc::{Controller, Gauges, PathView, Reduction, Sent, Transmission};
 use anabranch_units::Rate;
 
 /// A controller, and its answers.
@@ -9,12 +9,14 @@ pub(crate) struct Law {
     controller: Box<dyn Controller>,
     window: f64,
     pacing_rate: Option<Rate>,
+    hears_first: bool,
 }
 
 impl Law {
     pub(crate) fn new(controller: Box<dyn Controller>) -> Self {
         let (window, pacing_rate) = (controller.window(), controller.pacing_rate());
-        Self { controller, window, pacing_rate }
+        let hears_first = controller.hears_first();
+        Self { controller, window, pacing_rate, hears_first }
     }
 
     /// It hears something, and may answer otherwise from now on.
@@ -22,6 +24,12 @@ impl Law {
     pub(crate) fn tell(&mut self, what: impl FnOnce(&mut dyn Controller)) {
         what(&mut *self.controller);
         (self.window, self.pacing_rate) = (self.controller.window(), self.controller.pacing_rate());
+    }
+
+    /// Whether it wants to hear of a segment that leaves like this.
+    #[inline]
+    pub(crate) fn counts(&self, transmission: Transmission) -> bool {
+        transmission == Transmission::Again || self.hears_first
     }
 
     /// It hears of a segment that left, which moves nothing.
