@@ -228,6 +228,10 @@ impl Acks {
     #[inline]
     pub(crate) fn on_sent(&mut self, path: PathId) {
         let lane = &mut self.lanes[path.index()];
+        if lane.answer.is_none() && lane.need == Need::Nothing {
+            // At an end that only sends nothing came that wants an answer.
+            return;
+        }
         *lane = Lane { is_known: lane.is_known, counts: lane.counts, ..Lane::NEW };
         for set in [&mut self.due, &mut self.due_pure, &mut self.waiting] {
             set.remove(path);
