@@ -446,16 +446,15 @@ impl PathControl {
             self.look(now, board);
             return false;
         }
-        self.on_news(now, board, via)
+        self.on_news(now, board, via, is_open)
     }
 
     /// The same of an ACK that told of something, or while something is being repaired or thought over. Apart from `on_ack`, so that at an end
     /// that receives an ACK that tells nothing costs no more than the question.
     #[inline(never)]
-    fn on_news<T>(&mut self, now: Time, board: &mut Scoreboard<T>, via: Via) -> bool {
+    fn on_news<T>(&mut self, now: Time, board: &mut Scoreboard<T>, via: Via, is_open: bool) -> bool {
         let newly_acked = board.take_newly_acked(self.id);
         self.flight -= newly_acked.bytes_from_flight;
-        let path_una = board.path_una(self.id);
         let sample = match via {
             Via::Own { delay, late, .. } => self.estimate(now - late, delay, &newly_acked),
             Via::Other => None,
@@ -477,21 +476,11 @@ impl PathControl {
         if newly_acked.is_reordered {
             self.rack.on_reordering();
         }
-        self.arriving = newly_acked.bytes;
-        let nothing = self.has_lost_nothing(board);
-        let (mut found, mut spared) = (Found::default(), None);
-        if !nothing {
-            (found, spared) = self.detect(now, board);
+        let (mut path_una, mut spared) = (None, None);
+        if !is_open || board.keeps_holes(self.id) || !self.has_lost_nothing(board) {
+            let una = board.path_una(self.id);
+            (path_una, spared) = (Some(una), self.look_for_losses(now, board, &newly_acked, una));
         }
-        self.conclude_probe(now, board, path_una);
-        if !nothing || !self.episode.is_open() {
-            self.repair(now, board, &found, path_una);
-        }
-        if let Some(prr) = &mut self.prr {
-            let has_lost = found.count > 0;
-            prr.on_ack(&Arrived { bytes: newly_acked.bytes, flight: self.flight, una: path_una, has_lost }, self.mss);
-        }
-        self.arriving = 0;
         if is_marked {
             self.on_mark(now, newly_acked.newest.map(|newest| newest.departure));
         }
@@ -515,7 +504,7 @@ impl PathControl {
             let view = self.view(now);
             self.law.tell(|law| law.on_ack(&view, &ack));
         }
-        if self.episode.is_over(path_una) {
+        if path_una.is_some_and(|una| self.episode.is_over(una)) {
             self.end_episode(now);
         }
         let mut is_round_over = false;
@@ -535,6 +524,30 @@ impl PathControl {
             None => self.arm(now, board),
         }
         is_round_over
+    }
+
+    /// What an ACK says of losses, new ones and those that are being repaired. Returns when to look again, if only time spared a segment.
+    #[inline(always)]
+    fn look_for_losses<T>(
+        &mut self,
+        now: Time,
+        board: &mut Scoreboard<T>,
+        newly_acked: &NewlyAcked,
+        path_una: Offset,
+    ) -> Option<Time> {
+        self.arriving = newly_acked.bytes;
+        let nothing = self.has_lost_nothing(board);
+        let (found, spared) = if nothing { (Found::default(), None) } else { self.detect(now, board) };
+        self.conclude_probe(now, board, path_una);
+        if !nothing || !self.episode.is_open() {
+            self.repair(now, board, &found, path_una);
+        }
+        if let Some(prr) = &mut self.prr {
+            let has_lost = found.count > 0;
+            prr.on_ack(&Arrived { bytes: newly_acked.bytes, flight: self.flight, una: path_una, has_lost }, self.mss);
+        }
+        self.arriving = 0;
+        spared
     }
 
     /// Looks for losses, and sets the timer for the next look.

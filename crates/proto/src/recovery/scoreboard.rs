@@ -232,6 +232,12 @@ impl<T> Scoreboard<T> {
         if self.lanes.len() == 1 { self.holes } else { self.lanes[path.index()].holes.count }
     }
 
+    /// Whether something is remembered for [`Scoreboard::holes`] of a path among several: [`Scoreboard::path_una`] lets go of what is acknowledged.
+    #[inline]
+    pub(crate) fn keeps_holes(&self, path: PathId) -> bool {
+        self.lanes[path.index()].holes.highest > 0
+    }
+
     /// The lowest place of a segment that left on a path and has not arrived; what is next to be sent if there is none. With one path,
     /// that is what has been acknowledged. What came to the path after it had been on another one may be left out.
     #[inline]
