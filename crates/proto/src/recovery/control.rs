@@ -422,6 +422,7 @@ impl PathControl {
             && right == probed
         {
             self.probe = Probe::None;
+            self.arm(now, board);
         }
     }
 
@@ -554,7 +555,12 @@ impl PathControl {
     #[inline]
     fn look<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         if self.episode.is_open() && self.has_lost_nothing(board) {
-            return self.arm(now, board);
+            // Nothing has left or arrived since the timer was set, and it was too late for a probe then.
+            let is_set = matches!(self.timer, Timer::Retransmission(_)) && self.probe == Probe::None;
+            if !is_set || self.is_watched {
+                self.arm(now, board);
+            }
+            return;
         }
         self.look_closely(now, board);
     }
