@@ -1,4 +1,6 @@
-//! How fast the engine is by itself: `cargo run --release -p anabranch-proto --example back_to_back -- [STREAMS] [SEGMENTS] [PATHS] [LOSE_EACH]`.
+//! How fast the engine is by itself: `cargo run --release -p anabranch-proto --example back_to_back -- [STREAMS] [SEGMENTS] [PATHS] [LOSE_EACH] [SHARE_ACK]`.
+//!
+//! Each segment is acknowledged; with SHARE_ACK it is as the library has it, where so many segments may share an ACK.
 
 #[path = "../tests/loopback/mod.rs"]
 mod loopback;
@@ -12,8 +14,14 @@ fn main() {
     let mut numbers = std::env::args().skip(1).map(|argument| argument.parse().expect("arguments are numbers"));
     let (streams, segments) = (numbers.next().unwrap_or(1), numbers.next().unwrap_or(5_000_000));
     let (paths, lose_each) = (numbers.next().unwrap_or(1), numbers.next().unwrap_or(0));
+    let share_ack = numbers.next().unwrap_or(1);
     let small = |number: u64, what| u8::try_from(number).unwrap_or_else(|_| panic!("there are at most 255 {what}"));
-    let mut loopback = Loopback::new(small(streams, "streams"), small(paths, "paths"), lose_each);
+    let mut loopback = Loopback::new(
+        small(streams, "streams"),
+        small(paths, "paths"),
+        lose_each,
+        small(share_ack, "segments of an ACK"),
+    );
     loopback.run(10_000);
     let begin = Instant::now();
     let read = loopback.run(segments);

@@ -9,7 +9,7 @@ use loopback::Loopback;
 
 #[track_caller]
 fn allocations(streams: u8, paths: u8, lose_each: u64, segments: u64) -> u64 {
-    let mut loopback = Loopback::new(streams, paths, lose_each);
+    let mut loopback = Loopback::new(streams, paths, lose_each, 1);
     // What holds the most that there ever is has its memory by then.
     loopback.run(600_000);
     // Losses halve the window now and then.

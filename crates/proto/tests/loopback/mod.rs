@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 
 use anabranch_cc::{Settings, registry};
 use anabranch_proto::{
-    Address, Config, Connection, Event, FourTuple, Read, Secret, Segment, SeqNumber, Sid, State, Virtual,
+    AckPolicy, Address, Config, Connection, Event, Form, FourTuple, Read, Secret, Segment, SeqNumber, Sid, State,
+    Virtual,
 };
 use anabranch_units::{Span, Time};
 
@@ -37,10 +38,17 @@ struct Wire {
 }
 
 impl Loopback {
-    /// A connection that is established, with so many streams on so many paths.
-    pub(crate) fn new(streams: u8, paths: u8, lose_each: u64) -> Self {
+    /// A connection that is established, with so many streams on so many paths. Each segment is acknowledged by itself; or, if so many may share
+    /// an ACK, in the sealed form: each second one, and fewer where the sender asks for it.
+    pub(crate) fn new(streams: u8, paths: u8, lose_each: u64, share_ack: u8) -> Self {
         let law = Settings::default_for(registry::find("anabranch").expect("it is the default"));
         let config = Config { streams: streams.into(), paths_max: paths, ..Config::new(law) };
+        let config = if share_ack > 1 {
+            let acks = AckPolicy { every: 2, delay: Span::from_millis(5) };
+            Config { form: Form::Sealed, acks, ack_requests: share_ack, ..config }
+        } else {
+            config
+        };
         let tuple = tuple(0);
         let mut loopback = Self {
             now: Time::ZERO,
