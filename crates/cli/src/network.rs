@@ -1,6 +1,7 @@
 //! What the commands that move bytes over a network share.
 
 mod bench;
+mod code;
 mod observe;
 mod offer;
 mod place;
@@ -75,6 +76,11 @@ impl Ended {
         let Self { files, bytes, wall_seconds, .. } = self;
         format!("{files} files{there}; {} in {wall_seconds:.1} s", decimal(*bytes as f64))
     }
+}
+
+/// The ticket as a QR code, if that was asked for.
+fn show_code(out: &mut impl io::Write, listen: &Listen, ticket: &str) -> io::Result<()> {
+    if listen.qr { writeln!(out, "{}", code::qr(ticket)) } else { Ok(()) }
 }
 
 fn read_key(file: &Path) -> Result<SecretKey, Failure> {

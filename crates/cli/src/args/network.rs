@@ -87,6 +87,9 @@ pub(crate) struct Listen {
     /// Who to be: a file of `anabranch key new`. Without it a new key, and so a new ticket, each time.
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
+    /// Show the ticket as a QR code, too. Whoever sees it has the ticket.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) qr: bool,
     /// Answer Prometheus here: `GET /metrics`, for this computer alone if there is no address. Whoever reaches it reads who talks to whom.
     #[arg(long, value_name = "[ADDRESS:]PORT")]
     pub(crate) metrics: Option<ListenAt>,

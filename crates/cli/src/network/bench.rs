@@ -121,6 +121,7 @@ async fn serve(listen: &Listen, law: &str, log: &Log, json: bool) -> Outcome {
     } else {
         let mut out = anstream::stdout();
         writeln!(out, "To measure with this computer:\n\n  anabranch bench {ticket}\n")?;
+        super::show_code(&mut out, listen, &ticket)?;
         out.flush()?;
     }
     let offer = Offer::new("bench serve");

@@ -48,6 +48,7 @@ async fn wait(args: &Recv) -> Outcome {
     } else {
         let mut out = anstream::stdout();
         writeln!(out, "To send files into {}:\n\n  anabranch send PATH... {ticket}\n", args.to.display())?;
+        super::show_code(&mut out, &args.listen, &ticket)?;
         out.flush()?;
     }
     let existing = if args.overwrite { Existing::Overwrite } else { Existing::Keep };

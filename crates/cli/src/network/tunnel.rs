@@ -54,6 +54,7 @@ async fn wait(args: &TunnelServe) -> Outcome {
             out,
             "To use this end of the tunnel, for example:\n\n  anabranch tunnel {ticket} --local 8080:HOST:80\n"
         )?;
+        super::show_code(&mut out, &args.listen, &ticket)?;
         out.flush()?;
     }
     let offer = Offer::new("tunnel serve");

@@ -1,0 +1,66 @@
+//! Tickets as QR codes on a terminal.
+
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Color, Style};
+use qrcode::render::unicode::Dense1x2;
+use qrcode::{EcLevel, QrCode};
+
+/// Dark on light, whatever the terminal's own colours are.
+const PAPER: Style =
+    Style::new().fg_color(Some(Color::Ansi(AnsiColor::Black))).bg_color(Some(Color::Ansi(AnsiColor::BrightWhite)));
+
+/// The lines of a QR code that says `ticket`, two modules a character high, with the margin that the standard asks for.
+pub(super) fn qr(ticket: &str) -> String {
+    // Capital letters and digits take five and a half bits each, others eight; a ticket is the same in either.
+    let code = QrCode::with_error_correction_level(ticket.to_ascii_uppercase(), EcLevel::L);
+    let code = code.expect("a ticket is much shorter than the longest code");
+    let picture = code.render::<Dense1x2>().build();
+    let mut lines = String::new();
+    for line in picture.lines() {
+        _ = writeln!(lines, "{PAPER}{line}{PAPER:#}");
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a reader that somebody else wrote makes of the picture, drawn with `scale` pixels a module.
+    fn read(picture: &str, scale: usize) -> String {
+        let rows: Vec<Vec<char>> =
+            anstream::adapter::strip_str(picture).to_string().lines().map(|line| line.chars().collect()).collect();
+        let (width, height) = (rows[0].len() * scale, rows.len() * 2 * scale);
+        let is_dark = |x: usize, y: usize| match rows[y / scale / 2][x / scale] {
+            ' ' => false,
+            '█' => true,
+            '▀' => (y / scale).is_multiple_of(2),
+            '▄' => !(y / scale).is_multiple_of(2),
+            other => panic!("{other:?} is no part of a code"),
+        };
+        let mut image =
+            rqrr::PreparedImage::prepare_from_greyscale(width, height, |x, y| if is_dark(x, y) { 0 } else { 255 });
+        let grids = image.detect_grids();
+        let [grid] = &grids[..] else { panic!("{} codes instead of one:\n{picture}", grids.len()) };
+        grid.decode().expect("it can be read").1
+    }
+
+    #[test]
+    fn a_reader_finds_the_ticket_in_it() {
+        // The shortest ticket, and one with all the addresses of IPv6 that there may be.
+        for letters in [62, 3 + 600] {
+            let ticket = "ab1".chars().chain(('a'..='z').chain('2'..='7').cycle()).take(letters).collect::<String>();
+            assert_eq!(read(&qr(&ticket), 3).to_ascii_lowercase(), ticket);
+        }
+    }
+
+    #[test]
+    fn it_fits_a_terminal() {
+        let ticket = "ab1".to_owned() + &"q".repeat(96);
+        let picture = qr(&ticket);
+        let widest = picture.lines().map(|line| anstream::adapter::strip_str(line).to_string().chars().count()).max();
+        assert!(widest <= Some(80), "{widest:?} columns");
+        assert!(picture.lines().count() <= 24, "{} lines", picture.lines().count());
+    }
+}
