@@ -159,6 +159,7 @@ async fn run(args: &Bench) -> Result<Measured, Failure> {
         ended = measure::measure(&connection, plan) => ended.map_err(|error| failed(&error))?,
         error = watch.run() => return Err(error),
     }
+    watch.end_interval()?;
     let measured = watch.end(args);
     drop(showing);
     super::end_logs(&endpoint, &args.log).await;
@@ -173,6 +174,8 @@ struct Watch<'a> {
     begin: Instant,
     /// When the present interval began, and what had happened then.
     since: (f64, Stats),
+    /// When it ends: they end with whole seconds, so that what a sample comes late does not add up.
+    until: f64,
     /// The latest, as long as there was any.
     last: (f64, Stats),
     rtts_ms: Vec<f64>,
@@ -184,9 +187,9 @@ struct Watch<'a> {
 impl<'a> Watch<'a> {
     fn new(connection: &'a Connection, direction: Direction, print: Print) -> Self {
         let none = (0.0, Stats::default());
-        let (begin, since, last) = (Instant::now(), none, none);
+        let (begin, since, until, last) = (Instant::now(), none, 1.0, none);
         let (rtts_ms, rtt_ms_mean, paths, intervals) = (vec![], None, vec![], vec![]);
-        Self { connection, direction, print, begin, since, last, rtts_ms, rtt_ms_mean, paths, intervals }
+        Self { connection, direction, print, begin, since, until, last, rtts_ms, rtt_ms_mean, paths, intervals }
     }
 
     /// Ends only if nothing can be printed.
@@ -204,20 +207,31 @@ impl<'a> Watch<'a> {
             let rtt_ms = tally.rtt_latest.map(|rtt| rtt.as_secs_f64() * 1e3);
             // A day has eight million.
             self.rtts_ms.extend(rtt_ms);
-            if now - self.since.0 < 1.0 {
-                continue;
-            }
-            let interval = self.interval(now, &stats, &path);
-            self.since = (now, stats);
-            self.intervals.push(interval);
-            let printed = match self.print {
-                Print::Text => print_interval(&interval, self.direction),
-                Print::Lines => super::print_line(&Told::Interval(&interval)),
-                Print::Json => Ok(()),
-            };
-            if let Err(error) = printed {
+            if now >= self.until
+                && let Err(error) = self.tell_interval(now, &stats, &path)
+            {
                 return error;
             }
+        }
+    }
+
+    /// The measurement is over: what is left of the last interval is one, too, if it says anything.
+    fn end_interval(&mut self) -> Outcome {
+        let (now, stats) = self.last;
+        match self.connection.paths().first().copied() {
+            Some(path) if now - self.since.0 >= SHORTEST => self.tell_interval(now, &stats, &path),
+            _ => Ok(()),
+        }
+    }
+
+    fn tell_interval(&mut self, now: f64, stats: &Stats, path: &Path) -> Outcome {
+        let interval = self.interval(now, stats, path);
+        (self.since, self.until) = ((now, *stats), now.floor() + 1.0);
+        self.intervals.push(interval);
+        match self.print {
+            Print::Text => print_interval(&interval, self.direction),
+            Print::Lines => super::print_line(&Told::Interval(&interval)),
+            Print::Json => Ok(()),
         }
     }
 
@@ -336,3 +350,6 @@ fn print(measured: &Measured) -> Outcome {
 
 /// From one sample to the next.
 const SAMPLE: Duration = Duration::from_millis(10);
+
+/// An interval is no shorter, in seconds.
+const SHORTEST: f64 = 0.5;

@@ -233,6 +233,9 @@ fn a_network_is_measured_both_ways_at_a_rate() {
     let lines: Vec<Value> = stdout(&measured).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (end, intervals) = lines.split_last().unwrap();
     assert!(intervals.len() >= 2 && intervals.iter().all(|line| line["event"] == "interval"), "{lines:?}");
+    // All of it is in some interval, but for an end of less than half a second.
+    let (last, whole) = (intervals.last().unwrap()["seconds"].as_f64().unwrap(), end["seconds"].as_f64().unwrap());
+    assert!(whole - last < 0.5, "the last interval ended at {last} s of {whole}");
     assert_eq!((&end["event"], &end["direction"]), (&"end".into(), &"both".into()));
     for direction in ["bytes_sent", "bytes_received"] {
         let bytes = end[direction].as_f64().unwrap();
