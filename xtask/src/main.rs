@@ -3,6 +3,7 @@
 mod counts;
 mod generate;
 mod links;
+mod machine;
 mod oracle;
 mod packages;
 mod proofs;

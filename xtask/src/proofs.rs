@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::machine::Machine;
 use crate::run::{self, say};
 
 /// Which to run.
@@ -67,8 +68,8 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
         return Err("the proofs make network namespaces and mount file systems: run them on Linux, as root".into());
     }
     let bench = Bench::new(options)?;
-    let mut table = Table::default();
-    say(&line("proof", "aim", "measured", "load", "verdict"));
+    let mut table = Table { machine: Machine::new(), ..Table::default() };
+    say(&line("proof", "aim", "measured", "load, stolen", "verdict"));
     for proof in PROOFS {
         if !options.names.is_empty() && !options.names.iter().any(|name| proof.name.starts_with(name.as_str())) {
             continue;
@@ -165,6 +166,7 @@ pub(crate) struct Table {
     rows: u32,
     missed: u32,
     not_run: u32,
+    machine: Machine,
 }
 
 impl Table {
@@ -172,29 +174,26 @@ impl Table {
         self.rows += 1;
         self.missed += u32::from(!holds);
         let name = format!("{}: {what}", self.proof);
-        say(&line(&name, aim, measured, &load(), if holds { "holds" } else { "MISSED" }));
+        let load = self.machine.load_and_stolen();
+        say(&line(&name, aim, measured, &load, if holds { "holds" } else { "MISSED" }));
     }
 
     /// The proof needs what is not here.
     pub(crate) fn not_run(&mut self, remedy: &str) {
         self.not_run += 1;
-        say(&line(self.proof, "-", remedy, &load(), "not run"));
+        let load = self.machine.load_and_stolen();
+        say(&line(self.proof, "-", remedy, &load, "not run"));
     }
 
     /// Something that is measured and has no aim.
-    pub(crate) fn note(&self, what: &str, measured: &str) {
-        say(&line(&format!("{}: {what}", self.proof), "-", measured, &load(), "-"));
+    pub(crate) fn note(&mut self, what: &str, measured: &str) {
+        let load = self.machine.load_and_stolen();
+        say(&line(&format!("{}: {what}", self.proof), "-", measured, &load, "-"));
     }
 }
 
 fn line(proof: &str, aim: &str, measured: &str, load: &str, verdict: &str) -> String {
-    format!("{proof:<44} | {aim:<26} | {measured:<60} | {load:>5} | {verdict}")
-}
-
-/// The system's mean load of the last minute: on a machine that others use timings suffer.
-fn load() -> String {
-    let told = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    told.split_whitespace().next().unwrap_or("?").to_owned()
+    format!("{proof:<44} | {aim:<26} | {measured:<60} | {load:>12} | {verdict}")
 }
 
 /// Whether two files have the same bytes.

@@ -7,6 +7,7 @@
 use clap::Args;
 
 use crate::links::{Links, Server, json, output};
+use crate::machine::Machine;
 use crate::run::{self, say};
 
 /// What to compare.
@@ -87,17 +88,24 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     run::run("cargo", &["build", "--release", "--locked", "--quiet"], &[])?;
     let anabranch = run::anabranch()?;
     say("                         simulated                     real                          off");
-    say("cell                     Mbit/s  queueing ms  lost    Mbit/s  queueing ms  lost    goodput  queueing");
-    let mut off = 0;
+    say(
+        "cell                     Mbit/s  queueing ms  lost    Mbit/s  queueing ms  lost    goodput  queueing  load, stolen",
+    );
+    let (mut off, mut machine) = (0, Machine::new());
     for cell in CELLS.iter().filter(|cell| cell.name.contains(&options.only)) {
         let simulated = simulated(&anabranch, cell, options.seconds)?;
         let links = Links::up(&anabranch, NAME, cell.file, cell.set)?;
+        _ = machine.load_and_stolen();
         let real = real(&anabranch, cell, options.seconds)?;
-        off += u32::from(!print(cell, simulated, real));
+        off += u32::from(!print(cell, simulated, real, &machine.load_and_stolen()));
         if options.kernel {
             for law in ["reno", "cubic", "bbr"] {
                 let came = kernel(&anabranch, law, options.seconds)?;
-                say(&format!("  the kernel's {law:<11}                              {}", columns(cell, came)));
+                let load = machine.load_and_stolen();
+                say(&format!(
+                    "  the kernel's {law:<11}                              {}{load:>37}",
+                    columns(cell, came)
+                ));
             }
         }
         links.down()?;
@@ -107,7 +115,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
 }
 
 /// Whether it is as near as it should be.
-fn print(cell: &Cell, simulated: Came, real: Came) -> bool {
+fn print(cell: &Cell, simulated: Came, real: Came, load: &str) -> bool {
     let goodput = real.megabits / simulated.megabits - 1.0;
     // The simulator tells one RTT of all paths, bench that of the first: they are no measure of the same.
     let delay = |came: Came| came.rtt.filter(|_| !cell.paths).map(|rtt| rtt - cell.rtt);
@@ -116,7 +124,7 @@ fn print(cell: &Cell, simulated: Came, real: Came) -> bool {
         && queueing.is_none_or(|off| off.abs() <= 0.001_f64.max(0.1 * delay(simulated).unwrap_or_default()));
     let queueing = queueing.map_or_else(|| "-".to_owned(), |off| format!("{:+.1} ms", off * 1e3));
     say(&format!(
-        "{:<22} {}   {}   {:+6.1} %  {queueing:>8}{}",
+        "{:<22} {}   {}   {:+6.1} %  {queueing:>8}{load:>13}{}",
         cell.name,
         columns(cell, simulated),
         columns(cell, real),

@@ -69,7 +69,7 @@ fn begin(bench: &Bench, payload: &Path, to: &Path, key: &Path) -> Result<(Progra
 struct Random(u64);
 
 impl Random {
-    fn new(table: &Table) -> Self {
+    fn new(table: &mut Table) -> Self {
         let seed = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| u64::from(since.subsec_nanos()));
         table.note("seed", &seed.to_string());
         Self(seed)

@@ -1,0 +1,69 @@
+//! What else a machine did while something was measured: on one that is not free, timings are its own as much as ours.
+
+use std::fs;
+
+/// A machine that is looked at again and again.
+#[derive(Debug, Default)]
+pub(crate) struct Machine {
+    /// Ticks of all processors so far: those that the host of this virtual machine took, and all.
+    before: Option<(u64, u64)>,
+    /// What was told last.
+    told: Option<String>,
+}
+
+impl Machine {
+    pub(crate) fn new() -> Self {
+        Self { before: ticks(&read("/proc/stat")), told: None }
+    }
+
+    /// The system's mean load of the last minute, and the per cent of the processors' time since this was asked last, or since the beginning, that the
+    /// host gave to others: `0.94, 12 %`. If that was just now, what was told then.
+    pub(crate) fn load_and_stolen(&mut self) -> String {
+        let now = ticks(&read("/proc/stat"));
+        let passed = self.before.zip(now);
+        let is_new = passed.is_none_or(|((_, before), (_, now))| now >= before + TICKS_LEAST);
+        if let Some(told) = self.told.as_ref().filter(|_| !is_new) {
+            return told.clone();
+        }
+        self.before = now;
+        let load = read("/proc/loadavg").split_whitespace().next().unwrap_or("?").to_owned();
+        let stolen = passed.and_then(|(before, now)| stolen(before, now));
+        let told = stolen.map_or_else(|| load.clone(), |part| format!("{load}, {:.0} %", part * 100.0));
+        self.told.insert(told).clone()
+    }
+}
+
+/// Half a second of two processors.
+const TICKS_LEAST: u64 = 100;
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// The part that was stolen between two looks, if there was any time.
+fn stolen(before: (u64, u64), now: (u64, u64)) -> Option<f64> {
+    let (stolen, all) = (now.0.checked_sub(before.0)?, now.1.checked_sub(before.1)?);
+    (all > 0).then(|| stolen as f64 / all as f64)
+}
+
+/// The eighth number of the line of all processors is what was stolen; the first eight are all there is, as those of guests are in the first two.
+fn ticks(stat: &str) -> Option<(u64, u64)> {
+    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let numbers: Vec<u64> = line.split_whitespace().take(8).map(|number| number.parse().ok()).collect::<Option<_>>()?;
+    Some((*numbers.get(7)?, numbers.iter().sum()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stolen_time_is_told_as_a_part_of_all() {
+        let before = ticks("cpu  100 0 50 800 10 0 0 40 7 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n").unwrap();
+        let now = ticks("cpu  130 0 60 850 10 0 0 50 9 0\n").unwrap();
+        assert_eq!((before, now), ((40, 1000), (50, 1100)));
+        assert_eq!(stolen(before, now), Some(0.1));
+        assert_eq!(stolen(now, now), None);
+        assert_eq!(ticks("intr 1 2 3\n"), None);
+    }
+}
