@@ -8,7 +8,7 @@
 //! ```
 //!
 //! `handshake` settles what both ends can do, `liveness` finds out whether the peer is still there, `peer_window` how much it takes,
-//! `timestamps` are an option, `limits` is an account of what keeps it from sending more,
+//! `timestamps` are an option, `receiver` is what has come and what may, `limits` is an account of what keeps it from sending more,
 //! `input` is [rfc-9293] sec. 3.10.7, `output` decides what leaves next, `streams` is what the application may do, `paths` sets
 //! paths up, watches over them and gives them up.
 
@@ -22,6 +22,7 @@ mod output;
 mod paths;
 mod peer_window;
 mod receive_buffer;
+mod receiver;
 mod send_memory;
 mod streams;
 mod timestamps;
@@ -40,7 +41,7 @@ use self::mtu::Mtu;
 pub use self::paths::Paths;
 use self::paths::{Path, Table};
 use self::peer_window::PeerWindow;
-use self::receive_buffer::ReceiveBuffer;
+use self::receiver::Receiver;
 pub use self::streams::Streams;
 use self::timestamps::Clock;
 use crate::config::{Config, PathMtu};
@@ -51,15 +52,13 @@ use crate::path::{FourTuple, PATHS_MAX, PathId, PathState, PathStatus};
 use crate::payload::Payload;
 use crate::random::{Random, Role, Secret};
 use crate::receive::acks::Acks;
-use crate::receive::arrivals::Arrivals;
-use crate::receive::window::Window;
 use crate::recovery::control::{PathControl, Tally};
 use crate::recovery::scoreboard::Scoreboard;
 use crate::scheduler::{Candidate, Scheduler};
 use crate::segment::{Segment, Sid, StreamHeader};
-use crate::seq::{Offset, SeqNumber};
+use crate::seq::SeqNumber;
 use crate::stream::flow_control::FlowControl;
-use crate::stream::inbound::{Freed, Inbound};
+use crate::stream::inbound::Freed;
 use crate::stream::outbound::{Framing, Outbound};
 
 /// One end of a connection, without clock, socket or thread.
@@ -72,9 +71,8 @@ pub struct Connection<P> {
     config: Config,
     state: State,
     handshake: Handshake,
-    /// Our first sequence number, and the peer's once it is known.
+    /// Our first sequence number.
     initial: SeqNumber,
-    initial_peer: SeqNumber,
     /// What must not be guessed is drawn from here.
     random: Random,
     peer: Peer,
@@ -91,22 +89,13 @@ pub struct Connection<P> {
     unacked_max: u64,
     /// Whether the application has closed its side.
     is_closing: bool,
-    arrivals: Arrivals,
-    inbound: Inbound<P>,
+    receiver: Receiver<P>,
     flow_control: FlowControl,
-    window: Window,
-    receive_buffer: ReceiveBuffer,
     acks: Acks,
     /// What the peer was asked to do in the other direction.
     ack_request: AckRequest,
     /// How long ago the segment came that is read now.
     late: Span,
-    /// Where the peer's FIN stands, once it is known.
-    fin: Option<Offset>,
-    /// Segments with content that arrived for the first time.
-    arrived: u64,
-    /// Of these, those that came after a later one.
-    reordered: u64,
     reply: Option<Reply>,
     peer_window: PeerWindow,
     clock: Clock,
@@ -273,7 +262,6 @@ impl<P: Payload> Connection<P> {
             state,
             handshake: Handshake::new(),
             initial: secret.initial(),
-            initial_peer: SeqNumber(0),
             peer: Peer { mss, segment: mss, has_sack: false, has_nonces: false, framing: Framing::Plain },
             paths: Table::new(Path::live(tuple, control, Mtu::new(&config, &tuple), mss), config.failover),
             scheduler: config.scheduling.build(),
@@ -283,17 +271,11 @@ impl<P: Payload> Connection<P> {
             outbound: Outbound::new(Framing::Streams, 0, config.send_buffer, 0),
             unacked_max: 0,
             is_closing: false,
-            arrivals: Arrivals::new(1),
-            inbound: Inbound::new(0, 1),
+            receiver: Receiver::new(config.receive_buffer, config.receive_buffer_max, mss.into()),
             flow_control: FlowControl::none(),
-            window: Window::new(config.receive_buffer, mss.into()),
-            receive_buffer: ReceiveBuffer::new(config.receive_buffer_max),
             acks: Acks::new(config.acks),
             ack_request: AckRequest::NONE,
             late: Span::ZERO,
-            fin: None,
-            arrived: 0,
-            reordered: 0,
             reply: None,
             peer_window: PeerWindow::new(),
             clock: Clock::new(u32::from_be_bytes(random.draw())),
@@ -350,7 +332,7 @@ impl<P: Payload> Connection<P> {
             | State::CloseWait
             | State::Closing
             | State::LastAck => {
-                let ack = Some(self.initial_peer.plus(self.arrivals.expected()));
+                let ack = Some(self.receiver.expected_number());
                 self.reply = Some(Reply::Reset { seq: self.initial.plus(self.board.next()), ack });
             }
         }
@@ -475,35 +457,35 @@ impl<P: Payload> Connection<P> {
 
     /// Bytes of sequence space that have arrived below any hole, the SYN included.
     pub fn received(&self) -> u64 {
-        self.arrivals.expected()
+        self.receiver.expected()
     }
 
     /// Whether a byte of the peer's sequence space has arrived.
     pub fn has_arrived(&self, offset: u64) -> bool {
-        offset < self.arrivals.expected() || self.arrivals.missing(offset, offset + 1).is_none()
+        self.receiver.has_arrived(offset)
     }
 
     /// Bytes of the receive buffer that are in use: what has arrived and has not been read or dropped.
     pub fn buffered(&self) -> u64 {
-        self.arrivals.total() - self.window.consumed()
+        self.receiver.buffered()
     }
 
     /// Segments with content that arrived for the first time.
     pub fn arrived(&self) -> u64 {
-        self.arrived
+        self.receiver.arrived().0
     }
 
     /// Of these, segments that came after a later one ([rfc-4737] sec. 3.3), such as a lost one that was sent again.
     pub fn reordered(&self) -> u64 {
-        self.reordered
+        self.receiver.arrived().1
     }
 
     /// So much of a stream needs no buffer any more.
     fn free(&mut self, sid: Sid, freed: Freed) {
-        self.window.consume(freed.payload + u64::from(freed.records));
+        self.receiver.free(freed);
         let mut record = self.flow_control.consume(sid, freed.payload);
         // After a FIN comes no other stream.
-        if freed.is_over && self.fin.is_none() {
+        if freed.is_over && self.receiver.fin().is_none() {
             record = self.flow_control.end(sid).or(record);
         }
         if let Some(record) = record {
@@ -520,10 +502,10 @@ impl<P: Payload> Connection<P> {
         if self.peer.framing == Framing::Plain {
             return;
         }
-        let unread = self.inbound.unread();
+        let unread = self.receiver.inbound.unread();
         let space = unread.payload + u64::from(unread.records);
         assert_eq!(self.buffered(), space, "of {unread:?}");
-        let capacity = self.window.capacity();
+        let capacity = self.receiver.window.capacity();
         assert!(
             space <= capacity && capacity <= self.config.receive_buffer_ceiling(),
             "{unread:?} in {capacity} bytes"

@@ -118,7 +118,7 @@ impl Handshake {
 impl<P: Payload> Connection<P> {
     /// The peer's SYN came.
     pub(super) fn on_syn(&mut self, now: Time, segment: &Segment<P>) {
-        self.initial_peer = segment.header.seq;
+        self.receiver.on_syn(segment.header.seq);
         self.handshake.offer = segment.options.handshake();
         self.handshake.has_flag = segment.has(Flags::MSE);
         if let Some(timestamps) = self.handshake.offer.timestamps {
@@ -151,10 +151,10 @@ impl<P: Payload> Connection<P> {
         self.clock.set(has_timestamps);
         if let Some(shift) = shift {
             self.peer_window.set_shift(shift);
-            self.window.set_shift(Window::scale(self.config.receive_buffer_ceiling()));
+            self.receiver.window.set_shift(Window::scale(self.config.receive_buffer_ceiling()));
         }
         self.paths.are_negotiated = has_paths;
-        Core { outbound: self.outbound, inbound: self.inbound, flow_control: self.flow_control } =
+        Core { outbound: self.outbound, inbound: self.receiver.inbound, flow_control: self.flow_control } =
             agreement.core(&self.config);
         let (most, options) = (self.peer.mss, self.options_space());
         self.paths[PathId::FIRST].limit_mtu(most + options);

@@ -2,6 +2,7 @@
 
 use anabranch_units::Time;
 
+use super::receiver::Place;
 use super::{Connection, Reply, Sent, State};
 use crate::ecn::{EcnCodepoint, EcnReport};
 use crate::event::{CloseReason, Event};
@@ -131,8 +132,8 @@ impl<P: Payload> Connection<P> {
         if let Options::Path(option) = segment.options {
             return self.on_path_option(now, option, &segment);
         }
-        let near = self.arrivals.expected();
-        let Some(offset) = segment.header.seq.offset_from(self.initial_peer, near) else {
+        let near = self.receiver.expected();
+        let Some(offset) = self.receiver.place(segment.header.seq) else {
             // Before the SYN.
             return self.challenge(now);
         };
@@ -141,7 +142,7 @@ impl<P: Payload> Connection<P> {
         }
         // First: the sequence number. A SYN that comes again stands at 0.
         let space = segment.space();
-        if !self.is_acceptable(offset, space) {
+        if !self.receiver.is_acceptable(offset, space) {
             if segment.has(Flags::RST) {
                 return;
             }
@@ -227,20 +228,8 @@ impl<P: Payload> Connection<P> {
             // Two ends that answer each other's answers would never stop.
             return self.challenge(now);
         }
-        // What lies beyond the window has not arrived twice: it has not arrived.
-        if self.arrivals.missing(offset, offset + space).is_none() {
-            self.arrivals.on_duplicate(offset, offset + space);
-        }
+        self.receiver.on_useless(offset, offset + space);
         self.acks.demand_pure();
-    }
-
-    /// [rfc-9293] sec. 3.10.7.4, table 6; the window is the largest that was ever announced.
-    fn is_acceptable(&self, offset: Offset, space: u64) -> bool {
-        let (expected, edge) = (self.arrivals.expected(), self.window.edge());
-        if space == 0 {
-            return (expected..=edge.max(expected)).contains(&offset);
-        }
-        offset + space > expected && offset + space <= edge
     }
 
     /// Enters what is acknowledged, and the window. Whether the segment is good for anything else.
@@ -448,74 +437,51 @@ impl<P: Payload> Connection<P> {
 
     /// A segment with data, a record or a FIN, part of which may be new.
     fn on_content(&mut self, now: Time, offset: Offset, end: Offset, segment: Segment<P>) {
-        let (had_hole, arrivals_end) = (self.arrivals.has_hole(), self.arrivals.end());
-        let Some(missing) = self.arrivals.missing(offset, end) else {
-            self.arrivals.on_duplicate(offset, end);
+        let arrivals = &mut self.receiver.arrivals;
+        let (had_hole, end_before) = (arrivals.has_hole(), arrivals.end());
+        let Some(missing) = arrivals.missing(offset, end) else {
+            arrivals.on_duplicate(offset, end);
             self.acks.demand_pure();
             return;
         };
         let nonce = segment.header.nonce;
-        // Nothing comes after a FIN.
-        let data_end = end - u64::from(segment.has(Flags::FIN));
-        let is_beyond = self.fin.is_some_and(|fin| end > fin + 1 || (segment.has(Flags::FIN) && data_end != fin));
-        let is_first_fin = segment.has(Flags::FIN) && self.fin.is_none();
-        if is_beyond || (is_first_fin && data_end < self.arrivals.end()) {
-            self.acks.demand_pure();
-            return;
-        }
-        if self.is_too_costly(offset, data_end) {
+        let place = Place { left: offset, data_end: end - u64::from(segment.has(Flags::FIN)), end };
+        if !self.receiver.fits_end(place) || self.receiver.is_too_costly(offset, place.data_end) {
             self.acks.demand_pure();
             return;
         }
         match self.peer.framing {
             Framing::Streams => {
-                if !self.accept_streams(now, (offset, data_end, end), missing, segment) {
+                if !self.accept_streams(now, place, missing, segment) {
                     self.acks.demand_pure();
                     return;
                 }
             }
             Framing::Plain => match (segment.stream_header, segment.content) {
-                (None, Content::Data(payload)) => self.accept_plain(offset, data_end, payload),
+                (None, Content::Data(payload)) => {
+                    self.receiver.accept_plain(offset, place.data_end, payload, &mut self.events);
+                }
                 (None, Content::Nothing) => {}
                 // Nobody agreed on streams.
                 (Some(_), _) | (None, Content::Control(_)) => return self.acks.demand_pure(),
             },
         }
-        self.arrived += u64::from(data_end > offset);
-        self.reordered += u64::from(data_end > offset && offset < arrivals_end);
-        if is_first_fin {
-            self.fin = Some(data_end);
-            // A FIN alone is a segment, too.
-            self.arrivals.insert(data_end, end, if data_end > offset { 0 } else { nonce });
-            self.window.consume(1);
+        if self.receiver.on_taken(place, nonce, end_before) {
             self.acks.demand();
         }
-        if had_hole || self.arrivals.has_hole() {
+        if had_hole || self.receiver.arrivals.has_hole() {
             self.acks.demand_pure();
         } else {
             self.acks.on_segment(now);
         }
-        if self.fin.is_some_and(|fin| self.arrivals.expected() == fin + 1) {
+        if self.receiver.has_all() {
             self.on_fin(now);
         }
     }
 
-    /// Whether a segment would cost more to keep than the window says. What comes next is always taken: it keeps nothing waiting.
-    fn is_too_costly(&self, left: Offset, right: Offset) -> bool {
-        let memory_max = self.window.capacity() + OVERHEAD_LEAST;
-        left > self.arrivals.expected()
-            && (self.inbound.overhead() > memory_max || self.arrivals.has_too_many_holes(left, right))
-    }
-
     /// A segment of a stream is whole or no segment at all: it keeps its boundaries for life. Whether it was taken.
-    fn accept_streams(
-        &mut self,
-        now: Time,
-        (offset, data_end, end): (Offset, Offset, Offset),
-        missing: (Offset, Offset),
-        segment: Segment<P>,
-    ) -> bool {
-        if missing != (offset, end) {
+    fn accept_streams(&mut self, now: Time, place: Place, missing: (Offset, Offset), segment: Segment<P>) -> bool {
+        if missing != (place.left, place.end) {
             return false;
         }
         let nonce = segment.header.nonce;
@@ -523,28 +489,35 @@ impl<P: Payload> Connection<P> {
             (None, Content::Nothing) => return true,
             (Some(header), Content::Data(payload)) => {
                 let StreamHeader { sid, .. } = header;
-                let is_stream = sid != Sid::CONTROL && self.inbound.has(sid);
+                let is_stream = sid != Sid::CONTROL && self.receiver.inbound.has(sid);
                 // What exceeds its credit is as good as lost: it may come again when there is more.
                 if !is_stream || payload.is_empty() || !self.flow_control.take(sid, payload.len()) {
                     return false;
                 }
-                let useless = self.inbound.accept(header, payload, &mut self.events);
-                self.window.consume(StreamHeader::LEN.into());
+                let useless = self.receiver.inbound.accept(header, payload, &mut self.events);
+                self.receiver.free_header();
                 if useless != Freed::default() {
                     self.free(sid, useless);
                 }
-                self.acks.answer(now - self.late, StreamHeader { ssn: self.inbound.expected(sid), ..header });
+                self.acks.answer(now - self.late, StreamHeader { ssn: self.receiver.inbound.expected(sid), ..header });
             }
             (Some(header), Content::Control(records)) if header.sid == Sid::CONTROL => {
-                self.inbound.accept_control(header.ssn);
-                self.window.consume(StreamHeader::LEN.into());
+                self.receiver.inbound.accept_control(header.ssn);
+                self.receiver.free_header();
                 records.iter().for_each(|record| self.on_record(header.ssn, record));
-                self.acks.answer(now - self.late, StreamHeader { ssn: self.inbound.expected(Sid::CONTROL), ..header });
+                self.acks.answer(
+                    now - self.late,
+                    StreamHeader { ssn: self.receiver.inbound.expected(Sid::CONTROL), ..header },
+                );
             }
             _ => return false,
         }
-        self.arrivals.insert(offset, data_end, nonce);
-        self.tune_receive_buffer(now);
+        self.receiver.arrivals.insert(place.left, place.data_end, nonce);
+        let paths = &self.paths;
+        let rtt = || paths.iter().filter_map(|(_, path)| path.control.rtt_smoothed()).max();
+        if let Some(more) = self.receiver.tune(now, rtt) {
+            self.flow_control.grow(more);
+        }
         true
     }
 
@@ -558,9 +531,9 @@ impl<P: Payload> Connection<P> {
             }
             Record::Finish { sid, end } => {
                 self.acks.demand();
-                (sid, self.inbound.finish(sid, end, &mut self.events))
+                (sid, self.receiver.inbound.finish(sid, end, &mut self.events))
             }
-            Record::Reset { sid, end, code } => (sid, self.inbound.reset(sid, end, code, &mut self.events)),
+            Record::Reset { sid, end, code } => (sid, self.receiver.inbound.reset(sid, end, code, &mut self.events)),
             Record::Stop { sid, expected, code } => {
                 self.outbound.stop(sid, expected, code, &mut self.events);
                 (sid, Freed::RECORD)
@@ -571,27 +544,14 @@ impl<P: Payload> Connection<P> {
             }
         };
         // A name that there is not has nothing to free but the record.
-        self.free(if self.inbound.has(sid) { sid } else { Sid::CONTROL }, freed);
-    }
-
-    /// Plain TCP may cut its bytes anew with each transmission: what is missing is taken, piece by piece.
-    fn accept_plain(&mut self, offset: Offset, end: Offset, mut payload: P) {
-        let mut place = offset;
-        while let Some((left, right)) = self.arrivals.missing(place, end) {
-            // Both differences are within the segment.
-            let _ = payload.split_to((left - place) as u32);
-            let piece = payload.split_to((right - left) as u32);
-            self.arrivals.insert(left, right, 0);
-            self.inbound.accept_plain(left, piece, &mut self.events);
-            place = right;
-        }
+        self.free(if self.receiver.inbound.has(sid) { sid } else { Sid::CONTROL }, freed);
     }
 
     /// Everything up to the peer's FIN has arrived.
     fn on_fin(&mut self, now: Time) {
         self.outbound.lift_credit();
-        if let (Framing::Plain, Some(fin)) = (self.peer.framing, self.fin) {
-            self.inbound.finish_plain(fin, &mut self.events);
+        if self.peer.framing == Framing::Plain {
+            self.receiver.finish_plain(&mut self.events);
         }
         match self.state {
             State::Established => self.state = State::CloseWait,
@@ -610,10 +570,6 @@ impl<P: Payload> Connection<P> {
         self.forget_at = now.saturating_add(self.config.time_wait);
     }
 }
-
-/// What is kept may cost as much again as the window says, as with Linux' `tcp_adv_win_scale` of 1; and so much more, that small segments
-/// find room in a small buffer.
-const OVERHEAD_LEAST: u64 = 1 << 16;
 
 /// The blocks of an acknowledgement.
 #[derive(Clone, Copy, Debug)]

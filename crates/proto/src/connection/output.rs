@@ -87,13 +87,13 @@ impl<P: Payload> Connection<P> {
         let options = self.handshake_options(is_answer);
         let multistream = if options.multistream.is_some() { Flags::MSE } else { Flags::default() };
         let (flags, ack) = if is_answer {
-            (Flags::SYN | Flags::ACK | multistream, self.initial_peer.plus(self.arrivals.expected()))
+            (Flags::SYN | Flags::ACK | multistream, self.receiver.expected_number())
         } else {
             (Flags::SYN | multistream, SeqNumber(0))
         };
         // The shift is not set before the handshake is over, so this is the unscaled window that a SYN has.
-        let window = self.window.advertise(self.arrivals.expected());
-        self.clock.on_ack_sent(self.arrivals.expected());
+        let window = self.receiver.advertise();
+        self.clock.on_ack_sent(self.receiver.expected());
         let header = Header { seq: self.initial, ack, flags, window, ..Header::default() };
         let segment =
             Segment { header, options: Options::Handshake(options), stream_header: None, content: Content::Nothing };
@@ -102,13 +102,9 @@ impl<P: Payload> Connection<P> {
 
     /// A pure acknowledgement on the path on which one is due.
     fn pure_ack(&mut self, now: Time, path: PathId) -> Transmit<P> {
-        let counts = self.acks.counts(path, !self.arrivals.has_hole());
+        let counts = self.acks.counts(path, !self.receiver.arrivals.has_hole());
         let places = SackBlocks::MAX - usize::from(self.clock.is_on()) - usize::from(counts.is_some());
-        let (sack, nonces) = if self.peer.has_sack {
-            self.arrivals.report(self.initial_peer, places)
-        } else {
-            (SackBlocks::default(), 0)
-        };
+        let (sack, nonces) = if self.peer.has_sack { self.receiver.report(places) } else { (SackBlocks::default(), 0) };
         let (expected, delay) = self.acks.expected(now, path);
         let options = AcknowledgementOptions::new(sack, expected).with_delay(delay);
         let options = match counts.filter(|_| expected.is_some()) {
@@ -121,7 +117,7 @@ impl<P: Payload> Connection<P> {
         let options = self.stamp(options);
         let nonce = if self.peer.has_nonces { nonces } else { 0 };
         let header = Header { nonce, ..self.header(path, self.board.next(), Flags::default()) };
-        if self.peer.has_sack && self.arrivals.has_unreported() {
+        if self.peer.has_sack && self.receiver.arrivals.has_unreported() {
             self.acks.demand_pure_on(path);
         }
         self.transmit(path, Segment { header, options, stream_header: None, content: Content::Nothing })
@@ -470,14 +466,13 @@ impl<P: Payload> Connection<P> {
     #[inline]
     fn header(&mut self, path: PathId, offset: Offset, flags: Flags) -> Header {
         let multistream = if self.peer.framing == Framing::Streams { Flags::MSE } else { Flags::default() };
-        let expected = self.arrivals.expected();
         self.acks.on_sent(path);
-        self.clock.on_ack_sent(expected);
+        self.clock.on_ack_sent(self.receiver.expected());
         Header {
             seq: self.initial.plus(offset),
-            ack: self.initial_peer.plus(expected),
+            ack: self.receiver.expected_number(),
             flags: flags | Flags::ACK | multistream,
-            window: self.window.advertise(expected),
+            window: self.receiver.advertise(),
             nonce: 0,
             nonce_sum: self.nonce_sum(),
         }
@@ -485,7 +480,7 @@ impl<P: Payload> Connection<P> {
 
     /// What proves that everything below what is expected has come.
     pub(super) fn nonce_sum(&self) -> u16 {
-        if self.peer.has_nonces { self.arrivals.nonces() } else { 0 }
+        if self.peer.has_nonces { self.receiver.arrivals.nonces() } else { 0 }
     }
 
     /// With our clock, if it is to be told.

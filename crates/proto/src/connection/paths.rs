@@ -245,16 +245,10 @@ impl<P: Payload> Connection<P> {
         if other || !segment.has(Flags::ACK) {
             return false;
         }
-        let expected = self.arrivals.expected();
-        let (seq, ack) = (
-            segment.header.seq.offset_from(self.initial_peer, expected),
-            segment.header.ack.offset_from(self.initial, self.board.acked()),
-        );
-        let (Some(seq), Some(ack)) = (seq, ack) else { return false };
+        let Some(ack) = segment.header.ack.offset_from(self.initial, self.board.acked()) else { return false };
         // [rfc-5961] sec. 5.2: "SND.UNA - MAX.SND.WND =< SEG.ACK =< SND.NXT".
         let is_acked = (self.board.acked().saturating_sub(self.ack_age_max())..=self.board.next()).contains(&ack);
-        let width = (self.window.edge().saturating_sub(expected)).max(self.window.capacity()).max(AGE_MIN);
-        is_acked && (expected.saturating_sub(width)..=self.window.edge().max(expected)).contains(&seq)
+        is_acked && self.receiver.is_near(segment.header.seq, AGE_MIN)
     }
 
     /// How far behind what has been acknowledged an acknowledgement may be.
@@ -352,7 +346,7 @@ impl<P: Payload> Connection<P> {
     /// What this end says when it gives a path up.
     fn farewell(&self, id: PathId) -> Farewell {
         let Path { tuple, asked, .. } = self.paths[id];
-        let token = asked.unwrap_or_else(|| handshake_token(self.initial_peer, self.initial));
+        let token = asked.unwrap_or_else(|| handshake_token(self.receiver.initial(), self.initial));
         Farewell { path: id, tuple, token }
     }
 
@@ -365,7 +359,7 @@ impl<P: Payload> Connection<P> {
     fn is_farewell(&self, id: PathId, token: Token) -> bool {
         let Path { origin, tokens, .. } = &self.paths[id];
         let is_of_handshake =
-            || *origin == Origin::Handshake && token == handshake_token(self.initial, self.initial_peer);
+            || *origin == Origin::Handshake && token == handshake_token(self.initial, self.receiver.initial());
         tokens.has(token) || is_of_handshake()
     }
 

@@ -11,9 +11,6 @@
 
 use anabranch_units::{Span, Time};
 
-use super::Connection;
-use crate::payload::Payload;
-
 /// What was read in the round trip that is measured.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveBuffer {
@@ -30,7 +27,14 @@ impl ReceiveBuffer {
     }
 
     /// Everything read so far is `read`, in a buffer of `capacity`. Returns what it should have instead, if that is more.
-    fn on_arrival(&mut self, now: Time, read: u64, capacity: u64, rtt: impl FnOnce() -> Option<Span>) -> Option<u64> {
+    #[inline]
+    pub(super) fn on_arrival(
+        &mut self,
+        now: Time,
+        read: u64,
+        capacity: u64,
+        rtt: impl FnOnce() -> Option<Span>,
+    ) -> Option<u64> {
         if now < self.ends_at || capacity >= self.max {
             return None;
         }
@@ -40,19 +44,6 @@ impl ReceiveBuffer {
         self.ends_at = now.saturating_add(rtt()?.max(ROUND_LEAST));
         let wanted = in_round.saturating_mul(ROUNDS).min(self.max);
         (!is_first && wanted > capacity).then_some(wanted)
-    }
-}
-
-impl<P: Payload> Connection<P> {
-    /// Something has arrived.
-    pub(super) fn tune_receive_buffer(&mut self, now: Time) {
-        let Self { receive_buffer, window, paths, .. } = self;
-        let rtt = || paths.iter().filter_map(|(_, path)| path.control.rtt_smoothed()).max();
-        let capacity = window.capacity();
-        if let Some(wanted) = receive_buffer.on_arrival(now, window.consumed(), capacity, rtt) {
-            self.window.grow(wanted);
-            self.flow_control.grow(wanted - capacity);
-        }
     }
 }
 

@@ -85,11 +85,11 @@ impl<P: Payload> Streams<'_, P> {
     /// # Errors
     /// If nothing of the stream has come, or it has been stopped; in plain TCP, which cannot say so.
     pub fn stop(&mut self, sid: Sid, code: u16) -> Result<(), ReadError> {
-        let Connection { inbound, outbound, events, peer, .. } = &mut *self.connection;
+        let Connection { receiver, outbound, events, peer, .. } = &mut *self.connection;
         if peer.framing == Framing::Plain {
             return Err(ReadError::Plain);
         }
-        let (freed, expected) = inbound.stop(sid, events)?;
+        let (freed, expected) = receiver.inbound.stop(sid, events)?;
         if let Some(expected) = expected {
             outbound.records.push(Record::Stop { sid, expected, code });
         }
@@ -102,14 +102,14 @@ impl<P: Payload> Streams<'_, P> {
     /// # Errors
     /// If there is no such stream.
     pub fn read(&mut self, sid: Sid, most: u32) -> Result<Read<P>, ReadError> {
-        let (read, freed) = self.connection.inbound.read(sid, most)?;
+        let (read, freed) = self.connection.receiver.inbound.read(sid, most)?;
         self.free(sid, freed);
         Ok(read)
     }
 
     /// Whether there is something to read on a stream, its end included. To ask is no read: it changes nothing of what is told.
     pub fn is_readable(&self, sid: Sid) -> bool {
-        self.connection.inbound.is_readable(sid)
+        self.connection.receiver.inbound.is_readable(sid)
     }
 
     /// So much of a stream needs no buffer any more, and the peer may be waiting for that.
@@ -119,8 +119,8 @@ impl<P: Payload> Streams<'_, P> {
             return;
         }
         self.connection.free(sid, freed);
-        let Connection { window, arrivals, acks, paths, .. } = &mut *self.connection;
-        if window.wants_update(arrivals.expected(), || arrivals.end()) {
+        let Connection { receiver, acks, paths, .. } = &mut *self.connection;
+        if receiver.wants_update() {
             // The field may have no room for all of it; what it does not say now it says with the next ACK.
             acks.demand_pure_on(paths.quickest(acks.via()));
         }
@@ -134,7 +134,7 @@ impl<P: Payload> Streams<'_, P> {
 
     /// What the stream on which we receive expects next.
     pub fn expected(&self, sid: Sid) -> Option<StreamHeader> {
-        let inbound = &self.connection.inbound;
+        let inbound = &self.connection.receiver.inbound;
         inbound.has(sid).then(|| StreamHeader { sid, ssn: inbound.expected(sid) })
     }
 }

@@ -27,7 +27,7 @@ impl<P: Payload> Connection<P> {
     }
 
     pub(crate) fn offset_received(&self, seq: SeqNumber) -> Offset {
-        seq.offset_from(self.initial_peer, self.arrivals.expected()).unwrap_or(0)
+        self.receiver.place(seq).unwrap_or(0)
     }
 
     /// What a window counts in: bytes of sequence space.

@@ -78,12 +78,11 @@ impl<P: Payload> Connection<P> {
 
     /// It carries nothing, and acknowledges no more than what is in order: an ACK that is due remains due.
     fn path_segment(&mut self, option: PathOption, (path, tuple): (PathId, FourTuple), len: u32) -> Transmit<P> {
-        let expected = self.arrivals.expected();
         let header = Header {
             seq: self.initial.plus(self.board.next()),
-            ack: self.initial_peer.plus(expected),
+            ack: self.receiver.expected_number(),
             flags: Flags::ACK | Flags::MSE,
-            window: self.window.advertise(expected),
+            window: self.receiver.advertise(),
             nonce: 0,
             nonce_sum: self.nonce_sum(),
         };

@@ -35,12 +35,12 @@ fn a_receive_buffer_grows_to_what_the_path_holds() {
     let mut pair = long_and_fat(fast(), Config { receive_buffer_max: 16_000_000, ..small.clone() });
     let tuned = rate(&mut pair);
     assert!((9900.0..=10_001.0).contains(&tuned), "{tuned}");
-    let capacity = pair.server.connection.window.capacity();
+    let capacity = pair.server.connection.receiver.window.capacity();
     assert!((4_000_000..=5_000_000).contains(&capacity), "{capacity}");
     // A ceiling is one.
     let mut pair = long_and_fat(fast(), Config { receive_buffer_max: 700_000, ..small });
     assert!(rate(&mut pair) < 6000.0);
-    assert_eq!(pair.server.connection.window.capacity(), 700_000);
+    assert_eq!(pair.server.connection.receiver.window.capacity(), 700_000);
 }
 
 /// Who reads nothing has the buffer of the beginning filled, and no more.
@@ -50,7 +50,7 @@ fn a_receive_buffer_that_is_not_read_stays_as_it_is() {
     pair.server.is_reading = false;
     let sid = pair.send(996 * 200_000);
     pair.run_for(ms(4000));
-    assert_eq!((pair.server.received(sid), pair.server.connection.window.capacity()), (0, 500_000));
+    assert_eq!((pair.server.received(sid), pair.server.connection.receiver.window.capacity()), (0, 500_000));
     assert!(pair.server.connection.buffered() < 500_000);
 }
 

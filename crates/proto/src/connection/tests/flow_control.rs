@@ -97,7 +97,10 @@ fn the_handshake_says_the_credit_of_each_stream() {
     pair.run_for(Span::from_secs(5));
     let read_all = |end: &mut crate::testing::End, sid| while end.read_some(sid, u32::MAX) {};
     let arrived = |pair: &Pair| {
-        (pair.server.connection.inbound.unread().payload, pair.client.connection.inbound.unread().payload)
+        (
+            pair.server.connection.receiver.inbound.unread().payload,
+            pair.client.connection.receiver.inbound.unread().payload,
+        )
     };
     assert_eq!(arrived(&pair), (1 << 15, 1 << 12));
     // What is not a power of two comes with the first record.

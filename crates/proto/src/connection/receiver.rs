@@ -1,0 +1,319 @@
+//! The receiving half: what has come of what the peer sends, how much more may come, and which segments are good for it.
+//!
+//! It knows the peer's sequence space, and the streams as far as they keep what has come. What is said about that, and how much each stream may
+//! have, is the business of others.
+
+use anabranch_units::{Span, Time};
+
+use super::receive_buffer::ReceiveBuffer;
+use crate::event::Events;
+use crate::options::SackBlocks;
+use crate::payload::Payload;
+use crate::receive::arrivals::Arrivals;
+use crate::receive::window::Window;
+use crate::segment::StreamHeader;
+use crate::seq::{Offset, SeqNumber};
+use crate::stream::inbound::{Freed, Inbound};
+
+/// What a peer sends, at the end that it is for.
+#[derive(Debug)]
+pub(super) struct Receiver<P> {
+    /// The peer's first sequence number, once it is known.
+    initial: SeqNumber,
+    pub(super) arrivals: Arrivals,
+    pub(super) inbound: Inbound<P>,
+    pub(super) window: Window,
+    buffer: ReceiveBuffer,
+    /// Where the peer's FIN stands, once it is known.
+    fin: Option<Offset>,
+    /// Segments with content that arrived for the first time.
+    arrived: u64,
+    /// Of these, those that came after a later one.
+    reordered: u64,
+}
+
+/// Where the parts of a segment with content stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Its first byte.
+    pub(super) left: Offset,
+    /// The end of what comes before a FIN.
+    pub(super) data_end: Offset,
+    /// Its end.
+    pub(super) end: Offset,
+}
+
+impl Place {
+    /// Whether a FIN is part of it.
+    fn has_fin(self) -> bool {
+        self.end > self.data_end
+    }
+}
+
+impl<P: Payload> Receiver<P> {
+    /// Nothing has come yet; the buffer has `capacity` bytes and may grow to `capacity_max`, and a full segment has `mss`.
+    pub(super) fn new(capacity: u64, capacity_max: u64, mss: u64) -> Self {
+        Self {
+            initial: SeqNumber(0),
+            arrivals: Arrivals::new(1),
+            inbound: Inbound::new(0, 1),
+            window: Window::new(capacity, mss),
+            buffer: ReceiveBuffer::new(capacity_max),
+            fin: None,
+            arrived: 0,
+            reordered: 0,
+        }
+    }
+
+    /// The peer's SYN came.
+    pub(super) fn on_syn(&mut self, initial: SeqNumber) {
+        self.initial = initial;
+    }
+
+    /// The peer's first sequence number, once it is known.
+    pub(super) fn initial(&self) -> SeqNumber {
+        self.initial
+    }
+
+    /// What is expected next: everything below it has come.
+    #[inline]
+    pub(super) fn expected(&self) -> Offset {
+        self.arrivals.expected()
+    }
+
+    /// The same as a number of the peer's, for its eyes.
+    #[inline]
+    pub(super) fn expected_number(&self) -> SeqNumber {
+        self.initial.plus(self.arrivals.expected())
+    }
+
+    /// The place of a number of the peer's; none if that is before its SYN.
+    #[inline]
+    pub(super) fn place(&self, number: SeqNumber) -> Option<Offset> {
+        number.offset_from(self.initial, self.arrivals.expected())
+    }
+
+    /// What an acknowledgement reports above what is expected, in so many blocks at most; and what their nonces add up to.
+    pub(super) fn report(&mut self, blocks: usize) -> (SackBlocks, u16) {
+        self.arrivals.report(self.initial, blocks)
+    }
+
+    /// The window of a segment that leaves now and acknowledges what is expected.
+    #[inline]
+    pub(super) fn advertise(&mut self) -> u16 {
+        self.window.advertise(self.arrivals.expected())
+    }
+
+    /// Whether the peer should be told of the room that there is.
+    pub(super) fn wants_update(&self) -> bool {
+        self.window.wants_update(self.arrivals.expected(), || self.arrivals.end())
+    }
+
+    /// [rfc-9293] sec. 3.10.7.4, table 6; the window is the largest that was ever announced.
+    #[inline]
+    pub(super) fn is_acceptable(&self, left: Offset, space: u64) -> bool {
+        let (expected, edge) = (self.arrivals.expected(), self.window.edge());
+        if space == 0 {
+            return (expected..=edge.max(expected)).contains(&left);
+        }
+        left + space > expected && left + space <= edge
+    }
+
+    /// Whether a number is no further away than what the peer sends in order may be, on paths of which one is slow: `age` at least behind what
+    /// is expected, and within the window.
+    pub(super) fn is_near(&self, number: SeqNumber, age: u64) -> bool {
+        let (expected, edge) = (self.arrivals.expected(), self.window.edge());
+        let width = edge.saturating_sub(expected).max(self.window.capacity()).max(age);
+        self.place(number).is_some_and(|place| (expected.saturating_sub(width)..=edge.max(expected)).contains(&place))
+    }
+
+    /// A segment with this space came that is of no use. What lies beyond the window has not arrived twice: it has not arrived.
+    pub(super) fn on_useless(&mut self, left: Offset, right: Offset) {
+        if self.arrivals.missing(left, right).is_none() {
+            self.arrivals.on_duplicate(left, right);
+        }
+    }
+
+    /// Whether a segment says of the end what can be: nothing comes after a FIN, and there is one.
+    #[inline]
+    pub(super) fn fits_end(&self, place: Place) -> bool {
+        match self.fin {
+            Some(fin) => place.end <= fin + 1 && (!place.has_fin() || place.data_end == fin),
+            None => !place.has_fin() || place.data_end >= self.arrivals.end(),
+        }
+    }
+
+    /// Whether a segment would cost more to keep than the window says. What comes next is always taken: it keeps nothing waiting.
+    #[inline]
+    pub(super) fn is_too_costly(&self, left: Offset, right: Offset) -> bool {
+        let memory_max = self.window.capacity() + OVERHEAD_LEAST;
+        left > self.arrivals.expected()
+            && (self.inbound.overhead() > memory_max || self.arrivals.has_too_many_holes(left, right))
+    }
+
+    /// Plain TCP may cut its bytes anew with each transmission: what is missing is taken, piece by piece.
+    pub(super) fn accept_plain(&mut self, left: Offset, right: Offset, mut payload: P, events: &mut Events) {
+        let mut place = left;
+        while let Some((left, right)) = self.arrivals.missing(place, right) {
+            // Both differences are within the segment.
+            let _ = payload.split_to((left - place) as u32);
+            let piece = payload.split_to((right - left) as u32);
+            self.arrivals.insert(left, right, 0);
+            self.inbound.accept_plain(left, piece, events);
+            place = right;
+        }
+    }
+
+    /// What a segment carries was taken; `end_before` is where all that had come ended before it. Whether it brought the FIN.
+    #[inline]
+    pub(super) fn on_taken(&mut self, place: Place, nonce: u16, end_before: Offset) -> bool {
+        let has_data = place.data_end > place.left;
+        self.arrived += u64::from(has_data);
+        self.reordered += u64::from(has_data && place.left < end_before);
+        let is_first_fin = place.has_fin() && self.fin.is_none();
+        if is_first_fin {
+            self.fin = Some(place.data_end);
+            // A FIN alone is a segment, too.
+            self.arrivals.insert(place.data_end, place.end, if has_data { 0 } else { nonce });
+            self.window.consume(1);
+        }
+        is_first_fin
+    }
+
+    /// Where the peer's FIN stands, once it is known.
+    #[inline]
+    pub(super) fn fin(&self) -> Option<Offset> {
+        self.fin
+    }
+
+    /// Whether everything has come, the FIN included.
+    #[inline]
+    pub(super) fn has_all(&self) -> bool {
+        self.fin.is_some_and(|fin| self.arrivals.expected() == fin + 1)
+    }
+
+    /// Everything has come that plain TCP's stream has.
+    pub(super) fn finish_plain(&mut self, events: &mut Events) {
+        if let Some(fin) = self.fin {
+            self.inbound.finish_plain(fin, events);
+        }
+    }
+
+    /// So much of a stream needs no buffer any more.
+    pub(super) fn free(&mut self, freed: Freed) {
+        self.window.consume(freed.payload + u64::from(freed.records));
+    }
+
+    /// A stream header, which needs none.
+    #[inline]
+    pub(super) fn free_header(&mut self) {
+        self.window.consume(StreamHeader::LEN.into());
+    }
+
+    /// Something has arrived; `rtt` is that of the slowest path. By how much the buffer has grown, if it has.
+    #[inline]
+    pub(super) fn tune(&mut self, now: Time, rtt: impl FnOnce() -> Option<Span>) -> Option<u64> {
+        let capacity = self.window.capacity();
+        let wanted = self.buffer.on_arrival(now, self.window.consumed(), capacity, rtt)?;
+        self.window.grow(wanted);
+        Some(wanted - capacity)
+    }
+
+    /// Whether a byte has arrived.
+    pub(super) fn has_arrived(&self, offset: Offset) -> bool {
+        offset < self.arrivals.expected() || self.arrivals.missing(offset, offset + 1).is_none()
+    }
+
+    /// What has arrived and has not been read or dropped, in bytes.
+    pub(super) fn buffered(&self) -> u64 {
+        self.arrivals.total() - self.window.consumed()
+    }
+
+    /// Segments with content that arrived for the first time, and those of them that came after a later one.
+    pub(super) fn arrived(&self) -> (u64, u64) {
+        (self.arrived, self.reordered)
+    }
+}
+
+/// What is kept may cost as much again as the window says, as with Linux' `tcp_adv_win_scale` of 1; and so much more, that small segments
+/// find room in a small buffer.
+const OVERHEAD_LEAST: u64 = 1 << 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::Virtual;
+
+    /// Its buffer has 10,000 bytes, the peer's SYN has 7, so that its first byte has 8.
+    fn receiver() -> Receiver<Virtual> {
+        let mut receiver = Receiver::new(10_000, 0, 1000);
+        receiver.on_syn(SeqNumber(7));
+        assert_eq!(receiver.advertise(), 10_000);
+        receiver
+    }
+
+    fn place(left: Offset, data_end: Offset, end: Offset) -> Place {
+        Place { left, data_end, end }
+    }
+
+    /// Takes bytes of plain TCP.
+    fn take(receiver: &mut Receiver<Virtual>, left: Offset, right: Offset) {
+        let end_before = receiver.arrivals.end();
+        receiver.accept_plain(left, right, Virtual((right - left) as u32), &mut Events::new());
+        assert!(!receiver.on_taken(place(left, right, right), 0, end_before));
+    }
+
+    #[test]
+    fn places_count_from_the_syn() {
+        let mut receiver = receiver();
+        assert_eq!((receiver.place(SeqNumber(8)), receiver.expected_number()), (Some(1), SeqNumber(8)));
+        take(&mut receiver, 1, 501);
+        assert_eq!((receiver.expected(), receiver.expected_number()), (501, SeqNumber(508)));
+    }
+
+    /// [rfc-9293] sec. 3.10.7.4, table 6.
+    #[test]
+    fn the_window_says_what_may_come() {
+        let mut receiver = receiver();
+        take(&mut receiver, 1, 501);
+        for (left, space, is_acceptable) in [
+            (501, 0, true),
+            (500, 0, false),
+            (10_001, 0, true),
+            (10_002, 0, false),
+            (1, 500, false),
+            (1, 501, true),
+            (501, 9500, true),
+            (501, 9501, false),
+        ] {
+            assert_eq!(receiver.is_acceptable(left, space), is_acceptable, "{space} bytes at {left}");
+        }
+        assert!(receiver.is_near(SeqNumber(7), 0) && receiver.is_near(SeqNumber(10_008), 0));
+        assert!(!receiver.is_near(SeqNumber(10_009), 1 << 20), "beyond the window");
+    }
+
+    #[test]
+    fn nothing_comes_after_a_fin() {
+        let mut receiver = receiver();
+        take(&mut receiver, 2001, 3001);
+        assert!(!receiver.fits_end(place(1, 1001, 1002)), "there is more beyond it");
+        let fin = place(3001, 3001, 3002);
+        assert!(receiver.fits_end(fin) && receiver.on_taken(fin, 9, 3001));
+        assert_eq!((receiver.fin(), receiver.has_all()), (Some(3001), false));
+        assert!(receiver.fits_end(place(1, 1001, 1001)) && receiver.fits_end(place(2001, 3001, 3002)));
+        assert!(!receiver.fits_end(place(1, 1001, 1002)), "another FIN");
+        take(&mut receiver, 1, 2001);
+        assert!(receiver.has_all());
+        assert_eq!(receiver.arrived(), (2, 1), "the FIN has no content, and what filled the hole came late");
+    }
+
+    #[test]
+    fn what_is_read_makes_room() {
+        let mut receiver = receiver();
+        take(&mut receiver, 1, 8001);
+        assert_eq!((receiver.buffered(), receiver.wants_update()), (8000, false));
+        receiver.free(Freed { payload: 8000, ..Freed::default() });
+        assert_eq!((receiver.buffered(), receiver.wants_update()), (0, true));
+        assert!(receiver.has_arrived(8000) && !receiver.has_arrived(8001));
+    }
+}
