@@ -13,6 +13,7 @@
 //! paths up, watches over them and gives them up.
 
 mod ack_requests;
+mod chooser;
 mod handshake;
 mod input;
 mod limits;
@@ -24,6 +25,7 @@ mod peer_window;
 mod receive_buffer;
 mod receiver;
 mod send_memory;
+mod sender;
 mod streams;
 mod timestamps;
 mod tokens;
@@ -33,6 +35,7 @@ use anabranch_cc::Gauges;
 use anabranch_units::{Rate, Span, Time};
 
 use self::ack_requests::AckRequest;
+use self::chooser::Chooser;
 use self::handshake::Handshake;
 use self::limits::Rests;
 pub use self::limits::{Limit, Limits};
@@ -40,26 +43,23 @@ use self::liveness::{Activity, Liveness};
 use self::mtu::Mtu;
 pub use self::paths::Paths;
 use self::paths::{Path, Table};
-use self::peer_window::PeerWindow;
 use self::receiver::Receiver;
+use self::sender::{Sender, Sent};
 pub use self::streams::Streams;
 use self::timestamps::Clock;
 use crate::config::{Config, PathMtu};
 use crate::ecn::EcnCodepoint;
 use crate::event::{CloseReason, Event, Events};
-use crate::guard::Guard;
 use crate::path::{FourTuple, PATHS_MAX, PathId, PathState, PathStatus};
 use crate::payload::Payload;
 use crate::random::{Random, Role, Secret};
 use crate::receive::acks::Acks;
 use crate::recovery::control::{PathControl, Tally};
-use crate::recovery::scoreboard::Scoreboard;
-use crate::scheduler::{Candidate, Scheduler};
-use crate::segment::{Segment, Sid, StreamHeader};
+use crate::segment::{Segment, Sid};
 use crate::seq::SeqNumber;
 use crate::stream::flow_control::FlowControl;
 use crate::stream::inbound::Freed;
-use crate::stream::outbound::{Framing, Outbound};
+use crate::stream::outbound::Framing;
 
 /// One end of a connection, without clock, socket or thread.
 ///
@@ -71,22 +71,12 @@ pub struct Connection<P> {
     config: Config,
     state: State,
     handshake: Handshake,
-    /// Our first sequence number.
-    initial: SeqNumber,
     /// What must not be guessed is drawn from here.
     random: Random,
     peer: Peer,
     paths: Table,
-    /// Chooses a path for what has not been sent.
-    scheduler: Box<dyn Scheduler>,
-    /// Keeps slow paths from filling the peer's buffer.
-    guard: Guard,
-    /// What it chooses among; made anew for each choice.
-    candidates: Vec<Candidate>,
-    board: Scoreboard<Sent<P>>,
-    outbound: Outbound<P>,
-    /// How much memory what is not acknowledged may take, when that was looked up last.
-    unacked_max: u64,
+    chooser: Chooser,
+    sender: Sender<P>,
     /// Whether the application has closed its side.
     is_closing: bool,
     receiver: Receiver<P>,
@@ -97,7 +87,6 @@ pub struct Connection<P> {
     /// How long ago the segment came that is read now.
     late: Span,
     reply: Option<Reply>,
-    peer_window: PeerWindow,
     clock: Clock,
     liveness: Liveness,
     /// When everything is forgotten.
@@ -217,15 +206,6 @@ struct Peer {
     framing: Framing,
 }
 
-/// What it takes to send a segment again.
-#[derive(Clone, Debug)]
-struct Sent<P> {
-    stream_header: Option<StreamHeader>,
-    /// What it carries, if that is data. Records are [kept elsewhere](crate::stream::records).
-    data: Option<P>,
-    is_fin: bool,
-}
-
 /// An answer that is not an acknowledgement of the ordinary kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reply {
@@ -261,15 +241,10 @@ impl<P: Payload> Connection<P> {
         Ok(Self {
             state,
             handshake: Handshake::new(),
-            initial: secret.initial(),
             peer: Peer { mss, segment: mss, has_sack: false, has_nonces: false, framing: Framing::Plain },
             paths: Table::new(Path::live(tuple, control, Mtu::new(&config, &tuple), mss), config.failover),
-            scheduler: config.scheduling.build(),
-            guard: Guard::new(),
-            candidates: vec![],
-            board: Scoreboard::new(1, 1),
-            outbound: Outbound::new(Framing::Streams, 0, config.send_buffer, 0),
-            unacked_max: 0,
+            chooser: Chooser::new(&config),
+            sender: Sender::new(secret.initial(), &config),
             is_closing: false,
             receiver: Receiver::new(config.receive_buffer, config.receive_buffer_max, mss.into()),
             flow_control: FlowControl::none(),
@@ -277,7 +252,6 @@ impl<P: Payload> Connection<P> {
             ack_request: AckRequest::NONE,
             late: Span::ZERO,
             reply: None,
-            peer_window: PeerWindow::new(),
             clock: Clock::new(u32::from_be_bytes(random.draw())),
             random,
             liveness: Liveness::new(now, &config),
@@ -314,7 +288,7 @@ impl<P: Payload> Connection<P> {
             // [rfc-9293] sec. 3.10.4: in SYN-RECEIVED, too, the close waits for what comes before it.
             State::SynReceived | State::Established | State::CloseWait => {
                 self.is_closing = true;
-                self.outbound.finish_all();
+                self.sender.outbound.finish_all();
             }
             State::Closed | State::FinWait1 | State::FinWait2 | State::Closing | State::LastAck | State::TimeWait => {}
         }
@@ -333,7 +307,7 @@ impl<P: Payload> Connection<P> {
             | State::Closing
             | State::LastAck => {
                 let ack = Some(self.receiver.expected_number());
-                self.reply = Some(Reply::Reset { seq: self.initial.plus(self.board.next()), ack });
+                self.reply = Some(Reply::Reset { seq: self.sender.next_number(), ack });
             }
         }
         if self.state != State::Closed {
@@ -366,7 +340,7 @@ impl<P: Payload> Connection<P> {
         self.handshake.handle_timeout(now);
         self.acks.handle_timeout(now);
         self.liveness.handle_timeout(now, activity);
-        self.peer_window.handle_timeout(now);
+        self.sender.peer_window.handle_timeout(now);
         self.handle_path_timeouts(now);
     }
 
@@ -388,7 +362,7 @@ impl<P: Payload> Connection<P> {
         let has_paths = self.state.has_paths();
         let paths = self.paths.all().map(|path| path.deadline(has_paths)).fold(Time::NEVER, Time::min);
         let acks = self.handshake.deadline().min(self.acks.deadline());
-        let near = paths.min(acks).min(self.peer_window.deadline()).min(self.forget_at);
+        let near = paths.min(acks).min(self.sender.peer_window.deadline()).min(self.forget_at);
         // Nearly always something is due long before the peer's silence means anything.
         let least = self.liveness.deadline_least();
         debug_assert!(
@@ -401,7 +375,7 @@ impl<P: Payload> Connection<P> {
 
     /// What silence means now.
     fn activity(&self) -> Activity {
-        let (has_flight, waits_for_window) = (!self.board.is_empty(), self.peer_window.is_waited_for());
+        let (has_flight, waits_for_window) = (!self.sender.board.is_empty(), self.sender.peer_window.is_waited_for());
         Activity { state: self.state, has_flight, waits_for_window }
     }
 
@@ -419,7 +393,7 @@ impl<P: Payload> Connection<P> {
             datagram_max: path.datagram_max(),
             has_ecn: control.ecn.is_on(),
             window: control.window(),
-            flight: self.board.flight(id) as f64 / f64::from(self.peer.segment),
+            flight: self.sender.board.flight(id) as f64 / f64::from(self.peer.segment),
             rtt_smoothed: control.rtt_smoothed(),
             rtt_min: control.rtt_min(),
             delivery_rate: control.delivery_rate(),
@@ -447,12 +421,12 @@ impl<P: Payload> Connection<P> {
 
     /// Bytes of sequence space that have been sent, the SYN included.
     pub fn sent(&self) -> u64 {
-        self.board.next()
+        self.sender.board.next()
     }
 
     /// Bytes of sequence space that the peer has acknowledged cumulatively, the SYN included.
     pub fn acked(&self) -> u64 {
-        self.board.acked()
+        self.sender.board.acked()
     }
 
     /// Bytes of sequence space that have arrived below any hole, the SYN included.
@@ -489,7 +463,7 @@ impl<P: Payload> Connection<P> {
             record = self.flow_control.end(sid).or(record);
         }
         if let Some(record) = record {
-            self.outbound.records.push(record);
+            self.sender.outbound.records.push(record);
         }
     }
 
@@ -497,8 +471,8 @@ impl<P: Payload> Connection<P> {
     /// count of what was sent is that of what it counts.
     #[cfg(test)]
     pub(crate) fn check(&self) {
-        self.board.check();
-        self.paths.iter().for_each(|(_, path)| path.control.check(&self.board));
+        self.sender.board.check();
+        self.paths.iter().for_each(|(_, path)| path.control.check(&self.sender.board));
         if self.peer.framing == Framing::Plain {
             return;
         }
@@ -523,7 +497,7 @@ impl<P: Payload> Connection<P> {
         if self.peer.framing == Framing::Plain || peer.peer.framing == Framing::Plain {
             return;
         }
-        for (sid, used, credit) in self.outbound.credits() {
+        for (sid, used, credit) in self.sender.outbound.credits() {
             let limit = peer.flow_control.limit(sid);
             assert!(used <= credit && credit <= limit, "stream {sid}: {used} of {credit}, allowed {limit}");
         }

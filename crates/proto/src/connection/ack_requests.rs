@@ -46,7 +46,7 @@ impl<P: Payload> Connection<P> {
         let before = self.ack_request.policy.delay;
         if self.ack_request.is_other(&wanted) {
             self.ack_request.policy = wanted;
-            self.outbound.records.push(record(wanted));
+            self.sender.outbound.records.push(record(wanted));
         }
         // Until it has heard, the peer may wait for as long as it was asked to before.
         let delay = before.max(self.ack_request.policy.delay);

@@ -124,7 +124,7 @@ impl<P: Payload> Connection<P> {
         if let Some(timestamps) = self.handshake.offer.timestamps {
             self.clock.on_syn(now, timestamps);
         }
-        self.peer_window.on_syn(segment.header.window);
+        self.sender.peer_window.on_syn(segment.header.window);
     }
 
     /// What our SYN says. In an answer nothing is offered that the peer has not offered.
@@ -150,11 +150,11 @@ impl<P: Payload> Connection<P> {
         self.peer = Peer { mss, has_sack, has_nonces, framing, ..self.peer };
         self.clock.set(has_timestamps);
         if let Some(shift) = shift {
-            self.peer_window.set_shift(shift);
+            self.sender.peer_window.set_shift(shift);
             self.receiver.window.set_shift(Window::scale(self.config.receive_buffer_ceiling()));
         }
         self.paths.are_negotiated = has_paths;
-        Core { outbound: self.outbound, inbound: self.receiver.inbound, flow_control: self.flow_control } =
+        Core { outbound: self.sender.outbound, inbound: self.receiver.inbound, flow_control: self.flow_control } =
             agreement.core(&self.config);
         let (most, options) = (self.peer.mss, self.options_space());
         self.paths[PathId::FIRST].limit_mtu(most + options);
@@ -167,7 +167,7 @@ impl<P: Payload> Connection<P> {
         control.detect_by(Detection::of(self.config.loss_detection, self.peer.has_sack));
         self.liveness.on_heard(now, true);
         if self.is_closing {
-            self.outbound.finish_all();
+            self.sender.outbound.finish_all();
         }
         self.events.push_back(Event::Established { streams });
     }

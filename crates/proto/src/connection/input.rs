@@ -3,17 +3,18 @@
 use anabranch_units::Time;
 
 use super::receiver::Place;
-use super::{Connection, Reply, Sent, State};
+use super::sender::{Proof, Report, Sender};
+use super::{Connection, Reply, State};
 use crate::ecn::{EcnCodepoint, EcnReport};
 use crate::event::{CloseReason, Event};
-use crate::options::{AcknowledgementOptions, Options, SackBlocks};
+use crate::options::{AcknowledgementOptions, Options};
 use crate::path::{FourTuple, PathId};
 use crate::payload::Payload;
 use crate::receive::acks::AckPolicy;
 use crate::recovery::control::Via;
 use crate::recovery::scoreboard::AckContext;
-use crate::segment::{Content, Flags, Header, Record, RecordList, Segment, Sid, StreamHeader};
-use crate::seq::{Offset, SeqNumber, Ssn};
+use crate::segment::{Content, Flags, Record, Segment, Sid, StreamHeader};
+use crate::seq::{Offset, Ssn};
 use crate::stream::inbound::Freed;
 use crate::stream::outbound::Framing;
 
@@ -100,7 +101,7 @@ impl<P: Payload> Connection<P> {
     /// [rfc-9293] sec. 3.10.7.3.
     fn handle_in_syn_sent(&mut self, now: Time, segment: Segment<P>) {
         let is_answer = segment.has(Flags::ACK);
-        if is_answer && segment.header.ack != self.initial.plus(1) {
+        if is_answer && segment.header.ack != self.sender.number(1) {
             if !segment.has(Flags::RST) {
                 self.reply = Some(Reply::Reset { seq: segment.header.ack, ack: None });
             }
@@ -147,7 +148,7 @@ impl<P: Payload> Connection<P> {
                 return;
             }
             if segment.has(Flags::SYN) && self.state == State::SynReceived {
-                if segment.has(Flags::ACK) && segment.header.ack == self.initial.plus(1) {
+                if segment.has(Flags::ACK) && segment.header.ack == self.sender.number(1) {
                     // Both sides opened at once, and this is the answer to our SYN ([rfc-9293] sec. 3.5, figure 8).
                     self.state = State::Established;
                     self.establish(now);
@@ -201,7 +202,7 @@ impl<P: Payload> Connection<P> {
             return;
         }
         if self.state == State::SynReceived {
-            if segment.header.ack != self.initial.plus(1) {
+            if segment.header.ack != self.sender.number(1) {
                 self.reply = Some(Reply::Reset { seq: segment.header.ack, ack: None });
                 return;
             }
@@ -234,21 +235,23 @@ impl<P: Payload> Connection<P> {
 
     /// Enters what is acknowledged, and the window. Whether the segment is good for anything else.
     fn on_acknowledgement(&mut self, now: Time, offset: Offset, segment: &Segment<P>) -> bool {
-        let acked = self.board.acked();
-        let Some(ack) = segment.header.ack.offset_from(self.initial, acked) else {
+        let acked = self.sender.board.acked();
+        let Some(ack) = self.sender.place(segment.header.ack) else {
             self.challenge(now);
             return false;
         };
         // [rfc-5961] sec. 5.2: SND.UNA − MAX.SND.WND ≤ SEG.ACK ≤ SND.NXT. [rfc-9293] sec. 3.10.7.4: "If the ACK acks something
         // not yet sent, then send an ACK and drop the segment".
-        if ack > self.board.next() || ack < acked && ack + self.ack_age_max() < acked {
+        if ack > self.sender.board.next()
+            || ack < acked && ack + self.sender.ack_age_max(self.paths.are_negotiated) < acked
+        {
             self.challenge(now);
             return false;
         }
-        let (edge, was_shut) = (self.peer_window.edge(), self.peer_window.room(acked) == 0);
-        self.peer_window.on_field(self.peer.framing, offset, ack, segment.header.window);
-        if was_shut && self.peer_window.edge() > edge {
-            let Self { paths, board, .. } = self;
+        let (edge, was_shut) = (self.sender.peer_window.edge(), self.sender.peer_window.room(acked) == 0);
+        self.sender.peer_window.on_field(self.peer.framing, offset, ack, segment.header.window);
+        if was_shut && self.sender.peer_window.edge() > edge {
+            let Self { paths, sender: Sender { board, .. }, .. } = self;
             paths.live().iter().for_each(|path| paths[path].control.on_reopened(now, board));
         }
         let via = self.acks.via();
@@ -258,10 +261,10 @@ impl<P: Payload> Connection<P> {
         }
         let options = segment.options.as_acknowledgement();
         if let Some(header) = options.expected() {
-            self.outbound.on_expected(header);
+            self.sender.outbound.on_expected(header);
         }
-        let report = options.has_sack().then(|| self.report(ack, &options.sack()));
-        let proof = if self.peer.has_nonces { self.proof(ack, report.as_ref(), segment) } else { Proof::Given };
+        let report = options.has_sack().then(|| self.sender.report(ack, &options.sack()));
+        let proof = if self.peer.has_nonces { self.sender.proof(ack, report.as_ref(), segment) } else { Proof::Given };
         if proof == Proof::False {
             self.abort_because(CloseReason::FalseAcknowledgement);
             return false;
@@ -271,19 +274,20 @@ impl<P: Payload> Connection<P> {
         if ack > acked || report.is_some() {
             let context =
                 AckContext { echo: self.echo(now, segment), ..self.paths[via].control.ack_context(now - self.late) };
-            is_fin_acked = self.on_cumulative(ack, &context);
+            let Self { sender, flow_control, events, .. } = self;
+            is_fin_acked = sender.on_cumulative(ack, &context, flow_control, events);
             if let Some(report) = &report {
                 self.on_sack(now, ack, report, proof, &context);
             }
         }
-        if self.is_duplicate_ack(acked, edge, segment) {
-            self.paths[via].control.on_duplicate_ack(&self.board);
+        if !self.peer.has_sack && self.sender.is_duplicate_ack(acked, edge, segment) {
+            self.paths[via].control.on_duplicate_ack(&self.sender.board);
         }
         if self.paths.are_negotiated {
-            self.board.confirm(via, ack, report.as_ref().map_or(&[], |report| &report.blocks));
+            self.sender.board.confirm(via, ack, report.as_ref().map_or(&[], |report| &report.blocks));
         }
         let has_news = self.on_acknowledged(now, via, options);
-        self.on_heard(now, self.board.acked() > acked || has_news);
+        self.on_heard(now, self.sender.board.acked() > acked || has_news);
         if is_fin_acked {
             self.on_fin_acked(now);
         }
@@ -297,7 +301,7 @@ impl<P: Payload> Connection<P> {
         let own = Via::Own { delay: options.delay(), late: self.late, ecn };
         let (mut has_news, mut is_round_over) = (false, false);
         if self.paths.has_several() {
-            let mut told = self.board.newly_acked_paths();
+            let mut told = self.sender.board.newly_acked_paths();
             told.insert(via);
             for id in told.iter() {
                 let (is_news, is_over) = self.tell_path(now, id, if id == via { own } else { Via::Other });
@@ -316,7 +320,7 @@ impl<P: Payload> Connection<P> {
     /// A path hears what an ACK told of it. Whether it told anything, and whether a round ended with it.
     #[inline(always)]
     fn tell_path(&mut self, now: Time, id: PathId, source: Via) -> (bool, bool) {
-        let Self { paths, board, .. } = self;
+        let Self { paths, sender: Sender { board, .. }, .. } = self;
         let Some(path) = paths.get_mut(id) else { return (false, false) };
         let has_news = board.has_newly_acked(id);
         if !has_news && path.control.is_at_rest() {
@@ -333,89 +337,24 @@ impl<P: Payload> Connection<P> {
         (has_news, is_round_over)
     }
 
-    /// Enters what an acknowledgement reports below its number `ack`. Whether our FIN is part of it.
-    fn on_cumulative(&mut self, ack: Offset, context: &AckContext) -> bool {
-        let Self { board, outbound, flow_control, events, .. } = self;
-        let mut is_fin_acked = false;
-        board.acknowledge(ack, context, |sent: Sent<P>| {
-            is_fin_acked |= sent.is_fin;
-            if sent.data.is_some() {
-                return outbound.on_acked(sent.stream_header.map_or(Sid::PLAIN, |header| header.sid), events);
-            }
-            let records = if sent.is_fin { None } else { outbound.records.on_acked() };
-            records.iter().flat_map(RecordList::iter).for_each(|record| match record {
-                Record::Finish { sid, .. } | Record::Reset { sid, .. } => outbound.on_acked(sid, events),
-                Record::MaxStreamData { sid, limit, .. } => {
-                    if let Some(record) = flow_control.on_acked(sid, limit) {
-                        outbound.records.push(record);
-                    }
-                }
-                Record::Stop { .. } | Record::AcknowledgeEach { .. } => {}
-            });
-        });
-        is_fin_acked
-    }
-
-    /// Where the blocks are of an acknowledgement of everything below `ack`.
-    fn report(&self, ack: Offset, sack: &SackBlocks) -> Report {
-        let place = |number: SeqNumber| number.offset_from(self.initial, ack);
-        let mut blocks = [NOTHING; SackBlocks::MAX];
-        for (block, (left, right)) in blocks.iter_mut().zip(sack.as_slice()) {
-            *block = place(*left).zip(place(*right)).unwrap_or(NOTHING);
-        }
-        // [rfc-2883] sec. 4: the first block may report what came twice, below the acknowledgement or within the second.
-        let [(left, right), (start, end), ..] = blocks;
-        let is_twice = left < right && right <= self.board.next() && (right <= ack || start <= left && right <= end);
-        Report { blocks, is_twice }
-    }
-
     /// Enters what an acknowledgement reports above its number `ack`.
     fn on_sack(&mut self, now: Time, ack: Offset, report: &Report, proof: Proof, context: &AckContext) {
         if report.is_twice {
             let [(left, right), ..] = report.blocks;
-            self.board.on_duplicate(left, right);
-            self.paths[self.acks.via()].control.on_duplicate(now, &mut self.board, right);
+            self.sender.board.on_duplicate(left, right);
+            self.paths[self.acks.via()].control.on_duplicate(now, &mut self.sender.board, right);
         }
-        let next = self.board.next();
+        let next = self.sender.board.next();
         for &(left, right) in report.news().filter(|_| proof == Proof::Given) {
             if ack < left && right <= next {
-                self.board.acknowledge_selectively(left, right, context);
+                self.sender.board.acknowledge_selectively(left, right, context);
             }
         }
     }
 
-    /// Whether an acknowledgement proves that what it names has come. Of what was overtaken some sums are known no more, and a segment with
-    /// content has no room for that of its blocks: what those say is not taken, and no lie.
-    fn proof(&self, ack: Offset, report: Option<&Report>, segment: &Segment<P>) -> Proof {
-        let Header { nonce, nonce_sum, .. } = segment.header;
-        if self.board.nonces_below(ack).is_some_and(|sum| sum != nonce_sum) {
-            return Proof::False;
-        }
-        if segment.space() > 0 {
-            return Proof::Missing;
-        }
-        let mut sum = 0u16;
-        for &(left, right) in report.into_iter().flat_map(Report::news) {
-            let Some(nonces) = self.board.nonces_within(left, right) else { return Proof::Missing };
-            sum = sum.wrapping_add(nonces);
-        }
-        if sum == nonce { Proof::Given } else { Proof::False }
-    }
-
-    /// Whether an ACK answers a segment, and yet neither the acknowledgement number nor anything else says so. What stands
-    /// for something in sequence space is none ([rfc-5681] sec. 2), nor is an update of the window, unless it names a stream.
-    fn is_duplicate_ack(&self, acked: Offset, edge: Offset, segment: &Segment<P>) -> bool {
-        if self.peer.has_sack {
-            return false;
-        }
-        let is_answer = edge == self.peer_window.edge() || segment.options.as_acknowledgement().expected().is_some();
-        let is_silent = segment.space() == 0 && self.board.acked() == acked && !self.board.is_empty();
-        is_silent && is_answer
-    }
-
     /// An acceptable acknowledgement came; `has_advanced` says whether of something that had not been acknowledged.
     pub(super) fn on_heard(&mut self, now: Time, has_advanced: bool) {
-        let is_shut = self.board.is_empty() || self.peer_window.room(self.board.acked()) == 0;
+        let is_shut = self.sender.board.is_empty() || self.sender.peer_window.room(self.sender.board.acked()) == 0;
         self.liveness.on_heard(now, has_advanced || is_shut);
     }
 
@@ -535,11 +474,11 @@ impl<P: Payload> Connection<P> {
             }
             Record::Reset { sid, end, code } => (sid, self.receiver.inbound.reset(sid, end, code, &mut self.events)),
             Record::Stop { sid, expected, code } => {
-                self.outbound.stop(sid, expected, code, &mut self.events);
+                self.sender.outbound.stop(sid, expected, code, &mut self.events);
                 (sid, Freed::RECORD)
             }
             Record::MaxStreamData { sid, limit, over } => {
-                self.outbound.on_credit(sid, limit, over);
+                self.sender.outbound.on_credit(sid, limit, over);
                 (sid, Freed::RECORD)
             }
         };
@@ -549,7 +488,7 @@ impl<P: Payload> Connection<P> {
 
     /// Everything up to the peer's FIN has arrived.
     fn on_fin(&mut self, now: Time) {
-        self.outbound.lift_credit();
+        self.sender.outbound.lift_credit();
         if self.peer.framing == Framing::Plain {
             self.receiver.finish_plain(&mut self.events);
         }
@@ -570,29 +509,3 @@ impl<P: Payload> Connection<P> {
         self.forget_at = now.saturating_add(self.config.time_wait);
     }
 }
-
-/// The blocks of an acknowledgement.
-#[derive(Clone, Copy, Debug)]
-struct Report {
-    blocks: [(Offset, Offset); SackBlocks::MAX],
-    /// Whether the first one is what came twice.
-    is_twice: bool,
-}
-
-impl Report {
-    /// Those that name what has come.
-    fn news(&self) -> impl Iterator<Item = &(Offset, Offset)> {
-        self.blocks.iter().skip(usize::from(self.is_twice)).filter(|(left, right)| left < right)
-    }
-}
-
-/// What the nonces of an acknowledgement say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Proof {
-    Given,
-    Missing,
-    False,
-}
-
-/// A block in which there is nothing.
-const NOTHING: (Offset, Offset) = (0, 0);

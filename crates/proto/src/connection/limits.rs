@@ -11,7 +11,7 @@
 
 use anabranch_units::{Span, Time};
 
-use super::output::SEGMENTS_MAX;
+use super::sender::Sender;
 use super::{Connection, Path};
 use crate::path::{PathId, PathSet};
 use crate::payload::Payload;
@@ -185,10 +185,10 @@ impl<P: Payload> Connection<P> {
     /// What stops all paths; none if it is a matter of each. And what stops them from sending something new.
     #[inline]
     fn limit_of_all(&self, now: Time) -> (Option<Limit>, Option<Limit>) {
-        let has_lost = self.board.has_lost();
-        if !has_lost && self.outbound.is_empty() && !self.owes_fin() {
+        let has_lost = self.sender.board.has_lost();
+        if !has_lost && self.sender.outbound.is_empty() && !self.owes_fin() {
             // What waits all the same has no credit.
-            let limit = if self.outbound.is_drained() { Limit::Application } else { Limit::PeerBuffer };
+            let limit = if self.sender.outbound.is_drained() { Limit::Application } else { Limit::PeerBuffer };
             return (Some(limit), Some(limit));
         }
         if self.paths.has_several() {
@@ -205,8 +205,8 @@ impl<P: Payload> Connection<P> {
 
     /// Something stops it that was not what did before, or that has to be found for each path.
     fn settle(&mut self, now: Time, of_all: Option<Limit>, common: Option<Limit>) {
-        let (usable, has_lost) = (self.paths.usable(), self.board.has_lost());
-        let Self { paths, board, rests, .. } = self;
+        let (usable, has_lost) = (self.paths.usable(), self.sender.board.has_lost());
+        let Self { paths, sender: Sender { board, .. }, rests, .. } = self;
         let woken_at = (!std::mem::replace(&mut rests.is_resting, true)).then_some(rests.woken_at);
         let has_orphans = has_lost && board.has_orphans();
         let (mut is_paced, mut is_full, mut is_free) = (false, false, false);
@@ -236,18 +236,18 @@ impl<P: Payload> Connection<P> {
     /// What stops all paths alike from sending something new; none if it is a matter of each.
     fn limit_of_new(&self) -> Option<Limit> {
         let mss = self.paths.mss_max();
-        let space = match self.outbound.peek(mss) {
+        let space = match self.sender.outbound.peek(mss) {
             Some(space) => space,
             None if self.owes_fin() => 1,
-            None if !self.outbound.is_drained() => return Some(Limit::PeerBuffer),
+            None if !self.sender.outbound.is_drained() => return Some(Limit::PeerBuffer),
             None => return Some(Limit::Application),
         };
-        if self.board.len() >= SEGMENTS_MAX || self.keeps_all_it_may() {
+        if self.sender.keeps_all_it_may() {
             Some(Limit::Memory)
-        } else if self.waits_for_more(space) {
+        } else if self.config.nagle && self.sender.waits_for_more(space, mss) {
             Some(Limit::Application)
         } else {
-            (u64::from(space) > self.peer_window.room(self.board.next())).then_some(Limit::PeerBuffer)
+            (u64::from(space) > self.sender.peer_window.room(self.sender.board.next())).then_some(Limit::PeerBuffer)
         }
     }
 }

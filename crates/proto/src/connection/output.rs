@@ -8,13 +8,12 @@
 use anabranch_cc::Transmission;
 use anabranch_units::{Span, Time};
 
+use super::sender::Sender;
 use super::{Connection, Path, Reply, Sent, State, Transmit, mtu};
-use crate::config::{Failover, Repair};
-use crate::guard::Outlook;
+use crate::config::Failover;
 use crate::options::{AcknowledgementOptions, Options, SackBlocks};
 use crate::path::{PathId, PathSet};
 use crate::payload::Payload;
-use crate::scheduler::{Candidate, Demand, quickest};
 use crate::segment::{Content, Flags, Header, Segment};
 use crate::seq::{Offset, SeqNumber};
 use crate::stream::outbound::Framing;
@@ -94,7 +93,7 @@ impl<P: Payload> Connection<P> {
         // The shift is not set before the handshake is over, so this is the unscaled window that a SYN has.
         let window = self.receiver.advertise();
         self.clock.on_ack_sent(self.receiver.expected());
-        let header = Header { seq: self.initial, ack, flags, window, ..Header::default() };
+        let header = Header { seq: self.sender.initial(), ack, flags, window, ..Header::default() };
         let segment =
             Segment { header, options: Options::Handshake(options), stream_header: None, content: Content::Nothing };
         self.transmit(PathId::FIRST, segment)
@@ -116,7 +115,7 @@ impl<P: Payload> Connection<P> {
         };
         let options = self.stamp(options);
         let nonce = if self.peer.has_nonces { nonces } else { 0 };
-        let header = Header { nonce, ..self.header(path, self.board.next(), Flags::default()) };
+        let header = Header { nonce, ..self.header(path, self.sender.board.next(), Flags::default()) };
         if self.peer.has_sack && self.receiver.arrivals.has_unreported() {
             self.acks.demand_pure_on(path);
         }
@@ -125,23 +124,23 @@ impl<P: Payload> Connection<P> {
 
     /// An old sequence number, which the peer answers with an acknowledgement.
     fn window_or_keep_alive_probe(&mut self, path: PathId) -> Transmit<P> {
-        let header = self.header(path, self.board.acked() - 1, Flags::default());
+        let header = self.header(path, self.sender.board.acked() - 1, Flags::default());
         let options = self.stamp(AcknowledgementOptions::default());
         self.transmit(path, Segment { header, options, stream_header: None, content: Content::Nothing })
     }
 
     fn poll_data(&mut self, now: Time) -> Option<Leaving<P>> {
-        let has_new = !self.outbound.is_empty() || self.owes_fin();
-        if !has_new && self.board.is_empty() {
-            if !self.outbound.is_drained() {
+        let has_new = !self.sender.outbound.is_empty() || self.owes_fin();
+        if !has_new && self.sender.board.is_empty() {
+            if !self.sender.outbound.is_drained() {
                 // What waits has no credit. More is sure to come, if the peer is still there.
                 self.wait(now);
             }
             return None;
         }
-        let has_lost = self.board.has_lost();
+        let has_lost = self.sender.board.has_lost();
         // What several paths cannot send for want of credit the guard hears of.
-        let has_all = self.outbound.is_drained() || !self.paths.has_several();
+        let has_all = self.sender.outbound.is_drained() || !self.paths.has_several();
         if !has_new && !has_lost && has_all && !self.paths.all().any(|path| path.control.is_probe_due()) {
             // All that there is is under way.
             return None;
@@ -156,10 +155,10 @@ impl<P: Payload> Connection<P> {
                 continue;
             }
             let is_probe_due = control.is_probe_due();
-            let lost = if has_lost { self.next_lost(path) } else { None };
+            let lost = if has_lost { self.sender.next_lost(path, &self.paths, self.config.repair) } else { None };
             if let Some(lost) = lost {
-                let (_, len, _) = self.board.segment(lost);
-                if self.paths[path].control.admit_again(&self.board, len.into()) {
+                let (_, len, _) = self.sender.board.segment(lost);
+                if self.paths[path].control.admit_again(&self.sender.board, len.into()) {
                     repair = Some((path, lost));
                     break;
                 }
@@ -170,7 +169,7 @@ impl<P: Payload> Connection<P> {
                 if let Some(leaving) = self.send_new(now, Admission::Probe(path)) {
                     return Some(leaving);
                 }
-                if let Some(last) = self.board.last(path) {
+                if let Some(last) = self.sender.board.last(path) {
                     repair = Some((path, last));
                     break;
                 }
@@ -183,33 +182,9 @@ impl<P: Payload> Connection<P> {
         self.send_new(now, Admission::Window(may_send)).or_else(|| self.unblock(now, may_send))
     }
 
-    /// The lost segment that a path sends next: one of its own, or one that has no path any more.
-    fn next_lost(&mut self, path: PathId) -> Option<u64> {
-        let own = self.board.lowest_lost(path);
-        let orphan = if self.board.has_orphans() && self.paths.usable().contains(path) {
-            self.board.lowest_lost(PathId::NOWHERE)
-        } else {
-            None
-        };
-        let lost = lower(own, orphan);
-        if self.config.repair == Repair::SamePath || !self.paths.has_several() {
-            return lost;
-        }
-        let rtt = |connection: &Self, id: PathId| connection.paths[id].control.rtt_smoothed().unwrap_or(Span::MAX);
-        let (mut lost, mine) = (lost, rtt(self, path));
-        for index in (0..self.paths.slots()).filter(|&index| index != path.index()) {
-            let other = PathId::new(index);
-            if self.paths.get(other).is_some_and(Path::is_live) && rtt(self, other) > mine {
-                let theirs = self.board.lowest_lost(other);
-                lost = lower(lost, theirs);
-            }
-        }
-        lost
-    }
-
     /// Sends a segment again.
     fn resend(&mut self, now: Time, path: PathId, index: u64) -> Leaving<P> {
-        let Self { board, paths, .. } = self;
+        let Self { sender: Sender { board, .. }, paths, .. } = self;
         let added = board.resend(index, path, paths[path].control.departure(now));
         let (offset, len, sent) = board.segment(index);
         let (sent, len, nonce) = (sent.clone(), u64::from(len), board.nonce(index));
@@ -219,32 +194,38 @@ impl<P: Payload> Connection<P> {
 
     /// Sends something that has not been sent.
     fn send_new(&mut self, now: Time, admission: Admission) -> Option<Leaving<P>> {
-        if self.board.len() >= SEGMENTS_MAX || !self.may_keep_more() {
+        if !self.sender.may_keep_more(&self.paths, self.peer.segment) {
             return None;
         }
-        let space = match self.outbound.peek(self.paths.mss_max()) {
+        let space = match self.sender.outbound.peek(self.paths.mss_max()) {
             Some(space) => space,
             None if self.owes_fin() => 1,
             None => return None,
         };
-        if matches!(admission, Admission::Window(_)) && self.waits_for_more(space) {
+        if matches!(admission, Admission::Window(_))
+            && self.config.nagle
+            && self.sender.waits_for_more(space, self.paths.mss_max())
+        {
             return None;
         }
         let space = self.fit(now, space)?;
         let path = match admission {
             Admission::Probe(path) => {
-                self.paths[path].control.on_demand(now, &self.board);
+                self.paths[path].control.on_demand(now, &self.sender.board);
                 path
             }
-            Admission::Window(may_send) => self.choose(now, space.into(), may_send)?,
+            Admission::Window(may_send) => {
+                let Self { chooser, paths, sender, peer, .. } = self;
+                chooser.choose(now, (space.into(), may_send), peer.segment, paths, sender)?
+            }
         };
         let mss = self.paths[path].mss;
         let space = space.min(mss);
-        if self.board.is_empty() {
+        if self.sender.board.is_empty() {
             // The peer's silence counts from here on.
             self.liveness.on_sent_into_silence(now);
         }
-        let sent = match self.outbound.cut(space, mss, &mut self.events) {
+        let sent = match self.sender.outbound.cut(space, mss, &mut self.events) {
             Some((stream_header, content)) => {
                 let data = if let Content::Data(payload) = content { Some(payload) } else { None };
                 Sent { stream_header, data, is_fin: false }
@@ -254,78 +235,19 @@ impl<P: Payload> Connection<P> {
                 Sent { stream_header: None, data: None, is_fin: true }
             }
         };
-        let offset = self.board.next();
+        let offset = self.sender.board.next();
         let nonce = if self.peer.has_nonces { u16::from_le_bytes(self.random.draw()) } else { 0 };
-        let Self { board, paths, scheduler, .. } = self;
+        let Self { sender: Sender { board, .. }, paths, chooser, .. } = self;
         let from = &mut paths[path];
         let is_probe_due = space >= mss && from.on_full(now);
         board.send(sent.clone(), (space, nonce), path, from.control.departure(now));
         let space = u64::from(space);
         from.control.on_sent(now, board, (offset + space, space), space, Transmission::First);
-        scheduler.on_sent(path, from.weight, space);
+        chooser.on_sent(now, path, from.weight, space);
         if is_probe_due {
             paths.ask(path);
         }
-        self.guard.on_sent(now, path, space);
         Some(Leaving::Content { path, offset, nonce, sent })
-    }
-
-    /// The path on which `len` bytes leave that have not been sent before.
-    fn choose(&mut self, now: Time, len: u64, may_send: PathSet) -> Option<PathId> {
-        let Self { paths, board, candidates, .. } = self;
-        if !paths.has_several() {
-            let control = &mut paths[PathId::FIRST].control;
-            control.on_demand(now, board);
-            return (may_send.contains(PathId::FIRST) && control.admit(board, len)).then_some(PathId::FIRST);
-        }
-        let (usable, mss) = (paths.usable(), f64::from(self.peer.segment));
-        let (mut has_open, mut outlook) = (false, Outlook::NONE);
-        candidates.clear();
-        for id in usable.iter() {
-            let Path { control, weight, .. } = &mut paths[id];
-            control.on_demand(now, board);
-            let candidate = Candidate {
-                id,
-                window: control.window() * mss,
-                flight: board.flight(id),
-                flying: board.flying(id),
-                rtt: control.rtt_smoothed(),
-                rtt_min: None,
-                rtt_latest: None,
-                delivery_rate: None,
-                weight: *weight,
-                has_room: may_send.contains(id) && control.admit(board, len),
-            };
-            has_open |= candidate.has_room;
-            outlook.add(candidate.window, candidate.flying, candidate.rtt, control.rtt_min());
-            candidates.push(candidate);
-        }
-        let is_guarded = self.scheduler.is_guarded()
-            && usable.has_several()
-            && !self.guard.lets_all(&outlook, len, self.peer_window.largest());
-        if !has_open && !is_guarded {
-            return None;
-        }
-        let peer_window = self.peer_window.room(board.acked());
-        let demand = Demand { len, peer_window };
-        let mut count = candidates.len();
-        if is_guarded {
-            for Candidate { id, rtt_min, rtt_latest, delivery_rate, .. } in candidates.iter_mut() {
-                let control = &paths[*id].control;
-                (*rtt_min, *rtt_latest, *delivery_rate) =
-                    (control.rtt_min(), control.tally.rtt_latest, control.delivery_rate());
-            }
-            count = self.guard.keep(now, candidates, len, self.peer_window.largest());
-            if count < candidates.len() {
-                self.scheduler.on_left_out(&candidates[count..], &candidates[..count]);
-            }
-        }
-        match &candidates[..count] {
-            [] => None,
-            // The peer may be waiting for what a record says, and the path on which that is least wait.
-            candidates if self.outbound.has_records() && self.scheduler.spreads() => quickest(candidates),
-            candidates => self.scheduler.choose(candidates, &demand),
-        }
     }
 
     /// The peer's window is shut, and what it waits for is on a slow path: a faster one that has room takes it over, if it is there sooner.
@@ -335,15 +257,15 @@ impl<P: Payload> Connection<P> {
             return None;
         }
         // Streams without credit have nothing to send; the window may be open all the same.
-        let room = self.peer_window.room(self.board.next());
+        let room = self.sender.peer_window.room(self.sender.board.next());
         let mss = self.paths.mss_max();
-        if room >= u64::from(mss) && !self.outbound.is_empty() {
+        if room >= u64::from(mss) && !self.sender.outbound.is_empty() {
             return None;
         }
-        let space = self.outbound.peek(mss);
+        let space = self.sender.outbound.peek(mss);
         let is_shut = space.is_some_and(|space| u64::from(space) > room);
-        if is_shut || space.is_none() && !self.outbound.is_drained() {
-            self.report_stop(now, may_send);
+        if is_shut || space.is_none() && !self.sender.outbound.is_drained() {
+            self.chooser.on_stop(now, may_send, &self.paths, &self.sender);
         }
         if !is_shut || self.config.failover == Failover::Never {
             return None;
@@ -351,11 +273,11 @@ impl<P: Payload> Connection<P> {
         let half = |path: &Path| path.control.rtt_smoothed().map_or(Span::MAX, |rtt| rtt / 2);
         let mut found: Option<(PathId, PathId, u64)> = None;
         for (slow, behind) in self.paths.iter().filter(|(_, path)| path.is_live()) {
-            let Some((index, 1)) = self.board.oldest(slow) else { continue };
-            let Some(departed) = self.board.oldest_departed(slow) else { continue };
+            let Some((index, 1)) = self.sender.board.oldest(slow) else { continue };
+            let Some(departed) = self.sender.board.oldest_departed(slow) else { continue };
             let due = departed.saturating_add(half(behind));
             let faster = self.paths.usable().iter().filter(|&id| may_send.contains(id) && id != slow);
-            let (_, len, _) = self.board.segment(index);
+            let (_, len, _) = self.sender.board.segment(index);
             let faster = faster.filter(|&id| self.paths[id].control.has_room(len.into()));
             let Some(fast) = faster.min_by_key(|&id| half(&self.paths[id])) else { continue };
             // A whole round trip sooner: the window that it opens is to come in time.
@@ -368,43 +290,27 @@ impl<P: Payload> Connection<P> {
         Some(self.resend(now, path, index))
     }
 
-    /// The peer takes nothing. If what it waits for is on a slow path and a faster one has room, that is for the guard to know.
-    fn report_stop(&mut self, now: Time, may_send: PathSet) {
-        let rtt = |path: &Path| path.control.rtt_smoothed().unwrap_or(Span::MAX);
-        let Some(slow) = self.board.front().and_then(|path| self.paths.get(path)).map(rtt) else { return };
-        let waits = |id: PathId| {
-            let path = &self.paths[id];
-            may_send.contains(id) && rtt(path) < slow && path.control.has_room(path.mss.into())
-        };
-        if self.paths.usable().iter().any(waits) {
-            self.guard.on_stop(now, self.board.next() - self.board.acked(), slow);
-        }
-    }
-
-    /// [rfc-9293] sec. 3.7.4: whether a segment is short, might still become longer, and something is unacknowledged.
-    pub(super) fn waits_for_more(&self, space: u32) -> bool {
-        self.config.nagle && !self.board.is_empty() && space < self.paths.mss_max() && self.outbound.may_grow()
-    }
-
     /// How much of `space` the peer's window takes; `None` if the sender waits for more.
     ///
     /// [rfc-9293] sec. 3.8.6.2.1: a window that is less than half of what it was is not filled by shorter segments, unless
     /// there has been nothing better for a while.
     fn fit(&mut self, now: Time, space: u32) -> Option<u32> {
-        let usable = self.peer_window.room(self.board.next());
+        let usable = self.sender.peer_window.room(self.sender.board.next());
         if u64::from(space) <= usable {
-            self.peer_window.on_sent();
+            self.sender.peer_window.on_sent();
             return Some(space);
         }
         // Less than the window's width, which is below a segment: it fits.
         let usable = usable as u32;
-        let is_worth = u64::from(usable) * 2 >= self.peer_window.largest() || self.peer_window.is_probe_due();
-        let shortened = self.outbound.shortened(usable).filter(|_| is_worth || self.outbound.has_records());
+        let is_worth =
+            u64::from(usable) * 2 >= self.sender.peer_window.largest() || self.sender.peer_window.is_probe_due();
+        let shortened =
+            self.sender.outbound.shortened(usable).filter(|_| is_worth || self.sender.outbound.has_records());
         if shortened.is_some() {
-            self.peer_window.on_sent();
+            self.sender.peer_window.on_sent();
             return shortened;
         }
-        if self.board.is_empty() {
+        if self.sender.board.is_empty() {
             self.wait(now);
         }
         None
@@ -413,27 +319,29 @@ impl<P: Payload> Connection<P> {
     /// Only the peer can say when to go on: asks, so as to find out if it has and that was lost, or if it is gone.
     fn wait(&mut self, now: Time) {
         let rto = self.paths[self.paths.main()].control.rto();
-        if self.peer_window.wait(now, rto) {
+        if self.sender.peer_window.wait(now, rto) {
             self.liveness.on_sent_into_silence(now);
         }
     }
 
     /// The path on which a window that is shut is probed now.
     fn poll_window_probe(&mut self, now: Time) -> Option<PathId> {
-        if !self.peer_window.is_probe_due() {
+        if !self.sender.peer_window.is_probe_due() {
             return None;
         }
         let path = self.paths.main();
-        self.peer_window.poll_probe(now, self.paths[path].control.rto()).then_some(path)
+        self.sender.peer_window.poll_probe(now, self.paths[path].control.rto()).then_some(path)
     }
 
     /// Whether a FIN is the next thing to send.
     pub(super) fn owes_fin(&self) -> bool {
-        self.is_closing && matches!(self.state, State::Established | State::CloseWait) && self.outbound.is_drained()
+        self.is_closing
+            && matches!(self.state, State::Established | State::CloseWait)
+            && self.sender.outbound.is_drained()
     }
 
     fn on_fin_sent(&mut self) {
-        self.outbound.records.close();
+        self.sender.outbound.records.close();
         self.flow_control.close();
         self.state = match self.state {
             State::Established => State::FinWait1,
@@ -444,7 +352,7 @@ impl<P: Payload> Connection<P> {
 
     fn segment_of(&mut self, path: PathId, (offset, nonce): (Offset, u16), sent: Sent<P>) -> Transmit<P> {
         let Sent { stream_header, data, is_fin } = sent;
-        let records = || stream_header.and_then(|header| self.outbound.records.list(header.ssn));
+        let records = || stream_header.and_then(|header| self.sender.outbound.records.list(header.ssn));
         let content = match data {
             Some(payload) => Content::Data(payload),
             None if is_fin => Content::Nothing,
@@ -469,7 +377,7 @@ impl<P: Payload> Connection<P> {
         self.acks.on_sent(path);
         self.clock.on_ack_sent(self.receiver.expected());
         Header {
-            seq: self.initial.plus(offset),
+            seq: self.sender.number(offset),
             ack: self.receiver.expected_number(),
             flags: flags | Flags::ACK | multistream,
             window: self.receiver.advertise(),
@@ -521,17 +429,8 @@ enum Admission {
     Probe(PathId),
 }
 
-/// The lower of two segments, if there are two.
-fn lower(one: Option<u64>, other: Option<u64>) -> Option<u64> {
-    one.zip(other).map(|(one, other)| one.min(other)).or(one).or(other)
-}
-
 fn reset<P>(seq: SeqNumber, ack: Option<SeqNumber>) -> Segment<P> {
     let flags = if ack.is_some() { Flags::RST | Flags::ACK } else { Flags::RST };
     let header = Header { seq, ack: ack.unwrap_or_default(), flags, window: 0, ..Header::default() };
     Segment { header, options: Options::default(), stream_header: None, content: Content::Nothing }
 }
-
-/// Segments that are not acknowledged cumulatively, at most: half of what a stream's 24 bits can tell apart. With segments of
-/// 1460 bytes that is a window of 12 GB, more than TCP has.
-pub(super) const SEGMENTS_MAX: usize = 1 << 23;

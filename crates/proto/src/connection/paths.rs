@@ -30,6 +30,7 @@ use anabranch_units::{Span, Time};
 
 use super::limits::Limits;
 use super::mtu::{self, Mtu};
+use super::sender::Sender;
 use super::tokens::{Token, Tokens};
 use super::{Connection, State};
 use crate::config::{Failover, Form};
@@ -186,7 +187,7 @@ impl<P: Payload> Paths<'_, P> {
     pub fn set_status(&mut self, id: PathId, status: PathStatus) {
         if let Some(path) = self.connection.paths.get_mut(id) {
             path.status = status;
-            self.connection.paths.settle(&self.connection.board);
+            self.connection.paths.settle(&self.connection.sender.board);
         }
     }
 
@@ -245,22 +246,15 @@ impl<P: Payload> Connection<P> {
         if other || !segment.has(Flags::ACK) {
             return false;
         }
-        let Some(ack) = segment.header.ack.offset_from(self.initial, self.board.acked()) else { return false };
-        // [rfc-5961] sec. 5.2: "SND.UNA - MAX.SND.WND =< SEG.ACK =< SND.NXT".
-        let is_acked = (self.board.acked().saturating_sub(self.ack_age_max())..=self.board.next()).contains(&ack);
-        is_acked && self.receiver.is_near(segment.header.seq, AGE_MIN)
-    }
-
-    /// How far behind what has been acknowledged an acknowledgement may be.
-    pub(super) fn ack_age_max(&self) -> u64 {
-        if self.paths.are_negotiated { self.peer_window.largest().max(AGE_MIN) } else { self.peer_window.largest() }
+        self.sender.is_near(segment.header.ack, self.paths.are_negotiated)
+            && self.receiver.is_near(segment.header.seq, AGE_MIN)
     }
 
     /// What is due by time on each path.
     pub(super) fn handle_path_timeouts(&mut self, now: Time) {
         for index in 0..self.paths.slots.len() {
             let id = PathId::new(index);
-            let Self { paths, board, .. } = self;
+            let Self { paths, sender: Sender { board, .. }, .. } = self;
             let Some(path) = paths.get_mut(id) else { continue };
             if path.paced_until <= now {
                 path.paced_until = Time::NEVER;
@@ -290,30 +284,30 @@ impl<P: Payload> Connection<P> {
             control.detect_by(Detection::of(self.config.loss_detection, true));
         }
         control.ecn = PathEcn::new(self.has_ecn());
-        self.board.open_lane(id);
+        self.sender.board.open_lane(id);
         self.acks.open_lane(id);
         let phase = Phase::Challenged { sent: 0, at: now, is_suspect: false };
         let mut mtu = Mtu::new(&self.config, &tuple);
         mtu.limit(self.peer.mss + self.options_space());
         self.paths.put(id, Path { origin, phase, arrived: now, ..Path::live(tuple, control, mtu, 0) });
         self.on_mtu(now, id);
-        self.paths.settle(&self.board);
+        self.paths.settle(&self.sender.board);
     }
 
     fn drop_path(&mut self, now: Time, id: PathId) {
         let Some(mut path) = self.paths.take(id) else { return };
-        self.paths.settle(&self.board);
-        path.control.abandon(now, &mut self.board);
+        self.paths.settle(&self.sender.board);
+        path.control.abandon(now, &mut self.sender.board);
         self.acks.close_lane(id, self.paths.main());
         self.events.push_back(Event::PathGone(id));
     }
 
     fn suspect(&mut self, now: Time, id: PathId) {
         let path = &mut self.paths[id];
-        path.control.abandon(now, &mut self.board);
+        path.control.abandon(now, &mut self.sender.board);
         path.phase = Phase::Challenged { sent: 0, at: now, is_suspect: true };
         path.paced_until = Time::NEVER;
-        self.paths.settle(&self.board);
+        self.paths.settle(&self.sender.board);
         self.events.push_back(Event::PathFailed(id));
     }
 
@@ -346,7 +340,7 @@ impl<P: Payload> Connection<P> {
     /// What this end says when it gives a path up.
     fn farewell(&self, id: PathId) -> Farewell {
         let Path { tuple, asked, .. } = self.paths[id];
-        let token = asked.unwrap_or_else(|| handshake_token(self.receiver.initial(), self.initial));
+        let token = asked.unwrap_or_else(|| handshake_token(self.receiver.initial(), self.sender.initial()));
         Farewell { path: id, tuple, token }
     }
 
@@ -359,7 +353,7 @@ impl<P: Payload> Connection<P> {
     fn is_farewell(&self, id: PathId, token: Token) -> bool {
         let Path { origin, tokens, .. } = &self.paths[id];
         let is_of_handshake =
-            || *origin == Origin::Handshake && token == handshake_token(self.initial, self.receiver.initial());
+            || *origin == Origin::Handshake && token == handshake_token(self.sender.initial(), self.receiver.initial());
         tokens.has(token) || is_of_handshake()
     }
 
@@ -370,8 +364,8 @@ impl<P: Payload> Connection<P> {
         // It may be another one by now.
         path.mtu.on_doubt(now);
         self.on_mtu(now, id);
-        self.paths.settle(&self.board);
-        self.scheduler.on_path(id);
+        self.paths.settle(&self.sender.board);
+        self.chooser.on_path(id);
         self.events.push_back(Event::PathRestored(id));
     }
 }
@@ -663,4 +657,4 @@ const FRESH: Span = Span::from_secs(1);
 /// What comes on a slow path is as old as what a fast one has carried since it left, however narrow the window: here 2 s at 1 Gbit/s.
 /// A sixteenth of all sequence numbers is as plausible as that, to who guesses; each guess costs an answer, and no path is set up or
 /// given up before a token has come. `docs/wire.md` 2.5 has it, as it says what a peer may be late with.
-const AGE_MIN: u64 = 1 << 28;
+pub(super) const AGE_MIN: u64 = 1 << 28;

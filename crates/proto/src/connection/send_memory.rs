@@ -10,64 +10,68 @@
 
 use anabranch_units::Span;
 
-use super::{Connection, Path};
+use super::Path;
+use super::paths::Table;
 use crate::config::Config;
-use crate::payload::Payload;
 
-impl<P: Payload> Connection<P> {
-    /// Whether more may be sent that is to be kept until it is acknowledged. The limit is looked up when the last one is reached: it is a
-    /// matter of round trips, and asked for each segment.
-    pub(super) fn may_keep_more(&mut self) -> bool {
-        let memory = self.board.memory();
+/// How much memory a sender may spend, and how much it is allowed now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SendMemory {
+    /// Bytes that what is not acknowledged may take, as it was looked up last, and at most.
+    unacked_max: u64,
+    most: u64,
+}
+
+impl SendMemory {
+    pub(super) fn new(config: &Config) -> Self {
+        Self { unacked_max: 0, most: config.send_memory - waiting_max(config) }
+    }
+
+    /// Whether more than `memory` may be kept until it is acknowledged, the lowest segment of which has been sent `transmissions` times. The limit is
+    /// looked up when the last one is reached: it is a matter of round trips, and asked for each segment. `segment` is what windows count in.
+    #[inline]
+    pub(super) fn admits(
+        &mut self,
+        memory: u64,
+        transmissions: impl FnOnce() -> u32,
+        paths: &Table,
+        segment: u32,
+    ) -> bool {
         if memory <= MEMORY_LEAST {
-            self.unacked_max = MEMORY_LEAST.min(unacked_max(&self.config));
-        } else if self.board.front_transmissions() >= TRANSMISSIONS_MAX {
+            self.unacked_max = MEMORY_LEAST.min(self.most);
+        } else if transmissions() >= TRANSMISSIONS_MAX {
             return false;
         } else if memory >= self.unacked_max {
-            self.unacked_max = self.wanted().max(MEMORY_LEAST).min(unacked_max(&self.config));
+            self.unacked_max = wanted(paths, segment).max(MEMORY_LEAST).min(self.most);
         }
         memory < self.unacked_max
     }
 
-    /// An application wrote more than may wait on a stream. Whether from now on more may: what the paths carry while it sleeps.
-    pub(super) fn tune_send_buffer(&mut self) -> bool {
-        let (limit, max) = (self.outbound.limit(), self.config.send_buffer_max);
-        if limit >= max {
-            return false;
-        }
-        let rate: f64 = self.paths.iter().filter_map(|(_, path)| path.control.delivery_rate()).sum();
-        let wanted = ((rate * ASLEEP.as_secs_f64()) as u64).min(max);
-        let is_more = wanted > limit;
-        if is_more {
-            self.outbound.set_limit(wanted);
-        }
-        is_more
-    }
-
-    /// Whether there was no more room for another segment, as it was found last.
-    pub(super) fn keeps_all_it_may(&self) -> bool {
-        let memory = self.board.memory();
+    /// Whether there was no more room, as it was found last.
+    pub(super) fn was_full(&self, memory: u64, transmissions: impl FnOnce() -> u32) -> bool {
         let is_full = memory >= self.unacked_max && memory > 0;
-        is_full || memory > MEMORY_LEAST && self.board.front_transmissions() >= TRANSMISSIONS_MAX
+        is_full || memory > MEMORY_LEAST && transmissions() >= TRANSMISSIONS_MAX
     }
+}
 
-    /// What the paths send in a few round trips of the slowest: while a segment is on its way there, the others send window after window.
-    fn wanted(&self) -> u64 {
-        let rtt = |path: &Path| path.control.rtt_smoothed().map_or(0.0, |rtt| rtt.as_secs_f64());
-        let longest = self.paths.iter().map(|(_, path)| rtt(path)).fold(0.0, f64::max);
-        let rounds = |path: &Path| if rtt(path) > 0.0 { longest / rtt(path) } else { 1.0 };
-        let windows: f64 = self.paths.iter().map(|(_, path)| path.control.window() * rounds(path)).sum();
-        (windows * f64::from(self.peer.segment) * WINDOWS) as u64
-    }
+/// What the paths send in a few round trips of the slowest: while a segment is on its way there, the others send window after window.
+fn wanted(paths: &Table, segment: u32) -> u64 {
+    let rtt = |path: &Path| path.control.rtt_smoothed().map_or(0.0, |rtt| rtt.as_secs_f64());
+    let longest = paths.iter().map(|(_, path)| rtt(path)).fold(0.0, f64::max);
+    let rounds = |path: &Path| if rtt(path) > 0.0 { longest / rtt(path) } else { 1.0 };
+    let windows: f64 = paths.iter().map(|(_, path)| path.control.window() * rounds(path)).sum();
+    (windows * f64::from(segment) * WINDOWS) as u64
+}
+
+/// How much may wait on a stream: what the paths carry while an application sleeps.
+pub(super) fn carried_asleep(paths: &Table) -> u64 {
+    let rate: f64 = paths.iter().filter_map(|(_, path)| path.control.delivery_rate()).sum();
+    (rate * ASLEEP.as_secs_f64()) as u64
 }
 
 /// Bytes that may wait to be sent on all streams together.
 pub(super) fn waiting_max(config: &Config) -> u64 {
     config.send_memory / WAITING_PART
-}
-
-fn unacked_max(config: &Config) -> u64 {
-    config.send_memory - waiting_max(config)
 }
 
 /// What waits need not be more than what refills a path while the application sleeps; what has been sent waits for round trips.

@@ -19,9 +19,9 @@ impl<P: Payload> Streams<'_, P> {
     /// # Errors
     /// Before the handshake is over or after the close, and if all streams are in use.
     pub fn open(&mut self) -> Result<Sid, OpenError> {
-        let Connection { state, is_closing, outbound, .. } = &mut *self.connection;
+        let Connection { state, is_closing, sender, .. } = &mut *self.connection;
         match state {
-            State::Established | State::CloseWait if !*is_closing => outbound.open(),
+            State::Established | State::CloseWait if !*is_closing => sender.outbound.open(),
             _ => Err(OpenError::NotEstablished),
         }
     }
@@ -34,11 +34,12 @@ impl<P: Payload> Streams<'_, P> {
     pub fn write(&mut self, sid: Sid, payload: &mut P) -> Result<u32, WriteError> {
         match self.connection.state {
             State::Established | State::CloseWait => {
-                let taken = self.connection.outbound.write(sid, payload)?;
-                if payload.is_empty() || !self.connection.tune_send_buffer() {
+                let Connection { sender, paths, config, .. } = &mut *self.connection;
+                let taken = sender.outbound.write(sid, payload)?;
+                if payload.is_empty() || !sender.tune_buffer(paths, config.send_buffer_max) {
                     return Ok(taken);
                 }
-                Ok(taken + self.connection.outbound.write(sid, payload)?)
+                Ok(taken + sender.outbound.write(sid, payload)?)
             }
             _ => Err(WriteError::NotOpen),
         }
@@ -49,7 +50,7 @@ impl<P: Payload> Streams<'_, P> {
     /// # Errors
     /// If nothing of the stream can wait, because it is not open or has been sent to its end.
     pub fn set_priority(&mut self, sid: Sid, priority: Priority) -> Result<(), WriteError> {
-        self.connection.outbound.set_priority(sid, priority)
+        self.connection.sender.outbound.set_priority(sid, priority)
     }
 
     /// Ends a stream after what has been written to it.
@@ -57,8 +58,8 @@ impl<P: Payload> Streams<'_, P> {
     /// # Errors
     /// If the stream is not open.
     pub fn finish(&mut self, sid: Sid) -> Result<(), WriteError> {
-        let Connection { outbound, peer, is_closing, .. } = &mut *self.connection;
-        outbound.finish(sid)?;
+        let Connection { sender, peer, is_closing, .. } = &mut *self.connection;
+        sender.outbound.finish(sid)?;
         // Plain TCP has one stream, and its end is a FIN.
         *is_closing |= peer.framing == Framing::Plain;
         Ok(())
@@ -72,7 +73,7 @@ impl<P: Payload> Streams<'_, P> {
     /// If there is no such stream, or it has been reset; in plain TCP, which cannot say so.
     pub fn reset(&mut self, sid: Sid, code: u16) -> Result<(), WriteError> {
         match self.connection.state {
-            State::Established | State::CloseWait => self.connection.outbound.reset(sid, code),
+            State::Established | State::CloseWait => self.connection.sender.outbound.reset(sid, code),
             _ => Err(WriteError::NotOpen),
         }
     }
@@ -85,13 +86,13 @@ impl<P: Payload> Streams<'_, P> {
     /// # Errors
     /// If nothing of the stream has come, or it has been stopped; in plain TCP, which cannot say so.
     pub fn stop(&mut self, sid: Sid, code: u16) -> Result<(), ReadError> {
-        let Connection { receiver, outbound, events, peer, .. } = &mut *self.connection;
+        let Connection { receiver, sender, events, peer, .. } = &mut *self.connection;
         if peer.framing == Framing::Plain {
             return Err(ReadError::Plain);
         }
         let (freed, expected) = receiver.inbound.stop(sid, events)?;
         if let Some(expected) = expected {
-            outbound.records.push(Record::Stop { sid, expected, code });
+            sender.outbound.records.push(Record::Stop { sid, expected, code });
         }
         self.free(sid, freed);
         Ok(())
@@ -129,7 +130,7 @@ impl<P: Payload> Streams<'_, P> {
     /// Segments and ends on our streams of this name that the peer has in order, by its own account ([mfast-2019] Procedure 1:
     /// ESSN).
     pub fn delivered(&self, sid: Sid) -> u64 {
-        self.connection.outbound.expected(sid)
+        self.connection.sender.outbound.expected(sid)
     }
 
     /// What the stream on which we receive expects next.

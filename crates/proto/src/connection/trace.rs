@@ -8,22 +8,22 @@ use crate::seq::{Offset, SeqNumber};
 impl<P: Payload> Connection<P> {
     /// From now on losses are kept until they are taken.
     pub(crate) fn keep_losses(&mut self) {
-        self.board.keep_losses();
+        self.sender.board.keep_losses();
     }
 
     /// No more.
     pub(crate) fn forget_losses(&mut self) {
-        self.board.forget_losses();
+        self.sender.board.forget_losses();
     }
 
     /// Segments that were taken for lost since this was asked last: on which path, and where they begin.
     pub(crate) fn take_losses(&mut self) -> Vec<(PathId, Offset)> {
-        self.board.take_losses()
+        self.sender.board.take_losses()
     }
 
     /// The place of a number in what this end sends, and in what the peer does.
     pub(crate) fn offset_sent(&self, seq: SeqNumber) -> Offset {
-        seq.offset_from(self.initial, self.board.next()).unwrap_or(0)
+        self.sender.place_sent(seq)
     }
 
     pub(crate) fn offset_received(&self, seq: SeqNumber) -> Offset {

@@ -79,7 +79,7 @@ impl<P: Payload> Connection<P> {
     /// It carries nothing, and acknowledges no more than what is in order: an ACK that is due remains due.
     fn path_segment(&mut self, option: PathOption, (path, tuple): (PathId, FourTuple), len: u32) -> Transmit<P> {
         let header = Header {
-            seq: self.initial.plus(self.board.next()),
+            seq: self.sender.next_number(),
             ack: self.receiver.expected_number(),
             flags: Flags::ACK | Flags::MSE,
             window: self.receiver.advertise(),
@@ -122,8 +122,8 @@ impl<P: Payload> Connection<P> {
         let path = &mut self.paths[id];
         path.phase = Phase::Live;
         path.control.establish(now, self.peer.segment.into(), sample);
-        self.paths.settle(&self.board);
-        self.scheduler.on_path(id);
+        self.paths.settle(&self.sender.board);
+        self.chooser.on_path(id);
         self.events.push_back(Event::PathValidated(id));
         for before in (0..self.paths.slots.len()).map(PathId::new) {
             if before != id && self.paths.get(before).is_some_and(is_stale) {

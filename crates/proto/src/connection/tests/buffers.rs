@@ -62,7 +62,7 @@ fn a_send_buffer_holds_what_leaves_while_its_application_sleeps() {
         let mut pair = long_and_fat(client, fast());
         pair.send(996 * 200_000);
         pair.run_for(ms(4000));
-        let limit = pair.client.connection.outbound.limit();
+        let limit = pair.client.connection.sender.outbound.limit();
         assert!((least..=most).contains(&limit), "{limit}");
     }
 }

@@ -208,7 +208,11 @@ fn what_a_peer_provokes_does_not_pile_up() {
         }
         connection.check();
         assert!(connection.events.len() <= 2 + 4 * 255, "{} events", connection.events.len());
-        assert!(connection.outbound.records.len() <= 3 * 255, "{} records", connection.outbound.records.len());
+        assert!(
+            connection.sender.outbound.records.len() <= 3 * 255,
+            "{} records",
+            connection.sender.outbound.records.len()
+        );
     }
     assert!(connection.arrived() > 100_000 && connection.buffered() <= 1 << 20, "{}", connection.arrived());
 }

@@ -17,7 +17,7 @@ fn kept_for_a_peer_that_misses_one(mss: u16, send_memory: u64, grown: Span) -> (
     let window = pair.client.path().window;
     pair.run_for(Span::from_secs(8));
     let client = &pair.client.connection;
-    (client.sent() - client.acked(), client.board.len(), window)
+    (client.sent() - client.acked(), client.sender.board.len(), window)
 }
 
 /// The peer's window is a gigabyte, and the application has more than that to send: a segment that is lost, and four windows after it. Without
