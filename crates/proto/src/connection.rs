@@ -8,7 +8,8 @@
 //! ```
 //!
 //! `handshake` settles what both ends can do, `liveness` finds out whether the peer is still there, `peer_window` how much it takes,
-//! `timestamps` are an option, `receiver` is what has come and what may, `limits` is an account of what keeps it from sending more,
+//! `timestamps` are an option, `sender` is what waits and what is on its way, `receiver` what has come and what may, `chooser` finds a path for what
+//! leaves, `limits` is an account of what keeps it from sending more,
 //! `input` is [rfc-9293] sec. 3.10.7, `output` decides what leaves next, `streams` is what the application may do, `paths` sets
 //! paths up, watches over them and gives them up.
 
