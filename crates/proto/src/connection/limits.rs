@@ -11,7 +11,6 @@
 
 use anabranch_units::{Span, Time};
 
-use super::sender::Sender;
 use super::{Connection, Path};
 use crate::path::{PathId, PathSet};
 use crate::payload::Payload;
@@ -206,7 +205,8 @@ impl<P: Payload> Connection<P> {
     /// Something stops it that was not what did before, or that has to be found for each path.
     fn settle(&mut self, now: Time, of_all: Option<Limit>, common: Option<Limit>) {
         let (usable, has_lost) = (self.paths.usable(), self.sender.board.has_lost());
-        let Self { paths, sender: Sender { board, .. }, rests, .. } = self;
+        let Self { paths, sender, rests, .. } = self;
+        let board = &sender.board;
         let woken_at = (!std::mem::replace(&mut rests.is_resting, true)).then_some(rests.woken_at);
         let has_orphans = has_lost && board.has_orphans();
         let (mut is_paced, mut is_full, mut is_free) = (false, false, false);

@@ -30,7 +30,6 @@ use anabranch_units::{Span, Time};
 
 use super::limits::Limits;
 use super::mtu::{self, Mtu};
-use super::sender::Sender;
 use super::tokens::{Token, Tokens};
 use super::{Connection, State};
 use crate::config::{Failover, Form};
@@ -254,7 +253,8 @@ impl<P: Payload> Connection<P> {
     pub(super) fn handle_path_timeouts(&mut self, now: Time) {
         for index in 0..self.paths.slots.len() {
             let id = PathId::new(index);
-            let Self { paths, sender: Sender { board, .. }, .. } = self;
+            let Self { paths, sender, .. } = self;
+            let board = &mut sender.board;
             let Some(path) = paths.get_mut(id) else { continue };
             if path.paced_until <= now {
                 path.paced_until = Time::NEVER;
