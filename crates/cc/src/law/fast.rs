@@ -217,6 +217,9 @@ impl Fast {
 
     /// Random loss or congestion? Whether that is being tried, and the window with it.
     fn attempt(&mut self, now: f64, sample: Option<f64>, ack: &Ack) -> bool {
+        if self.trial.passes(ack.newly_acked, ack.newly_lost) {
+            return false;
+        }
         let rtt = sample.unwrap_or(self.estimator.average());
         let (acked, lost) = (ack.newly_acked, ack.newly_lost);
         let queueing = rtt - self.estimator.base();

@@ -230,6 +230,17 @@ impl Trial {
         }
     }
 
+    /// Takes an ACK that tells of no loss while there is no excess: it adds to what was seen, and there is nothing to do. Whether it was such a one;
+    /// any other is for [`Self::on_ack`].
+    #[inline]
+    pub fn passes(&mut self, acked: f64, lost: f64) -> bool {
+        let is_clean = lost <= 0.0 && self.excess <= 0.0 && matches!(self.state, State::Watching);
+        if is_clean {
+            self.seen.acked += acked;
+        }
+        is_clean
+    }
+
     fn watch(&mut self, facts: &Facts, rule: &Rule) -> Action {
         let &Facts { now, acked, lost, rtt, queueing, window } = facts;
         let bearable = self.bearable(rule);
