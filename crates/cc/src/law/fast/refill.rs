@@ -155,10 +155,12 @@ impl Ccafr {
     }
 
     /// The window after an ACK, to be called after [`Self::on_arrival`]; `None` if the window is the law's own business.
+    #[inline]
     pub fn on_ack(&mut self, facts: &Facts, goal: &Goal, rule: &Rule) -> Option<f64> {
-        if self.mode == Mode::Off {
-            return None;
-        }
+        if self.mode == Mode::Off { None } else { Some(self.refill(facts, goal, rule)) }
+    }
+
+    fn refill(&mut self, facts: &Facts, goal: &Goal, rule: &Rule) -> f64 {
         // [emfast-2019] Algorithm 1, by its lines.
         let is_even = self.ipd.is_even(rule.ipd_tolerance);
         // 2 to 4
@@ -180,7 +182,7 @@ impl Ccafr {
         if is_gap && self.mode == Mode::FirstSeries {
             self.mode = Mode::Filling;
         }
-        Some(window)
+        window
     }
 
     /// Where it stands.
