@@ -1,6 +1,8 @@
 //! Numeric functions from + − × ÷ and sqrt alone: those are correctly rounded everywhere, the library's `cbrt` and `powf` are
 //! not.
 
+use anabranch_units::Span;
+
 /// The lesser of two numbers, neither of which is NaN: `f64::min` takes some instructions more to look for that.
 #[inline]
 pub(crate) fn lesser(a: f64, b: f64) -> f64 {
@@ -11,6 +13,19 @@ pub(crate) fn lesser(a: f64, b: f64) -> f64 {
 #[inline]
 pub(crate) fn greater(a: f64, b: f64) -> f64 {
     if b > a { b } else { a }
+}
+
+/// A span in seconds. Processors know signed numbers only, and to convert another takes them four instructions more: no span that is measured here is
+/// as long as the 292 years of 2^63 ns.
+#[inline]
+pub(crate) fn seconds(span: Span) -> f64 {
+    span.ticks().cast_signed() as f64 / Span::from_secs(1).ticks() as f64
+}
+
+/// Whether something is known that is infinite as long as it is not, and never NaN or below zero.
+#[inline]
+pub(crate) fn is_known(value: f64) -> bool {
+    value < f64::INFINITY
 }
 
 /// The cube root of `x`, within a few units in the last place; zero for what is not a positive number.

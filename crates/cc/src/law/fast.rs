@@ -47,7 +47,7 @@ pub mod refill;
 pub mod trial;
 pub mod window;
 
-use anabranch_units::{Bytes, Rate};
+use anabranch_units::{Bytes, Rate, Time};
 
 use self::base_rtt::{Reroute, Route};
 use self::clockwork::{Clockwork, Rtts};
@@ -63,7 +63,7 @@ use self::trial::Trial;
 use self::window::{Goal, Pipe};
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Sent, Signal, Transmission};
 use crate::law::composite::Composite;
-use crate::number::greater;
+use crate::number::{greater, seconds};
 use crate::registry::{INITIAL_WINDOW, LossContract, LossResponse, Parameter, Row, Settings};
 
 const PARAMETERS: [Parameter; COUNT] = parameters::table(&Preset::FAST);
@@ -211,7 +211,7 @@ impl Fast {
         }
         // Whatever looks like longer routes, baseRTT stays within reach of the least RTT that the path ever had.
         if let Some(rtt_min) = path.rtt_min.filter(|rtt| !rtt.is_zero()) {
-            self.estimator.bound_base(rtt_min.as_secs_f64() * self.rules.base_rise_most);
+            self.estimator.bound_base(seconds(rtt_min) * self.rules.base_rise_most);
         }
     }
 
@@ -320,14 +320,14 @@ impl Fast {
             }
         }
         // What noise adds to alpha is for delay that is no queue: it may be there before the pipe is full.
-        let most = self.rules.probe_queued_most.max(NOISE_MOST * (1.0 - 1.0 / self.alpha_scale));
+        let most = greater(self.rules.probe_queued_most, NOISE_MOST * (1.0 - 1.0 / self.alpha_scale));
         let has_room = Goal::backlog(old, base, rtt) < most * goal.alpha;
         let mut pipe = f64::INFINITY;
         if self.rules.probe_known {
             // Bursts queue behind themselves: a queue that stands does not empty in a round trip. Nor is it what noise may make.
             let standing = self.standing.on_value(now, rtt, average);
             let is_full = Goal::backlog(old, base + self.noise(), standing) >= most * goal.alpha;
-            let sample = ack.rtt.map_or(rtt, |rtt| rtt.as_secs_f64());
+            let sample = ack.rtt.map_or(rtt, seconds);
             pipe = self.pipe.on_ack(now, ack.departure.flight, base, sample, is_full);
         }
         let threshold = greater(self.rules.mi_threshold, NOISE_MOST * self.noise());
@@ -376,7 +376,7 @@ impl Controller for Fast {
     fn on_ack(&mut self, path: &PathView, ack: &Ack) {
         self.rate = None;
         self.memory.count(ack.newly_acked, 0.0);
-        let now = ack.arrival.as_secs_f64();
+        let now = seconds(ack.arrival.since(Time::ZERO));
         if let Some(rule) = &self.rules.ccafr {
             self.ccafr.on_arrival(now, rule);
         }

@@ -5,6 +5,7 @@ use super::module::{self, Flights, Round};
 use super::refill::Ccafr;
 use super::window::{Goal, Rounds, Schedule, Steps};
 use crate::controller::Ack;
+use crate::number::seconds;
 
 /// One of the two. Times in seconds.
 #[derive(Clone, Debug)]
@@ -64,7 +65,7 @@ impl Clockwork {
     pub(crate) fn sample(&self, now: f64, ack: &Ack, average: f64) -> Option<f64> {
         let sample = ack.rtt.filter(|rtt| !rtt.is_zero());
         match self {
-            Self::Own { .. } => sample.map(|rtt| rtt.as_secs_f64()),
+            Self::Own { .. } => sample.map(seconds),
             Self::Module { .. } if sample.is_some() => Some(now - ack.departure.time.as_secs_f64()),
             Self::Module { .. } => Some(average).filter(|rtt| rtt.is_finite()),
         }

@@ -12,7 +12,7 @@
 //!   the window is less than 768 segments, and not a round trip behind as the paper wants.
 //! * No sample is taken in fast recovery; the caller sees to it, as the module does.
 
-use crate::number::{greater, lesser};
+use crate::number::{greater, is_known, lesser};
 
 /// How much one RTT sample counts in avgRTT.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,12 +56,12 @@ impl Estimator {
         debug_assert!(rtt > 0.0 && rtt.is_finite(), "a sample of {rtt} s");
         self.base = lesser(self.base, rtt);
         self.average =
-            if self.average.is_finite() { self.average + (rtt - self.average) * weights.at(window) } else { rtt };
+            if is_known(self.average) { self.average + (rtt - self.average) * weights.at(window) } else { rtt };
     }
 
     /// Whether there has been a sample since everything was forgotten.
     pub fn is_known(&self) -> bool {
-        self.base.is_finite() && self.average.is_finite()
+        is_known(self.base) && is_known(self.average)
     }
 
     /// baseRTT in seconds; infinite if not known.
@@ -103,7 +103,7 @@ impl Estimator {
 
     /// Holds baseRTT to at most `most` seconds, if it is known.
     pub fn bound_base(&mut self, most: f64) {
-        if self.base.is_finite() {
+        if is_known(self.base) {
             self.base = lesser(self.base, most);
         }
     }

@@ -32,7 +32,7 @@
 //! Limits. Where bursts that the host itself makes keep step with the grid, all samples are equal, and nothing jumps: a pacer is to spread
 //! what leaves. And what a stall takes from a path whose queue is shorter is lost, whatever the window does.
 
-use crate::number::{greater, lesser};
+use crate::number::{greater, is_known, lesser};
 
 /// How noise is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -108,7 +108,7 @@ impl Noise {
                 let kept = greater(1.0 - passed / self.measured, 0.0);
                 self.level = self.level * kept + jump * jump / self.measured;
             }
-            if is_batch && passed > kept && average.is_finite() {
+            if is_batch && passed > kept && is_known(average) {
                 self.stall = Some((now + lesser(passed, PART * average), least_before));
             }
         }

@@ -26,6 +26,7 @@
 
 use super::estimator::Weights;
 use super::window::Goal;
+use crate::number::is_known;
 
 /// The readings of emfast-2019.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -237,9 +238,9 @@ impl Ipd {
     }
 
     fn on_arrival(&mut self, now: f64, weight: f64) {
-        if self.arrival.is_finite() {
+        if is_known(self.arrival) {
             self.latest = (now - self.arrival).max(0.0);
-            self.average = if self.average.is_finite() {
+            self.average = if is_known(self.average) {
                 self.average + (self.latest - self.average) * weight
             } else {
                 self.latest
