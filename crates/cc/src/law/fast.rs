@@ -284,6 +284,7 @@ impl Fast {
     }
 
     /// The window after an ACK outside fast recovery, for a sender that fills it.
+    #[inline(always)]
     fn advance(&mut self, now: f64, rtt: f64, mss: Bytes, ack: &Ack) -> f64 {
         let (base, average, old) = (self.estimator.base(), self.estimator.average(), self.old);
         let Rules { goal, pace, .. } = self.rules;

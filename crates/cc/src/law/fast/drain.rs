@@ -128,7 +128,7 @@ pub enum Action {
 
 impl Drain {
     /// An ACK outside fast recovery.
-    #[inline]
+    #[inline(always)]
     pub fn on_ack(&mut self, facts: &Facts, rule: &Rule) -> Action {
         let &Facts { now, rtt, base, average, window, .. } = facts;
         match *self {
@@ -138,14 +138,13 @@ impl Drain {
             }
             Self::Waiting { since, seen } => {
                 let waited = now - since;
-                let is_unseen = !rule.is_unseen || now - seen >= UNSEEN_ROUNDS * rtt;
                 // Less than a segment of the flow's own is queued.
                 if (rtt - base) * window < rtt {
                     *self = Self::Waiting { since, seen: now };
                 }
                 let is_falling = (rtt + facts.noise) - base < rule.join * (average - base);
-                let is_joining = is_falling && waited >= JOIN_AFTER * rule.interval;
-                if !facts.may_begin || !is_unseen || !(waited >= rule.interval || is_joining) {
+                let is_due = waited >= rule.interval || is_falling && waited >= JOIN_AFTER * rule.interval;
+                if !is_due || !facts.may_begin || rule.is_unseen && now - seen < UNSEEN_ROUNDS * rtt {
                     return if is_falling { Action::Aside } else { Action::None };
                 }
                 *self = Self::Draining { until: now + ROUNDS * rtt, window, average };
