@@ -123,6 +123,7 @@ impl Guard {
     }
 
     /// So many bytes left on a path that had not been sent before.
+    #[inline(always)]
     pub(crate) fn on_sent(&mut self, now: Time, path: PathId, bytes: u64) {
         self.sent += bytes as f64;
         let quiet = self.sent / (QUIET * self.reach_at_stop);

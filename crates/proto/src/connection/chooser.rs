@@ -40,7 +40,7 @@ impl Chooser {
 
     /// The path on which `len` bytes leave that have not been sent before: one of `may_send`, which their pacers let go. `segment` is what
     /// windows count in.
-    #[inline]
+    #[inline(always)]
     pub(super) fn choose<P: Payload>(
         &mut self,
         now: Time,
@@ -54,6 +54,19 @@ impl Chooser {
             control.on_demand(now, &sender.board);
             return (may_send.contains(PathId::FIRST) && control.admit(&sender.board, len)).then_some(PathId::FIRST);
         }
+        self.choose_among(now, (len, may_send), segment, paths, sender)
+    }
+
+    /// The same of several paths.
+    #[inline(never)]
+    fn choose_among<P: Payload>(
+        &mut self,
+        now: Time,
+        (len, may_send): (u64, PathSet),
+        segment: u32,
+        paths: &mut Table,
+        sender: &mut Sender<P>,
+    ) -> Option<PathId> {
         let Self { scheduler, guard, candidates } = self;
         let board = &sender.board;
         let (usable, mss) = (paths.usable(), f64::from(segment));

@@ -40,7 +40,8 @@ impl<P: Payload> Connection<P> {
         }
         match self.next_leaving(now) {
             Some(Leaving::Handshake) => Some(self.handshake_segment(now)),
-            Some(Leaving::Content { path, offset, nonce, sent }) => Some(self.segment_of(path, (offset, nonce), sent)),
+            Some(Leaving::New { path, space }) => Some(self.send_new(now, path, space)),
+            Some(Leaving::Again { path, index }) => Some(self.resend(now, path, index)),
             Some(Leaving::Ack(path)) => Some(self.pure_ack(now, path)),
             Some(Leaving::Probe(path)) => Some(self.window_or_keep_alive_probe(path)),
             None => {
@@ -52,7 +53,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// What leaves next, but for what is about paths. A segment is large, so it is made where it is handed over.
-    fn next_leaving(&mut self, now: Time) -> Option<Leaving<P>> {
+    fn next_leaving(&mut self, now: Time) -> Option<Leaving> {
         match self.state {
             State::Closed | State::Listen => None,
             State::SynSent | State::SynReceived => self.handshake.is_due().then_some(Leaving::Handshake),
@@ -129,7 +130,7 @@ impl<P: Payload> Connection<P> {
         self.transmit(path, Segment { header, options, stream_header: None, content: Content::Nothing })
     }
 
-    fn poll_data(&mut self, now: Time) -> Option<Leaving<P>> {
+    fn poll_data(&mut self, now: Time) -> Option<Leaving> {
         let has_new = !self.sender.outbound.is_empty() || self.owes_fin();
         if !has_new && self.sender.board.is_empty() {
             if !self.sender.outbound.is_drained() {
@@ -145,7 +146,6 @@ impl<P: Payload> Connection<P> {
             // All that there is is under way.
             return None;
         }
-        let mut repair = None;
         let mut may_send = PathSet::default();
         for path in self.paths.live().iter() {
             let Path { control, paced_until, .. } = &mut self.paths[path];
@@ -159,41 +159,42 @@ impl<P: Payload> Connection<P> {
             if let Some(lost) = lost {
                 let (_, len, _) = self.sender.board.segment(lost);
                 if self.paths[path].control.admit_again(&self.sender.board, len.into()) {
-                    repair = Some((path, lost));
-                    break;
+                    return Some(Leaving::Again { path, index: lost });
                 }
                 continue;
             }
             if is_probe_due {
                 // [rfc-8985] sec. 7.3: new data if there is some, whatever the window says, else the last segment again.
-                if let Some(leaving) = self.send_new(now, Admission::Probe(path)) {
+                if let Some(leaving) = self.next_probe(now, path) {
                     return Some(leaving);
-                }
-                if let Some(last) = self.sender.board.last(path) {
-                    repair = Some((path, last));
-                    break;
                 }
             }
             may_send.insert(path);
         }
-        if let Some((path, index)) = repair {
-            return Some(self.resend(now, path, index));
-        }
-        self.send_new(now, Admission::Window(may_send)).or_else(|| self.unblock(now, may_send))
+        self.next_new(now, Admission::Window(may_send)).or_else(|| self.unblock(now, may_send))
+    }
+
+    /// A tail loss probe on this path.
+    #[cold]
+    fn next_probe(&mut self, now: Time, path: PathId) -> Option<Leaving> {
+        let again = |index| Leaving::Again { path, index };
+        self.next_new(now, Admission::Probe(path)).or_else(|| self.sender.board.last(path).map(again))
     }
 
     /// Sends a segment again.
-    fn resend(&mut self, now: Time, path: PathId, index: u64) -> Leaving<P> {
+    #[inline(never)]
+    fn resend(&mut self, now: Time, path: PathId, index: u64) -> Transmit<P> {
         let Self { sender: Sender { board, .. }, paths, .. } = self;
         let added = board.resend(index, path, paths[path].control.departure(now));
         let (offset, len, sent) = board.segment(index);
         let (sent, len, nonce) = (sent.clone(), u64::from(len), board.nonce(index));
         paths[path].control.on_sent(now, board, (offset + len, len), added, Transmission::Again);
-        Leaving::Content { path, offset, nonce, sent }
+        self.segment_of(path, (offset, nonce), sent)
     }
 
-    /// Sends something that has not been sent.
-    fn send_new(&mut self, now: Time, admission: Admission) -> Option<Leaving<P>> {
+    /// Something that has not been sent, if it may leave.
+    #[inline(always)]
+    fn next_new(&mut self, now: Time, admission: Admission) -> Option<Leaving> {
         if !self.sender.may_keep_more(&self.paths, self.peer.segment) {
             return None;
         }
@@ -219,6 +220,12 @@ impl<P: Payload> Connection<P> {
                 chooser.choose(now, (space.into(), may_send), peer.segment, paths, sender)?
             }
         };
+        Some(Leaving::New { path, space })
+    }
+
+    /// Sends what has not been sent, as [`Connection::next_new`] found it.
+    #[inline(always)]
+    fn send_new(&mut self, now: Time, path: PathId, space: u32) -> Transmit<P> {
         let mss = self.paths[path].mss;
         let space = space.min(mss);
         if self.sender.board.is_empty() {
@@ -247,12 +254,12 @@ impl<P: Payload> Connection<P> {
         if is_probe_due {
             paths.ask(path);
         }
-        Some(Leaving::Content { path, offset, nonce, sent })
+        self.segment_of(path, (offset, nonce), sent)
     }
 
     /// The peer's window is shut, and what it waits for is on a slow path: a faster one that has room takes it over, if it is there sooner.
     /// The room would else be of no use to anybody.
-    fn unblock(&mut self, now: Time, may_send: PathSet) -> Option<Leaving<P>> {
+    fn unblock(&mut self, now: Time, may_send: PathSet) -> Option<Leaving> {
         if !self.paths.has_several() {
             return None;
         }
@@ -287,19 +294,26 @@ impl<P: Payload> Connection<P> {
             }
         }
         let (path, _, index) = found?;
-        Some(self.resend(now, path, index))
+        Some(Leaving::Again { path, index })
     }
 
     /// How much of `space` the peer's window takes; `None` if the sender waits for more.
     ///
     /// [rfc-9293] sec. 3.8.6.2.1: a window that is less than half of what it was is not filled by shorter segments, unless
     /// there has been nothing better for a while.
+    #[inline(always)]
     fn fit(&mut self, now: Time, space: u32) -> Option<u32> {
         let usable = self.sender.peer_window.room(self.sender.board.next());
         if u64::from(space) <= usable {
             self.sender.peer_window.on_sent();
             return Some(space);
         }
+        self.shorten(now, usable)
+    }
+
+    /// The same of a segment that is longer than the `usable` part of the window.
+    #[inline(never)]
+    fn shorten(&mut self, now: Time, usable: u64) -> Option<u32> {
         // Less than the window's width, which is below a segment: it fits.
         let usable = usable as u32;
         let is_worth =
@@ -350,6 +364,7 @@ impl<P: Payload> Connection<P> {
         };
     }
 
+    #[inline(always)]
     fn segment_of(&mut self, path: PathId, (offset, nonce): (Offset, u16), sent: Sent<P>) -> Transmit<P> {
         let Sent { stream_header, data, is_fin } = sent;
         let records = || stream_header.and_then(|header| self.sender.outbound.records.list(header.ssn));
@@ -404,15 +419,18 @@ impl<P: Payload> Connection<P> {
 }
 
 /// What is to leave.
-#[derive(Debug)]
-enum Leaving<P> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leaving {
     Handshake,
-    /// What the scoreboard has entered at this place.
-    Content {
+    /// As much of what has not been sent.
+    New {
         path: PathId,
-        offset: Offset,
-        nonce: u16,
-        sent: Sent<P>,
+        space: u32,
+    },
+    /// This entry of the scoreboard.
+    Again {
+        path: PathId,
+        index: u64,
     },
     /// A pure acknowledgement.
     Ack(PathId),

@@ -213,6 +213,7 @@ impl PathControl {
     }
 
     /// Whether `len` bytes more may be in flight. If not, the window is what holds them back.
+    #[inline(always)]
     pub(crate) fn admit<T>(&mut self, board: &Scoreboard<T>, len: u64) -> bool {
         self.check(board);
         let is_admitted = self.has_room(len);
@@ -223,7 +224,7 @@ impl PathControl {
     }
 
     /// The same, as a question.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn has_room(&self, len: u64) -> bool {
         let flight = self.flight - self.presumed();
         if flight == 0 {
@@ -263,6 +264,7 @@ impl PathControl {
     }
 
     /// The rate at which segments leave, if they do not leave as the window allows.
+    #[inline(always)]
     fn rate(&mut self) -> Option<Rate> {
         match self.pacing_window() {
             Some((bytes, rtt)) => self.window_rate.of(bytes, rtt),
@@ -282,6 +284,7 @@ impl PathControl {
     }
 
     /// Something is about to leave. After a long silence the window is not trusted ([rfc-5681] sec. 4.1).
+    #[inline(always)]
     pub(crate) fn on_demand<T>(&mut self, now: Time, board: &Scoreboard<T>) {
         self.check(board);
         if self.flight == 0 && now.since(self.sent_last) > self.rtt.timeout() {

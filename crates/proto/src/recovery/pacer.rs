@@ -66,6 +66,7 @@ impl Pacer {
     }
 
     /// A segment of `size` left.
+    #[inline(always)]
     pub(crate) fn on_sent(&mut self, now: Time, size: Bytes, rate: Option<Rate>) {
         if self.burst > 0 {
             self.burst = self.burst.saturating_sub(size.count());

@@ -91,6 +91,7 @@ impl Turns {
 
     /// The stream whose turn it is has sent so many bytes of sequence space, where a full segment has `full`. It `stays` if it
     /// has more.
+    #[inline(always)]
     pub(crate) fn on_sent(&mut self, bytes: u32, full: u32, priority: Priority, stays: bool) {
         let turn = u64::from(priority.clamped().weight) * u64::from(full);
         let left = self.left.unwrap_or(turn).saturating_sub(bytes.into());
