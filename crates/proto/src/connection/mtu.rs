@@ -27,7 +27,7 @@ use crate::config::{Config, Form, PathMtu};
 use crate::path::FourTuple;
 use crate::payload::Payload;
 use crate::seal::{Seal, Sealed};
-use crate::segment::{HEADERS, Segment, TCP_HEADER};
+use crate::segment::{HEADERS, TCP_HEADER};
 
 /// What is known of the datagrams of one path, in bytes of UDP's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,9 +184,9 @@ pub(super) fn content(datagram: u32) -> u32 {
     datagram.saturating_sub(OVERHEAD)
 }
 
-/// The length of the datagram in which a segment goes, if it goes in one.
-pub(super) fn datagram<P: Payload>(segment: &Segment<P>) -> u32 {
-    segment.wire_size() - HEADERS + OVERHEAD
+/// The length of the datagram in which a segment goes that has so much content, its options and its stream header with it, if it goes in one.
+pub(super) fn datagram(content: u32) -> u32 {
+    content + OVERHEAD
 }
 
 impl<P: Payload> Transmit<P> {

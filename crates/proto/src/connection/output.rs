@@ -14,7 +14,7 @@ use crate::config::Failover;
 use crate::options::{AcknowledgementOptions, Options, SackBlocks};
 use crate::path::{PathId, PathSet};
 use crate::payload::Payload;
-use crate::segment::{Content, Flags, Header, Segment};
+use crate::segment::{Content, Flags, Header, Segment, StreamHeader};
 use crate::seq::{Offset, SeqNumber};
 use crate::stream::outbound::Framing;
 
@@ -40,9 +40,9 @@ impl<P: Payload> Connection<P> {
         }
         match self.next_leaving(now) {
             Some(Leaving::Handshake) => Some(self.handshake_segment(now)),
-            Some(Leaving::New { path, space }) => Some(self.send_new(now, path, space)),
-            Some(Leaving::Again { path, index }) => Some(self.resend(now, path, index)),
-            Some(Leaving::Ack(path)) => Some(self.pure_ack(now, path)),
+            Some(Leaving::New { path, space }) => self.send_new(now, path, space),
+            Some(Leaving::Again { path, index }) => self.resend(now, path, index),
+            Some(Leaving::Ack(path)) => self.pure_ack(now, path),
             Some(Leaving::Probe(path)) => Some(self.window_or_keep_alive_probe(path)),
             None => {
                 self.rest(now);
@@ -100,8 +100,10 @@ impl<P: Payload> Connection<P> {
         self.transmit(PathId::FIRST, segment)
     }
 
-    /// A pure acknowledgement on the path on which one is due.
-    fn pure_ack(&mut self, now: Time, path: PathId) -> Transmit<P> {
+    /// A pure acknowledgement on the path on which one is due. This and what has content is made in the form in which it is handed over: else all of
+    /// it is moved once more.
+    #[inline(always)]
+    fn pure_ack(&mut self, now: Time, path: PathId) -> Option<Transmit<P>> {
         let counts = self.acks.counts(path, !self.receiver.arrivals.has_hole());
         let places = SackBlocks::MAX - usize::from(self.clock.is_on()) - usize::from(counts.is_some());
         let (sack, nonces) = if self.peer.has_sack { self.receiver.report(places) } else { (SackBlocks::default(), 0) };
@@ -120,7 +122,9 @@ impl<P: Payload> Connection<P> {
         if self.peer.has_sack && self.receiver.arrivals.has_unreported() {
             self.acks.demand_pure_on(path);
         }
-        self.transmit(path, Segment { header, options, stream_header: None, content: Content::Nothing })
+        let segment = Segment { header, options, stream_header: None, content: Content::Nothing };
+        let from = &self.paths[path];
+        Some(Transmit { path, tuple: from.tuple, segment, datagram_max: from.datagram_max(), pad_to: 0, ecn: None })
     }
 
     /// An old sequence number, which the peer answers with an acknowledgement.
@@ -183,7 +187,7 @@ impl<P: Payload> Connection<P> {
 
     /// Sends a segment again.
     #[inline(never)]
-    fn resend(&mut self, now: Time, path: PathId, index: u64) -> Transmit<P> {
+    fn resend(&mut self, now: Time, path: PathId, index: u64) -> Option<Transmit<P>> {
         let Self { sender: Sender { board, .. }, paths, .. } = self;
         let added = board.resend(index, path, paths[path].control.departure(now));
         let (offset, len, sent) = board.segment(index);
@@ -225,7 +229,7 @@ impl<P: Payload> Connection<P> {
 
     /// Sends what has not been sent, as [`Connection::next_new`] found it.
     #[inline(always)]
-    fn send_new(&mut self, now: Time, path: PathId, space: u32) -> Transmit<P> {
+    fn send_new(&mut self, now: Time, path: PathId, space: u32) -> Option<Transmit<P>> {
         let mss = self.paths[path].mss;
         let space = space.min(mss);
         if self.sender.board.is_empty() {
@@ -365,7 +369,7 @@ impl<P: Payload> Connection<P> {
     }
 
     #[inline(always)]
-    fn segment_of(&mut self, path: PathId, (offset, nonce): (Offset, u16), sent: Sent<P>) -> Transmit<P> {
+    fn segment_of(&mut self, path: PathId, (offset, nonce): (Offset, u16), sent: Sent<P>) -> Option<Transmit<P>> {
         let Sent { stream_header, data, is_fin } = sent;
         let records = || stream_header.and_then(|header| self.sender.outbound.records.list(header.ssn));
         let content = match data {
@@ -376,13 +380,15 @@ impl<P: Payload> Connection<P> {
         let flags = if is_fin { Flags::FIN } else { Flags::default() };
         let header = Header { nonce, ..self.header(path, offset, flags) };
         let options = self.stamp(AcknowledgementOptions::default());
-        let segment = Segment { header, options, stream_header, content };
+        let options_space = self.options_space();
         let from = &mut self.paths[path];
-        let (tuple, datagram_max, mut ecn) = (from.tuple, from.datagram_max(), None);
-        if from.control.ecn.is_on() && !segment.content.is_empty() {
-            ecn = from.control.ecn.on_sent(mtu::datagram(&segment) <= datagram_max);
+        let (datagram_max, mut ecn) = (from.datagram_max(), None);
+        if from.control.ecn.is_on() && !content.is_empty() {
+            let framing = if stream_header.is_some() { StreamHeader::LEN } else { 0 };
+            ecn = from.control.ecn.on_sent(mtu::datagram(options_space + framing + content.len()) <= datagram_max);
         }
-        Transmit { path, tuple, segment, datagram_max, pad_to: 0, ecn }
+        let segment = Segment { header, options, stream_header, content };
+        Some(Transmit { path, tuple: from.tuple, segment, datagram_max, pad_to: 0, ecn })
     }
 
     /// The header of a segment that acknowledges what has arrived.
