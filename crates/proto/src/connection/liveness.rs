@@ -85,8 +85,10 @@ impl Liveness {
             self.progress = now;
         }
         self.heard = now;
-        let next = self.keep_alive.map_or(Time::NEVER, |keep_alive| now.saturating_add(keep_alive.idle));
-        self.probes = KeepAliveProbes { next, unanswered: 0, is_due: false };
+        // Without keep-alive there never was a probe.
+        if let Some(KeepAlive { idle, .. }) = self.keep_alive {
+            self.probes = KeepAliveProbes { next: now.saturating_add(idle), unanswered: 0, is_due: false };
+        }
     }
 
     /// The deadline is not before this, whatever the connection is doing. It takes less to know.
