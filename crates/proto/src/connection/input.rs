@@ -44,7 +44,7 @@ impl<P: Payload> Connection<P> {
     ) {
         self.late = now.since(arrived);
         self.resting_until = None;
-        let path = self.paths.find(&tuple).or_else(|| self.open_peer_path(now, tuple, &segment));
+        let path = self.paths.find_near(&tuple, self.acks.via()).or_else(|| self.open_peer_path(now, tuple, &segment));
         if let Some(path) = path {
             if let Some(codepoint) = ecn.filter(|_| !segment.content.is_empty()) {
                 self.acks.on_codepoint(path, codepoint);

@@ -491,6 +491,13 @@ impl Table {
         self.slots.get_mut(id.index())?.as_mut()
     }
 
+    /// The path between these ends, which are hardly ever others than those of the `latest`.
+    #[inline]
+    pub(super) fn find_near(&self, tuple: &FourTuple, latest: PathId) -> Option<PathId> {
+        if self.get(latest).is_some_and(|path| path.tuple == *tuple) { Some(latest) } else { self.find(tuple) }
+    }
+
+    /// The path between these ends.
     pub(super) fn find(&self, tuple: &FourTuple) -> Option<PathId> {
         let is_it = |path: &Option<Path>| path.as_ref().is_some_and(|path| path.tuple == *tuple);
         self.slots.iter().position(is_it).map(PathId::new)
