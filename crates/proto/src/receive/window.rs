@@ -25,12 +25,15 @@ pub(crate) struct Window {
     edge: Offset,
     /// A full segment of the peer's.
     mss: u64,
+    /// What the field can say at the most, and the least by which the edge moves: they change with the shift and with the buffer.
+    width_max: u64,
+    step: u64,
 }
 
 impl Window {
     /// The window before anything has come but a SYN.
     pub(crate) fn new(capacity: u64, mss: u64) -> Self {
-        Self { capacity, consumed: 1, shift: 0, edge: 1, mss }
+        Self { capacity, consumed: 1, shift: 0, edge: 1, mss, width_max: FIELD_MAX, step: mss.min(capacity / 2) }
     }
 
     /// How far a window for this buffer must be shifted ([rfc-7323] sec. 2.2). What is consumed above a hole moves the edge
@@ -42,7 +45,7 @@ impl Window {
 
     /// From now on the field is shifted.
     pub(crate) fn set_shift(&mut self, shift: u8) {
-        self.shift = shift;
+        (self.shift, self.width_max) = (shift, FIELD_MAX << shift);
     }
 
     /// The buffer has so many bytes.
@@ -53,7 +56,7 @@ impl Window {
     /// From now on it has more.
     pub(crate) fn grow(&mut self, capacity: u64) {
         debug_assert!(capacity >= self.capacity, "what has been offered is not taken back");
-        self.capacity = capacity;
+        (self.capacity, self.step) = (capacity, self.mss.min(capacity / 2));
     }
 
     /// So many bytes of sequence space need no buffer any more.
@@ -77,8 +80,8 @@ impl Window {
     /// earlier one, which stays good.
     #[inline]
     pub(crate) fn advertise(&mut self, expected: Offset) -> u16 {
-        let goal = self.goal(expected);
-        let field = (goal.saturating_sub(expected) >> self.shift).min(FIELD_MAX);
+        // No more than the field can say.
+        let field = self.goal(expected).saturating_sub(expected).min(self.width_max) >> self.shift;
         self.edge = self.edge.max(expected + (field << self.shift));
         debug_assert!(self.edge <= self.consumed + self.capacity, "nothing may come for which there is no buffer");
         field as u16
@@ -93,9 +96,8 @@ impl Window {
 
     /// The edge to announce, in no smaller steps than [rfc-9293] sec. 3.8.6.2.2 allows.
     fn goal(&self, expected: Offset) -> Offset {
-        let room = (self.consumed + self.capacity).min(expected + (FIELD_MAX << self.shift));
-        let step = self.mss.min(self.capacity / 2);
-        if room >= self.edge + step { room } else { self.edge }
+        let room = (self.consumed + self.capacity).min(expected + self.width_max);
+        if room >= self.edge + self.step { room } else { self.edge }
     }
 }
 

@@ -555,17 +555,22 @@ impl PathControl {
     }
 
     /// Looks for losses, and sets the timer for the next look.
-    #[inline]
+    #[inline(always)]
     fn look<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         if self.episode.is_open() && self.has_lost_nothing(board) {
             // Nothing has left or arrived since the timer was set, and it was too late for a probe then.
             let is_set = matches!(self.timer, Timer::Retransmission(_)) && self.probe == Probe::None;
             if !is_set || self.is_watched {
-                self.arm(now, board);
+                self.arm_again(now, board);
             }
             return;
         }
         self.look_closely(now, board);
+    }
+
+    #[inline(never)]
+    fn arm_again<T>(&mut self, now: Time, board: &Scoreboard<T>) {
+        self.arm(now, board);
     }
 
     #[inline(never)]
