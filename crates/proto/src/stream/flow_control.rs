@@ -114,7 +114,7 @@ impl FlowControl {
     }
 
     /// So many bytes have arrived for the first time. Whether they are within the stream's limit; if not, they have not arrived.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, sid: Sid, bytes: u32) -> bool {
         let (is_open, bytes) = (self.is_open, u64::from(bytes));
         let is_within = |account: &Account| !is_open || account.arrived + bytes <= account.limit;
