@@ -125,9 +125,15 @@ impl Guard {
     /// So many bytes left on a path that had not been sent before.
     #[inline(always)]
     pub(crate) fn on_sent(&mut self, now: Time, path: PathId, bytes: u64) {
-        self.sent += bytes as f64;
-        let quiet = self.sent / (QUIET * self.reach_at_stop);
-        self.reach += bytes as f64 / RISE * (1.0 + quiet * quiet);
+        // Before the first stop it is infinite, and what was sent till then does not count.
+        if self.reach < f64::INFINITY {
+            self.sent += bytes as f64;
+            let quiet = self.sent / (QUIET * self.reach_at_stop);
+            self.reach += bytes as f64 / RISE * (1.0 + quiet * quiet);
+        }
+        if !self.has_bounds {
+            return;
+        }
         let Spacing { free_at, bound } = &mut self.spacings[path.index()];
         if let Some(share) = bound {
             // So far may it fall behind and make up for it.

@@ -63,6 +63,11 @@ pub(crate) trait Scheduler: fmt::Debug + Send {
         let _ = (path, weight, bytes);
     }
 
+    /// Whether it wants to hear of what was sent. The same at all times.
+    fn hears_sent(&self) -> bool {
+        false
+    }
+
     /// Whether it may use several paths at a time.
     fn spreads(&self) -> bool {
         true
@@ -166,6 +171,10 @@ impl Scheduler for Weighted {
 
     fn on_sent(&mut self, path: PathId, weight: u32, bytes: u64) {
         self.served[path.index()] += (u128::from(bytes) << 32) / u128::from(weight.max(1));
+    }
+
+    fn hears_sent(&self) -> bool {
+        true
     }
 
     /// What it has missed is not made up for.

@@ -15,6 +15,8 @@ use crate::scheduler::{Candidate, Demand, Scheduler, quickest};
 #[derive(Debug)]
 pub(super) struct Chooser {
     scheduler: Box<dyn Scheduler>,
+    /// Whether it wants to hear of what was sent.
+    hears_sent: bool,
     /// Keeps slow paths from filling the peer's buffer.
     guard: Guard,
     /// What it chooses among; made anew for each choice.
@@ -23,7 +25,8 @@ pub(super) struct Chooser {
 
 impl Chooser {
     pub(super) fn new(config: &Config) -> Self {
-        Self { scheduler: config.scheduling.build(), guard: Guard::new(), candidates: vec![] }
+        let scheduler = config.scheduling.build();
+        Self { hears_sent: scheduler.hears_sent(), scheduler, guard: Guard::new(), candidates: vec![] }
     }
 
     /// A path is good for data, or is so again.
@@ -34,7 +37,9 @@ impl Chooser {
     /// So many bytes of sequence space leave for the first time.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Time, path: PathId, weight: u32, space: u64) {
-        self.scheduler.on_sent(path, weight, space);
+        if self.hears_sent {
+            self.scheduler.on_sent(path, weight, space);
+        }
         self.guard.on_sent(now, path, space);
     }
 
@@ -67,7 +72,7 @@ impl Chooser {
         paths: &mut Table,
         sender: &mut Sender<P>,
     ) -> Option<PathId> {
-        let Self { scheduler, guard, candidates } = self;
+        let Self { scheduler, guard, candidates, .. } = self;
         let board = &sender.board;
         let (usable, mss) = (paths.usable(), f64::from(segment));
         let (mut has_open, mut outlook) = (false, Outlook::NONE);

@@ -280,7 +280,7 @@ impl PathControl {
     /// The window in bytes and the RTT that set the pace, if the law has none of its own.
     fn pacing_window(&self) -> Option<(f64, Span)> {
         let is_paced = self.pacing == Pacing::Always && self.law.pacing_rate().is_none();
-        self.rtt.smoothed().filter(|_| is_paced).map(|rtt| (self.law.window() * self.mss as f64, rtt))
+        self.rtt.smoothed().filter(|_| is_paced).map(|rtt| (self.law.window() * self.mss.cast_signed() as f64, rtt))
     }
 
     /// Something is about to leave. After a long silence the window is not trusted ([rfc-5681] sec. 4.1).
