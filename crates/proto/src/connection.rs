@@ -361,7 +361,7 @@ impl<P: Payload> Connection<P> {
             return Time::NEVER;
         }
         let has_paths = self.state.has_paths();
-        let paths = self.paths.all().map(|path| path.deadline(has_paths)).fold(Time::NEVER, Time::min);
+        let paths = self.paths.deadline(has_paths);
         let acks = self.handshake.deadline().min(self.acks.deadline());
         let near = paths.min(acks).min(self.sender.peer_window.deadline()).min(self.forget_at);
         // Nearly always something is due long before the peer's silence means anything.

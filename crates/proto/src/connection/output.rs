@@ -146,7 +146,7 @@ impl<P: Payload> Connection<P> {
         let has_lost = self.sender.board.has_lost();
         // What several paths cannot send for want of credit the guard hears of.
         let has_all = self.sender.outbound.is_drained() || !self.paths.has_several();
-        if !has_new && !has_lost && has_all && !self.paths.all().any(|path| path.control.is_probe_due()) {
+        if !has_new && !has_lost && has_all && !self.paths.has_probe_due() {
             // All that there is is under way.
             return None;
         }

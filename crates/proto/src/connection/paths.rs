@@ -470,9 +470,22 @@ impl Table {
         }
     }
 
-    /// All of them, without their names.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Path> {
-        self.slots.iter().filter_map(Option::as_ref)
+    /// Whether a tail loss probe is due on any of them. Most connections have one path, here and below.
+    #[inline]
+    pub(super) fn has_probe_due(&self) -> bool {
+        match self.slots.as_slice() {
+            [Some(path)] => path.control.is_probe_due(),
+            slots => slots.iter().flatten().any(|path| path.control.is_probe_due()),
+        }
+    }
+
+    /// When something is due on any of them.
+    #[inline]
+    pub(super) fn deadline(&self, has_paths: bool) -> Time {
+        match self.slots.as_slice() {
+            [Some(path)] => path.deadline(has_paths),
+            slots => slots.iter().flatten().map(|path| path.deadline(has_paths)).min().unwrap_or(Time::NEVER),
+        }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (PathId, &Path)> {

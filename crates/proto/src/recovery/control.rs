@@ -488,6 +488,7 @@ impl PathControl {
         if is_marked {
             self.on_mark(now, newly_acked.newest.map(|newest| newest.departure));
         }
+        let (acked, departures) = (self.segments(newly_acked.bytes), board.departures(self.id));
         if let Some(newest) = newly_acked.newest {
             self.tally.delivered += newly_acked.bytes;
             self.is_silent = false;
@@ -497,7 +498,7 @@ impl PathControl {
             }
             let (limit, lost) = (self.rounds.limit(), std::mem::take(&mut self.lost_untold));
             let ack = Ack {
-                newly_acked: self.segments(newly_acked.bytes),
+                newly_acked: acked,
                 newly_lost: self.segments(lost),
                 rtt: sample,
                 arrival,
@@ -512,16 +513,15 @@ impl PathControl {
             self.end_episode(now);
         }
         let mut is_round_over = false;
-        if let Some(newest) = newly_acked.newest {
-            let (acked, departures) = (self.segments(newly_acked.bytes), board.departures(self.id));
-            if let Some(round) = self.rounds.on_ack(now, acked, sample, newest.serial, departures) {
-                self.delivery_rate.on_round(round.acked * self.mss as f64, round.elapsed);
-                let view = self.view(now);
-                self.law.tell(|law| law.on_round(&view, &round));
-                let window = self.law.window();
-                self.is_growing = window > GROWING * std::mem::replace(&mut self.window_before, window);
-                is_round_over = true;
-            }
+        if let Some(newest) = newly_acked.newest
+            && let Some(round) = self.rounds.on_ack(now, acked, sample, newest.serial, departures)
+        {
+            self.delivery_rate.on_round(round.acked * self.mss as f64, round.elapsed);
+            let view = self.view(now);
+            self.law.tell(|law| law.on_round(&view, &round));
+            let window = self.law.window();
+            self.is_growing = window > GROWING * std::mem::replace(&mut self.window_before, window);
+            is_round_over = true;
         }
         match spared {
             Some(time) => self.timer = Timer::Reordering(time),
