@@ -296,20 +296,24 @@ impl<P: Payload> Connection<P> {
 
     /// An ACK that came on the path `via` has been entered: each path hears what it told of it. Whether it told anything of any.
     fn on_acknowledged(&mut self, now: Time, via: PathId, options: &AcknowledgementOptions) -> bool {
-        let answers = options.expected().is_some();
-        let ecn = if answers { EcnReport::Counts(options.counts()) } else { EcnReport::Silent };
-        let own = Via::Own { delay: options.delay(), late: self.late, ecn };
+        let (late, answers) = (self.late, options.expected().is_some());
+        let own = || {
+            let ecn = if answers { EcnReport::Counts(options.counts()) } else { EcnReport::Silent };
+            Via::Own { delay: options.delay(), late, ecn }
+        };
+        let has_counts = answers && options.counts().is_some();
         let (mut has_news, mut is_round_over) = (false, false);
         if self.paths.has_several() {
             let mut told = self.sender.board.newly_acked_paths();
             told.insert(via);
             for id in told.iter() {
-                let (is_news, is_over) = self.tell_path(now, id, if id == via { own } else { Via::Other });
+                let source = || if id == via { own() } else { Via::Other };
+                let (is_news, is_over) = self.tell_path(now, id, has_counts && id == via, source);
                 has_news |= is_news;
                 is_round_over |= is_over;
             }
         } else {
-            (has_news, is_round_over) = self.tell_path(now, via, own);
+            (has_news, is_round_over) = self.tell_path(now, via, has_counts, own);
         }
         if is_round_over {
             self.request_acks();
@@ -317,16 +321,16 @@ impl<P: Payload> Connection<P> {
         has_news
     }
 
-    /// A path hears what an ACK told of it. Whether it told anything, and whether a round ended with it.
+    /// A path hears what an ACK told of it, and whether it `has_counts` of codepoints. Whether it told anything, and whether a round ended with it.
     #[inline(always)]
-    fn tell_path(&mut self, now: Time, id: PathId, source: Via) -> (bool, bool) {
+    fn tell_path(&mut self, now: Time, id: PathId, has_counts: bool, source: impl FnOnce() -> Via) -> (bool, bool) {
         let Self { paths, sender: Sender { board, .. }, .. } = self;
         let Some(path) = paths.get_mut(id) else { return (false, false) };
         let has_news = board.has_newly_acked(id);
         if !has_news && path.control.is_at_rest() {
             return (false, false);
         }
-        let is_round_over = path.control.on_ack(now, board, source);
+        let is_round_over = path.control.on_report(now, board, has_counts, source);
         let is_doubtful = path.control.is_doubtful();
         if is_round_over && paths.has_several() {
             paths.report_group(now, id);

@@ -440,20 +440,31 @@ impl PathControl {
     }
 
     /// An ACK has been entered on the scoreboard. Whether a round ended with it.
-    #[inline]
     pub(crate) fn on_ack<T>(&mut self, now: Time, board: &mut Scoreboard<T>, via: Via) -> bool {
+        let has_counts = matches!(via, Via::Own { ecn: EcnReport::Counts(Some(_)), .. });
+        self.on_report(now, board, has_counts, || via)
+    }
+
+    /// The same of an ACK that `has_counts` of codepoints, or not; the rest of `via` is asked for if it matters.
+    #[inline(always)]
+    pub(crate) fn on_report<T>(
+        &mut self,
+        now: Time,
+        board: &mut Scoreboard<T>,
+        has_counts: bool,
+        via: impl FnOnce() -> Via,
+    ) -> bool {
         let is_open = self.episode.is_open() && self.suspicion.is_none() && !matches!(self.probe, Probe::Out { .. });
-        let has_news =
-            board.has_newly_acked(self.id) || matches!(via, Via::Own { ecn: EcnReport::Counts(Some(_)), .. });
+        let has_news = board.has_newly_acked(self.id) || has_counts;
         if is_open && !has_news {
             // It told of nothing that left here: what most segments do at an end that receives. Only time may have found a loss.
             self.look(now, board);
             return false;
         }
-        self.on_news(now, board, via, is_open)
+        self.on_news(now, board, via(), is_open)
     }
 
-    /// The same of an ACK that told of something, or while something is being repaired or thought over. Apart from `on_ack`, so that at an end
+    /// The same of an ACK that told of something, or while something is being repaired or thought over. Apart from the others, so that at an end
     /// that receives an ACK that tells nothing costs no more than the question.
     #[inline(never)]
     fn on_news<T>(&mut self, now: Time, board: &mut Scoreboard<T>, via: Via, is_open: bool) -> bool {
