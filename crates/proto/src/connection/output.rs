@@ -135,20 +135,21 @@ impl<P: Payload> Connection<P> {
     }
 
     fn poll_data(&mut self, now: Time) -> Option<Leaving> {
-        let has_new = !self.sender.outbound.is_empty() || self.owes_fin();
-        if !has_new && self.sender.board.is_empty() {
-            if !self.sender.outbound.is_drained() {
-                // What waits has no credit. More is sure to come, if the peer is still there.
-                self.wait(now);
-            }
-            return None;
-        }
         let has_lost = self.sender.board.has_lost();
-        // What several paths cannot send for want of credit the guard hears of.
-        let has_all = self.sender.outbound.is_drained() || !self.paths.has_several();
-        if !has_new && !has_lost && has_all && !self.paths.has_probe_due() {
-            // All that there is is under way.
-            return None;
+        if self.sender.outbound.is_empty() && !self.owes_fin() {
+            if self.sender.board.is_empty() {
+                if !self.sender.outbound.is_drained() {
+                    // What waits has no credit. More is sure to come, if the peer is still there.
+                    self.wait(now);
+                }
+                return None;
+            }
+            // What several paths cannot send for want of credit the guard hears of.
+            let has_all = !self.paths.has_several() || self.sender.outbound.is_drained();
+            if !has_lost && has_all && !self.paths.has_probe_due() {
+                // All that there is is under way.
+                return None;
+            }
         }
         let mut may_send = PathSet::default();
         for path in self.paths.live().iter() {

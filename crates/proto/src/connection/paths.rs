@@ -421,7 +421,7 @@ impl Path {
     }
 
     /// When something is due; challenges only as long as there is somebody to answer them.
-    #[inline]
+    #[inline(always)]
     pub(super) fn deadline(&self, has_paths: bool) -> Time {
         let phase = match self.phase {
             Phase::Live if has_paths => self.suspect_at().min(self.mtu.deadline()),
@@ -484,8 +484,13 @@ impl Table {
     pub(super) fn deadline(&self, has_paths: bool) -> Time {
         match self.slots.as_slice() {
             [Some(path)] => path.deadline(has_paths),
-            slots => slots.iter().flatten().map(|path| path.deadline(has_paths)).min().unwrap_or(Time::NEVER),
+            _ => self.deadline_of_all(has_paths),
         }
+    }
+
+    #[inline(never)]
+    fn deadline_of_all(&self, has_paths: bool) -> Time {
+        self.slots.iter().flatten().map(|path| path.deadline(has_paths)).min().unwrap_or(Time::NEVER)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (PathId, &Path)> {
