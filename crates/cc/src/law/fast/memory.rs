@@ -16,6 +16,8 @@
 //! Citation: none; the sum of what [rfc-5681] sec. 3.1 does with ssthresh and of fast-2006 sec. III-A, where alpha has to fit
 //! the buffers.
 
+use crate::number::is_known;
+
 /// The least alpha that a loss leaves: at the default gamma, growth of half a segment a round trip, no faster than Reno's.
 const ALPHA_MIN: f64 = 2.0;
 
@@ -67,10 +69,12 @@ impl Memory {
     /// Time passes: after `span` seconds without a loss something is given back; `alpha` is as set.
     pub fn on_ack(&mut self, now: f64, alpha: f64, span: f64) {
         // Up to the window that lost first, then as far as it goes.
-        if now - self.lost >= 2.0 * span {
-            (self.most, self.again) = (f64::INFINITY, f64::INFINITY);
-        } else if now - self.lost >= span {
-            self.most = self.again;
+        if is_known(self.most) {
+            if now - self.lost >= 2.0 * span {
+                (self.most, self.again) = (f64::INFINITY, f64::INFINITY);
+            } else if now - self.lost >= span {
+                self.most = self.again;
+            }
         }
         if self.alpha < alpha && now - self.changed >= span {
             (self.alpha, self.changed) = (alpha.min(2.0 * self.alpha), now);
