@@ -92,7 +92,7 @@ impl<P: Payload> Connection<P> {
             (Flags::SYN | multistream, SeqNumber(0))
         };
         // The shift is not set before the handshake is over, so this is the unscaled window that a SYN has.
-        let window = self.receiver.advertise();
+        let window = self.receiver.advertise(self.receiver.expected());
         self.clock.on_ack_sent(self.receiver.expected());
         let header = Header { seq: self.sender.initial(), ack, flags, window, ..Header::default() };
         let segment =
@@ -397,20 +397,16 @@ impl<P: Payload> Connection<P> {
     fn header(&mut self, path: PathId, offset: Offset, flags: Flags) -> Header {
         let multistream = if self.peer.framing == Framing::Streams { Flags::MSE } else { Flags::default() };
         self.acks.on_sent(path);
-        self.clock.on_ack_sent(self.receiver.expected());
+        let (acked, nonces) = self.receiver.arrivals.acknowledge(self.peer.has_sack);
+        self.clock.on_ack_sent(acked);
         Header {
             seq: self.sender.number(offset),
-            ack: self.receiver.expected_number(),
+            ack: self.receiver.number(acked),
             flags: flags | Flags::ACK | multistream,
-            window: self.receiver.advertise(),
+            window: self.receiver.advertise(acked),
             nonce: 0,
-            nonce_sum: self.nonce_sum(),
+            nonce_sum: if self.peer.has_nonces { nonces } else { 0 },
         }
-    }
-
-    /// What proves that everything below what is expected has come.
-    pub(super) fn nonce_sum(&self) -> u16 {
-        if self.peer.has_nonces { self.receiver.arrivals.nonces() } else { 0 }
     }
 
     /// With our clock, if it is to be told.

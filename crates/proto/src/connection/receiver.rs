@@ -87,6 +87,12 @@ impl<P: Payload> Receiver<P> {
         self.initial.plus(self.arrivals.expected())
     }
 
+    /// A place as a number of the peer's.
+    #[inline]
+    pub(super) fn number(&self, place: Offset) -> SeqNumber {
+        self.initial.plus(place)
+    }
+
     /// The place of a number of the peer's; none if that is before its SYN.
     #[inline]
     pub(super) fn place(&self, number: SeqNumber) -> Option<Offset> {
@@ -98,10 +104,10 @@ impl<P: Payload> Receiver<P> {
         self.arrivals.report(self.initial, blocks)
     }
 
-    /// The window of a segment that leaves now and acknowledges what is expected.
+    /// The window of a segment that leaves now and acknowledges everything below `acked`.
     #[inline]
-    pub(super) fn advertise(&mut self) -> u16 {
-        self.window.advertise(self.arrivals.expected())
+    pub(super) fn advertise(&mut self, acked: Offset) -> u16 {
+        self.window.advertise(acked)
     }
 
     /// Whether the peer should be told of the room that there is.
@@ -248,7 +254,7 @@ mod tests {
     fn receiver() -> Receiver<Virtual> {
         let mut receiver = Receiver::new(10_000, 0, 1000);
         receiver.on_syn(SeqNumber(7));
-        assert_eq!(receiver.advertise(), 10_000);
+        assert_eq!(receiver.advertise(receiver.expected()), 10_000);
         receiver
     }
 

@@ -20,9 +20,11 @@ pub(crate) struct Arrivals {
     /// The ranges that changed last, as they are now, the latest first; what lies below `expected` is none any more. Two that have
     /// become one stand here twice.
     recent: [Range; SackBlocks::MAX],
-    /// Where the segments above begin that no report has been about, the oldest first. When many come before an acknowledgement leaves, because the
+    /// A segment of each range above that no report has been about, the oldest first. When many come before an acknowledgement leaves, because the
     /// host reads a batch, one report has no room for all.
     unreported: VecDeque<Offset>,
+    /// As long as there are such, what is acknowledged: everything below had arrived before the first of them, and the sum of its nonces.
+    told: (Offset, u16),
     /// What arrived a second time and has not been reported.
     duplicate: Option<(Offset, Offset)>,
 }
@@ -37,6 +39,7 @@ impl Arrivals {
             above: Ranges::default(),
             recent: [Range::default(); SackBlocks::MAX],
             unreported: VecDeque::new(),
+            told: (expected, 0),
             duplicate: None,
         }
     }
@@ -46,9 +49,16 @@ impl Arrivals {
         self.expected
     }
 
-    /// The sum of the nonces of all segments below what is expected: nobody knows it who has not got all of them.
-    pub(crate) fn nonces(&self) -> u16 {
-        self.nonces
+    /// What an acknowledgement says that leaves now: everything below has arrived, and the sum of the nonces of that, which nobody knows who has not got all of
+    /// it. What a batch has filled is not
+    /// told before all of the batch is reported (which only a peer with SACK hears of): what was sent again left last, and who hears of it takes what left
+    /// before and is not reported for lost.
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, has_sack: bool) -> (Offset, u16) {
+        if self.unreported.is_empty() || self.above.is_empty() || !has_sack {
+            return (self.expected, self.nonces);
+        }
+        self.told
     }
 
     /// Everything at or above has not arrived.
@@ -96,11 +106,17 @@ impl Arrivals {
 
     #[inline(never)]
     fn insert_above(&mut self, range: Range) {
-        if self.unreported.len() >= UNREPORTED_MAX {
-            self.unreported.pop_front();
-        }
-        self.unreported.push_back(range.left);
+        let left = range.left;
         let range = self.above.insert(range);
+        if self.unreported.is_empty() {
+            self.told = (self.expected, self.nonces);
+        }
+        if self.unreported.back().is_none_or(|last| !(range.left..range.right).contains(last)) {
+            if self.unreported.len() >= UNREPORTED_MAX {
+                self.unreported.pop_front();
+            }
+            self.unreported.push_back(left);
+        }
         for recent in self.recent.iter_mut().filter(|recent| (range.left..range.right).contains(&recent.left)) {
             *recent = range;
         }
@@ -127,22 +143,28 @@ impl Arrivals {
         self.report_some(initial, places)
     }
 
-    /// Whether something has arrived above that no report has been about, as the last one had no room: then there is to be another one.
+    /// Whether something has arrived that no report has been about, as the last one had no room: then there is to be another one.
     pub(crate) fn has_unreported(&self) -> bool {
-        !self.unreported.is_empty()
+        !self.unreported.is_empty() || self.duplicate.is_some()
     }
 
     fn report_some(&mut self, initial: SeqNumber, places: usize) -> (SackBlocks, u16) {
         let mut report = Report { blocks: [Range::default(); SackBlocks::MAX], count: 0, places };
-        if let Some((left, right)) = self.duplicate.take() {
+        // What came twice where nothing is acknowledged yet would be taken for news: it waits until all of the batch is reported.
+        let (acked, expected) = (self.told.0, self.expected);
+        let is_last = self.unreported.len() < places;
+        if let Some((left, right)) =
+            self.duplicate.take_if(|(_, right)| is_last || *right <= acked || *right > expected)
+        {
             let around = self.above.around(left).filter(|_| right > self.expected);
             if around.is_none() || places > 1 {
                 report.push(Range { left, right, nonces: 0 });
             }
             around.into_iter().for_each(|range| report.push(range));
         }
-        // The latest first: the triggering segment is in the first block.
-        while let Some(&left) = self.unreported.back() {
+        // The oldest, if one report has no room for all: who hears of the latest takes what is missing before it for lost.
+        let first = report.count;
+        while let Some(&left) = self.unreported.front() {
             // It is one of the latest, if it is not one of a batch.
             let is_in = |range: &&Range| (range.left..range.right).contains(&left);
             if left > self.expected
@@ -154,8 +176,10 @@ impl Arrivals {
                 }
                 report.push(range);
             }
-            self.unreported.pop_back();
+            self.unreported.pop_front();
         }
+        // [rfc-2018] sec. 4: the first block has the segment that triggered the ACK.
+        report.blocks[first..report.count].reverse();
         for range in self.recent.iter().filter(|range| range.left > self.expected) {
             if !report.has(range) {
                 report.push(*range);
@@ -219,15 +243,18 @@ mod tests {
     #[test]
     fn the_latest_ranges_are_reported_first() {
         let mut arrivals = Arrivals::new(1);
-        for left in [10, 30, 50, 70] {
+        for left in [10, 30, 50] {
             arrivals.insert(left, left + 10, 1);
         }
+        assert_eq!(report(&mut arrivals), [(50, 60), (30, 40), (10, 20)]);
+        arrivals.insert(70, 80, 1);
         assert_eq!(report(&mut arrivals), [(70, 80), (50, 60), (30, 40)]);
         arrivals.insert(20, 30, 1);
         assert_eq!(report(&mut arrivals), [(10, 40), (70, 80), (50, 60)]);
     }
 
-    /// A batch of seven that lie apart takes three reports, and the eighth fills a hole between two of them.
+    /// A batch of seven that lie apart takes three reports, and the eighth fills a hole between two of them. The oldest are reported first: the sender
+    /// takes for lost what is missing before the latest.
     #[test]
     fn what_had_no_room_is_reported_next() {
         let mut arrivals = Arrivals::new(1);
@@ -243,11 +270,61 @@ mod tests {
         }
         assert_eq!(
             reports,
-            [vec![(30, 60), (130, 140), (110, 120)], vec![(90, 100), (70, 80), (10, 20)]],
+            [vec![(70, 80), (30, 60), (10, 20)], vec![(130, 140), (110, 120), (90, 100)]],
             "30 to 60 is one, and six are two reports"
         );
         arrivals.insert(150, 160, 1);
-        assert_eq!(report(&mut arrivals), [(150, 160), (30, 60), (130, 140)], "and then as ever");
+        assert_eq!(report(&mut arrivals), [(150, 160), (30, 60), (130, 140)], "and then the latest");
+        assert!(!arrivals.has_unreported());
+    }
+
+    /// Four times a hundred, in one batch: what is not reported is a range, however many segments it has.
+    #[test]
+    fn a_batch_of_many_segments_is_reported_whole() {
+        let mut arrivals = Arrivals::new(1);
+        for left in [1010, 3010, 5010, 7010] {
+            (left..left + 1000).step_by(10).for_each(|left| arrivals.insert(left, left + 10, 1));
+        }
+        assert_eq!(report(&mut arrivals), [(5010, 6010), (3010, 4010), (1010, 2010)]);
+        assert!(arrivals.has_unreported());
+        assert_eq!(report(&mut arrivals)[0], (7010, 8010));
+        assert!(!arrivals.has_unreported());
+    }
+
+    /// The segment that fills the hole left last, and comes in one batch with four ranges above it: the first report, which has no room for the
+    /// fourth one, does not tell of it.
+    #[test]
+    fn what_a_batch_fills_is_told_when_all_of_it_is_reported() {
+        let mut arrivals = Arrivals::new(1);
+        arrivals.insert(20, 30, 1);
+        assert_eq!((report(&mut arrivals), arrivals.acknowledge(true)), (vec![(20, 30)], (1, 0)));
+        for left in [40, 60, 80, 100] {
+            arrivals.insert(left, left + 10, 2);
+        }
+        arrivals.insert(1, 20, 4);
+        assert_eq!(arrivals.expected(), 30);
+        assert_eq!((report(&mut arrivals), arrivals.acknowledge(true)), (vec![(80, 90), (60, 70), (40, 50)], (1, 0)));
+        assert_eq!(arrivals.clone().acknowledge(false), (30, 5), "nobody waits for what is never reported");
+        assert_eq!((report(&mut arrivals)[0], arrivals.acknowledge(true)), ((100, 110), (30, 5)));
+        arrivals.insert(130, 140, 8);
+        [(30, 40), (50, 60), (70, 80), (90, 100), (110, 130)]
+            .into_iter()
+            .for_each(|(left, right)| arrivals.insert(left, right, 0));
+        assert_eq!(arrivals.acknowledge(true), (140, 21), "there is no hole");
+    }
+
+    /// It lies below what is expected, but above what the first report acknowledges.
+    #[test]
+    fn what_came_twice_in_a_batch_is_not_taken_for_news() {
+        let mut arrivals = Arrivals::new(1);
+        for left in [20, 40, 60, 80] {
+            arrivals.insert(left, left + 10, 2);
+        }
+        arrivals.insert(1, 20, 4);
+        arrivals.on_duplicate(1, 20);
+        assert_eq!((report(&mut arrivals), arrivals.acknowledge(true).0), (vec![(80, 90), (60, 70), (40, 50)], 30));
+        assert!(arrivals.has_unreported());
+        assert_eq!(report(&mut arrivals), [(1, 20), (80, 90), (60, 70)]);
         assert!(!arrivals.has_unreported());
     }
 
@@ -298,7 +375,7 @@ mod tests {
             arrivals.insert(left, left + 10, 1);
         }
         arrivals.on_duplicate(10, 20);
-        assert_eq!(report(&mut arrivals), [(10, 20), (10, 20), (70, 80)]);
+        assert_eq!(report(&mut arrivals), [(10, 20), (10, 20), (30, 40)]);
         arrivals.on_duplicate(10, 20);
         let (sack, _) = arrivals.report(SeqNumber(0), 1);
         assert_eq!(sack.as_slice(), [(SeqNumber(10), SeqNumber(20))], "alone it would be news");
@@ -310,14 +387,14 @@ mod tests {
         let mut arrivals = Arrivals::new(1);
         arrivals.insert(10, 20, 1);
         arrivals.insert(30, 40, 2);
-        assert_eq!((arrivals.nonces(), arrivals.report(SeqNumber(0), 3).1), (0, 3));
+        assert_eq!((arrivals.acknowledge(false).1, arrivals.report(SeqNumber(0), 3).1), (0, 3));
         arrivals.insert(20, 30, 4);
         arrivals.insert(50, 60, 8);
         assert_eq!((arrivals.report(SeqNumber(0), 3).1, arrivals.report(SeqNumber(0), 1).1), (15, 8));
         arrivals.on_duplicate(12, 15);
         assert_eq!(arrivals.report(SeqNumber(0), 2), (sack(&[(12, 15), (10, 40)]), 7));
         arrivals.insert(1, 10, 16);
-        assert_eq!((arrivals.nonces(), arrivals.report(SeqNumber(0), 3).1), (23, 8));
+        assert_eq!((arrivals.acknowledge(false).1, arrivals.report(SeqNumber(0), 3).1), (23, 8));
     }
 
     fn sack(of: &[(u32, u32)]) -> SackBlocks {

@@ -78,13 +78,14 @@ impl<P: Payload> Connection<P> {
 
     /// It carries nothing, and acknowledges no more than what is in order: an ACK that is due remains due.
     fn path_segment(&mut self, option: PathOption, (path, tuple): (PathId, FourTuple), len: u32) -> Transmit<P> {
+        let (acked, nonces) = self.receiver.arrivals.acknowledge(self.peer.has_sack);
         let header = Header {
             seq: self.sender.next_number(),
-            ack: self.receiver.expected_number(),
+            ack: self.receiver.number(acked),
             flags: Flags::ACK | Flags::MSE,
-            window: self.receiver.advertise(),
+            window: self.receiver.advertise(acked),
             nonce: 0,
-            nonce_sum: self.nonce_sum(),
+            nonce_sum: if self.peer.has_nonces { nonces } else { 0 },
         };
         let segment =
             Segment { header, options: Options::Path(option), stream_header: None, content: Content::Nothing };
