@@ -274,7 +274,12 @@ impl Fast {
     fn spares(&mut self, now: f64, loss: &Loss) -> bool {
         self.rules.loss == Policy::Trial
             && loss.signal == Signal::DupAcks
-            && !self.trial.on_loss(now, loss.lost, (self.window, self.rtt - self.estimator.base()), &self.rules.trial)
+            && !self.trial.on_loss(
+                (now, self.rtt),
+                loss.lost,
+                (self.window, self.rtt - self.estimator.base()),
+                &self.rules.trial,
+            )
     }
 
     /// How fast segments leave while a window grows by the ACK.

@@ -2,21 +2,24 @@
 //!
 //! ```text
 //! watching:    losses leave the window alone; excess ← max(excess + lost − bearable · acked, 0)
-//! excess > 8:  more is lost than is bearable: a share p.     p > 4 `most`: congestion
-//!              (12 where some is known to be lost at random)
+//! excess > 8:  more is lost than is bearable: a share p.     p > 4 `most` of a window: congestion
+//!              (12 where some is known to be lost at random; and what is bearable of a window besides)
 //! trying:      w ← left · (1 − p) · w, held; what left before is waited for, then losses are counted
 //!              four are lost:                                random; the window returns, and 2 p are bearable from now on, where p
 //!                                                            is the share of all that is seen since, up to half as much again
-//!              24 should be lost by p, and four are not:     congestion
-//! congestion:  for a `span` each loss halves the window, and is kept in mind ([`super::memory`]); but if the window is less than `left` of
-//!              the one that lost, or the delay less than half of what it was then, only b + 2√b losses in a round trip do, where b is
-//!              what is bearable of a window
+//!              24 should be lost by p, and four are not:     congestion, if a window has arrived; and no more than four of so many is known
+//! congestion:  what left before is waited for; then for a `span` each loss halves the window, and is kept in mind ([`super::memory`]);
+//!              but if the window is less than `left` of the one that lost, or the delay less than half of what it was then, only
+//!              b + 2√b losses in a round trip do, where b is what is bearable of a window
 //! ```
 //!
 //! Why: a random link damages the same share of segments however fast they come. A policer, a buffer that is shorter than alpha and
 //! a router that drops early take what exceeds their rate, and nothing below it. No RTT tells the two apart, and neither does the
 //! number of holes: with 10,000 segments in flight there are several whenever 0.1 % is lost. And as long as alpha segments can
 //! be queued, delay alone holds FAST back: a loss then says nothing that its window needs.
+//!
+//! Losses are found late, and many at once: RACK waits for a quarter of a round trip, and what a host or a router holds back while it stalls comes in one
+//! batch. A batch is a part of a window: so large shares are of a window at least, and a window's bearable losses are no excess.
 //!
 //! Citation: page-1954 for the cumulative sum. ctcp-2019 sec. 3 asks the same question of a single loss.
 //!
@@ -133,6 +136,8 @@ enum State {
     Congestion {
         /// In seconds.
         until: f64,
+        /// Until then what is lost left before the window fell, in seconds.
+        from: f64,
         /// When losses are next counted from nothing, in seconds.
         round: f64,
         /// Segments lost in this round trip.
@@ -196,9 +201,9 @@ impl Trial {
                 let queueing = *queueing;
                 let (before, expected) = (window * *ratio, suspected.share() * counted.sum());
                 let is_beyond = counted.share() > BEYOND * rule.most;
-                let known = counted.share();
-                if is_beyond && counted.lost >= LOST_BEYOND {
-                    return self.give_way(now, (before, queueing), 0.0, rule);
+                let known = LOST_STILL / greater(counted.sum(), 1.0);
+                if is_beyond && counted.lost >= LOST_BEYOND && counted.sum() >= window {
+                    return self.give_way((now, rtt), (before, queueing), f64::INFINITY, rule);
                 }
                 if !is_beyond && counted.lost >= LOST_STILL {
                     self.seen = suspected.and(counted);
@@ -207,8 +212,9 @@ impl Trial {
                     self.begin();
                     return Action::Return(before);
                 }
-                if expected >= EXPECTED && counted.lost < LOST_STILL {
-                    self.give_way(now, (before, queueing), known, rule)
+                // What is lost of a window is found when all of it has arrived.
+                if expected >= EXPECTED && counted.sum() >= window && counted.lost < LOST_STILL {
+                    self.give_way((now, rtt), (before, queueing), known, rule)
                 } else {
                     Action::Hold
                 }
@@ -253,13 +259,18 @@ impl Trial {
         if lost > 0.0 {
             self.queueing = greater(self.queueing, queueing);
         }
-        if self.excess <= if self.tried > 0.0 { EXCESS_MOST_KNOWN } else { EXCESS_MOST } {
+        // Losses are found late, and many at once where ACKs come so: they may be those of a window, whatever was acknowledged meanwhile.
+        let most = if self.tried > 0.0 { EXCESS_MOST_KNOWN } else { EXCESS_MOST } + bearable * window;
+        if self.excess <= most {
             return Action::None;
         }
-        let suspected = self.since;
-        if suspected.share() > SURELY * rule.most {
-            return self.give_way(now, (window, self.queueing), 0.0, rule);
+        if self.since.share() > SURELY * rule.most {
+            return match self.since.sum() >= window {
+                true => self.give_way((now, rtt), (window, self.queueing), f64::INFINITY, rule),
+                false => Action::None,
+            };
         }
+        let suspected = self.since.of(window);
         let (ratio, queueing) = (1.0 / (rule.left * (1.0 - suspected.share())), self.queueing);
         self.state = State::Trying { from: now + ROUNDS * rtt, suspected, counted: Count::default(), ratio, queueing };
         Action::Fall(window / ratio)
@@ -270,19 +281,29 @@ impl Trial {
         greater(lesser(BEARABLE * self.known(), rule.most), rule.above)
     }
 
-    /// Of what was known to be lost at random so much remains known as was lost while less was sent.
-    fn give_way(&mut self, now: f64, (window, queueing): (f64, f64), lost_still: f64, rule: &Rule) -> Action {
+    /// Of what was known to be lost at random so much remains known as may have been lost while less was sent.
+    fn give_way(
+        &mut self,
+        (now, rtt): (f64, f64),
+        (window, queueing): (f64, f64),
+        lost_still: f64,
+        rule: &Rule,
+    ) -> Action {
         self.tried = lesser(self.known(), lost_still);
         self.seen = Count::default();
         self.begin();
-        self.state = State::Congestion { until: now + rule.span, round: now, lost: 0.0, window, queueing };
+        let from = now + ROUNDS * rtt;
+        self.state = State::Congestion { until: now + rule.span, from, round: from, lost: 0.0, window, queueing };
         Action::GiveWay(window)
     }
 
     fn give_way_again(&mut self, facts: &Facts, rule: &Rule) -> Action {
         let &Facts { now, lost: newly_lost, rtt, queueing, window, .. } = facts;
         let most = self.lost_most(window, queueing, rule);
-        let State::Congestion { round, lost, window: lost_at, .. } = &mut self.state else { return Action::None };
+        let State::Congestion { from, round, lost, .. } = &mut self.state else { return Action::None };
+        if now < *from {
+            return Action::None;
+        }
         if now >= *round {
             (*round, *lost) = (now + rtt, 0.0);
         }
@@ -290,9 +311,15 @@ impl Trial {
         if newly_lost <= 0.0 || *lost <= most {
             return Action::None;
         }
-        // What left before is lost yet.
-        (*round, *lost, *lost_at) = (now + ROUNDS * rtt, f64::NEG_INFINITY, window);
+        self.lose_again((now, rtt), window);
         Action::GiveWay(window)
+    }
+
+    /// The window falls again, in congestion.
+    fn lose_again(&mut self, (now, rtt): (f64, f64), window: f64) {
+        let State::Congestion { from, round, lost, window: lost_at, .. } = &mut self.state else { return };
+        // What left before is lost yet.
+        (*from, *round, *lost, *lost_at) = (now + ROUNDS * rtt, now + ROUNDS * rtt, 0.0, window);
     }
 
     /// So many of a window may be lost where there is congestion: none if it is about the window that lost before, with about that delay. Else it
@@ -313,11 +340,11 @@ impl Trial {
 
     /// A loss of `lost` segments of a window at `now` seconds, after a queueing delay in seconds. Whether it is congestion: then the law halves the
     /// window, and it is the window that lost last.
-    pub fn on_loss(&mut self, now: f64, lost: f64, (window, queueing): (f64, f64), rule: &Rule) -> bool {
+    pub fn on_loss(&mut self, (now, rtt): (f64, f64), lost: f64, (window, queueing): (f64, f64), rule: &Rule) -> bool {
         let most = self.lost_most(window, queueing, rule);
         match &mut self.state {
-            State::Congestion { until, window: lost_at, .. } if now < *until && lost > most => {
-                *lost_at = window;
+            State::Congestion { until, from, .. } if (*from..*until).contains(&now) && lost > most => {
+                self.lose_again((now, rtt), window);
                 true
             }
             _ => false,
@@ -371,6 +398,11 @@ impl Count {
 
     fn share(&self) -> f64 {
         self.lost / greater(self.sum(), 1.0)
+    }
+
+    /// The same losses, of so many segments at least.
+    fn of(&self, least: f64) -> Self {
+        Self { acked: greater(self.acked, least - self.lost), ..*self }
     }
 
     fn and(&self, other: &Self) -> Self {

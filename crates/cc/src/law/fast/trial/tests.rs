@@ -56,12 +56,14 @@ impl Path {
         path
     }
 
-    /// A fifth of a window of 1000 segments was lost, with 40 ms queued.
+    /// A fifth of a window of 1000 segments was lost, with 40 ms queued, two round trips ago.
     fn congested() -> Self {
         let mut path = Self { window: 1000.0, queueing: 0.04, ..Self::new() };
         while path.arrive(3, true) == Action::None {}
         assert!(path.trial.is_congestion(path.now));
+        assert_eq!(path.arrive(50, true), Action::None, "it left before the window fell");
         path.queueing = 0.0;
+        path.now += 0.2;
         path
     }
 
@@ -163,13 +165,13 @@ fn what_was_no_loss_is_not_known_of() {
     assert_near(path.trial.known(), known, 0.1);
 }
 
-/// Where 1 % is known to be lost at random, two to three are bearable: of 5 % each loss adds one to the sum, and 19 segments take 0.38 to
-/// 0.57. Twelve are exceeded by the 20th to 28th, eight would be by the 13th to 19th.
+/// Where 1 % is known to be lost at random, two to three are bearable, of a window two to three segments: of 5 % each loss adds one to the sum, and 19
+/// segments take 0.38 to 0.57. 14 to 15 are exceeded by the 23rd to 35th, eight would be by the 13th to 19th.
 #[test]
 fn what_is_known_to_lose_at_random_is_tried_later() {
     let mut path = Path::convinced();
     let lost = (1..100).find(|_| path.arrive(19, true) != Action::None);
-    assert!((20..=28).contains(&lost.unwrap()), "{lost:?}");
+    assert!((23..=35).contains(&lost.unwrap()), "{lost:?}");
 }
 
 /// Eleven of the 1002 segments since the first of them were lost, so 24 are expected of 2186. There are none: congestion, for ten
@@ -184,24 +186,51 @@ fn what_ends_when_less_is_sent_is_congestion() {
     assert!(path.trial.known() <= 0.0);
 }
 
-/// What the trial leaves is still too much if each second segment of it is lost.
+/// What the trial leaves is still too much if each second segment of it is lost: of 74 segments the 37th shows it, as one had come before.
 #[test]
 fn much_loss_in_a_trial_is_congestion() {
     let mut path = Path::trying();
-    for _ in 0..11 {
+    for _ in 0..36 {
         assert_eq!(path.arrive(1, true), Action::None);
     }
     assert_eq!(path.arrive(1, true), Action::GiveWay(100.0));
 }
 
-/// Where more than a fifth is lost there is nothing to try.
+/// A stall ends: first thirteen losses are told of, and then what has come. Of all of that they are 5 %.
+#[test]
+fn losses_of_a_window_that_are_found_at_once_are_random() {
+    let mut path = Path::trying();
+    let facts = |lost| Facts { now: 9.0, acked: 1.0, lost, rtt: 0.1, queueing: 0.0, window: 740.0 };
+    assert_eq!(path.trial.on_ack(&facts(13.0), &RULE), Action::Hold);
+    let acked = (1..300).find(|_| path.trial.on_ack(&facts(0.0), &RULE) != Action::Hold);
+    assert_eq!(acked, Some(115), "13 are a tenth of 130, of which one had come before");
+    assert!(matches!(path.trial.state, State::Returning { .. }));
+}
+
+/// Where more than a fifth of a window is lost there is nothing to try.
 #[test]
 fn a_fifth_is_never_random() {
     let mut path = Path::new();
-    for _ in 0..8 {
+    for _ in 0..25 {
         assert_eq!(path.arrive(3, true), Action::None);
     }
     assert_eq!(path.arrive(3, true), Action::GiveWay(100.0));
+}
+
+/// Twenty losses in a row, after a stall: 2 % of a window, so a trial leaves three quarters of 98 %.
+#[test]
+fn losses_that_are_found_at_once_are_those_of_a_window() {
+    let mut trial = Trial::new();
+    let facts = |lost| Facts { now: 9.0, acked: 1.0, lost, rtt: 0.1, queueing: 0.0, window: 1000.0 };
+    assert_eq!(trial.on_ack(&facts(20.0), &RULE), Action::None);
+    let action = (0..500).map(|_| trial.on_ack(&facts(0.0), &RULE)).find(|action| *action != Action::None);
+    assert_eq!(action, Some(Action::Fall(735.0)));
+    // One of 400 is bearable, and so many a window that eleven are one too many.
+    let mut trial = Trial::new();
+    assert_eq!(trial.on_ack(&facts(10.0), &RULE), Action::None);
+    for _ in 0..1000 {
+        assert_eq!(trial.on_ack(&facts(0.0), &RULE), Action::None);
+    }
 }
 
 /// A timeout ends a trial, and so is a late segment no loss. Congestion remains congestion.
@@ -241,9 +270,10 @@ fn well_below_the_window_that_lost_a_loss_may_be_chance() {
         assert_eq!(path.arrive(110, true), Action::None);
     }
     // Now 600 are the window that lost, but a queue there was none.
-    for _ in 0..3 {
-        assert!(!path.trial.on_loss(path.now, 3.0, (600.0, 0.0), &RULE));
-        assert!(path.trial.on_loss(path.now, 4.0, (600.0, 0.0), &RULE));
+    for time in [1.0, 2.0, 3.0].map(|later| path.now + later) {
+        assert!(!path.trial.on_loss((time, 0.1), 3.0, (600.0, 0.0), &RULE));
+        assert!(path.trial.on_loss((time, 0.1), 4.0, (600.0, 0.0), &RULE));
+        assert!(!path.trial.on_loss((time + 0.1, 0.1), 4.0, (600.0, 0.0), &RULE), "it left before");
     }
 }
 
@@ -258,11 +288,12 @@ fn about_the_window_that_lost_each_loss_is_congestion() {
     path.arrive(800, false);
     assert_eq!(path.arrive(10, true), Action::GiveWay(760.0));
     let mut path = Path::congested();
-    assert!(!path.trial.on_loss(path.now, 1.0, (740.0, 0.04), &RULE));
-    assert!(path.trial.on_loss(path.now, 1.0, (760.0, 0.04), &RULE));
+    assert!(!path.trial.on_loss((path.now, 0.1), 1.0, (740.0, 0.04), &RULE));
+    assert!(path.trial.on_loss((path.now, 0.1), 1.0, (760.0, 0.04), &RULE));
     // From then on it is 760 that lost: three quarters of them are 570.
-    assert!(!path.trial.on_loss(path.now, 1.0, (560.0, 0.04), &RULE));
-    assert!(path.trial.on_loss(path.now, 1.0, (580.0, 0.04), &RULE));
+    let later = (path.now + 0.2, 0.1);
+    assert!(!path.trial.on_loss(later, 1.0, (560.0, 0.04), &RULE));
+    assert!(path.trial.on_loss(later, 1.0, (580.0, 0.04), &RULE));
 }
 
 /// 40 segments are half of one loss: each halves, as Reno's does.
@@ -273,8 +304,8 @@ fn of_a_small_window_each_loss_is_congestion() {
     assert_eq!(path.arrive(10, true), Action::GiveWay(40.0));
 }
 
-/// Where 1 % is known to be lost at random a tenth is lost for a while, and while less is sent 1 % again: the tenth is congestion, and 1 % is
-/// still known.
+/// Where 1 % is known to be lost at random a tenth is lost for a while, and while less is sent 1 % again: the tenth is congestion. What is known is
+/// 1 to 1.5 % still: two losses of 240 segments do not say that it is less.
 #[test]
 fn congestion_is_told_from_what_is_lost_at_random() {
     let mut path = Path::convinced();
@@ -286,5 +317,5 @@ fn congestion_is_told_from_what_is_lost_at_random() {
     assert_eq!(path.arrive(99, true), Action::None);
     let action = path.arrive(99, false);
     assert!(matches!(action, Action::GiveWay(_)), "{action:?}");
-    assert!((0.5 * known..=known).contains(&path.trial.known()), "{} of {known}", path.trial.known());
+    assert!((known..=1.51 * known).contains(&path.trial.known()), "{} of {known}", path.trial.known());
 }
