@@ -221,14 +221,24 @@ pub(crate) fn put_end(end: &Result<[u8; 32], String>, out: &mut BytesMut) {
     }
 }
 
-/// Writes what has been put together, and a chunk behind it.
-pub(crate) async fn write_chunk(stream: &mut SendStream, out: &mut BytesMut, chunk: Bytes) -> Result<(), WriteError> {
+/// The next chunk of a small file.
+pub(crate) fn put_chunk(chunk: &[u8], out: &mut BytesMut) {
+    put_chunk_head(chunk, out);
+    out.put_slice(chunk);
+}
+
+fn put_chunk_head(chunk: &[u8], out: &mut BytesMut) {
     out.put_u8(1);
     out.put_u32_le(chunk.len() as u32);
-    if chunk.len() < SMALL {
-        out.put_slice(&chunk);
+}
+
+/// Writes what has been put together, and a chunk behind it.
+pub(crate) async fn write_chunk(stream: &mut SendStream, out: &mut BytesMut, chunk: Bytes) -> Result<(), WriteError> {
+    if chunk.len() as u64 <= SMALL {
+        put_chunk(&chunk, out);
         return Ok(());
     }
+    put_chunk_head(&chunk, out);
     stream.write_all_bytes(out.split().freeze()).await?;
     stream.write_all_bytes(chunk).await
 }
@@ -242,5 +252,5 @@ fn put_text(text: &str, out: &mut BytesMut) {
 /// A reason is a sentence or two.
 const TEXT_MAX: usize = 2_000;
 
-/// What is shorter is copied: many small files become full segments.
-const SMALL: usize = 16 << 10;
+/// Files of so many bytes are small: they are read and written many at once, and copied, so that many become full segments.
+pub(crate) const SMALL: u64 = 16 << 10;

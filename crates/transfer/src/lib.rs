@@ -18,7 +18,8 @@
 //!
 //! # Limits
 //!
-//! `ENTRIES_MAX` entries with `MANIFEST_MAX` bytes; a chunk in memory for each of [`STREAMS`] data streams, and one that is being written.
+//! `ENTRIES_MAX` entries with `MANIFEST_MAX` bytes; a chunk in memory for each of [`STREAMS`] data streams, and one that is being written;
+//! 8 MB of small files that wait to be written.
 
 #![forbid(unsafe_code)]
 

@@ -281,8 +281,15 @@ fn plain_file(path: &Path) -> io::Result<File> {
 /// A file of which so many bytes are kept, at its end.
 fn writable(path: &Path, keep: u64) -> io::Result<File> {
     if keep == 0 {
-        _ = fs::remove_file(path);
-        return OpenOptions::new().write(true).create_new(true).open(path);
+        let new = || OpenOptions::new().write(true).create_new(true).open(path);
+        // As a rule nothing is there. To remove what is not there locks the folder for as long as to make a file.
+        return match new() {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                _ = fs::remove_file(path);
+                new()
+            }
+            opened => opened,
+        };
     }
     plain_file(path)?;
     let mut file = OpenOptions::new().write(true).open(path)?;

@@ -11,7 +11,7 @@ use tokio::task::{JoinSet, spawn_blocking};
 
 use crate::Summary;
 use crate::error::{Failed, ReceiveError};
-use crate::frame::{Frame, Incoming, Outcome, Step, put_fatal};
+use crate::frame::{Frame, Incoming, Outcome, SMALL, Step, put_fatal};
 use crate::hash::{CHUNK, Chunks};
 use crate::manifest::{Entry, Kind, MANIFEST_MAX, Manifest};
 use crate::part::{Part, PartError, Place};
@@ -58,6 +58,22 @@ struct Shared {
 enum Report {
     Outcome(Outcome),
     Broken(ReceiveError),
+}
+
+/// What has come on a data stream.
+enum Arrived {
+    /// The stream is at its end.
+    Nothing,
+    Small(Small),
+    /// A large file has been written, or a file has not been sent.
+    Done(Outcome),
+}
+
+/// A whole file that waits to be written.
+struct Small {
+    index: u32,
+    bytes: Vec<u8>,
+    hash: [u8; 32],
 }
 
 impl Receiver {
@@ -161,7 +177,12 @@ async fn receive_all(
     // Results wait for the sender to read them, and then writing waits, too.
     let (outcomes, mut reports) = mpsc::channel(REPORTS);
     let shared = Arc::new(Shared { place: place.clone(), entries, wanted: Mutex::new(wanted), outcomes, progress });
-    let (mut streams, mut have_all_come) = (JoinSet::new(), false);
+    let mut streams = JoinSet::new();
+    let (small, queue) = mpsc::channel(SMALL_WAITING);
+    let queue = Arc::new(tokio::sync::Mutex::new(queue));
+    (0..WRITERS).for_each(|_| drop(streams.spawn(write_small(Arc::clone(&shared), Arc::clone(&queue)))));
+    // Until all streams have come.
+    let mut small = Some(small);
     reply.write_all_bytes(out.split().freeze()).await?;
     while open > 0 {
         tokio::select! {
@@ -182,13 +203,13 @@ async fn receive_all(
                 Some(Report::Broken(error)) => return Err(error),
                 None => return Err(ReceiveError::Protocol),
             },
-            stream = connection.accept_stream(), if !have_all_come => match stream {
-                Ok(stream) => drop(streams.spawn(receive_files(Arc::clone(&shared), stream))),
-                Err(StreamError::Lost(lost)) => return Err(ReceiveError::Lost(lost)),
-                Err(StreamError::Closed) => have_all_come = true,
+            stream = connection.accept_stream(), if small.is_some() => match (stream, &small) {
+                (Ok(stream), Some(small)) => drop(streams.spawn(receive_files(Arc::clone(&shared), stream, small.clone()))),
+                (Err(StreamError::Lost(lost)), _) => return Err(ReceiveError::Lost(lost)),
+                (Err(StreamError::Closed), _) | (_, None) => small = None,
             },
-            // What is open comes on these streams, or not at all.
-            ended = streams.join_next(), if have_all_come => {
+            // What is open comes on these streams, or not at all. Who writes small files ends after them.
+            ended = streams.join_next(), if small.is_none() => {
                 if ended.is_none() && reports.is_empty() {
                     return Err(ReceiveError::Protocol);
                 }
@@ -248,34 +269,68 @@ async fn refuse(connection: &Connection, mut reply: SendStream, error: ReceiveEr
 }
 
 /// Receives the files of a data stream, one after the other.
-async fn receive_files(shared: Arc<Shared>, stream: RecvStream) {
+async fn receive_files(shared: Arc<Shared>, stream: RecvStream, small: mpsc::Sender<Small>) {
     let mut stream = Incoming::new(stream);
     loop {
-        let report = match receive_file(&shared, &mut stream).await {
-            Ok(Some(outcome)) => Report::Outcome(outcome),
-            Ok(None) => return,
-            Err(error) => Report::Broken(error),
+        let done = match receive_file(&shared, &mut stream).await {
+            Ok(Arrived::Nothing) => return,
+            Ok(Arrived::Small(file)) => match small.send(file).await {
+                Ok(()) => continue,
+                Err(_) => return,
+            },
+            Ok(Arrived::Done(outcome)) => Ok(outcome),
+            Err(error) => Err(error),
         };
-        let is_broken = matches!(report, Report::Broken(_));
-        // If nobody listens the transfer is over.
-        if shared.outcomes.send(report).await.is_err() || is_broken {
+        if shared.report(done).await.is_err() {
             return;
         }
     }
 }
 
-async fn receive_file(shared: &Shared, stream: &mut Incoming) -> Result<Option<Outcome>, ReceiveError> {
-    let Some((index, from)) = stream.file().await? else { return Ok(None) };
+async fn receive_file(shared: &Shared, stream: &mut Incoming) -> Result<Arrived, ReceiveError> {
+    let Some((index, from)) = stream.file().await? else { return Ok(Arrived::Nothing) };
     let wanted =
         shared.wanted.lock().unwrap_or_else(PoisonError::into_inner).get_mut(index as usize).and_then(Option::take);
     let kept = wanted.filter(|kept| kept.0.len() as u64 * CHUNK == from).ok_or(ReceiveError::Protocol)?;
+    let size = shared.entries[index as usize].size().ok_or(ReceiveError::Protocol)?;
+    if size <= SMALL {
+        receive_small(shared, stream, index, size).await
+    } else {
+        receive_large(shared, stream, index, size, kept).await.map(Arrived::Done)
+    }
+}
+
+/// A small file waits for its end, and then for a writer.
+async fn receive_small(shared: &Shared, stream: &mut Incoming, index: u32, size: u64) -> Result<Arrived, ReceiveError> {
+    let mut bytes = vec![];
+    loop {
+        match stream.frame().await?.ok_or(ReceiveError::Protocol)? {
+            Frame::Chunk(chunk) => {
+                if !bytes.is_empty() || chunk.len() as u64 != size {
+                    return Err(ReceiveError::Protocol);
+                }
+                shared.progress.add_bytes(size);
+                bytes = chunk;
+            }
+            Frame::End(hash) => return Ok(Arrived::Small(Small { index, bytes, hash })),
+            Frame::Failed(reason) => return not_sent(shared, index, reason).await.map(Arrived::Done),
+        }
+    }
+}
+
+async fn receive_large(
+    shared: &Shared,
+    stream: &mut Incoming,
+    index: u32,
+    size: u64,
+    kept: Chunks,
+) -> Result<Outcome, ReceiveError> {
     let entry = &shared.entries[index as usize];
-    let size = entry.size().ok_or(ReceiveError::Protocol)?;
-    // Small files are written at once; what follows a chunk is read while that is written.
+    // What follows a chunk is read while that is written.
     let mut part = None;
     let mut writing: Option<tokio::task::JoinHandle<Result<Part, PartError>>> = None;
+    let mut arrived = kept.0.len() as u64 * CHUNK;
     let mut kept = Some(kept);
-    let mut arrived = from;
     loop {
         let frame = stream.frame().await?.ok_or(ReceiveError::Protocol)?;
         if let Some(writing) = writing.take() {
@@ -309,20 +364,82 @@ async fn receive_file(shared: &Shared, stream: &mut Incoming) -> Result<Option<O
                     debug_assert!(part.written() <= size);
                     place.finish(&entry, part, &hash)
                 };
-                return match joined(spawn_blocking(finish).await)? {
-                    Ok(()) => {
-                        shared.progress.add_file();
-                        Ok(Some(Outcome::Done(index)))
-                    }
-                    Err(PartError::Refused(reason)) => Ok(Some(Outcome::Failed(index, reason))),
-                    Err(error) => Err(fatal(error)),
-                };
+                let finished = joined(spawn_blocking(finish).await)?;
+                return outcome(shared, index, finished);
             }
             Frame::Failed(reason) => {
                 drop(begun);
-                joined(spawn_blocking(move || place.discard(&entry)).await)?;
-                return Ok(Some(Outcome::Failed(index, reason)));
+                return not_sent(shared, index, reason).await;
             }
+        }
+    }
+}
+
+/// The sender says that it cannot send a file.
+async fn not_sent(shared: &Shared, index: u32, reason: String) -> Result<Outcome, ReceiveError> {
+    let (place, entry) = (shared.place.clone(), shared.entries[index as usize].clone());
+    joined(spawn_blocking(move || place.discard(&entry)).await)?;
+    Ok(Outcome::Failed(index, reason))
+}
+
+/// What has become of a file that has come to its end.
+fn outcome(shared: &Shared, index: u32, finished: Result<(), PartError>) -> Result<Outcome, ReceiveError> {
+    match finished {
+        Ok(()) => {
+            shared.progress.add_file();
+            Ok(Outcome::Done(index))
+        }
+        Err(PartError::Refused(reason)) => Ok(Outcome::Failed(index, reason)),
+        Err(error) => Err(fatal(error)),
+    }
+}
+
+/// Writes small files as long as data streams bring some: all that wait in one go.
+async fn write_small(shared: Arc<Shared>, queue: Arc<tokio::sync::Mutex<mpsc::Receiver<Small>>>) {
+    loop {
+        let mut batch = vec![];
+        if queue.lock().await.recv_many(&mut batch, BATCH).await == 0 {
+            return;
+        }
+        let writer = Arc::clone(&shared);
+        let write = move || batch.into_iter().map(|small| writer.write(&small)).collect::<Vec<_>>();
+        let reports = match joined(spawn_blocking(write).await) {
+            Ok(reports) => reports,
+            Err(error) => vec![Err(error)],
+        };
+        for report in reports {
+            // If nobody listens the transfer is over.
+            if shared.report(report).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// Writes a file that has come as a whole.
+    fn write(&self, Small { index, bytes, hash }: &Small) -> Result<Outcome, ReceiveError> {
+        let entry = &self.entries[*index as usize];
+        let write = || {
+            let mut part = self.place.open(entry, bytes.len() as u64, Chunks::default())?;
+            if !bytes.is_empty() {
+                part.write(bytes)?;
+            }
+            self.place.finish(entry, part, hash)
+        };
+        outcome(self, *index, write())
+    }
+
+    /// Tells what has become of a file. An error says that nothing more is to be told.
+    async fn report(&self, result: Result<Outcome, ReceiveError>) -> Result<(), ()> {
+        let report = match result {
+            Ok(outcome) => Report::Outcome(outcome),
+            Err(error) => Report::Broken(error),
+        };
+        let is_broken = matches!(report, Report::Broken(_));
+        match self.outcomes.send(report).await {
+            Ok(()) if !is_broken => Ok(()),
+            _ => Err(()),
         }
     }
 }
@@ -338,6 +455,14 @@ fn fatal(error: PartError) -> ReceiveError {
         PartError::Refused(reason) => ReceiveError::Folder(PathBuf::new(), std::io::Error::other(reason)),
     }
 }
+
+/// Small files that wait to be written, and how many are written in one go: 4 MB, and a megabyte for each who writes.
+const SMALL_WAITING: usize = 256;
+const BATCH: usize = 64;
+
+/// How many write small files. On a file system at the other end of a network each step of each file is a round trip there; on a disk more than a
+/// few would only wait for the lock of the folder.
+const WRITERS: usize = 4;
 
 /// Results that wait to be sent.
 const REPORTS: usize = 256;

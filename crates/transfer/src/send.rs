@@ -2,17 +2,18 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anabranch::{Connection, WriteError};
+use anabranch::{Connection, SendStream, WriteError};
 use bytes::{Bytes, BytesMut};
 use tokio::task::{JoinSet, spawn_blocking};
 
 use crate::Summary;
 use crate::error::{Failed, SendError};
-use crate::frame::{Incoming, Outcome, Step, put_end, put_file, write_chunk};
+use crate::frame::{Incoming, Outcome, SMALL, Step, put_chunk, put_end, put_file, write_chunk};
 use crate::hash::{CHUNK, Chunks};
 use crate::manifest::{Entry, MANIFEST_MAX, Manifest};
 use crate::progress::Progress;
@@ -78,7 +79,7 @@ pub async fn send(connection: &Connection, paths: Vec<PathBuf>, progress: Arc<Pr
 /// Files that are to be sent.
 struct Todo {
     files: Vec<Source>,
-    /// The first of which nobody has begun.
+    /// The first that nobody has begun.
     next: AtomicUsize,
 }
 
@@ -128,29 +129,66 @@ async fn plan(
     Ok(todo)
 }
 
-/// Sends one file after the other on a stream, until all have been begun. An error ends the stream, and the receiver says why.
-async fn work(connection: Connection, todo: Arc<Todo>, progress: Arc<Progress>) -> Result<(), SendError> {
-    let mut stream = connection.open_stream().await?;
-    let mut out = BytesMut::new();
-    while let Some(source) = todo.files.get(todo.next.fetch_add(1, Ordering::Relaxed)) {
-        put_file(source.index, source.kept.0.len() as u64 * CHUNK, &mut out);
-        let reader = Reader::new(source);
-        let mut reading = spawn_blocking(|| reader.next());
+impl Todo {
+    /// The next files that nobody has begun: a large one, or small ones in a row; none if all have been begun.
+    fn claim(&self) -> Range<usize> {
+        let end = |begin: usize| {
+            let rest = self.files.get(begin..).unwrap_or_default();
+            let small = rest.iter().take(READ_AT_ONCE).take_while(|source| source.is_small()).count();
+            begin + small.max(1).min(rest.len())
+        };
+        let mut begin = self.next.load(Ordering::Relaxed);
+        loop {
+            let end = end(begin);
+            match self.next.compare_exchange_weak(begin, end, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return begin..end,
+                Err(other) => begin = other,
+            }
+        }
+    }
+}
+
+impl Source {
+    fn is_small(&self) -> bool {
+        self.entry.size().is_some_and(|size| size <= SMALL)
+    }
+
+    /// Appends all of a small file.
+    fn put(&self, out: &mut BytesMut, progress: &Progress) {
+        put_file(self.index, 0, out);
+        let mut reader = Reader::new(self);
         let end = loop {
-            let (reader, chunk) = reading.await.map_err(|_| SendError::Protocol)?;
-            match chunk {
+            match reader.read() {
                 Ok(Some(chunk)) => {
-                    // The next one is read while this one is sent.
-                    reading = spawn_blocking(|| reader.next());
-                    let len = chunk.len() as u64;
-                    write_chunk(&mut stream, &mut out, chunk).await?;
-                    progress.add_bytes(len);
+                    put_chunk(&chunk, out);
+                    progress.add_bytes(chunk.len() as u64);
                 }
                 Ok(None) => break Ok(reader.hash()),
                 Err(reason) => break Err(reason),
             }
         };
-        put_end(&end, &mut out);
+        put_end(&end, out);
+    }
+}
+
+/// Sends one file after the other on a stream, until all have been begun. An error ends the stream, and the receiver says why.
+async fn work(connection: Connection, todo: Arc<Todo>, progress: Arc<Progress>) -> Result<(), SendError> {
+    let mut stream = connection.open_stream().await?;
+    let mut out = BytesMut::new();
+    loop {
+        let claimed = todo.claim();
+        match &todo.files[claimed.clone()] {
+            [] => break,
+            [large] if !large.is_small() => send_large(large, &mut stream, &mut out, &progress).await?,
+            _ => {
+                let (todo, progress) = (Arc::clone(&todo), Arc::clone(&progress));
+                let read = move || {
+                    todo.files[claimed].iter().for_each(|source| source.put(&mut out, &progress));
+                    out
+                };
+                out = spawn_blocking(read).await.map_err(|_| SendError::Protocol)?;
+            }
+        }
         // Small files wait for each other: together they fill segments.
         if out.len() >= GATHERED {
             stream.write_all_bytes(out.split().freeze()).await?;
@@ -158,6 +196,34 @@ async fn work(connection: Connection, todo: Arc<Todo>, progress: Arc<Progress>) 
     }
     stream.write_all_bytes(out.freeze()).await?;
     stream.finish()?;
+    Ok(())
+}
+
+/// Sends a file chunk by chunk, but for its end, which waits for more.
+async fn send_large(
+    source: &Source,
+    stream: &mut SendStream,
+    out: &mut BytesMut,
+    progress: &Progress,
+) -> Result<(), SendError> {
+    put_file(source.index, source.kept.0.len() as u64 * CHUNK, out);
+    let reader = Reader::new(source);
+    let mut reading = spawn_blocking(|| reader.next());
+    let end = loop {
+        let (reader, chunk) = reading.await.map_err(|_| SendError::Protocol)?;
+        match chunk {
+            Ok(Some(chunk)) => {
+                // The next one is read while this one is sent.
+                reading = spawn_blocking(|| reader.next());
+                let len = chunk.len() as u64;
+                write_chunk(stream, out, chunk).await?;
+                progress.add_bytes(len);
+            }
+            Ok(None) => break Ok(reader.hash()),
+            Err(reason) => break Err(reason),
+        }
+    };
+    put_end(&end, out);
     Ok(())
 }
 
@@ -255,3 +321,6 @@ const CHANGED: &str = "it has changed since it was looked at; send it again";
 
 /// So much of small files is gathered before it is written.
 const GATHERED: usize = 32 << 10;
+
+/// So many small files are read in one go, 256 kB of them at most: other streams have their share of a short list.
+const READ_AT_ONCE: usize = 16;

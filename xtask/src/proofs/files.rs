@@ -3,18 +3,19 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::program::Program;
 use super::transfers::part_len;
-use super::{Bench, SOON, Table, is_equal};
-use crate::links::output;
+use super::{Bench, NAME, ONE, SOON, Table, is_equal};
+use crate::links::{Links, output};
 
 pub(super) fn run(bench: &Bench, table: &mut Table) -> Result<(), String> {
     full_disk(bench, table)?;
     read_only(bench, table)?;
     changing_file(bench, table)?;
-    wrong_key(bench, table)
+    wrong_key(bench, table)?;
+    small_files(bench, table)
 }
 
 const BYTES: u64 = 40_000_000;
@@ -112,6 +113,41 @@ fn refused(bench: &Bench, table: &mut Table, what: &str, payload: &Path, ticket:
     );
     Ok(())
 }
+
+/// 10,000 files of 1 kB over 100 Mbit/s and 100 ms.
+fn small_files(bench: &Bench, table: &mut Table) -> Result<(), String> {
+    let (from, to) = (bench.folder("small")?, bench.folder("received")?);
+    for number in 0..SMALL_FILES {
+        bench.payload(&format!("small/{number}"), 1000)?;
+    }
+    let links = Links::up(&bench.anabranch, NAME, ONE, &[])?;
+    let (file, folder) = (from.to_string_lossy(), to.to_string_lossy());
+    let recv = [&bench.anabranch, "recv", "--to", &folder, "--json", "--once"];
+    let mut receiver = Program::start(&bench.anabranch, &bench.at("b", &recv))?;
+    let ticket = receiver.json(SOON)?["ticket"].as_str().ok_or("no ticket")?.to_owned();
+    let begin = Instant::now();
+    let send = [&bench.anabranch, "send", &file, &ticket, "--json"];
+    let mut sender = Program::start(&bench.anabranch, &bench.at("a", &send))?;
+    let told = sender.json(Duration::from_secs(100))?;
+    let result = begin.elapsed().as_secs_f64();
+    sender.succeed(SOON)?;
+    let ended = begin.elapsed().as_secs_f64();
+    receiver.succeed(SOON)?;
+    links.down()?;
+    let mut whole = 0;
+    for number in 0..SMALL_FILES {
+        let name = number.to_string();
+        whole += u32::from(is_equal(&from.join(&name), &to.join("small").join(&name)).unwrap_or(false));
+    }
+    table.row("10,000 files of 1 kB", "all, equal", &format!("{whole}; {}", told["files"]), whole == SMALL_FILES);
+    table.row("10,000 files of 1 kB, result", "within 10 s", &format!("{result:.1} s"), result <= 10.0);
+    // A round trip, and what it takes to start and end a program.
+    let after = format!("{:.2} s after it", ended - result);
+    table.row("10,000 files of 1 kB, end of the sender", "within 0.5 s", &after, ended - result <= 0.5);
+    Ok(())
+}
+
+const SMALL_FILES: u32 = 10_000;
 
 /// How both commands ended.
 struct Ended {

@@ -128,6 +128,7 @@ async fn data_that_breaks_the_rules_leaves_nothing() {
         ([file(0, 0), end(good)].concat(), false),
         ([file(0, 0), chunk(5, b"fiver"), end(good)].concat(), true),
         ([file(0, 0), chunk(2, b"fo"), chunk(2, b"ur"), end(good)].concat(), true),
+        ([file(0, 0), chunk(4, b"four"), chunk(4, b"four"), end(good)].concat(), true),
         ([file(0, 0), chunk(0, b""), end(good)].concat(), true),
         ([file(0, 0), chunk(u32::MAX, b"four")].concat(), true),
         ([file(1, 0), chunk(4, b"four"), end(good)].concat(), true),
