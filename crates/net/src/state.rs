@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use anabranch_proto::endpoint::{ConnectionId, Endpoint as Engine, EndpointEvent};
-use anabranch_proto::{Event, FourTuple, PathId, State as Life};
+use anabranch_proto::{CloseReason, Event, FourTuple, PathId, State as Life};
 use anabranch_units::{Span, Time};
 
 use crate::call::{Call, Ended};
@@ -236,7 +236,9 @@ impl State {
             return;
         }
         let (call, engine, woken) = self.parts(id);
-        if !call.span.is_disabled() {
+        // That both have closed has been told, if this end waited afterwards for a FIN that comes again.
+        let is_told = call.is_over && told.event == Event::Closed(CloseReason::Finished);
+        if !call.span.is_disabled() && !is_told {
             spans::tell(&call.span, told.event, tuple(engine, told));
         }
         match told.event {
@@ -307,6 +309,9 @@ impl State {
             let (Some(call), Some(connection)) = (calls.get_mut(&id), engine.view(id)) else { return false };
             let is_over = connection.state() == Life::TimeWait;
             let is_delivered = is_over || connection.state() == Life::FinWait2;
+            if is_over && !call.is_over {
+                spans::tell(&call.span, Event::Closed(CloseReason::Finished), None);
+            }
             if is_delivered && !call.is_delivered || is_over && !call.is_over {
                 (call.is_delivered, call.is_over) = (is_delivered, is_over);
                 woken.all(&mut call.closing);

@@ -8,14 +8,15 @@ use anabranch::{Connection, RecvStream, SendStream, StreamError};
 use bytes::BytesMut;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::timeout;
 
-use crate::Summary;
 use crate::error::{Failed, ReceiveError};
 use crate::frame::{Frame, Incoming, Outcome, SMALL, Step, put_fatal};
 use crate::hash::{CHUNK, Chunks};
 use crate::manifest::{Entry, Kind, MANIFEST_MAX, Manifest};
 use crate::part::{Part, PartError, Place};
 use crate::progress::Progress;
+use crate::{FAREWELL, Summary};
 
 /// A folder into which others send.
 #[derive(Debug)]
@@ -106,9 +107,13 @@ impl Receiver {
             }
             Err(error) => Err(error),
             Ok(summary) => {
-                // The sender closes first, when it has heard that all is over. If it is gone by now, that changes nothing.
-                while connection.accept_stream().await.is_ok() {}
-                _ = connection.close().await;
+                // The sender closes first, when it has heard that all is over. If it is gone by then, that changes nothing.
+                _ = reply.stopped().await;
+                let farewell = async {
+                    while connection.accept_stream().await.is_ok() {}
+                    _ = connection.close().await;
+                };
+                _ = timeout(FAREWELL, farewell).await;
                 Ok(summary)
             }
         }
@@ -262,8 +267,8 @@ async fn refuse(connection: &Connection, mut reply: SendStream, error: ReceiveEr
         reply.finish()
     };
     // A sender that is gone need not know.
-    if told.await.is_ok() {
-        _ = connection.close().await;
+    if told.await.is_ok() && reply.stopped().await.is_ok() {
+        _ = timeout(FAREWELL, connection.close()).await;
     }
     error
 }

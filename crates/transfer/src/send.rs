@@ -10,24 +10,38 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anabranch::{Connection, SendStream, WriteError};
 use bytes::{Bytes, BytesMut};
 use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::timeout;
 
-use crate::Summary;
 use crate::error::{Failed, SendError};
 use crate::frame::{Incoming, Outcome, SMALL, Step, put_chunk, put_end, put_file, write_chunk};
 use crate::hash::{CHUNK, Chunks};
 use crate::manifest::{Entry, MANIFEST_MAX, Manifest};
 use crate::progress::Progress;
 use crate::scan::{self, Found, scan};
+use crate::{FAREWELL, Summary};
 
 /// Data streams of a transfer: files that are under way at a time.
 pub const STREAMS: usize = 16;
 
 /// Sends files and folders to a [`crate::Receiver`] at the other end, and waits until it has said of each of them what has become of it. The
-/// connection is closed then.
+/// connection is closed then; a receiver that does not answer that is not waited for longer than two seconds.
 ///
 /// # Errors
 /// If nothing more can be sent. That single files cannot be sent is no error: the summary has them.
 pub async fn send(connection: &Connection, paths: Vec<PathBuf>, progress: Arc<Progress>) -> Result<Summary, SendError> {
+    let sent = send_all(connection, paths, progress).await;
+    if !matches!(sent, Err(SendError::Lost(_))) {
+        // Whatever came of it is known. The receiver closes when it has heard that this end has; then nobody waits for anybody.
+        let farewell = async {
+            connection.close().await?;
+            connection.closed().await
+        };
+        _ = timeout(FAREWELL, farewell).await;
+    }
+    sent
+}
+
+async fn send_all(connection: &Connection, paths: Vec<PathBuf>, progress: Arc<Progress>) -> Result<Summary, SendError> {
     let found = spawn_blocking(move || scan(&paths)).await.map_err(|_| SendError::Protocol)??;
     let Found { manifest, sources, failed } = found;
     progress.set_total(manifest.totals());
@@ -70,9 +84,6 @@ pub async fn send(connection: &Connection, paths: Vec<PathBuf>, progress: Arc<Pr
     }
     // They have nothing left to do; what they opened ends with the connection.
     workers.shutdown().await;
-    connection.close().await.map_err(SendError::Lost)?;
-    // The receiver closes when it has heard that; then nobody waits for anybody.
-    connection.closed().await.map_err(SendError::Lost)?;
     Ok(summary)
 }
 

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anabranch::{Config, Connection, Endpoint, Limit, Limits};
+use anabranch::{Config, Connection, Limit, Limits};
 use anabranch_transfer::{Progress, SendError};
 
 use super::offer::Offer;
@@ -17,14 +17,13 @@ use crate::terminal;
 /// Sends, and says what has become of it.
 pub(crate) fn send(args: &Send) -> Outcome {
     let ended = super::block_on(async {
-        let (endpoint, ended) = transfer(args).await?;
+        let ended = transfer(args).await?;
         if args.json {
             super::print_line(&ended)?;
         } else {
             writeln!(anstream::stdout(), "sent {}", ended.line())?;
         }
-        // The receiver waits to hear that its own end of the connection has come, and asks again if it does not.
-        _ = tokio::time::timeout(FAREWELL_WITHIN, endpoint.wait_idle()).await;
+        // That all has arrived, and that both ends have closed, is known: nobody is waited for.
         Ok(ended)
     })?;
     if ended.failed.is_empty() {
@@ -34,7 +33,7 @@ pub(crate) fn send(args: &Send) -> Outcome {
     Err(Failure::failed(format!("{} did not arrive:{}", lines.len(), lines.concat())))
 }
 
-async fn transfer(args: &Send) -> Result<(Endpoint, Ended), Failure> {
+async fn transfer(args: &Send) -> Result<Ended, Failure> {
     let begin = Instant::now();
     for path in &args.paths {
         // Before anybody is called.
@@ -62,7 +61,7 @@ async fn transfer(args: &Send) -> Result<(Endpoint, Ended), Failure> {
         SendError::Path(..) => Failure::usage(error.to_string()),
         _ => Failure::failed(error.to_string()),
     })?;
-    Ok((endpoint, Ended::new(&summary, begin.elapsed().as_secs_f64())))
+    Ok(Ended::new(&summary, begin.elapsed().as_secs_f64()))
 }
 
 /// What an end of a transfer does.
@@ -103,6 +102,3 @@ fn limit_words(name: &str) -> &str {
 const LIMITS_KEPT: usize = 10;
 
 const TICK: Duration = Duration::from_millis(100);
-
-/// Who closes first stays for two seconds to answer; a bit more than that.
-const FAREWELL_WITHIN: Duration = Duration::from_secs(3);

@@ -91,6 +91,29 @@ fn a_folder_goes_from_one_shell_to_another() {
     assert!(files(&here.join("pictures")) == files(&here.join("there/pictures")));
 }
 
+/// Who has said that all has arrived ends, and lets the receiver know that it has heard it.
+#[test]
+fn both_ends_of_a_transfer_end_at_once() {
+    let here = folder("network-end");
+    fs::write(here.join("f"), noise(7, 1000)).unwrap();
+    let server = Server::start(&here, &["recv", "--to", "there", "--once"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+    command.args(["send", "f", &server.ticket, "--json"]).current_dir(&here).stdout(Stdio::piped());
+    let mut sender = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(sender.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let said = Instant::now();
+    assert!(sender.wait().unwrap().success());
+    let sender_after = said.elapsed();
+    server.ends_with(0);
+    let both_after = said.elapsed();
+    // A round trip is nothing here; who closes first would answer for two seconds whoever has not heard it, and as long the receiver would wait.
+    assert!(
+        both_after < Duration::from_secs(1),
+        "the sender ended {sender_after:?} after its line, both {both_after:?}"
+    );
+}
+
 /// Each of the two is killed with SIGKILL in the middle, and started again.
 #[test]
 fn a_transfer_that_was_killed_goes_on() {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
+mod farewell;
 mod folders;
 mod hostile;
 mod path;

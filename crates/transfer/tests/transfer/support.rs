@@ -71,7 +71,7 @@ pub(crate) fn noise(seed: u64, len: usize) -> Vec<u8> {
 pub(crate) struct Pair {
     pub(crate) sender: Connection,
     pub(crate) receiver: Connection,
-    _ends: [Endpoint; 2],
+    pub(crate) _ends: [Endpoint; 2],
 }
 
 pub(crate) fn bind(config: Config) -> Endpoint {

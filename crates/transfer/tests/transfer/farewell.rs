@@ -1,0 +1,66 @@
+//! When all has been said, nobody waits for long for somebody who does not close.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anabranch_transfer::{Existing, Progress, Receiver, send};
+
+use crate::support::{Folder, Pair, noise, pair, transfer};
+
+/// The other end says nothing more, and stays: for half a minute nobody would call that dead, and a keep-alive probe is answered.
+const STAYS: Duration = Duration::from_secs(20);
+
+/// Two seconds, and what a busy machine takes.
+const SOON: Duration = Duration::from_secs(6);
+
+#[tokio::test]
+async fn a_receiver_that_does_not_close_is_not_waited_for() {
+    let from = Folder::new();
+    std::fs::create_dir(from.0.join("empty")).unwrap();
+    let Pair { sender, receiver, _ends } = pair().await;
+    tokio::spawn(async move {
+        let list = receiver.accept_stream().await.unwrap().read_to_end(1000).await.unwrap();
+        assert!(list.starts_with(b"ab-list1"));
+        let mut reply = receiver.open_stream().await.unwrap();
+        // A folder, of which nothing is wanted; all is over.
+        reply.write_all(&[1, 3]).await.unwrap();
+        reply.finish().unwrap();
+        tokio::time::sleep(STAYS).await;
+    });
+    let begin = Instant::now();
+    let sent = send(&sender, vec![from.0.join("empty")], Arc::new(Progress::default()));
+    let sent = tokio::time::timeout(STAYS, sent).await.expect("nobody waits for it").unwrap();
+    assert!(sent.failed.is_empty(), "{sent:?}");
+    assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
+}
+
+/// It has heard everything, and then it is as good as gone.
+#[tokio::test]
+async fn a_sender_that_does_not_close_is_not_waited_for() {
+    let to = Folder::new();
+    let Pair { sender, receiver, _ends } = pair().await;
+    tokio::spawn(async move {
+        let mut list = sender.open_stream().await.unwrap();
+        list.write_all(b"ab-list1").await.unwrap();
+        list.finish().unwrap();
+        let said = sender.accept_stream().await.unwrap().read_to_end(1000).await.unwrap();
+        assert_eq!(&said[..], [3]);
+        tokio::time::sleep(STAYS).await;
+    });
+    let begin = Instant::now();
+    let target = Receiver::new(&to.0, Existing::Keep);
+    let received = target.receive(&receiver, Arc::new(Progress::default()));
+    tokio::time::timeout(STAYS, received).await.expect("nobody waits for it").unwrap();
+    assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
+}
+
+/// Both are there: then it is a matter of round trips.
+#[tokio::test]
+async fn two_that_close_do_not_wait() {
+    let (from, to) = (Folder::new(), Folder::new());
+    let file = from.file("file", &noise(1, 1000));
+    let begin = Instant::now();
+    let (sent, received) = transfer(&[&file], &to.0, Existing::Keep).await;
+    assert_eq!((sent.unwrap().files, received.unwrap().files), (1, 1));
+    assert!(begin.elapsed() < Duration::from_millis(1500), "{:?}", begin.elapsed());
+}
