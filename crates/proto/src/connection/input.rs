@@ -458,7 +458,7 @@ impl<P: Payload> Connection<P> {
         self.receiver.arrivals.insert(place.left, place.data_end, nonce);
         let paths = &self.paths;
         let rtt = || paths.iter().filter_map(|(_, path)| path.control.rtt_smoothed()).max();
-        if let Some(more) = self.receiver.tune(now, rtt) {
+        if let Some(more) = self.receiver.tune(now, rtt, || self.flow_control.shortage()) {
             self.flow_control.grow(more);
         }
         true

@@ -216,11 +216,17 @@ impl<P: Payload> Receiver<P> {
         self.window.consume(StreamHeader::LEN.into());
     }
 
-    /// Something has arrived; `rtt` is that of the slowest path. By how much the buffer has grown, if it has.
+    /// Something has arrived; `rtt` is that of the slowest path, and so much more than there is streams lack (`shortage`). By how much the buffer has
+    /// grown, if it has.
     #[inline]
-    pub(super) fn tune(&mut self, now: Time, rtt: impl FnOnce() -> Option<Span>) -> Option<u64> {
+    pub(super) fn tune(
+        &mut self,
+        now: Time,
+        rtt: impl FnOnce() -> Option<Span>,
+        shortage: impl FnOnce() -> u64,
+    ) -> Option<u64> {
         let capacity = self.window.capacity();
-        let wanted = self.buffer.on_arrival(now, self.window.consumed(), capacity, rtt)?;
+        let wanted = self.buffer.on_arrival(now, self.window.consumed(), capacity, rtt, shortage)?;
         self.window.grow(wanted);
         Some(wanted - capacity)
     }

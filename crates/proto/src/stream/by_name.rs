@@ -34,10 +34,18 @@ impl<T> ByName<T> {
         if sid.index() < self.first.len() { &mut self.first[sid.index()] } else { self.make(sid, make) }
     }
 
-    /// For tests: all that there are.
+    /// All that there are, with their names.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Sid, &T)> {
+        let named = |first: usize| move |(index, value)| (Sid::new((first + index) as u16), value);
+        let row = self.first.iter().enumerate().map(named(0));
+        let blocks = self.further.iter().enumerate();
+        row.chain(blocks.flat_map(move |(block, values)| values.iter().enumerate().map(named(ROW + block * BLOCK))))
+    }
+
+    /// For tests: the same without names.
     #[cfg(test)]
     pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
-        self.first.iter().chain(self.further.iter().flatten())
+        self.iter().map(|(_, value)| value)
     }
 
     #[cold]
@@ -95,6 +103,7 @@ mod tests {
             *values.get_or_make(Sid::new(name), Sid::number) += 10_000;
             assert_eq!(values.get(Sid::new(name)), Some(&(10_000 + name)));
             assert_eq!(values.get_or_make(Sid::new(name), Sid::number), &(10_000 + name), "it is made once");
+            assert!(values.iter().all(|(sid, value)| values.get(sid) == Some(value)));
             let most = if name < 256 { 1 + usize::from(name) } else { 16 };
             assert_eq!(values.values().count(), most, "{name}");
             assert!(

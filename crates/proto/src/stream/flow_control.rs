@@ -11,7 +11,9 @@
 //!
 //! What is promised cannot be taken back, but what is read and not promised again returns to the pool. It is promised to a name, and outlives its
 //! stream: so the peer hears when a stream is over whose name has more than a new one, and uses that again. So a stream that nobody
-//! reads keeps what it had, at most about half of rbuf, and of what is left the same is true. Each stream begins with its
+//! reads keeps what it had, at most about half of rbuf, and of what is left the same is true. After many streams beside each other the pool is with
+//! their names, and a single one that follows would have no more than one of them had: where that is so, rbuf is to grow by what idle names have
+//! ([`FlowControl::shortage`]). Each stream begins with its
 //! initial credit and gets four times more than is read of it, so twice as much once a quarter has been read: what fits into a slow
 //! start, which doubles once a round, and a stream that carries little is promised little.
 //!
@@ -40,6 +42,10 @@ pub(crate) struct FlowControl {
     /// What can be promised beyond that, and how much of it is.
     pool: u64,
     promised: u64,
+    /// Whether a stream would have been promised more if there were more, since it was last asked; and by how much the buffer was to grow
+    /// because idle names have what there is.
+    is_short: bool,
+    lent: u64,
     /// Whether the peer is held to it. Not in plain TCP, and not after our FIN, which no record can follow.
     is_open: bool,
 }
@@ -57,6 +63,8 @@ struct Account {
     allotment: u64,
     /// Streams that are over for the application, modulo 256.
     over: u8,
+    /// What had arrived when the last of them was. If that is all, the name is idle.
+    arrived_then: Option<u64>,
 }
 
 impl FlowControl {
@@ -85,6 +93,8 @@ impl FlowControl {
             step_least: STEP_SEGMENTS * mss,
             pool: (capacity - reserve).saturating_sub(initial),
             promised: 0,
+            is_short: false,
+            lent: 0,
             is_open: true,
         }
     }
@@ -106,6 +116,20 @@ impl FlowControl {
     /// The buffer has grown by so many bytes: there is as much more to promise.
     pub(crate) fn grow(&mut self, bytes: u64) {
         self.pool += bytes;
+    }
+
+    /// So much more is to be promised if there is room for a larger buffer: what names have whose streams are over, beyond what they had from the
+    /// start, where a stream would have taken more. It cannot be taken back from them. What this has said before is not said again.
+    pub(crate) fn shortage(&mut self) -> u64 {
+        if !std::mem::take(&mut self.is_short) || !self.is_open {
+            return 0;
+        }
+        let credit = self.credit;
+        let idle = self.accounts.iter().filter(|(_, account)| account.arrived_then == Some(account.arrived));
+        let beyond = idle.map(|(sid, account)| (account.limit - account.consumed).saturating_sub(initial(sid, credit)));
+        let shortage = beyond.sum::<u64>().saturating_sub(self.lent);
+        self.lent += shortage;
+        shortage
     }
 
     /// The peer is not held to it any more.
@@ -154,6 +178,7 @@ impl FlowControl {
         let initial = initial(sid, self.credit);
         let account = self.account(sid);
         account.over = account.over.wrapping_add(1);
+        account.arrived_then = Some(account.arrived);
         let Account { limit, consumed, allotment, over, .. } = *account;
         if allotment <= initial {
             return None;
@@ -178,7 +203,9 @@ impl FlowControl {
             }
         };
         let read = account.allotment.saturating_sub(held);
-        let allotment = account.allotment.saturating_add(read.saturating_mul(growth)).min(ceiling);
+        let wanted = account.allotment.saturating_add(read.saturating_mul(growth));
+        self.is_short |= wanted > ceiling && self.buffer == StreamBuffer::Shared;
+        let allotment = wanted.min(ceiling);
         let limit = (account.consumed + allotment).min(account.acked + HALF - 1);
         let allotment = limit.saturating_sub(account.consumed);
         let least = if growth == 0 { 1 } else { step(allotment, self.step_least) };
@@ -225,7 +252,15 @@ impl FlowControl {
 
 impl Account {
     fn new(initial: u64) -> Self {
-        Self { arrived: 0, consumed: 0, limit: initial, acked: initial, allotment: initial, over: 0 }
+        Self {
+            arrived: 0,
+            consumed: 0,
+            limit: initial,
+            acked: initial,
+            allotment: initial,
+            over: 0,
+            arrived_then: None,
+        }
     }
 }
 
@@ -400,6 +435,41 @@ mod tests {
         assert!(over == 1 && u64::from(limit) >= before, "{limit}");
         let (total, _) = flow_control.totals().unwrap();
         assert!(total <= (1 << 20) * 15 / 16, "{total}");
+    }
+
+    /// A pool of 11 × 2^16 for 4 names. Two take what they can get, and end; what they have beyond 2^16 each is what is missing, once.
+    #[test]
+    fn what_idle_names_have_is_missing_where_a_stream_would_take_more() {
+        let mut flow_control = FlowControl::new(StreamBuffer::Shared, 1 << 20, 1000, 4, 16);
+        let (first, second, third) = (Sid::new(1), Sid::new(2), Sid::new(3));
+        for sid in [first, second] {
+            (0..1000).for_each(|_| _ = read(&mut flow_control, sid, 8192));
+        }
+        assert_eq!(flow_control.shortage(), 0, "both are in use");
+        flow_control.end(first);
+        flow_control.end(second);
+        // Nobody wants more than there is.
+        flow_control.is_short = false;
+        assert_eq!(flow_control.shortage(), 0);
+        let most = |flow_control: &mut FlowControl| {
+            (0..1000).for_each(|_| _ = read(flow_control, third, 8192));
+            flow_control.accounts.get(third).unwrap().allotment
+        };
+        let before = most(&mut flow_control);
+        let beyond_initial = |flow_control: &FlowControl, sid| {
+            let account = flow_control.accounts.get(sid).unwrap();
+            account.limit - account.consumed - (1 << 16)
+        };
+        let beyond = beyond_initial(&flow_control, first) + beyond_initial(&flow_control, second);
+        assert_eq!((flow_control.shortage(), flow_control.shortage()), (beyond, 0));
+        flow_control.grow(beyond);
+        let after = most(&mut flow_control);
+        // With what is missing there is as much for it as for the first of all: 1 + 11 × 2/3.
+        assert!(before < 3 << 16 && after * 10 / (1 << 16) == 83, "{before}, then {after}");
+        // One that is used again is not idle, and what was said of it covers the third.
+        assert!(flow_control.take(first, 1));
+        flow_control.is_short = true;
+        assert_eq!(flow_control.shortage(), 0);
     }
 
     /// The peer's clock of 32 bits goes round many times.

@@ -156,3 +156,19 @@ fn what_streams_had_beside_each_other_is_put_to_use_by_as_many() {
     let least = Span::from_micros(80) * 6024 + ms(50);
     assert!(took[1..].iter().all(|took| *took <= least * 4 / 3), "{took:?}");
 }
+
+/// 60 streams of 50 kB beside each other leave what they were promised to their names, where it cannot be taken back; a long stream that follows has its
+/// own promise all the same. It begins with 8 kB or more and may have twice as much each round trip: a megabyte takes six of them and its time on
+/// the path at most. With what the 60 left of the buffer it took 0.96 s.
+#[test]
+fn a_long_stream_after_many_beside_each_other_has_its_own_promise() {
+    let buffers = Config { receive_buffer: 2_000_000, receive_buffer_max: 32_000_000, ..config() };
+    let each = Config { streams: 64, form: Form::Sealed, ..buffers };
+    let mut pair = Pair::established(each.clone(), each);
+    pair.up.spacing = Span::from_micros(80);
+    (0..60).for_each(|_| _ = give(&mut pair, 50_000));
+    pair.run_until(|pair| pair.server.whole.len() == 60);
+    pair.run_for(ms(300));
+    let took = one_after_another(&mut pair, 3, ms(300));
+    assert!(took.iter().all(|took| *took <= least() + ms(600)), "{took:?}");
+}
