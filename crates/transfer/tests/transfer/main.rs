@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
+mod disk;
 mod farewell;
 mod folders;
 mod hostile;
