@@ -29,8 +29,8 @@ pub struct Config {
     /// Bytes of a connection that may arrive and wait to be read, at first. What is not read stops the sender at so much; what is read at once
     /// takes none of it.
     pub receive_buffer: u64,
-    /// So large it may become: it grows to four times what is read in a round trip. What the sender may send is promised and not taken back, so an application that
-    /// reads fast and then stops may have so many bytes waiting.
+    /// So large it may become: it grows to four times what is read in a round trip, and by what names of streams have that are over where others lack it.
+    /// What the sender may send is promised and not taken back, so an application that reads fast and then stops may have so many bytes waiting.
     pub receive_buffer_max: u64,
     /// Bytes that may wait to be sent on a stream. What is written beyond that waits.
     pub send_buffer: u64,
