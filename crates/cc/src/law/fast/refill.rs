@@ -240,11 +240,8 @@ impl Ipd {
     fn on_arrival(&mut self, now: f64, weight: f64) {
         if is_known(self.arrival) {
             self.latest = (now - self.arrival).max(0.0);
-            self.average = if is_known(self.average) {
-                self.average + (self.latest - self.average) * weight
-            } else {
-                self.latest
-            };
+            self.average =
+                if is_known(self.average) { self.average + (self.latest - self.average) * weight } else { self.latest };
         }
         self.arrival = now;
     }
