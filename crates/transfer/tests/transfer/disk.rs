@@ -13,6 +13,7 @@ use crate::support::{Folder, noise, transfer, tree};
 struct Disk(Folder);
 
 impl Disk {
+    #[expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
     fn new(options: &str) -> Option<Self> {
         let disk = Self(Folder::new());
         let is_there = mount(&["-t", "tmpfs", "-o", options, "tmpfs"], &disk.0.0);
