@@ -120,6 +120,7 @@ impl FlowControl {
 
     /// So much more is to be promised if there is room for a larger buffer: what names have whose streams are over, beyond what they had from the
     /// start, where a stream would have taken more. It cannot be taken back from them. What this has said before is not said again.
+    #[cold]
     pub(crate) fn shortage(&mut self) -> u64 {
         if !std::mem::take(&mut self.is_short) || !self.is_open {
             return 0;

@@ -243,6 +243,18 @@ fn is_delivered(writer: &End, reader: &End) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Long enough for every back-off after the last fault, and for a round trip for each stream's credit of what was written: with a credit of a
+/// byte that is one for each byte.
+fn patience(pair: &Pair, stream_buffer: StreamBuffer) -> Span {
+    let written: u64 =
+        [&pair.client, &pair.server].into_iter().flat_map(|end| &end.stories).map(|story| story.bytes).sum();
+    let rounds = match stream_buffer {
+        StreamBuffer::Shared => 0,
+        StreamBuffer::Bytes(bytes) => written / bytes,
+    };
+    Span::from_secs(400) + ms(200) * rounds
+}
+
 proptest! {
     #[test]
     fn every_stream_is_delivered_once_whole_and_in_order(
@@ -281,7 +293,7 @@ proptest! {
         }
         pair.up.faults.clear();
         pair.down.faults.clear();
-        pair.run_for(Span::from_secs(400));
+        pair.run_for(patience(&pair, setup.stream_buffer));
         prop_assert_eq!(pair.states(), (State::Established, State::Established));
         is_delivered(&pair.client, &pair.server)?;
         is_delivered(&pair.server, &pair.client)?;
@@ -330,7 +342,7 @@ proptest! {
             apply(&mut pair, operation);
         }
         pair.heal();
-        pair.run_for(Span::from_secs(400));
+        pair.run_for(patience(&pair, setup.stream_buffer));
         prop_assert_eq!(pair.states(), (State::Established, State::Established));
         is_delivered(&pair.client, &pair.server)?;
         is_delivered(&pair.server, &pair.client)?;
