@@ -106,7 +106,8 @@ impl<P: Payload> Connection<P> {
     fn pure_ack(&mut self, now: Time, path: PathId) -> Option<Transmit<P>> {
         let counts = self.acks.counts(path, !self.receiver.arrivals.has_hole());
         let places = SackBlocks::MAX - usize::from(self.clock.is_on()) - usize::from(counts.is_some());
-        let (sack, nonces) = if self.peer.has_sack { self.receiver.report(places) } else { (SackBlocks::default(), 0) };
+        let has_report = self.peer.has_sack && self.receiver.arrivals.has_report();
+        let (sack, nonces) = if has_report { self.receiver.report(places) } else { (SackBlocks::default(), 0) };
         let (expected, delay) = self.acks.expected(now, path);
         let options = AcknowledgementOptions::new(sack, expected).with_delay(delay);
         let options = match counts.filter(|_| expected.is_some()) {
@@ -119,7 +120,7 @@ impl<P: Payload> Connection<P> {
         let options = self.stamp(options);
         let nonce = if self.peer.has_nonces { nonces } else { 0 };
         let header = Header { nonce, ..self.header(path, self.sender.board.next(), Flags::default()) };
-        if self.peer.has_sack && self.receiver.arrivals.has_unreported() {
+        if has_report && self.receiver.arrivals.has_unreported() {
             self.acks.demand_pure_on(path);
         }
         let segment = Segment { header, options, stream_header: None, content: Content::Nothing };
@@ -393,7 +394,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// The header of a segment that acknowledges what has arrived.
-    #[inline]
+    #[inline(always)]
     fn header(&mut self, path: PathId, offset: Offset, flags: Flags) -> Header {
         let multistream = if self.peer.framing == Framing::Streams { Flags::MSE } else { Flags::default() };
         self.acks.on_sent(path);

@@ -56,7 +56,7 @@ pub(super) struct Table {
     live: PathSet,
     /// Those of them that carry new data.
     usable: PathSet,
-    /// Those that have something to say of themselves, or will have.
+    /// Those that have something to say of themselves, or will have; [`PathId::NOWHERE`] if there are farewells.
     pending_options: PathSet,
     /// The most sequence space of a segment on any path that carries data.
     mss_max: u32,
@@ -541,10 +541,10 @@ impl Table {
         self.usable
     }
 
-    /// Whether a path may have something to say of itself.
+    /// Whether there may be something to say of a path.
     #[inline]
     pub(super) fn have_options(&self) -> bool {
-        !self.pending_options.is_empty() || !self.farewells.is_empty()
+        !self.pending_options.is_empty()
     }
 
     /// A path is to be asked something.
@@ -606,7 +606,8 @@ impl Table {
         }
         (self.live, self.usable) = (live, if active.is_empty() { live } else { active });
         self.settle_mss();
-        self.pending_options = PathSet::default();
+        self.pending_options =
+            if self.farewells.is_empty() { PathSet::default() } else { PathSet::only(PathId::NOWHERE) };
         for (index, path) in self.slots.iter_mut().enumerate() {
             let Some(path) = path else { continue };
             if self.failover == Failover::OnSilence {
@@ -631,6 +632,7 @@ impl Table {
     fn say_farewell(&mut self, farewell: Farewell) {
         if self.farewells.len() < PATHS_MAX {
             self.farewells.push_back(farewell);
+            self.pending_options.insert(PathId::NOWHERE);
         }
     }
 

@@ -233,9 +233,9 @@ impl Acks {
             return;
         }
         *lane = Lane { is_known: lane.is_known, counts: lane.counts, ..Lane::NEW };
-        for set in [&mut self.due, &mut self.due_pure, &mut self.waiting] {
-            set.remove(path);
-        }
+        self.due.remove(path);
+        self.due_pure.remove(path);
+        self.waiting.remove(path);
     }
 
     /// The path on which one is due.

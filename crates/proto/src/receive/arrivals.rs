@@ -20,8 +20,8 @@ pub(crate) struct Arrivals {
     /// The ranges that changed last, as they are now, the latest first; what lies below `expected` is none any more. Two that have
     /// become one stand here twice.
     recent: [Range; SackBlocks::MAX],
-    /// A segment of each range above that no report has been about, the oldest first. When many come before an acknowledgement leaves, because the
-    /// host reads a batch, one report has no room for all.
+    /// A segment of each range above that no report has been about, the oldest first; none if nothing is above. When many come before an
+    /// acknowledgement leaves, because the host reads a batch, one report has no room for all.
     unreported: VecDeque<Offset>,
     /// As long as there are such, what is acknowledged: everything below had arrived before the first of them, and the sum of its nonces.
     told: (Offset, u16),
@@ -54,11 +54,13 @@ impl Arrivals {
     /// told before all of the batch is reported (which only a peer with SACK hears of): what was sent again left last, and who hears of it takes what left
     /// before and is not reported for lost.
     #[inline]
-    pub(crate) fn acknowledge(&mut self, has_sack: bool) -> (Offset, u16) {
-        if self.unreported.is_empty() || self.above.is_empty() || !has_sack {
-            return (self.expected, self.nonces);
-        }
-        self.told
+    pub(crate) fn acknowledge(&self, has_sack: bool) -> (Offset, u16) {
+        if self.unreported.is_empty() { (self.expected, self.nonces) } else { self.acknowledge_told(has_sack) }
+    }
+
+    #[cold]
+    fn acknowledge_told(&self, has_sack: bool) -> (Offset, u16) {
+        if has_sack { self.told } else { (self.expected, self.nonces) }
     }
 
     /// Everything at or above has not arrived.
@@ -101,6 +103,10 @@ impl Arrivals {
         if let Some(range) = self.above.take_first(right) {
             self.expected = range.right;
             self.nonces = self.nonces.wrapping_add(range.nonces);
+            // All of it is acknowledged.
+            if self.above.is_empty() {
+                self.unreported.clear();
+            }
         }
     }
 
@@ -132,15 +138,10 @@ impl Arrivals {
         self.duplicate = Some((left, right));
     }
 
-    /// What to report in so many places, and the sum of the nonces of it. What arrived twice is reported once, without its nonce, and if it lies
-    /// in a range above, that comes next ([rfc-2883] sec. 4): so whoever reads it can tell.
+    /// Whether something lies above a hole, or has come twice and not been reported.
     #[inline]
-    pub(crate) fn report(&mut self, initial: SeqNumber, places: usize) -> (SackBlocks, u16) {
-        if self.above.is_empty() && self.duplicate.is_none() {
-            self.unreported.clear();
-            return (SackBlocks::default(), 0);
-        }
-        self.report_some(initial, places)
+    pub(crate) fn has_report(&self) -> bool {
+        !self.above.is_empty() || self.duplicate.is_some()
     }
 
     /// Whether something has arrived that no report has been about, as the last one had no room: then there is to be another one.
@@ -148,7 +149,9 @@ impl Arrivals {
         !self.unreported.is_empty() || self.duplicate.is_some()
     }
 
-    fn report_some(&mut self, initial: SeqNumber, places: usize) -> (SackBlocks, u16) {
+    /// What to report in so many places, and the sum of the nonces of it. What arrived twice is reported once, without its nonce, and if it lies
+    /// in a range above, that comes next ([rfc-2883] sec. 4): so whoever reads it can tell.
+    pub(crate) fn report(&mut self, initial: SeqNumber, places: usize) -> (SackBlocks, u16) {
         let mut report = Report { blocks: [Range::default(); SackBlocks::MAX], count: 0, places };
         // What came twice where nothing is acknowledged yet would be taken for news: it waits until all of the batch is reported.
         let (acked, expected) = (self.told.0, self.expected);

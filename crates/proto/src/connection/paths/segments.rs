@@ -53,6 +53,7 @@ impl<P: Payload> Connection<P> {
         if let Some(Farewell { path, tuple, token }) = self.paths.farewells.pop_front() {
             return Some(self.path_segment(PathOption::Leave(token), (path, tuple), 0));
         }
+        self.paths.pending_options.remove(PathId::NOWHERE);
         if !self.has_challenges() {
             return None;
         }
