@@ -31,6 +31,8 @@
 //! * Pacing. Growth by the ACK sends two segments for one, so half of what leaves queues at the bottleneck and looks like alpha long before
 //!   the pipe is full. Spread over the round trip it does not: 100 MB over 250 Mbit/s and 600 ms take 10.3 s instead of 18.9. fast-2006
 //!   has a part for bursts beside that for windows, too.
+//! * Bursts. The initial window leaves at once, also after a rest, and queues behind itself: for these segments avgRTT has baseRTT. With their own delay
+//!   growth ends for most of the next round trip, on a link of 10 Mbit/s as on any slower one.
 //! * Reroutes. Where alpha segments take longer than half of baseRTT, the RTT is never near baseRTT; so the window must have
 //!   fallen by a tenth, and the RTT not by a fiftieth. A rival that fills the queue still looks like a longer route: ten
 //!   times the least RTT is as far as it can drive baseRTT, and 10 s slow that down. The price: a route that is more than ten

@@ -63,7 +63,7 @@ use self::trial::Trial;
 use self::window::{Goal, Pipe};
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Sent, Signal, Transmission};
 use crate::law::composite::Composite;
-use crate::number::{greater, seconds};
+use crate::number::{greater, lesser, seconds};
 use crate::registry::{INITIAL_WINDOW, LossContract, LossResponse, Parameter, Row, Settings};
 
 const PARAMETERS: [Parameter; COUNT] = parameters::table(&Preset::FAST);
@@ -138,6 +138,8 @@ pub struct Fast {
     pipe: Pipe,
     /// The RTT in seconds, of which the least in a round trip is the delay of the queue that stands.
     standing: Recent,
+    /// Segments that left, or may leave, at once after nothing, and are not acknowledged: they queue behind themselves.
+    burst: f64,
 }
 
 /// Growth by the ACK ends when delay is so large a part of what noise alone may make: at rest it is all of it.
@@ -183,6 +185,7 @@ impl Fast {
             rate: None,
             pipe: Pipe::new(),
             standing: Recent::new(),
+            burst: window_initial,
         }
     }
 
@@ -213,6 +216,15 @@ impl Fast {
         if let Some(rtt_min) = path.rtt_min.filter(|rtt| !rtt.is_zero()) {
             self.estimator.bound_base(seconds(rtt_min) * self.rules.base_rise_most);
         }
+    }
+
+    /// A sample without what segments wait for that left just before, all at once: the first of them tells of the path.
+    fn without_burst(&mut self, sample: Sample, acked: f64) -> Sample {
+        if self.burst <= 0.0 {
+            return sample;
+        }
+        self.burst -= acked;
+        Sample { standing: lesser(sample.standing, self.estimator.base()), ..sample }
     }
 
     /// Random loss or congestion? Whether that is being tried, and the window with it.
@@ -394,7 +406,10 @@ impl Controller for Fast {
         let mut sample = self.clockwork.sample(now, ack, self.estimator.average());
         if let Some(rtt) = &mut sample {
             let sample = match &self.rules.noise {
-                Some(rule) => self.noise.on_rtt(now, *rtt, self.estimator.average(), rule),
+                Some(rule) => {
+                    let sample = self.noise.on_rtt(now, *rtt, self.estimator.average(), rule);
+                    self.without_burst(sample, ack.newly_acked)
+                }
                 None => Sample { rtt: *rtt, standing: *rtt },
             };
             *rtt = sample.rtt;
@@ -492,6 +507,7 @@ impl Controller for Fast {
                     self.drain.on_rest(path.now.as_secs_f64());
                 }
                 self.window = self.window.min(self.window_initial);
+                self.burst = self.window;
             }
             Restart::PathChanged => {
                 *self =

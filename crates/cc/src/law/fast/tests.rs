@@ -517,6 +517,19 @@ fn an_empty_queue_is_probed() {
     assert_near(flow.window(), 40.0, 0.0);
 }
 
+/// The first ten segments leave at once and wait for one another, 1.2 ms each on a slow link: that is no queue that stands, and the window doubles in each
+/// round trip. Growth that is paced is there after two thirds of the next one.
+#[test]
+fn a_burst_at_the_start_is_no_queue() {
+    let mut path = Bottleneck::new(833.0);
+    path.paced = true;
+    let flow = path.flow("anabranch", &[NO_DRAINS], 300);
+    for (seconds, window) in [(0.59, 20.0), (0.3, 40.0), (0.3, 80.0), (0.3, 160.0)] {
+        path.run(seconds);
+        assert_near(path.window(flow), window, 0.06);
+    }
+}
+
 /// Growth by the ACK leaves at 1.5 windows in a round trip: 20 segments of 1000 B in 100 ms are 1.6 Mbit/s. Nothing else is paced, and so is
 /// nothing in a flow that does not fill its window, which the pace would else keep from filling it.
 #[test]
