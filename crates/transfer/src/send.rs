@@ -335,3 +335,64 @@ const GATHERED: usize = 32 << 10;
 
 /// So many small files are read in one go, 256 kB of them at most: other streams have their share of a short list.
 const READ_AT_ONCE: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    /// What is said of the end of a small file that `change` changes after it was looked at; of a good one nothing.
+    fn end_after(change: fn(&Path)) -> Option<String> {
+        let folder = std::env::temp_dir().join(format!("anabranch-small-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("small");
+        fs::write(&path, "0123456789").unwrap();
+        let Found { manifest, sources, .. } = scan(std::slice::from_ref(&path)).unwrap();
+        change(&path);
+        let source =
+            Source { index: 0, path: sources[0].clone(), entry: manifest.entries[0].clone(), kept: Chunks::default() };
+        assert!(source.is_small());
+        let mut out = BytesMut::new();
+        source.put(&mut out, &Progress::default());
+        fs::remove_dir_all(&folder).unwrap();
+        let mut good = BytesMut::new();
+        put_end(&Ok(*blake3::hash(b"0123456789").as_bytes()), &mut good);
+        if out.ends_with(&good) {
+            return None;
+        }
+        // A bad end is its code, the length of a reason, and the reason.
+        let text = String::from_utf8_lossy(&out[..]).into_owned();
+        let reason = text[text.find("it ").expect("a reason")..].to_owned();
+        let mut bad = BytesMut::new();
+        put_end(&Err(reason.clone()), &mut bad);
+        assert!(out.ends_with(&bad), "{out:?}");
+        Some(reason)
+    }
+
+    #[test]
+    fn a_small_file_that_has_changed_is_not_sent_as_if_it_were_whole() {
+        assert_eq!(end_after(|_| ()), None);
+        let changes: [fn(&Path); 3] = [
+            |path| fs::write(path, "0123456789a").unwrap(),
+            |path| fs::write(path, "012345678").unwrap(),
+            |path| {
+                let file = File::options().write(true).open(path).unwrap();
+                file.set_modified(SystemTime::now() - Duration::from_secs(9)).unwrap();
+            },
+        ];
+        for change in changes {
+            assert!(end_after(change).is_some_and(|reason| reason.contains(CHANGED)));
+        }
+        assert!(
+            end_after(|path| fs::remove_file(path).unwrap()).is_some_and(|reason| reason.contains("cannot be read"))
+        );
+        let becomes_folder: fn(&Path) = |path| {
+            fs::remove_file(path).unwrap();
+            fs::create_dir(path).unwrap();
+        };
+        assert!(end_after(becomes_folder).is_some_and(|reason| reason.contains("no file any more")));
+    }
+}
