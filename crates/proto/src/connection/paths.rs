@@ -18,56 +18,29 @@
 //! A path that was given up is not taken up again for a while, whoever asks: a challenge may have crossed the leave.
 //!
 //! Silence is no answer to what left on a path, by any ACK that came on it; see `PathControl::suspect_at`. An only path is never
-//! suspected for its silence: its timers are all there is. Nor is any without [`Failover`].
+//! suspected for its silence: its timers are all there is. Nor is any without [`crate::Failover`].
 
 mod segments;
+mod table;
 
-use std::collections::VecDeque;
-use std::ops::{Index, IndexMut};
-
-use anabranch_cc::PathSummary;
 use anabranch_units::{Span, Time};
 
+pub(super) use self::table::Table;
 use super::limits::Limits;
 use super::mtu::{self, Mtu};
 use super::tokens::{Token, Tokens};
 use super::{Connection, State};
-use crate::config::{Failover, Form};
+use crate::config::Form;
 use crate::ecn::PathEcn;
 use crate::event::Event;
 use crate::options::{Options, PathOption, Timestamps};
-use crate::path::{
-    AddPathError, FourTuple, PATHS_MAX, PathId, PathSet, PathState, PathStatus, RemovePathError, SLOTS_MAX,
-    UNINVITED_MAX,
-};
+use crate::path::{AddPathError, FourTuple, PATHS_MAX, PathId, PathState, PathStatus, RemovePathError, UNINVITED_MAX};
 use crate::payload::Payload;
 use crate::recovery::control::PathControl;
 use crate::recovery::control::dup_acks::Detection;
-use crate::recovery::scoreboard::Scoreboard;
 use crate::segment::{Flags, Segment};
 use crate::seq::SeqNumber;
 use crate::stream::outbound::Framing;
-
-/// The paths of a connection by name.
-#[derive(Debug)]
-pub(super) struct Table {
-    slots: Vec<Option<Path>>,
-    /// Those that carry data.
-    live: PathSet,
-    /// Those of them that carry new data.
-    usable: PathSet,
-    /// Those that have something to say of themselves, or will have; [`PathId::NOWHERE`] if there are farewells.
-    pending_options: PathSet,
-    /// The most sequence space of a segment on any path that carries data.
-    mss_max: u32,
-    failover: Failover,
-    /// Whether both ends speak of paths.
-    pub(super) are_negotiated: bool,
-    /// Paths that were given up, and until when whoever still uses them is told so.
-    left: VecDeque<(Farewell, Time)>,
-    /// Those that are to be told now.
-    farewells: VecDeque<Farewell>,
-}
 
 /// The last word on a path.
 #[derive(Clone, Copy, Debug)]
@@ -453,219 +426,6 @@ impl Path {
     }
 }
 
-impl Table {
-    /// One path, which is live.
-    pub(super) fn new(first: Path, failover: Failover) -> Self {
-        let first_mss = first.mss;
-        Self {
-            slots: vec![Some(first)],
-            live: PathSet::only(PathId::FIRST),
-            usable: PathSet::only(PathId::FIRST),
-            pending_options: PathSet::default(),
-            mss_max: first_mss,
-            failover,
-            are_negotiated: false,
-            left: VecDeque::new(),
-            farewells: VecDeque::new(),
-        }
-    }
-
-    /// Whether a tail loss probe is due on any of them. Most connections have one path, here and below.
-    #[inline]
-    pub(super) fn has_probe_due(&self) -> bool {
-        match self.slots.as_slice() {
-            [Some(path)] => path.control.is_probe_due(),
-            slots => slots.iter().flatten().any(|path| path.control.is_probe_due()),
-        }
-    }
-
-    /// When something is due on any of them.
-    #[inline]
-    pub(super) fn deadline(&self, has_paths: bool) -> Time {
-        match self.slots.as_slice() {
-            [Some(path)] => path.deadline(has_paths),
-            _ => self.deadline_of_all(has_paths),
-        }
-    }
-
-    #[inline(never)]
-    fn deadline_of_all(&self, has_paths: bool) -> Time {
-        self.slots.iter().flatten().map(|path| path.deadline(has_paths)).min().unwrap_or(Time::NEVER)
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = (PathId, &Path)> {
-        self.slots.iter().enumerate().filter_map(|(index, path)| Some((PathId::new(index), path.as_ref()?)))
-    }
-
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (PathId, &mut Path)> {
-        self.slots.iter_mut().enumerate().filter_map(|(index, path)| Some((PathId::new(index), path.as_mut()?)))
-    }
-
-    pub(super) fn get(&self, id: PathId) -> Option<&Path> {
-        self.slots.get(id.index())?.as_ref()
-    }
-
-    pub(super) fn get_mut(&mut self, id: PathId) -> Option<&mut Path> {
-        self.slots.get_mut(id.index())?.as_mut()
-    }
-
-    /// The path between these ends, which are hardly ever others than those of the `latest`.
-    #[inline]
-    pub(super) fn find_near(&self, tuple: &FourTuple, latest: PathId) -> Option<PathId> {
-        if self.get(latest).is_some_and(|path| path.tuple == *tuple) { Some(latest) } else { self.find(tuple) }
-    }
-
-    /// The path between these ends.
-    pub(super) fn find(&self, tuple: &FourTuple) -> Option<PathId> {
-        let is_it = |path: &Option<Path>| path.as_ref().is_some_and(|path| path.tuple == *tuple);
-        self.slots.iter().position(is_it).map(PathId::new)
-    }
-
-    /// Those that carry data.
-    pub(super) fn live(&self) -> PathSet {
-        self.live
-    }
-
-    /// The numbers of all paths lie below this.
-    pub(super) fn slots(&self) -> usize {
-        self.slots.len()
-    }
-
-    /// Whether one path stands for all: there is no other.
-    pub(super) fn has_several(&self) -> bool {
-        self.slots.len() > 1
-    }
-
-    /// Those that carry new data: the active ones, or all if none of them is live.
-    pub(super) fn usable(&self) -> PathSet {
-        self.usable
-    }
-
-    /// Whether there may be something to say of a path.
-    #[inline]
-    pub(super) fn have_options(&self) -> bool {
-        !self.pending_options.is_empty()
-    }
-
-    /// A path is to be asked something.
-    pub(super) fn ask(&mut self, id: PathId) {
-        self.pending_options.insert(id);
-    }
-
-    /// The most sequence space of a segment on any path that carries data.
-    #[inline]
-    pub(super) fn mss_max(&self) -> u32 {
-        self.mss_max
-    }
-
-    /// The path that speaks for the connection: the first that is live.
-    pub(super) fn main(&self) -> PathId {
-        self.live.first().or_else(|| self.iter().next().map(|(id, _)| id)).unwrap_or(PathId::FIRST)
-    }
-
-    /// Of the paths that have been heard of lately, the one with the least RTT; the latest if none is known.
-    pub(super) fn quickest(&self, latest: PathId) -> PathId {
-        if !self.has_several() {
-            return latest;
-        }
-        let now = self.get(latest).map_or(Time::ZERO, |path| path.arrived);
-        let is_fresh = |path: &Path| path.is_live() && path.arrived.saturating_add(FRESH) >= now;
-        let fresh = self.iter().filter(|(_, path)| is_fresh(path));
-        let quickest = fresh.min_by_key(|(_, path)| path.control.rtt_smoothed().unwrap_or(Span::MAX));
-        quickest.map_or(latest, |(id, _)| id)
-    }
-
-    /// Paths that count: those that we or the peer have an answer on, and those that we asked for.
-    fn count(&self) -> usize {
-        self.iter().filter(|(_, path)| !path.is_uninvited()).count()
-    }
-
-    fn free(&self) -> Option<PathId> {
-        (0..SLOTS_MAX).find(|&index| self.slots.get(index).is_none_or(Option::is_none)).map(PathId::new)
-    }
-
-    fn put(&mut self, id: PathId, path: Path) {
-        while self.slots.len() <= id.index() {
-            self.slots.push(None);
-        }
-        self.slots[id.index()] = Some(path);
-    }
-
-    fn take(&mut self, id: PathId) -> Option<Path> {
-        self.slots.get_mut(id.index())?.take()
-    }
-
-    /// Something happened to a path: finds out what each is good for, and whether others would take over.
-    fn settle<T>(&mut self, board: &Scoreboard<T>) {
-        let (mut live, mut active) = (PathSet::default(), PathSet::default());
-        for (id, path) in self.iter().filter(|(_, path)| path.is_live()) {
-            live.insert(id);
-            if path.status == PathStatus::Active {
-                active.insert(id);
-            }
-        }
-        (self.live, self.usable) = (live, if active.is_empty() { live } else { active });
-        self.settle_mss();
-        self.pending_options =
-            if self.farewells.is_empty() { PathSet::default() } else { PathSet::only(PathId::NOWHERE) };
-        for (index, path) in self.slots.iter_mut().enumerate() {
-            let Some(path) = path else { continue };
-            if self.failover == Failover::OnSilence {
-                path.control.set_others(live.has_several(), board);
-            }
-            if path.response.is_some() || !path.is_live() || path.mtu.deadline() < Time::NEVER {
-                self.pending_options.insert(PathId::new(index));
-            }
-        }
-    }
-
-    fn settle_mss(&mut self) {
-        let most = self.usable.iter().filter_map(|id| self.get(id)).map(|path| path.mss).max();
-        // Without a path that carries data nothing is cut.
-        self.mss_max = most.unwrap_or(self.mss_max);
-    }
-
-    fn left_at(&mut self, now: Time, tuple: &FourTuple) -> Option<&mut Farewell> {
-        self.left.iter_mut().find(|(left, until)| left.tuple == *tuple && *until > now).map(|(left, _)| left)
-    }
-
-    fn say_farewell(&mut self, farewell: Farewell) {
-        if self.farewells.len() < PATHS_MAX {
-            self.farewells.push_back(farewell);
-            self.pending_options.insert(PathId::NOWHERE);
-        }
-    }
-
-    /// [`anabranch_cc::Controller::on_group`], for the controller of this path.
-    pub(super) fn report_group(&mut self, now: Time, own: PathId) {
-        let Some(first) = self.get(own).map(|path| path.control.summary(own)) else { return };
-        let mut group: [PathSummary; SLOTS_MAX] = [first; SLOTS_MAX];
-        let mut count = 0;
-        for (place, (_, path)) in group.iter_mut().zip(self.iter().filter(|(_, path)| path.is_live())) {
-            *place = path.control.summary(own);
-            count += 1;
-        }
-        self[own].control.on_group(now, &group[..count]);
-    }
-}
-
-/// Only for paths of which it is known that they are there.
-impl Index<PathId> for Table {
-    type Output = Path;
-
-    #[inline]
-    fn index(&self, id: PathId) -> &Path {
-        self.get(id).expect("the path is there")
-    }
-}
-
-impl IndexMut<PathId> for Table {
-    #[inline]
-    fn index_mut(&mut self, id: PathId) -> &mut Path {
-        self.get_mut(id).expect("the path is there")
-    }
-}
-
 /// What stands for a token on the path of the handshake, of which nobody else has seen either: the first sequence number of who gets it,
 /// then that of who sends it.
 fn handshake_token(receiver: SeqNumber, sender: SeqNumber) -> Token {
@@ -677,9 +437,6 @@ const CHALLENGES_MAX: u32 = 6;
 
 /// How long a path that was given up is remembered: a challenge that crossed the leave does not bring it back.
 const LEFT_FOR: Span = Span::from_secs(10);
-
-/// Heard of so lately that nothing speaks against a path.
-const FRESH: Span = Span::from_secs(1);
 
 /// What comes on a slow path is as old as what a fast one has carried since it left, however narrow the window: here 2 s at 1 Gbit/s.
 /// A sixteenth of all sequence numbers is as plausible as that, to who guesses; each guess costs an answer, and no path is set up or

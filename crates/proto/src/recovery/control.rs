@@ -7,14 +7,13 @@
 //! Differs from rfc-8985 in: after a timeout, what left more than an SRTT ago counts as lost (sec. 6.3 has RACK's RTT and window).
 
 pub(crate) mod dup_acks;
+mod losses;
+mod sending;
 mod timers;
 pub(crate) mod undo;
 
-use anabranch_cc::{
-    Ack, Cause, Controller, Departure, Evidence, Gauges, Loss, PathSummary, PathView, Reduction, Restart, Sent, Signal,
-    Transmission, classify,
-};
-use anabranch_units::{Bytes, Rate, Span, Time};
+use anabranch_cc::{Ack, Cause, Controller, Gauges, PathSummary, PathView, Restart, Signal, Transmission};
+use anabranch_units::{Bytes, Span, Time};
 
 use self::dup_acks::{Detection, Duplicates};
 use self::timers::{Probe, Timer};
@@ -22,14 +21,14 @@ use self::undo::Suspicion;
 use crate::ecn::{EcnReport, PathEcn};
 use crate::path::PathId;
 use crate::recovery::delivery_rate::DeliveryRate;
-use crate::recovery::episode::{Belief, Episode};
+use crate::recovery::episode::Episode;
 use crate::recovery::law::Law;
-use crate::recovery::pacer::{Pacer, Pacing, WindowRate, of_window};
-use crate::recovery::prr::{Arrived, Prr};
-use crate::recovery::rack::{Conditions, Rack, Verdict};
+use crate::recovery::pacer::{Pacer, Pacing, WindowRate};
+use crate::recovery::prr::Prr;
+use crate::recovery::rack::Rack;
 use crate::recovery::rounds::Rounds;
 use crate::recovery::rtt::{RttEstimator, TICK};
-use crate::recovery::scoreboard::{AckContext, Found, NewlyAcked, Scoreboard};
+use crate::recovery::scoreboard::{AckContext, NewlyAcked, Scoreboard};
 use crate::seq::Offset;
 
 /// One path's side of sending.
@@ -99,11 +98,6 @@ pub(crate) struct Timing {
     /// How late the timers of the host ring.
     pub(crate) timer: Span,
 }
-
-/// An RTT that is longer by no more than this is no longer for the classifier: the SACK blocks of the very ACK that reports a loss make it
-/// some microseconds longer than those before. The clock of the TCP in [ctcp-2019] ticks in 10 ms; that of timestamps in a
-/// millisecond ([rfc-7323] sec. 5.4).
-const CLASSIFIER_GRANULARITY: Span = Span::from_millis(1);
 
 /// What happened on a path so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -210,141 +204,6 @@ impl PathControl {
 
     fn segments(&self, bytes: u64) -> f64 {
         segments(bytes, self.mss)
-    }
-
-    /// Whether `len` bytes more may be in flight. If not, the window is what holds them back.
-    #[inline(always)]
-    pub(crate) fn admit<T>(&mut self, board: &Scoreboard<T>, len: u64) -> bool {
-        self.check(board);
-        let is_admitted = self.has_room(len);
-        if !is_admitted {
-            self.rounds.on_window_full();
-        }
-        is_admitted
-    }
-
-    /// The same, as a question.
-    #[inline(always)]
-    pub(crate) fn has_room(&self, len: u64) -> bool {
-        let flight = self.flight - self.presumed();
-        if flight == 0 {
-            return true;
-        }
-        match &self.prr {
-            Some(prr) if matches!(self.episode, Episode::Recovery { .. }) => prr.has_room(len),
-            Some(_) | None => self.segments(flight + len) <= self.law.window(),
-        }
-    }
-
-    /// Whether a lost segment of `len` bytes may leave.
-    pub(crate) fn admit_again<T>(&mut self, board: &Scoreboard<T>, len: u64) -> bool {
-        self.is_urgent || self.admit(board, len)
-    }
-
-    /// Whether a tail loss probe is to be sent.
-    pub(crate) fn is_probe_due(&self) -> bool {
-        self.probe == Probe::Due
-    }
-
-    /// From when on the pacer lets a segment leave.
-    #[inline]
-    pub(crate) fn release(&mut self, now: Time) -> Time {
-        if self.pacer.is_free(now) { now } else { self.wait_for_pace(now) }
-    }
-
-    #[inline(never)]
-    fn wait_for_pace(&mut self, now: Time) -> Time {
-        let rate = self.rate();
-        let release = self.pacer.release(now, rate);
-        if release > now && self.law.pacing_rate().is_none() {
-            // The window sets that pace: a larger one would be used.
-            self.rounds.on_window_full();
-        }
-        release
-    }
-
-    /// The rate at which segments leave, if they do not leave as the window allows.
-    #[inline(always)]
-    fn rate(&mut self) -> Option<Rate> {
-        match self.pacing_window() {
-            Some((bytes, rtt)) => self.window_rate.of(bytes, rtt),
-            None => self.law.pacing_rate(),
-        }
-    }
-
-    /// The same, for who only looks.
-    pub(crate) fn pacing_rate(&self) -> Option<Rate> {
-        self.pacing_window().map_or(self.law.pacing_rate(), |(bytes, rtt)| of_window(bytes, rtt))
-    }
-
-    /// The window in bytes and the RTT that set the pace, if the law has none of its own.
-    fn pacing_window(&self) -> Option<(f64, Span)> {
-        let is_paced = self.pacing == Pacing::Always && self.law.pacing_rate().is_none();
-        self.rtt.smoothed().filter(|_| is_paced).map(|rtt| (self.law.window() * self.mss.cast_signed() as f64, rtt))
-    }
-
-    /// Something is about to leave. After a long silence the window is not trusted ([rfc-5681] sec. 4.1).
-    #[inline(always)]
-    pub(crate) fn on_demand<T>(&mut self, now: Time, board: &Scoreboard<T>) {
-        self.check(board);
-        if self.flight == 0 && now.since(self.sent_last) > self.rtt.timeout() {
-            self.sent_last = now;
-            self.suspicion = None;
-            let view = self.view(now);
-            self.law.tell(|law| law.on_restart(&view, Restart::Idle));
-        }
-    }
-
-    /// What is remembered of a departure; `flight` in bytes counts the segment.
-    pub(crate) fn departure(&self, now: Time) -> impl Fn(u64) -> Departure + use<> {
-        let (window, mss) = (self.law.window(), self.mss);
-        move |flight| Departure { time: now, window, flight: segments(flight, mss) }
-    }
-
-    /// A segment of `len` bytes that ends at `end` left; the scoreboard knows. `added` bytes were not in flight before.
-    #[inline(always)]
-    pub(crate) fn on_sent<T>(
-        &mut self,
-        now: Time,
-        board: &Scoreboard<T>,
-        (end, len): (Offset, u64),
-        added: u64,
-        transmission: Transmission,
-    ) {
-        if self.flight == 0 {
-            self.heard = now;
-            self.pacer.on_idle(now, self.mss);
-        }
-        self.flight += added;
-        self.check(board);
-        self.tally.sent += 1;
-        self.tally.sent_again += u64::from(transmission == Transmission::Again);
-        self.sent_last = now;
-        if transmission == Transmission::Again {
-            self.is_urgent = false;
-        }
-        if self.probe == Probe::Due {
-            self.probe = Probe::Out { end: board.next(), probed: end, transmission };
-            // [rfc-8985] sec. 7.3: the retransmission timer takes over.
-            self.started = now;
-        }
-        if let Some(prr) = &mut self.prr {
-            prr.on_sent(len);
-        }
-        let rate = self.rate();
-        self.pacer.on_sent(now, Bytes::new(len), rate);
-        if self.law.counts(transmission) {
-            let view = self.view(now);
-            let sent = Sent { segments: self.segments(len), transmission };
-            self.law.count_sent(&view, &sent);
-        }
-        // [rfc-6298] sec. 5.1: starts the timer if it is not running. [rfc-8985] sec. 7.2: new data moves the probe.
-        if self.timer == Timer::Idle {
-            self.started = now;
-        }
-        if !matches!(self.timer, Timer::Reordering(_)) {
-            self.arm(now, board);
-        }
     }
 
     /// How acknowledgements are to be read.
@@ -541,60 +400,6 @@ impl PathControl {
         is_round_over
     }
 
-    /// What an ACK says of losses, new ones and those that are being repaired. Returns when to look again, if only time spared a segment.
-    #[inline(always)]
-    fn look_for_losses<T>(
-        &mut self,
-        now: Time,
-        board: &mut Scoreboard<T>,
-        newly_acked: &NewlyAcked,
-        path_una: Offset,
-    ) -> Option<Time> {
-        self.arriving = newly_acked.bytes;
-        let nothing = self.has_lost_nothing(board);
-        let (found, spared) = if nothing { (Found::default(), None) } else { self.detect(now, board) };
-        self.conclude_probe(now, board, path_una);
-        if !nothing || !self.episode.is_open() {
-            self.repair(now, board, &found, path_una);
-        }
-        if let Some(prr) = &mut self.prr {
-            let has_lost = found.count > 0;
-            prr.on_ack(&Arrived { bytes: newly_acked.bytes, flight: self.flight, una: path_una, has_lost }, self.mss);
-        }
-        self.arriving = 0;
-        spared
-    }
-
-    /// Looks for losses, and sets the timer for the next look.
-    #[inline(always)]
-    fn look<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
-        if self.episode.is_open() && self.has_lost_nothing(board) {
-            // Nothing has left or arrived since the timer was set, and it was too late for a probe then.
-            let is_set = matches!(self.timer, Timer::Retransmission(_)) && self.probe == Probe::None;
-            if !is_set || self.is_watched {
-                self.arm_again(now, board);
-            }
-            return;
-        }
-        self.look_closely(now, board);
-    }
-
-    #[inline(never)]
-    fn arm_again<T>(&mut self, now: Time, board: &Scoreboard<T>) {
-        self.arm(now, board);
-    }
-
-    #[inline(never)]
-    fn look_closely<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
-        let path_una = board.path_una(self.id);
-        let (found, spared) = self.detect(now, board);
-        self.repair(now, board, &found, path_una);
-        match spared {
-            Some(time) => self.timer = Timer::Reordering(time),
-            None => self.arm(now, board),
-        }
-    }
-
     /// The retransmission timeout, for timers of the connection.
     pub(crate) fn rto(&self) -> Span {
         self.rtt.timeout()
@@ -659,180 +464,14 @@ impl PathControl {
         Some(sample)
     }
 
-    /// Whether it takes no more to see that nothing is lost: what has been in flight for longest left after all that arrived.
-    #[inline]
-    fn has_lost_nothing<T>(&self, board: &Scoreboard<T>) -> bool {
-        let newest = self.rack.newest();
-        self.detection == Detection::Rack && newest.is_none_or(|newest| !board.has_older(self.id, newest))
-    }
-
-    /// [rfc-8985] sec. 6.2 step 5. Returns when to look again, too.
-    fn detect<T>(&mut self, now: Time, board: &mut Scoreboard<T>) -> (Found, Option<Time>) {
-        let conditions = Conditions {
-            rtt_min: self.rtt.least(),
-            rtt_smoothed: self.rtt.smoothed(),
-            is_repairing: !self.episode.is_open(),
-            delivered: board.delivered(self.id),
-        };
-        let verdict = match self.detection {
-            Detection::Rack => self.rack.verdict(&conditions),
-            Detection::Overtaken => Some(Verdict { serial: board.overtaken(self.id), rtt_plus_reo_wnd: Span::ZERO }),
-            Detection::NewReno => {
-                let found = self.count_duplicates(board);
-                self.on_lost(board, &found);
-                return (found, None);
-            }
-        };
-        let Some(verdict) = verdict else { return (Found::default(), None) };
-        if now.since(Time::ZERO) < verdict.rtt_plus_reo_wnd {
-            return (Found::default(), None);
-        }
-        let (found, spared) = board.lose_until(self.id, verdict.serial, now - verdict.rtt_plus_reo_wnd);
-        self.on_lost(board, &found);
-        (found, spared.map(|departure| departure.saturating_add(verdict.rtt_plus_reo_wnd)))
-    }
-
-    /// What is lost is not in flight any more.
-    fn on_lost<T>(&mut self, board: &Scoreboard<T>, found: &Found) {
-        self.tally.lost += found.count as u64;
-        self.lost_untold += found.bytes;
-        self.is_doubtful |= found.transmissions >= STUBBORN;
-        self.flight -= found.bytes;
-        self.check(board);
-    }
-
-    /// Whether it looks as if the path did not carry long datagrams any more: nothing got through until a timeout, or a segment was lost for the
-    /// third time.
-    #[inline]
-    pub(crate) fn is_doubtful(&self) -> bool {
-        self.is_doubtful
-    }
-
-    /// The same, once.
-    #[inline]
-    pub(crate) fn take_doubt(&mut self) -> bool {
-        std::mem::take(&mut self.is_doubtful)
-    }
-
     /// Both accounts of what is in flight agree.
     pub(crate) fn check<T>(&self, board: &Scoreboard<T>) {
         debug_assert_eq!(self.flight, board.flight(self.id), "the controller hears of what the scoreboard counts");
-    }
-
-    /// Losses were found, or none: begins an episode, or ends one that gives way to another.
-    #[inline]
-    fn repair<T>(&mut self, now: Time, board: &mut Scoreboard<T>, found: &Found, path_una: Offset) {
-        if found.count > 0 {
-            self.episode.on_more(found);
-        }
-        match self.episode {
-            Episode::Open => {
-                if let Some(departure) = found.departure {
-                    self.begin_episode(now, board, departure, path_una);
-                    self.suspect(board, Signal::DupAcks, found);
-                }
-            }
-            Episode::Recovery { later, .. } if self.episode.is_over(path_una) => {
-                if let Some(departure) = later.filter(|_| board.damaged(self.id) > 0) {
-                    self.end_episode(now);
-                    self.begin_episode(now, board, departure, path_una);
-                }
-            }
-            // A loss that seemed random may turn out not to be.
-            Episode::Recovery { until, belief: Belief::Spared, later } => {
-                let Some(departure) = found.departure else { return };
-                let cause = self.cause(board);
-                if cause != Cause::Random {
-                    self.episode = Episode::Recovery { until, belief: Belief::Answered, later };
-                    self.report_loss(now, board, Signal::DupAcks, cause, departure);
-                    self.begin_reduction(board, path_una);
-                }
-            }
-            Episode::Recovery { .. } | Episode::AfterTimeout { .. } => {}
-        }
-    }
-
-    fn begin_episode<T>(&mut self, now: Time, board: &Scoreboard<T>, departure: Departure, path_una: Offset) {
-        let (cause, window) = (self.cause(board), self.law.window());
-        self.is_urgent = true;
-        // What is sent again now is no probe.
-        if self.probe == Probe::Due {
-            self.probe = Probe::None;
-        }
-        self.report_loss(now, board, Signal::DupAcks, cause, departure);
-        // A law that shrinks its window for random losses, too, has done all that there is to do.
-        let is_spared = cause == Cause::Random && self.law.window() >= window;
-        self.tally.random += u64::from(is_spared);
-        self.prr = None;
-        if !is_spared {
-            self.begin_reduction(board, path_una);
-        }
-        let belief = if is_spared { Belief::Spared } else { Belief::Answered };
-        self.episode = Episode::Recovery { until: board.next(), belief, later: None };
-        // Whether it may be none the caller knows.
-        self.suspicion = None;
-    }
-
-    /// The law has answered a loss. What it has to come down from is all that was out, and what is lost of it is as long as a full segment
-    /// each, at most.
-    fn begin_reduction<T>(&mut self, board: &Scoreboard<T>, path_una: Offset) {
-        let is_wanted = self.law.reduction() == Reduction::Proportional && self.detection != Detection::NewReno;
-        let recover_fs = self.arriving + self.flight + board.damaged(self.id) as u64 * self.mss;
-        let ssthresh = (self.law.window() * self.mss as f64) as u64;
-        self.prr = is_wanted.then(|| Prr::new(ssthresh, recover_fs, path_una));
-    }
-
-    /// Something came that a router has marked. Once a round trip that is as good as a loss ([rfc-3168] sec. 6.1.2), and while one is
-    /// repaired it says nothing new.
-    fn on_mark(&mut self, now: Time, newest: Option<Departure>) {
-        self.tally.marked += 1;
-        let departure = newest.unwrap_or_else(|| self.departure(now)(self.flight));
-        let rtt = self.rtt.smoothed().unwrap_or(Span::ZERO);
-        let left =
-            if newest.is_some() { departure.time } else { Time::ZERO + now.since(Time::ZERO).saturating_sub(rtt) };
-        if !self.episode.is_open() || self.marked_at.is_some_and(|at| left <= at) {
-            return;
-        }
-        self.marked_at = Some(now);
-        // Whatever seemed to be lost before, less is sent from now on.
-        self.suspicion = None;
-        let view = self.view(now);
-        let loss = Loss { signal: Signal::Ecn, cause: Cause::Congestion, lost: 0.0, departure };
-        self.law.tell(|law| law.on_loss(&view, &loss));
-    }
-
-    fn end_episode(&mut self, now: Time) {
-        let view = self.view(now);
-        // [rfc-8985] sec. 6.2 step 4: both kinds of recovery count.
-        self.rack.on_recovered();
-        self.prr = None;
-        match std::mem::take(&mut self.episode) {
-            Episode::Open => {}
-            Episode::Recovery { .. } => self.law.tell(|law| law.on_recovered(&view)),
-            Episode::AfterTimeout { .. } => self.law.tell(|law| law.on_restart(&view, Restart::AfterTimeout)),
-        }
-    }
-
-    fn cause<T>(&self, board: &Scoreboard<T>) -> Cause {
-        classify(&Evidence {
-            holes: board.holes(self.id),
-            rtt_latest: self.tally.rtt_latest.map(|rtt| rtt.saturating_sub(CLASSIFIER_GRANULARITY)),
-            rtt_smoothed: self.rtt.smoothed(),
-        })
-    }
-
-    fn report_loss<T>(&mut self, now: Time, board: &Scoreboard<T>, signal: Signal, cause: Cause, departure: Departure) {
-        let view = self.view(now);
-        let loss = Loss { signal, cause, lost: board.damaged(self.id) as f64, departure };
-        self.law.tell(|law| law.on_loss(&view, &loss));
     }
 }
 
 /// In slow start a window doubles each round; what adds a segment to it grows by a tenth only where it is below ten.
 const GROWING: f64 = 1.1;
-
-/// With a tenth of all segments lost one in a thousand is lost so often.
-const STUBBORN: u32 = 3;
 
 /// So many bytes as full segments. Processors know signed numbers only: that is quicker, and 2^63 bytes are never in flight.
 fn segments(bytes: u64, mss: u64) -> f64 {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use anabranch_cc::{Cause, Limit, Phase, Round, Settings, registry};
+use anabranch_cc::{Cause, Departure, Limit, Loss, Phase, Round, Sent, Settings, registry};
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};

@@ -1,0 +1,150 @@
+//! What leaves on a path: whether the window has room, when the pacer lets go, and what is remembered of a departure.
+//!
+//! Citation: rfc-5681 sec. 4.1, rfc-6298 sec. 5.1, rfc-8985 sec. 7.
+
+use anabranch_cc::{Departure, Restart, Sent, Transmission};
+use anabranch_units::{Bytes, Rate, Span, Time};
+
+use super::timers::{Probe, Timer};
+use super::{PathControl, segments};
+use crate::recovery::episode::Episode;
+use crate::recovery::pacer::{Pacing, of_window};
+use crate::recovery::scoreboard::Scoreboard;
+use crate::seq::Offset;
+
+impl PathControl {
+    /// Whether `len` bytes more may be in flight. If not, the window is what holds them back.
+    #[inline(always)]
+    pub(crate) fn admit<T>(&mut self, board: &Scoreboard<T>, len: u64) -> bool {
+        self.check(board);
+        let is_admitted = self.has_room(len);
+        if !is_admitted {
+            self.rounds.on_window_full();
+        }
+        is_admitted
+    }
+
+    /// The same, as a question.
+    #[inline(always)]
+    pub(crate) fn has_room(&self, len: u64) -> bool {
+        let flight = self.flight - self.presumed();
+        if flight == 0 {
+            return true;
+        }
+        match &self.prr {
+            Some(prr) if matches!(self.episode, Episode::Recovery { .. }) => prr.has_room(len),
+            Some(_) | None => self.segments(flight + len) <= self.law.window(),
+        }
+    }
+
+    /// Whether a lost segment of `len` bytes may leave.
+    pub(crate) fn admit_again<T>(&mut self, board: &Scoreboard<T>, len: u64) -> bool {
+        self.is_urgent || self.admit(board, len)
+    }
+
+    /// Whether a tail loss probe is to be sent.
+    pub(crate) fn is_probe_due(&self) -> bool {
+        self.probe == Probe::Due
+    }
+
+    /// From when on the pacer lets a segment leave.
+    #[inline]
+    pub(crate) fn release(&mut self, now: Time) -> Time {
+        if self.pacer.is_free(now) { now } else { self.wait_for_pace(now) }
+    }
+
+    #[inline(never)]
+    fn wait_for_pace(&mut self, now: Time) -> Time {
+        let rate = self.rate();
+        let release = self.pacer.release(now, rate);
+        if release > now && self.law.pacing_rate().is_none() {
+            // The window sets that pace: a larger one would be used.
+            self.rounds.on_window_full();
+        }
+        release
+    }
+
+    /// The rate at which segments leave, if they do not leave as the window allows.
+    #[inline(always)]
+    fn rate(&mut self) -> Option<Rate> {
+        match self.pacing_window() {
+            Some((bytes, rtt)) => self.window_rate.of(bytes, rtt),
+            None => self.law.pacing_rate(),
+        }
+    }
+
+    /// The same, for who only looks.
+    pub(crate) fn pacing_rate(&self) -> Option<Rate> {
+        self.pacing_window().map_or(self.law.pacing_rate(), |(bytes, rtt)| of_window(bytes, rtt))
+    }
+
+    /// The window in bytes and the RTT that set the pace, if the law has none of its own.
+    fn pacing_window(&self) -> Option<(f64, Span)> {
+        let is_paced = self.pacing == Pacing::Always && self.law.pacing_rate().is_none();
+        self.rtt.smoothed().filter(|_| is_paced).map(|rtt| (self.law.window() * self.mss.cast_signed() as f64, rtt))
+    }
+
+    /// Something is about to leave. After a long silence the window is not trusted ([rfc-5681] sec. 4.1).
+    #[inline(always)]
+    pub(crate) fn on_demand<T>(&mut self, now: Time, board: &Scoreboard<T>) {
+        self.check(board);
+        if self.flight == 0 && now.since(self.sent_last) > self.rtt.timeout() {
+            self.sent_last = now;
+            self.suspicion = None;
+            let view = self.view(now);
+            self.law.tell(|law| law.on_restart(&view, Restart::Idle));
+        }
+    }
+
+    /// What is remembered of a departure; `flight` in bytes counts the segment.
+    pub(crate) fn departure(&self, now: Time) -> impl Fn(u64) -> Departure + use<> {
+        let (window, mss) = (self.law.window(), self.mss);
+        move |flight| Departure { time: now, window, flight: segments(flight, mss) }
+    }
+
+    /// A segment of `len` bytes that ends at `end` left; the scoreboard knows. `added` bytes were not in flight before.
+    #[inline(always)]
+    pub(crate) fn on_sent<T>(
+        &mut self,
+        now: Time,
+        board: &Scoreboard<T>,
+        (end, len): (Offset, u64),
+        added: u64,
+        transmission: Transmission,
+    ) {
+        if self.flight == 0 {
+            self.heard = now;
+            self.pacer.on_idle(now, self.mss);
+        }
+        self.flight += added;
+        self.check(board);
+        self.tally.sent += 1;
+        self.tally.sent_again += u64::from(transmission == Transmission::Again);
+        self.sent_last = now;
+        if transmission == Transmission::Again {
+            self.is_urgent = false;
+        }
+        if self.probe == Probe::Due {
+            self.probe = Probe::Out { end: board.next(), probed: end, transmission };
+            // [rfc-8985] sec. 7.3: the retransmission timer takes over.
+            self.started = now;
+        }
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(len);
+        }
+        let rate = self.rate();
+        self.pacer.on_sent(now, Bytes::new(len), rate);
+        if self.law.counts(transmission) {
+            let view = self.view(now);
+            let sent = Sent { segments: self.segments(len), transmission };
+            self.law.count_sent(&view, &sent);
+        }
+        // [rfc-6298] sec. 5.1: starts the timer if it is not running. [rfc-8985] sec. 7.2: new data moves the probe.
+        if self.timer == Timer::Idle {
+            self.started = now;
+        }
+        if !matches!(self.timer, Timer::Reordering(_)) {
+            self.arm(now, board);
+        }
+    }
+}

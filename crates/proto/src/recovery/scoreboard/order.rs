@@ -1,0 +1,71 @@
+//! The order of departure on a path: a list through the entries that are in flight there, the oldest first.
+
+use std::mem;
+
+use super::lane::Oldest;
+use super::{Entry, Index, NONE, Scoreboard};
+use crate::path::PathId;
+
+impl<T> Scoreboard<T> {
+    /// Puts an entry at the new end of a lane.
+    pub(super) fn link(&mut self, index: Index, path: PathId) {
+        let lane = &mut self.lanes[path.index()];
+        lane.departures += 1;
+        lane.bytes += u64::from(self.entries[(index - self.first) as usize].len);
+        self.append(index, path);
+    }
+
+    #[inline]
+    fn append(&mut self, index: Index, path: PathId) {
+        let lane = &mut self.lanes[path.index()];
+        let newest = mem::replace(&mut lane.newest, index);
+        let entry = &mut self.entries[(index - self.first) as usize];
+        (entry.older, entry.newer) = (newest, NONE);
+        if newest == NONE {
+            lane.oldest = entry.as_oldest(index);
+        } else {
+            self.entry_mut(newest).newer = index;
+        }
+    }
+
+    /// Puts an entry into a lane in front of `newer`, or at its new end if that is none.
+    pub(super) fn insert(&mut self, index: Index, newer: Index, path: PathId) {
+        if newer == NONE {
+            return self.append(index, path);
+        }
+        let older = mem::replace(&mut self.entry_mut(newer).older, index);
+        let entry = self.entry_mut(index);
+        (entry.older, entry.newer) = (older, newer);
+        if older == NONE {
+            self.lanes[path.index()].oldest = self.entry(index).as_oldest(index);
+        } else {
+            self.entry_mut(older).newer = index;
+        }
+    }
+
+    pub(super) fn unlink(&mut self, index: Index) {
+        let Entry { older, newer, path, len, .. } = *self.entry(index);
+        self.bridge(older, newer, path, len);
+    }
+
+    /// Takes what stands between two neighbours out of its lane.
+    #[inline(always)]
+    pub(super) fn bridge(&mut self, older: Index, newer: Index, path: PathId, len: u32) {
+        let lane = &mut self.lanes[path.index()];
+        lane.bytes -= u64::from(len);
+        if newer == NONE {
+            lane.newest = older;
+        } else {
+            let entry = &mut self.entries[(newer - self.first) as usize];
+            entry.older = older;
+            if older == NONE {
+                lane.oldest = entry.as_oldest(newer);
+            }
+        }
+        if older != NONE {
+            self.entry_mut(older).newer = newer;
+        } else if newer == NONE {
+            self.lanes[path.index()].oldest = Oldest::NONE;
+        }
+    }
+}
