@@ -133,7 +133,7 @@ fn a_black_hole_is_left_in_time() {
 /// Each hundredth segment is overtaken by 1 to 50 others, on a path of 12 Mbit/s and 100 ms, where that takes as many
 /// milliseconds. Two others are no loss. From three on the first is a lesson, half of a round trip a second one: [rfc-8985] sec. 6.2
 /// step 4 widens the window by a quarter of the least RTT for each. It costs a hundredth of the time, and the law's answer to what seemed lost is
-/// taken back, if it took it for congestion at all. Measured: 7.29 s always, and 0, 0, 0, 2, 2, 3, 3 segments sent again, of which one was answered.
+/// taken back, if it took it for congestion at all. Measured: 7.27 s always, and 0, 0, 0, 1, 1, 2, 3 segments sent again, of which one was answered.
 #[test]
 fn reordering_is_learnt_and_costs_nothing() {
     let path = |late| Path { late, ..Path::new("12Mbit/s", ms(100)) };
@@ -145,8 +145,9 @@ fn reordering_is_learnt_and_costs_nothing() {
         expect_within(&outcome, 1.01 * before.took.as_secs_f64(), &format!("{overtaken_by} overtake"));
         let tally = outcome.path.tally;
         assert!(tally.sent_again <= again, "{overtaken_by} overtake: {tally:?}");
-        let known = (tally.duplicates, tally.undone + tally.random, tally.timeouts);
-        assert_eq!(known, (tally.sent_again, tally.sent_again, 0), "{overtaken_by} overtake: {tally:?}");
+        assert_eq!((tally.duplicates, tally.timeouts), (tally.sent_again, 0), "{overtaken_by} overtake: {tally:?}");
+        // What passed for random may be taken back as well.
+        assert!(tally.undone + tally.random >= tally.sent_again, "{overtaken_by} overtake: {tally:?}");
     }
 }
 
