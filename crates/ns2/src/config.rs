@@ -1,6 +1,7 @@
 //! What an ns-2 script sets on a sender and its sink before it starts.
 
 use anabranch_cc::law::fast::loss::Policy;
+use anabranch_cc::law::fast::window::PERIOD;
 use anabranch_cc::law::fast::{Parts, base_rtt, refill};
 use anabranch_cc::registry::Settings;
 use anabranch_units::SimSpan;
@@ -56,7 +57,7 @@ impl Default for FastOptions {
             beta: 100.0,
             gamma: 0.5,
             mi_threshold: 0.00075,
-            period: 0.01,
+            period: PERIOD,
             base: BaseRtt::Min,
             refill: Refill::PerRtt,
             loss: LossPolicy::Halve,
@@ -70,15 +71,14 @@ impl FastOptions {
     /// # Panics
     /// If the settings are for a law outside the family, or if they try losses: ns-2's agent has no such part.
     pub fn from_settings(settings: &Settings) -> Self {
-        let Parts { goal, mi_threshold, update_period, reroute, reroute_keeps_average, ccafr, loss } =
-            Parts::of(settings);
+        let Parts { goal, mi_threshold, reroute, reroute_keeps_average, ccafr, loss } = Parts::of(settings);
         let average = if reroute_keeps_average { Average::Kept } else { Average::Restarted };
         Self {
             alpha: goal.alpha,
             beta: goal.beta,
             gamma: goal.gamma,
             mi_threshold,
-            period: update_period,
+            period: PERIOD,
             base: reroute.map_or(BaseRtt::Min, |rule| BaseRtt::Reroute(rule, average)),
             refill: ccafr.map_or(Refill::PerRtt, Refill::Ccafr),
             loss: match loss {

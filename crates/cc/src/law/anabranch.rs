@@ -61,7 +61,6 @@ use crate::registry::{Parameter, Row};
 const PARAMETERS: [Parameter; COUNT] = parameters::table(&Preset {
     base_rtt: "reroute",
     reroute_rule: "both",
-    reroute_count: 1.0,
     refill: "ccafr",
     // TCP's own, as avgRTT has a quick one here, too.
     ipd_weight: crate::law::fast::refill::Rule::QUICK_IPD.ipd_weight,

@@ -163,7 +163,7 @@ impl Fast {
             window_initial,
             window: window_initial,
             estimator: Estimator::new(),
-            clockwork: Clockwork::new(&rules.pace),
+            clockwork: Clockwork::new(rules.is_module),
             reroute: Reroute::new(),
             rerouted: f64::NEG_INFINITY,
             reroutes: 0,
@@ -304,7 +304,7 @@ impl Fast {
     #[inline(always)]
     fn advance(&mut self, now: f64, rtt: f64, mss: Bytes, ack: &Ack) -> f64 {
         let (base, average, old) = (self.estimator.base(), self.estimator.average(), self.old);
-        let Rules { goal, pace, .. } = self.rules;
+        let Rules { goal, .. } = self.rules;
         let rtts = Rtts { base, average };
         self.memory.on_ack(now, goal.alpha, self.rules.loss_memory);
         let goal = Goal { alpha: self.alpha(), ..goal };
@@ -333,7 +333,7 @@ impl Fast {
                     return window.max(window::WINDOW_MIN).min(self.window);
                 }
                 Action::Return { window, share } => {
-                    return self.clockwork.turn_to(self.window, window * share + goal.alpha, &rtts, &pace);
+                    return self.clockwork.turn_to(self.window, window * share + goal.alpha, &rtts);
                 }
             }
         }
@@ -370,8 +370,8 @@ impl Fast {
             return window;
         }
         let mut window = self.window;
-        if let Some(target) = self.clockwork.target(now, (window, old), &rtts, &goal, &pace) {
-            window = self.clockwork.turn_to(window, target, &rtts, &pace);
+        if let Some(target) = self.clockwork.target(now, (window, old), &rtts, &goal) {
+            window = self.clockwork.turn_to(window, target, &rtts);
             if let Some(rule) = self.rules.reroute.as_ref().filter(|_| now >= self.shares_move_until) {
                 self.reroute.on_update(now, self.window, target, rtt, rule);
             }
@@ -458,7 +458,7 @@ impl Controller for Fast {
             Signal::DupAcks | Signal::Ecn => halved,
         };
         match self.rules.loss {
-            Policy::Halve | Policy::Composite => self.remember(now, halved, self.rules.loss_memory_above),
+            Policy::Halve | Policy::Composite => self.remember(now, halved, memory::ABOVE),
             Policy::Trial if self.trial.is_congestion(now) => self.remember(now, halved, 0.0),
             Policy::Trial => self.trial.on_answered(),
         }

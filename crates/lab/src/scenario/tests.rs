@@ -378,9 +378,8 @@ fn what_the_agent_does_not_have_is_refused() {
     assert_text_refused(
         &with("cc = { name = \"fast\", whole_step = true }"),
         "chain.toml:17:36: `whole_step` is not a parameter of this law; there are alpha, beta, gamma, mi_threshold, \
-         update_period, base_rtt, reroute_rule, reroute_near, reroute_fall, reroute_decrease, reroute_count, \
-         reroute_wait, reroute_average, refill, ccafr_gapflag, ccafr_gap, ccafr_ipd_weight, ccafr_ipd_tolerance, \
-         ccafr_rtt_tolerance, ccafr_flight, ccafr_rtt, loss",
+         base_rtt, reroute_rule, reroute_wait, reroute_average, refill, ccafr_gapflag, ccafr_ipd_weight, \
+         ccafr_ipd_tolerance, ccafr_rtt_tolerance, ccafr_flight, ccafr_rtt, loss",
     );
 }
 

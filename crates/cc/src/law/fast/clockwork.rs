@@ -3,7 +3,7 @@
 
 use super::module::{self, Flights, Round};
 use super::refill::Ccafr;
-use super::window::{Goal, Rounds, Schedule, Steps};
+use super::window::{Goal, PERIOD, Schedule, Steps};
 use crate::controller::Ack;
 use crate::number::seconds;
 
@@ -27,15 +27,6 @@ pub(crate) enum Clockwork {
     },
 }
 
-/// Which of them, and how often the window is updated.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
-    pub(crate) is_module: bool,
-    pub(crate) rounds: Rounds,
-    /// Least time between two updates.
-    pub(crate) period: f64,
-}
-
 /// What is known of the path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rtts {
@@ -44,8 +35,8 @@ pub(crate) struct Rtts {
 }
 
 impl Clockwork {
-    pub(crate) fn new(pace: &Pace) -> Self {
-        if pace.is_module {
+    pub(crate) fn new(is_module: bool) -> Self {
+        if is_module {
             let (steps, flights) = (module::Steps::new(), Flights::new());
             Self::Module { round: None, steps, flights, updated: f64::NEG_INFINITY }
         } else {
@@ -113,25 +104,18 @@ impl Clockwork {
     }
 
     /// The target, if the window is to be updated. To the module the window that it has is one.
-    pub(crate) fn target(
-        &mut self,
-        now: f64,
-        (window, old): (f64, f64),
-        rtts: &Rtts,
-        goal: &Goal,
-        pace: &Pace,
-    ) -> Option<f64> {
+    pub(crate) fn target(&mut self, now: f64, (window, old): (f64, f64), rtts: &Rtts, goal: &Goal) -> Option<f64> {
         let Rtts { base, average } = *rtts;
         let is_missed = goal.is_missed(old, base, average);
         match self {
             Self::Own { schedule, .. } => {
-                let schedule = schedule.as_mut().filter(|it| is_missed && it.is_due(now, pace.period, pace.rounds))?;
+                let schedule = schedule.as_mut().filter(|it| is_missed && it.is_due(now))?;
                 schedule.on_update(now);
                 Some(goal.target(window, old, base, average))
             }
             Self::Module { round, updated, .. } => {
-                let is_open = pace.rounds == Rounds::All || round.is_some_and(|round| round.is_open());
-                if !is_open || now < *updated + pace.period {
+                let is_open = round.is_some_and(|round| round.is_open());
+                if !is_open || now < *updated + PERIOD {
                     return None;
                 }
                 *updated = now;
@@ -141,11 +125,11 @@ impl Clockwork {
     }
 
     /// Turns to `target` and returns the window.
-    pub(crate) fn turn_to(&mut self, window: f64, target: f64, rtts: &Rtts, pace: &Pace) -> f64 {
+    pub(crate) fn turn_to(&mut self, window: f64, target: f64, rtts: &Rtts) -> f64 {
         match self {
             Self::Own { steps, .. } => steps.turn_to(window, target),
             Self::Module { round, steps, .. } => {
-                let acks = round.map_or(0.0, |round| round.acks_in(pace.period, rtts.average));
+                let acks = round.map_or(0.0, |round| round.acks_in(PERIOD, rtts.average));
                 steps.turn_to(window, target, rtts.base, acks)
             }
         }

@@ -19,20 +19,22 @@ use crate::number::{greater, is_known, lesser};
 pub struct Weights {
     /// At most this much; more than zero, at most one.
     pub most: f64,
-    /// At most this over the window in segments, so that avgRTT spans a round trip however large the window is.
-    pub per_window: f64,
 }
 
 impl Weights {
+    /// At most this over the window in segments, so that avgRTT spans a round trip however large the window is: the paper and the module
+    /// agree on it.
+    const PER_WINDOW: f64 = 3.0;
+
     /// Of the ns-2 module with which four of the five papers worked: 3/w is the smaller one above 768 segments.
-    pub const NS2: Self = Self { most: 1.0 / 256.0, per_window: 3.0 };
+    pub const NS2: Self = Self { most: 1.0 / 256.0 };
 
     /// Of fast-2006 sec. III-B: 3/w is the smaller one above 12 segments.
-    pub const PAPER: Self = Self { most: 0.25, per_window: 3.0 };
+    pub const PAPER: Self = Self { most: 0.25 };
 
     /// The weight of one sample while the window is `window` segments.
     pub fn at(&self, window: f64) -> f64 {
-        lesser(self.most, self.per_window / window)
+        lesser(self.most, Self::PER_WINDOW / window)
     }
 }
 

@@ -25,6 +25,10 @@ const ALPHA_MIN: f64 = 2.0;
 /// when something is lost, now more, now less: that is no reason to give way.
 const FITTING: f64 = 0.75;
 
+/// The share of segments that may be lost before a loss is kept in mind, where no trial tells what it is: more than links lose at random
+/// that are worth using, and less than a policer takes.
+pub(crate) const ABOVE: f64 = 0.02;
+
 /// What is kept in mind of losses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {

@@ -2,26 +2,24 @@
 
 use anabranch_units::Span;
 
-use super::base_rtt::{self, Decrease, Relief};
-use super::clockwork::Pace;
+use super::base_rtt;
 use super::drain;
 use super::estimator::Weights;
 use super::loss::Policy;
 use super::noise;
 use super::refill::{self, Flight, GapTest, Rtt};
 use super::trial;
-use super::window::{Goal, Rounds};
+use super::window::Goal;
 use crate::registry::{INITIAL_WINDOW, Kind, Parameter, Settings};
 
 /// How many parameters there are.
-pub(crate) const COUNT: usize = 45;
+pub(crate) const COUNT: usize = 34;
 
 /// The defaults in which the rows of the family differ.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Preset {
     pub(crate) base_rtt: &'static str,
     pub(crate) reroute_rule: &'static str,
-    pub(crate) reroute_count: f64,
     pub(crate) refill: &'static str,
     pub(crate) ipd_weight: f64,
     pub(crate) loss: &'static str,
@@ -45,7 +43,6 @@ impl Preset {
     pub(crate) const FAST: Self = Self {
         base_rtt: "min",
         reroute_rule: "not_near",
-        reroute_count: 2.0,
         refill: "per_rtt",
         ipd_weight: refill::Rule::RECOMMENDED.ipd_weight,
         loss: "halve",
@@ -124,14 +121,6 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
             preset.loss_memory,
             Span::from_secs(3600),
         ),
-        number(
-            "loss_memory_above",
-            "loss_memory, without trials: the share of segments that may be lost before it counts",
-            "",
-            0.02,
-            0.0,
-            1.0,
-        ),
         span(
             "noise_least",
             "noise: alpha is at least what passes in the time for which ACKs are held back without a queue, or in this; 0s takes all delay for a queue",
@@ -144,8 +133,6 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
             preset.base_window,
             Span::from_secs(3600),
         ),
-        span("update_period", "least time between two updates", Span::from_millis(10), Span::from_secs(10)),
-        switch("every_other_round", "update in every second round trip only", true),
         switch(
             "module_steps",
             "round trips, whole steps and what was in flight as ns-2's module has them; not with drains",
@@ -164,14 +151,6 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
             1e-6,
             1.0,
         ),
-        number(
-            "average_weight_window",
-            "largest weight of a sample in avgRTT, times the window",
-            "segments",
-            Weights::NS2.per_window,
-            0.001,
-            1000.0,
-        ),
         choice(
             "base_rtt",
             "when baseRTT is forgotten: never, or when rrfast-2017 sees a longer route",
@@ -183,31 +162,6 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
             "reroute: what makes a decrease futile; the last is the paper's words",
             preset.reroute_rule,
             &["not_near", "no_fall", "both", "literal"],
-        ),
-        number("reroute_near", "not_near, both: RTT up to this many baseRTT is near", "", 1.5, 1.001, 1000.0),
-        number(
-            "reroute_fall",
-            "no_fall, both: RTT below this share of that at the decrease has fallen",
-            "",
-            0.98,
-            0.001,
-            1.0,
-        ),
-        number(
-            "reroute_decrease",
-            "no_fall, both: least decrease that counts, as a share of the window",
-            "",
-            0.1,
-            0.0,
-            1.0,
-        ),
-        number(
-            "reroute_count",
-            "no_fall, both: futile decreases in a row that make a reroute, a whole number",
-            "",
-            preset.reroute_count,
-            1.0,
-            1000.0,
         ),
         number("reroute_wait", "reroute: how long a decrease is watched", "RTT", 2.0, 0.0, 1000.0),
         choice("reroute_average", "reroute: what becomes of avgRTT", "restart", &["restart", "keep"]),
@@ -237,7 +191,6 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
             "gap",
             &["gap", "even"],
         ),
-        number("ccafr_gap", "ccafr: an IPD of more than this many avgIPD is a gap", "", 3.0, 1.0, 1000.0),
         number("ccafr_ipd_weight", "ccafr: weight of one IPD in avgIPD", "", preset.ipd_weight, 1e-6, 1.0),
         number(
             "ccafr_ipd_tolerance",
@@ -273,10 +226,6 @@ pub(crate) const fn table(preset: &Preset) -> [Parameter; COUNT] {
             preset.loss,
             &["halve", "composite", "trial"],
         ),
-        // What Reno loses that fills 25 segments or more ([mathis-1997]: 1.5/w²): a rival at such a share is no worse off.
-        number("trial_above", "trial: the share of segments that may be lost without one", "", 0.0025, 0.0, 1.0),
-        // Of ten flows that are tried in turn each takes a fortieth from the whole: more than what is lost when a trial begins.
-        number("trial_left", "trial: what is left of the window", "", 0.75, 0.001, 0.999),
         number(
             "random_loss_most",
             "bound: composite and trial believe in random losses up to this share",
@@ -315,8 +264,6 @@ pub struct Parts {
     pub goal: Goal,
     /// Queueing delay in seconds below which the window grows by the ACK.
     pub mi_threshold: f64,
-    /// Least time between two updates, in seconds.
-    pub update_period: f64,
     /// When baseRTT is forgotten; `None`: never.
     pub reroute: Option<base_rtt::Rule>,
     /// Whether avgRTT outlives baseRTT.
@@ -336,7 +283,7 @@ pub(crate) struct Rules {
     pub(crate) probe_queued_most: f64,
     pub(crate) probe_pace: f64,
     pub(crate) probe_known: bool,
-    pub(crate) pace: Pace,
+    pub(crate) is_module: bool,
     pub(crate) handshake_rtt: bool,
     pub(crate) weights: Weights,
     /// `None`: baseRTT is never forgotten.
@@ -355,7 +302,6 @@ pub(crate) struct Rules {
     pub(crate) drain: Option<drain::Rule>,
     /// Seconds; zero: losses are forgotten at once.
     pub(crate) loss_memory: f64,
-    pub(crate) loss_memory_above: f64,
     /// `None`: all delay is a queue.
     pub(crate) noise: Option<noise::Rule>,
     /// Seconds; zero: for ever. Without drains a queue that never empties would become a part of the path.
@@ -366,21 +312,16 @@ impl Rules {
     pub(crate) fn new(settings: &Settings) -> Self {
         let number = |name| settings.number(name);
         let seconds = |name| settings.span(name).as_secs_f64();
-        let Parts { goal, mi_threshold, update_period, reroute, reroute_keeps_average, ccafr, loss } =
-            Parts::of(settings);
+        let Parts { goal, mi_threshold, reroute, reroute_keeps_average, ccafr, loss } = Parts::of(settings);
         Self {
             goal,
             mi_threshold,
             probe_queued_most: number("probe_queued_most"),
             probe_pace: number("probe_pace"),
             probe_known: settings.switch("probe_known"),
-            pace: Pace {
-                is_module: settings.switch("module_steps"),
-                rounds: if settings.switch("every_other_round") { Rounds::EverySecond } else { Rounds::All },
-                period: update_period,
-            },
+            is_module: settings.switch("module_steps"),
             handshake_rtt: settings.switch("handshake_rtt"),
-            weights: Weights { most: number("average_weight"), per_window: number("average_weight_window") },
+            weights: Weights { most: number("average_weight") },
             reroute,
             reroute_keeps_average,
             reroute_interval: seconds("reroute_interval"),
@@ -389,14 +330,8 @@ impl Rules {
             probe_in_refill: settings.switch("probe_in_refill"),
             loss,
             random_loss_most: number("random_loss_most"),
-            trial: trial::Rule {
-                above: number("trial_above"),
-                most: number("random_loss_most"),
-                left: number("trial_left"),
-                span: seconds("loss_memory"),
-            },
+            trial: trial::Rule { most: number("random_loss_most"), span: seconds("loss_memory") },
             loss_memory: seconds("loss_memory"),
-            loss_memory_above: number("loss_memory_above"),
             noise: Some(noise::Rule { least: seconds("noise_least") }).filter(|rule| rule.least > 0.0),
             base_window: if seconds("drain_interval") > 0.0 { seconds("base_window") } else { 0.0 },
             drain: Some(drain::Rule {
@@ -412,23 +347,17 @@ impl Rules {
 
 impl Parts {
     /// The parameters that these are made from: those of the papers, without bounds and other choices of the law's own.
-    pub const PARAMETERS: [&str; 22] = [
+    pub const PARAMETERS: [&str; 16] = [
         "alpha",
         "beta",
         "gamma",
         "mi_threshold",
-        "update_period",
         "base_rtt",
         "reroute_rule",
-        "reroute_near",
-        "reroute_fall",
-        "reroute_decrease",
-        "reroute_count",
         "reroute_wait",
         "reroute_average",
         "refill",
         "ccafr_gapflag",
-        "ccafr_gap",
         "ccafr_ipd_weight",
         "ccafr_ipd_tolerance",
         "ccafr_rtt_tolerance",
@@ -447,7 +376,6 @@ impl Parts {
         Self {
             goal: Goal { alpha: number("alpha"), beta: number("beta"), gamma: number("gamma") },
             mi_threshold: seconds("mi_threshold"),
-            update_period: seconds("update_period"),
             reroute: (settings.choice("base_rtt") == "reroute").then(|| reroute(settings)),
             reroute_keeps_average: settings.choice("reroute_average") == "keep",
             ccafr: (settings.choice("refill") == "ccafr").then(|| ccafr(settings)),
@@ -461,33 +389,19 @@ impl Parts {
 }
 
 fn reroute(settings: &Settings) -> base_rtt::Rule {
-    let number = |name| settings.number(name);
-    let (most, below, least) = (number("reroute_near"), number("reroute_fall"), number("reroute_decrease"));
-    let futile_needed = number("reroute_count") as u32;
-    let rule = match settings.choice("reroute_rule") {
-        "not_near" => base_rtt::Rule { relief: Relief::Near { most }, ..base_rtt::Rule::NOT_NEAR },
-        "no_fall" => base_rtt::Rule {
-            relief: Relief::Fall { below },
-            decrease: Decrease::Reached { least },
-            futile_needed,
-            ..base_rtt::Rule::NO_FALL
-        },
-        "both" => base_rtt::Rule {
-            relief: Relief::Either { below, most },
-            decrease: Decrease::Total { least },
-            futile_needed,
-            ..base_rtt::Rule::BOTH
-        },
+    let reading = match settings.choice("reroute_rule") {
+        "not_near" => base_rtt::Rule::NOT_NEAR,
+        "no_fall" => base_rtt::Rule::NO_FALL,
+        "both" => base_rtt::Rule::BOTH,
         _ => base_rtt::Rule::LITERAL,
     };
-    base_rtt::Rule { wait: number("reroute_wait"), ..rule }
+    base_rtt::Rule { wait: settings.number("reroute_wait"), ..reading }
 }
 
 fn ccafr(settings: &Settings) -> refill::Rule {
     let number = |name| settings.number(name);
     refill::Rule {
         gap_test: if settings.choice("ccafr_gapflag") == "gap" { GapTest::Gap } else { GapTest::Even },
-        gap: number("ccafr_gap"),
         ipd_weight: number("ccafr_ipd_weight"),
         ipd_tolerance: number("ccafr_ipd_tolerance"),
         rtt_tolerance: number("ccafr_rtt_tolerance"),

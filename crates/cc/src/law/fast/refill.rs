@@ -33,8 +33,6 @@ use crate::number::is_known;
 pub struct Rule {
     /// What sets gapflag.
     pub gap_test: GapTest,
-    /// How many times avgIPD a gap is longer than.
-    pub gap: f64,
     /// The weight of one IPD in avgIPD.
     pub ipd_weight: f64,
     /// By how much IPD may differ from avgIPD when both are called equal, as a share of avgIPD.
@@ -46,6 +44,10 @@ pub struct Rule {
     /// Which RTT the formula uses.
     pub rtt: Rtt,
 }
+
+/// How many times avgIPD a gap is longer than: ACKs that come evenly differ from it by a fraction, and the gap that a recovery leaves is a large
+/// part of a round trip.
+const GAP: f64 = 3.0;
 
 /// What sets gapflag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +80,6 @@ impl Rule {
     /// The reading that reproduces convergence time, throughput, goodput and the nine round trips of emfast-2019.
     pub const RECOMMENDED: Self = Self {
         gap_test: GapTest::Gap,
-        gap: 3.0,
         ipd_weight: Weights::NS2.most,
         ipd_tolerance: 0.1,
         rtt_tolerance: 0.003,
@@ -177,7 +178,7 @@ impl Ccafr {
         // 7
         let is_silent = std::mem::take(&mut self.is_silent);
         let is_gap = match rule.gap_test {
-            GapTest::Gap => self.ipd.is_gap(rule.gap) && !is_silent,
+            GapTest::Gap => self.ipd.is_gap(GAP) && !is_silent,
             GapTest::Even => is_even,
         };
         if is_gap && self.mode == Mode::FirstSeries {

@@ -488,7 +488,6 @@ fn presets_are_settings_of_fast() {
         ("probe_in_refill", "true"),
         ("base_rise_most", "10"),
         ("reroute_rule", "both"),
-        ("reroute_count", "1"),
         ("reroute_interval", "10s"),
         ("random_loss_most", "0.05"),
         ("drain_interval", "10s"),

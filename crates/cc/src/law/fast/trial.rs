@@ -4,12 +4,12 @@
 //! watching:    losses leave the window alone; excess ← max(excess + lost − bearable · acked, 0)
 //! excess > 8:  more is lost than is bearable: a share p.     p > 4 `most` of a window: congestion
 //!              (12 where some is known to be lost at random; and what is bearable of a window besides)
-//! trying:      w ← left · (1 − p) · w, held; what left before is waited for, then losses are counted
+//! trying:      w ← 3/4 · (1 − p) · w, held; what left before is waited for, then losses are counted
 //!              four are lost:                                random; the window returns, and 2 p are bearable from now on, where p
 //!                                                            is the share of all that is seen since, up to half as much again
 //!              24 should be lost by p, and four are not:     congestion, if a window has arrived; and no more than four of so many is known
 //! congestion:  what left before is waited for; then for a `span` each loss halves the window, and is kept in mind ([`super::memory`]);
-//!              but if the window is less than `left` of the one that lost, or the delay less than half of what it was then, only
+//!              but if the window is less than 3/4 of the one that lost, or the delay less than half of what it was then, only
 //!              b + 2√b losses in a round trip do, where b is what is bearable of a window
 //! ```
 //!
@@ -34,15 +34,19 @@ use crate::number::{greater, lesser};
 /// How to try.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
-    /// The share of segments that may be lost without a trial.
-    pub above: f64,
     /// The largest share that is believed to be lost at random.
     pub most: f64,
-    /// What a trial leaves of the window; less than one.
-    pub left: f64,
     /// How long congestion is believed in, in seconds.
     pub span: f64,
 }
+
+/// The share of segments that may be lost without a trial: what Reno loses that fills 25 segments or more ([mathis-1997]: 1.5/w²). A rival at such
+/// a share is no worse off.
+const ABOVE: f64 = 0.0025;
+
+/// What a trial leaves of the window. Of ten flows that are tried in turn each takes a fortieth from the whole: more than what is lost when a
+/// trial begins.
+const LEFT: f64 = 0.75;
 
 /// Losses above what is bearable before a trial. Where twice as much is bearable as is lost, a sum of so many comes about by chance
 /// once in 24,000 losses: e^(−8 · 1.26), where 1.26 solves (e^x − 1)/x = 2.
@@ -271,14 +275,14 @@ impl Trial {
             };
         }
         let suspected = self.since.of(window);
-        let (ratio, queueing) = (1.0 / (rule.left * (1.0 - suspected.share())), self.queueing);
+        let (ratio, queueing) = (1.0 / (LEFT * (1.0 - suspected.share())), self.queueing);
         self.state = State::Trying { from: now + ROUNDS * rtt, suspected, counted: Count::default(), ratio, queueing };
         Action::Fall(window / ratio)
     }
 
     /// The share of segments that may be lost.
     fn bearable(&self, rule: &Rule) -> f64 {
-        greater(lesser(BEARABLE * self.known(), rule.most), rule.above)
+        greater(lesser(BEARABLE * self.known(), rule.most), ABOVE)
     }
 
     /// Of what was known to be lost at random so much remains known as may have been lost while less was sent.
@@ -327,7 +331,7 @@ impl Trial {
     fn lost_most(&self, window: f64, queueing: f64, rule: &Rule) -> f64 {
         match self.state {
             State::Congestion { window: lost_at, queueing: delay, .. }
-                if window > rule.left * lost_at && queueing >= AS_LONG * delay =>
+                if window > LEFT * lost_at && queueing >= AS_LONG * delay =>
             {
                 0.0
             }

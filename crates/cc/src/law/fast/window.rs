@@ -107,7 +107,11 @@ pub fn probe(window: f64, acked: f64, pipe: f64, alpha: f64) -> f64 {
 /// What of a window that grows exponentially is not acknowledged yet, times this, doubles it in a round trip: ln 2 / (1 − 1/2).
 const UNSEEN: f64 = 2.0 * std::f64::consts::LN_2;
 
-/// Every second round trip, by the clock: a round trip is over when more than one RTT has passed.
+/// Least time between two updates in seconds: that of ns-2's module (`cwnd_update_period_`).
+pub const PERIOD: f64 = 0.01;
+
+/// Every second round trip, by the clock: in the other one the path shows what came of the update. A
+/// round trip is over when more than one RTT has passed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Schedule {
     /// When the current round trip began, in seconds.
@@ -116,15 +120,6 @@ pub struct Schedule {
     updated: f64,
     /// Whether the target may be computed in the current round trip.
     is_open: bool,
-}
-
-/// In which round trips the target is computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rounds {
-    /// In every second one: in the other the path shows what came of it.
-    EverySecond,
-    /// In all.
-    All,
 }
 
 impl Schedule {
@@ -141,9 +136,9 @@ impl Schedule {
         }
     }
 
-    /// Whether the target may be computed at `now`, if there are `period` seconds between two times.
-    pub fn is_due(&self, now: f64, period: f64, rounds: Rounds) -> bool {
-        (self.is_open || rounds == Rounds::All) && now - self.updated >= period
+    /// Whether the target may be computed at `now`.
+    pub fn is_due(&self, now: f64) -> bool {
+        self.is_open && now - self.updated >= PERIOD
     }
 
     /// The target was computed.

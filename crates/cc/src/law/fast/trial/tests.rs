@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::assert_near;
 
-const RULE: Rule = Rule { above: 0.0025, most: 0.05, left: 0.75, span: 10.0 };
+const RULE: Rule = Rule { most: 0.05, span: 10.0 };
 
 /// A path of 100 ms and a window of 100 segments: 1000 segments a second.
 struct Path {
