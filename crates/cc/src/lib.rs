@@ -9,14 +9,19 @@
 //!
 //! * [`registry`] is the one table of laws with their parameters. It feeds the command line, scenarios, documents and tests.
 //! * [`law`] holds one file a law. What other crates may want of a law's arithmetic is a public function there.
+//! * [`composite`] stands around a law and keeps random losses from it.
+//! * [`row`] says what a law is to everybody else, [`settings`] what can be set of it.
 //! * [`mod@classify`] tells a random loss from a congestion loss. What to do about it is a law's business.
 //! * [`controller`] is the seam: the trait, its events, and the gauges.
 
 pub mod classify;
+pub mod composite;
 pub mod controller;
 pub mod law;
 mod number;
 pub mod registry;
+pub mod row;
+pub mod settings;
 #[cfg(test)]
 mod testing;
 

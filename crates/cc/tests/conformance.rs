@@ -10,7 +10,7 @@
 //!
 //! The draws are the same on every run. `PROPTEST_CASES=100000` looks further.
 
-use anabranch_cc::registry::{Kind, LossResponse, Row, Settings, rows};
+use anabranch_cc::registry::{Kind, LossResponse, Row, Settings, Value, rows};
 use anabranch_cc::{
     Ack, Cause, Controller, Departure, Gauges, Limit, Loss, PathSummary, PathView, Phase, Restart, Round, Sent, Signal,
     Transmission, WINDOW_MIN,
@@ -72,18 +72,23 @@ type Draws = Vec<Option<f64>>;
 
 fn settings(row: &'static Row, draws: &Draws) -> Settings {
     let mut settings = Settings::default_for(row);
-    for (parameter, draw) in row.parameters.iter().zip(draws) {
+    for (parameter, draw) in row.parameters().into_iter().zip(draws) {
         let Some(draw) = *draw else { continue };
+        // A part comes before what its kinds can be set to.
+        let is_of = |kind| parameter.name.split_once('.').map(|(part, _)| settings.value(part)) == Some(Some(kind));
+        if parameter.only.is_some_and(|kind| !is_of(Value::Choice(kind))) {
+            continue;
+        }
         let text = match parameter.kind {
-            Kind::Number { least, most, .. } => (least + draw * (most - least)).min(most).to_string(),
-            Kind::Span { least, most, .. } => {
+            Kind::Number { least, most } => (least + draw * (most - least)).min(most).to_string(),
+            Kind::Span { least, most } => {
                 let above = (draw * (most - least).ticks() as f64) as u64;
                 (least + Span::from_ticks(above)).min(most).to_string()
             }
-            Kind::Switch { .. } => (draw < 0.5).to_string(),
-            Kind::Choice { options, .. } => options[(draw * options.len() as f64) as usize % options.len()].to_owned(),
+            Kind::Switch => (draw < 0.5).to_string(),
+            Kind::Choice { options } => options[(draw * options.len() as f64) as usize % options.len()].to_owned(),
         };
-        settings.set(parameter.name, &text).expect("a draw lies within its parameter's range");
+        settings.set(&parameter.name, &text).expect("a draw lies within its parameter's range");
     }
     settings
 }
@@ -321,7 +326,7 @@ fn every_law_conforms() {
     for row in rows() {
         let config = Config { failure_persistence: None, ..Config::default() };
         let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
-        let draws = prop::collection::vec(prop::option::of(0.0..=1.0_f64), row.parameters.len());
+        let draws = prop::collection::vec(prop::option::of(0.0..=1.0_f64), row.parameters().len());
         let operations = prop::collection::vec(operation(), 0..300);
         let outcome = runner.run(&(draws, operations), |(draws, operations)| {
             let first = run(row, &draws, &operations)?;
@@ -339,7 +344,7 @@ fn every_law_conforms() {
 #[test]
 fn every_law_grows_on_an_empty_path() {
     for row in rows() {
-        let mut transport = Transport::new(row, &vec![None; row.parameters.len()]);
+        let mut transport = Transport::new(row, &vec![None; row.parameters().len()]);
         let began = transport.controller.window();
         for _ in 0..50 {
             for _ in 0..(transport.controller.window() as u64).min(1000) {

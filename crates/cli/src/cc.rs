@@ -38,18 +38,21 @@ pub(crate) fn cc(command: &Cc) -> Outcome {
 
 fn described(row: &Row) -> Value {
     let parameters: Vec<Value> = row
-        .parameters
+        .parameters()
         .iter()
         .map(|parameter| {
             let mut described = json!({
                 "name": parameter.name,
                 "help": parameter.help,
                 "unit": parameter.unit,
-                "default": parameter.kind.default_value().to_string(),
+                "default": parameter.value.to_string(),
                 "allowed": parameter.kind.to_string(),
             });
-            if let Kind::Choice { options, .. } = parameter.kind {
+            if let Kind::Choice { options } = &parameter.kind {
                 described["options"] = json!(options);
+            }
+            if let Some(kind) = parameter.only {
+                described["only"] = json!(kind);
             }
             described
         })
@@ -65,13 +68,17 @@ fn shown(row: &Row) -> String {
         ("allowed", Align::Left),
         ("meaning", Align::Left),
     ]);
-    for parameter in row.parameters {
+    for parameter in row.parameters() {
+        let help = match parameter.only {
+            Some(kind) => format!("{kind}: {}", parameter.help),
+            None => parameter.help.to_owned(),
+        };
         table.row(vec![
-            (parameter.name.to_owned(), BOLD),
-            (parameter.kind.default_value().to_string(), PLAIN),
+            (parameter.name, BOLD),
+            (parameter.value.to_string(), PLAIN),
             (parameter.unit.to_owned(), PLAIN),
             (parameter.kind.to_string(), DIM),
-            (parameter.help.to_owned(), PLAIN),
+            (help, PLAIN),
         ]);
     }
     let name = row.name;

@@ -6,7 +6,8 @@ mod sctp;
 use std::collections::BTreeMap;
 use std::num::NonZeroU8;
 
-use anabranch_cc::law::fast::Parts;
+use anabranch_cc::law::fast::FastSettings;
+use anabranch_cc::law::fast::loss::Policy;
 use anabranch_cc::registry;
 use anabranch_ns2::STREAM_HEADER;
 use anabranch_ns2::config::{
@@ -212,8 +213,10 @@ fn engine(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
     let name = given.rest.remove("name").map_or_else(|| "anabranch".to_owned(), |name| name.0);
     let row = registry::find(&name).map_err(|error| (given.path.key("name"), Fault::new(error.to_string())))?;
     let mut law = registry::Settings::default_for(row);
-    for (key, value) in &given.rest {
-        law.set(key, &value.0).map_err(|error| (given.path.key(key), Fault::new(error.to_string())))?;
+    // What a kind of a part can be set to comes after the kind.
+    let is_kind = |(key, _): &(&String, &Setting)| key.ends_with(KIND);
+    for (key, value) in given.rest.iter().filter(is_kind).chain(given.rest.iter().filter(|it| !is_kind(it))) {
+        law.set(key, &value.0).map_err(|error| (given.place(key), Fault::new(error.to_string())))?;
     }
     let streams = u16::from(keys.streams.unwrap_or(1));
     let size = keys.packet.0;
@@ -531,6 +534,9 @@ fn vegas(law: &mut Settings) -> Checked<VegasOptions> {
     Ok(options)
 }
 
+/// How the key for the kind of a part ends.
+const KIND: &str = ".kind";
+
 /// What FAST's agent is set to, and which law of the family its defaults are from.
 fn fast(law: &mut Settings) -> Checked<(FastOptions, &'static str)> {
     let name = law.rest.get("name").map_or("fast", |name| name.0.as_str());
@@ -540,17 +546,20 @@ fn fast(law: &mut Settings) -> Checked<(FastOptions, &'static str)> {
         return Err((law.path.key("name"), fault));
     };
     let mut settings = registry::Settings::default_for(row);
-    for key in Parts::PARAMETERS {
+    for key in FastOptions::PARAMETERS {
         law.known.push(key);
-        if let Some(value) = law.rest.remove(key) {
-            settings.set(key, &value.0).map_err(|error| (law.path.key(key), Fault::new(error.to_string())))?;
+        for key in [key.to_owned(), format!("{key}{KIND}")] {
+            if let Some(value) = law.rest.remove(&key) {
+                settings.set(&key, &value.0).map_err(|error| (law.place(&key), Fault::new(error.to_string())))?;
+            }
         }
     }
-    if settings.choice("loss") == "trial" {
+    let settings: &FastSettings = settings.table().expect("each of these laws is FAST");
+    if let Policy::Trial { .. } = settings.loss {
         let fault = Fault::new("ns-2's agent has no trials of losses".to_owned());
         return Err((law.path.key("loss"), fault.remedy("use `halve` or `composite`, or the transport `anabranch`")));
     }
-    Ok((FastOptions::from_settings(&settings), row.name))
+    Ok((FastOptions::from_settings(settings), row.name))
 }
 
 /// The laws that `ns2/fast`, `ns2/mfast` and `ns2/fast-mh` can have: FAST, and what differs from it in parts that ns-2's agent has.
@@ -598,7 +607,7 @@ pub(crate) fn laws_markdown() -> String {
         alternatives(&RTTS),
         alternatives(&SENDS),
         words(&FAST_LAWS),
-        words(&Parts::PARAMETERS),
+        words(&FastOptions::PARAMETERS),
     )
 }
 
@@ -667,12 +676,20 @@ impl Settings {
         Ok(settings)
     }
 
+    /// Where a setting stands: that of a part is in a table of its own.
+    fn place(&self, key: &str) -> Path {
+        match key.split_once('.') {
+            Some((part, key)) => self.path.key(part).key(key),
+            None => self.path.key(key),
+        }
+    }
+
     fn take<T: Parameter>(&mut self, key: &'static str, default: T) -> Checked<T> {
         self.known.push(key);
         let Some(setting) = self.rest.remove(key) else { return Ok(default) };
         setting.0.parse().ok().filter(T::is_possible).ok_or_else(|| {
             let fault = Fault::new(format!("`{key}` cannot be `{}`", setting.0));
-            (self.path.key(key), fault.remedy(format!("it is {}", T::EXPECTED)))
+            (self.place(key), fault.remedy(format!("it is {}", T::EXPECTED)))
         })
     }
 
@@ -681,7 +698,7 @@ impl Settings {
         let Some(setting) = self.rest.remove(key) else { return Ok(default) };
         options.iter().find(|(name, _)| *name == setting.0).map(|(_, option)| *option).ok_or_else(|| {
             let fault = Fault::new(format!("`{key}` cannot be `{}`", setting.0));
-            (self.path.key(key), fault.remedy(suggestion(&setting.0, options.iter().map(|(name, _)| *name))))
+            (self.place(key), fault.remedy(suggestion(&setting.0, options.iter().map(|(name, _)| *name))))
         })
     }
 
@@ -698,7 +715,7 @@ impl Settings {
             None => Ok(()),
             Some((key, _)) => {
                 let fault = Fault::new(format!("`{key}` is not {}", self.what));
-                Err((self.path.key(key), fault.remedy(suggestion(key, self.known.iter().copied()))))
+                Err((self.place(key), fault.remedy(suggestion(key, self.known.iter().copied()))))
             }
         }
     }

@@ -8,7 +8,7 @@
 use std::error::Error;
 use std::time::Instant;
 
-use anabranch::cc::registry::{LossContract, LossResponse};
+use anabranch::cc::registry::{Law, LossContract, LossResponse, NoSettings};
 use anabranch::cc::{Ack, Controller, Limit, Loss, PathView, Phase, Row, Settings, Signal};
 use anabranch::{Config, Endpoint, SecretKey};
 use bytes::Bytes;
@@ -18,9 +18,8 @@ static STEADY: Row = Row {
     name: "steady",
     summary: "two segments more a round, a fifth less on loss",
     citation: "none",
-    parameters: &[],
     loss_contract: LossContract { shrinks_above: 1.0, timeout_window_max: 1.0, loss: LossResponse::Shrinks },
-    make: |_| Box::new(Steady { window: 10.0, before: 10.0 }),
+    law: &Law { defaults: NoSettings, make: |_| Box::new(Steady { window: 10.0, before: 10.0 }) },
 };
 
 /// The window of one path, in segments, and that before the latest loss.

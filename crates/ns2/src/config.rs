@@ -1,9 +1,9 @@
 //! What an ns-2 script sets on a sender and its sink before it starts.
 
+pub use anabranch_cc::law::fast::base_rtt::Average;
 use anabranch_cc::law::fast::loss::Policy;
-use anabranch_cc::law::fast::window::PERIOD;
-use anabranch_cc::law::fast::{Parts, base_rtt, refill};
-use anabranch_cc::registry::Settings;
+use anabranch_cc::law::fast::window::{Goal, PERIOD};
+use anabranch_cc::law::fast::{FastSettings, base_rtt, refill};
 use anabranch_units::SimSpan;
 
 /// The senders of ns-2.35 that the papers used, and Composite TCP on top of SACK.
@@ -66,25 +66,44 @@ impl Default for FastOptions {
 }
 
 impl FastOptions {
-    /// The options that settings of a law of FAST's family ask for, as far as they are among [`Parts::PARAMETERS`].
+    /// What can be set of a law of FAST's family that the agent has, too.
+    pub const PARAMETERS: [&str; 16] = [
+        "alpha",
+        "beta",
+        "gamma",
+        "multiplicative_increase.threshold",
+        "base_rtt",
+        "base_rtt.reading",
+        "base_rtt.wait",
+        "base_rtt.average",
+        "refill",
+        "refill.gapflag",
+        "refill.ipd_weight",
+        "refill.ipd_tolerance",
+        "refill.rtt_tolerance",
+        "refill.flight",
+        "refill.rtt",
+        "loss",
+    ];
+
+    /// The options that settings of a law of FAST's family ask for, as far as they are among [`Self::PARAMETERS`].
     ///
     /// # Panics
-    /// If the settings are for a law outside the family, or if they try losses: ns-2's agent has no such part.
-    pub fn from_settings(settings: &Settings) -> Self {
-        let Parts { goal, mi_threshold, reroute, reroute_keeps_average, ccafr, loss } = Parts::of(settings);
-        let average = if reroute_keeps_average { Average::Kept } else { Average::Restarted };
+    /// If they try losses: ns-2's agent has no such part.
+    pub fn from_settings(settings: &FastSettings) -> Self {
+        let Goal { alpha, beta, gamma } = settings.goal;
         Self {
-            alpha: goal.alpha,
-            beta: goal.beta,
-            gamma: goal.gamma,
-            mi_threshold,
+            alpha,
+            beta,
+            gamma,
+            mi_threshold: settings.increase.threshold,
             period: PERIOD,
-            base: reroute.map_or(BaseRtt::Min, |rule| BaseRtt::Reroute(rule, average)),
-            refill: ccafr.map_or(Refill::PerRtt, Refill::Ccafr),
-            loss: match loss {
+            base: settings.base_rtt.map_or(BaseRtt::Min, |it| BaseRtt::Reroute(it.rule(), it.average)),
+            refill: settings.refill.map_or(Refill::PerRtt, |it| Refill::Ccafr(it.rule)),
+            loss: match settings.loss {
                 Policy::Halve => LossPolicy::Halve,
-                Policy::Composite => LossPolicy::Composite(CompositeOptions::default()),
-                Policy::Trial => panic!("ns-2's agent tries no losses"),
+                Policy::Composite { .. } => LossPolicy::Composite(CompositeOptions::default()),
+                Policy::Trial { .. } => panic!("ns-2's agent tries no losses"),
             },
         }
     }
@@ -97,15 +116,6 @@ pub enum BaseRtt {
     Min,
     /// When the route has become longer (rrfast-2017), and what becomes of avgRTT then.
     Reroute(base_rtt::Rule, Average),
-}
-
-/// What becomes of avgRTT when baseRTT is forgotten.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Average {
-    /// It starts anew.
-    Restarted,
-    /// Nothing: the paper does not mention it.
-    Kept,
 }
 
 /// How the window grows after a recovery.

@@ -52,42 +52,37 @@
 //!   ([`crate::law::fast::noise`]): with ACKs every 4 ms, 1 Gbit/s over 20 ms carries 10 Mbit/s in FAST's hands.
 //! * No link worth using loses 5 % at random.
 
-use anabranch_units::Span;
+use crate::law::fast::base_rtt::{self, Reading};
+use crate::law::fast::estimator::Weights;
+use crate::law::fast::loss::Policy;
+use crate::law::fast::{FastSettings, LOSS_CONTRACT, MultiplicativeIncrease, drain, make, memory, noise, refill};
+use crate::row::{Law, Row};
 
-use crate::law::fast::parameters::{self, COUNT, Preset};
-use crate::law::fast::{LOSS_CONTRACT, make};
-use crate::registry::{Parameter, Row};
-
-const PARAMETERS: [Parameter; COUNT] = parameters::table(&Preset {
-    base_rtt: "reroute",
-    reroute_rule: "both",
-    refill: "ccafr",
-    // TCP's own, as avgRTT has a quick one here, too.
-    ipd_weight: crate::law::fast::refill::Rule::QUICK_IPD.ipd_weight,
-    loss: "trial",
-    average_weight: crate::law::fast::estimator::Weights::PAPER.most,
-    probe_queued_most: 0.5,
-    // Each ACK adds as much as it acknowledges, so in a round trip twice a window leaves while the window goes from one to two: 4/3 would
-    // just do, and an eighth more makes up for RTTs that grow.
-    probe_pace: 1.5,
-    probe_known: true,
+const SETTINGS: FastSettings = FastSettings {
+    increase: MultiplicativeIncrease {
+        queued_most: 0.5,
+        // Each ACK adds as much as it acknowledges, so in a round trip twice a window leaves while the window goes from one to two: 4/3 would
+        // just do, and an eighth more makes up for RTTs that grow.
+        pace: 1.5,
+        is_known: true,
+        ..FastSettings::FAST.increase
+    },
+    weights: Weights::PAPER,
     base_rise_most: 10.0,
-    reroute_interval: Span::from_secs(10),
-    probe_in_refill: true,
-    random_loss_most: 0.05,
-    drain_interval: Span::from_secs(10),
-    drain_unseen: true,
-    loss_memory: Span::from_secs(10),
-    noise_least: Span::from_millis(1),
-    // Six drains: of several flows one may see the path at one of them and not at the next.
-    base_window: Span::from_secs(60),
-});
+    base_rtt: Some(base_rtt::Settings { reading: Reading::Both, interval: 10.0, ..base_rtt::Settings::NOT_NEAR }),
+    // TCP's own weight, as avgRTT has a quick one here, too.
+    refill: Some(refill::Settings { rule: refill::Rule::QUICK_IPD, multiplicative_increase: true }),
+    loss: Policy::Trial { random_most: 0.05 },
+    memory: Some(memory::Rule { span: 10.0 }),
+    noise: Some(noise::Rule { least: 0.001 }),
+    drain: Some(drain::Rule::DEFAULT),
+    ..FastSettings::FAST
+};
 
 pub(crate) const ROW: Row = Row {
     name: "anabranch",
     summary: "FAST with all parts and bounds: reroute, CCaFR, trials of losses",
     citation: "fast-2006, rrfast-2017, emfast-2019, ctcp-2019",
-    parameters: &PARAMETERS,
     loss_contract: LOSS_CONTRACT,
-    make,
+    law: &Law { defaults: SETTINGS, make },
 };

@@ -21,42 +21,50 @@ use crate::controller::{
 };
 use crate::law::reno;
 use crate::number::cube_root;
-use crate::registry::{INITIAL_WINDOW, Kind, LossContract, LossResponse, Parameter, Row, Settings};
+use crate::row::{Law, LossContract, LossResponse, Row};
+use crate::settings::{Fields, INITIAL_WINDOW, Table};
 
 pub(crate) const ROW: Row = Row {
     name: "cubic",
     summary: "CUBIC: a cubic of the time since the last loss",
     citation: "rfc-9438",
-    parameters: &[
-        INITIAL_WINDOW,
-        Parameter {
-            name: "c",
-            help: "how aggressively the window grows far from the last loss",
-            unit: "segments/s^3",
-            // rfc-9438 sec. 5.1: 0.4.
-            kind: Kind::Number { default: 0.4, least: 0.001, most: 100.0 },
-        },
-        Parameter {
-            name: "beta",
-            help: "what a loss leaves of the window",
-            unit: "",
-            // rfc-9438 sec. 4.6: 0.7. Below one half alpha would exceed Reno's.
-            kind: Kind::Number { default: 0.7, least: 0.5, most: 0.95 },
-        },
-        Parameter {
-            name: "fast_convergence",
-            help: "aim lower when losses come at ever smaller windows, to make room for others",
-            unit: "",
-            kind: Kind::Switch { default: true },
-        },
-    ],
     loss_contract: LossContract {
         shrinks_above: reno::SSTHRESH_MIN,
         timeout_window_max: WINDOW_MIN,
         loss: LossResponse::Shrinks,
     },
-    make: |settings| Box::new(Cubic::new(settings)),
+    law: &Law { defaults: CubicSettings::DEFAULT, make: |settings| Box::new(Cubic::new(settings)) },
 };
+
+/// What CUBIC is set to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CubicSettings {
+    /// Segments.
+    pub initial_window: f64,
+    /// How aggressively the window grows far from the last loss, in segments a cubic second.
+    pub c: f64,
+    /// What a loss leaves of the window.
+    pub beta: f64,
+    /// Whether to aim lower when losses come at ever smaller windows.
+    pub fast_convergence: bool,
+}
+
+impl CubicSettings {
+    /// rfc-9438: 0.4 in sec. 5.1, 0.7 in sec. 4.6, and sec. 4.7.
+    pub const DEFAULT: Self = Self { initial_window: INITIAL_WINDOW, c: 0.4, beta: 0.7, fast_convergence: true };
+}
+
+impl Table for CubicSettings {
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        fields.initial_window(&mut self.initial_window);
+        let help = "how aggressively the window grows far from the last loss";
+        fields.number("c", &mut self.c, 0.001..=100.0, "segments/s^3", help);
+        // Below one half alpha would exceed Reno's.
+        fields.number("beta", &mut self.beta, 0.5..=0.95, "", "what a loss leaves of the window");
+        let help = "aim lower when losses come at ever smaller windows, to make room for others";
+        fields.switch("fast_convergence", &mut self.fast_convergence, help);
+    }
+}
 
 /// W_cubic(t) in segments (rfc-9438 eq. 1); `t` and `k` in seconds.
 pub fn curve(c: f64, k: f64, window_max: f64, t: f64) -> f64 {
@@ -129,8 +137,8 @@ struct BeforeLoss {
 }
 
 impl Cubic {
-    pub(crate) fn new(settings: &Settings) -> Self {
-        let window_initial = settings.number(INITIAL_WINDOW.name);
+    pub(crate) fn new(settings: &CubicSettings) -> Self {
+        let window_initial = settings.initial_window;
         Self {
             window: window_initial,
             ssthresh: f64::INFINITY,
@@ -141,9 +149,9 @@ impl Cubic {
             before_loss: None,
             heard: Time::ZERO,
             window_initial,
-            c: settings.number("c"),
-            beta: settings.number("beta"),
-            fast_convergence: settings.switch("fast_convergence"),
+            c: settings.c,
+            beta: settings.beta,
+            fast_convergence: settings.fast_convergence,
         }
     }
 

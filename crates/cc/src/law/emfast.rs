@@ -10,17 +10,18 @@
 //!
 //! Differs from the paper in: what [`super::fast::refill`] says. Streams are the transport's business.
 
-use crate::law::fast::parameters::{self, COUNT, Preset};
-use crate::law::fast::{LOSS_CONTRACT, make};
-use crate::registry::{Parameter, Row};
+use crate::law::fast::{FastSettings, LOSS_CONTRACT, make, refill};
+use crate::row::{Law, Row};
 
-const PARAMETERS: [Parameter; COUNT] = parameters::table(&Preset { refill: "ccafr", ..Preset::FAST });
+const SETTINGS: FastSettings = FastSettings {
+    refill: Some(refill::Settings { rule: refill::Rule::RECOMMENDED, multiplicative_increase: false }),
+    ..FastSettings::FAST
+};
 
 pub(crate) const ROW: Row = Row {
     name: "emfast",
     summary: "EMFast TCP: FAST that refills the pipe after fast recovery by the ACK (CCaFR)",
     citation: "emfast-2019, fast-2006",
-    parameters: &PARAMETERS,
     loss_contract: LOSS_CONTRACT,
-    make,
+    law: &Law { defaults: SETTINGS, make },
 };

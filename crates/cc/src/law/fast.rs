@@ -16,13 +16,13 @@
 //! Differs from the paper in:
 //! * Growth below the threshold counts segments, not ACKs, and so does the handing out of increases (rfc-3465).
 //! * An increase is not cut to whole segments, so the window rests where exactly alpha segments are queued. What ns-2's module
-//!   does, which has rounds and `old` of its own, too, is [`module`]: `module_steps`.
+//!   does, which has rounds and `old` of its own, too, is [`module`]: `clockwork`.
 //! * The RTT of the handshake is no sample: its segments are shorter, and what data takes longer to send would count as queue.
-//!   ns-2's module takes it: `handshake_rtt`.
+//!   ns-2's module takes it.
 //! * While the application, not the window, holds the sender back, the window does not grow, and shrinks only if what was
 //!   sent keeps more than alpha segments queued: what was not sent cannot queue.
-//! * What is off but in `anabranch`: [`trial`], [`noise`], and the bounds `probe_queued_most`, `probe_in_refill`, `probe_pace`, `probe_known`,
-//!   `base_rise_most`, `reroute_interval`, `random_loss_most`, `drain_interval` ([`drain`]), `loss_memory` ([`memory`]).
+//! * What is off but in `anabranch`: [`trial`], [`noise`], [`drain`], [`memory`], the bounds of multiplicative increase, and `base_rise_most`,
+//!   `base_rtt.interval`, `loss.random_most`.
 //!
 //! How large alpha has to be. At rest alpha segments of s bits wait for a bottleneck of rate C, so the queueing delay is alpha s/C.
 //! Where the smoothed delay is below `mi_threshold`, the window grows by the ACK. So with alpha s/C < `mi_threshold` there is no rest at all:
@@ -42,39 +42,36 @@ pub mod loss;
 pub mod memory;
 pub mod module;
 pub mod noise;
-pub(crate) mod parameters;
 pub mod refill;
+mod settings;
 pub mod trial;
 pub mod window;
 
 use anabranch_units::{Bytes, Rate, Time};
 
-use self::base_rtt::{Reroute, Route};
-use self::clockwork::{Clockwork, Rtts};
+use self::base_rtt::{Average, Reroute, Route};
+pub use self::clockwork::Which as ClockworkKind;
+use self::clockwork::{Clockwork, Rtts, Which};
 use self::drain::{Action, Drain};
 use self::estimator::Estimator;
 use self::loss::Policy;
 use self::memory::Memory;
 use self::noise::{Noise, Recent, Sample};
-pub use self::parameters::Parts;
-use self::parameters::{COUNT, Preset, Rules};
 use self::refill::{Ccafr, Facts, Mode};
+pub use self::settings::{FastSettings, MultiplicativeIncrease};
 use self::trial::Trial;
 use self::window::{Goal, Pipe};
+use crate::composite::Composite;
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Sent, Signal, Transmission};
-use crate::law::composite::Composite;
 use crate::number::{greater, lesser, seconds};
-use crate::registry::{INITIAL_WINDOW, LossContract, LossResponse, Parameter, Row, Settings};
-
-const PARAMETERS: [Parameter; COUNT] = parameters::table(&Preset::FAST);
+use crate::row::{Law, LossContract, LossResponse, Row};
 
 pub(crate) const ROW: Row = Row {
     name: "fast",
     summary: "FAST TCP: keeps alpha segments queued, by delay",
     citation: "fast-2006",
-    parameters: &PARAMETERS,
     loss_contract: LOSS_CONTRACT,
-    make,
+    law: &Law { defaults: FastSettings::FAST, make },
 };
 
 /// What every row of the family promises.
@@ -86,20 +83,22 @@ pub(crate) const LOSS_CONTRACT: LossContract = LossContract {
 };
 
 /// A controller of the family.
-pub(crate) fn make(settings: &Settings) -> Box<dyn Controller> {
-    let rules = Rules::new(settings);
-    let fast = Box::new(Fast::new(settings.number(INITIAL_WINDOW.name), rules));
-    match rules.loss {
-        Policy::Halve | Policy::Trial => fast,
-        Policy::Composite => Box::new(Composite::believing(fast, rules.random_loss_most)),
+pub(crate) fn make(settings: &FastSettings) -> Box<dyn Controller> {
+    let fast = Box::new(Fast::new(*settings));
+    match settings.loss {
+        Policy::Halve | Policy::Trial { .. } => fast,
+        Policy::Composite { random_most } => Box::new(Composite::believing(fast, random_most)),
     }
 }
 
 /// The window of FAST for one path.
 #[derive(Clone, Debug)]
 pub struct Fast {
-    rules: Rules,
-    window_initial: f64,
+    settings: FastSettings,
+    /// `None`: baseRTT is never forgotten.
+    reroute_rule: Option<base_rtt::Rule>,
+    /// `None`: there are no trials.
+    trial_rule: Option<trial::Rule>,
     /// Segments; finite, at least the lesser of [`window::WINDOW_MIN`] and the initial window.
     window: f64,
     estimator: Estimator,
@@ -157,13 +156,18 @@ enum Repair {
 }
 
 impl Fast {
-    pub(crate) fn new(window_initial: f64, rules: Rules) -> Self {
+    pub(crate) fn new(settings: FastSettings) -> Self {
+        let span = settings.memory.map_or(0.0, |rule| rule.span);
         Self {
-            rules,
-            window_initial,
-            window: window_initial,
+            settings,
+            reroute_rule: settings.base_rtt.map(|reroute| reroute.rule()),
+            trial_rule: match settings.loss {
+                Policy::Trial { random_most: most } => Some(trial::Rule { most, span }),
+                Policy::Halve | Policy::Composite { .. } => None,
+            },
+            window: settings.initial_window,
             estimator: Estimator::new(),
-            clockwork: Clockwork::new(rules.is_module),
+            clockwork: Clockwork::new(settings.clockwork),
             reroute: Reroute::new(),
             rerouted: f64::NEG_INFINITY,
             reroutes: 0,
@@ -172,7 +176,7 @@ impl Fast {
             drain: Drain::default(),
             averages: Recent::new(),
             shares_move_until: f64::NEG_INFINITY,
-            memory: Memory::new(rules.goal.alpha),
+            memory: Memory::new(settings.goal.alpha),
             noise: Noise::new(),
             least: Recent::new(),
             alpha_scale: 1.0,
@@ -185,7 +189,7 @@ impl Fast {
             rate: None,
             pipe: Pipe::new(),
             standing: Recent::new(),
-            burst: window_initial,
+            burst: settings.initial_window,
         }
     }
 
@@ -193,28 +197,30 @@ impl Fast {
     fn measure(&mut self, path: &PathView, now: f64, Sample { rtt, standing }: Sample, acked: f64) {
         self.rtt = rtt;
         // An ACK of many segments is the sample of many.
-        let window = if self.rules.noise.is_some() { self.window / greater(acked, 1.0) } else { self.window };
-        self.estimator.on_rtt(standing, window, &self.rules.weights);
-        if self.rules.base_window > 0.0 {
-            self.estimator.raise_base(self.least.on_value(now, rtt, self.rules.base_window));
+        let window = if self.settings.noise.is_some() { self.window / greater(acked, 1.0) } else { self.window };
+        self.estimator.on_rtt(standing, window, &self.settings.weights);
+        if let Some(drain) = &self.settings.drain
+            && drain.base_window > 0.0
+        {
+            self.estimator.raise_base(self.least.on_value(now, rtt, drain.base_window));
         }
-        if let Some(rule) = &self.rules.reroute
+        if let (Some(settings), Some(rule)) = (&self.settings.base_rtt, &self.reroute_rule)
             && self.reroute.on_rtt(now, rtt, self.estimator.base(), rule) == Route::Longer
-            && now - self.rerouted >= self.rules.reroute_interval
+            && now - self.rerouted >= settings.interval
         {
             (self.rerouted, self.reroutes) = (now, self.reroutes + 1);
-            self.memory = Memory::new(self.rules.goal.alpha);
+            self.memory = Memory::new(self.settings.goal.alpha);
             self.least = Recent::new();
             self.pipe = Pipe::new();
-            match self.rules.reroute_keeps_average {
-                false => self.estimator.forget(),
-                true => self.estimator.forget_base(),
+            match settings.average {
+                Average::Restarted => self.estimator.forget(),
+                Average::Kept => self.estimator.forget_base(),
             }
-            self.estimator.on_rtt(rtt, self.window, &self.rules.weights);
+            self.estimator.on_rtt(rtt, self.window, &self.settings.weights);
         }
         // Whatever looks like longer routes, baseRTT stays within reach of the least RTT that the path ever had.
         if let Some(rtt_min) = path.rtt_min.filter(|rtt| !rtt.is_zero()) {
-            self.estimator.bound_base(seconds(rtt_min) * self.rules.base_rise_most);
+            self.estimator.bound_base(seconds(rtt_min) * self.settings.base_rise_most);
         }
     }
 
@@ -228,7 +234,7 @@ impl Fast {
     }
 
     /// Random loss or congestion? Whether that is being tried, and the window with it.
-    fn attempt(&mut self, now: f64, sample: Option<f64>, ack: &Ack) -> bool {
+    fn attempt(&mut self, now: f64, sample: Option<f64>, ack: &Ack, rule: &trial::Rule) -> bool {
         if self.trial.passes(ack.newly_acked, ack.newly_lost) {
             return false;
         }
@@ -236,7 +242,7 @@ impl Fast {
         let (acked, lost) = (ack.newly_acked, ack.newly_lost);
         let queueing = rtt - self.estimator.base();
         let facts = trial::Facts { now, acked, lost, rtt, queueing, window: self.window };
-        match self.trial.on_ack(&facts, &self.rules.trial) {
+        match self.trial.on_ack(&facts, rule) {
             trial::Action::None => return false,
             trial::Action::Hold => {}
             trial::Action::Fall(window) => {
@@ -267,7 +273,7 @@ impl Fast {
 
     /// A loss that left `halved` segments is kept in mind if more than the share `above` is lost.
     fn remember(&mut self, now: f64, halved: f64, above: f64) {
-        if self.rules.loss_memory > 0.0 {
+        if self.settings.memory.is_some() {
             self.memory.on_loss(now, halved, self.queued / self.alpha_scale, above);
         }
     }
@@ -279,41 +285,39 @@ impl Fast {
 
     /// How long an ACK may be held back without a queue, in seconds.
     fn noise(&self) -> f64 {
-        if self.rules.noise.is_some() { self.noise.level() } else { 0.0 }
+        if self.settings.noise.is_some() { self.noise.level() } else { 0.0 }
     }
 
     /// A loss: whether it leaves the window alone.
     fn spares(&mut self, now: f64, loss: &Loss) -> bool {
-        self.rules.loss == Policy::Trial
-            && loss.signal == Signal::DupAcks
-            && !self.trial.on_loss(
-                (now, self.rtt),
-                loss.lost,
-                (self.window, self.rtt - self.estimator.base()),
-                &self.rules.trial,
-            )
+        let Some(rule) = &self.trial_rule else { return false };
+        let delay = self.rtt - self.estimator.base();
+        loss.signal == Signal::DupAcks && !self.trial.on_loss((now, self.rtt), loss.lost, (self.window, delay), rule)
     }
 
     /// How fast segments leave while a window grows by the ACK.
     fn rate_of(&self, window: f64, rtt: f64, mss: Bytes) -> Option<Rate> {
-        let bits = self.rules.probe_pace * window / rtt * 8.0 * mss.count() as f64;
-        (self.rules.probe_pace > 0.0 && bits >= 1.0).then(|| Rate::from_bits_per_second(bits as u64))
+        let pace = self.settings.increase.pace;
+        let bits = pace * window / rtt * 8.0 * mss.count() as f64;
+        (pace > 0.0 && bits >= 1.0).then(|| Rate::from_bits_per_second(bits as u64))
     }
 
     /// The window after an ACK outside fast recovery, for a sender that fills it.
     #[inline(always)]
     fn advance(&mut self, now: f64, rtt: f64, mss: Bytes, ack: &Ack) -> f64 {
         let (base, average, old) = (self.estimator.base(), self.estimator.average(), self.old);
-        let Rules { goal, .. } = self.rules;
+        let FastSettings { goal, increase, .. } = self.settings;
         let rtts = Rtts { base, average };
-        self.memory.on_ack(now, goal.alpha, self.rules.loss_memory);
+        if let Some(rule) = &self.settings.memory {
+            self.memory.on_ack(now, goal.alpha, rule.span);
+        }
         let goal = Goal { alpha: self.alpha(), ..goal };
         if self.clockwork.counts_first_series() || self.ccafr.mode() != Mode::FirstSeries {
             self.clockwork.on_ack(now, rtt);
         }
-        if let Some(rule) = &self.rules.drain {
+        if let Some(rule) = &self.settings.drain {
             // Where alpha was found not to fit little is queued, and what returns in bursts would be lost.
-            let is_cut = self.memory.alpha() < self.rules.goal.alpha;
+            let is_cut = self.memory.alpha() < self.settings.goal.alpha;
             let is_at_rest = self.ccafr.mode() == Mode::Off && self.trial.is_at_rest() && !is_cut;
             let may_begin = ack.limit == Limit::Window && is_at_rest;
             let (window, pending) = (self.window, self.clockwork.pending());
@@ -338,23 +342,23 @@ impl Fast {
             }
         }
         // What noise adds to alpha is for delay that is no queue: it may be there before the pipe is full.
-        let most = greater(self.rules.probe_queued_most, NOISE_MOST * (1.0 - 1.0 / self.alpha_scale));
+        let most = greater(increase.queued_most, NOISE_MOST * (1.0 - 1.0 / self.alpha_scale));
         let has_room = Goal::backlog(old, base, rtt) < most * goal.alpha;
         let mut pipe = f64::INFINITY;
-        if self.rules.probe_known {
+        if increase.is_known {
             // Bursts queue behind themselves: a queue that stands does not empty in a round trip. Nor is it what noise may make.
             let standing = self.standing.on_value(now, rtt, average);
             let is_full = Goal::backlog(old, base + self.noise(), standing) >= most * goal.alpha;
             let sample = ack.rtt.map_or(rtt, seconds);
             pipe = self.pipe.on_ack(now, ack.departure.flight, base, sample, is_full);
         }
-        let threshold = greater(self.rules.mi_threshold, NOISE_MOST * self.noise());
+        let threshold = greater(increase.threshold, NOISE_MOST * self.noise());
         let is_probing = window::is_probing(base, average, threshold) && self.memory.has_room(self.window) && has_room;
-        if let Some(rule) = &self.rules.ccafr
-            && !(is_probing && self.rules.probe_in_refill)
+        if let Some(refill) = &self.settings.refill
+            && !(is_probing && refill.multiplicative_increase)
         {
             let facts = Facts { window: self.window, old, acked: ack.newly_acked, rtt, base, average };
-            if let Some(window) = self.ccafr.on_ack(&facts, &goal, rule) {
+            if let Some(window) = self.ccafr.on_ack(&facts, &goal, &refill.rule) {
                 self.clockwork.interrupt();
                 let (window, may_go_on) = self.memory.bound(self.window, window);
                 if !may_go_on {
@@ -372,7 +376,7 @@ impl Fast {
         let mut window = self.window;
         if let Some(target) = self.clockwork.target(now, (window, old), &rtts, &goal) {
             window = self.clockwork.turn_to(window, target, &rtts);
-            if let Some(rule) = self.rules.reroute.as_ref().filter(|_| now >= self.shares_move_until) {
+            if let Some(rule) = self.reroute_rule.as_ref().filter(|_| now >= self.shares_move_until) {
                 self.reroute.on_update(now, self.window, target, rtt, rule);
             }
         }
@@ -395,8 +399,8 @@ impl Controller for Fast {
         self.rate = None;
         self.memory.count(ack.newly_acked, 0.0);
         let now = seconds(ack.arrival.since(Time::ZERO));
-        if let Some(rule) = &self.rules.ccafr {
-            self.ccafr.on_arrival(now, rule);
+        if let Some(refill) = &self.settings.refill {
+            self.ccafr.on_arrival(now, &refill.rule);
         }
         // Neither the window nor what is known of the path moves in fast recovery.
         if ack.phase == Phase::Recovery && self.repair != Repair::Spared {
@@ -405,7 +409,7 @@ impl Controller for Fast {
         }
         let mut sample = self.clockwork.sample(now, ack, self.estimator.average());
         if let Some(rtt) = &mut sample {
-            let sample = match &self.rules.noise {
+            let sample = match &self.settings.noise {
                 Some(rule) => {
                     let sample = self.noise.on_rtt(now, *rtt, self.estimator.average(), rule);
                     self.without_burst(sample, ack.newly_acked)
@@ -419,12 +423,15 @@ impl Controller for Fast {
             return;
         }
         self.old = self.clockwork.old(now, ack, path.flight);
-        if let Some(rule) = &self.rules.noise {
+        if let Some(rule) = &self.settings.noise {
             self.old = self.noise.on_flight(now, self.old, self.estimator.average(), rule);
             let rate = self.old / self.estimator.average();
-            self.alpha_scale = self.noise.scale(self.rules.goal.alpha, rate, rule);
+            self.alpha_scale = self.noise.scale(self.settings.goal.alpha, rate, rule);
         }
-        if self.rules.loss == Policy::Trial && self.repair != Repair::Answered && self.attempt(now, sample, ack) {
+        if let Some(rule) = self.trial_rule
+            && self.repair != Repair::Answered
+            && self.attempt(now, sample, ack, &rule)
+        {
             return;
         }
         let (base, average) = (self.estimator.base(), self.estimator.average());
@@ -457,10 +464,10 @@ impl Controller for Fast {
             Signal::Timeout => loss::time_out(self.window),
             Signal::DupAcks | Signal::Ecn => halved,
         };
-        match self.rules.loss {
-            Policy::Halve | Policy::Composite => self.remember(now, halved, memory::ABOVE),
-            Policy::Trial if self.trial.is_congestion(now) => self.remember(now, halved, 0.0),
-            Policy::Trial => self.trial.on_answered(),
+        match self.settings.loss {
+            Policy::Halve | Policy::Composite { .. } => self.remember(now, halved, memory::ABOVE),
+            Policy::Trial { .. } if self.trial.is_congestion(now) => self.remember(now, halved, 0.0),
+            Policy::Trial { .. } => self.trial.on_answered(),
         }
     }
 
@@ -468,7 +475,7 @@ impl Controller for Fast {
         if std::mem::replace(&mut self.repair, Repair::None) == Repair::Spared {
             return;
         }
-        if self.rules.ccafr.is_some() {
+        if self.settings.refill.is_some() {
             self.clockwork.begin_refill(&mut self.ccafr);
         }
     }
@@ -492,8 +499,8 @@ impl Controller for Fast {
                 if let Some(rtt) = path.rtt_smoothed.filter(|rtt| !rtt.is_zero()) {
                     let rtt = rtt.as_secs_f64();
                     self.clockwork.on_established(path.now.as_secs_f64(), rtt);
-                    if self.rules.handshake_rtt {
-                        self.estimator.on_rtt(rtt, self.window, &self.rules.weights);
+                    if self.settings.clockwork == Which::Module {
+                        self.estimator.on_rtt(rtt, self.window, &self.settings.weights);
                     }
                 }
             }
@@ -502,16 +509,15 @@ impl Controller for Fast {
             Restart::Idle => {
                 self.clockwork.interrupt();
                 // The papers' senders never rest.
-                if self.rules.drain.is_some() {
+                if self.settings.drain.is_some() {
                     self.estimator.rest();
                     self.drain.on_rest(path.now.as_secs_f64());
                 }
-                self.window = self.window.min(self.window_initial);
+                self.window = self.window.min(self.settings.initial_window);
                 self.burst = self.window;
             }
             Restart::PathChanged => {
-                *self =
-                    Self { reroutes: self.reroutes, trials: self.trials, ..Self::new(self.window_initial, self.rules) };
+                *self = Self { reroutes: self.reroutes, trials: self.trials, ..Self::new(self.settings) };
             }
         }
     }
@@ -532,20 +538,20 @@ impl Controller for Fast {
         gauges.show("rtt_base_s", base);
         gauges.show("rtt_average_s", average);
         gauges.show("increase_pending", self.clockwork.pending());
-        if self.rules.noise.is_some() {
+        if self.settings.noise.is_some() {
             gauges.show("noise_s", self.noise.level());
             gauges.show("alpha", self.alpha());
         }
-        if self.rules.reroute.is_some() {
+        if self.settings.base_rtt.is_some() {
             gauges.show("reroutes", self.reroutes as f64);
         }
-        if self.rules.ccafr.is_some() {
+        if self.settings.refill.is_some() {
             gauges.show("ipd_s", self.ccafr.ipd());
             gauges.show("ipd_average_s", self.ccafr.ipd_average());
             // 0 off, 1 the first series, 2 filling.
             gauges.show("refill_mode", f64::from(self.ccafr.mode() as u8));
         }
-        if self.rules.loss == Policy::Trial {
+        if self.trial_rule.is_some() {
             gauges.show("loss_known", self.trial.known());
             gauges.show("trials", self.trials as f64);
         }

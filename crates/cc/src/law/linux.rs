@@ -20,29 +20,42 @@
 
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Signal, WINDOW_MIN};
 use crate::law::reno;
-use crate::registry::{INITIAL_WINDOW, Kind, LossContract, LossResponse, Parameter, Row, Settings};
+use crate::row::{Law, LossContract, LossResponse, Row};
+use crate::settings::{Fields, INITIAL_WINDOW, Table};
 
 pub(crate) const ROW: Row = Row {
     name: "linux",
     summary: "the law of ns-2's Linux agent when no module is selected: Reno by the ACK, in whole segments",
     citation: "ns-2.35, ctcp-2019, linux-tcp-2002",
-    parameters: &[
-        INITIAL_WINDOW,
-        Parameter {
-            name: "initial_ssthresh",
-            help: "slow-start threshold before the first loss",
-            unit: "segments",
-            // As good as none: more than fits an advertised window of one gigabyte.
-            kind: Kind::Number { default: 1e6, least: 2.0, most: 1e6 },
-        },
-    ],
     loss_contract: LossContract {
         shrinks_above: reno::SSTHRESH_MIN,
         timeout_window_max: WINDOW_MIN,
         loss: LossResponse::Shrinks,
     },
-    make: |settings| Box::new(Linux::new(settings)),
+    law: &Law { defaults: LinuxSettings::DEFAULT, make: |settings| Box::new(Linux::new(settings)) },
 };
+
+/// What the law is set to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinuxSettings {
+    /// Segments.
+    pub initial_window: f64,
+    /// Slow-start threshold before the first loss, in segments.
+    pub initial_ssthresh: f64,
+}
+
+impl LinuxSettings {
+    /// The threshold is as good as none: more than fits an advertised window of one gigabyte.
+    pub const DEFAULT: Self = Self { initial_window: INITIAL_WINDOW, initial_ssthresh: 1e6 };
+}
+
+impl Table for LinuxSettings {
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        fields.initial_window(&mut self.initial_window);
+        let help = "slow-start threshold before the first loss";
+        fields.number("initial_ssthresh", &mut self.initial_ssthresh, 2.0..=1e6, "segments", help);
+    }
+}
 
 /// How many segments beyond what is in flight the end of a recovery may let out at once.
 pub const BURST_MAX: f64 = 3.0;
@@ -76,9 +89,9 @@ pub struct Linux {
 }
 
 impl Linux {
-    pub(crate) fn new(settings: &Settings) -> Self {
-        let window_initial = settings.number(INITIAL_WINDOW.name);
-        let ssthresh_initial = settings.number("initial_ssthresh").floor();
+    pub(crate) fn new(settings: &LinuxSettings) -> Self {
+        let window_initial = settings.initial_window;
+        let ssthresh_initial = settings.initial_ssthresh.floor();
         Self { value: window_initial, ssthresh: ssthresh_initial, before_loss: None, window_initial, ssthresh_initial }
     }
 }

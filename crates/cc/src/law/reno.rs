@@ -20,19 +20,19 @@
 use crate::controller::{
     Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Reduction, Restart, Signal, WINDOW_MIN,
 };
-use crate::registry::{INITIAL_WINDOW, LossContract, LossResponse, Row, Settings};
+use crate::row::{Law, LossContract, LossResponse, Row};
+use crate::settings::WindowSettings;
 
 pub(crate) const ROW: Row = Row {
     name: "reno",
     summary: "standard TCP: one segment more per round, half on loss",
     citation: "rfc-5681, rfc-3465, rfc-6928",
-    parameters: &[INITIAL_WINDOW],
     loss_contract: LossContract {
         shrinks_above: SSTHRESH_MIN,
         timeout_window_max: WINDOW_MIN,
         loss: LossResponse::Shrinks,
     },
-    make: |settings| Box::new(Reno::new(settings)),
+    law: &Law { defaults: WindowSettings::DEFAULT, make: |settings| Box::new(Reno::new(settings)) },
 };
 
 /// The least slow-start threshold in segments (rfc-5681 eq. 4).
@@ -73,8 +73,8 @@ pub struct Reno {
 }
 
 impl Reno {
-    pub(crate) fn new(settings: &Settings) -> Self {
-        let window_initial = settings.number(INITIAL_WINDOW.name);
+    pub(crate) fn new(settings: &WindowSettings) -> Self {
+        let window_initial = settings.initial_window;
         Self { window: window_initial, ssthresh: f64::INFINITY, before_loss: None, window_initial }
     }
 }

@@ -10,17 +10,15 @@
 //!
 //! Differs from the paper in: what [`super::fast::base_rtt`] says.
 
-use crate::law::fast::parameters::{self, COUNT, Preset};
-use crate::law::fast::{LOSS_CONTRACT, make};
-use crate::registry::{Parameter, Row};
+use crate::law::fast::{FastSettings, LOSS_CONTRACT, base_rtt, make};
+use crate::row::{Law, Row};
 
-const PARAMETERS: [Parameter; COUNT] = parameters::table(&Preset { base_rtt: "reroute", ..Preset::FAST });
+const SETTINGS: FastSettings = FastSettings { base_rtt: Some(base_rtt::Settings::NOT_NEAR), ..FastSettings::FAST };
 
 pub(crate) const ROW: Row = Row {
     name: "rrfast",
     summary: "RRFast: FAST that recognises a longer route",
     citation: "rrfast-2017, fast-2006",
-    parameters: &PARAMETERS,
     loss_contract: LOSS_CONTRACT,
-    make,
+    law: &Law { defaults: SETTINGS, make },
 };

@@ -19,41 +19,49 @@
 
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Round, Signal};
 use crate::law::reno;
-use crate::registry::{INITIAL_WINDOW, Kind, LossContract, LossResponse, Parameter, Row, Settings};
+use crate::row::{Law, LossContract, LossResponse, Row};
+use crate::settings::{Fields, INITIAL_WINDOW, Table};
 
 pub(crate) const ROW: Row = Row {
     name: "vegas",
     summary: "delay-based: keeps alpha to beta segments queued",
     citation: "brakmo-1995",
-    parameters: &[
-        INITIAL_WINDOW,
-        // The agent in ns-2.35 uses 1, 3, 1, and so does brakmo-1995 for Vegas-1,3.
-        Parameter {
-            name: "alpha",
-            help: "fewer queued segments make the window grow",
-            unit: "segments",
-            kind: Kind::Number { default: 1.0, least: 0.0, most: 10_000.0 },
-        },
-        Parameter {
-            name: "beta",
-            help: "more queued segments make the window shrink; no less than alpha is used",
-            unit: "segments",
-            kind: Kind::Number { default: 3.0, least: 0.0, most: 10_000.0 },
-        },
-        Parameter {
-            name: "gamma",
-            help: "more queued segments end slow start",
-            unit: "segments",
-            kind: Kind::Number { default: 1.0, least: 0.0, most: 10_000.0 },
-        },
-    ],
     loss_contract: LossContract {
         shrinks_above: WINDOW_MIN,
         timeout_window_max: WINDOW_MIN,
         loss: LossResponse::Shrinks,
     },
-    make: |settings| Box::new(Vegas::new(settings)),
+    law: &Law { defaults: VegasSettings::DEFAULT, make: |settings| Box::new(Vegas::new(settings)) },
 };
+
+/// What Vegas is set to, in segments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VegasSettings {
+    /// The window before the first ACK.
+    pub initial_window: f64,
+    /// Fewer queued make the window grow.
+    pub alpha: f64,
+    /// More queued make the window shrink; no less than `alpha` is used.
+    pub beta: f64,
+    /// More queued end slow start.
+    pub gamma: f64,
+}
+
+impl VegasSettings {
+    /// The agent in ns-2.35 uses 1, 3, 1, and so does brakmo-1995 for Vegas-1,3.
+    pub const DEFAULT: Self = Self { initial_window: INITIAL_WINDOW, alpha: 1.0, beta: 3.0, gamma: 1.0 };
+}
+
+impl Table for VegasSettings {
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        const QUEUED: std::ops::RangeInclusive<f64> = 0.0..=10_000.0;
+        fields.initial_window(&mut self.initial_window);
+        fields.number("alpha", &mut self.alpha, QUEUED, "segments", "fewer queued segments make the window grow");
+        let help = "more queued segments make the window shrink; no less than alpha is used";
+        fields.number("beta", &mut self.beta, QUEUED, "segments", help);
+        fields.number("gamma", &mut self.gamma, QUEUED, "segments", "more queued segments end slow start");
+    }
+}
 
 /// The least window in segments, also after a timeout (ns-2.35).
 pub const WINDOW_MIN: f64 = 2.0;
@@ -131,9 +139,9 @@ pub struct Vegas {
 }
 
 impl Vegas {
-    pub(crate) fn new(settings: &Settings) -> Self {
-        let window_initial = settings.number(INITIAL_WINDOW.name);
-        let alpha = settings.number("alpha");
+    pub(crate) fn new(settings: &VegasSettings) -> Self {
+        let window_initial = settings.initial_window;
+        let alpha = settings.alpha;
         Self {
             window: window_initial,
             ssthresh: f64::INFINITY,
@@ -145,8 +153,8 @@ impl Vegas {
             phase: Phase::Open,
             window_initial,
             alpha,
-            beta: settings.number("beta").max(alpha),
-            gamma: settings.number("gamma"),
+            beta: settings.beta.max(alpha),
+            gamma: settings.gamma,
         }
     }
 

@@ -19,20 +19,20 @@ use crate::controller::{
     Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Reduction, Restart, Round, Signal, WINDOW_MIN,
 };
 use crate::law::reno;
-use crate::registry::{INITIAL_WINDOW, LossContract, LossResponse, Row, Settings};
+use crate::row::{Law, LossContract, LossResponse, Row};
+use crate::settings::WindowSettings;
 
 pub(crate) const ROW: Row = Row {
     name: "westwood",
     summary: "Westwood+: after a loss, the window that the delivered rate and the least RTT need",
     citation: "westwood-2004, westwood-2001",
-    parameters: &[INITIAL_WINDOW],
     loss_contract: LossContract {
         shrinks_above: reno::SSTHRESH_MIN,
         timeout_window_max: WINDOW_MIN,
         // A window no larger than the path needs is not to blame for a loss.
         loss: LossResponse::Holds { citation: "westwood-2004 sec. 2" },
     },
-    make: |settings| Box::new(Westwood::new(settings)),
+    law: &Law { defaults: WindowSettings::DEFAULT, make: |settings| Box::new(Westwood::new(settings)) },
 };
 
 /// The bandwidth estimate after a round that delivered at the rate `sample`, in the same unit.
@@ -59,8 +59,8 @@ pub struct Westwood {
 }
 
 impl Westwood {
-    pub(crate) fn new(settings: &Settings) -> Self {
-        let window_initial = settings.number(INITIAL_WINDOW.name);
+    pub(crate) fn new(settings: &WindowSettings) -> Self {
+        let window_initial = settings.initial_window;
         let (ssthresh, rtt_min, limit) = (f64::INFINITY, f64::INFINITY, Limit::Window);
         Self { window: window_initial, ssthresh, before_loss: None, bandwidth: None, rtt_min, limit, window_initial }
     }

@@ -1,3 +1,4 @@
+use anabranch_cc::registry::{Settings, Value};
 use anabranch_proto::Failover;
 use anabranch_sim::ErrorSpec;
 use anabranch_units::{SimSpan, SimTime};
@@ -181,10 +182,14 @@ fn twin_of(flow: &str, more: &str) -> Option<Scenario> {
 /// 1000 B are 960 B behind TCP's header, so a window of 50 packets needs 48 kB; MFast has five streams unless it says otherwise.
 #[test]
 fn a_twin_has_the_law_the_streams_and_the_window_of_its_flow() {
+    let number = |law: &Settings, name: &str| match law.value(name) {
+        Some(Value::Number(number)) => number,
+        other => panic!("`{name}` is {other:?}"),
+    };
     let engine = |flow: &str| match &twin_of(flow, "").unwrap().flows[0].transport {
         Transport::Engine { config, .. } => {
             let law = &config.law;
-            (config.streams, config.mss, config.receive_buffer, law.number("alpha"), law.number("initial_window"))
+            (config.streams, config.mss, config.receive_buffer, number(law, "alpha"), number(law, "initial_window"))
         }
         other => panic!("{other:?}"),
     };

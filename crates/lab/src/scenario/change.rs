@@ -12,7 +12,7 @@
 
 use std::fmt;
 
-use anabranch_cc::registry::{Kind, Settings};
+use anabranch_cc::registry::{Kind, Parameter, Settings, Value};
 use anabranch_ns2::config::{Agent, SenderConfig};
 use anabranch_sim::{ErrorSpec, QueueSpec};
 
@@ -164,9 +164,10 @@ impl Scale {
 
     fn alpha_of_law(&mut self, law: &mut Settings) {
         for name in ["alpha", "beta"] {
-            let parameter = law.row().parameters.iter().find(|parameter| parameter.name == name);
-            if let Some(Kind::Number { least, most, .. }) = parameter.map(|parameter| parameter.kind) {
-                let changed = self.number(law.number(name)).clamp(least, most);
+            let parameter = law.parameters().into_iter().find(|parameter| parameter.name == name);
+            if let Some(Parameter { kind: Kind::Number { least, most }, value: Value::Number(number), .. }) = parameter
+            {
+                let changed = self.number(number).clamp(least, most);
                 law.set(name, &changed.to_string()).expect("a number between the least and the most is possible");
             }
         }

@@ -78,8 +78,7 @@ impl FlowKeys {
             set(&mut law, "name", if is_composite { "composite" } else { "fast" });
         }
         if !is_composite {
-            set(&mut law, "module_steps", "true");
-            set(&mut law, "handshake_rtt", "true");
+            set(&mut law, "clockwork", "ns2_module");
         }
         let first = self.initial_window.map_or(SenderConfig::new(Agent::Reno).window_initial, |it| f64::from(it.0));
         set(&mut law, "initial_window", &first.to_string());

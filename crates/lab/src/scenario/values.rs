@@ -184,9 +184,25 @@ impl JsonSchema for Probability {
     }
 }
 
-/// `{ name = "fast", alpha = 8 }`: the name of a law and its parameters.
-#[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+/// `{ name = "fast", alpha = 8, refill = { kind = "ccafr", ipd_weight = 0.125 } }`: the name of a law and its parameters. Those of a part are
+/// named after it and a dot: `refill.kind`, for which `refill = "ccafr"` is as good if nothing else is set of it.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LawKeys(pub(crate) BTreeMap<String, Setting>);
+
+impl<'de> Deserialize<'de> for LawKeys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut keys = BTreeMap::new();
+        for (Plain(part), given) in BTreeMap::<Plain, SettingOrTable>::deserialize(deserializer)? {
+            match given {
+                SettingOrTable::Setting(setting) => drop(keys.insert(part, setting)),
+                SettingOrTable::Table(table) => {
+                    keys.extend(table.into_iter().map(|(Plain(key), setting)| (format!("{part}.{key}"), setting)));
+                }
+            }
+        }
+        Ok(Self(keys))
+    }
+}
 
 impl JsonSchema for LawKeys {
     fn schema_name() -> Cow<'static, str> {
@@ -196,11 +212,76 @@ impl JsonSchema for LawKeys {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "object",
-            "description": "A congestion law and its parameters; `anabranch cc show NAME` tells which there are.",
+            "description": "A congestion law and its parameters; `anabranch cc show NAME` tells which there are. Those of a part stand in a table: `refill = { kind = \"ccafr\", ipd_weight = 0.125 }`, which `anabranch cc show` lists as `refill` and `refill.ipd_weight`.",
             "properties": { "name": { "type": "string", "description": "The law." } },
             "required": ["name"],
-            "additionalProperties": { "type": ["number", "string", "boolean"] },
+            "additionalProperties": {
+                "type": ["number", "string", "boolean", "object"],
+                "additionalProperties": { "type": ["number", "string", "boolean"] },
+            },
         })
+    }
+}
+
+/// A key without a dot, which would look like one of a part.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Plain(String);
+
+impl<'de> Deserialize<'de> for Plain {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let key = String::deserialize(deserializer)?;
+        match key.split_once('.') {
+            None => Ok(Self(key)),
+            Some((part, rest)) => Err(de::Error::custom(format!(
+                "the key `\"{key}\"` has a dot within quotes: write {part} = {{ {rest} = ... }}"
+            ))),
+        }
+    }
+}
+
+/// A parameter of a law, or those of one of its parts.
+enum SettingOrTable {
+    Setting(Setting),
+    Table(BTreeMap<Plain, Setting>),
+}
+
+impl<'de> Deserialize<'de> for SettingOrTable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EitherVisitor;
+
+        impl<'de> Visitor<'de> for EitherVisitor {
+            type Value = SettingOrTable;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, a string, a truth value or a table of them")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<SettingOrTable, E> {
+                SettingVisitor.visit_str(text).map(SettingOrTable::Setting)
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<SettingOrTable, E> {
+                SettingVisitor.visit_u64(number).map(SettingOrTable::Setting)
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<SettingOrTable, E> {
+                SettingVisitor.visit_i64(number).map(SettingOrTable::Setting)
+            }
+
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<SettingOrTable, E> {
+                SettingVisitor.visit_f64(number).map(SettingOrTable::Setting)
+            }
+
+            fn visit_bool<E: de::Error>(self, truth: bool) -> Result<SettingOrTable, E> {
+                SettingVisitor.visit_bool(truth).map(SettingOrTable::Setting)
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<SettingOrTable, A::Error> {
+                BTreeMap::deserialize(de::value::MapAccessDeserializer::new(map)).map(SettingOrTable::Table)
+            }
+        }
+
+        deserializer.deserialize_any(EitherVisitor)
     }
 }
 
@@ -224,37 +305,37 @@ pub(crate) struct Setting(pub(crate) String);
 
 impl<'de> Deserialize<'de> for Setting {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct SettingVisitor;
-
-        impl Visitor<'_> for SettingVisitor {
-            type Value = Setting;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number, a string or a truth value")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Setting, E> {
-                Ok(Setting(text.to_owned()))
-            }
-
-            fn visit_u64<E>(self, number: u64) -> Result<Setting, E> {
-                Ok(Setting(number.to_string()))
-            }
-
-            fn visit_i64<E>(self, number: i64) -> Result<Setting, E> {
-                Ok(Setting(number.to_string()))
-            }
-
-            fn visit_f64<E>(self, number: f64) -> Result<Setting, E> {
-                Ok(Setting(number.to_string()))
-            }
-
-            fn visit_bool<E>(self, truth: bool) -> Result<Setting, E> {
-                Ok(Setting(truth.to_string()))
-            }
-        }
-
         deserializer.deserialize_any(SettingVisitor)
+    }
+}
+
+struct SettingVisitor;
+
+impl Visitor<'_> for SettingVisitor {
+    type Value = Setting;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number, a string or a truth value")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Setting, E> {
+        Ok(Setting(text.to_owned()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Setting, E> {
+        Ok(Setting(number.to_string()))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Setting, E> {
+        Ok(Setting(number.to_string()))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Setting, E> {
+        Ok(Setting(number.to_string()))
+    }
+
+    fn visit_bool<E>(self, truth: bool) -> Result<Setting, E> {
+        Ok(Setting(truth.to_string()))
     }
 }
 

@@ -38,7 +38,7 @@ fn satellite_ideal() -> f64 {
 #[test]
 fn a_satellite_link_is_filled() {
     let path = satellite(0.0);
-    for settings in [&[("drain_interval", "0s")][..], &[]] {
+    for settings in [&[("drain", "off")][..], &[]] {
         let outcome = transfer(&path, &config("anabranch", settings), 100_000_000);
         expect_within(&outcome, 1.1 * satellite_ideal(), &format!("no loss, {settings:?}"));
         assert_eq!(outcome.path.tally.sent_again, 0, "{:?}", outcome.path.tally);

@@ -1,4 +1,4 @@
-use super::*;
+use crate::controller::{Cause, Phase, Signal};
 use crate::testing::{Flow, assert_near};
 
 fn flow() -> Flow {

@@ -21,6 +21,85 @@
 //! baseRTT for a route. `BOTH` misses a route whose added delay comes while the flow's own queue drains. A rival that fills the
 //! queue looks like a longer route to every one of them.
 
+use anabranch_units::Span;
+
+use crate::settings::{Choice, Fields};
+
+/// What the part is set to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Which reading of the paper.
+    pub reading: Reading,
+    /// How long a decrease is watched, in RTTs.
+    pub wait: f64,
+    /// What becomes of avgRTT.
+    pub average: Average,
+    /// Least time between two reroutes, in seconds.
+    pub interval: f64,
+}
+
+/// What makes a decrease futile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// [`Rule::NOT_NEAR`].
+    NotNear,
+    /// [`Rule::NO_FALL`].
+    NoFall,
+    /// [`Rule::BOTH`].
+    Both,
+    /// [`Rule::LITERAL`].
+    Literal,
+}
+
+/// What becomes of avgRTT when baseRTT is forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Average {
+    /// It starts anew.
+    Restarted,
+    /// Nothing: the paper does not mention it.
+    Kept,
+}
+
+impl Settings {
+    /// The reading that is best in the paper's setting, without bounds.
+    pub const NOT_NEAR: Self =
+        Self { reading: Reading::NotNear, wait: Rule::NOT_NEAR.wait, average: Average::Restarted, interval: 0.0 };
+
+    /// The rule that these make.
+    pub const fn rule(&self) -> Rule {
+        let reading = match self.reading {
+            Reading::NotNear => Rule::NOT_NEAR,
+            Reading::NoFall => Rule::NO_FALL,
+            Reading::Both => Rule::BOTH,
+            Reading::Literal => Rule::LITERAL,
+        };
+        Rule { wait: self.wait, ..reading }
+    }
+}
+
+impl Choice for Option<Settings> {
+    const KINDS: &'static [(&'static str, Self)] = &[("min", None), ("reroute", Some(Settings::NOT_NEAR))];
+
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        let Some(settings) = self else { return };
+        let help = "what makes a decrease futile; `literal` is the paper's words";
+        fields.choice("reading", &mut settings.reading, help);
+        fields.number("wait", &mut settings.wait, 0.0..=1000.0, "RTT", "how long a decrease is watched");
+        fields.choice("average", &mut settings.average, "what becomes of avgRTT");
+        let help = "bound: least time between two reroutes";
+        fields.seconds("interval", &mut settings.interval, Span::ZERO..=Span::from_secs(3600), help);
+    }
+}
+
+impl Choice for Reading {
+    const KINDS: &'static [(&'static str, Self)] =
+        &[("not_near", Self::NotNear), ("no_fall", Self::NoFall), ("both", Self::Both), ("literal", Self::Literal)];
+}
+
+impl Choice for Average {
+    const KINDS: &'static [(&'static str, Self)] = &[("restart", Self::Restarted), ("keep", Self::Kept)];
+}
+
 /// When a decrease counts as futile and what follows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {

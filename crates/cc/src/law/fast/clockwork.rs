@@ -6,6 +6,20 @@ use super::refill::Ccafr;
 use super::window::{Goal, PERIOD, Schedule, Steps};
 use crate::controller::Ack;
 use crate::number::seconds;
+use crate::settings::Choice;
+
+/// Which of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The law's own.
+    Own,
+    /// That of ns-2's module, to which the handshake counts for baseRTT, though it is shorter than data.
+    Module,
+}
+
+impl Choice for Which {
+    const KINDS: &'static [(&'static str, Self)] = &[("own", Self::Own), ("ns2_module", Self::Module)];
+}
 
 /// One of the two. Times in seconds.
 #[derive(Clone, Debug)]
@@ -35,12 +49,13 @@ pub(crate) struct Rtts {
 }
 
 impl Clockwork {
-    pub(crate) fn new(is_module: bool) -> Self {
-        if is_module {
-            let (steps, flights) = (module::Steps::new(), Flights::new());
-            Self::Module { round: None, steps, flights, updated: f64::NEG_INFINITY }
-        } else {
-            Self::Own { schedule: None, steps: Steps::new() }
+    pub(crate) fn new(which: Which) -> Self {
+        match which {
+            Which::Own => Self::Own { schedule: None, steps: Steps::new() },
+            Which::Module => {
+                let (steps, flights) = (module::Steps::new(), Flights::new());
+                Self::Module { round: None, steps, flights, updated: f64::NEG_INFINITY }
+            }
         }
     }
 

@@ -22,6 +22,10 @@
 //!   its bursts begins on an empty queue, and where RTTs spread the least come all the time. It shows by a sample that
 //!   leaves less than a segment of the flow's own in the queue.
 
+use anabranch_units::Span;
+
+use crate::settings::{Choice, Fields};
+
 /// How to drain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
@@ -33,6 +37,39 @@ pub struct Rule {
     pub join: f64,
     /// Drains only a path that has not shown itself without a queue for some round trips.
     pub is_unseen: bool,
+    /// How long a least RTT is kept in mind at the least, in seconds, twice as long at the most; zero: for ever. Without drains a queue that
+    /// never empties would become a part of the path.
+    pub base_window: f64,
+}
+
+impl Rule {
+    /// As long as BBR waits, and half of the window, which is found to do.
+    pub const DEFAULT: Self = Self {
+        interval: 10.0,
+        share: 0.5,
+        join: 0.75,
+        is_unseen: true,
+        // Six drains: of several flows one may see the path at one of them and not at the next.
+        base_window: 60.0,
+    };
+}
+
+impl Choice for Option<Rule> {
+    const KINDS: &'static [(&'static str, Self)] = &[("off", None), ("on", Some(Rule::DEFAULT))];
+
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        let Some(rule) = self else { return };
+        let hour = Span::from_secs(3600);
+        let help = "from one drain, which shows the path without its queue, to the next";
+        fields.seconds("interval", &mut rule.interval, Span::from_millis(1)..=hour, help);
+        fields.number("share", &mut rule.share, 0.001..=1.0, "", "what is left of the window");
+        let help = "a queue below this share of its average is the drain of another";
+        fields.number("join", &mut rule.join, 0.0..=1.0, "", help);
+        let help = "only a path that has not shown itself without a queue for eight round trips";
+        fields.switch("unseen", &mut rule.is_unseen, help);
+        let help = "how long a least RTT is kept in mind at the least, twice as long at the most; 0s is for ever";
+        fields.seconds("base_window", &mut rule.base_window, Span::ZERO..=hour, help);
+    }
 }
 
 /// Round trips that a drain lasts: after one the queue is drained, in the second the samples show it.
@@ -191,7 +228,7 @@ impl Drain {
 mod tests {
     use super::*;
 
-    const RULE: Rule = Rule { interval: 10.0, share: 0.5, join: 0.75, is_unseen: false };
+    const RULE: Rule = Rule { interval: 10.0, share: 0.5, join: 0.75, is_unseen: false, base_window: 0.0 };
 
     /// 100 ms of path and 20 ms of queue.
     const REST: Facts = Facts {

@@ -3,7 +3,7 @@
 //! ```text
 //! duplicate ACKs, ECN:  w ← max(w/2, 2)
 //! timeout:              w ← 2
-//! under composite:      a random loss leaves w alone and is no fast recovery ([`crate::law::composite`])
+//! under composite:      a random loss leaves w alone and is no fast recovery ([`crate::composite`])
 //! under trial:          so does each loss before a trial has shown congestion ([`super::trial`])
 //! ```
 //!
@@ -12,19 +12,43 @@
 //! Differs from the paper in: ctcp-2019 puts its rule on SACK TCP, here it stands around FAST's window.
 
 use crate::law::reno;
+use crate::settings::{Choice, Fields};
 
 /// The window after a timeout, in segments (ns-2's module; there is no slow start that would need to begin at one).
 pub const WINDOW_AFTER_TIMEOUT: f64 = 2.0;
 
 /// What to do about losses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Policy {
     /// Every loss halves the window.
     Halve,
     /// Every loss but a random one halves the window.
-    Composite,
+    Composite {
+        /// The largest share of segments that is believed to be lost at random.
+        random_most: f64,
+    },
     /// Losses halve the window where sending less showed that they are congestion ([`super::trial`]).
-    Trial,
+    Trial {
+        /// The same.
+        random_most: f64,
+    },
+}
+
+impl Choice for Policy {
+    const KINDS: &'static [(&'static str, Self)] = &[
+        ("halve", Self::Halve),
+        // The paper has no bound.
+        ("composite", Self::Composite { random_most: 1.0 }),
+        // No link worth using loses 5 % at random.
+        ("trial", Self::Trial { random_most: 0.05 }),
+    ];
+
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        if let Self::Composite { random_most } | Self::Trial { random_most } = self {
+            let help = "bound: the largest share that is believed to be lost at random";
+            fields.number("random_most", random_most, 0.001..=1.0, "", help);
+        }
+    }
 }
 
 /// The window after a loss that duplicate ACKs or a router tell of. Never more than before.

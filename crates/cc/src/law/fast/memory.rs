@@ -16,7 +16,28 @@
 //! Citation: none; the sum of what [rfc-5681] sec. 3.1 does with ssthresh and of fast-2006 sec. III-A, where alpha has to fit
 //! the buffers.
 
+use anabranch_units::Span;
+
 use crate::number::is_known;
+use crate::settings::{Choice, Fields};
+
+/// What the part is set to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    /// How long a loss is kept in mind, in seconds; more than zero.
+    pub span: f64,
+}
+
+impl Choice for Option<Rule> {
+    const KINDS: &'static [(&'static str, Self)] = &[("off", None), ("on", Some(Rule { span: 10.0 }))];
+
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        if let Some(Rule { span }) = self {
+            let help = "how long a loss without a queue makes alpha fit, and ends multiplicative increase";
+            fields.seconds("span", span, Span::from_millis(1)..=Span::from_secs(3600), help);
+        }
+    }
+}
 
 /// The least alpha that a loss leaves: at the default gamma, growth of half a segment a round trip, no faster than Reno's.
 const ALPHA_MIN: f64 = 2.0;

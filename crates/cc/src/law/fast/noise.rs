@@ -32,13 +32,28 @@
 //! Limits. Where bursts that the host itself makes keep step with the grid, all samples are equal, and nothing jumps: a pacer is to spread
 //! what leaves. And what a stall takes from a path whose queue is shorter is lost, whatever the window does.
 
+use anabranch_units::Span;
+
 use crate::number::{greater, is_known, lesser};
+use crate::settings::{Choice, Fields};
 
 /// How noise is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
     /// So much there always is, in seconds; more than zero.
     pub least: f64,
+}
+
+impl Choice for Option<Rule> {
+    const KINDS: &'static [(&'static str, Self)] = &[("off", None), ("on", Some(Rule { least: 0.001 }))];
+
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        if let Some(Rule { least }) = self {
+            let help =
+                "alpha is at least what passes in the time for which ACKs are held back without a queue, or in this";
+            fields.seconds("least", least, Span::from_micros(1)..=Span::from_secs(1), help);
+        }
+    }
 }
 
 /// Over how many seconds it is measured: a hundred batches of 10 ms.

@@ -27,6 +27,49 @@
 use super::estimator::Weights;
 use super::window::Goal;
 use crate::number::is_known;
+use crate::settings::{Choice, Fields};
+
+/// What the part is set to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// The paper's.
+    pub rule: Rule,
+    /// Whether the window increases multiplicatively where the queue is empty, as it does outside of CCaFR.
+    pub multiplicative_increase: bool,
+}
+
+impl Choice for Option<Settings> {
+    const KINDS: &'static [(&'static str, Self)] =
+        &[("per_rtt", None), ("ccafr", Some(Settings { rule: Rule::RECOMMENDED, multiplicative_increase: false }))];
+
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        let Some(Settings { rule, multiplicative_increase }) = self else { return };
+        let help = "what sets gapflag: a gap (the prose) or an even IPD (the listing)";
+        fields.choice("gapflag", &mut rule.gap_test, help);
+        fields.number("ipd_weight", &mut rule.ipd_weight, 1e-6..=1.0, "", "weight of one IPD in avgIPD");
+        let help = "how far IPD may be from avgIPD, as a share of it, to be equal";
+        fields.number("ipd_tolerance", &mut rule.ipd_tolerance, 0.0..=1.0, "", help);
+        let help = "how far RTT may be from avgRTT, as a share of it, to be equal";
+        fields.number("rtt_tolerance", &mut rule.rtt_tolerance, 0.0..=1.0, "", help);
+        let help = "the window of the formula: that of one RTT ago, or the current one (unstable)";
+        fields.choice("flight", &mut rule.flight, help);
+        fields.choice("rtt", &mut rule.rtt, "the RTT of the formula");
+        let help = "bound: where the queue is empty the window increases multiplicatively here, too";
+        fields.switch("multiplicative_increase", multiplicative_increase, help);
+    }
+}
+
+impl Choice for GapTest {
+    const KINDS: &'static [(&'static str, Self)] = &[("gap", Self::Gap), ("even", Self::Even)];
+}
+
+impl Choice for Flight {
+    const KINDS: &'static [(&'static str, Self)] = &[("departure", Self::Departure), ("window", Self::Window)];
+}
+
+impl Choice for Rtt {
+    const KINDS: &'static [(&'static str, Self)] = &[("sample", Self::Sample), ("average", Self::Average)];
+}
 
 /// The readings of emfast-2019.
 #[derive(Clone, Copy, Debug, PartialEq)]

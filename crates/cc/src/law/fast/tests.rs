@@ -1,12 +1,13 @@
 use anabranch_units::{Bytes, Rate, Span, Time};
 
 use crate::controller::{Ack, Cause, Departure, Limit, PathView, Phase, Restart};
+use crate::law::fast::FastSettings;
 use crate::registry::{self, Settings};
 use crate::testing::bottleneck::Bottleneck;
 use crate::testing::{Flow, assert_near};
 
 /// For what is said of rest.
-const NO_DRAINS: (&str, &str) = ("drain_interval", "0s");
+const NO_DRAINS: (&str, &str) = ("drain", "off");
 
 /// [fast-2006] eq. 10: at rest w (1 − baseRTT/RTT) = alpha, whatever the path. On a link of c segments/s that is a window of
 /// c · propagation + 1 on the link and alpha in the queue.
@@ -31,7 +32,7 @@ fn alpha_segments_wait_at_rest() {
 #[test]
 fn module_steps_rest_short_of_alpha() {
     let mut path = Bottleneck::new(1000.0);
-    let flow = path.flow("fast", &[("module_steps", "true")], 100);
+    let flow = path.flow("fast", &[("clockwork", "ns2_module")], 100);
     path.run(60.0);
     let resting = path.window(flow);
     assert!((119.0..=121.0).contains(&resting), "{resting} segments on a pipe of 101 with alpha 20");
@@ -44,7 +45,7 @@ fn module_steps_rest_short_of_alpha() {
 #[test]
 fn module_steps_are_those_of_the_module() {
     let pairs = [("alpha", "8"), ("beta", "2"), ("initial_window", "2")];
-    let pairs = pairs.into_iter().chain([("module_steps", "true"), ("handshake_rtt", "true")]);
+    let pairs = pairs.into_iter().chain([("clockwork", "ns2_module")]);
     let row = registry::find("fast").unwrap();
     let mut law = row.build(&Settings::parse(row, pairs).unwrap());
     let micros = |text: &str| Span::from_micros((text.parse::<f64>().unwrap() * 1e6).round() as u64);
@@ -146,7 +147,7 @@ fn drains_show_a_late_comer_the_path() {
 fn flows_join_one_anothers_drains() {
     let spread = |join| {
         let mut path = Bottleneck::new(2500.0);
-        let pairs = [("alpha", "40"), ("drain_join", join), ("initial_window", "1")];
+        let pairs = [("alpha", "40"), ("drain.join", join), ("initial_window", "1")];
         for _ in 0..4 {
             path.flow("anabranch", &pairs, 100);
             path.run(23.0);
@@ -189,7 +190,7 @@ fn what_others_take_back_is_no_longer_route() {
 #[test]
 fn a_longer_route_after_a_drain_is_seen() {
     let mut path = Bottleneck::new(1250.0);
-    let flow = path.flow("anabranch", &[("alpha", "4"), ("drain_unseen", "false"), ("base_window", "0s")], 125);
+    let flow = path.flow("anabranch", &[("alpha", "4"), ("drain.unseen", "false"), ("drain.base_window", "0s")], 125);
     // A drain begins 10 s after the first ACK and is over within a second.
     path.run(11.0);
     path.reroute(flow, 376);
@@ -203,8 +204,11 @@ fn a_longer_route_after_a_drain_is_seen() {
 fn the_base_is_the_least_of_the_last_minute() {
     for (base_window, base) in [("60s", 0.1278), ("0s", 0.1258)] {
         let mut path = Bottleneck::new(1250.0);
-        let flow =
-            path.flow("anabranch", &[("alpha", "4"), ("drain_unseen", "false"), ("base_window", base_window)], 125);
+        let flow = path.flow(
+            "anabranch",
+            &[("alpha", "4"), ("drain.unseen", "false"), ("drain.base_window", base_window)],
+            125,
+        );
         path.run(30.0);
         assert_near(path.gauge(flow, "rtt_base_s"), 0.1258, 1e-6);
         path.reroute(flow, 127);
@@ -244,7 +248,7 @@ fn without_the_reroute_rule_a_longer_route_starves() {
 fn with_the_reroute_rule_a_longer_route_is_filled() {
     for (name, pairs) in [
         ("rrfast", &[][..]),
-        ("rrfast", &[("reroute_rule", "no_fall")]),
+        ("rrfast", &[("base_rtt.reading", "no_fall")]),
         ("rrfast", &[("average_weight", "0.25")]),
         ("anabranch", &[]),
     ] {
@@ -265,7 +269,7 @@ fn with_the_reroute_rule_a_longer_route_is_filled() {
 #[test]
 fn the_literal_rule_fires_at_rest() {
     let reroutes = |interval| {
-        let pairs = [("alpha", "4"), ("reroute_rule", "literal"), ("reroute_interval", interval)];
+        let pairs = [("alpha", "4"), ("base_rtt.reading", "literal"), ("base_rtt.interval", interval)];
         let mut path = Bottleneck::new(1250.0);
         let flow = path.flow("rrfast", &pairs, 125);
         path.run(30.0);
@@ -322,8 +326,9 @@ fn refill_seconds(name: &str) -> f64 {
 /// What line 2 of emfast-2019's algorithm compares with the latest IPD and RTT is smoothed alike.
 #[test]
 fn both_averages_of_emfast_are_as_slow() {
-    let settings = Settings::parse(registry::find("emfast").unwrap(), []).unwrap();
-    assert_near(settings.number("ccafr_ipd_weight"), settings.number("average_weight"), 0.0);
+    let settings = Settings::default_for(registry::find("emfast").unwrap());
+    let settings: &FastSettings = settings.table().expect("it is of the family");
+    assert_near(settings.refill.expect("it has CCaFR").rule.ipd_weight, settings.weights.most, 0.0);
 }
 
 /// emfast-2019: 3.87 s instead of 5.43 s, 29 % less. Here the path is the same, but neither the SYN in baseRTT nor whole
@@ -355,10 +360,8 @@ fn damaged(name: &str, pairs: &[(&str, &str)], damage: f64) -> (f64, f64) {
 /// more than half of the rate.
 #[test]
 fn composite_holds_the_window_on_random_loss() {
-    for (name, pairs) in [("fast", &[("loss", "composite")][..]), ("composite", &[("base", "fast")])] {
-        let (rate, least) = damaged(name, pairs, 0.01);
-        assert!(least > 118.0 && rate > 985.0, "{name}: {rate} segments/s, at least {least}");
-    }
+    let (rate, least) = damaged("fast", &[("loss", "composite")], 0.01);
+    assert!(least > 118.0 && rate > 985.0, "{rate} segments/s, at least {least}");
     let (rate, _) = damaged("fast", &[], 0.01);
     assert!(rate < 500.0, "{rate} segments/s");
 }
@@ -378,7 +381,7 @@ fn growth_overshoots_by_no_more_than_it_found() {
     let run = |known| {
         let mut path = Bottleneck::new(10_000.0);
         path.paced = true;
-        let flow = path.flow("anabranch", &[("probe_known", known), NO_DRAINS], 100);
+        let flow = path.flow("anabranch", &[("multiplicative_increase.known", known), NO_DRAINS], 100);
         path.run(10.0);
         assert_near(path.window(flow), 1022.0, 5.0);
         path.set_rate(12_000.0);
@@ -442,13 +445,13 @@ fn belief_in_random_loss_has_an_end() {
 fn probing_ends_at_alpha() {
     let queue = |name, noise| {
         let mut path = Bottleneck::new(50_000.0);
-        path.flow(name, &[NO_DRAINS, ("noise_least", noise)], 20);
+        path.flow(name, &[NO_DRAINS, ("noise", noise)], 20);
         path.run(10.0);
         path.means(2.0).0
     };
-    assert!(queue("fast", "0s") > 30.0, "{}", queue("fast", "0s"));
-    assert_near(queue("anabranch", "0s"), 20.0, 0.1);
-    assert_near(queue("anabranch", "1ms"), 53.85, 0.02);
+    assert!(queue("fast", "off") > 30.0, "{}", queue("fast", "off"));
+    assert_near(queue("anabranch", "off"), 20.0, 0.1);
+    assert_near(queue("anabranch", "on"), 53.85, 0.02);
 }
 
 /// A shallow buffer loses what no window law can hold back, and the flow lives.
@@ -476,25 +479,28 @@ fn presets_are_settings_of_fast() {
     };
     assert_eq!(windows("emfast", &[]), windows("fast", &[("refill", "ccafr")]));
     assert_eq!(windows("rrfast", &[]), windows("fast", &[("base_rtt", "reroute")]));
-    assert_eq!(windows("composite", &[("base", "fast")]), windows("fast", &[("loss", "composite")]));
     let all = [
-        ("base_rtt", "reroute"),
-        ("refill", "ccafr"),
-        ("ccafr_ipd_weight", "0.125"),
-        ("loss", "trial"),
+        ("multiplicative_increase.queued_most", "0.5"),
+        ("multiplicative_increase.pace", "1.5"),
+        ("multiplicative_increase.known", "true"),
         ("average_weight", "0.25"),
-        ("probe_queued_most", "0.5"),
-        ("probe_pace", "1.5"),
-        ("probe_in_refill", "true"),
         ("base_rise_most", "10"),
-        ("reroute_rule", "both"),
-        ("reroute_interval", "10s"),
-        ("random_loss_most", "0.05"),
-        ("drain_interval", "10s"),
-        ("drain_unseen", "true"),
-        ("loss_memory", "10s"),
-        ("noise_least", "1ms"),
-        ("base_window", "60s"),
+        ("base_rtt", "reroute"),
+        ("base_rtt.reading", "both"),
+        ("base_rtt.interval", "10s"),
+        ("refill", "ccafr"),
+        ("refill.ipd_weight", "0.125"),
+        ("refill.multiplicative_increase", "true"),
+        ("loss", "trial"),
+        ("loss.random_most", "0.05"),
+        ("memory", "on"),
+        ("memory.span", "10s"),
+        ("noise", "on"),
+        ("noise.least", "1ms"),
+        ("drain", "on"),
+        ("drain.interval", "10s"),
+        ("drain.unseen", "true"),
+        ("drain.base_window", "60s"),
     ];
     assert_eq!(windows("anabranch", &[]), windows("fast", &all));
 }
@@ -620,7 +626,7 @@ fn after_a_rest_the_window_doubles() {
     };
     let ways: [fn(&mut Flow); 2] = [queued, draining];
     for way in ways {
-        let mut flow = Flow::new("anabranch", &[("probe_known", "false")]);
+        let mut flow = Flow::new("anabranch", &[("multiplicative_increase.known", "false")]);
         way(&mut flow);
         flow.now += Span::from_secs(20);
         flow.restart(Restart::Idle);

@@ -1,0 +1,196 @@
+//! Composite: a loss policy around a law, whichever it is. A random loss is repaired and nothing else happens.
+//!
+//! ```text
+//! duplicate ACKs, cause random:    retransmit; the base law hears of no loss and of no fast recovery
+//! duplicate ACKs, any other cause: the base law's response
+//! timeout, ECN:                    the base law's response
+//! all else:                        the base law
+//! ```
+//!
+//! Citation: ctcp-2019 sec. 3. Which loss is random is told by [`mod@crate::classify`].
+//!
+//! Differs from the paper in:
+//! * It works on any law, not on SACK TCP alone.
+//! * A second loss while a random one is being repaired goes to the base law as soon as the driver reports it: the paper's
+//!   "second gap in the same window". Whether a driver looks again is its reading.
+//! * [`Composite::believing`] puts an end to it where too many losses seem random.
+
+use anabranch_units::Rate;
+
+use crate::controller::{
+    Ack, Cause, Controller, Gauges, Loss, PathSummary, PathView, Phase, Restart, Round, Sent, Signal, Transmission,
+};
+
+/// A law that does not hear of random losses.
+#[derive(Debug)]
+pub struct Composite {
+    base: Box<dyn Controller>,
+    repair: Repair,
+    belief: Belief,
+    /// The latest loss, until it is taken back.
+    latest: Latest,
+    /// Random losses so far, for the gauges.
+    randoms: u64,
+}
+
+/// What is being repaired, as the base law has been told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repair {
+    /// Nothing.
+    None,
+    /// A loss that it does not know of.
+    Random,
+    /// A loss that it knows.
+    Congestion,
+}
+
+/// What became of the latest loss.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Latest {
+    /// There is none, or it was taken back.
+    None,
+    /// The base law does not know of it; so long was the smoothed interval before it.
+    Kept { interval: f64 },
+    /// The base law has heard of it.
+    Told,
+}
+
+impl Composite {
+    /// `base` under the loss policy of ctcp-2019.
+    pub fn new(base: Box<dyn Controller>) -> Self {
+        Self::believing(base, 1.0)
+    }
+
+    /// `base` under the loss policy of ctcp-2019 as long as no more than the share `loss_most` of the segments is lost at
+    /// random. Beyond it the base law hears of those losses too: a policer drops singly and without delay, and that rule
+    /// alone would never give way to it.
+    pub fn believing(base: Box<dyn Controller>, loss_most: f64) -> Self {
+        Self { base, repair: Repair::None, belief: Belief::new(loss_most), latest: Latest::None, randoms: 0 }
+    }
+}
+
+/// How far to believe that losses are random: as long as they are rare.
+#[derive(Clone, Copy, Debug)]
+struct Belief {
+    /// The largest share of segments that may be lost at random; more than zero.
+    loss_most: f64,
+    /// Segments acknowledged since the last random loss.
+    acked: f64,
+    /// Segments sent again since the last random loss: a driver tells of an episode once, however many losses it holds.
+    resent: f64,
+    /// Segments acknowledged for each lost at random, smoothed.
+    interval: f64,
+}
+
+impl Belief {
+    /// The weight of one interval. At 1 % random loss the smoothed interval then stays far from the 19 that are 5 %, and a
+    /// policer that begins to take a tenth is recognised within thirty episodes.
+    const WEIGHT: f64 = 0.125;
+
+    /// No interval counts for more than this many of the least one, so that a long clean time does not outweigh the present.
+    const CLEAN_MOST: f64 = 4.0;
+
+    fn new(loss_most: f64) -> Self {
+        Self { loss_most, acked: 0.0, resent: 0.0, interval: Self::CLEAN_MOST / loss_most }
+    }
+
+    /// A loss of `lost` segments seems random. Whether to believe it.
+    fn on_random(&mut self, lost: f64) -> bool {
+        let interval = (self.acked / self.resent.max(lost).max(1.0)).min(Self::CLEAN_MOST / self.loss_most);
+        self.interval += (interval - self.interval) * Self::WEIGHT;
+        (self.acked, self.resent) = (0.0, 0.0);
+        // The share lost is 1/(interval + 1).
+        (self.interval + 1.0) * self.loss_most >= 1.0
+    }
+}
+
+impl Controller for Composite {
+    fn on_sent(&mut self, path: &PathView, sent: &Sent) {
+        if sent.transmission == Transmission::Again {
+            self.belief.resent += sent.segments;
+        }
+        self.base.on_sent(path, sent);
+    }
+
+    fn hears_first(&self) -> bool {
+        self.base.hears_first()
+    }
+
+    fn on_ack(&mut self, path: &PathView, ack: &Ack) {
+        self.belief.acked += ack.newly_acked;
+        // [ctcp-2019] sec. 3: "cwnd reduction is shunned and the fast recovery phase is ignored": for the base law there is none.
+        let phase = if self.repair == Repair::Random { Phase::Open } else { ack.phase };
+        self.base.on_ack(path, &Ack { phase, ..*ack });
+    }
+
+    fn on_round(&mut self, path: &PathView, round: &Round) {
+        self.base.on_round(path, round);
+    }
+
+    fn on_loss(&mut self, path: &PathView, loss: &Loss) {
+        let seems_random = loss.signal == Signal::DupAcks && loss.cause == Cause::Random;
+        let interval = self.belief.interval;
+        self.latest = Latest::Told;
+        let cause = if seems_random && !self.belief.on_random(loss.lost) { Cause::Unknown } else { loss.cause };
+        let loss = &Loss { cause, ..*loss };
+        match (loss.signal, loss.cause) {
+            (Signal::DupAcks, Cause::Random) => {
+                self.randoms += 1;
+                self.latest = Latest::Kept { interval };
+                if self.repair == Repair::None {
+                    self.repair = Repair::Random;
+                }
+            }
+            // [ctcp-2019] sec. 3: "Timeout leads to slow start at any point of time during data transfer."
+            (Signal::Timeout, _) => {
+                self.repair = Repair::None;
+                self.base.on_loss(path, loss);
+            }
+            (Signal::DupAcks, Cause::Congestion | Cause::Unknown) => {
+                self.repair = Repair::Congestion;
+                self.base.on_loss(path, loss);
+            }
+            (Signal::Ecn, _) => self.base.on_loss(path, loss),
+        }
+    }
+
+    fn on_recovered(&mut self, path: &PathView) {
+        if self.repair != Repair::Random {
+            self.base.on_recovered(path);
+        }
+        self.repair = Repair::None;
+    }
+
+    fn on_undo(&mut self, path: &PathView) {
+        match std::mem::replace(&mut self.latest, Latest::None) {
+            Latest::None => {}
+            Latest::Kept { interval } => self.belief.interval = interval,
+            Latest::Told => self.base.on_undo(path),
+        }
+        self.repair = Repair::None;
+    }
+
+    fn on_restart(&mut self, path: &PathView, restart: Restart) {
+        if restart == Restart::PathChanged {
+            self.repair = Repair::None;
+        }
+        self.base.on_restart(path, restart);
+    }
+
+    fn on_group(&mut self, path: &PathView, group: &[PathSummary]) {
+        self.base.on_group(path, group);
+    }
+
+    fn window(&self) -> f64 {
+        self.base.window()
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.base.pacing_rate()
+    }
+
+    fn gauges(&self, gauges: &mut Gauges) {
+        self.base.gauges(gauges);
+        gauges.show("losses_random", self.randoms as f64);
+    }
+}
