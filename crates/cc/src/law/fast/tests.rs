@@ -1,10 +1,12 @@
-use anabranch_units::{Bytes, Rate, Span, Time};
+use anabranch_units::{Bytes, Span, Time};
 
 use crate::controller::{Ack, Cause, Departure, Limit, PathView, Phase, Restart};
 use crate::law::fast::FastSettings;
 use crate::registry::{self, Settings};
+use crate::testing::assert_near;
 use crate::testing::bottleneck::Bottleneck;
-use crate::testing::{Flow, assert_near};
+
+mod events;
 
 /// For what is said of rest.
 const NO_DRAINS: (&str, &str) = ("drain", "off");
@@ -505,23 +507,6 @@ fn presets_are_settings_of_fast() {
     assert_eq!(windows("anabranch", &[]), windows("fast", &all));
 }
 
-#[test]
-fn a_loss_halves_and_a_timeout_leaves_two() {
-    let mut flow = Flow::new("fast", &[("initial_window", "40")]);
-    flow.lose(Cause::Random);
-    assert_near(flow.window(), 20.0, 0.0);
-    flow.timeout();
-    assert_near(flow.window(), 2.0, 0.0);
-}
-
-/// On an empty queue the window grows by the ACK, as in slow start: 10, 20, 40.
-#[test]
-fn an_empty_queue_is_probed() {
-    let mut flow = Flow::new("fast", &[]);
-    flow.rounds(2);
-    assert_near(flow.window(), 40.0, 0.0);
-}
-
 /// The first ten segments leave at once and wait for one another, 1.2 ms each on a slow link: that is no queue that stands, and the window doubles in each
 /// round trip. Growth that is paced is there after two thirds of the next one.
 #[test]
@@ -532,108 +517,5 @@ fn a_burst_at_the_start_is_no_queue() {
     for (seconds, window) in [(0.59, 20.0), (0.3, 40.0), (0.3, 80.0), (0.3, 160.0)] {
         path.run(seconds);
         assert_near(path.window(flow), window, 0.06);
-    }
-}
-
-/// Growth by the ACK leaves at 1.5 windows in a round trip: 20 segments of 1000 B in 100 ms are 1.6 Mbit/s. Nothing else is paced, and so is
-/// nothing in a flow that does not fill its window, which the pace would else keep from filling it.
-#[test]
-fn growth_by_the_ack_is_paced_and_nothing_else() {
-    let growing = || {
-        let mut flow = Flow::new("anabranch", &[]);
-        assert_eq!(flow.controller.pacing_rate(), None);
-        flow.round();
-        assert_near(flow.window(), 20.0, 0.0);
-        assert_eq!(flow.controller.pacing_rate(), Some(Rate::from_bits_per_second(2_400_000)));
-        flow
-    };
-    let changes: [fn(&mut Flow); 3] = [
-        // What noise may be is over when two milliseconds have passed.
-        |flow| (flow.rtt, flow.now) = (Span::from_millis(300), flow.now + Span::from_millis(3)),
-        |flow| flow.limit = Limit::Application,
-        |flow| flow.phase = Phase::Recovery,
-    ];
-    for change in changes {
-        let mut flow = growing();
-        change(&mut flow);
-        flow.ack(1.0);
-        assert_eq!(flow.controller.pacing_rate(), None);
-    }
-    let mut flow = growing();
-    flow.timeout();
-    assert_eq!(flow.controller.pacing_rate(), None);
-    flow.ack(1.0);
-    assert!(flow.controller.pacing_rate().is_some(), "three segments are a window that grows");
-    flow.undo();
-    assert_eq!(flow.controller.pacing_rate(), None, "it is as large as before");
-    let mut flow = Flow::new("fast", &[]);
-    flow.round();
-    assert_eq!(flow.controller.pacing_rate(), None);
-}
-
-#[test]
-fn nothing_moves_in_recovery() {
-    let mut flow = Flow::new("fast", &[]);
-    flow.round();
-    flow.phase = Phase::Recovery;
-    flow.rtt = Span::from_millis(150);
-    flow.round();
-    assert_near(flow.window(), 20.0, 0.0);
-    assert_near(flow.gauge("rtt_average_s"), 0.1, 1e-12);
-}
-
-/// What was not sent cannot queue: with 10 of 40 segments in use the window neither grows nor shrinks to what is sent, until
-/// those 10 keep more than alpha queued.
-#[test]
-fn an_unused_window_stays() {
-    let mut flow = Flow::new("fast", &[("initial_window", "40"), ("alpha", "4"), ("average_weight", "1")]);
-    flow.round();
-    let full = flow.window();
-    (flow.limit, flow.flight_cap) = (Limit::Application, 10.0);
-    flow.rtt = Span::from_millis(160);
-    flow.round();
-    assert_near(flow.window(), full, 0.0);
-    flow.rtt = Span::from_millis(200);
-    flow.rounds(4);
-    assert!(flow.window() < full, "{}", flow.window());
-}
-
-#[test]
-fn a_new_path_is_unknown() {
-    let mut flow = Flow::new("anabranch", &[]);
-    flow.rounds(3);
-    flow.restart(Restart::PathChanged);
-    assert_near(flow.window(), 10.0, 0.0);
-    assert!(flow.gauge("rtt_base_s").is_infinite());
-}
-
-/// What was queued before a rest is gone after it, and no drain is due before the path has shown itself: 10, 20, 40, 80.
-#[test]
-fn after_a_rest_the_window_doubles() {
-    let queued = |flow: &mut Flow| {
-        flow.rounds(3);
-        flow.rtt = Span::from_millis(150);
-        flow.round();
-    };
-    let draining = |flow: &mut Flow| {
-        flow.rounds(3);
-        flow.rtt = Span::from_millis(110);
-        (0..80).for_each(|_| flow.round());
-        flow.now += Span::from_secs(10);
-        let before = flow.window();
-        flow.ack(1.0);
-        assert_near(flow.window(), before / 2.0, 0.0);
-    };
-    let ways: [fn(&mut Flow); 2] = [queued, draining];
-    for way in ways {
-        let mut flow = Flow::new("anabranch", &[("multiplicative_increase.known", "false")]);
-        way(&mut flow);
-        flow.now += Span::from_secs(20);
-        flow.restart(Restart::Idle);
-        flow.rtt = Span::from_millis(100);
-        for window in [20.0, 40.0, 80.0] {
-            flow.round();
-            assert_near(flow.window(), window, 0.0);
-        }
     }
 }
