@@ -38,7 +38,7 @@ pub struct FastOptions {
     pub beta: f64,
     /// Share of the way to the target that an update goes (`gamma_`).
     pub gamma: f64,
-    /// Queueing delay in seconds below which the window grows by the ACK (`mi_threshold_`).
+    /// Queueing delay in seconds below which the window increases multiplicatively (`mi_threshold_`).
     pub mi_threshold: f64,
     /// Least time in seconds between two updates (`cwnd_update_period_`).
     pub period: f64,

@@ -226,7 +226,7 @@ impl Fast {
                 return;
             }
         }
-        if window::is_probing(rtts.base, rtts.average, mi_threshold) {
+        if window::increases_multiplicatively(rtts.base, rtts.average, mi_threshold) {
             core.window += 1.0;
             self.updated = now;
             return;

@@ -3,9 +3,9 @@
 //! ```text
 //! window:    FAST, with the averaging of fast-2006
 //! base_rtt:  reroute when RTT neither falls nor comes near; baseRTT at most 10 least RTTs of the path, 10 s between two
-//! refill:    CCaFR, but growth by the ACK as soon as the queue is empty
+//! refill:    CCaFR, but multiplicative increase as soon as the queue is empty
 //! loss:      whether it is random is tried, by sending less for a while; up to 5 % may be
-//! probing:   growth by the ACK ends when half of alpha is queued, however little delay that is, and is paced; beyond what is known to fit the
+//! increase:  the multiplicative one ends when half of alpha is queued, however little delay that is, and is paced; beyond what is known to fit the
 //!            path it begins with alpha
 //! memory:    for 10 s after a loss that is congestion, alpha is half of what was queued
 //! noise:     the least RTT of a batch of ACKs counts, and in avgRTT none that a stall held back; alpha is at least what
@@ -19,8 +19,8 @@
 //! * They were never put together. The parts hardly meet: a random loss is no fast recovery and so no refill; what a loss or
 //!   a refill takes from the window is no decrease that the reroute rule watches.
 //! * avgRTT has the weight of fast-2006, a round trip's, not that of ns-2's module: a queue is seen when it is there. CCaFR
-//!   then ends sooner, as avgRTT equals the RTT of an empty path at once; growth by the ACK does the rest.
-//! * Probing. Where alpha segments are less than `mi_threshold`, beyond 320 Mbit/s for the defaults, FAST doubles whenever the
+//!   then ends sooner, as avgRTT equals the RTT of an empty path at once; multiplicative increase does the rest.
+//! * Multiplicative increase. Where alpha segments are less than its threshold, beyond 320 Mbit/s for the defaults, FAST doubles whenever the
 //!   queue gets short, at rest too: on 50,000 segments/s and 20 ms the queue goes back and forth between 0 and 1300 segments.
 //!   With the bound it stands at alpha.
 //! * Returns. A window that doubles is a whole path too large before the queue has shown that it is full. At the start nothing is known;
@@ -28,7 +28,7 @@
 //!   Up to that the window doubles, and beyond it what is beyond doubles, from alpha on. Without it a drain at 100 Mbit/s and 100 ms
 //!   may end with twice the window that fits, and with 0.1 % lost at random two minutes carry 49 Mbit/s instead of 95. The price: where twice as much has
 //!   become free, six or seven round trips instead of one.
-//! * Pacing. Growth by the ACK sends two segments for one, so half of what leaves queues at the bottleneck and looks like alpha long before
+//! * Pacing. Multiplicative increase sends two segments for one, so half of what leaves queues at the bottleneck and looks like alpha long before
 //!   the pipe is full. Spread over the round trip it does not: 100 MB over 250 Mbit/s and 600 ms take 10.3 s instead of 18.9. fast-2006
 //!   has a part for bursts beside that for windows, too.
 //! * Bursts. The initial window leaves at once, also after a rest, and queues behind itself: for these segments avgRTT has baseRTT. With their own delay
@@ -47,7 +47,7 @@
 //!   200 Mbit/s, with Composite's rule 2. When a trial has shown congestion, chance goes on losing: a loss well below the window that
 //!   lost, or with much less delay than there was then, halves only if more is lost with it than is bearable.
 //! * Losses without a queue. Behind a policer, and where the buffer holds less than alpha, no delay tells FAST to stop, and CCaFR
-//!   and growth by the ACK lose at each turn: a seventh of all segments. The trial finds that, the memory of losses bounds it.
+//!   and multiplicative increase lose at each turn: a seventh of all segments. The trial finds that, the memory of losses bounds it.
 //! * Noise. Wi-Fi, network cards and programs that read in batches hold ACKs back, and FAST takes that for a queue
 //!   ([`crate::law::fast::noise`]): with ACKs every 4 ms, 1 Gbit/s over 20 ms carries 10 Mbit/s in FAST's hands.
 //! * No link worth using loses 5 % at random.

@@ -14,7 +14,7 @@
 //! floats in a module of its own, which the model of ns-2's agent calls too; each says how it differs from its paper.
 //!
 //! Differs from the paper in:
-//! * Growth below the threshold counts segments, not ACKs, and so does the handing out of increases (rfc-3465).
+//! * Multiplicative increase counts segments, not ACKs, and so does the handing out of increases (rfc-3465).
 //! * An increase is not cut to whole segments, so the window rests where exactly alpha segments are queued. What ns-2's module
 //!   does, which has rounds and `old` of its own, too, is [`module`]: `clockwork`.
 //! * The RTT of the handshake is no sample: its segments are shorter, and what data takes longer to send would count as queue.
@@ -25,11 +25,11 @@
 //!   `base_rtt.interval`, `loss.random_most`.
 //!
 //! How large alpha has to be. At rest alpha segments of s bits wait for a bottleneck of rate C, so the queueing delay is alpha s/C.
-//! Where the smoothed delay is below `mi_threshold`, the window grows by the ACK. So with alpha s/C < `mi_threshold` there is no rest at all:
-//! growth doubles the window until a queue is seen, which the updates then empty, and so on. Above that the swing after the
-//! start still takes the smoothed delay below the threshold unless the resting point is well above it: rule of thumb, alpha s/C >= 4
-//! `mi_threshold`, which is 3 ms by default. At 40 Mbit/s, 50 ms and 1040 B, alpha 10 is 2.1 ms, and instead of 10 some 60 segments wait on
-//! average, in ns-2 as well as here; 15 and more rest. Smaller ones are for slower links, or a smaller `mi_threshold`.
+//! Where the smoothed delay is below a threshold, the window increases multiplicatively. So with alpha s/C below the threshold there is no rest at all:
+//! the increase doubles the window until a queue is seen, which the updates then empty, and so on. Above that the swing after the
+//! start still takes the smoothed delay below the threshold unless the resting point is well above it: rule of thumb, alpha s/C is at
+//! least 4 thresholds, 3 ms by default. At 40 Mbit/s, 50 ms and 1040 B, alpha 10 is 2.1 ms, and instead of 10 some 60 segments wait on
+//! average, in ns-2 as well as here; 15 and more rest. Smaller ones are for slower links, or a smaller threshold.
 //!
 //! Limits. A late comer takes the standing queue for propagation and keeps more than its share, the golden ratio for two. What
 //! adds delay without a queue, such as jitter or a coarse clock, is taken for one where [`noise`] is off. A rival that fills the queue gets it.
@@ -131,7 +131,7 @@ pub struct Fast {
     old: f64,
     /// The last RTT sample in seconds; infinite before the first.
     rtt: f64,
-    /// That of growth by the ACK; none otherwise.
+    /// That of multiplicative increase; none otherwise.
     rate: Option<Rate>,
     /// What is known to fit on the path.
     pipe: Pipe,
@@ -141,7 +141,7 @@ pub struct Fast {
     burst: f64,
 }
 
-/// Growth by the ACK ends when delay is so large a part of what noise alone may make: at rest it is all of it.
+/// Multiplicative increase ends when delay is so large a part of what noise alone may make: at rest it is all of it.
 const NOISE_MOST: f64 = 0.75;
 
 /// What is being repaired, as far as this law is concerned.
@@ -295,7 +295,7 @@ impl Fast {
         loss.signal == Signal::DupAcks && !self.trial.on_loss((now, self.rtt), loss.lost, (self.window, delay), rule)
     }
 
-    /// How fast segments leave while a window grows by the ACK.
+    /// How fast segments leave while a window increases multiplicatively.
     fn rate_of(&self, window: f64, rtt: f64, mss: Bytes) -> Option<Rate> {
         let pace = self.settings.increase.pace;
         let bits = pace * window / rtt * 8.0 * mss.count() as f64;
@@ -353,9 +353,11 @@ impl Fast {
             pipe = self.pipe.on_ack(now, ack.departure.flight, base, sample, is_full);
         }
         let threshold = greater(increase.threshold, NOISE_MOST * self.noise());
-        let is_probing = window::is_probing(base, average, threshold) && self.memory.has_room(self.window) && has_room;
+        let is_increasing = window::increases_multiplicatively(base, average, threshold)
+            && self.memory.has_room(self.window)
+            && has_room;
         if let Some(refill) = &self.settings.refill
-            && !(is_probing && refill.multiplicative_increase)
+            && !(is_increasing && refill.multiplicative_increase)
         {
             let facts = Facts { window: self.window, old, acked: ack.newly_acked, rtt, base, average };
             if let Some(window) = self.ccafr.on_ack(&facts, &goal, &refill.rule) {
@@ -367,9 +369,9 @@ impl Fast {
                 return window;
             }
         }
-        if is_probing {
-            self.clockwork.on_probing(now);
-            let window = self.window + window::probe(self.window, ack.newly_acked, pipe, goal.alpha);
+        if is_increasing {
+            self.clockwork.on_multiplicative_increase(now);
+            let window = self.window + window::multiplicative_increase(self.window, ack.newly_acked, pipe, goal.alpha);
             self.rate = self.rate_of(window, rtt.min(average), mss);
             return window;
         }

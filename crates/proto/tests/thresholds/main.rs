@@ -33,7 +33,7 @@ fn satellite_ideal() -> f64 {
     12.5 * 0.6 + satellite(0.0).time_of(70_000_000).as_secs_f64()
 }
 
-/// A tenth more than the ideal is allowed: growth by the ACK is paced, so that it ends close to where the pipe is full. No drain comes in
+/// A tenth more than the ideal is allowed: multiplicative increase is paced, so that it ends close to where the pipe is full. No drain comes in
 /// the middle: a path whose window still grows shows itself. Measured: 10.3 s with drains and without.
 #[test]
 fn a_satellite_link_is_filled() {

@@ -96,8 +96,8 @@ impl Clockwork {
         }
     }
 
-    /// The window grows by the ACK.
-    pub(crate) fn on_probing(&mut self, now: f64) {
+    /// The window increases multiplicatively.
+    pub(crate) fn on_multiplicative_increase(&mut self, now: f64) {
         match self {
             Self::Own { steps, .. } => steps.clear(),
             Self::Module { updated, .. } => *updated = now,

@@ -1,9 +1,9 @@
-//! What a loss tells where delay told nothing: alpha does not fit, and growth by the ACK goes too far.
+//! What a loss tells where delay told nothing: alpha does not fit, and multiplicative increase goes too far.
 //!
 //! ```text
 //! loss with less than 3/4 alpha queued:  alpha ← max(half of what was queued, 2)
 //! every `span` without such a loss:      alpha ← min(2 alpha, alpha as set)
-//! any loss:                              no growth by the ACK above half of the window that lost for a `span`, and
+//! any loss:                              no multiplicative increase above half of the window that lost for a `span`, and
 //!                                        for another one not above that window
 //! ```
 //!
@@ -55,7 +55,7 @@ pub(crate) const ABOVE: f64 = 0.02;
 pub struct Memory {
     /// Segments to keep queued; at most as set.
     alpha: f64,
-    /// Where growth by the ACK ends, in segments; infinite without a loss in mind.
+    /// Where multiplicative increase and a refill end, in segments; infinite without a loss in mind.
     most: f64,
     /// Where it ends after a time without a loss, in segments; infinite without a loss in mind.
     again: f64,
@@ -111,12 +111,12 @@ impl Memory {
         self.alpha
     }
 
-    /// Whether a window may grow by the ACK.
+    /// Whether a window may increase multiplicatively.
     pub fn has_room(&self, window: f64) -> bool {
         window < self.most
     }
 
-    /// What a growth by the ACK from `window` to `wanted` may come to, and whether there is more to come.
+    /// What a refill from `window` to `wanted` may come to, and whether there is more to come.
     pub fn bound(&self, window: f64, wanted: f64) -> (f64, bool) {
         let most = self.most.max(window);
         if wanted > most { (most, false) } else { (wanted, true) }

@@ -441,10 +441,10 @@ fn belief_in_random_loss_has_an_end() {
     assert!(least < 20.0, "{least}");
 }
 
-/// Where alpha segments are less than the threshold (20 in 50,000/s are 0.4 ms of 0.75), FAST probes until the threshold is
-/// queued, 37 segments and more; the bound of anabranch keeps it at alpha, and what passes in a millisecond makes 54 of that: 20² + 50².
+/// Where alpha segments are less than the threshold (20 in 50,000/s are 0.4 ms of 0.75), FAST increases until the threshold
+/// is queued, 37 segments and more; the bound of anabranch keeps it at alpha, and what passes in a millisecond makes 54 of that: 20² + 50².
 #[test]
-fn probing_ends_at_alpha() {
+fn multiplicative_increase_ends_at_alpha() {
     let queue = |name, noise| {
         let mut path = Bottleneck::new(50_000.0);
         path.flow(name, &[NO_DRAINS, ("noise", noise)], 20);

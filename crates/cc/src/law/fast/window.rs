@@ -4,7 +4,7 @@
 //! target:   w' = (1 − gamma) w + gamma (old · baseRTT/avgRTT + alpha)       at least 2
 //! when:     in every second round trip, at most once a period, and only if  old (1 − baseRTT/avgRTT) < alpha or ≥ beta
 //! how:      an increase segment by segment with the ACKs, a decrease at once
-//! probing:  while avgRTT − baseRTT is below a threshold: w ← w + 1 for each acknowledged segment instead
+//! MI:       while avgRTT − baseRTT is below a threshold: w ← w + 1 for each acknowledged segment instead
 //! at rest:  w (1 − baseRTT/RTT) = alpha
 //! ```
 //!
@@ -56,8 +56,8 @@ impl Goal {
     }
 }
 
-/// Whether the queue is so short that the window may grow by the ACK, as in slow start. Times in seconds.
-pub fn is_probing(base: f64, average: f64, threshold: f64) -> bool {
+/// Whether the queue is so short that the window may increase multiplicatively, as in slow start. Times in seconds.
+pub fn increases_multiplicatively(base: f64, average: f64, threshold: f64) -> bool {
     average - base < threshold
 }
 
@@ -94,9 +94,9 @@ impl Default for Pipe {
     }
 }
 
-/// By how many segments a window that grows by the ACK grows for `acked` segments. Up to `pipe` it doubles in a round trip. Beyond that what
+/// By how many segments a window that increases multiplicatively grows for `acked` segments. Up to `pipe` it doubles in a round trip. Beyond that what
 /// is beyond doubles, from `alpha` segments on: so it overshoots by no more than what it has found.
-pub fn probe(window: f64, acked: f64, pipe: f64, alpha: f64) -> f64 {
+pub fn multiplicative_increase(window: f64, acked: f64, pipe: f64, alpha: f64) -> f64 {
     if window < pipe {
         lesser(acked, pipe - window + alpha)
     } else {

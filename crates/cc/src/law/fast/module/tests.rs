@@ -1,6 +1,6 @@
 use super::*;
 use crate::law::fast::estimator::{Estimator, Weights};
-use crate::law::fast::window::is_probing;
+use crate::law::fast::window::increases_multiplicatively;
 use crate::testing::assert_near;
 
 const GOAL: Goal = Goal { alpha: 8.0, beta: 2.0, gamma: 0.5 };
@@ -79,7 +79,7 @@ fn nothing_is_counted_in_recovery() {
     }
 }
 
-/// The module, ACK by ACK from the SYN's: probing to 12, then steps in every second round trip until the window stands.
+/// The module, ACK by ACK from the SYN's: multiplicative increase to 12, then steps in every second round trip until the window stands.
 /// `tests/data/mfast-2019-start.csv` is a golden run (mfast-2019, alpha 8, beta 2) whose rows are the ACKs; the pieces see only times
 /// and RTTs of it, and that each ACK lets what it acknowledges leave the network and fills the window again. The run prints
 /// microseconds, so a round trip of exactly one RTT needs their slack.
@@ -102,7 +102,7 @@ fn the_pieces_reproduce_the_start_of_mfast() {
         }
         flights.on_ack(now, flight);
         round.on_ack(now, rtt + 2e-6);
-        if is_probing(base, average, 0.75e-3) {
+        if increases_multiplicatively(base, average, 0.75e-3) {
             (window, updated) = (window + 1.0, now);
         } else {
             if round.is_open() && now >= updated + 0.01 && GOAL.is_missed(old, base, average) {

@@ -14,18 +14,18 @@ fn a_loss_halves_and_a_timeout_leaves_two() {
     assert_near(flow.window(), 2.0, 0.0);
 }
 
-/// On an empty queue the window grows by the ACK, as in slow start: 10, 20, 40.
+/// On an empty queue the window increases multiplicatively, as in slow start: 10, 20, 40.
 #[test]
-fn an_empty_queue_is_probed() {
+fn an_empty_queue_is_filled_as_in_slow_start() {
     let mut flow = Flow::new("fast", &[]);
     flow.rounds(2);
     assert_near(flow.window(), 40.0, 0.0);
 }
 
-/// Growth by the ACK leaves at 1.5 windows in a round trip: 20 segments of 1000 B in 100 ms are 1.6 Mbit/s. Nothing else is paced, and so is
+/// Multiplicative increase leaves at 1.5 windows in a round trip: 20 segments of 1000 B in 100 ms are 1.6 Mbit/s. Nothing else is paced, and so is
 /// nothing in a flow that does not fill its window, which the pace would else keep from filling it.
 #[test]
-fn growth_by_the_ack_is_paced_and_nothing_else() {
+fn multiplicative_increase_is_paced_and_nothing_else() {
     let growing = || {
         let mut flow = Flow::new("anabranch", &[]);
         assert_eq!(flow.controller.pacing_rate(), None);

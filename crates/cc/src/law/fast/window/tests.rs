@@ -73,14 +73,14 @@ fn a_small_window_at_most_doubles_at_once() {
 /// that is 500 above grows by 520 ln 4, which doubles what is above while half of that is not acknowledged yet.
 #[test]
 fn growth_beyond_what_fits_begins_with_alpha() {
-    assert_near(probe(10.0, 10.0, 1000.0, 20.0), 10.0, 0.0);
-    assert_near(probe(990.0, 990.0, 1000.0, 20.0), 30.0, 0.0);
-    assert_near(probe(1000.0, 1000.0, 1000.0, 20.0), 20.0 * 4_f64.ln(), 1e-9);
-    assert_near(probe(1500.0, 1500.0, 1000.0, 20.0), 520.0 * 4_f64.ln(), 1e-9);
+    assert_near(multiplicative_increase(10.0, 10.0, 1000.0, 20.0), 10.0, 0.0);
+    assert_near(multiplicative_increase(990.0, 990.0, 1000.0, 20.0), 30.0, 0.0);
+    assert_near(multiplicative_increase(1000.0, 1000.0, 1000.0, 20.0), 20.0 * 4_f64.ln(), 1e-9);
+    assert_near(multiplicative_increase(1500.0, 1500.0, 1000.0, 20.0), 520.0 * 4_f64.ln(), 1e-9);
     // Before the path was first full.
-    assert_near(probe(990.0, 990.0, f64::INFINITY, 20.0), 990.0, 0.0);
+    assert_near(multiplicative_increase(990.0, 990.0, f64::INFINITY, 20.0), 990.0, 0.0);
     // Never faster than doubling.
-    assert_near(probe(4000.0, 4000.0, 100.0, 20.0), 4000.0, 0.0);
+    assert_near(multiplicative_increase(4000.0, 4000.0, 100.0, 20.0), 4000.0, 0.0);
 }
 
 /// Nothing is known until a queue stands; then it is the most of the last five to ten seconds: 1000 in flight of which 100 wait.
