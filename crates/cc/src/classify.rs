@@ -1,5 +1,5 @@
 //! Random loss or congestion? The rule only names the [`Cause`]; what to do about it is a law's business
-//! ([`crate::law::composite`] leaves the window alone, the others do not ask).
+//! ([`mod@crate::composite`] leaves the window alone, the others do not ask).
 //!
 //! ctcp-2019 sec. 3: losses from a full queue come several at a time and after a delay that grows. A loss is random iff
 //! the SACK blocks show a single hole **and** the RTT is at most the smoothed RTT; "conservative at the slightest signal of

@@ -78,7 +78,7 @@ pub(crate) const ROW: Row = Row {
 pub(crate) const LOSS_CONTRACT: LossContract = LossContract {
     shrinks_above: window::WINDOW_MIN,
     timeout_window_max: loss::WINDOW_AFTER_TIMEOUT,
-    // Under `halve`, and beyond `random_loss_most`, a random loss halves too; under `trial` others may not.
+    // Under `halve`, and beyond `loss.random_most`, a random loss halves too; under `trial` others may not.
     loss: LossResponse::MayHold { citation: "ctcp-2019 sec. 3" },
 };
 

@@ -135,7 +135,7 @@ struct Share {
 }
 
 impl Share {
-    /// As in [`crate::law::composite`]: fifteen losses or so show a change.
+    /// As in [`mod@crate::composite`]: fifteen losses or so show a change.
     const WEIGHT: f64 = 0.125;
 
     /// No interval counts for more: a long clean time does not outweigh the present.
