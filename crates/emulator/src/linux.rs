@@ -5,6 +5,7 @@ mod control;
 mod down;
 mod drive;
 mod namespace;
+mod offload;
 mod state;
 mod up;
 

@@ -55,11 +55,13 @@ pub struct Settings {
     /// The kernel's congestion control for sockets that do not choose. Linux' own `reno` and not the machine's default: if that is `bbr`, its pacing
     /// stays on a socket that changes to another law.
     pub congestion_control: String,
+    /// Whether packets that come at once are handed over as one, as network cards with receive offload (GRO) do.
+    pub offload: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { mtu: 1500, congestion_control: "reno".to_owned() }
+        Self { mtu: 1500, congestion_control: "reno".to_owned(), offload: false }
     }
 }
 

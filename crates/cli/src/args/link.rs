@@ -40,6 +40,9 @@ pub(crate) struct Up {
     /// The kernel's congestion control of sockets that do not choose.
     #[arg(long, value_name = "NAME", default_value = "reno")]
     pub(crate) congestion_control: String,
+    /// Hand packets over as one that come at once, as network cards with receive offload (GRO) do.
+    #[arg(long)]
+    pub(crate) offload: bool,
     /// Stay in the foreground; interrupting takes the links down.
     #[arg(long)]
     pub(crate) foreground: bool,

@@ -37,7 +37,8 @@ fn up(args: &Up) -> Outcome {
     let topology = Scenario::parse(&document)?.topology();
     let notes = topology.left_out.clone();
     let network = network(topology);
-    let settings = Settings { mtu: args.mtu, congestion_control: args.congestion_control.clone() };
+    let settings =
+        Settings { mtu: args.mtu, congestion_control: args.congestion_control.clone(), offload: args.offload };
     // What cannot be emulated is found before anything is made.
     Plan::new(&name, &network, &settings)
         .map_err(|refusal| Failure::usage(format!("{}: {refusal}", args.file.display())))?;

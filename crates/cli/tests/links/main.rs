@@ -33,8 +33,13 @@ struct Links {
 
 impl Links {
     /// Nothing, with a message, where links cannot be emulated.
-    #[expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
     fn up(name: &str, links: &str) -> Option<Self> {
+        Self::up_with(name, links, &[])
+    }
+
+    /// The same, with more arguments of `anabranch link up`.
+    #[expect(clippy::print_stdout, reason = "whoever runs the tests shall know what was not tested")]
+    fn up_with(name: &str, links: &str, more: &[&str]) -> Option<Self> {
         static TURN: Mutex<()> = Mutex::new(());
         if let Err(missing) = can_emulate() {
             println!("skipped: {missing}");
@@ -48,7 +53,8 @@ impl Links {
         let flow = "[[flow]]\nid = \"f\"\nfrom = \"h0\"\nto = \"h1\"\ntransport = \"anabranch\"\n";
         fs::write(folder.join(format!("{name}.toml")), format!("duration = \"1s\"\n{links}{flow}")).unwrap();
         let links = Self { folder, name, _turn: turn };
-        let up = links.run(&["up", &format!("{}.toml", links.name), "--json"]);
+        let file = format!("{}.toml", links.name);
+        let up = links.run(&[&["up", &file, "--json"], more].concat());
         assert_exit(&up, 0);
         Some(links)
     }
@@ -171,6 +177,31 @@ fn a_burst_comes_out_at_the_rate() {
     assert_eq!(times.len(), 300);
     let span = times[299].duration_since(times[0]).as_secs_f64();
     assert_within(299.0 * 0.6e-3 / span, 0.98, 1.02);
+}
+
+/// What a link holds comes out at one moment: the device hands it over as one packet if it joins, and as so many if it does not. A socket that has not asked for
+/// joined ones has each by itself in either case, with what is in it.
+#[test]
+fn what_comes_at_once_is_one_packet_of_a_device_that_joins() {
+    const COUNT: u8 = 20;
+    let held = "rate = \"1Gbit/s\"\ndelay = \"1ms\"\nhold = { kind = \"gather\", span = \"100ms\" }";
+    for (name, more, most) in [("joins", &["--offload"][..], 5), ("apart", &[][..], u64::MAX)] {
+        let Some(links) = Links::up_with(name, &wire("a", held), more) else { return };
+        let (here, there) = (links.socket("h0", "10.77.1.1:0"), links.socket("h1", "10.77.2.1:7"));
+        for number in 0..COUNT {
+            here.send_to(&[number; 1400], there.local_addr().unwrap()).unwrap();
+        }
+        for number in 0..COUNT {
+            let mut buffer = [0; 2000];
+            let len = there.recv(&mut buffer).unwrap();
+            assert_eq!(buffer[..len], [number; 1400]);
+        }
+        let path = "/sys/class/net/a/statistics/rx_packets";
+        let counted = links.run(&["exec", "--name", &links.name, "h1", "--", "cat", path]);
+        let counted: u64 = stdout(&counted).trim().parse().unwrap();
+        assert!((1..=most).contains(&counted), "{counted} packets");
+        assert!(most < u64::MAX || counted >= COUNT.into(), "{counted} packets");
+    }
 }
 
 /// At 1 Mbit/s a packet of 1500 bytes takes 12 ms, much longer than a burst: what is left of it has waited, but for the one in service. A second packet

@@ -91,7 +91,7 @@ fn measure(name: &str, _claim: Claim, check: &Check) -> Result<CheckRow, Failure
     let state = state::State::new(String::new(), plan).map_err(|error| Failure::failed("/proc", error))?;
     state.write()?;
     let devices = up::devices(&state.plan, &settings)?;
-    let driver = Driver::new(network, devices, control::listen(name)?)?;
+    let driver = Driver::new(network, devices, &settings, control::listen(name)?)?;
     let [from, to] = [0, 1].map(|host: usize| state.plan.hosts[host].namespace.as_str());
     let is_over = AtomicBool::new(false);
     let begin = Instant::now();

@@ -20,10 +20,12 @@ use tun_rs::SyncDevice;
 
 use super::Failure;
 use super::control::{Question, Request, Requests};
+use super::offload::Offload;
 use crate::address::Interface;
 use crate::emulation::Emulation;
 use crate::histogram::Histogram;
 use crate::network::Network;
+use crate::plan::Settings;
 use crate::status::{Lateness, Status};
 
 /// Moves packets between devices and the world.
@@ -41,6 +43,8 @@ struct Mover {
     begin: Instant,
     /// Positions of devices.
     places: BTreeMap<Interface, usize>,
+    /// By position, if packets are joined.
+    offloads: Vec<Offload>,
     /// By link.
     late: Vec<Histogram>,
     is_real_time: bool,
@@ -56,12 +60,15 @@ impl Driver {
     pub(super) fn new(
         network: Network,
         devices: Vec<(Interface, SyncDevice)>,
+        settings: &Settings,
         requests: Requests,
     ) -> Result<Self, Failure> {
         let emulation = Emulation::new(&network).map_err(|refusal| Failure::Usage(refusal.to_string()))?;
         let places = devices.iter().enumerate().map(|(place, &(interface, _))| (interface, place)).collect();
         let late = vec![Histogram::default(); network.wires.len()];
-        let mover = Mover { network, emulation, begin: Instant::now(), places, late, is_real_time: false };
+        let offloads = if settings.offload { devices.len() } else { 0 };
+        let offloads = (0..offloads).map(|_| Offload::new(settings.mtu)).collect();
+        let mover = Mover { network, emulation, begin: Instant::now(), places, offloads, late, is_real_time: false };
         Ok(Self { devices, requests, mover })
     }
 
@@ -85,7 +92,7 @@ impl Driver {
             for (place, (interface, device)) in devices.iter().enumerate() {
                 if !descriptors[place].revents().is_empty() {
                     mover
-                        .read(*interface, device, &mut buffer)
+                        .read(*interface, place, device, &mut buffer)
                         .map_err(|error| Failure::failed("TUN device", error))?;
                     mover.deliver(&devices);
                 }
@@ -100,20 +107,24 @@ impl Driver {
 impl Mover {
     /// The present of the world.
     fn now(&self) -> SimTime {
-        let nanos = u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        SimTime::from_ticks(nanos.saturating_mul(PICOS_PER_NANO))
+        since(self.begin)
     }
 
     /// Writes what is due to the devices.
     fn deliver(&mut self, devices: &[(Interface, SyncDevice)]) {
         let now = self.now();
-        let Self { emulation, begin, places, late, .. } = self;
+        let Self { emulation, begin, places, offloads, late, .. } = self;
         emulation.deliver(now, |to, link, due, packet| {
             let due = Duration::from_nanos(due.ticks() / PICOS_PER_NANO);
             late[link].add(begin.elapsed().saturating_sub(due));
-            // A device that is down refuses: then the host is not there, and the packet is lost as on a real one.
-            _ = devices[places[&to]].1.send(packet);
+            let place = places[&to];
+            match offloads.get_mut(place) {
+                Some(offload) => offload.put(&devices[place].1, packet),
+                // A device that is down refuses: then the host is not there, and the packet is lost as on a real one.
+                None => _ = devices[place].1.send(packet),
+            }
         });
+        offloads.iter_mut().zip(devices).for_each(|(offload, (_, device))| offload.flush(device));
     }
 
     /// How long nothing is due: rounded up, as being early would only mean to ask again.
@@ -128,11 +139,17 @@ impl Mover {
     }
 
     /// Takes packets from a device.
-    fn read(&mut self, from: Interface, device: &SyncDevice, buffer: &mut [u8]) -> io::Result<()> {
+    fn read(&mut self, from: Interface, place: usize, device: &SyncDevice, buffer: &mut [u8]) -> io::Result<()> {
         for _ in 0..BATCH {
-            match device.recv(buffer) {
-                // A packet without a way is counted where that is found out.
-                Ok(len) => _ = self.emulation.enter(self.now(), from, &buffer[..len]),
+            let Self { emulation, begin, offloads, .. } = self;
+            // A packet without a way is counted where that is found out.
+            let enter = |packet: &[u8]| _ = emulation.enter(since(*begin), from, packet);
+            let read = match offloads.get_mut(place) {
+                Some(offload) => offload.read(device, enter),
+                None => device.recv(buffer).map(|len| &buffer[..len]).map(enter),
+            };
+            match read {
+                Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // The device is down.
@@ -185,6 +202,12 @@ impl Mover {
             links,
         }
     }
+}
+
+/// The present of a world that began then.
+fn since(begin: Instant) -> SimTime {
+    let nanos = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    SimTime::from_ticks(nanos.saturating_mul(PICOS_PER_NANO))
 }
 
 /// What this thread has used of the processor.

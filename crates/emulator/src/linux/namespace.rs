@@ -78,8 +78,12 @@ pub(super) fn make(host: &HostPlan, hosts_file: &str, settings: &Settings) -> Re
                 fs::write(&path, &value).map_err(|error| unset(&path, &value, &error))?;
             }
         }
+        let builder = |device: &str| {
+            let builder = DeviceBuilder::new().name(device).enable(false);
+            builder.with(|linux| _ = linux.offload(settings.offload))
+        };
         let open = |device: &str| {
-            let device = DeviceBuilder::new().name(device).enable(false).build_sync()?;
+            let device = builder(device).build_sync()?;
             device.set_nonblocking(true).map(|()| device)
         };
         let open = |device: &str| open(device).map_err(|error| Failure::failed(format!("TUN device {device}"), error));

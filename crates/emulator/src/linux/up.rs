@@ -63,7 +63,7 @@ pub fn serve(
     state.write()?;
     let devices = devices(&state.plan, settings)?;
     let requests = control::listen(&claim.0)?;
-    let driver = Driver::new(network, devices, requests)?;
+    let driver = Driver::new(network, devices, settings, requests)?;
     ready(&state.plan);
     driver.run()
 }
