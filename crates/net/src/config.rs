@@ -165,3 +165,6 @@ const ACKS: AckPolicy = AckPolicy { every: 2, delay: Span::from_millis(5) };
 /// How long the end that closes first answers a FIN that comes again. No segment of an old connection can come into a new one, whose keys
 /// are others, so that this is all there is to wait for: two retransmissions on a path of half a second.
 const TIME_WAIT: Span = Span::from_secs(2);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! What the default is enough for, in virtual time.
+
+use anabranch_proto::{Form, Limit, Limits};
+use anabranch_sim::{
+    Builder, Control, EngineSink, EngineSource, HostId, Input, LinkSpec, Offer, Port, QueueSpec, World,
+};
+use anabranch_units::{SimSpan, SimTime, Time};
+
+use super::*;
+
+/// A path of 10 Gbit/s and 100 ms there and back, whose queue holds as much as it carries in that time. One stream has more to send than it can.
+fn far_and_fast(config: &Config) -> (World, [HostId; 2]) {
+    let engine = || anabranch_proto::Config { form: Form::Sealed, ..config.connection() };
+    let link = LinkSpec::new("10Gbit/s".parse().unwrap(), SimSpan::from_millis(50));
+    let mut net = Builder::new(1);
+    let (here, there) = (net.node("here"), net.node("there"));
+    net.duplex(here, there, link.queue(QueueSpec::Packets((PRODUCT / PACKET) as u32))).unwrap();
+    let source = net.host(here, EngineSource::new(engine()).unwrap().fed()).unwrap();
+    let sink = net.host(there, EngineSink::new(engine()).unwrap()).unwrap();
+    net.flow(source, sink).unwrap();
+    let offer = Offer { port: Port::FIRST, stream: 0, message: 0, bytes: None };
+    net.at(SimTime::ZERO, Control::Input { host: source, input: Input::Offer(offer) }).unwrap();
+    (net.build().unwrap(), [source, sink])
+}
+
+/// The packets of a path that nobody has set, of which so many bytes are payload.
+const PACKET: u64 = 1_500;
+const PAYLOAD: u64 = 1_416;
+/// 10 Gbit/s for 100 ms.
+const PRODUCT: u64 = 125_000_000;
+
+/// What the application gets in the fourth second, as a part of the link's rate, and what limited the sender then.
+fn fourth_second(config: &Config) -> (f64, Limits) {
+    let (mut world, [source, sink]) = far_and_fast(config);
+    let mut look = |seconds| {
+        world.run_until(SimTime::ZERO + SimSpan::from_secs(seconds));
+        let connection = world.host::<EngineSource>(source).unwrap().connection().unwrap();
+        let limits = connection.limits().until(Time::ZERO + Span::from_secs(seconds));
+        (world.host::<EngineSink>(sink).unwrap().read(), limits)
+    };
+    let ((before, then), (after, now)) = (look(3), look(4));
+    (8.0 * (after - before) as f64 / 10e9, now.since(&then))
+}
+
+#[test]
+fn nothing_is_to_be_set_for_10_gbit_s_at_100_ms() {
+    let (part, limits) = fourth_second(&Config::default());
+    for limit in [Limit::PeerBuffer, Limit::Memory] {
+        assert!(limits.share(limit) <= 0.0, "{limit:?}: {limits:?}");
+    }
+    let most = PAYLOAD as f64 / PACKET as f64;
+    assert!((0.98 * most..=most).contains(&part), "{part} of at most {most}");
+}
+
+/// Half of the product is not enough, at either end.
+#[test]
+fn a_smaller_limit_is_one_at_10_gbit_s_and_100_ms() {
+    let half = PRODUCT / 2;
+    let default = Config::default();
+    let small = Config { receive_buffer: 1 << 20, receive_buffer_max: half, ..default.clone() };
+    let (part, limits) = fourth_second(&small);
+    assert!(part < 0.5 && limits.share(Limit::PeerBuffer) > 0.4, "{part}, {limits:?}");
+    let (part, limits) = fourth_second(&Config { send_memory: half, ..default });
+    assert!(part < 0.5 && limits.share(Limit::Memory) > 0.4, "{part}, {limits:?}");
+}
