@@ -16,7 +16,18 @@ pub(crate) struct Links<'a> {
 impl<'a> Links<'a> {
     /// Those of a scenario, in which this is set.
     pub(crate) fn up(anabranch: &'a str, name: &'a str, file: &str, set: &[&str]) -> Result<Self, String> {
-        let mut arguments = vec!["link", "up", file, "--name", name];
+        Self::up_with(anabranch, name, file, set, &[])
+    }
+
+    /// The same, with more arguments of `anabranch link up`.
+    pub(crate) fn up_with(
+        anabranch: &'a str,
+        name: &'a str,
+        file: &str,
+        set: &[&str],
+        more: &[&str],
+    ) -> Result<Self, String> {
+        let mut arguments = [&["link", "up", file, "--name", name], more].concat();
         set.iter().for_each(|set| arguments.extend(["--set", *set]));
         let links = Self { anabranch, name };
         // What an earlier run has left.

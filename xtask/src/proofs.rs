@@ -6,11 +6,12 @@
 mod arrivals;
 mod attacks;
 mod changes;
+mod clocks;
 mod files;
 mod kills;
 mod multipath;
 mod page;
-mod program;
+pub(crate) mod program;
 mod transfers;
 
 use std::path::{Path, PathBuf};
@@ -45,6 +46,7 @@ struct Proof {
 
 const PROOFS: &[Proof] = &[
     Proof { name: "transfers", run: transfers::run },
+    Proof { name: "clocks", run: clocks::run },
     Proof { name: "multipath", run: multipath::run },
     Proof { name: "changes", run: changes::run },
     Proof { name: "kills", run: kills::run },
@@ -64,12 +66,9 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     if let Some(unknown) = options.names.iter().find(is_known) {
         return Err(format!("there is no proof `{unknown}`; `cargo xtask proofs --list` prints all"));
     }
-    if !cfg!(target_os = "linux") || !run::is_root() {
-        return Err("the proofs make network namespaces and mount file systems: run them on Linux, as root".into());
-    }
-    let bench = Bench::new(options)?;
-    let mut table = Table { machine: Machine::new(), ..Table::default() };
-    say(&line("proof", "aim", "measured", "load, stolen", "verdict"));
+    can_run()?;
+    let bench = Bench::new(options.release.as_deref(), options.folder.as_deref())?;
+    let mut table = Table::begin("");
     for proof in PROOFS {
         if !options.names.is_empty() && !options.names.iter().any(|name| proof.name.starts_with(name.as_str())) {
             continue;
@@ -79,11 +78,16 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
             table.row("to its end", "no error", &problem, false);
         }
     }
-    match table.missed {
-        // Who asks for a proof by its name is not to take it for one that holds.
-        0 if table.not_run > 0 && !options.names.is_empty() => Err("not all of it could run".into()),
-        0 => Ok(()),
-        missed => Err(format!("{missed} of {} aims were missed", table.rows)),
+    table.verdict()?;
+    // Who asks for a proof by its name is not to take it for one that holds.
+    if table.not_run > 0 && !options.names.is_empty() { Err("not all of it could run".into()) } else { Ok(()) }
+}
+
+/// Whether the machine and the user are such that proofs run.
+pub(crate) fn can_run() -> Result<(), String> {
+    match cfg!(target_os = "linux") && run::is_root() {
+        true => Ok(()),
+        false => Err("this makes network namespaces and mounts file systems: run it on Linux, as root".into()),
     }
 }
 
@@ -95,8 +99,9 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    fn new(options: &Options) -> Result<Self, String> {
-        let release = match &options.release {
+    /// With what is in the folder `release`, or is built now, and with files in a new folder within `folder`.
+    pub(crate) fn new(release: Option<&Path>, folder: Option<&Path>) -> Result<Self, String> {
+        let release = match release {
             Some(release) => {
                 std::fs::canonicalize(release).map_err(|error| format!("{}: {error}", release.display()))?
             }
@@ -107,7 +112,7 @@ impl Bench {
                 run::target()?.join("release")
             }
         };
-        let folder = options.folder.clone().unwrap_or_else(std::env::temp_dir);
+        let folder = folder.map_or_else(std::env::temp_dir, Path::to_owned);
         let folder = folder.join(format!("anabranch-proofs-{}", std::process::id()));
         std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(Self { anabranch: program(&release, "anabranch")?, release, folder })
@@ -170,6 +175,20 @@ pub(crate) struct Table {
 }
 
 impl Table {
+    /// An empty one of this proof, whose head is printed.
+    pub(crate) fn begin(proof: &'static str) -> Self {
+        say(&line("proof", "aim", "measured", "load, stolen", "verdict"));
+        Self { proof, machine: Machine::new(), ..Self::default() }
+    }
+
+    /// Whether all aims were reached.
+    pub(crate) fn verdict(&self) -> Result<(), String> {
+        match self.missed {
+            0 => Ok(()),
+            missed => Err(format!("{missed} of {} aims were missed", self.rows)),
+        }
+    }
+
     pub(crate) fn row(&mut self, what: &str, aim: &str, measured: &str, holds: bool) {
         self.rows += 1;
         self.missed += u32::from(!holds);

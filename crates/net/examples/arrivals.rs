@@ -1,4 +1,5 @@
-//! When what is sent arrives: `arrivals serve` waits and prints a ticket, `arrivals call TICKET SECONDS STREAMS [multipath]` sends,
+//! When what is sent arrives: `arrivals serve` waits and prints a ticket, `arrivals call TICKET SECONDS STREAMS [multipath | MEGABITS]` sends, with several
+//! paths or with a law that is nothing but a rate,
 //! `arrivals crowd TICKET CONNECTIONS STREAMS` opens so many connections and streams of each, and keeps them open until its input ends.
 //!
 //! Every byte says where in which stream it stands, and is checked. The server prints a line of JSON for each connection that has ended: how much has come, how
@@ -6,15 +7,24 @@
 
 #![expect(clippy::print_stdout, reason = "it is what the example prints")]
 
+mod pattern;
+
 use std::error::Error;
 use std::io::{Read as _, Write as _};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use anabranch::{Admission, Config, Connection, Endpoint, RecvStream, SecretKey, SendStream, StreamError, Ticket};
+use anabranch::cc::registry::{Fields, Law, LossContract, LossResponse, Table};
+use anabranch::cc::{Ack, Controller, Loss, PathView, Row, Settings};
+use anabranch::units::Rate;
+use anabranch::{
+    Admission, Config, Connection, Endpoint, Limit, RecvStream, SecretKey, SendStream, StreamError, Ticket,
+};
 use bytes::Bytes;
 use tokio::task::JoinSet;
+
+use self::pattern::pattern;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -25,14 +35,70 @@ async fn main() -> Result<(), Failure> {
     match args[..] {
         ["serve"] => serve("[::]:0").await,
         ["serve", address] => serve(address).await,
-        ["call", ticket, seconds, streams] => call(&ticket.parse()?, seconds.parse()?, streams.parse()?, false).await,
-        ["call", ticket, seconds, streams, "multipath"] => {
-            call(&ticket.parse()?, seconds.parse()?, streams.parse()?, true).await
+        ["call", ticket, seconds, streams, ref more @ ..] if more.len() <= 1 => {
+            let is_multipath = more == ["multipath"];
+            let config = match more {
+                [megabits] if !is_multipath => {
+                    Config { law: Settings::parse(&CONSTANT, [("rate", *megabits)])?, ..Config::default() }
+                }
+                _ => Config::default(),
+            };
+            call(config, &ticket.parse()?, seconds.parse()?, streams.parse()?, is_multipath).await
         }
         ["crowd", ticket, connections, streams] => {
             crowd(&ticket.parse()?, connections.parse()?, streams.parse()?).await
         }
-        _ => Err("serve [ADDRESS] | call TICKET SECONDS STREAMS [multipath] | crowd TICKET CONNECTIONS STREAMS".into()),
+        _ => Err(
+            "serve [ADDRESS] | call TICKET SECONDS STREAMS [multipath | MEGABITS] | crowd TICKET CONNECTIONS STREAMS"
+                .into(),
+        ),
+    }
+}
+
+/// A law that has a rate and no window that matters: what arrives is as fast as the pacer lets it leave.
+static CONSTANT: Row = Row {
+    name: "constant",
+    summary: "a rate, whatever is lost",
+    citation: "none",
+    loss_contract: LossContract {
+        shrinks_above: 1e9,
+        timeout_window_max: 1e9,
+        loss: LossResponse::Holds { citation: "none" },
+    },
+    law: &Law {
+        defaults: Megabits { rate: 10.0 },
+        make: |settings| Box::new(Constant(Rate::from_bits_per_second((settings.rate * 1e6) as u64))),
+    },
+};
+
+/// A rate in Mbit/s.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Megabits {
+    rate: f64,
+}
+
+impl Table for Megabits {
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        let help = "at which segments leave, of the bytes that the peer acknowledges";
+        fields.number("rate", &mut self.rate, 0.1..=10_000.0, "Mbit/s", help);
+    }
+}
+
+#[derive(Debug)]
+struct Constant(Rate);
+
+impl Controller for Constant {
+    fn on_ack(&mut self, _: &PathView, _: &Ack) {}
+
+    fn on_loss(&mut self, _: &PathView, _: &Loss) {}
+
+    /// 10 Gbit/s and 1 s.
+    fn window(&self) -> f64 {
+        1e6
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        Some(self.0)
     }
 }
 
@@ -127,15 +193,16 @@ async fn read(mut stream: RecvStream, record: Arc<Mutex<Record>>) -> Result<(), 
             number = head.first_chunk().map(|head: &[u8; 8]| u64::from_le_bytes(*head));
         }
         let Some(number) = number else { continue };
-        let wrong = rest.iter().zip(pattern(number, at, rest.len())).filter(|(got, sent)| **got != *sent).count();
+        let right = pattern(number, at, rest.len());
+        let wrong = if rest == right { 0 } else { rest.iter().zip(&right).filter(|(got, sent)| got != sent).count() };
         at += rest.len() as u64;
         record.lock().unwrap_or_else(PoisonError::into_inner).add(rest.len(), wrong);
     }
     Ok(())
 }
 
-async fn call(ticket: &Ticket, seconds: f64, streams: u64, is_multipath: bool) -> Result<(), Failure> {
-    let endpoint = Endpoint::client(Config::default())?;
+async fn call(config: Config, ticket: &Ticket, seconds: f64, streams: u64, is_multipath: bool) -> Result<(), Failure> {
+    let endpoint = Endpoint::client(config)?;
     let connection = endpoint.connect(ticket).await?;
     if is_multipath {
         connection.add_paths(ticket).await;
@@ -145,25 +212,49 @@ async fn call(ticket: &Ticket, seconds: f64, streams: u64, is_multipath: bool) -
     for number in 0..streams {
         writers.spawn(write(connection.open_stream().await?, number, until));
     }
+    tokio::time::sleep_until(until.into()).await;
+    // What ends a stream may be a short segment, and has an RTT of its own.
+    let path = connection.paths().into_iter().next();
     let mut bytes = 0;
     while let Some(written) = writers.join_next().await {
         bytes += written??;
     }
     let paths: Vec<_> = connection.paths().iter().map(|path| path.report.tally.sent.to_string()).collect();
     connection.close().await?;
+    let acknowledged = connection.stats().bytes_acknowledged;
     connection.closed().await?;
     drop(connection);
     // The server may not have heard yet that all it said has come.
     _ = tokio::time::timeout(FAREWELL, endpoint.wait_idle()).await;
-    println!(r#"{{"bytes":{bytes},"segments_of_paths":[{}]}}"#, paths.join(","));
+    let limits = path.iter().flat_map(|path| Limit::ALL.map(|limit| (limit.name(), path.report.limits.share(limit))));
+    let limits: Vec<_> = limits.map(|(name, share)| format!(r#""{name}":{share:.4}"#)).collect();
+    let base = path.and_then(|path| path.rtt_base()).map(|rtt| 1e3 * rtt.as_secs_f64());
+    let mean = path.map(|path| path.report.tally).filter(|tally| tally.rtt_samples > 0);
+    let mean = mean.map(|tally| 1e3 * tally.rtt_sum.as_secs_f64() / tally.rtt_samples as f64);
+    println!(
+        r#"{{"bytes":{bytes},"bytes_acknowledged":{acknowledged},"rtt_base_ms":{},"rtt_mean_ms":{},"limits":{{{}}},"segments_of_paths":[{}]}}"#,
+        number(base),
+        number(mean),
+        limits.join(","),
+        paths.join(",")
+    );
     Ok(())
 }
 
+/// A number of JSON.
+fn number(number: Option<f64>) -> String {
+    number.map_or_else(|| "null".to_owned(), |number| format!("{number:.4}"))
+}
+
 async fn write(mut stream: SendStream, number: u64, until: Instant) -> Result<u64, Failure> {
-    stream.write_all(&number.to_le_bytes()).await?;
-    let mut at = 0;
+    let (mut at, mut head) = (0, Some(number.to_le_bytes()));
     while Instant::now() < until {
-        let piece: Bytes = pattern(number, at, PIECE).collect();
+        // Together, so that no segment is short before the end.
+        let piece = pattern(number, at, PIECE);
+        let piece = match head.take() {
+            Some(head) => Bytes::from([&head[..], &piece].concat()),
+            None => piece,
+        };
         stream.write_all_bytes(piece).await?;
         at += PIECE as u64;
     }
@@ -188,7 +279,7 @@ async fn crowd(ticket: &Ticket, connections: usize, streams: u64) -> Result<(), 
                 for number in 0..streams {
                     let mut stream = connection.open_stream().await?;
                     stream.write_all(&number.to_le_bytes()).await?;
-                    stream.write_all_bytes(pattern(number, 0, SMALL).collect()).await?;
+                    stream.write_all_bytes(pattern(number, 0, SMALL)).await?;
                     writing.push(stream);
                 }
                 open.push((connection, writing));
@@ -214,13 +305,6 @@ async fn crowd(ticket: &Ticket, connections: usize, streams: u64) -> Result<(), 
         _ = tokio::time::timeout(FAREWELL, endpoint.wait_idle()).await;
     }
     Ok(())
-}
-
-/// Bytes that say where in which stream they stand.
-fn pattern(stream: u64, from: u64, len: usize) -> impl Iterator<Item = u8> {
-    let word = move |at: u64| at.wrapping_add(stream << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
-    let skipped = (from % 8) as usize;
-    (from / 8..).flat_map(word).skip(skipped).take(len)
 }
 
 /// How long a connection that has ended stays to answer.

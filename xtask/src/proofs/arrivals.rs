@@ -9,8 +9,9 @@ use super::{Bench, SOON};
 
 /// When bytes came on a connection, and whether they were the right ones.
 pub(super) struct Arrivals {
-    /// Bytes that the sender wrote.
+    /// Bytes that the sender wrote, and what the receiver has acknowledged for them, headers of streams included.
     sent: u64,
+    acknowledged: u64,
     came: u64,
     wrong: u64,
     is_whole: bool,
@@ -18,6 +19,11 @@ pub(super) struct Arrivals {
     hundredths: Vec<u64>,
     /// Since when nothing came, in seconds from the begin, and how long.
     gaps: Vec<(f64, f64)>,
+    /// Of the first path, when all was written.
+    pub(super) rtt_base_ms: Option<f64>,
+    pub(super) rtt_mean_ms: Option<f64>,
+    /// What kept the first path from sending more until then, in parts of the time, by name.
+    pub(super) limits: Value,
     /// Segments that the sender sent on each path that was left at the end.
     pub(super) segments: Vec<u64>,
 }
@@ -38,6 +44,13 @@ impl Running {
         Self::call(bench, server, &ticket, seconds, streams, multipath)
     }
 
+    /// The same on one stream, whose segments leave at a rate of so many Mbit/s.
+    pub(super) fn paced(bench: &Bench, seconds: u32, megabits: u32) -> Result<Self, String> {
+        let mut server = Program::start(&bench.anabranch, &bench.at("b", &[&bench.example("arrivals")?, "serve"]))?;
+        let ticket = server.line(SOON)?;
+        Self::with(bench, server, &ticket, seconds, 1, Some(&megabits.to_string()))
+    }
+
     /// The same, with a server that is there and this ticket.
     pub(super) fn call(
         bench: &Bench,
@@ -47,10 +60,21 @@ impl Running {
         streams: u32,
         multipath: bool,
     ) -> Result<Self, String> {
+        Self::with(bench, server, ticket, seconds, streams, multipath.then_some("multipath"))
+    }
+
+    fn with(
+        bench: &Bench,
+        server: Program,
+        ticket: &str,
+        seconds: u32,
+        streams: u32,
+        more: Option<&str>,
+    ) -> Result<Self, String> {
         let arrivals = bench.example("arrivals")?;
         let (time, streams) = (seconds.to_string(), streams.to_string());
         let mut call = vec![arrivals.as_str(), "call", ticket, &time, &streams];
-        call.extend(multipath.then_some("multipath"));
+        call.extend(more);
         let client = Program::start(&bench.anabranch, &bench.at("a", &call))?;
         Ok(Self { server, client, seconds })
     }
@@ -75,6 +99,10 @@ impl Arrivals {
         let gaps = record["gaps_seconds"].as_array()?.iter();
         Some(Self {
             sent: told["bytes"].as_u64()?,
+            acknowledged: told["bytes_acknowledged"].as_u64()?,
+            rtt_base_ms: told["rtt_base_ms"].as_f64(),
+            rtt_mean_ms: told["rtt_mean_ms"].as_f64(),
+            limits: told["limits"].clone(),
             came: record["bytes"].as_u64()?,
             wrong: record["wrong_bytes"].as_u64()?,
             is_whole: record["is_whole"].as_bool()?,
@@ -90,6 +118,11 @@ impl Arrivals {
         let holds = self.is_whole && self.wrong == 0 && self.came == self.sent;
         let Self { sent, came, wrong, .. } = self;
         (holds, format!("sent {sent} B, came {came}, wrong {wrong}"))
+    }
+
+    /// Bytes that were acknowledged for each that was written.
+    pub(super) fn acknowledged_share(&self) -> f64 {
+        self.acknowledged as f64 / self.sent as f64
     }
 
     /// Bytes that came in these seconds since the begin.

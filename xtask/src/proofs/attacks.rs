@@ -73,11 +73,12 @@ pub(super) fn handshakes(bench: &Bench, table: &mut Table) -> Result<(), String>
     sleep(START + Duration::from_secs(6));
     let mut found = vec![];
     for flood in &mut floods {
-        let (memory, dropped, begin) = (running.server().resident()?, unread(bench)?, unix_now());
+        let (memory, dropped, begin) =
+            (running.server().resident()?, udp_count(bench, "b", "RcvbufErrors")?, unix_now());
         flood.tell("go")?;
         let told = flood.line(Duration::from_secs(180))?;
         let more = running.server().resident()? as f64 - memory as f64;
-        found.push((begin, unix_now(), more, unread(bench)? - dropped, told));
+        found.push((begin, unix_now(), more, udp_count(bench, "b", "RcvbufErrors")? - dropped, told));
         sleep(Duration::from_secs(1));
     }
     let arrivals = running.end()?;
@@ -105,14 +106,15 @@ pub(super) fn handshakes(bench: &Bench, table: &mut Table) -> Result<(), String>
     Ok(())
 }
 
-/// Datagrams that found the socket of a program at the receiver's side full, so far.
-fn unread(bench: &Bench) -> Result<u64, String> {
-    let told = output(&bench.anabranch, &bench.at("b", &["cat", "/proc/net/snmp"]))?;
+/// What the kernel has counted of UDP at a host so far: `RcvbufErrors` are datagrams that found the socket of a program full, `InDatagrams` messages that
+/// were read.
+pub(super) fn udp_count(bench: &Bench, host: &str, name: &str) -> Result<u64, String> {
+    let told = output(&bench.anabranch, &bench.at(host, &["cat", "/proc/net/snmp"]))?;
     let mut lines = told.lines().filter(|line| line.starts_with("Udp:")).map(str::split_whitespace);
     let (names, values) = lines.next().zip(lines.next()).ok_or("no counts of UDP")?;
     let mut counts = names.zip(values);
-    let (_, count) = counts.find(|(name, _)| *name == "RcvbufErrors").ok_or("no RcvbufErrors")?;
-    count.parse().map_err(|_| format!("RcvbufErrors is {count}"))
+    let (_, count) = counts.find(|(counted, _)| *counted == name).ok_or_else(|| format!("no {name}"))?;
+    count.parse().map_err(|_| format!("{name} is {count}"))
 }
 
 /// A thousand connections of ten streams each, open at once.
