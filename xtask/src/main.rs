@@ -6,10 +6,12 @@ mod links;
 mod machine;
 mod oracle;
 mod packages;
+mod platforms;
 mod proofs;
 mod reality;
 mod run;
 mod sensitivity;
+mod soak;
 mod steps;
 mod test;
 mod tidy;
@@ -46,6 +48,10 @@ enum Task {
     Reality(reality::Options),
     /// Holds what is promised of the transport against real transfers, faults and attacks over emulated links (Linux, root).
     Proofs(proofs::Options),
+    /// Lets everything that the library does happen at once for half an hour, over links that lose packets, and looks whether anything grows (Linux, root).
+    Soak(soak::Options),
+    /// Checks whether the library and the command compile for Windows and macOS (rustup, mingw, zig).
+    Platforms,
     /// Counts the instructions of the benchmark scenarios under callgrind and compares with CONTRIBUTING.md.
     Counts {
         /// Write the counts into CONTRIBUTING.md instead of comparing.
@@ -63,6 +69,8 @@ fn main() -> ExitCode {
         Task::Sensitivity(options) => sensitivity::run(&options),
         Task::Reality(options) => reality::run(&options),
         Task::Proofs(options) => proofs::run(&options),
+        Task::Platforms => platforms::run(),
+        Task::Soak(options) => soak::run(&options),
         Task::Counts { write } => counts::run(write),
     };
     match result {

@@ -49,7 +49,12 @@ impl Program {
         })
     }
 
-    /// The same, as JSON.
+    /// The next line that it has printed already, if there is one.
+    pub(crate) fn line_there(&self) -> Option<String> {
+        self.out.try_recv().ok()
+    }
+
+    /// The same as [`Program::line`], as JSON.
     pub(crate) fn json(&mut self, within: Duration) -> Result<Value, String> {
         json(&self.line(within)?)
     }

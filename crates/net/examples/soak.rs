@@ -1,0 +1,449 @@
+//! Everything at once, for as long as you like: `soak serve` waits and prints a ticket, `soak call TICKET SECONDS` has connections with it that come and go, on which
+//! streams, messages, resets and paths do.
+//!
+//! One connection stays for the whole time, and others live for some seconds each, every second one by a socket of its own; they end by a close, an abort, or as
+//! nobody keeps them. What comes is checked byte by byte, both ways. Each end prints a line of JSON a second, and one at its end, or before its input ends: how many tasks it has and
+//! what was done. `cargo xtask soak` reads that.
+//!
+//! ```text
+//! stream:  kind  number  length  content      kind 0: bytes that are to arrive; 1: so many are wanted back; 2: back is to come what is sent;
+//!          8     8       8       length             3: the sender will reset it; 4: the receiver is to stop it
+//! ```
+
+#![expect(clippy::print_stdout, reason = "it is what the example prints")]
+
+mod pattern;
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anabranch::{Admission, Config, Connection, Endpoint, ReadError, RecvStream, SecretKey, Ticket, WriteError};
+use bytes::Bytes;
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use self::pattern::pattern;
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    let args: Vec<_> = std::env::args().skip(1).collect();
+    let args: Vec<_> = args.iter().map(String::as_str).collect();
+    match args[..] {
+        ["serve"] => serve().await,
+        ["call", ticket, seconds] => call(&ticket.parse()?, Duration::from_secs_f64(seconds.parse()?)).await,
+        _ => Err("serve | call TICKET SECONDS".into()),
+    }
+}
+
+/// What has happened, of both ends the same.
+#[derive(Default)]
+struct Counts {
+    connections: AtomicU64,
+    streams: AtomicU64,
+    bytes: AtomicU64,
+    messages: AtomicU64,
+    resets: AtomicU64,
+    stops: AtomicU64,
+    paths_added: AtomicU64,
+    paths_removed: AtomicU64,
+    aborts: AtomicU64,
+    /// What must not be: wrong or missing bytes, answers that do not come, errors that nobody caused.
+    wrong: AtomicU64,
+}
+
+impl Counts {
+    fn json(&self) -> String {
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        format!(
+            r#"{{"tasks":{},"connections":{},"streams":{},"bytes":{},"messages":{},"resets":{},"stops":{},"paths_added":{},"paths_removed":{},"aborts":{},"wrong":{}}}"#,
+            Handle::current().metrics().num_alive_tasks(),
+            count(&self.connections),
+            count(&self.streams),
+            count(&self.bytes),
+            count(&self.messages),
+            count(&self.resets),
+            count(&self.stops),
+            count(&self.paths_added),
+            count(&self.paths_removed),
+            count(&self.aborts),
+            count(&self.wrong),
+        )
+    }
+
+    /// Says what is wrong, to people, and counts it.
+    #[expect(clippy::print_stderr, reason = "whoever looks for the mistake wants to know")]
+    fn wrong(&self, what: &str) {
+        self.wrong.fetch_add(1, Ordering::Relaxed);
+        eprintln!("wrong: {what}");
+    }
+}
+
+fn add(count: &AtomicU64, more: u64) {
+    count.fetch_add(more, Ordering::Relaxed);
+}
+
+/// Prints the counts each second.
+async fn tell(counts: Arc<Counts>) {
+    loop {
+        println!("{}", counts.json());
+        sleep(Duration::from_secs(1)).await;
+    }
+}
+
+// ---- The end that answers.
+
+async fn serve() -> Result<(), Failure> {
+    let address = "0.0.0.0:0".parse()?;
+    let endpoint = Endpoint::server(address, &SecretKey::generate()?, Config::default().admit(Admission::Ticket))?;
+    println!("{}", endpoint.ticket());
+    let counts = Arc::new(Counts::default());
+    tokio::spawn(tell(Arc::clone(&counts)));
+    while let Some(connection) = endpoint.accept().await {
+        add(&counts.connections, 1);
+        let counts = Arc::clone(&counts);
+        tokio::spawn(async move {
+            let mut answers = JoinSet::new();
+            while let Ok(stream) = connection.accept_stream().await {
+                while answers.try_join_next().is_some() {}
+                answers.spawn(answer(connection.clone(), stream, Arc::clone(&counts)));
+            }
+            while answers.join_next().await.is_some() {}
+            _ = connection.close().await;
+        });
+    }
+    Ok(())
+}
+
+/// Does what a stream wants.
+async fn answer(connection: Connection, mut stream: RecvStream, counts: Arc<Counts>) {
+    let Some((kind, number, len)) = head(&mut stream).await else { return };
+    add(&counts.streams, 1);
+    match kind {
+        UPLOAD | RESET => check(stream, number, len, kind == RESET, &counts).await,
+        DOWNLOAD => _ = write(&connection, UPLOAD, number, len).await,
+        ECHO => {
+            add(&counts.messages, 1);
+            if let Ok(content) = stream.read_to_end(len as usize).await {
+                if content != pattern(number, 0, len as usize) {
+                    counts.wrong("a message is another one");
+                }
+                _ = send(&connection, [UPLOAD, number, len], content).await;
+            }
+        }
+        STOP => {
+            add(&counts.stops, 1);
+            // Some of it.
+            _ = stream.read_chunk(1 << 14).await;
+            stream.stop(STOPPED);
+        }
+        _ => counts.wrong("nobody has sent such a stream"),
+    }
+}
+
+/// Kind, number and length.
+async fn head(stream: &mut RecvStream) -> Option<(u64, u64, u64)> {
+    let mut head = [0; 24];
+    stream.read_exact(&mut head).await.ok()?;
+    let [kind, number, len] = [0, 8, 16].map(|at| head[at..at + 8].first_chunk().map(|word| u64::from_le_bytes(*word)));
+    Some((kind?, number?, len?))
+}
+
+/// Reads a stream to its end, which is the right one.
+async fn check(mut stream: RecvStream, number: u64, len: u64, is_reset: bool, counts: &Counts) {
+    let mut at = 0;
+    let end = loop {
+        match stream.read_chunk(1 << 16).await {
+            Ok(Some(piece)) => {
+                if piece != pattern(number, at, piece.len()) {
+                    counts.wrong("bytes are others");
+                }
+                at += piece.len() as u64;
+                add(&counts.bytes, piece.len() as u64);
+            }
+            end => break end,
+        }
+    };
+    match end {
+        // Whose connection is aborted is not whole.
+        Err(ReadError::Lost(_)) => {}
+        Ok(None) if at == len && !is_reset => {}
+        Err(ReadError::Reset(GIVEN_UP)) if at <= len && is_reset => add(&counts.resets, 1),
+        other => counts.wrong(&format!("{at} of {len} bytes came, then {other:?}")),
+    }
+}
+
+/// Sends a stream of so many bytes and waits until all has arrived.
+async fn write(connection: &Connection, kind: u64, number: u64, len: u64) -> Result<(), Failure> {
+    let mut stream = connection.open_stream().await?;
+    for word in [kind, number, len] {
+        stream.write_all(&word.to_le_bytes()).await?;
+    }
+    let mut at = 0;
+    while at < len {
+        let piece = pattern(number, at, (len - at).min(PIECE) as usize);
+        at += piece.len() as u64;
+        stream.write_all_bytes(piece).await?;
+    }
+    stream.finish()?;
+    stream.stopped().await?;
+    Ok(())
+}
+
+/// Sends a stream of this content.
+async fn send(connection: &Connection, head: [u64; 3], content: Bytes) -> Result<(), Failure> {
+    let mut stream = connection.open_stream().await?;
+    for word in head {
+        stream.write_all(&word.to_le_bytes()).await?;
+    }
+    stream.write_all_bytes(content).await?;
+    Ok(stream.finish()?)
+}
+
+// ---- The end that calls.
+
+/// What is wanted back on a connection, by number.
+type Wanted = Arc<Mutex<BTreeMap<u64, oneshot::Sender<()>>>>;
+
+async fn call(ticket: &Ticket, time: Duration) -> Result<(), Failure> {
+    let (counts, until) = (Arc::new(Counts::default()), Instant::now() + time);
+    let telling = tokio::spawn(tell(Arc::clone(&counts)));
+    let endpoint = Endpoint::client(Config::default())?;
+    let mut sessions = JoinSet::new();
+    let random = |seed: u64| Random(seed ^ u64::from(std::process::id()) << 32);
+    sessions.spawn(stay(endpoint.clone(), ticket.clone(), until, random(0), Arc::clone(&counts)));
+    for seed in 1..=SESSIONS {
+        sessions.spawn(come_and_go(endpoint.clone(), ticket.clone(), until, random(seed), Arc::clone(&counts)));
+    }
+    while let Some(ended) = sessions.join_next().await {
+        ended??;
+    }
+    if timeout(PATIENCE, endpoint.wait_idle()).await.is_err() {
+        counts.wrong("connections that are over stay");
+    }
+    telling.abort();
+    drop(endpoint);
+    // The endpoint's own task ends after its last handle.
+    sleep(Duration::from_secs(1)).await;
+    println!("{}", counts.json());
+    Ok(())
+}
+
+/// One connection for the whole time, whose paths come and go.
+async fn stay(
+    endpoint: Endpoint,
+    ticket: Ticket,
+    until: Instant,
+    mut random: Random,
+    counts: Arc<Counts>,
+) -> Result<(), Failure> {
+    let connection = endpoint.connect(&ticket).await?;
+    add(&counts.connections, 1);
+    let working = tokio::spawn(work(connection.clone(), until, random.fork(), Arc::clone(&counts)));
+    while Instant::now() < until {
+        change_paths(&connection, &ticket, &mut random, &counts).await;
+        sleep(Duration::from_millis(random.below(4000))).await;
+    }
+    working.await?;
+    end_well(&connection, &counts).await;
+    Ok(())
+}
+
+/// Adds the paths that there are not, or removes one.
+async fn change_paths(connection: &Connection, ticket: &Ticket, random: &mut Random, counts: &Counts) {
+    let paths = connection.paths();
+    if paths.len() < 2 {
+        // None where the link is cut at this moment: nobody answers.
+        add(&counts.paths_added, connection.add_paths(ticket).await as u64);
+    } else if let Some(path) = paths.get(random.below(paths.len() as u64) as usize)
+        && connection.remove_path(path.id).is_ok()
+    {
+        add(&counts.paths_removed, 1);
+    }
+}
+
+/// Connections of some seconds, one after the other.
+async fn come_and_go(
+    endpoint: Endpoint,
+    ticket: Ticket,
+    until: Instant,
+    mut random: Random,
+    counts: Arc<Counts>,
+) -> Result<(), Failure> {
+    while Instant::now() < until {
+        let own = if random.below(2) == 0 { Some(Endpoint::client(Config::default())?) } else { None };
+        let connection = match own.as_ref().unwrap_or(&endpoint).connect(&ticket).await {
+            Ok(connection) => connection,
+            // The first link of the two is never cut.
+            Err(error) => {
+                counts.wrong(&format!("no connection: {error}"));
+                continue;
+            }
+        };
+        add(&counts.connections, 1);
+        if random.below(2) == 0 {
+            change_paths(&connection, &ticket, &mut random, &counts).await;
+        }
+        let session = until.min(Instant::now() + Duration::from_millis(500 + random.below(8000)));
+        let working = tokio::spawn(work(connection.clone(), session, random.fork(), Arc::clone(&counts)));
+        match random.below(4) {
+            0 => {
+                sleep(Duration::from_millis(random.below(3000))).await;
+                working.abort();
+                _ = working.await;
+                connection.abort();
+                add(&counts.aborts, 1);
+            }
+            1 => {
+                working.await?;
+                // Nobody keeps it: it is closed by itself.
+                drop(connection);
+            }
+            _ => {
+                working.await?;
+                end_well(&connection, &counts).await;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn end_well(connection: &Connection, counts: &Counts) {
+    match timeout(PATIENCE, async { connection.close().await.and(connection.closed().await) }).await {
+        Ok(Ok(())) => {}
+        Ok(Err(lost)) => counts.wrong(&format!("a connection does not end well: {lost}")),
+        Err(_) => counts.wrong("a connection does not end"),
+    }
+}
+
+/// Some things at a time on a connection, until its time is over.
+async fn work(connection: Connection, until: Instant, mut random: Random, counts: Arc<Counts>) {
+    let wanted = Wanted::default();
+    let mut receiving = JoinSet::new();
+    receiving.spawn(receive(connection.clone(), Arc::clone(&wanted), Arc::clone(&counts)));
+    let mut tasks = JoinSet::new();
+    while Instant::now() < until {
+        if tasks.len() < TASKS {
+            tasks.spawn(one(connection.clone(), Arc::clone(&wanted), random.fork(), Arc::clone(&counts)));
+        }
+        let pause = Duration::from_millis(random.below(60));
+        _ = timeout(pause, tasks.join_next()).await;
+    }
+    while tasks.join_next().await.is_some() {}
+}
+
+/// Takes what comes back.
+async fn receive(connection: Connection, wanted: Wanted, counts: Arc<Counts>) {
+    let mut streams = JoinSet::new();
+    while let Ok(mut stream) = connection.accept_stream().await {
+        let (wanted, counts) = (Arc::clone(&wanted), Arc::clone(&counts));
+        while streams.try_join_next().is_some() {}
+        streams.spawn(async move {
+            let Some((_, number, len)) = head(&mut stream).await else { return };
+            add(&counts.streams, 1);
+            check(stream, number, len, false, &counts).await;
+            let waiting = wanted.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+            match waiting {
+                Some(waiting) => _ = waiting.send(()),
+                None => counts.wrong("nobody wanted that"),
+            }
+        });
+    }
+}
+
+/// One thing: as the kinds of streams say.
+async fn one(connection: Connection, wanted: Wanted, mut random: Random, counts: Arc<Counts>) {
+    let kind = random.below(5);
+    // Mostly short ones; a sixteenth has up to 4 MB, if no others have: what is held at the most is then soon as much as it ever is.
+    let large = (random.below(16) == 0).then(|| LARGE.try_acquire().ok()).flatten();
+    let most = if large.is_some() { 4 << 20 } else { 40_000 };
+    let (number, len) = (random.next(), random.below(most));
+    let done = timeout(PATIENCE, async {
+        match kind {
+            DOWNLOAD | ECHO => {
+                let (came, coming) = oneshot::channel();
+                wanted.lock().unwrap_or_else(PoisonError::into_inner).insert(number, came);
+                if kind == DOWNLOAD {
+                    send(&connection, [kind, number, len], Bytes::new()).await?;
+                } else {
+                    add(&counts.messages, 1);
+                    send(&connection, [kind, number, len], pattern(number, 0, len as usize)).await?;
+                }
+                coming.await?;
+            }
+            RESET => {
+                let mut stream = connection.open_stream().await?;
+                for word in [kind, number, len] {
+                    stream.write_all(&word.to_le_bytes()).await?;
+                }
+                stream.write_all_bytes(pattern(number, 0, (len / 2) as usize)).await?;
+                stream.reset(GIVEN_UP);
+                add(&counts.resets, 1);
+            }
+            STOP => match write(&connection, kind, number, len).await {
+                Err(error) if is_stop(&error) => add(&counts.stops, 1),
+                // All of it was there before the word to stop.
+                done => done?,
+            },
+            _ => write(&connection, kind, number, len).await?,
+        }
+        Ok::<(), Failure>(())
+    });
+    match done.await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => counts.wrong(&format!("a stream of kind {kind}: {error}")),
+        Err(_) => counts.wrong(&format!("a stream of kind {kind} and {len} bytes takes longer than {PATIENCE:?}")),
+    }
+    add(&counts.streams, 1);
+}
+
+fn is_stop(error: &Failure) -> bool {
+    matches!(error.downcast_ref(), Some(WriteError::Stopped(STOPPED)))
+}
+
+/// splitmix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    }
+
+    fn below(&mut self, most: u64) -> u64 {
+        self.next() % most.max(1)
+    }
+
+    fn fork(&mut self) -> Self {
+        Self(self.next())
+    }
+}
+
+/// Kinds of streams.
+const UPLOAD: u64 = 0;
+const DOWNLOAD: u64 = 1;
+const ECHO: u64 = 2;
+const RESET: u64 = 3;
+const STOP: u64 = 4;
+/// Codes of those that do not come to their end.
+const GIVEN_UP: u16 = 7;
+const STOPPED: u16 = 9;
+/// Bytes that are written at once.
+const PIECE: u64 = 1 << 16;
+/// Connections that come and go at a time.
+const SESSIONS: u64 = 4;
+/// What is done at a time on a connection.
+const TASKS: usize = 16;
+/// Long streams at a time, of all connections.
+static LARGE: Semaphore = Semaphore::const_new(4);
+/// What takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(90);

@@ -1,0 +1,94 @@
+//! `cargo xtask platforms`: whether the library and the command compile for systems that are not at hand.
+//!
+//! `cargo check` needs no linker and no system's libraries, but `ring` has C in it: for Windows mingw compiles that, for macOS zig, which has the headers. Nothing is run
+//! there, so this says that what is ours names nothing that those systems have not, and no more.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::run::{self, say};
+
+/// A system, and what compiles C for it.
+struct Target {
+    name: &'static str,
+    c: Compiler,
+}
+
+enum Compiler {
+    /// Debian's package `gcc-mingw-w64-x86-64`.
+    Mingw,
+    /// zig, with this name of the target.
+    Zig(&'static str),
+}
+
+const TARGETS: [Target; 3] = [
+    Target { name: "x86_64-pc-windows-gnu", c: Compiler::Mingw },
+    Target { name: "x86_64-apple-darwin", c: Compiler::Zig("x86_64-macos") },
+    Target { name: "aarch64-apple-darwin", c: Compiler::Zig("aarch64-macos") },
+];
+
+pub(crate) fn run() -> Result<(), String> {
+    let folder = run::target()?.join("platforms");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut failed = vec![];
+    for target in TARGETS {
+        if let Err(problem) = check(&target, &folder) {
+            say(&format!("{}: {problem}", target.name));
+            failed.push(target.name);
+        } else {
+            say(&format!("{}: compiles", target.name));
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(format!("not checked, or not compiled: {}", failed.join(", "))) }
+}
+
+fn check(target: &Target, folder: &Path) -> Result<(), String> {
+    run::run("rustup", &["target", "add", target.name], &[])?;
+    let arguments =
+        ["check", "--locked", "--quiet", "--package", "anabranch", "--package", "anabranch-cli", "--target"];
+    let arguments = [&arguments[..], &[target.name]].concat();
+    match target.c {
+        Compiler::Mingw if run::is_installed("x86_64-w64-mingw32-gcc") => run::run("cargo", &arguments, &[]),
+        Compiler::Mingw => Err("apt-get install gcc-mingw-w64-x86-64".into()),
+        Compiler::Zig(name) => {
+            let compiler = zig(name, folder)?;
+            let variable = format!("CC_{}", target.name.replace('-', "_"));
+            run::run("cargo", &arguments, &[(&variable, &compiler)])
+        }
+    }
+}
+
+/// A program that compiles C by zig, which has names of its own for targets.
+fn zig(target: &str, folder: &Path) -> Result<String, String> {
+    let by_python = || Command::new("python3").args(["-m", "ziglang", "version"]).output();
+    let zig = if run::is_installed("zig") {
+        "zig"
+    } else if by_python().is_ok_and(|told| told.status.success()) {
+        "python3 -m ziglang"
+    } else {
+        return Err("zig is missing: pip install ziglang".into());
+    };
+    let path = folder.join(format!("cc-{target}"));
+    let script = format!(
+        "#!/bin/bash\nfor word; do\n  shift\n  case \"$word\" in\n    --target=*|-arch|arm64|x86_64|-mmacosx-version-min=*) ;;\n    *) set -- \"$@\" \"$word\" ;;\n  esac\ndone\nexec {zig} cc -target {target} \"$@\"\n"
+    );
+    let write = || {
+        fs::write(&path, &script)?;
+        make_executable(&path)
+    };
+    write().map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(path.to_string_lossy().into_owned())
+}
+
+#[cfg(unix)]
+fn make_executable(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+}
+
+/// Elsewhere there is nothing to set.
+#[cfg(not(unix))]
+fn make_executable(_: &Path) -> std::io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,275 @@
+//! `cargo xtask soak`: everything that the library does, at once and for long, and whether anything grows.
+//!
+//! The example `soak` runs at both ends of two emulated links that lose packets, of which the second is cut now and then: connections, streams, messages,
+//! resets and paths come and go, and every byte is checked. Beside it `anabranch recv` stays and gets a file again and again. Memory (resident), open files and tasks of those
+//! that stay are looked at each second. What is there while the machine works is not to grow after the first third, and when all is over no connection is to leave anything.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::links::{Links, json, output};
+use crate::proofs::program::Program;
+use crate::proofs::{Bench, SOON, Table, is_equal};
+
+/// How long.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// How long it works.
+    #[arg(long, value_name = "MINUTES", default_value_t = 30, value_parser = clap::value_parser!(u32).range(2..=10_080))]
+    minutes: u32,
+    /// The folder `release` of a target, with the command and the examples. Without it they are built here.
+    #[arg(long, value_name = "DIR")]
+    release: Option<PathBuf>,
+    /// Where files are made, which take 20 MB; a folder of the system's for such things if absent.
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+/// What the links are called.
+const NAME: &str = "soak";
+const TWO: &str = "xtask/src/proofs/two.toml";
+/// Of packets on each link and each way.
+const LOSS: &str = "{ kind = \"uniform\", rate = 0.005 }";
+/// The second link is cut so often, in seconds, and for so long.
+const CUT_EVERY: u32 = 20;
+const CUT: u32 = 3;
+/// A file that is sent again and again, in bytes.
+const FILE: u64 = 8_000_000;
+
+pub(crate) fn run(options: &Options) -> Result<(), String> {
+    crate::proofs::can_run()?;
+    let bench = Bench::new(options.release.as_deref(), options.folder.as_deref())?;
+    let time = Duration::from_secs(u64::from(options.minutes) * 60);
+    let cuts = (1..=options.minutes * 60 / CUT_EVERY)
+        .map(|cut| format!("{{ from = \"{}s\", until = \"{}s\" }}", cut * CUT_EVERY, cut * CUT_EVERY + CUT));
+    let outages = format!("link.second.outages=[{}]", cuts.collect::<Vec<_>>().join(", "));
+    let loss = ["first", "second"].map(|link| format!("link.{link}.error={LOSS}"));
+    let links = Links::up(&bench.anabranch, NAME, TWO, &[&outages, &loss[0], &loss[1]])?;
+    let mut table = Table::begin("soak");
+    let soaked = soak(&bench, time)?;
+    links.down()?;
+    soaked.judge(&mut table);
+    table.verdict()
+}
+
+/// What was seen of a program that stays.
+struct Watched {
+    name: &'static str,
+    program: Program,
+    samples: Vec<Sample>,
+    /// The latest that it told, if it tells.
+    told: Value,
+}
+
+#[derive(Clone, Copy)]
+struct Sample {
+    at: Duration,
+    resident: u64,
+    files: u64,
+    tasks: Option<u64>,
+}
+
+struct Soaked {
+    watched: Vec<Watched>,
+    time: Duration,
+    /// When nothing was to be done any more.
+    after: Vec<Sample>,
+    files_sent: u32,
+    files_wrong: u32,
+    complaints: Vec<String>,
+}
+
+fn at<'a>(host: &'a str, program: &[&'a str]) -> Vec<&'a str> {
+    [&["link", "exec", host, "--name", NAME, "--"], program].concat()
+}
+
+fn soak(bench: &Bench, time: Duration) -> Result<Soaked, String> {
+    let (anabranch, soak) = (bench.anabranch.as_str(), bench.example("soak")?);
+    let mut server = Program::start(anabranch, &at("b", &[&soak, "serve"]))?;
+    let ticket = server.line(SOON)?;
+    let (payload, to) = (bench.payload("payload", FILE)?, bench.folder("received")?);
+    let (file, folder) = (payload.to_string_lossy(), to.to_string_lossy());
+    let mut receiver = Program::start(anabranch, &at("b", &[anabranch, "recv", "--to", &folder, "--json"]))?;
+    let at_receiver = receiver.json(SOON)?["ticket"].as_str().ok_or("no ticket")?.to_owned();
+    output(anabranch, &["link", "restart", NAME])?;
+    let seconds = time.as_secs().to_string();
+    let client = Program::start(anabranch, &at("a", &[&soak, "call", &ticket, &seconds]))?;
+    let named = [("server", server), ("client", client), ("recv", receiver)];
+    let mut watched = named.map(|(name, program)| Watched { name, program, samples: vec![], told: Value::Null });
+    let (begin, mut complaints) = (Instant::now(), vec![]);
+    let (mut files_sent, mut files_wrong, mut sender) = (0, 0, None);
+    while begin.elapsed() < time {
+        sleep(Duration::from_secs(1));
+        for one in &mut watched {
+            one.look(begin.elapsed())?;
+            complaints.extend(one.complaints());
+        }
+        // As soon as one has ended, the next begins.
+        let running = match &mut sender {
+            Some(running) => running,
+            none => none.insert(Program::start(anabranch, &at("a", &[anabranch, "send", &file, &at_receiver]))?),
+        };
+        if running.has_ended() {
+            let is_right = running.succeed(SOON).is_ok() && is_equal(&payload, &to.join("payload"))?;
+            files_sent += 1;
+            files_wrong += u32::from(!is_right);
+            empty(&to)?;
+            sender = None;
+        }
+    }
+    if let Some(mut running) = sender {
+        running.succeed(MOST)?;
+    }
+    let end = Instant::now();
+    while !watched[1].program.has_ended() && end.elapsed() < MOST {
+        sleep(Duration::from_secs(1));
+    }
+    watched[1].program.succeed(MOST)?;
+    watched[1].hear();
+    // Longer than connections that have ended are remembered, and than one whose peer is gone: idle timeout.
+    sleep(Duration::from_secs(40));
+    watched[0].hear();
+    let after = [0, 2].map(|place| watched[place].sample(begin.elapsed()));
+    complaints.extend(watched.iter_mut().flat_map(|one| one.complaints().collect::<Vec<_>>()));
+    let after = after.into_iter().collect::<Result<_, _>>()?;
+    Ok(Soaked { watched: watched.into(), time, after, files_sent, files_wrong, complaints })
+}
+
+/// Longer than anything takes that was begun.
+const MOST: Duration = Duration::from_secs(200);
+
+/// Removes what is in a folder, which stays.
+fn empty(folder: &Path) -> Result<(), String> {
+    let remove = || {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() { fs::remove_dir_all(path)? } else { fs::remove_file(path)? }
+        }
+        Ok(())
+    };
+    remove().map_err(|error: std::io::Error| format!("{}: {error}", folder.display()))
+}
+
+impl Watched {
+    /// Reads what it has printed: the last line counts.
+    fn hear(&mut self) {
+        while let Some(line) = self.program.line_there() {
+            self.told = json(&line).unwrap_or(Value::Null);
+        }
+    }
+
+    /// What it has complained about since this was asked, with its name.
+    fn complaints(&mut self) -> impl Iterator<Item = String> + use<> {
+        let (name, complaint) = (self.name, self.program.complaint());
+        (!complaint.is_empty()).then(|| format!("{name}: {complaint}")).into_iter()
+    }
+
+    fn look(&mut self, at: Duration) -> Result<(), String> {
+        self.hear();
+        // Who has nothing left to do may end a little early.
+        if !self.program.has_ended() {
+            let sample = self.sample(at)?;
+            self.samples.push(sample);
+        }
+        Ok(())
+    }
+
+    fn sample(&self, at: Duration) -> Result<Sample, String> {
+        let folder = format!("/proc/{}/fd", self.program.id());
+        let files = fs::read_dir(&folder).map_err(|error| format!("{folder}: {error}"))?.count() as u64;
+        Ok(Sample { at, resident: self.program.resident()?, files, tasks: self.told["tasks"].as_u64() })
+    }
+}
+
+impl Soaked {
+    fn judge(&self, table: &mut Table) {
+        let [server, client] = [0, 1].map(|end| &self.watched[end].told);
+        let count = |told: &Value, name: &str| told[name].as_u64().unwrap_or_default();
+        let wrong = count(server, "wrong") + count(client, "wrong");
+        let complaints = self.complaints.iter().take(3).cloned().collect::<Vec<_>>().join("; ");
+        table.row("content and ends", "all as it should be", &format!("{wrong} wrong {complaints}"), wrong == 0);
+        let measured = format!("{} of {} files wrong", self.files_wrong, self.files_sent);
+        table.row("files", "all equal", &measured, self.files_wrong == 0 && self.files_sent > 0);
+        let done = ["connections", "streams", "messages", "resets", "stops", "aborts", "paths_added", "paths_removed"];
+        let done: Vec<String> = done.iter().map(|name| format!("{name} {}", count(client, name))).collect();
+        let bytes = count(server, "bytes") + count(client, "bytes");
+        table.note("done", &format!("{}; {:.0} MB", done.join(", "), bytes as f64 / 1e6));
+        let worked = WORK.iter().all(|name| count(client, name) > 0);
+        table.row("work", "some of each", if worked { "some of each" } else { "not of each" }, worked);
+        for one in &self.watched {
+            self.growth(table, one);
+        }
+        for (place, after) in [0, 2].into_iter().zip(&self.after) {
+            let one = &self.watched[place];
+            let Some(first) = one.samples.first() else { continue };
+            let measured = format!(
+                "{:.1} MB, {} files, tasks {}; in the beginning {:.1}, {}",
+                after.resident as f64 / 1e6,
+                after.files,
+                after.tasks.map_or_else(|| "?".to_owned(), |tasks| tasks.to_string()),
+                first.resident as f64 / 1e6,
+                first.files
+            );
+            // The endpoint, the accepting and the telling are tasks of the server that stay.
+            let holds = after.files <= first.files && count(&one.told, "tasks") <= TASKS_LEFT;
+            table.row(&format!("{} when all is over", one.name), "no file, no task more", &measured, holds);
+        }
+    }
+
+    /// Whether anything has grown from the second third to the last.
+    fn growth(&self, table: &mut Table, one: &Watched) {
+        let third = |from: u32| {
+            let [from, until] = [from, from + 1].map(|third| self.time * third / 3);
+            let of = |of: &dyn Fn(&Sample) -> Option<u64>| {
+                let within = one.samples.iter().filter(|sample| sample.at >= from && sample.at < until);
+                median(within.filter_map(of).collect())
+            };
+            (of(&|sample| Some(sample.resident)), of(&|sample| Some(sample.files)), of(&|sample| sample.tasks))
+        };
+        let thirds = [0, 1, 2].map(third);
+        let [_, second, last] = thirds;
+        let memory = last.0 <= second.0 + MEMORY_MORE.max(second.0 / 10);
+        let (files, tasks) = (last.1 <= second.1 + second.1.max(MORE) / 4, last.2 <= second.2 + second.2.max(MORE) / 4);
+        let text =
+            |number: &dyn Fn(&(u64, u64, u64)) -> String| thirds.iter().map(number).collect::<Vec<_>>().join(", ");
+        let measured = format!(
+            "{} MB; files {}; tasks {}",
+            text(&|third| format!("{:.1}", third.0 as f64 / 1e6)),
+            text(&|third| third.1.to_string()),
+            text(&|third| third.2.to_string())
+        );
+        let name = format!("{}, medians of thirds", one.name);
+        table.row(&name, "4 MB or 10 % more, 1/4", &measured, memory && files && tasks);
+    }
+}
+
+/// What the heap of a process that works grows by in a third because it once had more at a time than before: it keeps that.
+const MEMORY_MORE: u64 = 4_000_000;
+/// A quarter of what is there is chance, and of so many where there is less.
+const MORE: u64 = 8;
+/// The endpoint's driver, and what tells.
+const TASKS_LEFT: u64 = 2;
+const WORK: [&str; 8] =
+    ["connections", "streams", "messages", "resets", "stops", "aborts", "paths_added", "paths_removed"];
+
+fn median(mut numbers: Vec<u64>) -> u64 {
+    numbers.sort_unstable();
+    numbers.get(numbers.len() / 2).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median(vec![]), 0);
+        assert_eq!(median(vec![9, 1, 5]), 5);
+        assert_eq!(median(vec![1, 2]), 2);
+    }
+}
