@@ -46,6 +46,7 @@ const LAYERS: &[Layer] = &[
         ours: &[
             "anabranch",
             "anabranch-emulator",
+    "anabranch-lab",
             "anabranch-transfer",
             "anabranch-tunnel",
             "anabranch-lab",
@@ -68,7 +69,9 @@ const WITHOUT_CIRCLES: &[&str] = &[
     "anabranch-cc",
     "anabranch-cli",
     "anabranch-emulator",
+    "anabranch-lab",
     "anabranch-proto",
+    "anabranch-transfer",
     "anabranch-tunnel",
     "anabranch-units",
 ];

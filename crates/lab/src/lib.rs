@@ -17,6 +17,7 @@
 //! * [`document`] reads TOML, [`diagnostic`] says what is wrong with it, [`mod@reference`] describes its keys.
 
 pub mod artifact;
+mod comparison;
 pub mod diagnostic;
 pub mod document;
 pub mod experiment;

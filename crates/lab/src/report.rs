@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use crate::diagnostic::{nearest, suggestion};
-use crate::scenario::Scenario;
 use crate::series;
 
 /// One run.
@@ -405,11 +404,9 @@ impl Report {
     }
 }
 
-/// Whether runs of `scenario` have a gauge of this name.
-pub(crate) fn check_gauge(scenario: &Scenario, name: &str) -> Result<(), String> {
-    let flows: Vec<&str> = scenario.flows.iter().map(|flow| flow.id.as_str()).collect();
-    let links: Vec<&str> = scenario.links.iter().map(|link| link.id.as_str()).collect();
-    Place::find(name, &flows, &links).map(|_| ())
+/// Whether a run with these flows and links has a gauge of this name.
+pub(crate) fn check_gauge(flows: &[&str], links: &[&str], name: &str) -> Result<(), String> {
+    Place::find(name, flows, links).map(|_| ())
 }
 
 /// Where a gauge is found, by position.

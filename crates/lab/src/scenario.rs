@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 use anabranch_sim::{DriverSpec, ErrorSpec, HoldSpec, LinkSpec, QueueSpec};
 use anabranch_units::{Rate, SimSpan, SimTime};
 
-pub(crate) use self::check::RATE_MAX;
 use self::keys::ClockKeys;
 use crate::diagnostic::{Diagnostic, suggestion};
 use crate::document::Document;
@@ -159,7 +158,11 @@ impl Scenario {
     /// If not, with the nearest name.
     pub fn check_gauge(&self, name: &str, labels: &[String]) -> Result<(), ExpressionError> {
         match labels {
-            [] => report::check_gauge(self, name).map_err(ExpressionError::new),
+            [] => {
+                let flows: Vec<&str> = self.flows.iter().map(|flow| flow.id.as_str()).collect();
+                let links: Vec<&str> = self.links.iter().map(|link| link.id.as_str()).collect();
+                report::check_gauge(&flows, &links, name).map_err(ExpressionError::new)
+            }
             _ => Err(ExpressionError::new(format!("`{name}` has labels, but there is one run: leave them out"))),
         }
     }

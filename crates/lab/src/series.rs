@@ -4,8 +4,8 @@
 //! queue. **Events** happen at a time and have a size: a drop, the arrival of some bits. In bins of equal length, events become
 //! a variable: their size per second.
 
+use crate::comparison::Comparison;
 use crate::diagnostic;
-use crate::expression::Comparison;
 
 /// A series: its name, what kind it is, and for the reference its unit and what it is.
 pub(crate) struct Definition {

@@ -27,9 +27,8 @@ use anabranch_units::{Bytes, SimSpan, Span};
 use self::settings::Settings;
 use crate::diagnostic::{Fault, suggestion};
 use crate::document::Path;
-use crate::scenario::RATE_MAX;
 use crate::scenario::keys::{
-    FailoverKeys, FlowKeys, FormKeys, LossDetectionKeys, PacingKeys, RepairKeys, SchedulerKeys, SinkKeys,
+    FailoverKeys, FlowKeys, FormKeys, LossDetectionKeys, PacingKeys, RATE_MAX, RepairKeys, SchedulerKeys, SinkKeys,
     StreamBufferKeys, WorkloadKeys,
 };
 use crate::scenario::values::{Count, Setting, Text};

@@ -39,8 +39,9 @@ use std::time::Duration;
 pub use error::{Failed, ReceiveError, SendError};
 pub use manifest::ManifestError;
 pub use name::{Name, NameError};
+pub use part::Existing;
 pub use progress::Progress;
-pub use receive::{Existing, Receiver};
+pub use receive::Receiver;
 pub use send::{STREAMS, send};
 
 /// How long an end waits for the other one to close when all has been said: as long as an end that has closed answers who has not heard that.

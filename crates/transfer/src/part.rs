@@ -19,8 +19,17 @@ use crate::frame::Step;
 use crate::hash::{CHUNK, Chunks};
 use crate::manifest::{Entry, Kind};
 use crate::name::{Name, WORKSHOP};
-use crate::receive::Existing;
 use crate::scan;
+
+/// What becomes of files that are there already, and are others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Existing {
+    /// They stay, and what has their name is refused.
+    #[default]
+    Keep,
+    /// What has their name takes their place.
+    Overwrite,
+}
 
 /// Where somebody receives.
 #[derive(Clone, Debug)]

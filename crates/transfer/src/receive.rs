@@ -14,7 +14,7 @@ use crate::error::{Failed, ReceiveError};
 use crate::frame::{Frame, Incoming, Outcome, SMALL, Step, put_fatal};
 use crate::hash::{CHUNK, Chunks};
 use crate::manifest::{Entry, Kind, MANIFEST_MAX, Manifest};
-use crate::part::{Part, PartError, Place};
+use crate::part::{Existing, Part, PartError, Place};
 use crate::progress::Progress;
 use crate::{FAREWELL, Summary};
 
@@ -23,16 +23,6 @@ use crate::{FAREWELL, Summary};
 pub struct Receiver {
     place: Place,
     active: Mutex<Vec<Active>>,
-}
-
-/// What becomes of files that are there already, and are others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Existing {
-    /// They stay, and what has their name is refused.
-    #[default]
-    Keep,
-    /// What has their name takes their place.
-    Overwrite,
 }
 
 /// A transfer that is going on.

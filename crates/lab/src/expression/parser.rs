@@ -1,6 +1,7 @@
 //! From text to a tree, by recursive descent.
 
-use super::{Comparison, ExpressionError, Function, Made, Operator, Question, Tree};
+use super::{ExpressionError, Function, Made, Operator, Question, Tree};
+use crate::comparison::Comparison;
 use crate::series::{self, Kind};
 
 /// The series that a question is about.

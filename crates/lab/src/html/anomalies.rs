@@ -5,8 +5,7 @@ use maud::{Markup, html};
 use crate::reproduce::{ExperimentOutcome, Paper};
 use crate::verdict::Verdict;
 
-use super::table::{self, Anchored};
-use super::words;
+use super::words::{self, Anchored};
 
 /// More claims than these for one reason are counted first, and listed for who wants to see them.
 const LISTED_MAX: usize = 6;
@@ -59,7 +58,7 @@ fn anomaly(group: &[Anchored<'_>]) -> Markup {
             @if group.len() > LISTED_MAX {
                 (because)
                 details.which {
-                    summary { (table::verdict(&look)) ": " (words::count(group.len(), "claim")) }
+                    summary { (words::verdict(&look)) ": " (words::count(group.len(), "claim")) }
                     // A title once, above what stands under it in the report.
                     @for claims in group.chunk_by(|a, b| a.1.title == b.1.title) {
                         p.title { (claims[0].1.title) }
@@ -68,7 +67,7 @@ fn anomaly(group: &[Anchored<'_>]) -> Markup {
                 }
             } @else {
                 p.which {
-                    (table::verdict(&look)) ": "
+                    (words::verdict(&look)) ": "
                     @for (index, claim) in group.iter().enumerate() { @if index > 0 { "; " } (which(claim)) }
                 }
                 (because)

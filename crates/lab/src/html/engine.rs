@@ -4,8 +4,7 @@ use maud::{Markup, html};
 
 use crate::reproduce::{ExperimentOutcome, JudgedClaim, Outcome, Paper};
 
-use super::table::{self, Anchored};
-use super::words::{self, Look};
+use super::words::{self, Anchored, Look};
 
 const AGREES: Look = Look { class: "reproduced", sign: "✓", word: "agrees", plural: "agree" };
 const DIFFERS: Look = Look { class: "deviates", sign: "≠", word: "differs", plural: "differ" };
@@ -68,7 +67,7 @@ fn difference(group: &[Anchored<'_>]) -> Markup {
         div class={ "anomaly " (look.class) } {
             p { @if let Some(because) = &engine.because { (because) } @else { "The experiment does not say why." } }
             details.which {
-                summary { (table::verdict(look)) ": " (words::count(group.len(), "claim")) }
+                summary { (words::verdict(look)) ": " (words::count(group.len(), "claim")) }
                 ul { @for (anchor, claim) in group {
                     li { a href={ "#" (anchor) } { (words::place(claim)) } " (" (stands(claim)) ")" }
                 } }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::experiment::{ClaimKind, Source};
 use crate::reproduce::{JudgedClaim, Paper};
 
-use super::table::Anchored;
+use super::words::Anchored;
 use super::{coarse, engine, experiment, interval, table, words};
 
 /// The section; `charts` draws the figures of an experiment.

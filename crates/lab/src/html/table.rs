@@ -5,11 +5,8 @@ use maud::{Markup, html};
 use crate::experiment::Source;
 use crate::reproduce::{ExperimentOutcome, JudgedClaim, Paper};
 
-use super::words::{self, Look};
+use super::words::{self, Anchored};
 use super::{bars, coarse, engine, interval};
-
-/// A claim and its anchor.
-pub(super) type Anchored<'a> = (String, &'a JudgedClaim);
 
 /// The claims of an experiment that are numbers of a table, by title, in the order of the file.
 pub(super) fn groups<'a>(paper: &Paper, experiment: &'a ExperimentOutcome) -> Vec<Vec<Anchored<'a>>> {
@@ -62,7 +59,7 @@ pub(super) fn table(paper: &Paper, group: &[Anchored<'_>]) -> Markup {
                                 td.number { (difference(claim)) }
                                 @if has_interval { td.number.quiet { (ends(claim)) } }
                                 td.picture { @if let Some(picture) = interval::interval(claim) { (picture) } }
-                                td.verdict { (verdict(&words::look(claim))) (coarse::mark(claim)) }
+                                td.verdict { (words::verdict(&words::look(claim))) (coarse::mark(claim)) }
                             }
                         } }
                     }
@@ -71,11 +68,6 @@ pub(super) fn table(paper: &Paper, group: &[Anchored<'_>]) -> Markup {
             @if let Some(picture) = bars::bars(&claims) { (picture) }
         }
     }
-}
-
-/// A verdict as a sign and a word.
-pub(super) fn verdict(look: &Look) -> Markup {
-    html! { span class={ "verdict " (look.class) } { span.sign aria-hidden="true" { (look.sign) } " " span.word { (look.word) } } }
 }
 
 /// What the interval's picture shows.

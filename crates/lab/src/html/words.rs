@@ -1,5 +1,7 @@
 //! What things are called in a report.
 
+use maud::{Markup, html};
+
 use crate::experiment::{ClaimKind, Source};
 pub(super) use crate::reproduce::item_name as item;
 use crate::reproduce::{ExperimentOutcome, JudgedClaim, Paper, item_rank};
@@ -14,6 +16,9 @@ pub(super) struct Look {
     /// Of several.
     pub(super) plural: &'static str,
 }
+
+/// A claim and its anchor.
+pub(super) type Anchored<'a> = (String, &'a JudgedClaim);
 
 pub(super) const REPRODUCED: Look = Look { class: "reproduced", sign: "✓", word: "reproduced", plural: "reproduced" };
 pub(super) const HOLDS: Look = Look { class: "holds", sign: "✓", word: "holds", plural: "hold" };
@@ -31,6 +36,11 @@ pub(super) fn look(claim: &JudgedClaim) -> Look {
         Verdict::Deviates => DEVIATES,
         Verdict::NotReproducible => NOT_REPRODUCIBLE,
     }
+}
+
+/// A verdict as a sign and a word.
+pub(super) fn verdict(look: &Look) -> Markup {
+    html! { span class={ "verdict " (look.class) } { span.sign aria-hidden="true" { (look.sign) } " " span.word { (look.word) } } }
 }
 
 /// Whether a claim is a statement for the checklist rather than a number of a table.

@@ -9,8 +9,8 @@ use anabranch_sim::{
 use anabranch_units::{Bytes, Rate, SimTime};
 
 use super::keys::{
-    ClockKeys, DelayKeys, ErrorKeys, FlowKeys, HoldKeys, HostKeys, LinkKeys, PathKeys, QueueKeys, ReadsKeys, RouteKeys,
-    StampsKeys,
+    ClockKeys, DelayKeys, ErrorKeys, FlowKeys, HoldKeys, HostKeys, LinkKeys, PathKeys, QueueKeys, RATE_MAX, ReadsKeys,
+    RouteKeys, StampsKeys,
 };
 use super::values::{Count, Name, Text};
 use super::{Flow, Interfaces, Link, LinkIndex, NodeIndex, RouteChange, Scenario};
@@ -385,9 +385,6 @@ fn positive(rate: Rate, path: &Path) -> Checked<Rate> {
         _ => Err((path.clone(), Fault::new(format!("no link sends {rate}")).remedy("use a rate up to 1Tbit/s"))),
     }
 }
-
-/// At 1 Tbit/s a byte takes 8 ticks of the simulator's clock.
-pub(crate) const RATE_MAX: u64 = 1_000_000_000_000;
 
 fn queue(keys: &QueueKeys, path: &Path) -> Checked<QueueSpec> {
     match keys {

@@ -635,3 +635,6 @@ fn yes() -> bool {
 fn packet_default() -> Text<Bytes> {
     Text(Bytes::new(1040))
 }
+
+/// At 1 Tbit/s a byte takes 8 ticks of the simulator's clock.
+pub(crate) const RATE_MAX: u64 = 1_000_000_000_000;
