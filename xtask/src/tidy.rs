@@ -46,7 +46,7 @@ const LAYERS: &[Layer] = &[
         ours: &[
             "anabranch",
             "anabranch-emulator",
-    "anabranch-lab",
+            "anabranch-lab",
             "anabranch-transfer",
             "anabranch-tunnel",
             "anabranch-lab",
@@ -71,6 +71,7 @@ const WITHOUT_CIRCLES: &[&str] = &[
     "anabranch-emulator",
     "anabranch-lab",
     "anabranch-proto",
+    "anabranch-sim",
     "anabranch-transfer",
     "anabranch-tunnel",
     "anabranch-units",

@@ -70,6 +70,7 @@ mod hold;
 mod host;
 mod id;
 mod link;
+mod moment;
 mod multihome_host;
 mod network;
 mod ns2_host;
@@ -83,6 +84,7 @@ mod run_hash;
 mod sctp_host;
 mod trace;
 pub mod traffic;
+mod turn;
 mod workload;
 mod world;
 

@@ -26,7 +26,7 @@ use crate::event_queue::{Key, Order};
 use crate::float_clock::{self, FloatLink, Launch};
 use crate::hold::Hold;
 use crate::id::NodeId;
-use crate::network::Moment;
+use crate::moment::Moment;
 use crate::packet::{Flight, Leg};
 use crate::queue::{Admission, Backlog, CoDel, Verdict};
 use pipe::{Passage, Pipe};

@@ -7,6 +7,7 @@ use crate::event_queue::{EventQueue, Key, Order};
 use crate::host::Transmit;
 use crate::id::{Address, FlowId, LinkId, NodeId};
 use crate::link::{DropReason, Link, LinkReport, Offered};
+use crate::moment::Moment;
 use crate::packet::{Body, Flight, Leg, Slab};
 use crate::probe::{Direction, Happening, Observer, PacketEvent};
 use crate::route::{HERE, Hop, NO_WAY, Routes};
@@ -38,16 +39,6 @@ pub(crate) struct Network {
     pub(crate) is_like_ns2: bool,
     /// A list that is empty between events, kept for its room.
     dropped: Vec<Flight>,
-}
-
-/// The present event.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
-    pub(crate) now: SimTime,
-    /// The same in seconds, in a world with ns-2's clock.
-    pub(crate) seconds: f64,
-    /// When it was inserted.
-    pub(crate) inserted: SimTime,
 }
 
 /// How a host is attached to the network.

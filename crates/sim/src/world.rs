@@ -12,15 +12,17 @@ use crate::agenda::{Agenda, Control, Item};
 use crate::distribution::QueueLengths;
 use crate::driver::Driven;
 use crate::event_queue::{Key, Next};
-use crate::host::{Due, Event, Host, Input, Landing, Transmit, Turn};
+use crate::host::{Due, Host, Input, Transmit};
 use crate::id::{Address, FlowId, HostId, LinkId, NodeId, Port};
 use crate::link::{Counts, LinkReport};
-use crate::network::{Attachment, Moment, Network};
+use crate::moment::Moment;
+use crate::network::{Attachment, Network};
 use crate::packet::Leg;
 use crate::probe::{Direction, Observer, ObserverId, QueueArea, QueueSamples};
 use crate::rng::Substreams;
 use crate::route::{HERE, NO_WAY};
 use crate::run_hash::RunHash;
+use crate::turn::{Event, Landing, Turn};
 use crate::workload::Schedule;
 
 /// Everything that is simulated. Made by a [`Builder`], moved by [`World::run_until`], and asked for what happened.

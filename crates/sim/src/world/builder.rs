@@ -12,7 +12,7 @@ use crate::agenda::{Agenda, Control, Item};
 use crate::error_model::{ErrorModel, ErrorSpec};
 use crate::event_queue::{EventQueue, Key, Order};
 use crate::hold::{Hold, HoldSpec};
-use crate::host::{Host, Input, Turn};
+use crate::host::{Host, Input};
 use crate::id::{Address, FlowId, HostId, LinkId, NodeId, Port};
 use crate::link::{Link, Queue};
 use crate::network::{Attachment, Network, Outlet, Parts};
@@ -21,6 +21,7 @@ use crate::queue::{Admission, CoDel, DropTail, QueueSpec, Red};
 use crate::rng::{Stream, Substreams};
 use crate::route::{Edge, HERE, NO_WAY, Routes, Target};
 use crate::run_hash::RunHash;
+use crate::turn::Turn;
 use crate::workload::{Schedule, Workload};
 
 /// Collects the parts of a world. Every method that can fail says why at once; [`Builder::build`] checks what needs the whole.

@@ -1,0 +1,75 @@
+//! A host has its turn: it hears what happened, and the network takes what it sends.
+
+use std::any::Any;
+
+use anabranch_ns2::random::Mrg32k3a;
+use anabranch_units::SimTime;
+
+use crate::host::{Arrival, Due, Host, Input};
+use crate::id::{FlowId, LinkId, Port};
+use crate::network::{Attachment, Network};
+use crate::packet::Flight;
+
+/// The contract of the driver as one call, compiled once for each kind of host: one dynamic call per event and not four.
+pub(crate) trait Turn: Any + Send {
+    /// Tells the host what happened, sends what it sends, and returns its deadline.
+    fn turn(&mut self, now: SimTime, event: Event, network: &mut Network, attachment: &Attachment) -> SimTime;
+
+    /// More about the same deadline, from a host that knows it.
+    fn due(&self) -> Option<Due>;
+}
+
+/// What may happen to a host.
+pub(crate) enum Event {
+    Arrival(Landing),
+    Timeout,
+    Input(Input),
+}
+
+/// An [`Arrival`] whose body still waits in its place.
+#[derive(Clone, Copy)]
+pub(crate) struct Landing {
+    pub(crate) flight: Flight,
+    pub(crate) link: LinkId,
+    pub(crate) port: Port,
+}
+
+impl<H: Host> Turn for H {
+    fn turn(&mut self, now: SimTime, event: Event, network: &mut Network, attachment: &Attachment) -> SimTime {
+        if network.is_like_ns2 {
+            if network.has_float_clock {
+                self.handle_clock(network.moment.seconds);
+            }
+            exchange(self.random(), &mut network.random);
+        }
+        match event {
+            Event::Arrival(Landing { flight, link, port }) => {
+                let (size, flow, address) = (flight.size(), FlowId(flight.flow()), flight.to());
+                let (ecn, body) = (flight.ecn(), network.body_mut(flight));
+                self.handle(now, Arrival { port, flow, size, link, address, at: now, ecn, body });
+                // Before the answer is made, so that it gets the place that is in the cache.
+                network.release(flight);
+            }
+            Event::Timeout => self.handle_timeout(now),
+            Event::Input(input) => self.handle_input(now, input),
+        }
+        while let Some(transmit) = self.poll_transmit(now) {
+            network.depart(attachment, transmit);
+        }
+        if network.is_like_ns2 {
+            exchange(self.random(), &mut network.random);
+        }
+        self.poll_timeout()
+    }
+
+    fn due(&self) -> Option<Due> {
+        self.poll_due()
+    }
+}
+
+/// Lends a host the world's stream, or takes it back.
+fn exchange(host: Option<&mut Mrg32k3a>, world: &mut Option<Mrg32k3a>) {
+    if let (Some(host), Some(world)) = (host, world) {
+        std::mem::swap(host, world);
+    }
+}
