@@ -9,9 +9,9 @@ use anabranch_cc::law::reno;
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::config::SenderConfig;
+use crate::counters::Counters;
 use crate::packet::{Kind, Packet, SackBlocks};
 use crate::rtt::{Deviation, RttEstimator};
-use crate::sender::Counters;
 
 /// Headers of TCP and IP in bytes (ns-2's `tcpip_base_hdr_size_`): what a SYN and an ACK without blocks weigh.
 pub const HEADER: u32 = 40;

@@ -23,6 +23,7 @@ mod arrivals;
 mod composite;
 pub mod config;
 mod core;
+mod counters;
 mod fack;
 mod fast;
 mod fast_start;
@@ -46,8 +47,9 @@ mod vegas;
 
 pub use config::{Agent, SenderConfig, SinkConfig};
 pub use core::HEADER;
+pub use counters::Counters;
 pub use mfast::{Delivery, STREAM_HEADER, StreamHeader, Streams, Taken};
 pub use packet::{Kind, Packet, SackBlocks};
 pub use rtt::TICK;
-pub use sender::{Counters, Gauges, Sender};
+pub use sender::{Gauges, Sender};
 pub use sink::{Received, Sink};

@@ -4,6 +4,7 @@ use anabranch_units::{SimSpan, SimTime};
 
 use crate::config::{Agent, SenderConfig};
 use crate::core::Core;
+use crate::counters::Counters;
 use crate::fack::Fack;
 use crate::fast::Fast;
 use crate::fast_start::FastStart;
@@ -32,29 +33,6 @@ enum Variant {
     FastStart(FastStart),
     Linux(Linux),
     Fast(Box<Fast>),
-}
-
-/// What a sender has done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Packets sent, again or not, the SYN included (`ndatapack_`).
-    pub sent_packets: u64,
-    /// The same in bytes on the wire.
-    pub sent_bytes: u64,
-    /// Packets sent again (`nrexmitpack_`).
-    pub retransmitted_packets: u64,
-    /// Reductions of the window (`ncwndcuts_`).
-    pub window_cuts: u64,
-    /// Retransmission timeouts with data outstanding (`nrexmit_`).
-    pub timeouts: u64,
-    /// Losses that Composite TCP took for random.
-    pub random_losses: u64,
-    /// RTTs measured: one per ACK of new data.
-    pub rtt_samples: u64,
-    /// Their sum.
-    pub rtt_sum: SimSpan,
-    /// Of these ACKs, those at which the receiver's window allowed no more than the congestion window did.
-    pub window_limited_acks: u64,
 }
 
 /// The variables that a trace shows.

@@ -7,9 +7,10 @@ use anabranch_units::{SimSpan, SimTime};
 use super::path::{Origin, Path};
 use super::{Departure, shares};
 use crate::config::{Agent, SenderConfig};
+use crate::counters::Counters;
 use crate::packet::Packet;
 use crate::ranges::Ranges;
-use crate::sender::{Counters, Gauges, Sender as PathAgent};
+use crate::sender::{Gauges, Sender as PathAgent};
 
 /// More interfaces than a host has.
 pub const PATHS_MAX: usize = 8;
