@@ -627,7 +627,7 @@ fn fast_uses_all_paths_and_one_receive_buffer() {
 fn what_is_acknowledged_rests_while_one_is_missing() {
     let text = r#"
 duration = "2s"
-link = [{ id = "a", from = "n0", to = "n1", rate = "10Mbit/s", delay = "30ms", error = { kind = "list", packets = [22] } }]
+link = [{ id = "a", from = "n0", to = "n1", rate = "10Mbit/s", delay = "30ms", queue = { kind = "drop_tail", packets = 1000 }, error = { kind = "list", packets = [22] } }]
 [[flow]]
 id = "f"
 from = "n0"
