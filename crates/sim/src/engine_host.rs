@@ -1,20 +1,23 @@
 //! The transport's engine as hosts: one that sends on its streams, one that reads all that comes.
 
+mod sink;
+
 use std::collections::VecDeque;
 
 use anabranch_ns2::Gauges;
 use anabranch_proto::{
-    Config, ConfigError, Connection, Content, Event, FourTuple, PathId, PathReport, Read, Secret, SeqNumber, Sid,
-    Virtual,
+    Config, ConfigError, Connection, Content, Event, FourTuple, PathId, PathReport, Secret, SeqNumber, Sid, Virtual,
 };
 use anabranch_units::{SimSpan, SimTime, Span, Time};
 
 use crate::datagrams::Datagrams;
 use crate::distribution::Spans;
-use crate::history::{Detail, Entry, History, remember, remember_count};
+use crate::history::{Detail, Entry, History, remember};
 use crate::host::{Arrival, Host, Input, Offer, Transmit};
 use crate::id::{Address, LinkId};
 use crate::ns2_host::GaugeRow;
+
+pub use self::sink::EngineSink;
 
 /// The end that opens the connection and sends. Told to start, it has data for ever on all of its streams; what it is offered
 /// goes on the stream that the offer names.
@@ -148,28 +151,6 @@ enum Supply {
     Endless,
     /// It has what it is offered.
     Offers,
-}
-
-/// The end that waits for the connection and reads.
-#[derive(Debug)]
-pub struct EngineSink {
-    connection: Connection<Virtual>,
-    datagrams: Datagrams,
-    ways: Vec<Way>,
-    /// Bytes that the application has read, of all streams.
-    read: u64,
-    /// Bytes on the wire that came, and data segments among them.
-    wire: u64,
-    /// The most bytes in the receive buffer, when the application had read what it could.
-    buffered_max: u64,
-    /// The times of all first arrivals of segments with content, added up, in picoseconds.
-    arrivals: u128,
-    /// Bytes of content in a full segment.
-    payload: u64,
-    /// How many segments waited for one before them, from when on, if the sink was told to remember.
-    held: Option<History<(SimTime, u32)>>,
-    /// What was read, if the sink was told to remember.
-    deliveries: Option<History<Portion>>,
 }
 
 /// The ends of a path by its number, as the source sees them. Nobody but the two engines looks at them: the simulator delivers by
@@ -425,109 +406,6 @@ fn gauges(path: &PathReport) -> Gauges {
     }
 }
 
-impl EngineSink {
-    /// A sink that has received nothing.
-    ///
-    /// # Errors
-    /// If the configuration cannot work.
-    pub fn new(config: Config) -> Result<Self, ConfigError> {
-        let payload = u64::from(config.payload().max(1));
-        let datagrams = Datagrams::new(config.form);
-        let connection = Connection::listen(Time::ZERO, config, tuple(0).reversed(), Secret::predictable(INITIAL))?;
-        Ok(Self {
-            datagrams,
-            arrivals: 0,
-            payload,
-            held: None,
-            connection,
-            ways: Vec::new(),
-            read: 0,
-            wire: 0,
-            buffered_max: 0,
-            deliveries: None,
-        })
-    }
-
-    /// The same with several paths, in the order of the source's.
-    #[must_use]
-    pub fn multihomed(self, ways: Vec<Way>) -> Self {
-        Self { ways, ..self }
-    }
-
-    /// The same, remembering in this detail what was read when.
-    #[must_use]
-    pub fn traced_in(self, detail: Detail) -> Self {
-        Self { deliveries: Some(History::new(detail)), held: Some(History::new(detail)), ..self }
-    }
-
-    /// Bytes that the application has read, of all streams.
-    pub fn read(&self) -> u64 {
-        self.read
-    }
-
-    /// Bytes on the wire that came.
-    pub fn wire(&self) -> u64 {
-        self.wire
-    }
-
-    /// The most bytes that were in the receive buffer when the application had read what it could: because one before them was
-    /// missing, in their stream or on the connection.
-    pub fn buffered_max(&self) -> u64 {
-        self.buffered_max
-    }
-
-    /// The most segments that waited at one time for one before them: in their stream, or on a connection without streams.
-    pub fn held_max(&self) -> u64 {
-        self.buffered_max.div_ceil(self.payload)
-    }
-
-    /// How many segments waited for one before them, from when on, if the sink was told to remember.
-    pub fn held(&self) -> Option<&[(SimTime, u32)]> {
-        self.held.as_ref().map(History::entries)
-    }
-
-    /// What was read, if the sink was told to remember.
-    pub fn deliveries(&self) -> Option<&[Portion]> {
-        self.deliveries.as_ref().map(History::entries)
-    }
-
-    /// What happened within so much time is one entry of what it remembers, if it was told to.
-    pub fn resolution(&self) -> Option<SimSpan> {
-        let held = self.held.as_ref().map(History::resolution);
-        held.max(self.deliveries.as_ref().map(History::resolution))
-    }
-
-    /// The connection.
-    pub fn connection(&self) -> &Connection<Virtual> {
-        &self.connection
-    }
-
-    /// What is left in the buffer when all has been read that can be.
-    fn note_held(&mut self, now: SimTime) {
-        let buffered = self.connection.buffered();
-        self.buffered_max = self.buffered_max.max(buffered);
-        let Some(held) = &mut self.held else { return };
-        // Fewer than 2^32 segments fit into the largest buffer.
-        let count = buffered.div_ceil(self.payload) as u32;
-        remember_count(held, now, count);
-    }
-
-    fn read_all(&mut self, now: SimTime, sid: Sid) {
-        let mut bytes = 0;
-        loop {
-            match self.connection.streams().read(sid, u32::MAX) {
-                Ok(Read::Data(payload)) => bytes += u64::from(payload.0),
-                Ok(Read::End | Read::Reset(_)) => {}
-                Ok(Read::Nothing) | Err(_) => break,
-            }
-        }
-        self.read += bytes;
-        if let Some(deliveries) = self.deliveries.as_mut().filter(|_| bytes > 0) {
-            deliveries.push(Portion { time: now, stream: lane(sid), bits: 8 * bytes });
-        }
-    }
-}
-
 impl Host for EngineSource {
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
         let came_by = came_by(&self.ways, &arrival);
@@ -601,56 +479,6 @@ impl Host for EngineSource {
 
     fn poll_timeout(&self) -> SimTime {
         self.connection.as_ref().map_or(SimTime::NEVER, |connection| connection.poll_timeout().rescale())
-    }
-}
-
-impl Host for EngineSink {
-    fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
-        let came_by = came_by(&self.ways, &arrival);
-        self.wire += u64::from(arrival.size);
-        if let Some(segment) = self.datagrams.receive(arrival.body) {
-            let before = self.connection.arrived();
-            let (read, at) = (engine_time(now), engine_time(arrival.at));
-            self.connection.handle_late(read, at, tuple(came_by).reversed(), arrival.ecn, segment);
-            self.arrivals += picoseconds(now) * u128::from(self.connection.arrived() - before);
-        }
-    }
-
-    fn handle_timeout(&mut self, now: SimTime) {
-        self.connection.handle_timeout(engine_time(now));
-    }
-
-    fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit> {
-        if let Some(transmit) = self.datagrams.poll() {
-            return Some(transmit);
-        }
-        loop {
-            if let Some(transmit) = self.connection.poll_transmit(engine_time(now)) {
-                let (ways, path) = (&self.ways, number(transmit.tuple.remote));
-                return Some(self.datagrams.send(transmit, |packet| sent_by(ways, path, packet)));
-            }
-            let Some(event) = self.connection.poll_event() else {
-                self.note_held(now);
-                return None;
-            };
-            match event {
-                Event::Readable(sid) => self.read_all(now, sid),
-                Event::Established { .. }
-                | Event::Writable(_)
-                | Event::Finished(_)
-                | Event::PathValidated(_)
-                | Event::PathFailed(_)
-                | Event::PathRestored(_)
-                | Event::PathGone(_)
-                | Event::Stopped { .. }
-                | Event::PeerClosed
-                | Event::Closed(_) => {}
-            }
-        }
-    }
-
-    fn poll_timeout(&self) -> SimTime {
-        self.connection.poll_timeout().rescale()
     }
 }
 
