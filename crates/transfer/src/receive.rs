@@ -1,6 +1,7 @@
 //! The receiving end.
 
 use std::collections::BTreeSet;
+use std::iter;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -45,11 +46,8 @@ struct Shared {
     progress: Arc<Progress>,
 }
 
-/// What a data stream has to tell.
-enum Report {
-    Outcome(Outcome),
-    Broken(ReceiveError),
-}
+/// What a data stream has to tell: what has become of a file, or why nothing more can be received.
+type Report = Result<Outcome, ReceiveError>;
 
 /// What has come on a data stream.
 enum Arrived {
@@ -183,19 +181,14 @@ async fn receive_all(
         tokio::select! {
             biased;
             report = reports.recv() => match report {
-                Some(Report::Outcome(outcome)) => {
-                    open -= 1;
-                    summary.count(&outcome, &shared.entries);
-                    outcome.put(&mut out);
-                    // What is there is sent together.
-                    while let Ok(Report::Outcome(outcome)) = reports.try_recv() {
+                Some(first) => {
+                    for outcome in all_there(first, &mut reports)? {
                         open -= 1;
                         summary.count(&outcome, &shared.entries);
                         outcome.put(&mut out);
                     }
                     reply.write_all_bytes(out.split().freeze()).await?;
                 }
-                Some(Report::Broken(error)) => return Err(error),
                 None => return Err(ReceiveError::Protocol),
             },
             stream = connection.accept_stream(), if small.is_some() => match (stream, &small) {
@@ -218,6 +211,11 @@ async fn receive_all(
     reply.write_all_bytes(out.freeze()).await?;
     reply.finish()?;
     Ok(summary)
+}
+
+/// A report and those that are there with it: they are sent together. One that says that nothing more can be received is the only one that counts.
+fn all_there(first: Report, more: &mut mpsc::Receiver<Report>) -> Result<Vec<Outcome>, ReceiveError> {
+    iter::once(first).chain(iter::from_fn(|| more.try_recv().ok())).collect()
 }
 
 /// Looks what is there of all entries.
@@ -426,12 +424,8 @@ impl Shared {
     }
 
     /// Tells what has become of a file. An error says that nothing more is to be told.
-    async fn report(&self, result: Result<Outcome, ReceiveError>) -> Result<(), ()> {
-        let report = match result {
-            Ok(outcome) => Report::Outcome(outcome),
-            Err(error) => Report::Broken(error),
-        };
-        let is_broken = matches!(report, Report::Broken(_));
+    async fn report(&self, report: Report) -> Result<(), ()> {
+        let is_broken = report.is_err();
         match self.outcomes.send(report).await {
             Ok(()) if !is_broken => Ok(()),
             _ => Err(()),
@@ -461,3 +455,22 @@ const WRITERS: usize = 4;
 
 /// Results that wait to be sent.
 const REPORTS: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Had it come behind another, it was once thrown away, and both ends waited for ever.
+    #[test]
+    fn that_nothing_more_can_be_received_is_heard_behind_other_reports() {
+        let (reports, mut waiting) = mpsc::channel(9);
+        reports.try_send(Ok(Outcome::Done(1))).unwrap();
+        assert!(matches!(
+            all_there(Ok(Outcome::Done(0)), &mut waiting).as_deref(),
+            Ok([Outcome::Done(0), Outcome::Done(1)])
+        ));
+        reports.try_send(Err(ReceiveError::Protocol)).unwrap();
+        reports.try_send(Ok(Outcome::Done(3))).unwrap();
+        assert!(matches!(all_there(Ok(Outcome::Done(2)), &mut waiting), Err(ReceiveError::Protocol)));
+    }
+}
