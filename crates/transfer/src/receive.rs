@@ -86,8 +86,12 @@ impl Receiver {
             }
         };
         progress.set_total(manifest.totals());
-        let place = self.place.clone().held_by(self.take_turn(connection, &manifest).await);
+        let over = self.take_turn(connection, &manifest).await;
+        let mut is_over = over.subscribe();
+        let place = self.place.clone().held_by(over);
         let received = receive_all(place, connection, &mut reply, manifest, progress).await;
+        // What has been begun is written to its end: nothing changes in the folder any more once this is over. An error says that nobody writes.
+        while is_over.changed().await.is_ok() {}
         self.active().retain(|active| active.over.has_changed().is_ok());
         match received {
             Err(error @ (ReceiveError::Folder(..) | ReceiveError::Protocol)) => {
