@@ -178,6 +178,8 @@ struct Watch<'a> {
     until: f64,
     /// The latest, as long as there was any.
     last: (f64, Stats),
+    /// The first path then: at the end the peer may have closed, and there is none.
+    path: Option<Path>,
     rtts_ms: Vec<f64>,
     rtt_ms_mean: Option<f64>,
     paths: Vec<PathSeen>,
@@ -187,9 +189,9 @@ struct Watch<'a> {
 impl<'a> Watch<'a> {
     fn new(connection: &'a Connection, direction: Direction, print: Print) -> Self {
         let none = (0.0, Stats::default());
-        let (begin, since, until, last) = (Instant::now(), none, 1.0, none);
+        let (begin, since, until, last, path) = (Instant::now(), none, 1.0, none, None);
         let (rtts_ms, rtt_ms_mean, paths, intervals) = (vec![], None, vec![], vec![]);
-        Self { connection, direction, print, begin, since, until, last, rtts_ms, rtt_ms_mean, paths, intervals }
+        Self { connection, direction, print, begin, since, until, last, path, rtts_ms, rtt_ms_mean, paths, intervals }
     }
 
     /// Ends only if nothing can be printed.
@@ -199,7 +201,7 @@ impl<'a> Watch<'a> {
             let now = self.begin.elapsed().as_secs_f64();
             let (stats, path) = (self.connection.stats(), self.connection.paths().first().copied());
             let Some(path) = path.filter(|_| stats.segments_sent > 0) else { continue };
-            self.last = (now, stats);
+            (self.last, self.path) = ((now, stats), Some(path));
             self.paths = self.connection.paths().iter().map(PathSeen::of).collect();
             let tally = &path.report.tally;
             self.rtt_ms_mean =
@@ -218,7 +220,7 @@ impl<'a> Watch<'a> {
     /// The measurement is over: what is left of the last interval is one, too, if it says anything.
     fn end_interval(&mut self) -> Outcome {
         let (now, stats) = self.last;
-        match self.connection.paths().first().copied() {
+        match self.path {
             Some(path) if now - self.since.0 >= SHORTEST => self.tell_interval(now, &stats, &path),
             _ => Ok(()),
         }
