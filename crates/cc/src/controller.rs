@@ -127,6 +127,8 @@ pub struct Ack {
     pub newly_lost: f64,
     /// The raw RTT sample of the newest segment it acknowledges; `None` where Karn's rule forbids one.
     pub rtt: Option<Span>,
+    /// The payload of that segment.
+    pub size: Bytes,
     /// When the ACK arrived. Earlier than `now` where the driver hands over ACKs in batches.
     pub arrival: Time,
     /// How things stood when the newest acknowledged segment last left.

@@ -9,6 +9,9 @@ use crate::controller::{
 };
 use crate::registry::{self, Settings};
 
+/// The payload of a full segment.
+pub(crate) const MSS: Bytes = Bytes::new(1000);
+
 /// One path whose every window is sent at once and acknowledged segment by segment, one RTT later.
 pub(crate) struct Flow {
     pub(crate) controller: Box<dyn Controller>,
@@ -18,6 +21,8 @@ pub(crate) struct Flow {
     pub(crate) limit: Limit,
     /// Segments in flight at most, for an application that does not fill the window.
     pub(crate) flight_cap: f64,
+    /// Of the segments that are acknowledged.
+    pub(crate) size: Bytes,
     rtt_min: Span,
     rounds: u64,
 }
@@ -37,6 +42,7 @@ impl Flow {
             phase,
             limit,
             flight_cap: f64::INFINITY,
+            size: MSS,
             rtt_min: rtt,
             rounds: 0,
         }
@@ -60,6 +66,7 @@ impl Flow {
             newly_acked,
             newly_lost: 0.0,
             rtt: Some(self.rtt),
+            size: self.size,
             arrival: self.now,
             departure: self.departure(),
             limit: self.limit,
@@ -119,7 +126,7 @@ impl Flow {
         PathView {
             now: self.now,
             flight: self.window().min(self.flight_cap),
-            mss: Bytes::new(1000),
+            mss: MSS,
             rtt_smoothed: Some(self.rtt),
             rtt_min: Some(self.rtt_min),
         }

@@ -19,12 +19,15 @@ use anabranch_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
+/// Bytes.
+const MSS: u64 = 1448;
+
 #[derive(Clone, Debug)]
 enum Operation {
     /// Time passes.
     Wait { micros: u64 },
     /// An ACK for part of the window, or for much more than one segment.
-    Ack { segments: f64, rtt_micros: Option<u64>, limit: Limit },
+    Ack { segments: f64, rtt_micros: Option<u64>, size: u64, limit: Limit },
     /// A round ends, if something was acknowledged in it.
     EndRound,
     /// Duplicate ACKs show a loss: a new episode, or the second thoughts about a random one.
@@ -53,8 +56,8 @@ fn operation() -> impl Strategy<Value = Operation> {
     let segments = prop_oneof![4 => Just(1.0), 2 => 0.001..3.0_f64, 1 => 3.0..500.0_f64];
     prop_oneof![
         6 => (0_u64..1_000_000).prop_map(|micros| Operation::Wait { micros }),
-        20 => (segments, rtt_micros, limit)
-            .prop_map(|(segments, rtt_micros, limit)| Operation::Ack { segments, rtt_micros, limit }),
+        20 => (segments, rtt_micros, prop_oneof![3 => Just(MSS), 1 => 1..MSS], limit)
+            .prop_map(|(segments, rtt_micros, size, limit)| Operation::Ack { segments, rtt_micros, size, limit }),
         6 => Just(Operation::EndRound),
         3 => cause.prop_map(|cause| Operation::Lose { cause }),
         1 => Just(Operation::Mark),
@@ -142,7 +145,7 @@ impl Transport {
         PathView {
             now: self.now,
             flight: self.controller.window(),
-            mss: Bytes::new(1448),
+            mss: Bytes::new(MSS),
             rtt_smoothed: self.rtts.last().copied(),
             rtt_min: self.rtt_min,
         }
@@ -157,7 +160,7 @@ impl Transport {
     fn play(&mut self, operation: &Operation) {
         match *operation {
             Operation::Wait { micros } => self.now += Span::from_micros(micros),
-            Operation::Ack { segments, rtt_micros, limit } => self.ack(segments, rtt_micros, limit),
+            Operation::Ack { segments, rtt_micros, size, limit } => self.ack(segments, (rtt_micros, size), limit),
             Operation::EndRound if self.round_acked > 0.0 => self.end_round(),
             Operation::Lose { cause } => {
                 let is_new = self.phase == Phase::Open;
@@ -199,15 +202,16 @@ impl Transport {
         }
     }
 
-    fn ack(&mut self, newly_acked: f64, rtt_micros: Option<u64>, limit: Limit) {
-        let rtt = rtt_micros.map(Span::from_micros);
+    fn ack(&mut self, newly_acked: f64, (rtt_micros, size): (Option<u64>, u64), limit: Limit) {
+        let (rtt, size) = (rtt_micros.map(Span::from_micros), Bytes::new(size));
         self.rtts.extend(rtt);
         self.rtt_min = self.rtt_min.into_iter().chain(rtt).min();
         self.round_acked += newly_acked;
         let newly_lost = std::mem::take(&mut self.lost);
         self.delivered += newly_acked;
         let (arrival, departure, phase) = (self.now, self.departure(), self.phase);
-        self.controller.on_ack(&self.view(), &Ack { newly_acked, newly_lost, rtt, arrival, departure, limit, phase });
+        self.controller
+            .on_ack(&self.view(), &Ack { newly_acked, newly_lost, rtt, size, arrival, departure, limit, phase });
         let (window, rate) = (self.controller.window().to_bits(), self.controller.pacing_rate());
         for transmission in [Transmission::First, Transmission::Again] {
             self.controller.on_sent(&self.view(), &Sent { segments: 1.0, transmission });
@@ -348,7 +352,7 @@ fn every_law_grows_on_an_empty_path() {
         let began = transport.controller.window();
         for _ in 0..50 {
             for _ in 0..(transport.controller.window() as u64).min(1000) {
-                transport.ack(1.0, Some(100_000), Limit::Window);
+                transport.ack(1.0, (Some(100_000), MSS), Limit::Window);
             }
             transport.now += Span::from_millis(100);
             transport.end_round();

@@ -7,12 +7,13 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use anabranch_units::{Bytes, Span, Time};
+use anabranch_units::{Span, Time};
 
 use crate::controller::{
     Ack, Cause, Controller, Departure, Gauges, Limit, Loss, PathView, Phase, Restart, Round, Sent, Signal, Transmission,
 };
 use crate::registry::{self, Settings};
+use crate::testing::MSS;
 
 pub(crate) struct Bottleneck {
     pub(crate) now: Time,
@@ -279,7 +280,7 @@ impl Flow {
         PathView {
             now,
             flight: self.outstanding.len() as f64,
-            mss: Bytes::new(1000),
+            mss: MSS,
             rtt_smoothed: self.rtt_min,
             rtt_min: self.rtt_min,
         }
@@ -306,6 +307,7 @@ impl Flow {
             newly_acked: 1.0,
             newly_lost: (self.losses - std::mem::replace(&mut self.losses_told, self.losses)) as f64,
             rtt,
+            size: MSS,
             arrival: now,
             departure: segment.departure,
             limit: Limit::Window,

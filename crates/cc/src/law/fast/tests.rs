@@ -72,6 +72,7 @@ fn module_steps_are_those_of_the_module() {
                 newly_acked: 1.0,
                 newly_lost: 0.0,
                 rtt: Some(rtt),
+                size: mss,
                 arrival: now,
                 departure,
                 limit: Limit::Window,

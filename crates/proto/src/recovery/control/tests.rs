@@ -192,6 +192,7 @@ fn an_ack_tells_how_things_stood_at_departure() {
         newly_acked: 4.0,
         newly_lost: 0.0,
         rtt: Some(ms(100)),
+        size: Bytes::new(1000),
         arrival: bench.now,
         departure,
         limit: Limit::Application,

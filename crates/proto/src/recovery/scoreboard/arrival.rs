@@ -126,7 +126,7 @@ impl<T> Scoreboard<T> {
             lane.bytes -= end - start;
             lane.held_bytes -= end - start;
             self.newly_acked_paths.insert(path);
-            lane.reap(end, end - start, true, Delivered { serial, transmissions: 1, departure }, true);
+            lane.reap(end, true, Delivered { serial, len: end - start, transmissions: 1, departure }, true);
         }
     }
 
@@ -183,7 +183,7 @@ impl<T> Scoreboard<T> {
             self.lanes[place.index()].damaged -= 1;
         }
         let (end, len) = (offset + u64::from(len), u64::from(len));
-        let delivered = Delivered { serial, transmissions, departure };
+        let delivered = Delivered { serial, len, transmissions, departure };
         let Some(lane) = self.lanes.get_mut(path.index()) else { return path };
         let is_plain = was_in_flight && transmissions == 1;
         if is_plain && path != context.via {
@@ -197,7 +197,7 @@ impl<T> Scoreboard<T> {
         }
         self.newly_acked_paths.insert(path);
         if is_plain {
-            lane.reap(end, len, true, delivered, true);
+            lane.reap(end, true, delivered, true);
             lane.newly_acked.echo = lane.newly_acked.echo.or(echo);
             return path;
         }
@@ -213,7 +213,7 @@ impl<T> Scoreboard<T> {
         // [rfc-8985] sec. 6.2 step 2.
         let is_certain = !is_again || is_here && !is_original && context.rtt_min.is_some_and(|least| waited >= least);
         let lane = &mut self.lanes[path.index()];
-        lane.reap(end, len, was_in_flight, delivered, is_certain);
+        lane.reap(end, was_in_flight, delivered, is_certain);
         let newly_acked = &mut lane.newly_acked;
         newly_acked.echo = newly_acked.echo.or(echo);
         newly_acked.is_late |= !was_in_flight && !is_again;

@@ -121,6 +121,8 @@ pub(crate) struct NewlyAcked {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Delivered {
     pub(crate) serial: u64,
+    /// Bytes.
+    pub(crate) len: u64,
     pub(crate) transmissions: u32,
     pub(crate) departure: Departure,
 }
@@ -179,8 +181,9 @@ impl Lane {
     }
 
     /// A segment that ends at `end` is delivered, as far as this path knows.
-    pub(super) fn reap(&mut self, end: Offset, len: u64, was_in_flight: bool, delivered: Delivered, is_certain: bool) {
-        let (newly_acked, serial) = (&mut self.newly_acked, delivered.serial);
+    pub(super) fn reap(&mut self, end: Offset, was_in_flight: bool, delivered: Delivered, is_certain: bool) {
+        let Delivered { serial, len, .. } = delivered;
+        let newly_acked = &mut self.newly_acked;
         newly_acked.segments += 1;
         newly_acked.bytes += len;
         newly_acked.bytes_from_flight += if was_in_flight { len } else { 0 };

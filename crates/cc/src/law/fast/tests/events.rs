@@ -1,9 +1,9 @@
 //! One event at a time.
 
-use anabranch_units::{Rate, Span};
+use anabranch_units::{Bytes, Rate, Span};
 
 use crate::controller::{Cause, Limit, Phase, Restart};
-use crate::testing::{Flow, assert_near};
+use crate::testing::{Flow, MSS, assert_near};
 
 #[test]
 fn a_loss_halves_and_a_timeout_leaves_two() {
@@ -122,5 +122,27 @@ fn after_a_rest_the_window_doubles() {
             flow.round();
             assert_near(flow.window(), window, 0.0);
         }
+    }
+}
+
+/// At 10 Mbit/s a short segment is a millisecond faster than a full one, and that is no queue: neither before the first full one nor later. Two full windows
+/// of ten, twenty: the window doubles twice, as without.
+#[test]
+fn a_short_segment_is_no_shorter_path() {
+    for name in ["fast", "anabranch"] {
+        let mut flow = Flow::new(name, &[("initial_window", "10")]);
+        let (short, full) = (Span::from_micros(299_000), Span::from_millis(300));
+        for sizes in [[100, 1000], [1000, 100]] {
+            for size in sizes {
+                (flow.size, flow.rtt) = (Bytes::new(size), if size < 500 { short } else { full });
+                flow.now += Span::from_millis(10);
+                flow.ack(1.0);
+            }
+        }
+        assert_near(flow.gauge("rtt_base_s"), 0.3, 1e-9);
+        (flow.size, flow.rtt) = (MSS, full);
+        let before = flow.window();
+        flow.round();
+        assert_near(flow.window(), 2.0 * before, 1.5);
     }
 }
