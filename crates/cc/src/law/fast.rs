@@ -64,7 +64,7 @@ use self::trial::Trial;
 use self::window::{Goal, Pipe};
 use crate::composite::Composite;
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Sent, Signal, Transmission};
-use crate::number::{greater, lesser, seconds};
+use crate::number::{greater, is_known, lesser, seconds};
 use crate::row::{Law, LossContract, LossResponse, Row};
 
 pub(crate) const ROW: Row = Row {
@@ -144,8 +144,8 @@ pub struct Fast {
     is_base_of_full: bool,
 }
 
-/// A segment of less than this share of a full one tells of a shorter path: it takes less time to send.
-const SHORT: f64 = 0.5;
+/// A segment of less than a full one over this tells of a shorter path: it takes less time to send.
+const SHORT: u64 = 2;
 
 /// Multiplicative increase ends when delay is so large a part of what noise alone may make: at rest it is all of it.
 const NOISE_MOST: f64 = 0.75;
@@ -196,22 +196,29 @@ impl Fast {
             pipe: Pipe::new(),
             standing: Recent::new(),
             burst: settings.initial_window,
-            is_base_of_full: false,
+            is_base_of_full: settings.clockwork == Which::Module,
         }
     }
 
     /// A sample of `rtt` seconds, as it counts: none of a short segment lowers baseRTT, and the first one of a full segment begins anew.
+    #[inline(always)]
     fn of_full(&mut self, rtt: f64, size: Bytes, mss: Bytes) -> f64 {
-        let is_short = (size.count() as f64) < SHORT * mss.count() as f64;
+        let is_short = SHORT * size.count() < mss.count();
+        if is_short || !self.is_base_of_full { self.of_another_size(rtt, is_short) } else { rtt }
+    }
+
+    #[cold]
+    fn of_another_size(&mut self, rtt: f64, is_short: bool) -> f64 {
+        if self.settings.clockwork == Which::Module {
+            return rtt;
+        }
         if is_short {
             let has_base = self.is_base_of_full && self.estimator.is_known();
             return if has_base { greater(rtt, self.estimator.base()) } else { rtt };
         }
-        if !self.is_base_of_full {
-            self.is_base_of_full = true;
-            self.estimator.forget();
-            (self.least, self.noise) = (Recent::new(), Noise::new());
-        }
+        self.is_base_of_full = true;
+        self.estimator.forget();
+        (self.least, self.noise) = (Recent::new(), Noise::new());
         rtt
     }
 
@@ -220,6 +227,7 @@ impl Fast {
         self.rtt = rtt;
         // An ACK of many segments is the sample of many.
         let window = if self.settings.noise.is_some() { self.window / greater(acked, 1.0) } else { self.window };
+        let before = self.estimator.base();
         self.estimator.on_rtt(standing, window, &self.settings.weights);
         if let Some(drain) = &self.settings.drain
             && drain.base_window > 0.0
@@ -241,7 +249,9 @@ impl Fast {
             self.estimator.on_rtt(rtt, self.window, &self.settings.weights);
         }
         // Whatever looks like longer routes, baseRTT stays within reach of the least RTT that the path ever had.
-        if let Some(rtt_min) = path.rtt_min.filter(|rtt| !rtt.is_zero()) {
+        if (!is_known(before) || self.estimator.base() > before)
+            && let Some(rtt_min) = path.rtt_min.filter(|rtt| !rtt.is_zero())
+        {
             self.estimator.bound_base(seconds(rtt_min) * self.settings.base_rise_most);
         }
     }
@@ -305,9 +315,9 @@ impl Fast {
         self.memory.alpha() * self.alpha_scale
     }
 
-    /// How long an ACK may be held back without a queue, in seconds.
+    /// How long an ACK may be held back without a queue, in seconds; zero where that is not measured.
     fn noise(&self) -> f64 {
-        if self.settings.noise.is_some() { self.noise.level() } else { 0.0 }
+        self.noise.level()
     }
 
     /// A loss: whether it leaves the window alone.
@@ -343,8 +353,8 @@ impl Fast {
             let is_at_rest = self.ccafr.mode() == Mode::Off && self.trial.is_at_rest() && !is_cut;
             let may_begin = ack.limit == Limit::Window && is_at_rest;
             let (window, pending) = (self.window, self.clockwork.pending());
-            let noise = self.noise();
             let average_most = -self.averages.on_value(now, -average, average);
+            let noise = self.noise();
             let facts = drain::Facts { now, rtt, base, average: average_most, window, pending, noise, may_begin };
             let action = self.drain.on_ack(&facts, rule);
             if action != Action::None {
@@ -433,9 +443,7 @@ impl Controller for Fast {
         }
         let mut sample = self.clockwork.sample(now, ack, self.estimator.average());
         if let Some(rtt) = &mut sample {
-            if self.settings.clockwork == Which::Own {
-                *rtt = self.of_full(*rtt, ack.size, path.mss);
-            }
+            *rtt = self.of_full(*rtt, ack.size, path.mss);
             let sample = match &self.settings.noise {
                 Some(rule) => {
                     let sample = self.noise.on_rtt(now, *rtt, self.estimator.average(), rule);

@@ -371,7 +371,7 @@ impl PathControl {
                 newly_acked: acked,
                 newly_lost: self.segments(lost),
                 rtt: sample,
-                size: Bytes::new(newest.len),
+                size: Bytes::new(newest.len.into()),
                 arrival,
                 departure: newest.departure,
                 limit,

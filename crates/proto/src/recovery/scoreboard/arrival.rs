@@ -126,7 +126,8 @@ impl<T> Scoreboard<T> {
             lane.bytes -= end - start;
             lane.held_bytes -= end - start;
             self.newly_acked_paths.insert(path);
-            lane.reap(end, true, Delivered { serial, len: end - start, transmissions: 1, departure }, true);
+            let len = u32::try_from(end - start).unwrap_or(u32::MAX);
+            lane.reap(end, true, Delivered { serial, len, transmissions: 1, departure }, true);
         }
     }
 
@@ -182,8 +183,8 @@ impl<T> Scoreboard<T> {
         if let Some(place) = lost_on {
             self.lanes[place.index()].damaged -= 1;
         }
+        let delivered = Delivered { serial, len: len.into(), transmissions, departure };
         let (end, len) = (offset + u64::from(len), u64::from(len));
-        let delivered = Delivered { serial, len, transmissions, departure };
         let Some(lane) = self.lanes.get_mut(path.index()) else { return path };
         let is_plain = was_in_flight && transmissions == 1;
         if is_plain && path != context.via {

@@ -122,7 +122,7 @@ pub(crate) struct NewlyAcked {
 pub(crate) struct Delivered {
     pub(crate) serial: u64,
     /// Bytes.
-    pub(crate) len: u64,
+    pub(crate) len: u32,
     pub(crate) transmissions: u32,
     pub(crate) departure: Departure,
 }
@@ -182,7 +182,7 @@ impl Lane {
 
     /// A segment that ends at `end` is delivered, as far as this path knows.
     pub(super) fn reap(&mut self, end: Offset, was_in_flight: bool, delivered: Delivered, is_certain: bool) {
-        let Delivered { serial, len, .. } = delivered;
+        let (serial, len) = (delivered.serial, u64::from(delivered.len));
         let newly_acked = &mut self.newly_acked;
         newly_acked.segments += 1;
         newly_acked.bytes += len;
