@@ -183,7 +183,7 @@ impl<T> Scoreboard<T> {
         if let Some(place) = lost_on {
             self.lanes[place.index()].damaged -= 1;
         }
-        let delivered = Delivered { serial, len: len.into(), transmissions, departure };
+        let delivered = Delivered { serial, len, transmissions, departure };
         let (end, len) = (offset + u64::from(len), u64::from(len));
         let Some(lane) = self.lanes.get_mut(path.index()) else { return path };
         let is_plain = was_in_flight && transmissions == 1;
