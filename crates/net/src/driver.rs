@@ -45,7 +45,7 @@ impl Driver {
         Self { shared, sockets, received: vec![], batch: None, bytes, timer, timer_at: Time::ZERO }
     }
 
-    /// Returns how many bytes came, too.
+    /// Hands what has come to the engine. Returns how many bytes that were, too.
     fn receive(&mut self, cx: &mut Context<'_>) -> std::io::Result<(Rest, usize)> {
         let Self { shared, sockets, received, .. } = self;
         let lost = |address| shared.lock().locals.retain(|local| *local != address);
@@ -160,7 +160,7 @@ const BATCHES_A_TURN: usize = 16;
 /// Turns before other tasks of the runtime have theirs.
 const TURNS_A_POLL: usize = 16;
 
-/// Bytes that are read before they do: what the application has not taken is copied together, but for a thousand pieces (`Inbound`).
+/// After so many bytes others have their turn, too: 360 full datagrams. Of what the application has not taken, all beyond 1,024 pieces is copied together.
 const READ_A_POLL: usize = 1 << 19;
 
 #[cfg(test)]

@@ -140,11 +140,11 @@ pub struct Fast {
     standing: Recent,
     /// Segments that left, or may leave, at once after nothing, and are not acknowledged: they queue behind themselves.
     burst: f64,
-    /// Whether a full segment was among the samples.
+    /// Whether a full segment was among the samples. ns-2's module does not ask.
     is_base_of_full: bool,
 }
 
-/// A segment of less than a full one over this tells of a shorter path: it takes less time to send.
+/// A segment is short if so many of its length are less than a full one: it takes less time to send, and so tells of a shorter path.
 const SHORT: u64 = 2;
 
 /// Multiplicative increase ends when delay is so large a part of what noise alone may make: at rest it is all of it.
@@ -200,7 +200,8 @@ impl Fast {
         }
     }
 
-    /// A sample of `rtt` seconds, as it counts: none of a short segment lowers baseRTT, and the first one of a full segment begins anew.
+    /// What a sample of `rtt` seconds counts for: one of a short segment does not lower the baseRTT of full ones, and the first one of a full segment
+    /// forgets those of short ones.
     #[inline(always)]
     fn of_full(&mut self, rtt: f64, size: Bytes, mss: Bytes) -> f64 {
         let is_short = SHORT * size.count() < mss.count();
@@ -248,7 +249,7 @@ impl Fast {
             }
             self.estimator.on_rtt(rtt, self.window, &self.settings.weights);
         }
-        // Whatever looks like longer routes, baseRTT stays within reach of the least RTT that the path ever had.
+        // Whatever looks like longer routes, baseRTT stays within reach of the least RTT that the path ever had. It can have left that only by rising.
         if (!is_known(before) || self.estimator.base() > before)
             && let Some(rtt_min) = path.rtt_min.filter(|rtt| !rtt.is_zero())
         {
