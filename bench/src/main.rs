@@ -1,4 +1,4 @@
-//! anabranch beside other transports: `cargo run --release -- loopback | messages | wan`, in this folder.
+//! anabranch beside other transports: `cargo run --release -- loopback | messages | cpu | wan`, in this folder.
 //!
 //! Rounds take turns, so that a busy machine is busy for all; the tables have medians and ranges. On loopback both ends are in one process, each a
 //! thread with a runtime of its own; processor time is that of both. `wan` has emulated links between processes.
@@ -62,6 +62,17 @@ enum What {
         #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         bytes: u32,
     },
+    /// What the same bytes cost the processor, at rates that each can do
+    Cpu {
+        #[command(flatten)]
+        rounds: Rounds,
+        /// Megabits a second, separated by commas
+        #[arg(long, value_delimiter = ',', default_value = "10,100,1000", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        rates: Vec<u32>,
+        /// Seconds of a round, after one more to begin
+        #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+        seconds: u32,
+    },
     /// Goodput and messages over an emulated link of 100 Mbit/s and 100 ms that loses packets; Linux, as root
     Wan {
         #[command(flatten)]
@@ -86,7 +97,15 @@ fn main() -> Result<(), Failed> {
         What::Loopback { rounds, streams, seconds } => {
             let time = Duration::from_secs(seconds.into());
             let work = Work::Bulk { streams, warm: Duration::from_secs(1), time };
-            on_loopback(&rounds, work, &[Column::new("Gbit/s", 2), Column::new("CPU s/GB", 2)])
+            on_loopback(&rounds, work, &BULK)
+        }
+        What::Cpu { rounds, rates, seconds } => {
+            let (warm, time) = (Duration::from_secs(1), Duration::from_secs(seconds.into()));
+            for megabits in rates {
+                println!("\n{megabits} Mbit/s:\n");
+                on_loopback(&rounds, Work::Steady { megabits, warm, time }, &BULK)?;
+            }
+            Ok(())
         }
         What::Messages { rounds, count, bytes } => {
             let work = Work::Ping { count, bytes: bytes as usize };
@@ -125,6 +144,9 @@ fn on_loopback(rounds: &Rounds, work: Work, columns: &[Column]) -> Result<(), Fa
     table::print(&rows, columns);
     Ok(())
 }
+
+/// Of what is measured of bulk.
+const BULK: [Column; 2] = [Column::new("Gbit/s", 2), Column::new("CPU s/GB", 2)];
 
 impl Measured {
     /// As the columns are.

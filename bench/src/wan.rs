@@ -186,4 +186,4 @@ const NAME: &str = "side-by-side";
 /// The host that is called, as its own /etc/hosts names it.
 const HOST: &str = "b:0";
 
-const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../xtask/src/reality/one.toml");
+const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../experiments/reality/one-path.toml");

@@ -19,6 +19,8 @@ use crate::transport::{BLOCK, Failed, Link, ReceiveSide as _, SendSide as _};
 pub enum Work {
     /// As many bytes as there is room for, on so many streams. Measured by who receives, after `warm` and for `time`.
     Bulk { streams: u32, warm: Duration, time: Duration },
+    /// So many megabits a second on one stream, a block at a time. Measured as `Bulk` is.
+    Steady { megabits: u32, warm: Duration, time: Duration },
     /// A message there and back, one after the other. Measured by who calls; the first ones, a tenth of all and not of the numbers, warm up.
     Ping { count: u32, bytes: usize },
     /// Messages one way, each a stream of its own, every so often. Measured by who receives.
@@ -34,12 +36,15 @@ pub enum Measured {
     Times { times: Vec<f64>, cpu: f64 },
 }
 
-/// For the other process: `bulk 1 0 20`, `ping 100 64`, `messages 100 1000 0.02`; times in seconds.
+/// For the other process: `bulk 1 0 20`, `steady 100 0 20`, `ping 100 64`, `messages 100 1000 0.02`; times in seconds.
 impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bulk { streams, warm, time } => {
                 write!(f, "bulk {streams} {} {}", warm.as_secs_f64(), time.as_secs_f64())
+            }
+            Self::Steady { megabits, warm, time } => {
+                write!(f, "steady {megabits} {} {}", warm.as_secs_f64(), time.as_secs_f64())
             }
             Self::Ping { count, bytes } => write!(f, "ping {count} {bytes}"),
             Self::Messages { count, bytes, every } => write!(f, "messages {count} {bytes} {}", every.as_secs_f64()),
@@ -55,6 +60,9 @@ impl FromStr for Work {
         match text.split(' ').collect::<Vec<_>>()[..] {
             ["bulk", streams, warm, time] => {
                 Ok(Self::Bulk { streams: streams.parse()?, warm: seconds(warm)?, time: seconds(time)? })
+            }
+            ["steady", megabits, warm, time] => {
+                Ok(Self::Steady { megabits: megabits.parse()?, warm: seconds(warm)?, time: seconds(time)? })
             }
             ["ping", count, bytes] => Ok(Self::Ping { count: count.parse()?, bytes: bytes.parse()? }),
             ["messages", count, bytes, every] => {
@@ -112,6 +120,7 @@ impl Work {
 pub async fn call<L: Link>(link: L, work: Work) -> Result<Option<Measured>, Failed> {
     match work {
         Work::Bulk { streams, .. } => fill(link, streams).await.map(|()| None),
+        Work::Steady { megabits, .. } => trickle(link, megabits).await.map(|()| None),
         Work::Ping { count, bytes } => ping(link, count, bytes).await.map(Some),
         Work::Messages { count, bytes, every } => tell(link, count, bytes, every).await.map(|()| None),
     }
@@ -121,6 +130,7 @@ pub async fn call<L: Link>(link: L, work: Work) -> Result<Option<Measured>, Fail
 pub async fn answer<L: Link>(link: L, work: Work) -> Result<Option<Measured>, Failed> {
     match work {
         Work::Bulk { streams, warm, time } => drain(link, streams, warm, time).await.map(Some),
+        Work::Steady { warm, time, .. } => drain(link, 1, warm, time).await.map(Some),
         Work::Ping { bytes, .. } => echo(link, bytes).await.map(|()| None),
         Work::Messages { count, bytes, .. } => hear(link, count, bytes).await.map(Some),
     }
@@ -140,6 +150,19 @@ async fn fill<L: Link>(link: L, streams: u32) -> Result<(), Failed> {
     match writing.join_next().await {
         Some(ended) => ended?,
         None => pending().await,
+    }
+}
+
+/// As a program that makes its data at a rate; late blocks are not left out.
+async fn trickle<L: Link>(link: L, megabits: u32) -> Result<(), Failed> {
+    let mut stream = link.open().await?;
+    let block = Bytes::from(vec![0x5a; BLOCK]);
+    let every = Duration::from_secs_f64(BLOCK as f64 * 8e-6 / f64::from(megabits));
+    let mut due = Instant::now();
+    loop {
+        sleep_until(due).await;
+        stream.write(block.clone()).await?;
+        due += every;
     }
 }
 
@@ -273,6 +296,9 @@ mod tests {
     fn lines_say_what_was_meant() {
         let work = Work::Messages { count: 3, bytes: 1000, every: Duration::from_millis(20) };
         assert_eq!(work.to_string(), "messages 3 1000 0.02");
+        assert_eq!(work.to_string().parse::<Work>().unwrap().to_string(), work.to_string());
+        let work = Work::Steady { megabits: 100, warm: Duration::ZERO, time: Duration::from_secs(2) };
+        assert_eq!(work.to_string(), "steady 100 0 2");
         assert_eq!(work.to_string().parse::<Work>().unwrap().to_string(), work.to_string());
         let measured = Measured::Times { times: vec![0.25, 1.5], cpu: 2.0 };
         assert_eq!(measured.to_string().parse::<Measured>().unwrap(), measured);

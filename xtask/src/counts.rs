@@ -20,6 +20,7 @@ const MEASURED: &[(&str, Program, &[&str])] = &[
     // As the library has it.
     ("engine, 1 stream, an ACK for two", Program::Engine, &["1", "200000", "1", "0", "2"]),
     ("engine, 200 streams, 0.1 % lost", Program::Engine, &["200", "200000", "1", "1000"]),
+    ("sealed, 1 stream, an ACK for two", Program::Sealed, &["aes128", "1", "200", "2"]),
 ];
 
 /// What is run.
@@ -29,10 +30,13 @@ enum Program {
     Anabranch,
     /// Two engines of the transport back to back: an example of `anabranch-proto`.
     Engine,
+    /// Two endpoints back to back, with real bytes in sealed datagrams: another example of it.
+    Sealed,
 }
 
-/// The example that runs the engine by itself.
+/// The examples of `anabranch-proto`.
 const ENGINE: &str = "back_to_back";
+const SEALED: &str = "sealed_back_to_back";
 
 /// How far a count may lie from the recorded one, in percent. Inlining differs a little between builds.
 const MARGIN_PERCENT: f64 = 5.0;
@@ -42,8 +46,8 @@ pub(crate) fn run(write: bool) -> Result<(), String> {
         return Err("valgrind is missing: type `apt-get install valgrind`".to_owned());
     }
     run::run("cargo", &["build", "--release", "--locked", "--quiet"], &[])?;
-    let example = ["--package", "anabranch-proto", "--example", ENGINE];
-    run::run("cargo", &[&["build", "--release", "--locked", "--quiet"], &example[..]].concat(), &[])?;
+    let examples = ["--package", "anabranch-proto", "--example", ENGINE, "--example", SEALED];
+    run::run("cargo", &[&["build", "--release", "--locked", "--quiet"], &examples[..]].concat(), &[])?;
     let path = run::root().join("CONTRIBUTING.md");
     let mut text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut problems = vec![];
@@ -72,6 +76,7 @@ fn instructions(program: Program, arguments: &[&str]) -> Result<u64, String> {
     let program = match program {
         Program::Anabranch => run::anabranch()?,
         Program::Engine => run::example(ENGINE)?,
+        Program::Sealed => run::example(SEALED)?,
     };
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", &program])

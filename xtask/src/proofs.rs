@@ -238,6 +238,6 @@ pub(crate) fn is_equal(one: &Path, other: &Path) -> Result<bool, String> {
 /// What the links are called.
 pub(crate) const NAME: &str = "proofs";
 /// One path of 100 Mbit/s and 100 ms.
-pub(crate) const ONE: &str = "xtask/src/reality/one.toml";
+pub(crate) use crate::reality::ONE;
 /// How long a program may take that should answer at once.
 pub(crate) const SOON: Duration = Duration::from_secs(30);

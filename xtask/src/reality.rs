@@ -2,10 +2,16 @@
 //!
 //! The transport runs in both: in the simulator as a flow, in network namespaces as `anabranch bench` over UDP. What is compared is the goodput, the mean
 //! delay by queues (the mean RTT less that of the empty path), and the segments taken for lost. With `--kernel` the kernel's own Reno, CUBIC and BBR
-//! run over the same links by iperf3, so that one sees what they do.
+//! run over the same links by iperf3, so that one sees what they do. With `--write` what was real is written into the experiments, whose report shows it
+//! beside what is simulated.
+
+mod cells;
+mod record;
 
 use clap::Args;
 
+pub(crate) use self::cells::ONE;
+use self::cells::{CELLS, Came, Cell};
 use crate::links::{Links, Server, json, output};
 use crate::machine::Machine;
 use crate::run::{self, say};
@@ -14,7 +20,7 @@ use crate::run::{self, say};
 #[derive(Args)]
 pub(crate) struct Options {
     /// How long each transfer takes.
-    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(5..=600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = SECONDS, value_parser = clap::value_parser!(u32).range(5..=600))]
     seconds: u32,
     /// Only cells whose name contains this.
     #[arg(long, value_name = "TEXT", default_value = "")]
@@ -22,67 +28,13 @@ pub(crate) struct Options {
     /// Let the kernel's Reno, CUBIC and BBR run, too (Debian's package `iperf3`).
     #[arg(long)]
     kernel: bool,
+    /// Write what was real into `experiments/reality/`.
+    #[arg(long, conflicts_with = "seconds")]
+    write: bool,
 }
 
-/// A scenario and what is set in it.
-struct Cell {
-    name: &'static str,
-    file: &'static str,
-    set: &'static [&'static str],
-    /// RTT of the empty path in seconds; of the longer route, where it changes.
-    rtt: f64,
-    paths: bool,
-}
-
-const ONE: &str = "xtask/src/reality/one.toml";
-const TWO: &str = "xtask/src/reality/two.toml";
-const REROUTE: &str = "xtask/src/reality/reroute.toml";
-
-/// Rates from 10 to 200 Mbit/s, RTTs from 10 to 300 ms, losses of 0, 0.1 and 1 %, queues of half of the bandwidth-delay product to four of them.
-const CELLS: &[Cell] = &[
-    Cell {
-        name: "10M 10ms 4BDP",
-        file: ONE,
-        set: &["link.there.rate=10Mbit/s", "link.there.delay=5ms", "link.there.queue.packets=34"],
-        rtt: 0.01,
-        paths: false,
-    },
-    Cell {
-        name: "10M 300ms 1BDP",
-        file: ONE,
-        set: &["link.there.rate=10Mbit/s", "link.there.delay=150ms", "link.there.queue.packets=250"],
-        rtt: 0.3,
-        paths: false,
-    },
-    Cell {
-        name: "50M 50ms 1BDP",
-        file: ONE,
-        set: &["link.there.rate=50Mbit/s", "link.there.delay=25ms", "link.there.queue.packets=208"],
-        rtt: 0.05,
-        paths: false,
-    },
-    Cell { name: "100M 100ms 1BDP", file: ONE, set: &[], rtt: 0.1, paths: false },
-    Cell { name: "100M 100ms 0.5BDP", file: ONE, set: &["link.there.queue.packets=416"], rtt: 0.1, paths: false },
-    Cell { name: "100M 100ms 0.1%", file: ONE, set: &["link.there.error.rate=0.001"], rtt: 0.1, paths: false },
-    Cell { name: "100M 100ms 1%", file: ONE, set: &["link.there.error.rate=0.01"], rtt: 0.1, paths: false },
-    Cell {
-        name: "200M 20ms 1BDP",
-        file: ONE,
-        set: &["link.there.rate=200Mbit/s", "link.there.delay=10ms", "link.there.queue.packets=333"],
-        rtt: 0.02,
-        paths: false,
-    },
-    Cell { name: "two paths 50M", file: TWO, set: &[], rtt: 0.06, paths: true },
-    Cell { name: "reroute 125-376ms", file: REROUTE, set: &[], rtt: 0.125, paths: false },
-];
-
-/// What came of a transfer.
-#[derive(Clone, Copy)]
-struct Came {
-    megabits: f64,
-    rtt: Option<f64>,
-    lost: f64,
-}
+/// As long as the experiments are.
+const SECONDS: u32 = 20;
 
 pub(crate) fn run(options: &Options) -> Result<(), String> {
     run::run("cargo", &["build", "--release", "--locked", "--quiet"], &[])?;
@@ -93,11 +45,16 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     );
     let (mut off, mut machine) = (0, Machine::new());
     for cell in CELLS.iter().filter(|cell| cell.name.contains(&options.only)) {
-        let simulated = simulated(&anabranch, cell, options.seconds)?;
-        let links = Links::up(&anabranch, NAME, cell.file, cell.set)?;
+        let set = record::settings(cell)?;
+        let set: Vec<&str> = set.iter().map(String::as_str).collect();
+        let simulated = simulated(&anabranch, cell, &set, options.seconds)?;
+        let links = Links::up(&anabranch, NAME, cell.file, &set)?;
         _ = machine.load_and_stolen();
         let real = real(&anabranch, cell, options.seconds)?;
         off += u32::from(!print(cell, simulated, real, &machine.load_and_stolen()));
+        if options.write {
+            record::write(cell, real)?;
+        }
         if options.kernel {
             for law in ["reno", "cubic", "bbr"] {
                 let came = kernel(&anabranch, law, options.seconds)?;
@@ -118,10 +75,10 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
 fn print(cell: &Cell, simulated: Came, real: Came, load: &str) -> bool {
     let goodput = real.megabits / simulated.megabits - 1.0;
     // The simulator tells one RTT of all paths, bench that of the first: they are no measure of the same.
-    let delay = |came: Came| came.rtt.filter(|_| !cell.paths).map(|rtt| rtt - cell.rtt);
-    let queueing = delay(real).zip(delay(simulated)).map(|(real, simulated)| real - simulated);
-    let is_near = goodput.abs() <= 0.05
-        && queueing.is_none_or(|off| off.abs() <= 0.001_f64.max(0.1 * delay(simulated).unwrap_or_default()));
+    let rtt = |came: Came| came.rtt.filter(|_| !cell.paths);
+    let queueing = rtt(real).zip(rtt(simulated)).map(|(real, simulated)| real - simulated);
+    let is_near =
+        goodput.abs() <= 0.05 && queueing.is_none_or(|off| off.abs() <= cell.allowance(rtt(real).unwrap_or_default()));
     let queueing = queueing.map_or_else(|| "-".to_owned(), |off| format!("{:+.1} ms", off * 1e3));
     say(&format!(
         "{:<22} {}   {}   {:+6.1} %  {queueing:>8}{load:>13}{}",
@@ -140,10 +97,10 @@ fn columns(cell: &Cell, came: Came) -> String {
     format!("{:>8.2} {queueing:>12} {:>5}", came.megabits, came.lost)
 }
 
-fn simulated(anabranch: &str, cell: &Cell, seconds: u32) -> Result<Came, String> {
+fn simulated(anabranch: &str, cell: &Cell, set: &[&str], seconds: u32) -> Result<Came, String> {
     let duration = format!("duration={seconds}s");
     let mut arguments = vec!["sim", "run", cell.file, "--json", "--set", &duration];
-    cell.set.iter().for_each(|set| arguments.extend(["--set", *set]));
+    set.iter().for_each(|set| arguments.extend(["--set", *set]));
     let outcome = json(&output(anabranch, &arguments)?)?;
     let flow = &outcome["flows"][0];
     let number = |key: &str| flow[key].as_f64().ok_or_else(|| format!("{}: no {key} of the flow", cell.name));

@@ -6,7 +6,7 @@ struct Known {
     question: &'static str,
 }
 
-const PAPERS: [Known; 7] = [
+const PAPERS: [Known; 8] = [
     Known {
         key: "mfast-2019",
         title: "Enhancing Fast TCP's Performance Using Single TCP Connection for Parallel Traffic Flows to Prevent \
@@ -43,6 +43,11 @@ const PAPERS: [Known; 7] = [
         title: "What the papers did not ask",
         question: "What do the mechanisms do where their papers did not look, and what do the bounds of our own law cost and win?",
     },
+    Known {
+        key: "reality",
+        title: "The same over real links",
+        question: "Does the transport do over real links what it does in the simulator?",
+    },
 ];
 
 fn find(key: &str) -> Option<&'static Known> {
@@ -54,7 +59,7 @@ pub(crate) fn is_paper(key: &str) -> bool {
     !OURS.contains(&key)
 }
 
-const OURS: [&str; 2] = ["analytic", "beyond"];
+const OURS: [&str; 3] = ["analytic", "beyond", "reality"];
 
 /// Where it stands among others: papers in the order above, papers that we do not know, what is ours.
 pub(crate) fn rank(key: &str) -> (bool, usize) {

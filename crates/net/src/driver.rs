@@ -194,4 +194,33 @@ mod tests {
         assert_eq!(driver.send(&mut cx), Rest::Nothing);
         assert_eq!(driver.tell(&cx).map(|(_, rest)| rest), Some(Rest::Nothing));
     }
+    /// Whoever floods the socket does not keep the application from its turn: a poll ends after half a mebibyte and one more read, and wakes itself for the
+    /// rest. (Where the kernel holds less than that, there is no flood, and nothing to see.)
+    #[tokio::test]
+    async fn a_flood_does_not_take_all_turns() {
+        const SIZE: usize = 8_000;
+        let (key, config, clock) = (SecretKey::generate().unwrap(), Config::default(), Clock::new());
+        let socket = Socket::new(UdpSocket::bind("127.0.0.1:0").unwrap(), config.socket_buffer).unwrap();
+        let engine = Engine::new(clock.now(), key.engine(), config.endpoint(), [7; 32]);
+        let shared = Shared::new(clock, config, socket.local(), key.public(), engine);
+        let flood = UdpSocket::bind("127.0.0.1:0").unwrap();
+        for _ in 0..400 {
+            flood.send_to(&[0; SIZE], socket.local()).unwrap();
+        }
+        let mut driver = Driver::new(Arc::clone(&shared), socket);
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut before = 0;
+        loop {
+            assert_eq!(Pin::new(&mut driver).poll(&mut cx), Poll::Pending);
+            let came = shared.lock().engine.tally().unknown;
+            if came == before {
+                break;
+            }
+            let at_once = (came - before) as usize * SIZE;
+            assert!(at_once < 700_000, "{at_once} bytes");
+            before = came;
+        }
+        assert!(before >= 10, "{before} datagrams came");
+    }
 }

@@ -286,6 +286,8 @@ pub enum SourceKeys {
     Analytic,
     /// Another implementation, run by us.
     Oracle,
+    /// The transport itself over real links, measured by us.
+    Real,
     /// An earlier run of ours, written down: nobody else says so, and a change is to be noticed. It is counted apart, and is no result.
     Regression,
 }

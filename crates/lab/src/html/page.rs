@@ -59,8 +59,8 @@ fn titles(outcome: &Outcome) -> String {
 fn masthead(outcome: &Outcome) -> Markup {
     let papers = outcome.papers.iter().filter(|paper| papers::is_paper(&paper.key)).count();
     let count = |under| outcome.claims().filter(|claim| claim.under() == under).count();
-    let (oracle, analytic) = (count(Under::Oracle), count(Under::Analytic));
-    let beside = [(oracle, "of ns-2"), (analytic, "of the laws")];
+    let beside = [(Under::Oracle, "of ns-2"), (Under::Analytic, "of the laws"), (Under::Real, "of real links")];
+    let beside = beside.map(|(under, whose)| (count(under), whose));
     let beside: Vec<String> =
         beside.iter().filter(|(count, _)| *count > 0).map(|(count, whose)| format!("{count} {whose}")).collect();
     html! {
@@ -70,7 +70,7 @@ fn masthead(outcome: &Outcome) -> Markup {
                 h1 { "Published and ours" }
                 p.lead {
                     (words::count(count(Under::Paper), "result")) " of " (words::count(papers, "paper"))
-                    @if !beside.is_empty() { ", and beside them " (beside.join(" and ")) }
+                    @if !beside.is_empty() { ", and beside them " (beside.join(", ")) }
                     ", computed from scratch in " (words::count(outcome.runs, "simulation")) " and held against what is printed."
                 }
             }

@@ -54,6 +54,7 @@ pub(super) fn theirs(source: Source) -> &'static str {
         Source::Paper => "published",
         Source::Analytic => "derived",
         Source::Oracle => "theirs",
+        Source::Real => "real",
         Source::Regression => "before",
     }
 }
@@ -80,6 +81,7 @@ pub(super) fn source(source: Source) -> Option<&'static str> {
         Source::Paper => None,
         Source::Analytic => Some("derived from the laws"),
         Source::Oracle => Some("ns-2"),
+        Source::Real => Some("real links"),
         Source::Regression => Some("regression"),
     }
 }

@@ -19,6 +19,8 @@ pub enum Under {
     Oracle,
     /// Results that follow from a law on paper.
     Analytic,
+    /// Results of the transport itself over real links.
+    Real,
     /// What no simulation can fail.
     Derivation,
     /// What the experiments were given.
@@ -29,8 +31,8 @@ pub enum Under {
 
 impl Under {
     /// All of them: results first.
-    pub const ALL: [Self; 6] =
-        [Self::Paper, Self::Oracle, Self::Analytic, Self::Derivation, Self::Input, Self::Regression];
+    pub const ALL: [Self; 7] =
+        [Self::Paper, Self::Oracle, Self::Analytic, Self::Real, Self::Derivation, Self::Input, Self::Regression];
 
     /// Where a claim is counted.
     pub fn of(source: Source, counts_as: CountsAs) -> Self {
@@ -40,13 +42,14 @@ impl Under {
             (CountsAs::Result, Source::Paper) => Self::Paper,
             (CountsAs::Result, Source::Oracle) => Self::Oracle,
             (CountsAs::Result, Source::Analytic) => Self::Analytic,
+            (CountsAs::Result, Source::Real) => Self::Real,
             (CountsAs::Result, Source::Regression) => Self::Regression,
         }
     }
 
     /// Whether these are results: somebody else says what must come out, and a simulation could give something else.
     pub fn is_result(self) -> bool {
-        matches!(self, Self::Paper | Self::Oracle | Self::Analytic)
+        matches!(self, Self::Paper | Self::Oracle | Self::Analytic | Self::Real)
     }
 
     /// What it is called beside a number.
@@ -55,6 +58,7 @@ impl Under {
             Self::Paper => "the papers",
             Self::Oracle => "ns-2's golden runs",
             Self::Analytic => "derived from the laws",
+            Self::Real => "real links",
             Self::Derivation => "derivations",
             Self::Input => "inputs",
             Self::Regression => "regressions",
@@ -67,6 +71,7 @@ impl Under {
             Self::Paper => "what the papers print, computed from scratch",
             Self::Oracle => "what ns-2 gave when we ran it, with prototypes of rules that it has not",
             Self::Analytic => "what the laws give on paper",
+            Self::Real => "what the transport did over real links when we measured it",
             Self::Derivation => "arithmetic on printed numbers, or so by construction: no simulation can fail them",
             Self::Input => "what the experiments were given",
             Self::Regression => "our own earlier runs: a change is to be noticed, nobody else says so",
