@@ -6,7 +6,7 @@ struct Known {
     question: &'static str,
 }
 
-const PAPERS: [Known; 8] = [
+const PAPERS: [Known; 9] = [
     Known {
         key: "mfast-2019",
         title: "Enhancing Fast TCP's Performance Using Single TCP Connection for Parallel Traffic Flows to Prevent \
@@ -48,6 +48,11 @@ const PAPERS: [Known; 8] = [
         title: "The same over real links",
         question: "Does the transport do over real links what it does in the simulator?",
     },
+    Known {
+        key: "law",
+        title: "What the default law is to do",
+        question: "Can the default law be left on: beside others, with losses, on routes that change, at any rate?",
+    },
 ];
 
 fn find(key: &str) -> Option<&'static Known> {
@@ -59,7 +64,7 @@ pub(crate) fn is_paper(key: &str) -> bool {
     !OURS.contains(&key)
 }
 
-const OURS: [&str; 3] = ["analytic", "beyond", "reality"];
+const OURS: [&str; 4] = ["analytic", "beyond", "reality", "law"];
 
 /// Where it stands among others: papers in the order above, papers that we do not know, what is ours.
 pub(crate) fn rank(key: &str) -> (bool, usize) {

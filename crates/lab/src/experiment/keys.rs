@@ -288,6 +288,8 @@ pub enum SourceKeys {
     Oracle,
     /// The transport itself over real links, measured by us.
     Real,
+    /// What we want of a law of our own, written down before it could do that.
+    Aim,
     /// An earlier run of ours, written down: nobody else says so, and a change is to be noticed. It is counted apart, and is no result.
     Regression,
 }

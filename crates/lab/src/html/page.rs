@@ -59,7 +59,12 @@ fn titles(outcome: &Outcome) -> String {
 fn masthead(outcome: &Outcome) -> Markup {
     let papers = outcome.papers.iter().filter(|paper| papers::is_paper(&paper.key)).count();
     let count = |under| outcome.claims().filter(|claim| claim.under() == under).count();
-    let beside = [(Under::Oracle, "of ns-2"), (Under::Analytic, "of the laws"), (Under::Real, "of real links")];
+    let beside = [
+        (Under::Oracle, "of ns-2"),
+        (Under::Analytic, "of the laws"),
+        (Under::Real, "of real links"),
+        (Under::Aim, "that we aim at"),
+    ];
     let beside = beside.map(|(under, whose)| (count(under), whose));
     let beside: Vec<String> =
         beside.iter().filter(|(count, _)| *count > 0).map(|(count, whose)| format!("{count} {whose}")).collect();

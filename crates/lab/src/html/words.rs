@@ -55,6 +55,7 @@ pub(super) fn theirs(source: Source) -> &'static str {
         Source::Analytic => "derived",
         Source::Oracle => "theirs",
         Source::Real => "real",
+        Source::Aim => "aim",
         Source::Regression => "before",
     }
 }
@@ -82,6 +83,7 @@ pub(super) fn source(source: Source) -> Option<&'static str> {
         Source::Analytic => Some("derived from the laws"),
         Source::Oracle => Some("ns-2"),
         Source::Real => Some("real links"),
+        Source::Aim => Some("aims of our own"),
         Source::Regression => Some("regression"),
     }
 }

@@ -21,6 +21,8 @@ pub enum Under {
     Analytic,
     /// Results of the transport itself over real links.
     Real,
+    /// Results that we want of our own law.
+    Aim,
     /// What no simulation can fail.
     Derivation,
     /// What the experiments were given.
@@ -31,8 +33,16 @@ pub enum Under {
 
 impl Under {
     /// All of them: results first.
-    pub const ALL: [Self; 7] =
-        [Self::Paper, Self::Oracle, Self::Analytic, Self::Real, Self::Derivation, Self::Input, Self::Regression];
+    pub const ALL: [Self; 8] = [
+        Self::Paper,
+        Self::Oracle,
+        Self::Analytic,
+        Self::Real,
+        Self::Aim,
+        Self::Derivation,
+        Self::Input,
+        Self::Regression,
+    ];
 
     /// Where a claim is counted.
     pub fn of(source: Source, counts_as: CountsAs) -> Self {
@@ -43,13 +53,14 @@ impl Under {
             (CountsAs::Result, Source::Oracle) => Self::Oracle,
             (CountsAs::Result, Source::Analytic) => Self::Analytic,
             (CountsAs::Result, Source::Real) => Self::Real,
+            (CountsAs::Result, Source::Aim) => Self::Aim,
             (CountsAs::Result, Source::Regression) => Self::Regression,
         }
     }
 
     /// Whether these are results: somebody else says what must come out, and a simulation could give something else.
     pub fn is_result(self) -> bool {
-        matches!(self, Self::Paper | Self::Oracle | Self::Analytic | Self::Real)
+        matches!(self, Self::Paper | Self::Oracle | Self::Analytic | Self::Real | Self::Aim)
     }
 
     /// What it is called beside a number.
@@ -59,6 +70,7 @@ impl Under {
             Self::Oracle => "ns-2's golden runs",
             Self::Analytic => "derived from the laws",
             Self::Real => "real links",
+            Self::Aim => "aims of our own",
             Self::Derivation => "derivations",
             Self::Input => "inputs",
             Self::Regression => "regressions",
@@ -72,6 +84,7 @@ impl Under {
             Self::Oracle => "what ns-2 gave when we ran it, with prototypes of rules that it has not",
             Self::Analytic => "what the laws give on paper",
             Self::Real => "what the transport did over real links when we measured it",
+            Self::Aim => "what we want of the default law, written down before it could do that",
             Self::Derivation => "arithmetic on printed numbers, or so by construction: no simulation can fail them",
             Self::Input => "what the experiments were given",
             Self::Regression => "our own earlier runs: a change is to be noticed, nobody else says so",
