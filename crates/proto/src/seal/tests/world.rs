@@ -233,7 +233,11 @@ impl World {
                             Connection::listen(now, self.config.clone(), path, Secret::predictable(SeqNumber(900)))
                                 .unwrap();
                         engine.handle_segment(now, path, segment);
-                        self.server = Some(End { engine, seal: *seal, path, first: None });
+                        // An initiation that comes late, when the first one has long been answered, is another connection, which nobody will use.
+                        let is_used = |server: &End| server.engine.state() == ConnectionState::Established;
+                        if !self.server.as_ref().is_some_and(is_used) {
+                            self.server = Some(End { engine, seal: *seal, path, first: None });
+                        }
                     }
                     Ok(Answer::Again { .. }) => self.server.as_mut().unwrap().arrive(now, datagram),
                     Ok(Answer::Reply) => self.send(false, reply),
