@@ -1,4 +1,4 @@
-//! What a connection can be set to.
+//! The settings of a connection.
 
 use anabranch_cc::Settings;
 use anabranch_units::Span;
@@ -10,188 +10,187 @@ use crate::recovery::pacer::Pacing;
 use crate::scheduler::Scheduling;
 use crate::segment::{HEADERS, StreamHeader};
 
-/// What a connection can be set to. Checked once, when a connection is made.
+/// The settings of a connection. Checked once, when a connection is made.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// In which form segments travel.
+    /// The form in which segments travel.
     pub form: Form,
     /// The congestion law of each path, and its parameters.
     pub law: Settings,
-    /// Streams wanted or granted in each direction, at most [`crate::Sid::STREAMS_MAX`]; 0 speaks plain TCP. In the TCP form there are 255, and no more with a
-    /// peer that has no more.
+    /// Streams requested or granted in each direction, at most [`crate::Sid::STREAMS_MAX`]; 0 means plain TCP. The TCP form has at
+    /// most 255 streams, and so has a connection to a peer without [`crate::Features::MANY_STREAMS`].
     pub streams: u16,
-    /// The most sequence space of a segment, the stream header included; at least [`Config::MSS_MIN`]. In the sealed form a segment has
-    /// less if its path does not carry as much.
+    /// The largest sequence space of a segment in bytes, the stream header included; at least [`Config::MSS_MIN`]. In the sealed
+    /// form a path with a smaller MTU has shorter segments.
     pub mss: u16,
-    /// How long datagrams of the sealed form may be. Segments of the TCP form have [`Config::mss`] on every path: there it is for the
-    /// host to know.
+    /// The size of datagrams in the sealed form. In the TCP form segments have [`Config::mss`] on every path; the host has to know
+    /// their paths' MTU.
     pub path_mtu: PathMtu,
-    /// rbuf: bytes that may arrive and wait, at least one segment.
+    /// rbuf: bytes that may arrive and wait to be read; at least one segment.
     pub receive_buffer: u64,
-    /// It grows up to so many bytes where the application reads more in a round trip than a quarter of it; never if this is no more than
-    /// [`Config::receive_buffer`].
+    /// The size up to which the receive buffer grows while the application reads more than a quarter of it in a round trip. The
+    /// buffer is constant if this is at most [`Config::receive_buffer`].
     pub receive_buffer_max: u64,
-    /// How much of that one stream may take.
+    /// The share of the receive buffer that one stream may take.
     pub stream_buffer: StreamBuffer,
-    /// Bytes that may wait to be sent on each stream, at least one.
+    /// Bytes that may wait to be sent on each stream; at least one.
     pub send_buffer: u64,
-    /// So many they may become where paths carry the usual number in less than 10 ms, for which an application may be kept waiting by its machine;
-    /// never more if this is no more than [`Config::send_buffer`].
+    /// The size up to which the send buffer grows if the paths carry [`Config::send_buffer`] in less than 10 ms, the time for which
+    /// a busy machine may delay an application. The buffer is constant if this is at most [`Config::send_buffer`].
     pub send_buffer_max: u64,
-    /// The most memory for what has been written on all streams and not been acknowledged, with what it costs to keep it. A
-    /// quarter of it may wait to be sent. What has been sent takes only what its paths need, but however much the peer offers to
-    /// take, no more than the rest.
+    /// The largest memory for written and unacknowledged data of all streams, bookkeeping included. At most a quarter of it may
+    /// wait to be sent. Sent data takes what its paths need, and never more than the rest, whatever window the peer announces.
     pub send_memory: u64,
-    /// The most paths at a time, 1 to [`crate::PATHS_MAX`]. With one, the connection speaks of none: then it cannot move either.
+    /// The largest number of paths at a time, 1 to [`crate::PATHS_MAX`]. With one, the connection does not negotiate paths and
+    /// cannot change its address.
     pub paths_max: u8,
-    /// How data is spread over them.
+    /// How the scheduler spreads data over the paths.
     pub scheduling: Scheduling,
-    /// Whether routers may mark what leaves in the sealed form instead of dropping it ([rfc-3168]). A path that does not keep marks is used
-    /// without.
+    /// Whether segments in the sealed form allow routers to mark them instead of dropping them ([rfc-3168]). ECN is switched off on
+    /// a path that does not preserve marks.
     pub ecn: bool,
-    /// Where lost segments are sent again.
+    /// The path on which a lost segment is retransmitted.
     pub repair: Repair,
     /// Whether other paths take over from a silent one.
     pub failover: Failover,
-    /// When to acknowledge, unless the peer asks for something else.
+    /// When to acknowledge, unless the peer requests another frequency.
     pub acks: AckPolicy,
-    /// Where a round trip takes many segments, the peer is asked to acknowledge so many of them at once, at most; 1 asks nothing. In the
-    /// sealed form only.
+    /// The largest number of segments per ACK that the peer is asked for, if a round trip has many segments; 1 requests nothing. In
+    /// the sealed form only.
     pub ack_requests: u8,
-    /// How losses are found.
+    /// How losses are detected.
     pub loss_detection: LossDetection,
-    /// The least that is added to SRTT for the retransmission timeout.
+    /// The smallest variance term of the retransmission timeout, which is added to SRTT.
     pub rto_min: Span,
-    /// How what leaves is spread over time.
+    /// How the departures of segments are spread over time.
     pub pacing: Pacing,
-    /// How late the timers of the host ring, at most, if nothing else is late: what leaves at one moment, and what is made up for when a timer was late,
-    /// hang on it.
+    /// The largest delay of the host's timers, if nothing else delays them. It sets the size of a paced burst, and the time for
+    /// which the pacer makes up after a late timer.
     pub timer: Span,
-    /// Whether a short segment waits as long as something is unacknowledged, for more to fill it ([rfc-9293] sec. 3.7.4:
-    /// Nagle's algorithm).
+    /// Whether a short segment waits for more data while something is unacknowledged (Nagle's algorithm, [rfc-9293] sec. 3.7.4).
     pub nagle: bool,
-    /// Whether segments say when they left, if the peer wants that, too. Takes twelve bytes of each ([rfc-7323]).
+    /// Whether segments carry timestamps, if the peer agrees. Takes twelve bytes of each ([rfc-7323]).
     pub timestamps: bool,
-    /// How long what is sent may get nowhere before the connection is given up; never if none. A loss, however heavy, never
-    /// ends a connection as long as anything gets through, nor does a window that stays shut.
+    /// The time without progress after which the connection is given up; `None` is for ever. It does not apply while anything is
+    /// acknowledged, or while the peer answers zero-window probes.
     pub user_timeout: Option<Span>,
-    /// How long the peer may say nothing before the connection is given up, whether anything is sent or not; as long as it likes if none.
-    /// With [`Config::keep_alive`] a peer that is there says something. In FIN-WAIT-2, where only the peer can end the connection, there is
-    /// always such a limit.
+    /// The time without any segment from the peer after which the connection is given up, idle or not; `None` is for ever. With
+    /// [`Config::keep_alive`] a live peer answers probes. FIN-WAIT-2, which only the peer can end, always has such a limit.
     pub idle_timeout: Option<Span>,
-    /// How a peer that says nothing is asked whether it is there; not at all if none.
+    /// The schedule of keep-alive probes to a silent peer; `None` sends none.
     pub keep_alive: Option<KeepAlive>,
-    /// How long the end that closes first remembers the connection: two maximum segment lifetimes.
+    /// How long the end that closes first remembers the connection (TIME-WAIT): two maximum segment lifetimes.
     pub time_wait: Span,
 }
 
-/// In which form segments travel ([`crate::wire`], [`crate::seal`]).
+/// The form in which segments travel ([`crate::wire`], [`crate::seal`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// As TCP. Who sees the path can do with the connection what he likes, and the peer can acknowledge what it has not got.
+    /// TCP with options. Anyone on the path can manipulate the connection, and the peer can acknowledge data that it has not
+    /// received.
     #[default]
     Tcp,
-    /// In sealed datagrams. There each segment has a nonce, and an acknowledgement the sum of those that it acknowledges: a peer that
-    /// acknowledges what it has not got ends the connection, with 65,535 to 65,536.
+    /// Sealed datagrams. Each segment has a nonce, and an acknowledgement carries the sum of the nonces that it acknowledges. A
+    /// peer that acknowledges data it has not received is detected, and the connection ended, with probability 65,535/65,536.
     Sealed,
 }
 
-/// What a path carries: bytes of an IP packet.
+/// The largest packet of a path, in bytes of an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathMtu {
-    /// Packets of so many bytes, on every path, and nothing is asked.
+    /// Packets have at most this size on every path; nothing is probed.
     Fixed {
-        /// The bytes, IP's header included.
+        /// Bytes, including the IP header.
         packet: u32,
     },
-    /// 1200 bytes of UDP's payload at first, and later as much as probes have shown ([rfc-8899]). Packets must not be fragmented on
-    /// the way: the driver sees to that.
+    /// 1200 bytes of UDP payload at first, then what probes have confirmed ([rfc-8899]). The driver must prevent fragmentation on
+    /// the way.
     Searched {
-        /// No longer packets are tried.
+        /// The largest packet that is probed, in bytes.
         packet_max: u32,
     },
 }
 
 impl PathMtu {
-    /// No path carries less: IPv6's least ([rfc-8200] sec. 5).
+    /// The smallest packet limit of any path: IPv6's minimum MTU ([rfc-8200] sec. 5).
     pub const PACKET_MIN: u32 = 1280;
 
-    /// No packet has more bytes.
+    /// The largest IP packet, in bytes.
     pub const PACKET_MAX: u32 = 65_535;
 
-    /// Ethernet's packets are the longest.
+    /// Probes up to Ethernet's MTU.
     pub const USUAL: Self = Self::Searched { packet_max: 1500 };
 }
 
-/// Where a lost segment is sent again.
+/// The path on which a lost segment is retransmitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Repair {
-    /// On its own path ([multihoming-2010] Table 1), unless that is given up.
+    /// Its own path ([multihoming-2010] Table 1), unless that path is given up.
     #[default]
     SamePath,
-    /// On any path that has room, its own or one that is faster.
+    /// Any path with room in its window: its own or a faster one.
     AnyPath,
 }
 
-/// Whether other paths take over from a silent one. With a single path there is nobody to.
+/// Whether other paths take over from a silent one. It has no effect with a single path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Failover {
-    /// When a path has answered nothing for about two probe timeouts ([rfc-9002] sec. 6.2.1), a probe among what it did not answer,
-    /// it is suspected, as [rfc-7829] calls a path potentially failed: it carries no data until it answers a challenge, and what
-    /// it had in flight leaves on others. So does, before any silence, what a slow path has in flight while it keeps the peer's
-    /// window shut, if a faster one brings it sooner.
+    /// A path that has not answered for about two probe timeouts ([rfc-9002] sec. 6.2.1), a probe included, is suspected
+    /// (potentially failed, [rfc-7829]). It carries no data until it answers a challenge, and its data in flight is retransmitted
+    /// on other paths. If a slow path blocks the peer's window, its data in flight is also retransmitted on a faster path, without
+    /// waiting for silence.
     #[default]
     OnSilence,
-    /// Never: what left on a path waits for it, for its own repairs and retransmission timeouts, and what comes after it in its
-    /// stream waits, too ([multihoming-2010] Table 1). If the path stays dead, the connection stops when the peer's buffer is full,
-    /// and [`Config::user_timeout`] ends it. What is found lost may leave on others all the same with [`Repair::AnyPath`], and so
-    /// may everything once the path is removed by either end or the peer is heard of at another address in its place. With
-    /// [`Scheduling::Backup`](crate::Scheduling::Backup) the paths in reserve are of no use.
+    /// Never. Data in flight on a silent path waits for that path's own retransmissions, and later data of the same stream waits,
+    /// too ([multihoming-2010] Table 1). If the path stays dead, the connection stops when the peer's buffer is full, and
+    /// [`Config::user_timeout`] ends it. Other paths still take lost segments with [`Repair::AnyPath`], and everything once either
+    /// end removes the path or the peer's address changes. The reserve paths of [`Scheduling::Backup`](crate::Scheduling::Backup)
+    /// are not used.
     Never,
 }
 
-/// How losses are found. With a peer that has no SACK, by duplicate ACKs in either case.
+/// How losses are detected. Without SACK, duplicate ACKs are used in either case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossDetection {
-    /// By time, learning how much the path reorders, with a probe of the tail: [rfc-8985].
+    /// By time, with an adaptive reordering window and tail loss probes: [rfc-8985].
     Rack,
-    /// By counting what arrived of what left later: [rfc-6675].
+    /// By counting SACKed segments that were sent later: [rfc-6675].
     DupAcks,
 }
 
-/// How a silent peer is asked whether it is there ([rfc-9293] sec. 3.8.4).
+/// The schedule of keep-alive probes ([rfc-9293] sec. 3.8.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepAlive {
-    /// How long it may say nothing.
+    /// The silence before the first probe.
     pub idle: Span,
-    /// From one question to the next.
+    /// The time between two probes.
     pub interval: Span,
-    /// So many may have no answer.
+    /// The number of unanswered probes after which the connection is given up.
     pub probes_max: u32,
 }
 
 impl KeepAlive {
-    /// [rfc-9293] sec. 3.8.4: no less than two hours by default. The rest is what common systems do.
+    /// [rfc-9293] sec. 3.8.4: at least two hours by default. The other values are those of common systems.
     pub const USUAL: Self = Self { idle: Span::from_secs(7200), interval: Span::from_secs(75), probes_max: 9 };
 }
 
-/// How much of the receive buffer one stream may take before it is read.
+/// The share of the receive buffer that one stream may take before it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamBuffer {
-    /// As much as leaves something for every other stream: one that is not read never keeps another from going on. Each has an
-    /// even part of a quarter of the buffer for good, and of what the others leave of the rest two thirds. So a single busy
-    /// stream gets about half of the buffer, or all if there is no other.
+    /// A dynamic share that always leaves room for every other stream, so a stream that is not read never blocks another one. Each
+    /// stream has an even part of a quarter of the buffer, and up to two thirds of what the others leave of the rest. So a single
+    /// busy stream gets about half of the buffer, or all of it if there is no other stream.
     Shared,
-    /// So many bytes, at most 2^31, whatever the others take. If all streams together can take more than the buffer has, those
-    /// that are not read may stop the others; with as much as the buffer has, one may.
+    /// A fixed number of bytes, at most 2^31. If the sum over all streams exceeds the buffer, streams that are not read can block
+    /// the others.
     Bytes(u64),
 }
 
 impl Config {
-    /// Less is no use: [rfc-9293] sec. 3.7.1 has 536, and a record with its header needs twelve.
+    /// A smaller size is useless: [rfc-9293] sec. 3.7.1 has 536, and a record with its header needs twelve.
     pub const MSS_MIN: u16 = 64;
 
-    /// The most that the receive buffer ever holds.
+    /// The largest size that the receive buffer ever has.
     pub(crate) fn receive_buffer_ceiling(&self) -> u64 {
         self.receive_buffer.max(self.receive_buffer_max)
     }
@@ -200,14 +199,14 @@ impl Config {
         Timing { rto_min: self.rto_min, pacing: self.pacing, timer: self.timer }
     }
 
-    /// Bytes of content in a full segment between two ends that are set like this.
+    /// Bytes of payload in a full segment between two ends with these settings.
     pub fn payload(&self) -> u32 {
         let stream_header = if self.streams > 0 { StreamHeader::LEN } else { 0 };
         let timestamps = if self.timestamps { Timestamps::SPACE } else { 0 };
         u32::from(self.mss).saturating_sub(stream_header + timestamps)
     }
 
-    /// The same for paths that may carry packets of up to so many bytes, such as 9000, or 65,535 within a machine. They are looked for.
+    /// The same settings, with path MTU discovery up to packets of `packet_max` bytes, such as 9000, or 65,535 within a machine.
     #[must_use]
     pub fn with_packet_max(self, packet_max: u32) -> Self {
         let mss = packet_max.saturating_sub(HEADERS).clamp(Self::MSS_MIN.into(), u16::MAX.into());
@@ -236,23 +235,24 @@ impl Config {
             repair: Repair::default(),
             failover: Failover::default(),
             acks: AckPolicy::EACH,
-            // [rfc-9293] sec. 3.8.6.3. A law that keeps alpha segments in a queue needs an alpha of several times as many to tell it from
-            // what comes at once: with 4 FAST loses 4 % of a path, with an alpha of 200 none with 16.
+            // [rfc-9293] sec. 3.8.6.3. A law that keeps alpha segments queued needs an alpha several times as large to distinguish
+            // the queue from a burst of ACKs: with an ACK for 4 segments FAST loses 4 % of a path; with an alpha of 200 it loses
+            // nothing with 16.
             ack_requests: 2,
             loss_detection: LossDetection::Rack,
             rto_min: Span::from_millis(200),
             pacing: Pacing::Always,
-            // That of poll and of tokio.
+            // The granularity of poll and of tokio.
             timer: Span::from_millis(1),
             nagle: false,
             timestamps: false,
             keep_alive: None,
             // [rfc-9293] sec. 3.8.3: at least 100 s.
             user_timeout: Some(Span::from_secs(300)),
-            // [rfc-9000] sec. 10.1 leaves it to both ends, and common servers take half a minute to some; a peer that has vanished
-            // holds memory for no longer than this.
+            // [rfc-9000] sec. 10.1 leaves the value to both ends; common servers use half a minute to a few minutes. A vanished
+            // peer holds memory for no longer than this.
             idle_timeout: Some(Span::from_secs(600)),
-            // [rfc-9293] sec. 3.4.2 has two minutes for the lifetime of a segment; common systems take half a minute.
+            // [rfc-9293] sec. 3.4.2: a segment lives for two minutes; common systems assume half a minute.
             time_wait: Span::from_secs(60),
         }
     }

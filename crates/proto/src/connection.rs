@@ -7,11 +7,11 @@
 //!                                                               └──FIN──> Closing ──ACK──────────^
 //! ```
 //!
-//! `handshake` settles what both ends can do, `liveness` finds out whether the peer is still there, `peer_window` how much it takes,
-//! `timestamps` are an option, `sender` is what waits and what is on its way, `receiver` what has come and what may, `chooser` finds a path for what
-//! leaves, `limits` is an account of what keeps it from sending more,
-//! `input` is [rfc-9293] sec. 3.10.7, `output` decides what leaves next, `streams` is what the application may do, `paths` sets
-//! paths up, watches over them and gives them up.
+//! `handshake` negotiates, `liveness` has the timeouts and keep-alive probes, `peer_window` the peer's window and its probes,
+//! `timestamps` the option. `sender` holds data to send and in flight, `receiver` the received data and the receive window.
+//! `chooser` selects a path, `limits` accounts for what limits the sender. `input` processes segments by [rfc-9293] sec. 3.10.7,
+//! `output` decides what leaves next, `streams` is the application's view of streams, and `paths` sets up, monitors and abandons
+//! paths.
 
 mod ack_requests;
 mod chooser;
@@ -64,15 +64,15 @@ use crate::stream::outbound::Framing;
 
 /// One end of a connection, without clock, socket or thread.
 ///
-/// The driver tells it what happens ([`Connection::handle_segment`], [`Connection::handle_timeout`], commands through
-/// [`Connection::streams`]). After each of these it sends what [`Connection::poll_transmit`] has until there is nothing more, then
-/// takes all of [`Connection::poll_event`], then reads [`Connection::poll_timeout`].
+/// The driver passes inputs ([`Connection::handle_segment`], [`Connection::handle_timeout`], commands through
+/// [`Connection::streams`]). After each input it sends everything from [`Connection::poll_transmit`], takes every
+/// [`Connection::poll_event`], then reads [`Connection::poll_timeout`].
 #[derive(Debug)]
 pub struct Connection<P> {
     config: Config,
     state: State,
     handshake: Handshake,
-    /// What must not be guessed is drawn from here.
+    /// The source of unpredictable numbers.
     random: Random,
     peer: Peer,
     paths: Table,
@@ -83,123 +83,123 @@ pub struct Connection<P> {
     receiver: Receiver<P>,
     flow_control: FlowControl,
     acks: Acks,
-    /// What the peer was asked to do in the other direction.
+    /// The acknowledgement frequency that the peer was asked for.
     ack_request: AckRequest,
-    /// How long ago the segment came that is read now.
+    /// The age of the segment that is being read: the time since it arrived.
     late: Span,
     reply: Option<Reply>,
     clock: Clock,
     liveness: Liveness,
-    /// When everything is forgotten.
+    /// When the connection is forgotten.
     forget_at: Time,
     events: Events,
-    /// Since nothing was left to send, nothing has happened: until this time, the next deadline, there is nothing.
+    /// Nothing was left to send, and no input came since: until this deadline there is nothing to send.
     resting_until: Option<Time>,
-    /// What it was for want of that nothing was left to send.
+    /// What limited the sender when nothing was left to send.
     rests: Rests,
 }
 
-/// A segment that is to leave.
+/// A segment to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit<P> {
-    /// On which path.
+    /// The path it leaves on.
     pub path: PathId,
-    /// From where and to where.
+    /// Its source and target.
     pub tuple: FourTuple,
     /// The segment.
     pub segment: Segment<P>,
-    /// In the sealed form, the longest datagram that the path takes: bytes of UDP's payload.
+    /// In the sealed form, the largest datagram of the path, in bytes of UDP payload.
     pub datagram_max: u32,
-    /// In the sealed form, how long the datagram is to be made at least.
+    /// In the sealed form, the size to which the datagram is padded at least, in bytes of UDP payload.
     pub pad_to: u32,
-    /// What its packet says of ECN.
+    /// The ECN codepoint of its packet.
     pub ecn: Option<EcnCodepoint>,
 }
 
-/// Where a connection is in its life ([rfc-9293] sec. 3.3.2).
+/// The state of a connection ([rfc-9293] sec. 3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// There is none, or none any more.
+    /// There is no connection (any more).
     Closed,
-    /// Expects a SYN.
+    /// Waits for a SYN.
     Listen,
-    /// Expects a SYN in answer to its own.
+    /// Waits for the answer to its SYN.
     SynSent,
-    /// Expects the acknowledgement of its SYN.
+    /// Waits for the acknowledgement of its SYN.
     SynReceived,
     /// Open on both sides.
     Established,
-    /// Has sent a FIN and expects its acknowledgement, and the peer's.
+    /// Has sent a FIN; waits for its acknowledgement and for the peer's FIN.
     FinWait1,
-    /// Expects the peer's FIN.
+    /// Waits for the peer's FIN.
     FinWait2,
-    /// The peer has closed; expects the application to.
+    /// The peer has closed; waits for the application to close.
     CloseWait,
-    /// Both have sent a FIN; expects the acknowledgement of its own.
+    /// Both have sent a FIN; waits for the acknowledgement of its own.
     Closing,
-    /// Closed second; expects the acknowledgement of its FIN.
+    /// Closed second; waits for the acknowledgement of its FIN.
     LastAck,
-    /// Closed first; expects old segments to die out.
+    /// Closed first; waits for old segments to expire.
     TimeWait,
 }
 
-/// What can be wrong with a configuration.
+/// Why a configuration is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigError {
     /// The segment size is below [`Config::MSS_MIN`].
     SegmentTooSmall,
-    /// A buffer does not hold a segment.
+    /// A buffer is smaller than a segment.
     BufferTooSmall,
-    /// The policy acknowledges nothing.
+    /// The acknowledgement policy acknowledges nothing.
     NoAcks,
-    /// There is no path, or there are more than [`PATHS_MAX`].
+    /// The number of paths is zero or above [`PATHS_MAX`].
     NoPaths,
-    /// Paths that take packets of less than [`PathMtu::PACKET_MIN`] bytes are not used.
+    /// The packet size is below [`PathMtu::PACKET_MIN`] bytes.
     PacketTooSmall,
 }
 
-/// What a path looks like from outside.
+/// A snapshot of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathReport {
-    /// Its ends.
+    /// Its source and target.
     pub tuple: FourTuple,
-    /// What it is good for.
+    /// Whether it carries data.
     pub state: PathState,
-    /// When it is used.
+    /// Whether it is active or a backup.
     pub status: PathStatus,
-    /// Its weight among others, if that matters.
+    /// Its weight relative to other paths; for [`crate::Scheduling::Weighted`].
     pub weight: u32,
-    /// In the sealed form, the longest datagram that it takes, as far as is known: bytes of UDP's payload.
+    /// In the sealed form, the largest confirmed datagram, in bytes of UDP payload.
     pub datagram_max: u32,
-    /// Whether routers may mark what leaves on it ([`Config::ecn`]).
+    /// Whether segments on it allow ECN marks ([`Config::ecn`]).
     pub has_ecn: bool,
-    /// The congestion window in segments, as the law counts them: those of a path of which nothing is known yet.
+    /// The congestion window in segments of the law: full segments of a path whose MTU is not yet known.
     pub window: f64,
     /// Segments in flight.
     pub flight: f64,
-    /// SRTT.
+    /// The smoothed RTT (SRTT).
     pub rtt_smoothed: Option<Span>,
     /// The least RTT sample of a data segment.
     pub rtt_min: Option<Span>,
-    /// What it delivered in the best of its last rounds, in bytes a second.
+    /// The largest delivery rate of recent rounds, in bytes a second.
     pub delivery_rate: Option<f64>,
-    /// The rate at which segments leave, if they do not leave as the window allows.
+    /// The pacing rate; `None` if the window alone releases segments.
     pub pacing_rate: Option<Rate>,
-    /// What keeps it from sending more, and for how long each has; see [`Limits::until`].
+    /// What limits the path, and how long each limit applied; see [`Limits::until`].
     pub limits: Limits,
-    /// What happened so far.
+    /// Counters since the path was set up.
     pub tally: Tally,
-    /// What the law shows.
+    /// The gauges of the congestion law.
     pub gauges: Gauges,
 }
 
-/// What the peer can do and has told.
+/// What the peer supports and has announced.
 #[derive(Clone, Copy, Debug)]
 struct Peer {
-    /// The most sequence space of a segment, agreed on.
+    /// The negotiated largest sequence space of a segment.
     mss: u32,
-    /// What controllers count in: a full segment on a path of which nothing is known yet. It stays, whatever paths carry: so a window is as
-    /// many bytes as before.
+    /// The unit of controllers: a full segment on a path whose MTU is not yet known. It is constant, so that a window has the same
+    /// bytes whatever paths carry.
     segment: u32,
     has_sack: bool,
     /// Whether acknowledgements have nonces.
@@ -207,7 +207,7 @@ struct Peer {
     framing: Framing,
 }
 
-/// An answer that is not an acknowledgement of the ordinary kind.
+/// An answer other than an ordinary acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reply {
     /// A reset, with this sequence number and acknowledgement.
@@ -215,20 +215,20 @@ enum Reply {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Opens a connection actively. No other connection has this secret.
+    /// Opens a connection actively. `secret` must be unique to the connection.
     ///
     /// # Errors
-    /// If the configuration cannot work.
+    /// If the configuration is invalid.
     pub fn connect(now: Time, config: Config, tuple: FourTuple, secret: Secret) -> Result<Self, ConfigError> {
         let mut connection = Self::new(now, config, tuple, &secret, State::SynSent)?;
         connection.handshake.send();
         Ok(connection)
     }
 
-    /// Waits for a connection on this path. No other connection has this secret.
+    /// Waits for a connection on this path. `secret` must be unique to the connection.
     ///
     /// # Errors
-    /// If the configuration cannot work.
+    /// If the configuration is invalid.
     pub fn listen(now: Time, config: Config, tuple: FourTuple, secret: Secret) -> Result<Self, ConfigError> {
         Self::new(now, config, tuple, &secret, State::Listen)
     }
@@ -264,24 +264,24 @@ impl<P: Payload> Connection<P> {
         })
     }
 
-    /// Where the connection is in its life.
+    /// The state of the connection.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// What the application may do with paths.
+    /// The application's view of paths.
     pub fn paths(&mut self) -> Paths<'_, P> {
         self.resting_until = None;
         Paths { connection: self }
     }
 
-    /// What the application may do with its streams.
+    /// The application's view of streams.
     pub fn streams(&mut self) -> Streams<'_, P> {
         self.resting_until = None;
         Streams { connection: self }
     }
 
-    /// Closes our side: finishes all streams, and sends a FIN after what waits. The peer may still send.
+    /// Closes this side: finishes all streams and sends a FIN after the waiting data. The peer may still send.
     pub fn close(&mut self) {
         self.resting_until = None;
         match self.state {
@@ -295,7 +295,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Ends the connection at once and tells the peer so; what waits is lost.
+    /// Ends the connection at once with a reset; waiting data is lost.
     pub fn abort(&mut self) {
         self.resting_until = None;
         match self.state {
@@ -316,7 +316,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The same for another reason: the reset says so to the peer, if it can hear, and the application hears why.
+    /// Ends the connection for another reason, which the reset tells the peer and the event tells the application.
     fn abort_because(&mut self, reason: CloseReason) {
         self.abort();
         if let Some(Event::Closed(last)) = self.events.back_mut() {
@@ -324,7 +324,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// A deadline of [`Connection::poll_timeout`] has come.
+    /// Handles a deadline of [`Connection::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Time) {
         self.resting_until = None;
         if self.state == State::Closed {
@@ -345,12 +345,12 @@ impl<P: Payload> Connection<P> {
         self.handle_path_timeouts(now);
     }
 
-    /// What the application is to know next.
+    /// The next event for the application.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// When to call [`Connection::handle_timeout`]; [`Time::NEVER`] if not at all.
+    /// When to call [`Connection::handle_timeout`]; [`Time::NEVER`] if there is no deadline.
     pub fn poll_timeout(&self) -> Time {
         self.resting_until.unwrap_or_else(|| self.deadline())
     }
@@ -364,7 +364,7 @@ impl<P: Payload> Connection<P> {
         let paths = self.paths.deadline(has_paths);
         let acks = self.handshake.deadline().min(self.acks.deadline());
         let near = paths.min(acks).min(self.sender.peer_window.deadline()).min(self.forget_at);
-        // Nearly always something is due long before the peer's silence means anything.
+        // Nearly always another deadline comes long before those of liveness.
         let least = self.liveness.deadline_least();
         debug_assert!(
             least <= self.liveness.deadline(self.activity()),
@@ -374,13 +374,13 @@ impl<P: Payload> Connection<P> {
         if near <= least { near } else { near.min(self.liveness.deadline(self.activity())) }
     }
 
-    /// What silence means now.
+    /// The connection's activity, which decides what the peer's silence means.
     fn activity(&self) -> Activity {
         let (has_flight, waits_for_window) = (!self.sender.board.is_empty(), self.sender.peer_window.is_waited_for());
         Activity { state: self.state, has_flight, waits_for_window }
     }
 
-    /// What a path looks like; `None` if there is none.
+    /// A snapshot of a path; `None` if there is no such path.
     pub fn path(&self, id: PathId) -> Option<PathReport> {
         let path = self.paths.get(id)?;
         let control = &path.control;
@@ -405,17 +405,17 @@ impl<P: Payload> Connection<P> {
         })
     }
 
-    /// What a path is good for; `None` if there is none.
+    /// The state of a path; `None` if there is no such path.
     pub fn path_state(&self, id: PathId) -> Option<PathState> {
         self.paths.get(id).map(Path::state)
     }
 
-    /// All samples of the RTT added up, of the paths that there are.
+    /// The sum of all RTT samples on the present paths.
     pub fn rtt_sum(&self) -> Span {
         self.paths.iter().fold(Span::ZERO, |sum, (_, path)| sum.saturating_add(path.control.tally.rtt_sum))
     }
 
-    /// What each of its paths looks like.
+    /// A snapshot of each path.
     pub fn path_reports(&self) -> impl Iterator<Item = (PathId, PathReport)> + '_ {
         self.paths.iter().filter_map(|(id, _)| Some((id, self.path(id)?)))
     }
@@ -455,11 +455,11 @@ impl<P: Payload> Connection<P> {
         self.receiver.arrived().1
     }
 
-    /// So much of a stream needs no buffer any more.
+    /// Returns flow-control credit for data of a stream that no longer needs a buffer.
     fn free(&mut self, sid: Sid, freed: Freed) {
         self.receiver.free(freed);
         let mut record = self.flow_control.consume(sid, freed.payload);
-        // After a FIN comes no other stream.
+        // No stream follows a FIN.
         if freed.is_over && self.receiver.fin().is_none() {
             record = self.flow_control.end(sid).or(record);
         }
@@ -468,8 +468,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// For tests: what has come and not been consumed is what waits in the streams, within the buffer and within the credit; and each
-    /// count of what was sent is that of what it counts.
+    /// For tests: received and unread data is what the streams hold, within the buffer and within the credit; each counter of sent
+    /// data equals what it counts.
     #[cfg(test)]
     pub(crate) fn check(&self) {
         self.sender.board.check();
@@ -492,7 +492,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// For tests: on each stream no more has left than the peer takes, by its own account, and the peer has allowed it.
+    /// For tests: no stream has sent more than the peer counts and has granted credit for.
     #[cfg(test)]
     pub(crate) fn check_with(&self, peer: &Self) {
         if self.peer.framing == Framing::Plain || peer.peer.framing == Framing::Plain {
@@ -504,7 +504,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The connection is gone.
+    /// The connection is over.
     fn end(&mut self, reason: CloseReason) {
         self.state = State::Closed;
         self.events.push_back(Event::Closed(reason));
@@ -512,10 +512,10 @@ impl<P: Payload> Connection<P> {
 }
 
 impl Config {
-    /// Whether it can work: what a connection that is made with it finds.
+    /// Checks the settings, as making a connection does.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The first invalid setting.
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.mss < Self::MSS_MIN {
             return Err(ConfigError::SegmentTooSmall);

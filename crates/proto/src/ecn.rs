@@ -1,28 +1,28 @@
-//! Explicit congestion notification ([rfc-3168]): routers mark what they would drop.
+//! Explicit congestion notification ([rfc-3168]): routers mark packets instead of dropping them.
 //!
-//! Segments with content leave with ECT(0). The receiver counts the codepoints with which they come, path by path, and says so in its
-//! acknowledgements. A rise of CE is a congestion signal, once a round trip. A path that takes codepoints away, or makes up others, is
-//! found by counts that do not add up, and is used without ([rfc-9000] sec. 13.4.2).
+//! Segments with content leave with ECT(0). The receiver counts the codepoints of arrivals per path and reports the counts in its
+//! acknowledgements. An increase of CE is a congestion signal, once a round trip. If a path clears or changes codepoints, the
+//! counts are inconsistent, and ECN is switched off on it ([rfc-9000] sec. 13.4.2).
 //!
 //! Differs from rfc-9000 in:
-//! * counts are those of segments with content that go in one datagram; nothing else is marked, as acknowledgements are not acknowledged;
-//! * they have 16 bits, and an acknowledgement need not have them: one that has none says nothing, unless none ever had any.
+//! * counts are of segments with content in one datagram; nothing else is marked, because acknowledgements are not acknowledged;
+//! * they have 16 bits, and an acknowledgement may omit them; the absence means nothing unless no acknowledgement ever had any.
 
 use crate::options::EcnCounts;
 
-/// The two bits of IP's header, if they are not zero.
+/// The two ECN bits of an IP header, if they are not zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnCodepoint {
-    /// The sender understands marks.
+    /// The sender supports ECN.
     Ect0,
-    /// The same; [rfc-9331] has another use for it.
+    /// The sender supports ECN; [rfc-9331] has another use for it.
     Ect1,
-    /// Marked: congestion experienced.
+    /// A router has marked the packet: congestion experienced.
     Ce,
 }
 
 impl EcnCodepoint {
-    /// Of the traffic class or type of service; the other six bits are not looked at.
+    /// The codepoint of a traffic class or type of service byte; the other six bits are ignored.
     pub const fn from_bits(bits: u8) -> Option<Self> {
         match bits & 0b11 {
             0b10 => Some(Self::Ect0),
@@ -43,7 +43,7 @@ impl EcnCodepoint {
 }
 
 impl EcnCounts {
-    /// A segment with content came.
+    /// A segment with content arrived.
     pub(crate) fn count(&mut self, codepoint: EcnCodepoint) {
         let Self { ce, ect0, ect1 } = self;
         let count = match codepoint {
@@ -54,30 +54,30 @@ impl EcnCounts {
         *count = count.wrapping_add(1);
     }
 
-    /// All of them.
+    /// The sum of all counts.
     pub(crate) fn total(&self) -> u16 {
         self.ce.wrapping_add(self.ect0).wrapping_add(self.ect1)
     }
 }
 
-/// What an acknowledgement says of codepoints.
+/// What an acknowledgement reports about codepoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EcnReport {
-    /// It says nothing of what came.
+    /// It answers no segment with content.
     Silent,
-    /// It answers a segment with content, and has these counts or none.
+    /// It answers a segment with content, and carries these counts, or none.
     Counts(Option<EcnCounts>),
 }
 
-/// Of one path, what left with ECT(0) and what is known to have come.
+/// For one path, the segments sent with ECT(0) and those known to have arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PathEcn {
     is_on: bool,
-    /// What the peer has counted.
+    /// The latest counts of the peer.
     counts: EcnCounts,
-    /// Segments that left with ECT(0) and have not been counted. Never below zero, or the counts are wrong.
+    /// Segments sent with ECT(0) and not yet counted; a negative value would mean wrong counts.
     uncounted: u64,
-    /// Segments that were acknowledged and not been counted.
+    /// Segments acknowledged and not counted.
     missing: i64,
 }
 
@@ -86,18 +86,18 @@ impl PathEcn {
         Self { is_on, ..Self::default() }
     }
 
-    /// Whether the path keeps marks as they are, as far as is known.
+    /// Whether the path preserves codepoints, as far as is known.
     pub(crate) fn is_on(&self) -> bool {
         self.is_on
     }
 
-    /// A segment with content leaves, in one datagram or several.
+    /// A segment with content leaves; `is_whole` if in one datagram. Returns its codepoint.
     pub(crate) fn on_sent(&mut self, is_whole: bool) -> Option<EcnCodepoint> {
         if !self.is_on {
             return None;
         }
         if !is_whole {
-            // It will be acknowledged and not be counted.
+            // It will be acknowledged and not counted.
             self.missing -= 1;
             return None;
         }
@@ -105,37 +105,37 @@ impl PathEcn {
         Some(EcnCodepoint::Ect0)
     }
 
-    /// So many segments that left on this path have been acknowledged.
+    /// This many segments sent on the path have been acknowledged.
     pub(crate) fn on_acked(&mut self, segments: u32) {
         self.missing += i64::from(segments);
     }
 
-    /// An acknowledgement came on this path. Whether something was marked since the last one.
+    /// An acknowledgement arrived on this path. Returns whether CE has increased.
     pub(crate) fn on_report(&mut self, report: EcnReport) -> bool {
         let EcnReport::Counts(counts) = report else { return false };
         if !self.is_on {
             return false;
         }
         let Some(counts) = counts else {
-            // Before the first counts all are zero; later they may have no room.
+            // Before the first counts all are zero; later ACKs may have no room for them.
             self.is_on = self.counts != EcnCounts::default() || self.missing <= MISSING_MAX;
             return false;
         };
         let rise = |now: u16, before: u16| u64::try_from(now.wrapping_sub(before).cast_signed());
         let (Ok(ce), Ok(ect0)) = (rise(counts.ce, self.counts.ce), rise(counts.ect0, self.counts.ect0)) else {
-            // It was overtaken.
+            // An older acknowledgement overtaken by a newer one.
             return false;
         };
         self.counts = counts;
         self.missing -= (ce + ect0).cast_signed();
-        // More has come than left, something has come that did not leave, or less than was acknowledged.
+        // More was counted than sent, a codepoint arrived that was never sent, or less was counted than acknowledged.
         self.is_on = ce + ect0 <= self.uncounted && counts.ect1 == 0 && self.missing <= MISSING_MAX;
         self.uncounted = self.uncounted.saturating_sub(ce + ect0);
         self.is_on && ce > 0
     }
 }
 
-/// An acknowledgement may be the word of another path, and be here before the counts.
+/// The tolerance: an acknowledgement on another path may arrive before the counts.
 const MISSING_MAX: i64 = 16;
 
 #[cfg(test)]
@@ -175,7 +175,7 @@ mod tests {
         for counts in [EcnCounts { ect0: 4, ..CE }, EcnCounts { ect1: 1, ..CE }, EcnCounts { ect0: 40_000, ..CE }] {
             let mut path = sent(4);
             path.on_report(EcnReport::Counts(Some(counts)));
-            // What looks as if it were old says nothing: no path has so many in flight that are not marked.
+            // Counts that look old mean nothing: no path has that many unmarked segments in flight.
             assert_eq!(path.is_on(), counts.ect0 == 40_000, "{counts:?}");
         }
         let mut path = sent(100);

@@ -1,4 +1,4 @@
-//! One owner of all connections of a socket: sealed datagrams in, sealed datagrams out, so that a driver is a short loop.
+//! The owner of all connections of a socket: sealed datagrams in, sealed datagrams out. A driver is a short loop around it.
 //!
 //! ```text
 //! socket ── datagrams ──> handle_datagrams ──┬──> Listener ──> a new connection
@@ -9,16 +9,16 @@
 //! The contract is that of a [`Connection`]: after each input the driver sends what [`Endpoint::poll_transmit`] has until there is nothing
 //! more, then takes all of [`Endpoint::poll_event`], then reads [`Endpoint::poll_timeout`].
 //!
-//! * Datagrams come and leave in batches: several of one length, one behind the other, between one pair of addresses, as the kernel's
-//!   offloads (GRO, GSO) have them. They are opened and sealed where they lie.
-//! * A connection is asked for a segment only when its seal can take it: what cannot be sealed stays where it is.
-//! * Whether an address gets what is sent there is the connection's knowledge, and its seal asks for it.
-//! * Connections take turns, a batch each.
-//! * How long datagrams may be is found by probes, path by path. So the driver has the kernel send them whole or not at all (DF); what it
-//!   refuses because it is too long is as good as lost.
+//! * Datagrams arrive and leave in batches: several of one length, concatenated, between one pair of addresses, as the kernel's
+//!   offloads (GRO, GSO) have them. They are opened and sealed in place.
+//! * A connection is polled for a segment only if its seal can encrypt it; otherwise the segment stays in the connection.
+//! * The connection knows which addresses are validated; the seal asks it.
+//! * Connections take turns, one batch each.
+//! * Path MTU discovery probes datagram sizes per path. So the driver must send datagrams unfragmented (DF); one that the kernel
+//!   refuses as too long counts as lost.
 //!
-//! Everything has a limit: connections by [`EndpointConfig::connections_max`], half-open ones by the listener, cookies that wait to be sent by
-//! `REPLIES_MAX`.
+//! Limits: [`EndpointConfig::connections_max`] connections, half-open ones in the listener, `REPLIES_MAX` cookies in the send
+//! queue.
 
 mod batch;
 mod timers;
@@ -54,104 +54,104 @@ pub struct Endpoint {
     entropy: Entropy,
     /// By number.
     slots: Vec<Option<Box<Slot>>>,
-    /// Numbers that are free, the one that has been for longest first: what is late for a connection that is gone finds nobody.
+    /// Free numbers, the longest free first, so that late datagrams of a closed connection match nothing.
     free: VecDeque<u32>,
     /// Connections made so far.
     made: u64,
     timers: Timers,
-    /// Connections that may have something to send, in the order of their turns.
+    /// Connections with segments to send, perhaps, in the order of their turns.
     turns: VecDeque<u32>,
-    /// Connections that may have something to tell.
+    /// Connections with events, perhaps.
     news: VecDeque<u32>,
-    /// Cookies that wait to be sent.
+    /// Cookies to send.
     replies: VecDeque<(FourTuple, Vec<u8>)>,
     /// A datagram that did not fit into the last batch.
     spill: batch::Spill,
     tally: EndpointTally,
-    /// Whether new connections are traced, and what is left of those that are gone.
+    /// Whether new connections are traced, and the remaining traces of closed ones.
     is_tracing: bool,
     traces_left: VecDeque<Traces>,
 }
 
-/// What an endpoint can be set to.
+/// The settings of an endpoint.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
-    /// The most connections at a time, of either direction.
+    /// The largest number of connections, in both directions together.
     pub connections_max: usize,
-    /// How connections that this end opens are sealed.
+    /// The seal of connections that this end opens.
     pub seal: SealConfig,
-    /// Who may call, and what they get; an endpoint without only calls.
+    /// Settings for incoming connections; an endpoint without them only connects.
     pub server: Option<ServerConfig>,
 }
 
-/// What others who call get.
+/// Settings for incoming connections.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// How much is calculated for them, and how their connections are sealed.
+    /// The limits on handshakes, and the seal of incoming connections.
     pub listener: ListenerConfig,
-    /// Who they may be.
+    /// Which peers may connect.
     pub admission: Admission,
-    /// How their connections are set, but for the form, which is [`Form::Sealed`].
+    /// The settings of incoming connections; the form is always [`Form::Sealed`].
     pub connection: Config,
 }
 
-/// Who may open a connection to an endpoint.
+/// Which peers may open a connection to an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// Whoever knows the endpoint's public key.
+    /// Every peer that knows the endpoint's public key.
     Anyone,
-    /// Those who prove one of these names. Others hear nothing.
+    /// Peers that prove one of these public keys. Others get no answer.
     Keys(BTreeSet<PublicKey>),
 }
 
-/// A connection of an endpoint. Names are not used again.
+/// The identifier of a connection of an endpoint; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionId {
     serial: u64,
     number: u32,
 }
 
-/// What an endpoint has to tell of a connection.
+/// An event of a connection of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointEvent {
-    /// Of which.
+    /// The connection.
     pub connection: ConnectionId,
-    /// What happened. A connection that somebody else has opened is heard of for the first time when it is established.
+    /// The event. The first one of an incoming connection says that it is established.
     pub event: Event,
 }
 
-/// How datagrams came.
+/// How a batch of datagrams arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When they came to the host, by the stamp of its kernel, if that is before they are read; else when they are read.
+    /// The kernel's receive timestamp, or the time of reading if that is earlier.
     pub at: Time,
-    /// By which addresses.
+    /// The source and target of all datagrams.
     pub tuple: FourTuple,
-    /// Bytes of each datagram but the last one, which may have fewer.
+    /// Bytes of each datagram; the last one may be shorter.
     pub size: usize,
-    /// What their packets said of ECN, all the same.
+    /// The ECN codepoint of all their packets.
     pub ecn: Option<EcnCodepoint>,
 }
 
-/// Why no connection can be opened.
+/// Why a connection cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectError {
-    /// The configuration cannot work.
+    /// The configuration is invalid.
     Config(ConfigError),
-    /// There are as many connections as there may be.
+    /// The limit of connections is reached.
     TooMany,
 }
 
-/// What happened to datagrams that belong to no connection.
+/// Counters of datagrams that belong to no connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndpointTally {
-    /// Initiations of those who may not call.
+    /// Initiations of peers that are not admitted.
     pub not_admitted: u64,
-    /// Initiations for which there was no place.
+    /// Initiations beyond the limit of connections.
     pub too_many: u64,
-    /// Datagrams of no connection that there is.
+    /// Datagrams with an unknown index.
     pub unknown: u64,
-    /// Cookies that were not sent, because too many waited.
+    /// Cookies dropped because the send queue was full.
     pub replies_dropped: u64,
 }
 
@@ -160,7 +160,7 @@ struct Slot {
     id: ConnectionId,
     connection: Connection<Bytes>,
     seal: Seal,
-    /// Whether it has a turn, and a place among the news.
+    /// Whether it is in `turns`, and whether in `news`.
     is_queued: bool,
     has_news: bool,
     /// Whether the listener counts it as half open.
@@ -169,7 +169,7 @@ struct Slot {
 }
 
 impl Endpoint {
-    /// An endpoint that proves this name. `seed` is 32 random bytes that nobody else knows and that are used nowhere else.
+    /// An endpoint with this static key. `seed` must be 32 secret random bytes that are used nowhere else.
     pub fn new(now: Time, secret: SecretKey, config: EndpointConfig, seed: [u8; 32]) -> Self {
         let mut entropy = Entropy::new(seed);
         let listener =
@@ -193,10 +193,11 @@ impl Endpoint {
         }
     }
 
-    /// Opens a connection to who proves the name `remote`, in the sealed form whatever its configuration says. No two calls have the same `timestamp`; a clock of the computer will do.
+    /// Opens a connection to the peer with the public key `remote`, always in the sealed form. `timestamp` must be different in
+    /// every call; the system clock will do.
     ///
     /// # Errors
-    /// If the configuration cannot work, or there are too many connections.
+    /// If the configuration is invalid, or the limit of connections is reached.
     pub fn connect(
         &mut self,
         now: Time,
@@ -219,7 +220,8 @@ impl Endpoint {
         Ok(self.put(number, connection, seal, false))
     }
 
-    /// Datagrams have come, one behind the other, and are read now. For how long they waited in the host is no part of an RTT ([`Connection::handle_late`]).
+    /// A batch of concatenated datagrams was read now. RTT samples exclude the time since their arrival
+    /// ([`Connection::handle_late`]).
     pub fn handle_datagrams(&mut self, now: Time, arrival: &Arrival, mut datagrams: BytesMut) {
         let size = arrival.size.max(1);
         while !datagrams.is_empty() {
@@ -228,7 +230,7 @@ impl Endpoint {
         }
     }
 
-    /// A deadline of [`Endpoint::poll_timeout`] has come.
+    /// Handles a deadline of [`Endpoint::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Time) {
         while let Some(number) = self.timers.pop(now) {
             let Some(slot) = self.slot_mut(number) else { continue };
@@ -238,7 +240,8 @@ impl Endpoint {
         }
     }
 
-    /// Appends a batch of datagrams to `out`: as many as `datagrams_max`, all but the last of one length, between one pair of addresses.
+    /// Appends a batch of datagrams to `out`: at most `datagrams_max`, all but the last of one length, between one pair of
+    /// addresses.
     pub fn poll_transmit(&mut self, now: Time, datagrams_max: usize, out: &mut Vec<u8>) -> Option<Batch> {
         if let Some((tuple, reply)) = self.replies.pop_front() {
             out.extend_from_slice(&reply);
@@ -256,7 +259,7 @@ impl Endpoint {
                 self.rest(number);
             }
             if batch.count > 0 {
-                // The next batch is another's.
+                // The next batch belongs to another connection.
                 if !is_done && self.turns.len() > 1 {
                     self.turns.rotate_left(1);
                 }
@@ -266,14 +269,14 @@ impl Endpoint {
         (batch.count > 0).then_some(batch)
     }
 
-    /// What the application is to know next.
+    /// The next event for the application.
     pub fn poll_event(&mut self) -> Option<EndpointEvent> {
         while let Some(&number) = self.news.front() {
             let Some(slot) = self.slot_mut(number) else {
                 self.news.pop_front();
                 continue;
             };
-            // Nobody has been told of it before it is established, and what was never established is nobody's business.
+            // An incoming connection has no events before it is established.
             if let Some(event) = slot.connection.poll_event() {
                 if slot.is_half_open {
                     continue;
@@ -287,50 +290,50 @@ impl Endpoint {
         None
     }
 
-    /// When to call [`Endpoint::handle_timeout`]; [`Time::NEVER`] if not at all.
+    /// When to call [`Endpoint::handle_timeout`]; [`Time::NEVER`] if there is no deadline.
     pub fn poll_timeout(&self) -> Time {
         self.timers.next()
     }
 
-    /// A connection, as long as there is one and not all of it has been told. What is done through it is an input.
+    /// A connection, until it is closed and all its events are taken. Every call through it is an input.
     pub fn connection(&mut self, id: ConnectionId) -> Option<&mut Connection<Bytes>> {
         self.find(id)?;
         self.touch(id.number);
         self.find(id).map(|slot| &mut slot.connection)
     }
 
-    /// A connection, to be looked at: that is no input.
+    /// A connection for reading; this is no input.
     pub fn view(&self, id: ConnectionId) -> Option<&Connection<Bytes>> {
         let slot = self.slots.get(id.number as usize)?.as_deref()?;
         (slot.id == id).then_some(&slot.connection)
     }
 
-    /// Who is at the other end of a connection.
+    /// The public key of the peer of a connection.
     pub fn remote(&mut self, id: ConnectionId) -> Option<PublicKey> {
         self.find(id).map(|slot| slot.seal.remote())
     }
 
-    /// What happened to the datagrams of a connection.
+    /// Counters of a connection's datagrams.
     pub fn seal_tally(&mut self, id: ConnectionId) -> Option<SealTally> {
         self.find(id).map(|slot| slot.seal.tally())
     }
 
-    /// What happened to datagrams that belong to no connection.
+    /// Counters of datagrams that belong to no connection.
     pub fn tally(&self) -> EndpointTally {
         self.tally
     }
 
-    /// What happened to initiations.
+    /// Counters of initiations.
     pub fn listener_tally(&self) -> SealTally {
         self.listener.as_ref().map_or_else(SealTally::default, Listener::tally)
     }
 
-    /// How many connections there are, half-open ones included.
+    /// The number of connections, half-open ones included.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no connections.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -366,7 +369,7 @@ impl Endpoint {
                 slot.connection.handle_late(now, at, tuple, ecn, segment);
             }
             Ok(None) => {}
-            // Nobody who is not the peer makes us do more.
+            // An attacker's datagram causes no further work.
             Err(_) => return,
         }
         self.touch(number);
@@ -435,7 +438,7 @@ impl Endpoint {
         self.put(number, connection, seal, true);
     }
 
-    /// Fills a batch with what a connection has to send. Whether that was all.
+    /// Fills a batch with a connection's segments. Returns whether it has no more.
     fn fill(&mut self, now: Time, number: u32, batch: &mut Batch, out: &mut Vec<u8>) -> bool {
         let Self { slots, spill, .. } = self;
         let Some(slot) = slots.get_mut(number as usize).and_then(Option::as_mut) else { return true };
@@ -458,7 +461,7 @@ impl Endpoint {
                     }
                     let Transmit { path, tuple, datagram_max, pad_to, ecn, .. } = transmit;
                     let outgoing = Outgoing { tuple, path, datagram_max, pad_to };
-                    // What its address is not allowed yet is as good as lost.
+                    // A segment beyond the amplification limit counts as lost.
                     let Ok(sealed) = seal.seal(now, &outgoing, &transmit.segment, out) else { continue };
                     if let Some(trace) = trace {
                         trace.on_sent(now, (path, out.len() - start), &transmit.segment, connection);
@@ -475,7 +478,7 @@ impl Endpoint {
         }
     }
 
-    /// Something happened to a connection: it gets a turn, and may have something to tell.
+    /// A connection had an input: it gets a turn, and its events are due.
     fn touch(&mut self, number: u32) {
         let Some(slot) = self.slots.get_mut(number as usize).and_then(Option::as_mut) else { return };
         if !std::mem::replace(&mut slot.is_queued, true) {
@@ -494,7 +497,7 @@ impl Endpoint {
         self.bury(number);
     }
 
-    /// Forgets a connection that is closed, when everything has been sent and told.
+    /// Forgets a closed connection when all its segments are sent and its events taken.
     fn bury(&mut self, number: u32) {
         let is_over = |slot: &Slot| slot.connection.state() == State::Closed && !slot.is_queued && !slot.has_news;
         if self.slot_mut(number).is_some_and(|slot| is_over(slot)) {
@@ -534,10 +537,10 @@ impl Endpoint {
         id
     }
 
-    /// A number that no connection has; none if there are too many.
+    /// A free number; `None` at the limit of connections.
     fn claim(&mut self) -> Option<u32> {
         let count = self.slots.len();
-        // Numbers rest before they are used again, as long as there are new ones.
+        // Freed numbers rest as long as there are new ones.
         if count < self.config.connections_max.min(NUMBERS)
             && (self.free.len() < NUMBERS_RESTING || self.free.is_empty())
         {
@@ -556,13 +559,14 @@ impl Endpoint {
     }
 }
 
-/// Cookies that wait to be sent: a driver sends after each batch that it reads, and a cookie that is not sent is asked for again.
+/// The size of the send queue of cookies: a driver sends after each batch that it reads, and a peer asks again for a dropped
+/// cookie.
 const REPLIES_MAX: usize = 256;
 
-/// Numbers that a seal has.
+/// The number of connections that an index can distinguish.
 const NUMBERS: usize = 1 << 24;
 
-/// So many are free before the first is used again.
+/// The number of free numbers before the first is reused.
 const NUMBERS_RESTING: usize = 256;
 
 #[cfg(test)]

@@ -1,68 +1,68 @@
-//! What the engine tells the application.
+//! Events of the engine for the application.
 
 use std::collections::VecDeque;
 
 use crate::path::PathId;
 use crate::segment::Sid;
 
-/// Something happened that the application may want to act on.
+/// An event that the application may want to act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The handshake is over.
     Established {
-        /// Streams in each direction; `None` if the peer speaks plain TCP, which has the stream [`Sid::PLAIN`].
+        /// Streams in each direction; `None` with plain TCP, whose only stream is [`Sid::PLAIN`].
         streams: Option<u16>,
     },
-    /// There is something to read on a stream. Told again only after [`crate::Read::Nothing`].
+    /// A stream has something to read. Repeated only after [`crate::Read::Nothing`].
     Readable(Sid),
-    /// There is room on a stream that had not taken all of a write.
+    /// A stream that did not take all of a write has room again.
     Writable(Sid),
-    /// The peer has all that it will get of a stream that was finished or reset; its name can be used again.
+    /// The peer has received all of a finished stream, or the reset; the SID can be reused.
     Finished(Sid),
-    /// The peer does not want the rest of a stream, and so it was reset.
+    /// The peer has refused the rest of a stream, which was therefore reset.
     Stopped {
-        /// Which stream.
+        /// The stream.
         sid: Sid,
-        /// Why, in the words of the peer's application.
+        /// The error code of the peer's application.
         code: u16,
     },
-    /// A path has been answered: it carries data from now on.
+    /// A path was validated and carries data from now on.
     PathValidated(PathId),
-    /// A path is silent while others are not. It carries nothing until it answers; what was lost with it is sent on others.
+    /// A path is silent while others are not. It carries no data until it answers; its lost data is retransmitted on others.
     PathFailed(PathId),
-    /// It has answered, and carries data again.
+    /// A silent path has answered, and carries data again.
     PathRestored(PathId),
-    /// A path is no more: it was never answered, or one of the two has given it up.
+    /// A path is gone: it was never answered, or one end has abandoned it.
     PathGone(PathId),
-    /// The peer sends nothing more; everything that it sent has arrived.
+    /// The peer has closed, and everything that it sent has arrived.
     PeerClosed,
-    /// The connection is gone. Nothing follows.
+    /// The connection is over; the last event.
     Closed(CloseReason),
 }
 
-/// Why a connection is gone.
+/// Why a connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
-    /// Both sides closed it, and everything arrived.
+    /// Both ends closed it, and everything arrived.
     Finished,
     /// The application aborted it.
     Aborted,
     /// The peer refused it.
     Refused,
-    /// The peer reset it.
+    /// The peer has sent a reset.
     Reset,
-    /// The peer did not answer for too long.
+    /// The peer was silent, or made no progress, for too long.
     TimedOut,
-    /// The peer acknowledged what it cannot have got.
+    /// The peer acknowledged data that it cannot have received.
     FalseAcknowledgement,
 }
 
-/// What the application has not been told yet. Of each kind there is one for each stream at most, so that neither a peer nor
-/// an application that does not listen makes it grow.
+/// Events that wait for the application. There is at most one of each kind for each stream, so neither a peer nor an idle
+/// application makes the queue grow.
 #[derive(Debug)]
 pub(crate) struct Events {
     queue: VecDeque<Event>,
-    /// The kinds that wait, by stream, as far as there was any.
+    /// The waiting kinds of each stream, up to the highest stream that had any.
     waiting: Vec<u8>,
 }
 
@@ -71,7 +71,7 @@ impl Events {
         Self { queue: VecDeque::new(), waiting: vec![] }
     }
 
-    /// Tells the application something, unless it is about to hear it anyway.
+    /// Queues an event, unless an equal one waits.
     #[inline]
     pub(crate) fn push_back(&mut self, event: Event) {
         if let Some((sid, kind)) = event.stream() {
@@ -100,7 +100,7 @@ impl Events {
         Some(event)
     }
 
-    /// For tests: how many.
+    /// For tests: the number of waiting events.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.queue.len()
@@ -112,7 +112,7 @@ impl Events {
 }
 
 impl Event {
-    /// Which stream it is about, and a bit for each kind of event.
+    /// The stream of an event, and a bit for its kind.
     fn stream(&self) -> Option<(Sid, u8)> {
         match *self {
             Self::Readable(sid) => Some((sid, 1)),

@@ -1,27 +1,28 @@
-//! The guard in front of schedulers that spread data, but for the paper's: which paths may take a segment at all when the peer's buffer is the
-//! limit and not the network.
+//! The guard excludes slow paths when the peer's buffer is too small for them. It stands in front of all schedulers that spread
+//! data, except the paper's.
 //!
-//! What leaves on a slow path keeps everything that is sent after it in the peer's buffer until it arrives, and the word of that
-//! comes back on the fastest path: after B = (RTT of the slow one + RTT of the fastest)/2. In this time the faster paths go on.
-//! If the buffer does not hold what they send, they stand still until the slow segment is there, and that is lost for good, as they
-//! carry no more than their rate afterwards. So a slow path gets of the buffer what the faster ones leave:
+//! A segment on a slow path keeps everything sent after it in the peer's buffer until it arrives, and the news returns on the
+//! fastest path: after B = (RTT of the slow one + RTT of the fastest)/2. Meanwhile the faster paths go on sending. If the buffer
+//! cannot hold that, they stall until the slow segment arrives, and the lost time is never recovered. So a slow path gets the part
+//! of the buffer that the faster ones leave:
 //!
 //! ```text
-//! share  =  reach − B × (sum of the paces of faster paths) − what flies on slower ones
-//! takes a segment  if  what flies on it and the segment fit into the share
+//! share  =  reach − B × (sum of the rates of faster paths) − bytes in flight on slower ones
+//! a segment may leave  if  it and the bytes in flight on its path fit into the share
 //! ```
 //!
-//! and takes them no faster than the share in a time B, as a burst would wait in its queue and block for longer. A buffer that holds
-//! all windows has no bound here: then the scheduler decides alone. One that does not hold what the faster paths carry in B
-//! leaves the slow path alone. In between all paths together carry reach/B, and no schedule can do better: in any time B that ends
-//! when a segment of the slow path arrives, no more is delivered than the buffer holds.
+//! Its segments are spaced to at most one share in a time B, because a burst would queue and block for longer. A buffer that holds
+//! all windows is no limit: then the scheduler decides alone. If the buffer does not hold what the faster paths carry in B, the
+//! slow path gets nothing. In between all paths together carry reach/B, and no schedule can do better: in any time B that ends when
+//! a segment of the slow path arrives, no more is delivered than the buffer holds.
 //!
-//! *reach* is the peer's window, or what it turned out to be: a stream's credit may end before. It falls to a little below what was
-//! out when a fast path had to stop for a slow one, and grows with what is sent: slowly where stops are regular, and faster the longer there
-//! was none. A stream begins with little credit and may have a thousand times as much a second later.
+//! *reach* is the usable part of the peer's window, since streams' credit may end first. When a fast path stalls because of a slow
+//! one, reach falls to slightly below the bytes in flight. It grows with bytes sent: slowly if stalls are regular, and faster the
+//! longer there was none. A stream begins with little credit and may have a thousand times as much a second later.
 //!
-//! Citation: the idea is [blest-2016]'s, which estimates how much a slow path would block before it sends there, and corrects the
-//! estimate when the window was full all the same. Differs from it in: paces instead of windows over RTTs; more than two paths; the slow path's own
+//! Citation: [blest-2016], which estimates how much a slow path would block before it sends there, and corrects the estimate when
+//! the window was full nevertheless. Differs from it in: rates instead of windows over RTTs; more than two paths; the slow path's
+//! own share is counted and spaced; the buffer is what is corrected.
 //! share is counted and spaced; what is corrected is the buffer.
 
 use anabranch_units::{Span, Time};
@@ -29,42 +30,42 @@ use anabranch_units::{Span, Time};
 use crate::path::{PathId, SLOTS_MAX};
 use crate::scheduler::Candidate;
 
-/// What slow paths may take of the peer's buffer.
+/// The limits of slow paths on the peer's buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
-    /// How much can be out, as far as is known, in bytes.
+    /// The usable bytes in flight, as far as is known.
     reach: f64,
-    /// The same at the last stop, and bytes sent since.
+    /// The same at the last stall, and bytes sent since.
     reach_at_stop: f64,
     sent: f64,
-    /// Until then a stop is that of which we know.
+    /// Stalls before this time are the same stall.
     known_until: Time,
-    /// By path.
+    /// The spacing of each path.
     spacings: [Spacing; SLOTS_MAX],
-    /// Whether any is spaced.
+    /// Whether any path is spaced.
     has_bounds: bool,
 }
 
-/// What paths can have in the peer's buffer at most. Takes less to find out than what each may.
+/// Upper bounds over all paths, cheaper than each path's share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outlook {
     /// The least and the greatest RTT.
     shortest: Span,
     longest: Span,
-    /// Bytes of windows, or what is under way if that is more.
+    /// The sum of windows, or of bytes in flight where that is more.
     bytes: f64,
 }
 
-/// How segments on a slow path are spaced.
+/// The spacing of segments on a slow path.
 #[derive(Clone, Copy, Debug)]
 struct Spacing {
-    /// When the next one may leave.
+    /// When the next segment may leave.
     free_at: Time,
-    /// What it is spaced over; none if there is nothing to wait for.
+    /// The share that is spaced; `None` without a limit.
     bound: Option<Share>,
 }
 
-/// What a slow path may have.
+/// The share of a slow path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Share {
     /// Bytes of the peer's buffer.
@@ -86,19 +87,18 @@ impl Guard {
         }
     }
 
-    /// Whether all of these paths may take `len` bytes, and there is nothing to remember of that: the buffer holds twice what they
-    /// can have in it. Nobody blocks for longer than the longest RTT, and meanwhile no other path carries more than its window
-    /// in each of the shortest.
+    /// Whether all paths may send `len` bytes without any limit: the buffer holds twice what they can have in it. A segment blocks
+    /// for at most the longest RTT, and meanwhile each other path carries at most a window in each of the shortest RTT.
     pub(crate) fn lets_all(&self, outlook: &Outlook, len: u64, window: u64) -> bool {
-        // No RTT is as long as 2^63 ns, no window as wide, and processors know signed numbers only.
+        // All values are below 2^63, and the conversion of signed numbers is faster.
         let reach = self.reach.min(window.cast_signed() as f64);
         let [shortest, longest] =
             [outlook.shortest, outlook.longest].map(|rtt| rtt.ticks().max(1).cast_signed() as f64);
         !self.has_bounds && 2.0 * (outlook.bytes + len as f64) * longest <= reach * shortest
     }
 
-    /// Moves the paths that may take `len` bytes to the front, the others behind them; returns how many may. `window` is how much the peer takes
-    /// beyond what is acknowledged. The fastest path always may.
+    /// Moves the paths that may send `len` bytes to the front; returns their number. `window` is the peer's window above the
+    /// acknowledged offset. The fastest path is always among them.
     pub(crate) fn keep(&mut self, now: Time, paths: &mut [Candidate], len: u64, window: u64) -> usize {
         let reach = self.reach.min(window as f64);
         let mut may = [true; SLOTS_MAX];
@@ -106,7 +106,7 @@ impl Guard {
             let Some(share) = Share::of(path, paths, reach) else { continue };
             let spacing = &mut self.spacings[path.id.index()];
             spacing.bound = share.is_bound(path.window).then_some(share);
-            // Where the faster ones need most of the buffer, no scheduler is to wait for a slow one that has no room either.
+            // If the faster paths need most of the buffer, a scheduler must not wait for a slow path without room.
             let is_ready = path.has_room || share.bytes >= reach / 2.0;
             let is_due = spacing.bound.is_none() || spacing.free_at <= now;
             *may = (path.flying + len) as f64 <= share.bytes && is_ready && is_due;
@@ -122,10 +122,10 @@ impl Guard {
         kept
     }
 
-    /// So many bytes left on a path that had not been sent before.
+    /// New data of `bytes` bytes left on a path.
     #[inline(always)]
     pub(crate) fn on_sent(&mut self, now: Time, path: PathId, bytes: u64) {
-        // Before the first stop it is infinite, and what was sent till then does not count.
+        // Before the first stall reach is infinite, and bytes sent are not counted.
         if self.reach < f64::INFINITY {
             self.sent += bytes as f64;
             let quiet = self.sent / (QUIET * self.reach_at_stop);
@@ -136,7 +136,7 @@ impl Guard {
         }
         let Spacing { free_at, bound } = &mut self.spacings[path.index()];
         if let Some(share) = bound {
-            // So far may it fall behind and make up for it.
+            // The delay that it may make up for.
             let slack = Span::from_secs_f64(share.blocks / SLACK_PART);
             let latest = Time::ZERO + now.since(Time::ZERO).saturating_sub(slack);
             // Seconds for each byte.
@@ -145,8 +145,8 @@ impl Guard {
         }
     }
 
-    /// A path has to stop, as the peer takes no more before it has what is under way on a slower one, whose RTT this is. So much is
-    /// out.
+    /// A path stalls: the peer's window is full until data in flight on a slower path, with this RTT, arrives. `out` bytes are in
+    /// flight.
     pub(crate) fn on_stop(&mut self, now: Time, out: u64, rtt: Span) {
         if now >= self.known_until {
             self.known_until = now.saturating_add(rtt);
@@ -157,12 +157,12 @@ impl Guard {
 }
 
 impl Share {
-    /// None if nothing holds the path back: no other one is faster, or nobody knows.
+    /// `None` if nothing limits the path: no other path is faster, or nothing is known.
     fn of(path: &Candidate, paths: &[Candidate], reach: f64) -> Option<Self> {
         let rtt = path.rtt?;
         let faster = |other: &Candidate| other.rtt.is_some_and(|theirs| theirs < rtt);
         let back = paths.iter().filter(|other| faster(other)).filter_map(|other| other.rtt_min.or(other.rtt)).min()?;
-        // What was measured when there was a queue does not count when there cannot be one any more.
+        // On an empty path the latest RTT, measured with a queue, no longer applies.
         let there = if path.flight == 0 { path.rtt_min } else { path.rtt_latest };
         let blocks = (there.map_or(rtt, |there| there.min(rtt)) / 2 + back / 2).as_secs_f64();
         let taken =
@@ -171,7 +171,7 @@ impl Share {
         Some(Self { bytes: reach - others, blocks })
     }
 
-    /// Whether it holds a path back that has such a window.
+    /// Whether it limits a path with this window.
     fn is_bound(&self, window: f64) -> bool {
         0.0 < self.bytes && self.bytes < window && self.blocks > 0.0
     }
@@ -180,7 +180,7 @@ impl Share {
 impl Outlook {
     pub(crate) const NONE: Self = Self { shortest: Span::MAX, longest: Span::ZERO, bytes: 0.0 };
 
-    /// There is such a path as well.
+    /// Adds a path.
     pub(crate) fn add(&mut self, window: f64, flying: u64, rtt: Option<Span>, rtt_min: Option<Span>) {
         self.bytes += window.max(flying.cast_signed() as f64);
         if let Some(rtt) = rtt {
@@ -192,29 +192,29 @@ impl Outlook {
 }
 
 impl Candidate {
-    /// What it may carry, in bytes a second: what it did at best, but no more than its window allows now.
+    /// The path's rate in bytes a second: its best delivery rate, limited by its present window.
     fn delivery_rate(&self) -> f64 {
         let Some(rtt) = self.rtt_min.or(self.rtt) else { return 0.0 };
-        // An RTT is no less than a nanosecond.
+        // An RTT is at least a nanosecond.
         let most = self.window / rtt.as_secs_f64().max(1e-9);
         self.delivery_rate.map_or(most, |rate| rate.min(most))
     }
 }
 
-/// A stop takes a 64th of the reach: about a segment of fifty, so that the next one is as short, and the loss while the reach grows
-/// back is below a hundredth on the average.
+/// A stall reduces reach by a 64th: about one segment of fifty. The next stall is then as short, and the loss while reach grows
+/// back is below a hundredth on average.
 const FALL: f64 = 64.0;
 
-/// A byte of the reach for so many that were sent: a stop is made up for after four buffers. Stops are that rare, and a buffer that has
-/// grown is found within a few seconds.
+/// The bytes sent for each byte of growth: a stall is recovered after four buffers. Stalls are that rare, and a larger buffer is
+/// found within a few seconds.
 const RISE: f64 = 256.0;
 
-/// After so many buffers without a stop the reach grows twice as fast, and then by the square of it: four times what it takes to make up for a
-/// stop, so that regular ones hardly change, and a buffer that holds thirty times as much is found after 180 of the old.
+/// After this many buffers without a stall reach grows twice as fast, and then with the square: four times the recovery of a stall,
+/// so regular stalls hardly change, and a buffer thirty times as large is found after 180 of the old ones.
 const QUIET: f64 = 16.0;
 
-/// A sixteenth of the time that a segment blocks: ACKs of other paths, which are the occasions to send, come in bursts, and what
-/// queues by that blocks for no more than that longer.
+/// A sixteenth of the blocking time: ACKs of other paths, which trigger sending, come in bursts, and the queue from a burst blocks
+/// for at most that much longer.
 const SLACK_PART: f64 = 16.0;
 
 #[cfg(test)]
@@ -249,7 +249,7 @@ mod tests {
         paths[..count].iter().map(|path| path.id.index()).collect()
     }
 
-    /// 100 kB in 20 ms for the 110 ms that a segment on the slow path takes there and the word of it back: 550 kB, and 11 of its own.
+    /// The fast path sends 100 kB in 20 ms. A segment on the slow path blocks for 110 ms, which is 550 kB; 11 kB are its own.
     #[test]
     fn a_slow_path_gets_what_the_fast_one_leaves() {
         let paths = [path(0, 100, 100, 20), path(1, 500, 10, 200)];
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(kept(&mut Guard::new(), at(0), &paths, 670_999), [0, 1]);
     }
 
-    /// 50 kB are left, for 110 ms: a segment of 1000 B each 2.2 ms, ten in 22 ms. At first those of a sixteenth of 110 ms at once.
+    /// 50 kB are left for 110 ms: a segment of 1000 B each 2.2 ms, ten in 22 ms. At first a sixteenth of 110 ms leaves at once.
     #[test]
     fn what_is_left_is_spaced() {
         let (mut guard, paths) = (Guard::new(), [path(0, 100, 100, 20), path(1, 500, 0, 200)]);
@@ -281,7 +281,8 @@ mod tests {
         assert_eq!((1002..=1022).map(|ms| count(at(ms))).sum::<u64>(), 10);
     }
 
-    /// A stop at 560 kB: the window may say 1 MB, 550 kB and a 64th less have no room for a slow path, before some buffers were sent.
+    /// A stall at 560 kB: the window may be 1 MB; 550 kB and a 64th less leave no room for a slow path until some buffers have been
+    /// sent.
     #[test]
     fn a_stop_says_what_can_be_out() {
         let (mut guard, paths) = (Guard::new(), [path(0, 100, 100, 20), path(1, 500, 0, 200)]);
@@ -292,13 +293,14 @@ mod tests {
         assert_eq!(kept(&mut guard, at(0), &paths, 1_000_000), [0, 1]);
     }
 
-    /// Stops at 30 kB and then none. After `x` times that was sent, reach is 1 + x/256 + x³/(3 × 256 × 16²) of it: 32 times at x = 182.4.
+    /// Stalls at 30 kB and then none. After `x` times that was sent, reach is 1 + x/256 + x³/(3 × 256 × 16²) of it: 32 times at x =
+    /// 182.4.
     #[test]
     fn a_buffer_that_has_grown_is_found() {
         let (mut guard, paths) = (Guard::new(), [path(0, 100, 100, 20), path(1, 500, 0, 200)]);
         guard.on_stop(at(0), 30_477, Span::from_millis(200));
         let room = |guard: &mut Guard| kept(guard, at(0), &paths, 10_000_000).len() == 2;
-        // The fast one needs 550 kB, the segment 1 kB: 551/30 = 18.4 times.
+        // The fast path needs 550 kB, the segment 1 kB: 551/30 = 18.4 times.
         let sent = (1_u64..).find(|_| {
             guard.on_sent(at(0), PathId::FIRST, 1000);
             room(&mut guard)
@@ -308,7 +310,7 @@ mod tests {
         assert!((reach - 551.0 / 30.0).abs() < 0.1, "{times} {reach}");
     }
 
-    /// Its queue is gone with what was in it.
+    /// Its queue has drained.
     #[test]
     fn a_slow_path_that_is_empty_is_as_fast_as_it_ever_was() {
         let queued = |flying| {
@@ -320,7 +322,7 @@ mod tests {
         assert_eq!(kept(&mut Guard::new(), at(0), &[fast, queued(0)], 700_000), [0, 1]);
     }
 
-    /// What is found at a glance is what the shares say: nobody is left out, and nothing is spaced.
+    /// The quick check agrees with the shares: no path is excluded, and nothing is spaced.
     #[test]
     fn who_lets_all_has_no_word_in_any() {
         let mut counts = [0, 0];

@@ -1,6 +1,6 @@
 //! The transport: a TCP with streams and paths, without clock, socket or thread.
 //!
-//! A [`Connection`] is told what happens and asked what to do:
+//! A [`Connection`] receives inputs and is polled for outputs:
 //!
 //! ```
 //! use anabranch_cc::{Settings, registry};
@@ -18,29 +18,28 @@
 //! # Ok::<(), anabranch_cc::registry::SettingError>(())
 //! ```
 //!
-//! # How it is made, from the top
+//! # Structure, from the top
 //!
-//! * `connection` is the façade: states, what comes in, what leaves, what the application may do.
-//! * `stream` cuts what the application writes into segments, and delivers what comes in the order of its stream.
-//! * `receive` says which bytes have arrived, what is reported of them, when, and how many more may come.
-//! * `recovery` says what is in flight, delivered or lost, and drives a congestion controller on each path.
-//! * `guard` says which paths may take anything, `scheduler` chooses one of them for what is sent.
-//! * `segment`, `stream_header`, `options`, `payload`, `path`, `seq` are the words that all of them use; `ordered` holds what waits above a hole, and
-//!   `random` makes what nobody may guess.
-//! * [`wire`] makes bytes of segments and segments of bytes, at the edge; [`seal`] does so for datagrams that nobody else can
-//!   read or forge; [`endpoint`] owns all connections of a socket, so that a driver is a short loop.
+//! * `connection` is the façade: states, input, output, and the application's calls.
+//! * `stream` cuts the application's data into segments, and delivers arrivals in the order of their stream.
+//! * `receive` records arrivals, and decides when and what to acknowledge and how large the window is.
+//! * `recovery` records flight, deliveries and losses, and drives a congestion controller on each path.
+//! * `guard` excludes slow paths, `scheduler` chooses the path for new data.
+//! * `segment`, `stream_header`, `options`, `payload`, `path`, `seq` are the common types; `ordered` stores what waits above a
+//!   hole, and `random` draws unpredictable numbers.
+//! * [`wire`] encodes and decodes segments, at the edge; [`seal`] encrypts and authenticates them as datagrams; [`endpoint`] owns
+//!   all connections of a socket.
 //!
-//! # What it promises
+//! # Guarantees
 //!
-//! Each stream is delivered once, whole, in its order, whatever is missing of the others. A segment keeps its boundaries for
-//! life. What has been acknowledged is never taken back, the right edge of the window never shrinks, and no loss ends a
-//! connection as long as anything gets through. A path that dies takes nothing with it as long as there is another. Everything
-//! that grows is bounded by the receive window, the send buffers, 2^23 segments in flight, or a few records and events for each
-//! stream and path; holes are not counted.
+//! Each stream is delivered once, complete and in order, whatever is missing of the others. A segment keeps its boundaries for
+//! life. An acknowledgement is never revoked, the right edge of the window never moves back, and no loss ends a connection while
+//! anything gets through. A dead path loses no data as long as there is another path. Memory is bounded by the receive window, the
+//! send buffers, 2^23 segments in flight, and a few records and events for each stream and path; holes are not counted.
 //!
-//! Either side opens streams, at most 255, and each direction of a name is a stream of its own. With [`StreamBuffer::Shared`] one
-//! that is not read keeps no other from going on. A stream that is given up, by its sender or its receiver, is over at once;
-//! its name is used again when everything about it has been acknowledged.
+//! Either end opens streams, at most 255 in the TCP form, and each direction of a SID is a stream of its own. With
+//! [`StreamBuffer::Shared`] a stream that is not read does not block others. A stream that is reset or stopped is over at once; its
+//! SID is reused when everything about it has been acknowledged.
 //!
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! TCP's options, typed. Those of the handshake and those of everything after it never meet in one segment.
+//! TCP options as types. The options of the handshake and those of later segments never occur in one segment.
 
 use anabranch_units::Span;
 
@@ -8,70 +8,70 @@ use crate::stream_header::StreamHeader;
 /// The options of one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Options {
-    /// Of a SYN or SYN-ACK.
+    /// The options of a SYN or SYN-ACK.
     Handshake(HandshakeOptions),
-    /// Of anything else.
+    /// The options of any other segment.
     Acknowledgement(AcknowledgementOptions),
-    /// Of a segment that sets a path up or gives it up, and carries nothing.
+    /// The option of a path segment, which has no content.
     Path(PathOption),
 }
 
-/// What is settled by the handshake.
+/// The options of the handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HandshakeOptions {
-    /// The most sequence space that a segment to the sender of this option may carry ([rfc-9293] sec. 3.7.1).
+    /// The largest sequence space of a segment to the sender of this option ([rfc-9293] sec. 3.7.1).
     pub mss: Option<u16>,
-    /// How far windows are shifted from now on ([rfc-7323] sec. 2.2).
+    /// The shift of later windows ([rfc-7323] sec. 2.2).
     pub window_scale: Option<u8>,
-    /// Whether SACK blocks will be understood ([rfc-2018] sec. 2).
+    /// Whether SACK blocks are understood ([rfc-2018] sec. 2).
     pub sack_permitted: bool,
-    /// How many streams are wanted, or granted in the answer.
+    /// The request for streams, or the grant in an answer.
     pub multistream: Option<Multistream>,
-    /// The clock of the sender of this option ([rfc-7323] sec. 3.2).
+    /// The timestamps of the option's sender ([rfc-7323] sec. 3.2).
     pub timestamps: Option<Timestamps>,
 }
 
 /// The negotiation of streams: an experimental option (kind 253, [rfc-6994]) beside the flag MSE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Multistream {
-    /// [`Multistream::VERSION`]; another one is answered like no option at all.
+    /// [`Multistream::VERSION`]; another version is answered like a missing option.
     pub version: u8,
-    /// Streams wanted in each direction, or granted in the answer; at least one. With [`Features::MANY_STREAMS`] each counts for 16.
+    /// Streams requested in each direction, or granted in the answer; at least one. With [`Features::MANY_STREAMS`] in units of 16.
     pub streams: u8,
-    /// What else its sender can do; what both can is done.
+    /// The sender's features; those of both ends are in use.
     pub features: Features,
-    /// How much the sender of this option takes on each stream before it says more: 2 to this power, in bytes, at most 31.
+    /// The exponent of the initial flow-control credit of each stream: 2 to this power bytes, at most 31.
     pub credit: u8,
 }
 
-/// What an end can do, beyond streams.
+/// Features of an end, beyond streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features(pub u8);
 
-/// A clock and its echo ([rfc-7323] sec. 3.2).
+/// A timestamp and its echo ([rfc-7323] sec. 3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timestamps {
-    /// The clock of the sender.
+    /// The sender's timestamp.
     pub value: u32,
-    /// The clock of its peer, as it was heard last.
+    /// The latest timestamp of the peer.
     pub echo: u32,
 }
 
-/// How a path is set up and given up: an experimental option (kind 253, [rfc-6994]) of a segment that has no other option and
-/// carries nothing. Which path it is about is the one that it takes.
+/// A path segment's option: an experimental option (kind 253, [rfc-6994]). The segment has no other option and no content, and
+/// concerns the path on which it travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathOption {
-    /// Whoever gets this sends it back the same way.
+    /// The receiver returns the token on the same path.
     Challenge([u8; 8]),
-    /// What came as a challenge.
+    /// The token of a challenge.
     Response([u8; 8]),
-    /// Its sender uses the path no more. The token is one that only who sees the path knows: that of the latest challenge which came
-    /// to its sender on it.
+    /// The sender abandons the path. The token is that of the latest challenge that its sender received on the path, which off-path
+    /// attackers do not know.
     Leave([u8; 8]),
 }
 
-/// What has arrived, beyond the acknowledgement number. Segments are copied often in a simulation, and so this is packed: the
-/// places of the last blocks may hold timestamps and counts, as there is no room for all of them on the wire.
+/// What has arrived beyond the acknowledgement number. The structure is packed, because simulations copy segments often: timestamps
+/// and counts use the places of the last blocks, since the wire has no room for all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AcknowledgementOptions {
     blocks: [(SeqNumber, SeqNumber); SackBlocks::MAX],
@@ -81,45 +81,45 @@ pub struct AcknowledgementOptions {
     beside: Beside,
 }
 
-/// What takes the places of blocks.
+/// What uses the places of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Beside {
     #[default]
     Nothing,
-    /// In the last place.
+    /// Timestamps in the last place.
     Timestamps,
-    /// In the last place.
+    /// Counts in the last place.
     Counts,
-    /// In the last place, and in the one before it.
+    /// Both, in the last two places.
     TimestampsAndCounts,
 }
 
-/// How many datagrams came on a path with each codepoint of ECN ([rfc-3168] sec. 5), modulo 2^16.
+/// The number of segments that arrived on a path with each ECN codepoint ([rfc-3168] sec. 5), modulo 2^16.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EcnCounts {
-    /// Marked by a router: congestion experienced.
+    /// CE: marked by a router (congestion experienced).
     pub ce: u16,
-    /// ECT(0).
+    /// ECT(0): the codepoint that this transport sends.
     pub ect0: u16,
-    /// ECT(1).
+    /// ECT(1): never sent by this transport.
     pub ect1: u16,
 }
 
-/// At most three blocks `left..right` of sequence numbers.
+/// Up to three blocks `left..right` of sequence numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
-    /// Those that are used come first; the others are empty, which a block never is.
+    /// Used places come first; the others are empty, which a block never is.
     blocks: [(SeqNumber, SeqNumber); Self::MAX],
 }
 
 impl AcknowledgementOptions {
-    /// What arrived above a hole, the most recent first ([rfc-2018]); before it, what arrived twice ([rfc-2883]). And the
-    /// stream of the segment that is answered, with the SSN expected next on it ([mfast-2019] Procedure 1, lines 4 to 21).
+    /// SACK blocks, the most recent first ([rfc-2018]), after an optional DSACK block ([rfc-2883]); and the stream of the answered
+    /// segment, with the SSN expected next on it ([mfast-2019] Procedure 1, lines 4 to 21).
     pub fn new(sack: SackBlocks, expected: Option<StreamHeader>) -> Self {
         Self { blocks: sack.blocks, expected, ..Self::default() }
     }
 
-    /// The same with timestamps, if both ends said one in the handshake. They take the place of a block.
+    /// Adds timestamps, if the handshake negotiated them. They take the place of a block.
     #[must_use]
     pub fn with_timestamps(mut self, timestamps: Timestamps) -> Self {
         if let Some(counts) = self.counts() {
@@ -129,7 +129,7 @@ impl AcknowledgementOptions {
         self.set(LAST, timestamps)
     }
 
-    /// The same with counts, which take the place of a block. They go with a stream: without [`AcknowledgementOptions::expected`] they are not said.
+    /// Adds ECN counts, which take the place of a block. Without [`AcknowledgementOptions::expected`] they are dropped.
     #[must_use]
     pub fn with_counts(mut self, counts: EcnCounts) -> Self {
         if self.expected.is_none() {
@@ -149,7 +149,7 @@ impl AcknowledgementOptions {
         self.set(place, Timestamps { value: u32::from(ce) << 16 | u32::from(ect0), echo: ect1.into() })
     }
 
-    /// The same of a segment that waited so long for its acknowledgement. It goes with a stream, as the counts do.
+    /// Adds the delay of the acknowledgement. Without [`AcknowledgementOptions::expected`] it is dropped.
     #[must_use]
     pub fn with_delay(mut self, delay: Span) -> Self {
         if self.expected.is_some() {
@@ -164,7 +164,7 @@ impl AcknowledgementOptions {
         self
     }
 
-    /// What arrived above a hole, and before it what arrived twice.
+    /// The SACK blocks, with an optional DSACK block first.
     pub fn sack(&self) -> SackBlocks {
         const NOTHING: (SeqNumber, SeqNumber) = (SeqNumber(0), SeqNumber(0));
         let [first, second, _] = self.blocks;
@@ -177,19 +177,19 @@ impl AcknowledgementOptions {
         }
     }
 
-    /// Whether there are any: whatever else there is, it takes no place of the first.
+    /// Whether there are SACK blocks: the first place is never used for anything else.
     #[inline]
     pub(crate) fn has_sack(&self) -> bool {
         let [(left, right), ..] = self.blocks;
         left != right
     }
 
-    /// How long the segment that is answered waited for that, if it did: to 8 us, and half a second at most.
+    /// The delay of the acknowledgement: a multiple of 8 us, at most half a second.
     pub fn delay(&self) -> Span {
         Self::DELAY_UNIT.saturating_mul(self.delay.into())
     }
 
-    /// How many datagrams came with each codepoint, if any did.
+    /// The ECN counts, if there are any.
     pub fn counts(&self) -> Option<EcnCounts> {
         let (high, low) = match self.beside {
             Beside::Nothing | Beside::Timestamps => return None,
@@ -199,7 +199,7 @@ impl AcknowledgementOptions {
         Some(EcnCounts { ce: (high.0 >> 16) as u16, ect0: high.0 as u16, ect1: low.0 as u16 })
     }
 
-    /// Bytes of the option that names the stream: kind, length, the experiment's identifier, the stream, and what there is of delay and counts.
+    /// Bytes of the option *expected*: kind, length, experiment identifier, stream, and delay and counts if present.
     pub(crate) fn expected_len(&self) -> u32 {
         match self.beside {
             _ if self.expected.is_none() => 0,
@@ -209,19 +209,19 @@ impl AcknowledgementOptions {
         }
     }
 
-    /// The stream of the segment that is answered, and the SSN expected next on it.
+    /// The stream of the answered segment, and the SSN expected next on it.
     pub fn expected(&self) -> Option<StreamHeader> {
         self.expected
     }
 
-    /// The clocks.
+    /// The timestamps, if there are any.
     pub fn timestamps(&self) -> Option<Timestamps> {
         let (value, echo) = self.blocks[LAST];
         let is_there = matches!(self.beside, Beside::Timestamps | Beside::TimestampsAndCounts);
         is_there.then_some(Timestamps { value: value.0, echo: echo.0 })
     }
 
-    /// What a delay is told in.
+    /// The unit of the delay.
     pub const DELAY_UNIT: Span = Span::from_micros(8);
 }
 
@@ -229,16 +229,16 @@ impl AcknowledgementOptions {
 const LAST: usize = SackBlocks::MAX - 1;
 
 impl SackBlocks {
-    /// Three fit into the 40 bytes of options beside the expected SSN (26 + 8 bytes, or 10), two beside timestamps (18 + 8 + 10) or counts
-    /// (18 + 16), one beside both (10 + 16 + 10).
+    /// Three fit into the 40 bytes of options beside the expected SSN (26 + 8 bytes, or 10), two beside timestamps (18 + 8 + 10) or
+    /// counts (18 + 16), one beside both (10 + 16 + 10).
     pub const MAX: usize = 3;
 
-    /// These blocks in their order, and after them empty ones if there are fewer.
+    /// These blocks in order; unused places are empty.
     pub(crate) const fn of(blocks: [(SeqNumber, SeqNumber); Self::MAX]) -> Self {
         Self { blocks }
     }
 
-    /// Appends a block; a fourth is not taken.
+    /// Appends a block, if there are fewer than three.
     pub fn push(&mut self, left: SeqNumber, right: SeqNumber) {
         debug_assert!(left.is_before(right), "a block has something in it: {left}..{right}");
         let len = self.as_slice().len();
@@ -247,13 +247,13 @@ impl SackBlocks {
         }
     }
 
-    /// The blocks in their order.
+    /// The blocks in order.
     pub fn as_slice(&self) -> &[(SeqNumber, SeqNumber)] {
         let len = self.blocks.iter().position(|(left, right)| left == right).unwrap_or(Self::MAX);
         &self.blocks[..len]
     }
 
-    /// Whether there is none.
+    /// Whether there are no blocks.
     pub fn is_empty(&self) -> bool {
         let [(left, right), ..] = self.blocks;
         left == right
@@ -261,43 +261,43 @@ impl SackBlocks {
 }
 
 impl Features {
-    /// Several paths.
+    /// Several paths in one connection.
     pub const PATHS: Self = Self(0x01);
 
-    /// Acknowledgements prove that what they acknowledge has come. Only in the sealed form is there room for it.
+    /// Nonces: acknowledgements prove receipt. In the sealed form only.
     pub const NONCES: Self = Self(0x02);
 
-    /// More than 255 streams. Only in the sealed form is there room for their names.
+    /// More than 255 streams. In the sealed form only.
     pub const MANY_STREAMS: Self = Self(0x04);
 
-    /// What both can do.
+    /// The features of both sets.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// These and those.
+    /// The union of two sets.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether all of `features` are there.
+    /// Whether all of `features` are set.
     pub const fn contains(self, features: Self) -> bool {
         self.0 & features.0 == features.0
     }
 }
 
 impl Timestamps {
-    /// Bytes of the option.
+    /// Bytes of the option on the wire.
     pub const LEN: u32 = 10;
 
-    /// The same with what fills the word.
+    /// The same with padding to words.
     pub(crate) const SPACE: u32 = Self::LEN.next_multiple_of(4);
 }
 
 impl PathOption {
-    /// Bytes of the option: kind, length, the experiment's identifier, what it is, and the token.
+    /// Bytes of the option: kind, length, experiment identifier, type, token.
     pub const fn size(self) -> u32 {
         match self {
             Self::Challenge(_) | Self::Response(_) | Self::Leave(_) => 13,
@@ -306,16 +306,16 @@ impl PathOption {
 }
 
 impl Multistream {
-    /// The version of the stream header and of the records that this crate speaks.
+    /// The version of the stream header and of the records.
     pub const VERSION: u8 = 2;
 
-    /// How many streams that are in each direction, if it is an answer.
+    /// The number of streams in each direction that an answer grants.
     pub(crate) fn count(&self) -> u16 {
         let each = if self.features.contains(Features::MANY_STREAMS) { Self::MANY } else { 1 };
         u16::from(self.streams) * each
     }
 
-    /// Streams for each that is counted, if they are many.
+    /// The unit of the number of streams with [`Features::MANY_STREAMS`].
     pub(crate) const MANY: u16 = 16;
 }
 
@@ -324,7 +324,7 @@ impl Options {
     pub fn len(&self) -> u32 {
         let len = match self {
             Self::Handshake(options) => {
-                // Kind and length, then the value; the experiment's identifier takes two bytes more.
+                // Kind and length, then the value; the experiment identifier takes two bytes more.
                 let mss = if options.mss.is_some() { 4 } else { 0 };
                 let scale = if options.window_scale.is_some() { 3 } else { 0 };
                 let sack = if options.sack_permitted { 2 } else { 0 };
@@ -342,19 +342,19 @@ impl Options {
         len.next_multiple_of(4)
     }
 
-    /// Whether there is none.
+    /// Whether there are no options.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The stream of the segment that is answered has a name on this page.
+    /// Sets the page of the SID of the answered segment.
     pub(crate) fn set_page(&mut self, page: u8) {
         if let Self::Acknowledgement(AcknowledgementOptions { expected: Some(expected), .. }) = self {
             expected.sid = expected.sid.on_page(page);
         }
     }
 
-    /// What a SYN settles; nothing in any other segment.
+    /// The options of a SYN; empty for any other segment.
     pub fn handshake(&self) -> HandshakeOptions {
         match self {
             Self::Handshake(options) => *options,
@@ -362,7 +362,7 @@ impl Options {
         }
     }
 
-    /// The same, where it stands.
+    /// The acknowledgement options, by reference.
     #[inline]
     pub(crate) fn as_acknowledgement(&self) -> &AcknowledgementOptions {
         const NOTHING: AcknowledgementOptions = AcknowledgementOptions {
@@ -377,7 +377,7 @@ impl Options {
         }
     }
 
-    /// What an acknowledgement says; nothing in a SYN.
+    /// The acknowledgement options; empty for a SYN.
     pub fn acknowledgement(&self) -> AcknowledgementOptions {
         *self.as_acknowledgement()
     }

@@ -1,16 +1,16 @@
 //! An ordered map that keeps its memory.
 //!
-//! What waits above a hole comes in at one end and leaves at the other, a segment at a time. A tree would take a node for that and
-//! give it back, again and again; this is a row of blocks, each of which is a row of entries, so that both ends cost next to
-//! nothing and what is given back is used again. In the middle an operation takes a search of each row and moves at most a block
-//! and the row of blocks: with n entries about n/[`BLOCK`] words, so that a peer that makes holes on purpose gains nothing by it.
+//! Data above a hole arrives at one end and leaves at the other, a segment at a time. A tree would allocate and free a node each
+//! time. This map is a row of blocks, each a row of entries, so both ends cost next to nothing and memory is reused. An operation
+//! in the middle searches both rows and moves at most one block and the row of blocks: with n entries about n/[`BLOCK`] words, so a
+//! peer that makes holes on purpose gains nothing.
 
 use std::collections::VecDeque;
 
 /// Values by number.
 #[derive(Clone, Debug)]
 pub(crate) struct Ordered<V> {
-    /// None is empty.
+    /// No block is empty.
     blocks: VecDeque<Block<V>>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Pool<V> {
 
 type Block<V> = VecDeque<(u64, V)>;
 
-/// Where an entry stands, until something is inserted or removed. One past the last is a place, too.
+/// The position of an entry, valid until an insertion or removal. The position after the last entry is valid, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     block: usize,
@@ -70,7 +70,7 @@ impl<V> Ordered<V> {
         if self.first().is_some_and(|first| first.0 > key) {
             return Place { block: 0, index: 0 };
         }
-        // The last block that does not begin above it; the first one does not.
+        // The last block that begins at or below the key; the first block does.
         let block = self.blocks.partition_point(|block| block.front().is_some_and(|first| first.0 <= key)) - 1;
         let index = self.blocks[block].partition_point(|entry| entry.0 <= key);
         if index == self.blocks[block].len() { Place { block: block + 1, index: 0 } } else { Place { block, index } }
@@ -93,10 +93,10 @@ impl<V> Ordered<V> {
         if is_last { Place { block: place.block + 1, index: 0 } } else { Place { index: place.index + 1, ..place } }
     }
 
-    /// Puts an entry before the one at a place; the caller keeps the order.
+    /// Inserts an entry before the one at a place; the caller keeps the order.
     pub(crate) fn insert_at(&mut self, place: Place, key: u64, value: V, pool: &mut Pool<V>) {
         pool.entries += 1;
-        // At the edge of two blocks, it belongs to the one before.
+        // At the edge of two blocks, it belongs to the first one.
         let Place { block, index } = match place.block.checked_sub(1) {
             Some(before) if place.index == 0 => Place { block: before, index: self.blocks[before].len() },
             Some(_) | None => place,
@@ -112,7 +112,7 @@ impl<V> Ordered<V> {
             self.blocks.push_back(new);
             return;
         };
-        // What grows at its end fills its blocks; in the middle there is to be room on both sides.
+        // A map that grows at its end fills its blocks; an insertion in the middle leaves room on both sides.
         let half = if index == BLOCK { BLOCK } else { BLOCK / 2 };
         new.extend(full.drain(half..));
         if half < BLOCK && index <= half {
@@ -123,7 +123,7 @@ impl<V> Ordered<V> {
         self.blocks.insert(block + 1, new);
     }
 
-    /// Puts an entry behind all others; the caller keeps the order.
+    /// Appends an entry; the caller keeps the order.
     pub(crate) fn push_last(&mut self, key: u64, value: V, pool: &mut Pool<V>) {
         pool.entries += 1;
         match self.blocks.back_mut() {
@@ -136,7 +136,7 @@ impl<V> Ordered<V> {
         }
     }
 
-    /// Takes an entry away. What was above it stands at its place, or in the next block.
+    /// Removes an entry. The next entry is then at its place, or in the next block.
     pub(crate) fn remove_at(&mut self, place: Place, pool: &mut Pool<V>) -> Option<(u64, V)> {
         let block = self.blocks.get_mut(place.block)?;
         let removed = block.remove(place.index)?;
@@ -167,7 +167,7 @@ impl<V> Ordered<V> {
         last
     }
 
-    /// Returns what had this number.
+    /// Returns the previous value of this number.
     pub(crate) fn insert(&mut self, key: u64, value: V, pool: &mut Pool<V>) -> Option<V> {
         if self.last().is_none_or(|last| last.0 < key) {
             self.push_last(key, value, pool);
@@ -201,13 +201,13 @@ impl<V> Ordered<V> {
 }
 
 impl<V> Pool<V> {
-    /// Entries of all maps that share it.
+    /// The number of entries in all maps that share it.
     pub(crate) fn entries(&self) -> usize {
         self.entries
     }
 
-    /// An empty block. If there is none the pool gets half as many as are in use, so that who needs a few more now and then asks
-    /// for memory only as often as the most that it ever needed grows by a half.
+    /// An empty block. An empty pool allocates half as many blocks as are in use, so that allocations happen only when the peak
+    /// grows by a half.
     fn take(&mut self) -> Block<V> {
         if self.blocks.is_empty() {
             let count = (self.used / 2).min(POOLED_MAX);
@@ -238,10 +238,10 @@ impl<V> Default for Pool<V> {
     }
 }
 
-/// Entries of a block, at most: some hundred move as fast as a search takes.
+/// Entries of a block, at most: moving some hundred is as fast as a search.
 const BLOCK: usize = 128;
 
-/// One for each stream that a connection can have: all of them may begin to wait at once.
+/// One for each stream of a connection: all of them may begin to wait at once.
 const POOLED_MAX: usize = 256;
 
 #[cfg(test)]
@@ -263,7 +263,7 @@ mod tests {
         entries
     }
 
-    /// What goes through from one end to the other takes a few blocks, however much it is.
+    /// A stream through the map takes a few blocks, however long it is.
     #[test]
     fn memory_is_used_again() {
         let (mut ordered, mut pool) = (Ordered::default(), Pool::default());
@@ -277,7 +277,7 @@ mod tests {
     }
 
     proptest! {
-        /// The same as the map of the standard library, whatever happens.
+        /// Equal to the map of the standard library, for any operations.
         #[test]
         fn it_is_an_ordered_map(runs in prop::collection::vec((0..6u8, 0..2000u64, 1..300u64), 0..60)) {
             let (mut ordered, mut pool, mut map) = (Ordered::default(), Pool::default(), BTreeMap::new());

@@ -1,6 +1,6 @@
-//! Paths.
+//! Identifiers, states and addresses of paths.
 
-/// Which path of a connection; stable while it exists.
+/// The identifier of a path of a connection; stable while the path exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PathId(u8);
 
@@ -8,19 +8,19 @@ impl PathId {
     /// The path on which the connection is opened.
     pub const FIRST: Self = Self(0);
 
-    /// Its number: a small one, as the name of a path that is gone is used again.
+    /// Its number. Numbers are small, because those of closed paths are reused.
     pub const fn number(self) -> u8 {
         self.0
     }
 
-    /// No path: that of what has none any more. It is the wire's number for that, too.
+    /// No path: for segments whose path is gone. It is the wire's number for that, too.
     pub(crate) const NOWHERE: Self = Self(15);
 
     pub(crate) const fn new(index: usize) -> Self {
         Self(index as u8)
     }
 
-    /// The name with this number, if there can be one.
+    /// The identifier with this number, if it is in range.
     pub const fn of_index(index: usize) -> Option<Self> {
         if index < SLOTS_MAX { Some(Self::new(index)) } else { None }
     }
@@ -31,7 +31,7 @@ impl PathId {
     }
 }
 
-/// Some of the paths of a connection.
+/// A set of paths of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PathSet(u16);
 
@@ -60,7 +60,7 @@ impl PathSet {
         self.0.count_ones() > 1
     }
 
-    /// From the lowest name on.
+    /// In ascending order.
     pub(crate) fn iter(mut self) -> impl Iterator<Item = PathId> {
         std::iter::from_fn(move || {
             let first = self.first()?;
@@ -69,58 +69,58 @@ impl PathSet {
         })
     }
 
-    /// The one with the lowest name.
+    /// The lowest identifier.
     pub(crate) fn first(self) -> Option<PathId> {
         (self.0 != 0).then(|| PathId(self.0.trailing_zeros() as u8))
     }
 }
 
-// A bit for each name, and for none.
+// A bit for each identifier, and for none.
 const _: () = assert!(SLOTS_MAX < u16::BITS as usize && SLOTS_MAX <= PathId::NOWHERE.index());
 
-/// The most paths that a connection has at a time.
+/// The largest number of paths of a connection at a time.
 pub const PATHS_MAX: usize = 8;
 
-/// Paths that the peer asked for and that it has not answered on, at most. They have room of their own, so that nobody loses a path to
-/// a stranger.
+/// The largest number of paths that the peer set up and has not answered on. They have room of their own, so that an attacker
+/// displaces no path.
 pub(crate) const UNINVITED_MAX: usize = 2;
 
-/// Names of paths.
+/// The number of path identifiers.
 pub(crate) const SLOTS_MAX: usize = PATHS_MAX + UNINVITED_MAX;
 
-/// What a path is good for.
+/// The state of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathState {
-    /// Nobody has answered on it yet. It carries no data.
+    /// Not yet answered by the peer. It carries no data.
     Validating,
-    /// It carries data.
+    /// Validated; it carries data.
     Live,
-    /// It was silent for too long while others were not. It carries no data until it answers.
+    /// Silent for too long while other paths were not. It carries no data until it answers.
     Suspect,
 }
 
 /// When a path is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PathStatus {
-    /// Whenever the scheduler likes.
+    /// The scheduler may always use it.
     #[default]
     Active,
     /// Only if no active path is live.
     Standby,
 }
 
-/// What can be wrong with a new path.
+/// Why a path cannot be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddPathError {
-    /// The connection is not established, or the peer does not speak of paths.
+    /// The connection is not established, or paths were not negotiated.
     NotNegotiated,
-    /// There are as many as there may be.
+    /// The limit of paths is reached.
     TooMany,
-    /// There is such a path.
+    /// The path exists already.
     InUse,
 }
 
-/// What can be wrong with giving up a path.
+/// Why a path cannot be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemovePathError {
     /// There is no such path.
@@ -129,12 +129,12 @@ pub enum RemovePathError {
     OnlyPath,
 }
 
-/// One end of a path. The address is a driver's business: IPv6, IPv4 mapped into it, or the number of a simulated node.
+/// One end of a path. The driver defines addresses: IPv6, IPv4 mapped into it, or the number of a simulated node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address {
-    /// Which host, and by which of its interfaces.
+    /// The host and its interface.
     pub address: u128,
-    /// Which port there.
+    /// The port on that host.
     pub port: u16,
 }
 
@@ -148,7 +148,7 @@ impl Address {
 /// Both ends of a path, as the local engine sees them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FourTuple {
-    /// Our end.
+    /// The local end.
     pub local: Address,
     /// The peer's end.
     pub remote: Address,

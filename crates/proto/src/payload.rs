@@ -1,47 +1,47 @@
-//! What segments carry: counted in a simulation, bytes on a network. The engine cuts and joins it and never looks inside.
+//! The payload of segments: a length in simulations, bytes on a network. The engine cuts and joins payloads and never reads them.
 
 use std::fmt;
 
 use bytes::{Bytes, BytesMut};
 
-/// Bytes that can be cut without being copied.
+/// Bytes that can be cut without a copy.
 pub trait Payload: Clone + fmt::Debug {
-    /// How many bytes.
+    /// Their number.
     fn len(&self) -> u32;
 
-    /// Whether there are none.
+    /// Whether there are no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Takes the first `at` bytes off.
+    /// Removes and returns the first `at` bytes.
     ///
     /// # Panics
     /// If there are fewer.
     #[must_use]
     fn split_to(&mut self, at: u32) -> Self;
 
-    /// Appends `other` if that needs no copying, else gives it back. Small writes that can be joined fill segments.
+    /// Appends `other` if that needs no copy, else returns it. Small writes that can be joined fill segments.
     ///
     /// # Errors
     /// `other`, if it does not follow this payload in memory.
     fn join(&mut self, other: Self) -> Result<(), Self>;
 
-    /// One payload of several, which are `len` bytes together: what many small writes left becomes a full segment. Costs a copy.
+    /// Joins several payloads of `len` bytes in total into one, with a copy: small writes become a full segment.
     #[must_use]
     fn gather(parts: impl Iterator<Item = Self>, len: u32) -> Self;
 
-    /// Appends a copy of `other` if both together are at most `most` bytes, else gives it back.
+    /// Appends a copy of `other` if both together have at most `most` bytes, else returns it.
     ///
     /// # Errors
-    /// `other`, if it would be too much.
+    /// `other`, if it is too long.
     fn absorb(&mut self, other: Self, most: u32) -> Result<(), Self>;
 
-    /// Moves to memory of its own, so that it keeps no more than its own bytes there. Costs a copy.
+    /// Copies the bytes to memory of their own, so that the rest of a shared block can be freed.
     fn detach(&mut self);
 }
 
-/// So many bytes, of which nobody asks what they say: the payload of simulations.
+/// The payload of simulations: a number of bytes without content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Virtual(pub u32);
 
@@ -73,7 +73,7 @@ impl Payload for Virtual {
 
 /// Bytes of a network. They are shared, not copied: a part of a datagram keeps all of it in memory.
 impl Payload for Bytes {
-    /// Of 4 GB and more, only so much is taken at once.
+    /// At 4 GB and more, only this much is taken at once.
     fn len(&self) -> u32 {
         u32::try_from(Self::len(self)).unwrap_or(u32::MAX)
     }
@@ -82,7 +82,7 @@ impl Payload for Bytes {
         Self::split_to(self, at as usize)
     }
 
-    /// Whether two pieces lie side by side in one allocation, a `Bytes` does not tell; only nothing can be joined.
+    /// A `Bytes` does not tell whether two pieces are adjacent in one allocation, so only empty ones can be joined.
     fn join(&mut self, other: Self) -> Result<(), Self> {
         if self.is_empty() {
             *self = other;
@@ -102,7 +102,7 @@ impl Payload for Bytes {
         if len > most as usize {
             return Err(other);
         }
-        // What was absorbed last is ours alone, and has room for more.
+        // The latest absorbed bytes are in memory of our own with spare room.
         let mut whole = std::mem::take(self).try_into_mut().unwrap_or_else(|shared| {
             let mut own = BytesMut::with_capacity(most as usize);
             own.extend_from_slice(&shared);
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!((&part[..], &whole[..]), (&b"abcx"[..], &b"defgh"[..]), "a part that is shared is copied");
     }
 
-    /// A byte of a large block keeps the block, until it is detached.
+    /// A byte of a large block keeps the whole block, until it is detached.
     #[test]
     fn what_is_detached_lets_its_block_go() {
         let block = Bytes::from(vec![7; 1 << 16]);

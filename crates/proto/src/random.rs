@@ -1,28 +1,28 @@
-//! What nobody else can guess: the key stream of ChaCha20 ([rfc-8439] sec. 2.4) under a secret of the connection.
+//! Unpredictable numbers: the key stream of ChaCha20 ([rfc-8439] sec. 2.4) under a secret of the connection.
 //!
-//! Whoever has seen any of it knows nothing of the rest, before or after. The engine draws from it all that has to be
-//! unguessable: the tokens of its challenges, the nonces of its segments and the offset of its clock.
+//! Numbers that are seen do not reveal earlier or later ones. The engine draws from it everything that must be unpredictable:
+//! challenge tokens, segment nonces and the offset of the timestamp clock.
 
 use std::fmt;
 
 use crate::seq::SeqNumber;
 
-/// What nobody else knows of one connection. Everything that an attacker must not guess is made from it, so it comes from the
-/// system's source of random bytes, and no two connections have the same.
+/// The secret of one connection, from which everything unpredictable is derived. It must come from the system's source of random
+/// bytes and be different for every connection.
 #[derive(Clone)]
 pub struct Secret {
     key: [u8; 32],
     initial: SeqNumber,
 }
 
-/// Which end of the connection draws: two ends with one secret, as in a simulation, draw different numbers.
+/// The end of the connection that draws: two ends with one secret, as in a simulation, draw different numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Opens = 0,
     Listens = 1,
 }
 
-/// Random numbers, without end: 2^32 blocks are 256 GB of them.
+/// An endless stream of random numbers: 2^32 blocks are 256 GB.
 #[derive(Clone)]
 pub(crate) struct Random {
     key: [u8; 32],
@@ -35,14 +35,14 @@ pub(crate) struct Random {
 }
 
 impl Secret {
-    /// A secret of 32 random bytes. The connection's first sequence number is made from it as well.
+    /// A secret from 32 random bytes. The initial sequence number is derived from it as well.
     pub fn new(seed: [u8; 32]) -> Self {
         // No `Random` has this nonce.
         let [a, b, c, d, ..] = block(&seed, 0, [u32::MAX; 3]);
         Self { key: seed, initial: SeqNumber(u32::from_le_bytes([a, b, c, d])) }
     }
 
-    /// For simulations and tests: the first sequence number, and nothing secret. Everybody can guess everything.
+    /// A secret with a given initial sequence number, for simulations and tests. It is predictable and protects nothing.
     pub fn predictable(initial: SeqNumber) -> Self {
         Self { key: [0; 32], initial }
     }
@@ -57,7 +57,7 @@ impl Random {
         Self { key: secret.key, role, blocks: 0, block: [0; BLOCK], used: BLOCK }
     }
 
-    /// The next `N` bytes; what is left of a block and too short for that is skipped.
+    /// The next `N` bytes; a remainder of a block that is too short is skipped.
     #[inline]
     pub(crate) fn draw<const N: usize>(&mut self) -> [u8; N] {
         const { assert!(N <= BLOCK, "a block has all of it") };
@@ -78,7 +78,7 @@ impl Random {
     }
 }
 
-/// Nothing secret is printed.
+/// The secret is not printed.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")

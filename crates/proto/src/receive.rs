@@ -1,4 +1,4 @@
-//! The receiving side of the connection: which bytes have arrived, what is reported of them, and how many more may come.
+//! The receiving side: arrivals, acknowledgements and the receive window.
 
 pub(crate) mod acks;
 pub(crate) mod arrivals;

@@ -1,9 +1,9 @@
-//! Loss recovery: what was sent, what of it arrived, what is lost. It knows no streams.
+//! Loss recovery: what is in flight, delivered or lost. It knows no streams.
 //!
-//! `scoreboard` records, for the whole connection, as sequence space is one; `rack` decides by time what is lost, `rtt`
-//! estimates, `episode` says what is being repaired, `rounds` counts, `delivery_rate` keeps the best of them,
-//! `pacer` spaces, `retransmission_log` keeps what was sent again, `law` what the controller said: one of each for a path. `control` puts a path's
-//! together around its controller, in the order that controllers rely on.
+//! One `scoreboard` records segments for the whole connection, because sequence space is one. Each path has: `rack`, which detects
+//! losses by time; `rtt`, the RTT estimator; `episode`, the present recovery; `rounds`; `delivery_rate`; `pacer`;
+//! `retransmission_log`, for the detection of spurious losses; `law`, the state of the controller. `control` combines them around
+//! the controller, in the order that controllers rely on.
 
 pub(crate) mod control;
 pub(crate) mod delivery_rate;

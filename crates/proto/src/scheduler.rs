@@ -1,10 +1,10 @@
-//! Which path takes what is sent next: [multihoming-2010] sec. III.A calls it the path selector.
+//! Chooses the path for new data: the path selector of [multihoming-2010] sec. III.A.
 //!
-//! A scheduler sees the paths that may carry data, and chooses one or none; what it chose is told back, so that it can count. It
-//! knows no segments and no times but RTTs. To add one: a type, its line in [`Scheduling`].
+//! A scheduler sees the paths that may carry data, and chooses one or none; it is told of departures, so that it can count. It
+//! knows no segments, and no times except RTTs. To add one: a type, and its line in [`Scheduling`].
 //!
-//! If the peer's buffer is too small for all windows, a slow path holds the others back, however clever the choice among them. That
-//! is not a scheduler's business but the [guard](crate::guard)'s, in front of them: it leaves out who may not take the segment.
+//! If the peer's buffer is too small for all windows, a slow path delays the others, whatever the scheduler. The
+//! [guard](crate::guard) in front of it excludes such paths.
 
 use std::fmt;
 
@@ -15,25 +15,24 @@ use crate::path::{PathId, SLOTS_MAX};
 /// How data is spread over the paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheduling {
-    /// In proportion to the congestion windows, each of which has that share of the peer's window as well
-    /// ([multihoming-2010] sec. III). As in the paper, it is the only one that spreads without the guard: beside a path that is ten
-    /// times as fast a slow one costs more than it carries if the peer's buffer is small.
+    /// In proportion to the congestion windows; each path also gets that share of the peer's window ([multihoming-2010] sec. III).
+    /// As in the paper, this is the only scheduler that spreads without the guard: if the peer's buffer is small, a path ten times
+    /// slower than another costs more than it carries.
     Window,
-    /// The path with the least RTT that has room.
+    /// The path with the least RTT among those with room.
     #[default]
     MinRtt,
-    /// In proportion to the weights of the paths, whatever they can carry: the path that is slowest for its weight holds the others
-    /// back.
+    /// In proportion to configured weights, regardless of capacity: the path that is slowest for its weight delays the others.
     Weighted,
-    /// All on the path of the lowest name; the others wait until it fails.
+    /// All data on the lowest path; the others are used when it fails.
     Backup,
 }
 
 impl Scheduling {
-    /// All of them.
+    /// All schedulers.
     pub const ALL: [Self; 4] = [Self::Window, Self::MinRtt, Self::Weighted, Self::Backup];
 
-    /// Its name.
+    /// The name of the scheduler in scenarios.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Window => "window",
@@ -55,15 +54,15 @@ impl Scheduling {
 
 /// Chooses a path for each segment.
 pub(crate) trait Scheduler: fmt::Debug + Send {
-    /// The path for the next segment, one that has room; none if it had better wait. At least one path is there.
+    /// The path for the next segment, one with room; `None` to wait. `paths` is not empty.
     fn choose(&self, paths: &[Candidate], demand: &Demand) -> Option<PathId>;
 
-    /// A segment of so many bytes that had not been sent before left on a path of this weight.
+    /// A new segment of `bytes` bytes left on a path of this weight.
     fn on_sent(&mut self, path: PathId, weight: u32, bytes: u64) {
         let _ = (path, weight, bytes);
     }
 
-    /// Whether it wants to hear of what was sent. The same at all times.
+    /// Whether it needs to be told of departures. Constant.
     fn hears_sent(&self) -> bool {
         false
     }
@@ -73,17 +72,17 @@ pub(crate) trait Scheduler: fmt::Debug + Send {
         true
     }
 
-    /// Whether the [guard](crate::guard) has a word in which.
+    /// Whether the [guard](crate::guard) excludes paths.
     fn is_guarded(&self) -> bool {
         self.spreads()
     }
 
-    /// From now on a path may carry data.
+    /// A path may carry data from now on.
     fn on_path(&mut self, path: PathId) {
         let _ = path;
     }
 
-    /// The guard has left these out, and these not.
+    /// The guard has excluded `left_out`, and not `others`.
     fn on_left_out(&mut self, left_out: &[Candidate], others: &[Candidate]) {
         let _ = (left_out, others);
     }
@@ -93,32 +92,32 @@ pub(crate) trait Scheduler: fmt::Debug + Send {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Candidate {
     pub(crate) id: PathId,
-    /// The congestion window and what is in flight, in bytes.
+    /// The congestion window and the flight in bytes.
     pub(crate) window: f64,
     pub(crate) flight: u64,
-    /// What is in flight and has not arrived by the word of another path either.
+    /// Bytes in flight that no ACK on another path has reported.
     pub(crate) flying: u64,
     pub(crate) rtt: Option<Span>,
-    /// Only if the guard has a word in the choice.
+    /// Set only if the guard is in use.
     pub(crate) rtt_min: Option<Span>,
     pub(crate) rtt_latest: Option<Span>,
-    /// What it has delivered at best of late, in bytes a second; likewise.
+    /// The largest recent delivery rate in bytes a second; likewise.
     pub(crate) delivery_rate: Option<f64>,
     pub(crate) weight: u32,
-    /// Whether its window and its pacer let the segment go.
+    /// Whether its window and its pacer release the segment.
     pub(crate) has_room: bool,
 }
 
-/// What is to be sent, and what the peer takes.
+/// The segment to send, and the peer's window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Demand {
     /// Bytes of the segment.
     pub(crate) len: u64,
-    /// How much the peer's window takes of what is not acknowledged.
+    /// Bytes of unacknowledged data that the peer's window admits.
     pub(crate) peer_window: u64,
 }
 
-/// The path with the least RTT that has room.
+/// The path with the least RTT among those with room.
 pub(crate) fn quickest(paths: &[Candidate]) -> Option<PathId> {
     let open = paths.iter().filter(|path| path.has_room);
     open.min_by_key(|path| path.rtt.unwrap_or(Span::MAX)).map(|path| path.id)
@@ -132,7 +131,7 @@ struct MinRtt;
 
 #[derive(Debug, Default)]
 struct Weighted {
-    /// By path: bytes sent per weight, in parts that are small enough for any weight.
+    /// By path: bytes sent per weight, in units small enough for any weight.
     served: [u128; SLOTS_MAX],
 }
 
@@ -144,7 +143,7 @@ impl Scheduler for ByWindow {
         let sum: f64 = paths.iter().map(|path| path.window).sum();
         let after = |path: &Candidate| (path.flight + demand.len) as f64;
         // [multihoming-2010] sec. III: "divides the global advertised window among all its subflows (paths) proportional to their
-        // congestion window sizes". One segment is always somebody's.
+        // congestion window sizes". A path always has room for one segment.
         let has_share =
             |path: &&Candidate| path.flight == 0 || after(path) <= demand.peer_window as f64 * path.window / sum;
         let open = paths.iter().filter(|path| path.has_room).filter(has_share);
@@ -177,12 +176,12 @@ impl Scheduler for Weighted {
         true
     }
 
-    /// What it has missed is not made up for.
+    /// It does not catch up on what it missed.
     fn on_path(&mut self, path: PathId) {
         self.served[path.index()] = self.served.into_iter().max().unwrap_or(0);
     }
 
-    /// The same: else the others would have to wait for it later.
+    /// The same: otherwise the others would wait for it later.
     fn on_left_out(&mut self, left_out: &[Candidate], others: &[Candidate]) {
         let turn = others.iter().map(|path| self.served[path.id.index()]).min().unwrap_or(0);
         for path in left_out {
@@ -228,7 +227,7 @@ mod tests {
         scheduling.build().choose(paths, &demand).map(PathId::index)
     }
 
-    /// Forty segments over windows of 30 and 10 that nothing empties.
+    /// Forty segments over windows of 30 and 10 without acknowledgements.
     #[test]
     fn windows_are_filled_in_proportion() {
         let (scheduler, mut paths) = (Scheduling::Window.build(), [path(0, 30, 0, 50), path(1, 10, 0, 20)]);
@@ -272,7 +271,7 @@ mod tests {
         assert_eq!(scheduler.choose(&full, &demand), None, "whose turn it is has no room");
     }
 
-    /// Of two equal ones the second is left out for a hundred segments: then it has its half again, and no more.
+    /// Of two equal paths the second is excluded for a hundred segments: then it gets its half again, and no more.
     #[test]
     fn what_a_path_has_missed_is_not_made_up_for() {
         let mut scheduler = Scheduling::Weighted.build();

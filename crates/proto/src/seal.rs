@@ -1,8 +1,8 @@
-//! Sealed datagrams: segments that nobody else can read, forge or play again. `docs/wire.md` specifies them to the bit.
+//! Sealed datagrams: segments encrypted, authenticated and protected against replay. `docs/wire.md` specifies them to the bit.
 //!
-//! In the manner of WireGuard: two messages of Noise IK make the keys of a *session*, and they ride on the transport's own SYN and
-//! SYN-ACK. Each datagram after them has the receiver's index, the number of a path and a 64-bit counter of that path: both are the
-//! nonce, and show replays. Sessions are replaced while data flows.
+//! The design follows WireGuard. Two messages of Noise IK, which carry the transport's SYN and SYN-ACK, make the keys of a
+//! *session*. Each later datagram has the receiver's index, the number of a path and a 64-bit counter of that path; the last two
+//! are the nonce and detect replays. Sessions are replaced while data flows.
 //!
 //! ```text
 //! initiator                                                              responder
@@ -13,16 +13,16 @@
 //!                 ── data ─────────────────────────────────────────────> the keys are confirmed, the address is validated
 //! ```
 //!
-//! A [`Seal`] is one connection's; a [`Listener`] stands before all connections of a socket. Neither reads a clock or makes
-//! random numbers: time is an argument, and each is given 32 secret bytes. What is wrong with a datagram is a [`Refusal`], counted and
-//! told to nobody else.
+//! A [`Seal`] belongs to one connection; a [`Listener`] stands before all connections of a socket. Neither reads a clock or
+//! generates randomness: time is an argument, and each is given 32 secret bytes. An invalid datagram is a [`Refusal`], counted and
+//! never answered.
 //!
 //! Differs from WireGuard in:
-//! * segments ride on the handshake, which is sent again bit by bit when they are;
-//! * who calls first renews the keys, always; both messages of that travel within the session that they replace;
-//! * keys that cannot be replaced because nothing gets through stay: a long silence ends no connection;
-//! * both ends name the ciphers of data that they have, so that AES is used where both machines are fast at it;
-//! * each path has counters and a replay window of its own, so that what takes a slower one is not too old;
+//! * segments ride on the handshake, which is retransmitted bit for bit with them;
+//! * only the initiator of the connection renews keys; both messages travel within the session that they replace;
+//! * keys that cannot be replaced, because nothing gets through, stay valid: a long silence ends no connection;
+//! * both ends list their data ciphers, so AES is used if both machines compute it fast;
+//! * each path has counters and a replay window of its own, so a slow path's datagrams are not rejected as old;
 //! * a listener remembers several timestamps of a key, because a key may have many connections;
 //! * cookies are sent in the clear, authenticated.
 
@@ -70,64 +70,64 @@ use crate::wire::{self, Checksum, Ports};
 
 /// The seal of one connection.
 ///
-/// After each call the driver sends what [`Seal::poll_transmit`] has until there is nothing more, then reads [`Seal::poll_timeout`].
+/// After each call the driver sends everything from [`Seal::poll_transmit`], then reads [`Seal::poll_timeout`].
 #[derive(Debug)]
 pub struct Seal {
     secret: SecretKey,
     remote: PublicKey,
     config: SealConfig,
     entropy: Entropy,
-    /// How many datagrams have data before the next one that has none.
+    /// Data datagrams until the next grease.
     until_grease: u64,
     /// The upper 24 bits of all indices, by which the driver finds this connection; the lower eight count its sessions.
     number: u32,
     generation: u8,
     state: State,
     role: Role,
-    /// The keys with which we seal.
+    /// The session that seals.
     current: Option<Session>,
-    /// The keys before them, until nothing can come of them any more.
+    /// The session before it, for late datagrams.
     previous: Option<Previous>,
     renewal: Renewal,
-    /// When keys were made for the peer last.
+    /// When the last request for keys was answered.
     answered: Option<Time>,
     addresses: Allowances,
-    /// Where the newest authentic datagram from a validated address came from, or the first one went to.
+    /// The source of the newest authentic datagram from a validated address, or the target of the first one.
     path: FourTuple,
-    /// Segments that come in fragments, and how many went in them.
+    /// Reassembly of fragments, and the number of segments sent as fragments.
     reassembly: Reassembly,
     fragmented: u32,
     tally: SealTally,
 }
 
-/// How a segment leaves.
+/// The target and size of a segment's datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
-    /// From where and to where.
+    /// The source and target addresses.
     pub tuple: FourTuple,
-    /// On which of the connection's paths. Each has its own counters.
+    /// The path of the connection, which has its own counters.
     pub path: PathId,
-    /// The longest datagram that the path takes: bytes of UDP's payload. A segment that takes more goes in several.
+    /// The largest datagram of the path, in bytes of UDP payload. A longer segment is sent as fragments.
     pub datagram_max: u32,
-    /// The datagram is made so long, if it is shorter, the path takes it, and its address may be sent as much.
+    /// The size to which the datagram is padded, as far as path and amplification limit permit.
     pub pad_to: u32,
 }
 
-/// The datagrams that a segment became, one after the other.
+/// The datagrams of one segment, concatenated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sealed {
-    /// Bytes of each but the last one, which may have fewer.
+    /// Bytes of each datagram; the last one may be shorter.
     pub size: usize,
-    /// How many there are.
+    /// The number of datagrams.
     pub count: usize,
 }
 
-/// Who gets a datagram.
+/// The recipient of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recipient {
-    /// [`Listener::handle`].
+    /// The listener: [`Listener::handle`].
     Listener,
-    /// [`Seal::open`] of the connection with this number.
+    /// The seal of the connection with this number: [`Seal::open`].
     Connection(u32),
 }
 
@@ -137,43 +137,43 @@ enum Role {
     Responder,
 }
 
-/// Who has shown what.
+/// The state of the handshake.
 #[derive(Debug)]
 enum State {
     /// Nothing has been sent. The initiation will have this timestamp.
     Idle(Timestamp),
-    /// Expects a response.
+    /// Waits for a response.
     Initiating(Box<Initiating>),
-    /// Expects the connection's answer, and then a datagram with data.
+    /// Waits for the connection's answer, then for a datagram with data.
     Responding(Box<Responding>),
-    /// Both have the keys. The first response and what was in it, as long as it may come again.
+    /// Both ends have the keys. The first response and its segment, while a copy may arrive.
     Established(Option<Box<([u8; TAG], Segment<Bytes>)>>),
 }
 
 #[derive(Debug)]
 struct Previous {
     session: Session,
-    /// When they go; never before the peer has shown that it has the new ones.
+    /// When it is dropped; never before the peer has used the new session.
     until: Time,
 }
 
 impl Outgoing {
-    /// On the path on which the connection is opened, in datagrams that every path takes.
+    /// On the connection's first path, in datagrams of the initial size.
     pub const fn new(tuple: FourTuple) -> Self {
         Self { tuple, path: PathId::FIRST, datagram_max: Seal::DATAGRAM_FIRST, pad_to: 0 }
     }
 }
 
 impl Seal {
-    /// What a sealed datagram has around the TCP form of its segment.
+    /// Bytes that sealing adds to the TCP form of a segment.
     pub const OVERHEAD: u32 = sealed_len(0) as u32;
 
-    /// Bytes of a datagram that any path is taken to carry until more is known: IPv6 carries 1232, and tunnels take of that.
+    /// The initial datagram size in bytes, which every path is assumed to carry: IPv6 carries 1232, and tunnels take some of that.
     pub const DATAGRAM_FIRST: u32 = 1200;
 
-    /// The seal of an end that opens a connection to `remote`. Datagrams for it come to [`Recipient::Connection`] of `number`, of
-    /// which the lower 24 bits count; it must be in use once only. No two connections of a key have the same `timestamp`. `seed` is
-    /// secret and used nowhere else.
+    /// The seal of an end that opens a connection to `remote`. Its datagrams have the recipient [`Recipient::Connection`] with
+    /// `number`, whose lower 24 bits must be unique. `timestamp` must be unique for the key. `seed` must be secret and used nowhere
+    /// else.
     pub fn initiator(
         secret: SecretKey,
         remote: PublicKey,
@@ -216,7 +216,7 @@ impl Seal {
         }
     }
 
-    /// Who gets a datagram; `None` if it is none of ours.
+    /// The recipient of a datagram; `None` if it is not of this protocol.
     pub fn recipient(datagram: &[u8]) -> Option<Recipient> {
         let index = match Datagram::parse(datagram)? {
             Datagram::Initiation(_) => return Some(Recipient::Listener),
@@ -227,17 +227,17 @@ impl Seal {
         Some(Recipient::Connection(index >> 8))
     }
 
-    /// The other end's name.
+    /// The public key of the peer.
     pub fn remote(&self) -> PublicKey {
         self.remote
     }
 
-    /// Whether both ends have shown that they have the keys.
+    /// Whether both ends have proved that they have the keys.
     pub fn is_established(&self) -> bool {
         matches!(self.state, State::Established(_))
     }
 
-    /// Whether a segment can be sealed now. Without keys that is the handshake's; and keys seal no more than they may.
+    /// Whether a segment can be sealed now. Without keys only the handshake's can; and a key has a limit.
     pub fn may_send(&self) -> bool {
         match &self.state {
             State::Idle(_) | State::Initiating(_) | State::Responding(_) => true,
@@ -245,27 +245,27 @@ impl Seal {
         }
     }
 
-    /// What encrypts data, once it is agreed on.
+    /// The data cipher, once it is negotiated.
     pub fn cipher(&self) -> Option<Cipher> {
         self.current.as_ref().map(|session| session.cipher)
     }
 
-    /// What happened so far.
+    /// Counters of datagrams.
     pub fn tally(&self) -> SealTally {
         self.tally
     }
 
-    /// The address at the other end of this path gets what is sent there: the transport's challenge was answered, or the
-    /// application named it. The first path needs no such word.
+    /// The address at the far end of this path is validated: the transport's challenge was answered, or the application named it.
+    /// The first path needs no such call.
     pub fn validate(&mut self, path: FourTuple) {
         self.addresses.validate(path.remote);
     }
 
-    /// Appends to `out` the datagrams with this segment in them, in most cases one. The first one carries the handshake, and so must be a
+    /// Appends to `out` the datagrams of this segment, usually one. The first segment rides on the handshake, and so must be the
     /// SYN of an initiator, or the answer to it. Nothing is allocated if `out` has room.
     ///
     /// # Errors
-    /// If it cannot be sent now; it is lost, as if the network had lost it, and `out` is as it was.
+    /// If it cannot be sent now. The segment then counts as lost, and `out` is unchanged.
     pub fn seal(
         &mut self,
         now: Time,
@@ -291,10 +291,11 @@ impl Seal {
         Ok(sealed)
     }
 
-    /// The datagrams in which a segment goes that has so many bytes in its TCP form, and the bytes of all of them; without a padding of the
-    /// seal's own. For who models a network, and seals nothing.
+    /// The datagrams of a segment of `len` bytes in its TCP form, and their total bytes, without padding by the seal. For network
+    /// models that do not encrypt.
     ///
     /// # Errors
+    /// If no datagrams can carry it.
     /// If it goes in none.
     pub fn layout(len: u32, datagram_max: u32, pad_to: u32) -> Result<(Sealed, u32), SealError> {
         let len = len as usize;
@@ -303,11 +304,11 @@ impl Seal {
         Ok((Sealed { size, count }, bytes as u32))
     }
 
-    /// What a datagram that came on this path holds: a segment, or nothing for anybody but the seal. It is opened in place, and the
-    /// segment's data keeps its memory.
+    /// Opens a datagram that arrived on this path: a segment, or `None` if it is for the seal alone. It is decrypted in place, and
+    /// the segment's data shares its memory.
     ///
     /// # Errors
-    /// If it is to be ignored. The tally has counted why.
+    /// If the datagram is ignored. The tally has counted the reason.
     pub fn open(&mut self, now: Time, path: FourTuple, datagram: BytesMut) -> Result<Option<Segment<Bytes>>, Refusal> {
         let opened = match Datagram::parse(&datagram) {
             None => Err(Refusal::Malformed),
@@ -327,7 +328,7 @@ impl Seal {
         opened
     }
 
-    /// Appends to `out` a datagram that the seal itself has to send, and says on which path.
+    /// Appends to `out` a datagram of the seal's own, and returns its path.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<FourTuple> {
         let start = out.len();
         if let State::Initiating(initiating) = &mut self.state {
@@ -344,7 +345,7 @@ impl Seal {
         Some(self.path)
     }
 
-    /// A deadline of [`Seal::poll_timeout`] has come.
+    /// Handles a deadline of [`Seal::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Time) {
         if self.previous.as_ref().is_some_and(|previous| previous.until <= now) {
             self.previous = None;
@@ -352,7 +353,7 @@ impl Seal {
         self.reassembly.expire(now);
     }
 
-    /// When to call [`Seal::handle_timeout`] and then [`Seal::poll_transmit`]; [`Time::NEVER`] if not at all.
+    /// When to call [`Seal::handle_timeout`] and then [`Seal::poll_transmit`]; [`Time::NEVER`] if there is no deadline.
     pub fn poll_timeout(&self) -> Time {
         let previous = self.previous.as_ref().map_or(Time::NEVER, |previous| previous.until);
         let renewal = match self.renewal {
@@ -362,7 +363,7 @@ impl Seal {
         previous.min(renewal).min(self.reassembly.deadline())
     }
 
-    /// Lays the segment out in as many datagrams as it takes, and seals them where they are.
+    /// Lays out the segment in datagrams, and seals them in place.
     fn seal_data(
         &mut self,
         outgoing: &Outgoing,
@@ -398,7 +399,7 @@ impl Seal {
         Ok(Sealed { size, count })
     }
 
-    /// A message of rekeying, or what nobody looks at.
+    /// A message of rekeying, or grease.
     fn seal_own(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
         let limits = &self.config.limits;
         let start = out.len();
@@ -423,7 +424,7 @@ impl Seal {
                 out.extend_from_slice(&rest[..usize::from(f) % rest.len()]);
             }
         }
-        // Behind what has a length of its own nobody looks.
+        // Bytes after a length-prefixed message are ignored.
         let least = self.config.padding.least(out.len() - start + TAG, 0).min(Self::DATAGRAM_FIRST as usize);
         let len = (out.len() - start + TAG).max(least);
         out.resize(start + len, 0);
@@ -456,7 +457,7 @@ impl Seal {
             Age::Current => self.confirm(now, path),
             Age::Previous => {}
         }
-        // Whoever holds a datagram back and sends it from elsewhere does not get ours.
+        // An attacker who delays a datagram and sends it from elsewhere does not redirect ours.
         if is_newest && age != Age::Previous && self.addresses.is_validated(path.remote) {
             self.path = path;
         }
@@ -465,7 +466,7 @@ impl Seal {
         self.read(now, age, datagram)
     }
 
-    /// What an authentic datagram says.
+    /// Interprets an authentic datagram.
     fn read(&mut self, now: Time, age: Age, mut plain: BytesMut) -> Result<Option<Segment<Bytes>>, Refusal> {
         let (word, message) = word(&plain).ok_or(Refusal::NoSegment)?;
         match word {
@@ -514,7 +515,7 @@ impl Seal {
         self.number << 8 | u32::from(self.generation)
     }
 
-    /// The index of another session: three at most are there at a time, so none of them has it.
+    /// A new index: at most three sessions exist at a time, so none of them has it.
     fn next_index(&mut self) -> u32 {
         self.generation = self.generation.wrapping_add(1);
         self.index()
@@ -528,16 +529,17 @@ fn read_segment(plain: Bytes) -> Result<Segment<Bytes>, Refusal> {
     }
 }
 
-/// The number of the seal's own datagrams and of others that belong to no path of the connection.
+/// The path number of datagrams that belong to no path of the connection.
 const OWN_PATH: u8 = PathId::NOWHERE.number();
 
 const _: () = assert!(PathId::NOWHERE.index() < PATH_NUMBERS);
 
-/// Datagrams before the first that says nothing, and the least number between two of them: 2^16 more at most, so that they cost nothing.
+/// Datagrams before the first grease, and the least distance between two: at most 2^16 more are added at random, so the cost is
+/// negligible.
 const GREASE_FIRST: u64 = 16;
 const GREASE_LEAST: u64 = 1 << 10;
 
-/// Connections of one socket are told apart by 24 bits.
+/// The range of connection numbers of one socket: 24 bits.
 const NUMBER_MAX: u32 = (1 << 24) - 1;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Segments as the engine sees them: typed. Bytes are made of them at the edge, and in a simulation never.
+//! Typed segments, as the engine sees them. They become bytes at the edge only, and never in a simulation.
 
 use std::fmt;
 use std::ops::BitOr;
@@ -14,45 +14,45 @@ pub const HEADERS: u32 = 40;
 /// Bytes of a TCP header without options.
 pub(crate) const TCP_HEADER: u32 = 20;
 
-/// One TCP segment. Its ports and addresses are the four-tuple that it comes with.
+/// A TCP segment. Ports and addresses are in the four-tuple beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<P> {
-    /// The fixed part of TCP's header.
+    /// The fixed part of the TCP header.
     pub header: Header,
-    /// TCP's options.
+    /// The TCP options.
     pub options: Options,
-    /// Which stream the content belongs to; `None` without content and in plain TCP.
+    /// The stream of the content; `None` without content and in plain TCP.
     pub stream_header: Option<StreamHeader>,
-    /// What it carries.
+    /// The content after the stream header.
     pub content: Content<P>,
 }
 
-/// The fixed part of TCP's header ([rfc-9293] sec. 3.1), but for the ports.
+/// The fixed part of the TCP header ([rfc-9293] sec. 3.1), without ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// Sequence number of the first byte, the stream header's if there is one.
+    /// The sequence number of the first byte, which is the stream header's if there is one.
     pub seq: SeqNumber,
-    /// The sequence number that the sender of this segment expects next; it counts if [`Flags::ACK`] is set.
+    /// The acknowledgement number; valid if [`Flags::ACK`] is set.
     pub ack: SeqNumber,
     /// The control bits.
     pub flags: Flags,
-    /// The receive window, shifted right by what the handshake said, but in a SYN.
+    /// The window field, scaled except in a SYN.
     pub window: u16,
-    /// If both ends have [`crate::Features::NONCES`]: of a segment with content, a number that nobody can guess; of any other, the sum of those
-    /// of all segments in its SACK blocks. In the place of the urgent pointer.
+    /// With [`crate::Features::NONCES`]: the nonce of a segment with content, 16 unpredictable bits; in any other segment the sum
+    /// of the nonces of all segments in its SACK blocks. On the wire in place of the urgent pointer.
     pub nonce: u16,
-    /// Likewise: the sum of those of all segments below `ack`. In the place of the checksum.
+    /// Likewise: the sum of the nonces of all segments below `ack`. On the wire in place of the checksum.
     pub nonce_sum: u16,
 }
 
-/// TCP's control bits, in their places in the 16 bits that they share with the data offset.
+/// The TCP control bits, at their positions in the 16 bits that they share with the data offset.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flags(u16);
 
-/// What a segment carries.
+/// The content of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content<P> {
-    /// Nothing.
+    /// No content.
     Nothing,
     /// Data of one stream.
     Data(P),
@@ -60,66 +60,66 @@ pub enum Content<P> {
     Control(RecordList),
 }
 
-/// What the control stream says. A record has all that it takes to act on it, so it is acted on when it arrives, whatever of the
-/// control stream is missing before it.
+/// A record of the control stream. It is self-contained, so it takes effect on arrival, whatever of the control stream is missing
+/// below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// The stream has ended. Its end takes a number, which no segment has: the next stream of this name begins after it, and
-    /// no number ever belongs to two streams.
+    /// The stream has ended. Its end consumes an SSN, which no segment has; the next stream of this SID begins after it, so no SSN
+    /// belongs to two streams.
     Finish {
-        /// Which stream.
+        /// The stream that has ended.
         sid: Sid,
-        /// The number of its end: the one after that of its last segment.
+        /// The SSN of its end: one above that of its last segment.
         end: Ssn,
     },
-    /// The sender gives the stream up: what came of it and what is still to come is of no use to anybody. It may follow a
-    /// Finish with the same end, and arrive before it.
+    /// The sender resets the stream: received and later data is dropped. It may follow a Finish with the same end, and arrive
+    /// before it.
     Reset {
-        /// Which stream.
+        /// The stream that is reset.
         sid: Sid,
-        /// The number of its end: the one after that of its last segment.
+        /// The SSN of its end: one above that of its last segment.
         end: Ssn,
-        /// Why, in the application's words.
+        /// The application's error code.
         code: u16,
     },
-    /// The receiver of a stream does not want the rest of it, and asks its sender to reset it.
+    /// The receiver refuses the rest of a stream and asks its sender to reset it.
     Stop {
-        /// Which stream.
+        /// The stream that is refused.
         sid: Sid,
-        /// The number that the receiver expects: it belongs to the stream that is meant.
+        /// The SSN that the receiver expects, which identifies the stream.
         expected: Ssn,
-        /// Why, in the application's words.
+        /// The application's error code.
         code: u16,
     },
-    /// How much the receiver of a stream takes.
+    /// The receiver raises the flow-control limit of a stream.
     MaxStreamData {
-        /// Which stream.
+        /// The stream whose limit is raised.
         sid: Sid,
-        /// Bytes of payload on all streams of this name since the handshake, modulo 2^32.
+        /// The limit: bytes of payload on all streams of this SID since the handshake, modulo 2^32.
         limit: u32,
-        /// Streams of this name that are over for the receiver's application, modulo 256: it has read their end or their reset, or they have ended after
-        /// it stopped them. A hint, to which of the names that are not in use the next stream had better have.
+        /// Streams of this SID, modulo 256, that are over for the receiver's application: it has read their end or reset, or they
+        /// have ended after it stopped them. A hint for the choice of a SID for the next stream.
         over: u8,
     },
-    /// How often its sender wants to be acknowledged, on each path.
+    /// The record's sender requests an acknowledgement frequency on each path.
     AcknowledgeEach {
-        /// Each so many segments with content; none is taken for one.
+        /// Segments with content per acknowledgement; 0 means 1.
         every: u8,
-        /// How long an acknowledgement may wait for more of them, in units of [`crate::AcknowledgementOptions::DELAY_UNIT`].
+        /// The longest delay of an acknowledgement, in units of [`crate::AcknowledgementOptions::DELAY_UNIT`].
         delay: u16,
     },
 }
 
-/// What one segment of the control stream says: one to [`RecordList::MAX`] records, in their order.
+/// The records of one segment of the control stream: one to [`RecordList::MAX`], in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordList {
     first: Record,
-    /// Those that are used come first.
+    /// Used places come first.
     more: [Option<Record>; Self::MAX - 1],
 }
 
 impl<P: Payload> Segment<P> {
-    /// How much sequence space it takes ([rfc-9293] sec. 3.4: SYN and FIN count one each).
+    /// The sequence space of the segment in bytes ([rfc-9293] sec. 3.4: SYN and FIN count one each).
     pub fn space(&self) -> u64 {
         let header = if self.stream_header.is_some() { StreamHeader::LEN } else { 0 };
         let flags = u64::from(self.has(Flags::SYN)) + u64::from(self.has(Flags::FIN));
@@ -131,7 +131,7 @@ impl<P: Payload> Segment<P> {
         self.header.flags.contains(flags)
     }
 
-    /// What it says of clocks.
+    /// The timestamps option, if there is one.
     pub fn timestamps(&self) -> Option<Timestamps> {
         match &self.options {
             Options::Handshake(options) => options.timestamps,
@@ -140,7 +140,7 @@ impl<P: Payload> Segment<P> {
         }
     }
 
-    /// Bytes that it takes on an IPv4 network.
+    /// Bytes of the segment's packet on an IPv4 network.
     pub fn wire_size(&self) -> u32 {
         let header = if self.stream_header.is_some() { StreamHeader::LEN } else { 0 };
         HEADERS + self.options.len() + header + self.content.len()
@@ -157,22 +157,23 @@ impl<P: Payload> Content<P> {
         }
     }
 
-    /// Whether there is nothing.
+    /// Whether there is no content.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
 impl Record {
-    /// Bytes of a record on the wire: its kind, a stream, a code of two bytes, and a number of four.
+    /// Bytes of a record on the wire: kind, SID, a code of two bytes, and a number of four.
     pub const LEN: u32 = 8;
 }
 
 impl RecordList {
-    /// As many as a segment holds without being larger than others in a simulation, and a third of the bytes that each by itself would take.
+    /// The most that a segment holds without being larger than others in a simulation, and a third of the bytes that separate
+    /// segments would take.
     pub const MAX: usize = 4;
 
-    /// Appends a record. Gives it back if there is no room.
+    /// Appends a record, or returns it if there is no room.
     ///
     /// # Errors
     /// The record, if there are [`RecordList::MAX`] already.
@@ -186,12 +187,12 @@ impl RecordList {
         }
     }
 
-    /// The records in their order.
+    /// The records in order.
     pub fn iter(&self) -> impl Iterator<Item = Record> + '_ {
         std::iter::once(self.first).chain(self.more.iter().flatten().copied())
     }
 
-    /// How many.
+    /// The number of records.
     #[expect(clippy::len_without_is_empty, reason = "it never is")]
     pub fn len(&self) -> u32 {
         1 + self.more.iter().flatten().count() as u32
@@ -205,28 +206,28 @@ impl From<Record> for RecordList {
 }
 
 impl Flags {
-    /// No more data from the sender.
+    /// The sender has no more data.
     pub const FIN: Self = Self(0x01);
-    /// The first segment: synchronises sequence numbers.
+    /// The first segment, which synchronises sequence numbers.
     pub const SYN: Self = Self(0x02);
-    /// The connection is gone.
+    /// The connection is reset.
     pub const RST: Self = Self(0x04);
-    /// Pass the data on at once.
+    /// Deliver the data at once; never sent here.
     pub const PSH: Self = Self(0x08);
-    /// The acknowledgement number counts.
+    /// The acknowledgement number is valid.
     pub const ACK: Self = Self(0x10);
-    /// Multistream enabled. [mfast-2019] drew it beside URG, where [rfc-3168] has since put ECE; 0x200 is the nearest bit that
-    /// is still reserved.
+    /// Multistream enabled. [mfast-2019] put it beside URG, which [rfc-3168] has since used for ECE; 0x200 is the nearest reserved
+    /// bit.
     pub const MSE: Self = Self(0x200);
-    /// All of these.
+    /// All known flags.
     const KNOWN: Self = Self(0x21f);
 
-    /// What a header says; bits that have no name here mean nothing to us.
+    /// The flags of a header; unknown bits are dropped.
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits & Self::KNOWN.0)
     }
 
-    /// The 16 bits with no data offset in them.
+    /// The 16 bits, with a data offset of zero.
     pub const fn bits(self) -> u16 {
         self.0
     }

@@ -1,36 +1,35 @@
-//! Numbers that wrap: sequence numbers on the wire (32 bits) and stream sequence numbers (24 bits).
+//! Wrapping numbers: sequence numbers on the wire (32 bits) and stream sequence numbers (24 bits).
 //!
-//! Inside the engine nothing wraps: it counts in [`Offset`]s, and a number from the wire becomes the offset nearest to one that
-//! is known. So there is one modular comparison for each kind of number, and it is here.
+//! Inside the engine nothing wraps: it counts in [`Offset`]s, and a number from the wire becomes the offset nearest to a known one.
+//! So each kind of number has one modular comparison, and it is here.
 
 use std::fmt;
 
-/// A place in one direction of a connection, in bytes of sequence space from the SYN (0) on; the first data byte is 1. At
-/// 10 Gbit/s it lasts for 467 years.
+/// A position in one direction of a connection, in bytes of sequence space; the SYN is 0, the first data byte 1. At 10 Gbit/s it
+/// lasts for 467 years.
 pub type Offset = u64;
 
-/// The least width of TCP's window below which a 32-bit number names one place: half of its range ([rfc-7323] sec. 2.3).
+/// Half of the range of a 32-bit number: within this distance it identifies one offset ([rfc-7323] sec. 2.3).
 const HALF: u64 = 1 << 31;
 
-/// A sequence number as it stands in a segment: modulo 2^32 ([rfc-9293] sec. 3.4).
+/// A sequence number of a segment, modulo 2^32 ([rfc-9293] sec. 3.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SeqNumber(pub u32);
 
 impl SeqNumber {
-    /// The number of the place `offset` bytes after this one.
+    /// The number `offset` bytes after this one.
     #[must_use]
     pub const fn plus(self, offset: Offset) -> Self {
         Self(self.0.wrapping_add(offset as u32))
     }
 
-    /// The place that this number names, counted from `initial`: of all that it could name, the one nearest to `near`. `None`
-    /// if that lies before the SYN.
+    /// The offset of this number, counted from `initial`: the candidate nearest to `near`. `None` if that is before the SYN.
     pub const fn offset_from(self, initial: Self, near: Offset) -> Option<Offset> {
         let distance = self.0.wrapping_sub(initial.plus(near).0) as i32;
         near.checked_add_signed(distance as i64)
     }
 
-    /// Whether this number comes before `other`, less than half of the range away.
+    /// Whether this number precedes `other` by less than half of the range.
     pub const fn is_before(self, other: Self) -> bool {
         let ahead = other.0.wrapping_sub(self.0) as u64;
         ahead != 0 && ahead < HALF
@@ -43,31 +42,31 @@ impl fmt::Display for SeqNumber {
     }
 }
 
-/// A stream sequence number: counts the segments of its stream, modulo 2^24 ([mfast-2019] sec. IV.B). Three bytes,
-/// so that a header is four and a segment stays small.
+/// A stream sequence number: counts the segments of a stream, modulo 2^24 ([mfast-2019] sec. IV.B). Three bytes, so that a stream
+/// header has four and a segment stays small.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ssn([u8; 3]);
 
 impl Ssn {
-    /// How many there are.
+    /// The size of the range.
     pub const COUNT: u32 = 1 << 24;
 
-    /// The number of a stream's segment number `count`, counted from 0 and without wrapping.
+    /// The SSN of segment number `count` of a stream, counted from 0 without wrapping.
     pub const fn of(count: u64) -> Self {
         let [low, middle, high, ..] = count.to_le_bytes();
         Self([low, middle, high])
     }
 
-    /// Its 24 bits.
+    /// The 24 bits of the number.
     pub const fn bits(self) -> u32 {
         let [low, middle, high] = self.0;
         u32::from_le_bytes([low, middle, high, 0])
     }
 
-    /// The segment that this number names: of all that it could name, the one nearest to `near`. `None` if that would be
-    /// before the first one.
+    /// The segment with this SSN: the candidate nearest to `near`, counted without wrapping. `None` if that is before the first
+    /// one.
     pub const fn count_near(self, near: u64) -> Option<u64> {
-        // The difference of 24 bits, sign and all, in the upper bits of a word.
+        // The signed difference of 24 bits, in the upper bits of a word.
         let distance = (self.bits().wrapping_sub(near as u32) << 8) as i32 >> 8;
         near.checked_add_signed(distance as i64)
     }

@@ -1,4 +1,4 @@
-//! Streams: what is to be sent on each, and what has come in its order. They know no loss.
+//! Streams: data to send, and received data in order. This module does not know losses.
 
 mod by_name;
 pub(crate) mod flow_control;

@@ -1,27 +1,27 @@
-//! What a segment says of its stream ([mfast-2019] sec. IV.B).
+//! The stream header of a segment ([mfast-2019] sec. IV.B).
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use crate::seq::Ssn;
 
-/// The four bytes in front of everything that a multistream segment carries ([mfast-2019] sec. IV.B). They are payload for
-/// TCP's purposes: they have sequence numbers of their own, so that a middlebox sees a consistent TCP.
+/// The four bytes before the content of a multistream segment ([mfast-2019] sec. IV.B). They are payload to TCP and consume
+/// sequence numbers, so a middlebox sees a consistent TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamHeader {
-    /// Which stream.
+    /// The stream of the segment.
     pub sid: Sid,
-    /// Which segment of it.
+    /// The number of the segment in its stream.
     pub ssn: Ssn,
 }
 
-/// The name of a stream in one direction of a connection: 8 bits in the stream header, as in [mfast-2019], and where both ends agree on more
-/// ([`crate::Features::MANY_STREAMS`]) four bits in front of them, the *page*. Two bytes, so that a header stays small in memory.
+/// The identifier of a stream in one direction of a connection: 8 bits in the stream header, as in [mfast-2019], and with
+/// [`crate::Features::MANY_STREAMS`] four more significant bits, the *page*. Two bytes, so that a header stays small in memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Sid([u8; 2]);
 
 impl StreamHeader {
-    /// Bytes on the wire.
+    /// Bytes on the wire, without the page.
     pub const LEN: u32 = 4;
 }
 
@@ -30,34 +30,34 @@ impl Sid {
     pub const CONTROL: Self = Self::new(0);
     /// The only stream of plain TCP.
     pub const PLAIN: Self = Self::new(1);
-    /// The most streams in one direction of a connection, the control stream not counted: 16 for each that a byte can count.
+    /// The largest number of streams in one direction, without the control stream: 16 times the range of a byte.
     pub const STREAMS_MAX: u16 = 16 * 255;
-    /// The last stream whose name has no page ([mfast-2019] sec. IV.B).
+    /// The last SID on page 0 ([mfast-2019] sec. IV.B).
     pub const FIRST_PAGE_MAX: u16 = 255;
 
-    /// The stream with this number: at most [`Sid::STREAMS_MAX`].
+    /// The SID with this number: at most [`Sid::STREAMS_MAX`].
     pub const fn new(number: u16) -> Self {
         Self(number.to_le_bytes())
     }
 
-    /// Its number.
+    /// Its number, page included.
     pub const fn number(self) -> u16 {
         u16::from_le_bytes(self.0)
     }
 
-    /// What the stream header says of the name, and the four bits that it does not say.
+    /// The eight bits of the stream header, and the page.
     pub(crate) const fn parts(self) -> (u8, u8) {
         let [low, page] = self.0;
         (low, page)
     }
 
-    /// The same with this page.
+    /// The same eight bits on this page.
     pub(crate) const fn on_page(self, page: u8) -> Self {
         let [low, _] = self.0;
         Self([low, page & Self::PAGE_MAX])
     }
 
-    /// Four bits.
+    /// The page has four bits.
     pub(crate) const PAGE_MAX: u8 = 0x0f;
 
     pub(crate) const fn index(self) -> usize {

@@ -1,4 +1,4 @@
-//! Segments as bytes: the TCP form. `docs/wire.md` specifies it to the bit.
+//! Encodes and decodes segments in the TCP form. `docs/wire.md` specifies it to the bit.
 //!
 //! ```text
 //! 0                   1                   2                   3
@@ -16,11 +16,11 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! With nonces in place of the checksum, in the sealed form, four bits of the place of the target port are the page of SID: it comes before the eight
-//! that stand in front of SSN.
+//! In the sealed form nonces replace the checksum and the urgent pointer, and four bits of the target port are the page of SID, its
+//! most significant bits.
 //!
-//! Encoding is canonical: a segment has one form. Decoding is as patient as [rfc-9293] sec. 3.1 asks: options in any order, with
-//! any padding, unknown ones skipped; what is reserved is not looked at. Nothing is copied but headers.
+//! Encoding is canonical: a segment has one encoding. Decoding is tolerant as [rfc-9293] sec. 3.1 demands: options in any order and
+//! with any padding, unknown ones skipped, reserved bits ignored. Only headers are copied.
 
 mod checksum;
 mod content;
@@ -36,59 +36,59 @@ use crate::payload::Payload;
 use crate::segment::{Content, Flags, Header, Record, RecordList, Segment, Sid};
 use crate::seq::SeqNumber;
 
-/// TCP's ports of one segment.
+/// The TCP ports of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ports {
-    /// Whence it comes.
+    /// The source port.
     pub source: u16,
-    /// Where it goes.
+    /// The target port.
     pub target: u16,
 }
 
-/// Why bytes are not a segment.
+/// Why bytes are not a valid segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeError {
     /// What is wrong.
     pub fault: Fault,
-    /// Where: bytes from the beginning of TCP's header.
+    /// Where: bytes from the start of the TCP header.
     pub at: usize,
 }
 
-/// What can be wrong with bytes that should be a segment.
+/// The faults of an encoded segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// There are fewer bytes than a header has.
+    /// Fewer bytes than a TCP header.
     HeaderTooShort,
     /// The data offset points into the header or past the end.
     DataOffset,
-    /// The sum is not what it should be: a bit has fallen.
+    /// The checksum is wrong: bits have changed on the way.
     Checksum,
-    /// An option's length is less than its own two bytes, or more than there is.
+    /// An option's length is below two, or exceeds the header.
     OptionLength {
-        /// The option's kind.
+        /// The kind of the option.
         kind: u8,
     },
-    /// An option has a length that its kind does not have.
+    /// An option has a length that is wrong for its kind.
     OptionSize {
-        /// The option's kind.
+        /// The kind of the option.
         kind: u8,
     },
-    /// Content that should have a stream header has no room for it, or nothing after it.
+    /// The content is too short for a stream header and something after it.
     StreamHeader,
-    /// Content of the control stream is not one to [`crate::RecordList::MAX`] records of [`crate::Record::LEN`] bytes.
+    /// The content of the control stream is not one to [`crate::RecordList::MAX`] records of [`crate::Record::LEN`] bytes.
     RecordSize,
-    /// A record of a kind that this version does not have.
+    /// A record of an unknown kind.
     RecordKind(u8),
 }
 
 impl Ports {
-    /// Those of a segment that leaves on this path.
+    /// The ports of a segment that leaves on this path.
     pub const fn of(tuple: FourTuple) -> Self {
         Self { source: tuple.local.port, target: tuple.remote.port }
     }
 }
 
-/// Appends a segment's bytes to `out`.
+/// Appends the encoded segment to `out`.
 pub fn encode(segment: &Segment<Bytes>, ports: Ports, checksum: Checksum, out: &mut Vec<u8>) {
     let start = out.len();
     let page = if checksum == Checksum::None { page(segment) } else { 0 };
@@ -106,13 +106,13 @@ pub fn encode(segment: &Segment<Bytes>, ports: Ports, checksum: Checksum, out: &
     }
 }
 
-/// What stands in front of the name of the stream that a segment is about.
+/// The page of the SID in a segment.
 fn page(segment: &Segment<Bytes>) -> u8 {
     let header = segment.stream_header.or_else(|| segment.options.as_acknowledgement().expected());
     header.map_or(0, |header| header.sid.parts().1)
 }
 
-/// Appends all of a segment but its data, whatever that is: TCP's header with a checksum and nonces of zero, options, stream header, record.
+/// Appends the segment without its data: TCP header with zero checksum and nonces, options, stream header, records.
 pub fn encode_head<P: Payload>(segment: &Segment<P>, ports: Ports, out: &mut Vec<u8>) {
     let Segment { header, options, stream_header, content } = segment;
     // At most 60 bytes are 15 words.
@@ -134,10 +134,10 @@ pub fn encode_head<P: Payload>(segment: &Segment<P>, ports: Ports, out: &mut Vec
     }
 }
 
-/// Makes a segment of bytes. Its data shares their memory.
+/// Decodes a segment. Its data shares the memory of `bytes`.
 ///
 /// # Errors
-/// If they are none. Whatever they are, nothing panics.
+/// If the bytes are not a valid segment. No input panics.
 pub fn decode(mut bytes: Bytes, checksum: Checksum) -> Result<(Ports, Segment<Bytes>), DecodeError> {
     if bytes.len() < HEADER_LEN {
         return Err(DecodeError { fault: Fault::HeaderTooShort, at: bytes.len() });
@@ -189,14 +189,14 @@ impl fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
-/// Bytes of a TCP header without options, and where its parts stand ([rfc-9293] sec. 3.1).
+/// Bytes of a TCP header without options, and the positions of its fields ([rfc-9293] sec. 3.1).
 const HEADER_LEN: usize = 20;
 const FLAGS_AT: usize = 12;
 const WINDOW_AT: usize = 14;
 const CHECKSUM_AT: usize = 16;
 const URGENT_AT: usize = 18;
 
-/// Where in the place of the target port the page stands, in the sealed form.
+/// The position of the page in the target port, in the sealed form.
 const PAGE_SHIFT: u32 = 8;
 
 #[cfg(test)]

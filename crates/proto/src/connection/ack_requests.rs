@@ -1,10 +1,10 @@
-//! How often the peer is asked to acknowledge.
+//! The acknowledgement frequency that the peer is asked for.
 //!
-//! An ACK for each segment costs both ends as much as the segment. Where a round trip brings hundreds of them, fewer say as much: a sixteenth at
-//! most, [`ACKS_A_ROUND`] a round trip at least. While the window grows fast each one counts; where something is missing, or marked, the peer
-//! answers at once whatever it was asked.
+//! An ACK costs both ends as much as a segment. If a round trip has hundreds of segments, fewer ACKs carry the same information: at
+//! most one for [`Config::ack_requests`](crate::Config::ack_requests) segments, and at least [`ACKS_A_ROUND`] in a round trip.
+//! While the window grows fast each segment is acknowledged. The peer acknowledges losses and marks at once in any case.
 //!
-//! The peer is asked when a round trip is over, and only if that changes something worth a record.
+//! A request is sent at the end of a round trip, and only if the change is worth a record.
 
 use anabranch_units::Span;
 
@@ -16,14 +16,14 @@ use crate::receive::acks::AckPolicy;
 use crate::segment::Record;
 use crate::stream::outbound::Framing;
 
-/// What the peer was asked.
+/// The frequency that the peer was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AckRequest {
     policy: AckPolicy,
 }
 
 impl AckRequest {
-    /// Nothing: it acknowledges as it likes.
+    /// No request: the peer follows its own policy.
     pub(super) const NONE: Self = Self { policy: AckPolicy::EACH };
 
     /// Whether another policy is worth a record.
@@ -36,7 +36,7 @@ impl AckRequest {
 }
 
 impl<P: Payload> Connection<P> {
-    /// A round trip is over on some path: asks for what is wanted from now on.
+    /// A round trip has ended on some path: requests the frequency for the next ones.
     pub(super) fn request_acks(&mut self) {
         let Config { ack_requests, form, .. } = self.config;
         if ack_requests <= 1 || form != Form::Sealed || self.peer.framing != Framing::Streams {
@@ -48,12 +48,12 @@ impl<P: Payload> Connection<P> {
             self.ack_request.policy = wanted;
             self.sender.outbound.records.push(record(wanted));
         }
-        // Until it has heard, the peer may wait for as long as it was asked to before.
+        // Until the request arrives, the peer may still use the previous delay.
         let delay = before.max(self.ack_request.policy.delay);
         self.paths.iter_mut().for_each(|(_, path)| path.control.set_ack_delay(delay));
     }
 
-    /// What the path can do with that can do with least.
+    /// The frequency for the path that needs ACKs most often.
     fn wanted_acks(&self) -> AckPolicy {
         let live = || self.paths.iter().map(|(_, path)| path).filter(|path| path.is_live());
         let every = |path: &Path| {
@@ -68,7 +68,7 @@ impl<P: Payload> Connection<P> {
     }
 }
 
-/// What a record can say of a policy.
+/// The record for a policy.
 fn record(AckPolicy { every, delay }: AckPolicy) -> Record {
     let units = delay.ticks() / AcknowledgementOptions::DELAY_UNIT.ticks();
     Record::AcknowledgeEach {
@@ -77,10 +77,10 @@ fn record(AckPolicy { every, delay }: AckPolicy) -> Record {
     }
 }
 
-/// So many tell the round trips of a window apart, and let it leave in as many parts.
+/// Enough ACKs to detect the ends of rounds, and to release a window in that many parts.
 const ACKS_A_ROUND: f64 = 32.0;
 
-/// An ACK waits for no more than such a part of a round trip: a tail loss probe, which waits for two, is later.
+/// An ACK is delayed by at most this part of a round trip: less than a tail loss probe, which waits for two.
 const DELAY_PART: u64 = 4;
 
 /// [rfc-9000] sec. 18.2: max_ack_delay.

@@ -1,4 +1,4 @@
-//! On which path leaves what has not been sent before: the scheduler among those that have room, and the guard of the peer's buffer.
+//! Chooses the path for new data: the scheduler among the paths with room, behind the guard of the peer's buffer.
 
 use anabranch_units::{Span, Time};
 
@@ -11,15 +11,15 @@ use crate::path::{PathId, PathSet};
 use crate::payload::Payload;
 use crate::scheduler::{Candidate, Demand, Scheduler, quickest};
 
-/// Chooses paths.
+/// Chooses paths for new data.
 #[derive(Debug)]
 pub(super) struct Chooser {
     scheduler: Box<dyn Scheduler>,
-    /// Whether it wants to hear of what was sent.
+    /// Whether the scheduler needs to be told of departures.
     hears_sent: bool,
     /// Keeps slow paths from filling the peer's buffer.
     guard: Guard,
-    /// What it chooses among; made anew for each choice.
+    /// The candidates of one choice; rebuilt for each.
     candidates: Vec<Candidate>,
 }
 
@@ -29,12 +29,12 @@ impl Chooser {
         Self { hears_sent: scheduler.hears_sent(), scheduler, guard: Guard::new(), candidates: vec![] }
     }
 
-    /// A path is good for data, or is so again.
+    /// A path starts to carry data, or does so again.
     pub(super) fn on_path(&mut self, id: PathId) {
         self.scheduler.on_path(id);
     }
 
-    /// So many bytes of sequence space leave for the first time.
+    /// New data of `space` bytes of sequence space leaves.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Time, path: PathId, weight: u32, space: u64) {
         if self.hears_sent {
@@ -43,8 +43,8 @@ impl Chooser {
         self.guard.on_sent(now, path, space);
     }
 
-    /// The path on which `len` bytes leave that have not been sent before: one of `may_send`, which their pacers let go. `segment` is what
-    /// windows count in.
+    /// The path for `len` bytes of new data: one of `may_send`, whose pacers release a segment. `segment` is the unit of windows in
+    /// bytes.
     #[inline(always)]
     pub(super) fn choose<P: Payload>(
         &mut self,
@@ -62,7 +62,7 @@ impl Chooser {
         self.choose_among(now, (len, may_send), segment, paths, sender)
     }
 
-    /// The same of several paths.
+    /// The same with several paths.
     #[inline(never)]
     fn choose_among<P: Payload>(
         &mut self,
@@ -116,13 +116,13 @@ impl Chooser {
         }
         match &candidates[..count] {
             [] => None,
-            // The peer may be waiting for what a record says, and the path on which that is least wait.
+            // The peer may be waiting for a record, so it takes the quickest path.
             candidates if sender.outbound.has_records() && scheduler.spreads() => quickest(candidates),
             candidates => scheduler.choose(candidates, &demand),
         }
     }
 
-    /// The peer takes nothing. If what it waits for is on a slow path and a faster one of `may_send` has room, that is for the guard to know.
+    /// The peer's window is full. Tells the guard if a slow path blocks it while a faster one of `may_send` has room.
     pub(super) fn on_stop<P: Payload>(&mut self, now: Time, may_send: PathSet, paths: &Table, sender: &Sender<P>) {
         let rtt = |path: &Path| path.control.rtt_smoothed().unwrap_or(Span::MAX);
         let Some(slow) = sender.board.front().and_then(|path| paths.get(path)).map(rtt) else { return };
@@ -147,7 +147,7 @@ mod tests {
     use crate::recovery::control::PathControl;
     use crate::seq::SeqNumber;
 
-    /// A path whose window is open carries what its pacer lets go, and nothing else.
+    /// An open window still waits for the pacer.
     #[test]
     fn one_path_needs_its_pacers_leave() {
         let law = Settings::default_for(registry::find("reno").unwrap());

@@ -1,4 +1,4 @@
-//! The three-way handshake, and what it settles ([rfc-9293] sec. 3.5; [mfast-2019] sec. IV.C for the streams).
+//! The three-way handshake and its negotiation ([rfc-9293] sec. 3.5; [mfast-2019] sec. IV.C for streams).
 
 use anabranch_units::{Span, Time};
 
@@ -16,26 +16,26 @@ use crate::stream::flow_control::FlowControl;
 use crate::stream::inbound::Inbound;
 use crate::stream::outbound::{Framing, Outbound};
 
-/// The SYN of this side.
+/// The SYN of this end.
 #[derive(Clone, Debug)]
 pub(super) struct Handshake {
     progress: Progress,
-    /// When the SYN left, the first time.
+    /// When the SYN first left.
     sent_at: Time,
-    /// How often it has left.
+    /// The number of transmissions.
     transmissions: u32,
-    /// What the peer's SYN said.
+    /// The options of the peer's SYN.
     offer: HandshakeOptions,
     /// Whether the peer's SYN had the flag MSE.
     has_flag: bool,
 }
 
-/// What both SYNs agree on.
+/// The result of the negotiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Agreement {
-    /// The most sequence space of a segment.
+    /// The largest sequence space of a segment.
     mss: u32,
-    /// How far the peer's windows are shifted; none are, ours neither, if it did not say.
+    /// The shift of the peer's windows; `None` if the peer offered none: then neither end scales.
     shift: Option<u8>,
     has_timestamps: bool,
     has_sack: bool,
@@ -43,11 +43,11 @@ struct Agreement {
     has_paths: bool,
     /// Streams in each direction; `None` in plain TCP.
     streams: Option<u16>,
-    /// Bytes that may be sent on each stream at first.
+    /// The initial flow-control credit of each stream in bytes.
     credit: u64,
 }
 
-/// The parts of a connection that there are once it is established.
+/// The parts of a connection that exist once it is established.
 struct Core<P> {
     outbound: Outbound<P>,
     inbound: Inbound<P>,
@@ -56,11 +56,11 @@ struct Core<P> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
-    /// No SYN is out.
+    /// No SYN is in flight.
     Idle,
-    /// One is to leave.
+    /// A SYN is to leave.
     Due,
-    /// It is sent again at this time.
+    /// A SYN is in flight; it is retransmitted at this time.
     Out(Time),
 }
 
@@ -84,7 +84,7 @@ impl Handshake {
         self.progress == Progress::Due
     }
 
-    /// It left.
+    /// The SYN left.
     pub(super) fn on_sent(&mut self, now: Time) {
         if self.transmissions == 0 {
             self.sent_at = now;
@@ -95,7 +95,7 @@ impl Handshake {
         self.progress = Progress::Out(now.saturating_add(timeout.min(Span::from_secs(60))));
     }
 
-    /// It was acknowledged. Returns how long that took, if it left once.
+    /// The SYN was acknowledged. Returns its RTT if it was sent once.
     pub(super) fn on_acked(&mut self, now: Time) -> Option<Span> {
         self.progress = Progress::Idle;
         (self.transmissions == 1).then(|| now.since(self.sent_at))
@@ -116,7 +116,7 @@ impl Handshake {
 }
 
 impl<P: Payload> Connection<P> {
-    /// The peer's SYN came.
+    /// The peer's SYN arrived.
     pub(super) fn on_syn(&mut self, now: Time, segment: &Segment<P>) {
         self.receiver.on_syn(segment.header.seq);
         self.handshake.offer = segment.options.handshake();
@@ -127,7 +127,7 @@ impl<P: Payload> Connection<P> {
         self.sender.peer_window.on_syn(segment.header.window);
     }
 
-    /// What our SYN says. In an answer nothing is offered that the peer has not offered.
+    /// The options of our SYN. An answer offers only what the peer has offered.
     pub(super) fn handshake_options(&self, is_answer: bool) -> HandshakeOptions {
         let offer = &self.handshake.offer;
         HandshakeOptions {
@@ -141,7 +141,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Both SYNs are known and ours was acknowledged.
+    /// Both SYNs are known, and ours was acknowledged.
     pub(super) fn establish(&mut self, now: Time) {
         let sample = self.handshake.on_acked(now - self.late);
         let agreement = self.handshake.agreement(&self.config);
@@ -174,31 +174,31 @@ impl<P: Payload> Connection<P> {
 }
 
 impl Handshake {
-    /// What both SYNs agree on, once they are known.
+    /// The negotiated values, once both SYNs are known.
     fn agreement(&self, config: &Config) -> Agreement {
         let HandshakeOptions { mss, window_scale, sack_permitted, timestamps, .. } = self.offer;
         let mss = u32::from(mss.unwrap_or(MSS_DEFAULT).min(config.mss));
-        // A peer that asks for less than a stream header and a byte would never get anything.
+        // With an MSS below a stream header and a byte, nothing could be sent.
         let mss = mss.max(u32::from(Config::MSS_MIN));
         let has_timestamps = config.timestamps && timestamps.is_some();
         let granted = self.grant(config, true);
         let features = granted.map_or_else(Features::default, |granted| granted.features);
         Agreement {
-            // [rfc-9293] sec. 3.7.1: what is agreed on counts no options, and each segment has these, padded to words.
+            // [rfc-9293] sec. 3.7.1: the MSS counts no options, and each segment has timestamps, padded to words.
             mss: if has_timestamps { mss - Timestamps::SPACE } else { mss },
             // [rfc-7323] sec. 2.3: more than 14 is taken for 14.
             shift: window_scale.map(|shift| shift.min(SHIFT_MAX)),
             has_timestamps,
             has_sack: sack_permitted,
             has_nonces: features.contains(Features::NONCES),
-            // Without selective acknowledgements nobody could tell what of which path has arrived.
+            // Without SACK, arrivals on different paths cannot be distinguished.
             has_paths: features.contains(Features::PATHS) && sack_permitted,
             streams: granted.map(|granted| granted.count()),
             credit: self.understood().map_or(u64::MAX, |offer| 1 << offer.credit.min(CREDIT_MAX)),
         }
     }
 
-    /// Streams wanted, or granted in an answer.
+    /// The streams requested, or granted in an answer.
     fn grant(&self, config: &Config, is_answer: bool) -> Option<Multistream> {
         let paths = if config.paths_max > 1 { Features::PATHS } else { Features::default() };
         let sealed = if config.form == Form::Sealed { paths.or(Features::NONCES) } else { paths };
@@ -221,7 +221,7 @@ impl Handshake {
         (granted.streams > 0).then_some(granted)
     }
 
-    /// What the peer said about streams, if we speak that version: the flag and the option, both or none.
+    /// The peer's request for streams if it has the same version: the flag and the option, both or none.
     fn understood(&self) -> Option<Multistream> {
         let is_known =
             |offer: &Multistream| self.has_flag && offer.version == Multistream::VERSION && offer.streams > 0;
@@ -230,7 +230,7 @@ impl Handshake {
 }
 
 impl Agreement {
-    /// What sends and receives by it.
+    /// The sending and receiving parts for this agreement.
     fn core<P: Payload>(&self, config: &Config) -> Core<P> {
         let Config { send_buffer, stream_buffer, receive_buffer, mss, .. } = *config;
         let count = self.streams.unwrap_or(1);
@@ -241,22 +241,22 @@ impl Agreement {
             Some(streams) => FlowControl::new(stream_buffer, receive_buffer, mss.into(), streams, credit(config)),
             None => FlowControl::none(),
         };
-        // A stream counts segments from 0, plain TCP bytes from the SYN.
+        // A stream counts segments from 0; plain TCP counts bytes from the SYN.
         let inbound = Inbound::new(count, if self.streams.is_some() { 0 } else { 1 });
         Core { outbound, inbound, flow_control }
     }
 }
 
-/// The credit of each stream that we offer, whatever the peer wants: 2 to this power.
+/// The exponent of the credit offered for each stream, whatever the peer requests.
 fn credit(config: &Config) -> u8 {
     let Config { stream_buffer, receive_buffer, streams, .. } = *config;
     FlowControl::exponent(stream_buffer, receive_buffer, streams)
 }
 
-/// [rfc-9293] sec. 3.7.1: what a peer takes that does not say.
+/// [rfc-9293] sec. 3.7.1: the MSS of a peer that announces none.
 const MSS_DEFAULT: u16 = 536;
 
-/// More than 2^31 a limit of 32 bits cannot say.
+/// A limit of 32 bits cannot express more than 2^31.
 const CREDIT_MAX: u8 = 31;
 
 #[cfg(test)]
@@ -270,7 +270,7 @@ mod tests {
         Config { mss: 1460, streams: 5, paths_max: 2, timestamps: true, ..Config::new(law) }
     }
 
-    /// An offer of everything.
+    /// An offer with every option.
     fn offer() -> HandshakeOptions {
         let multistream =
             Multistream { version: Multistream::VERSION, streams: 3, features: Features::PATHS, credit: 16 };
@@ -283,7 +283,7 @@ mod tests {
         }
     }
 
-    /// What is agreed on by who is offered this, with the flag MSE or without.
+    /// The agreement with a peer that sent this offer, with or without the flag MSE.
     fn agreed(config: &Config, offer: HandshakeOptions, has_flag: bool) -> Agreement {
         Handshake { offer, has_flag, ..Handshake::new() }.agreement(config)
     }
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(agreed(&modest, offer(), true), expected);
     }
 
-    /// Without the flag, the option, or with another version it is plain TCP, and everything else holds.
+    /// Without the flag or the option, or with another version, the result is plain TCP with all other options.
     #[test]
     fn an_offer_that_lacks_something_of_streams_is_plain_tcp() {
         let other = offer().multistream.map(|offer| Multistream { version: Multistream::VERSION + 1, ..offer });

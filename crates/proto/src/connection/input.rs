@@ -1,4 +1,4 @@
-//! What comes in: [rfc-9293] sec. 3.10.7, in the order of its steps.
+//! Processes arriving segments: [rfc-9293] sec. 3.10.7, in the order of its steps.
 
 use anabranch_units::Time;
 
@@ -19,21 +19,21 @@ use crate::stream::inbound::Freed;
 use crate::stream::outbound::Framing;
 
 impl<P: Payload> Connection<P> {
-    /// A segment came, on the path with this four-tuple. One from anywhere else is not ours and changes nothing, unless it begins a
-    /// new path.
+    /// A segment arrived on the path with this four-tuple. A segment with another four-tuple is ignored unless it begins a new
+    /// path.
     pub fn handle_segment(&mut self, now: Time, tuple: FourTuple, segment: Segment<P>) {
         self.handle_marked(now, tuple, None, segment);
     }
 
-    /// The same, with the codepoint of ECN with which it came.
+    /// The same for a segment with an ECN codepoint.
     pub fn handle_marked(&mut self, now: Time, tuple: FourTuple, ecn: Option<EcnCodepoint>, segment: Segment<P>) {
         self.handle_late(now, now, tuple, ecn, segment);
     }
 
-    /// The same, of a segment that came at `arrived` and is read now. A driver that knows when its datagrams came, by the stamps of the kernel, spares
-    /// the law the time for which they waited for it: that is no queue of the path's. Nor does the peer take it for one: an ACK says for how long
-    /// its segment waited since it came. What is after `now` is taken for `now`. When a segment leaves needs no second time: what
-    /// [`Connection::poll_transmit`] gives is sent at the time that it is told.
+    /// The same for a segment that arrived at `arrived` and is read `now`. With the kernel's receive timestamps the driver excludes
+    /// the time in the socket buffer from RTT samples, and ACKs report the delay of their segments since arrival. A time after
+    /// `now` is taken for `now`. Departures have no second time: a segment from [`Connection::poll_transmit`] leaves at the time of
+    /// the call.
     pub fn handle_late(
         &mut self,
         now: Time,
@@ -122,7 +122,7 @@ impl<P: Payload> Connection<P> {
             self.establish(now);
             self.acks.demand_pure();
         } else {
-            // Both sides have opened at once: the SYN goes out again, as an answer.
+            // Simultaneous open: the SYN is sent again as an answer.
             self.state = State::SynReceived;
             self.handshake.send();
         }
@@ -135,13 +135,13 @@ impl<P: Payload> Connection<P> {
         }
         let near = self.receiver.expected();
         let Some(offset) = self.receiver.place(segment.header.seq) else {
-            // Before the SYN.
+            // The segment lies before the SYN.
             return self.challenge(now);
         };
         if !self.check_timestamps(now, offset, &segment) {
             return;
         }
-        // First: the sequence number. A SYN that comes again stands at 0.
+        // First: the sequence number. A retransmitted SYN has offset 0.
         let space = segment.space();
         if !self.receiver.is_acceptable(offset, space) {
             if segment.has(Flags::RST) {
@@ -149,7 +149,7 @@ impl<P: Payload> Connection<P> {
             }
             if segment.has(Flags::SYN) && self.state == State::SynReceived {
                 if segment.has(Flags::ACK) && segment.header.ack == self.sender.number(1) {
-                    // Both sides opened at once, and this is the answer to our SYN ([rfc-9293] sec. 3.5, figure 8).
+                    // Simultaneous open: this answers our SYN ([rfc-9293] sec. 3.5, figure 8).
                     self.state = State::Established;
                     self.establish(now);
                     self.acks.demand_pure();
@@ -158,19 +158,19 @@ impl<P: Payload> Connection<P> {
                 }
                 return;
             }
-            // Of several paths, a slow one brings acknowledgements that were overtaken: of no interest but to itself. The place just
-            // before what is expected is that of a probe, which wants an answer.
+            // On several paths a slow one delivers old acknowledgements, which matter for that path alone. The offset just before
+            // the expected one is that of a probe, which needs an answer.
             let is_probe = offset + 1 == near;
             let is_overtaken = self.paths.are_negotiated && self.is_plausible(&segment);
             if !is_overtaken || space > 0 || is_probe {
                 self.answer_unacceptable(now, offset, &segment);
             }
             if self.state == State::TimeWait && segment.has(Flags::FIN) {
-                // The acknowledgement of the FIN was lost: the wait begins again.
+                // The acknowledgement of the FIN was lost: TIME-WAIT starts again.
                 self.forget_at = now.saturating_add(self.config.time_wait);
             }
-            // What it acknowledges counts if it is no older than anything else: a window that is shut takes no data, but a
-            // valid acknowledgement. A SYN that comes again is no such thing: its window is not scaled.
+            // An acknowledgement in order counts even if a zero window accepts no data. A retransmitted SYN does not count: its
+            // window is not scaled.
             let is_latest = !segment.has(Flags::SYN) && offset <= near && offset + space >= near;
             if (is_latest || is_overtaken) && segment.has(Flags::ACK) {
                 self.take_timestamps(now, offset, &segment);
@@ -178,14 +178,14 @@ impl<P: Payload> Connection<P> {
             }
             return;
         }
-        // Second: a reset. [rfc-5961] sec. 3.2: one that does not hit the expected number exactly is challenged.
+        // Second: a reset. [rfc-5961] sec. 3.2: a reset without the exact expected number is challenged.
         if segment.has(Flags::RST) {
             if offset != near {
                 return self.challenge(now);
             }
             return self.end(match self.state {
                 State::SynReceived => CloseReason::Refused,
-                // Both sides have had everything.
+                // Both ends have received everything.
                 State::TimeWait => CloseReason::Finished,
                 _ => CloseReason::Reset,
             });
@@ -212,28 +212,28 @@ impl<P: Payload> Connection<P> {
         if !self.on_acknowledgement(now, offset, &segment) {
             return;
         }
-        // Seventh and eighth: what it carries, and a FIN.
+        // Seventh and eighth: content and FIN.
         if space > 0 {
             self.on_content(now, offset, offset + space, segment);
         }
     }
 
-    /// A segment does not lie in the window, or is too old: the peer is told what is expected, and what it sends twice.
+    /// A segment is outside the window, or too old: answers with an acknowledgement and a report of the duplicate.
     pub(super) fn answer_unacceptable(&mut self, now: Time, offset: Offset, segment: &Segment<P>) {
         let (space, is_syn) = (segment.space(), segment.has(Flags::SYN));
-        // A probe for the window or for life has a number that lies behind.
+        // A zero-window or keep-alive probe has an old number.
         if self.is_plausible(segment) {
             self.liveness.on_anything(now);
         }
         if space == 0 || is_syn {
-            // Two ends that answer each other's answers would never stop.
+            // Two ends that answered each other's answers would never stop.
             return self.challenge(now);
         }
         self.receiver.on_useless(offset, offset + space);
         self.acks.demand_pure();
     }
 
-    /// Enters what is acknowledged, and the window. Whether the segment is good for anything else.
+    /// Processes acknowledgement and window. Returns whether the rest of the segment is to be processed.
     fn on_acknowledgement(&mut self, now: Time, offset: Offset, segment: &Segment<P>) -> bool {
         let acked = self.sender.board.acked();
         let Some(ack) = self.sender.place(segment.header.ack) else {
@@ -269,7 +269,7 @@ impl<P: Payload> Connection<P> {
             self.abort_because(CloseReason::FalseAcknowledgement);
             return false;
         }
-        // What comes to an end that only receives tells nothing new.
+        // An end that only receives learns nothing new here.
         let mut is_fin_acked = false;
         if ack > acked || report.is_some() {
             let context =
@@ -294,7 +294,7 @@ impl<P: Payload> Connection<P> {
         true
     }
 
-    /// An ACK that came on the path `via` has been entered: each path hears what it told of it. Whether it told anything of any.
+    /// An ACK that arrived on path `via` has been processed: updates each path that it concerns. Returns whether it concerned any.
     fn on_acknowledged(&mut self, now: Time, via: PathId, options: &AcknowledgementOptions) -> bool {
         let (late, answers) = (self.late, options.expected().is_some());
         let own = || {
@@ -321,7 +321,8 @@ impl<P: Payload> Connection<P> {
         has_news
     }
 
-    /// A path hears what an ACK told of it, and whether it `has_counts` of codepoints. Whether it told anything, and whether a round ended with it.
+    /// Updates one path with an ACK; `has_counts` says whether it carried ECN counts. Returns whether it concerned the path, and
+    /// whether a round ended.
     #[inline(always)]
     fn tell_path(&mut self, now: Time, id: PathId, has_counts: bool, source: impl FnOnce() -> Via) -> (bool, bool) {
         let Self { paths, sender: Sender { board, .. }, .. } = self;
@@ -341,7 +342,7 @@ impl<P: Payload> Connection<P> {
         (has_news, is_round_over)
     }
 
-    /// Enters what an acknowledgement reports above its number `ack`.
+    /// Processes what an acknowledgement reports above its number `ack`.
     fn on_sack(&mut self, now: Time, ack: Offset, report: &Report, proof: Proof, context: &AckContext) {
         if report.is_twice {
             let [(left, right), ..] = report.blocks;
@@ -356,13 +357,13 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// An acceptable acknowledgement came; `has_advanced` says whether of something that had not been acknowledged.
+    /// An acceptable acknowledgement arrived; `has_advanced` says whether it acknowledged something new.
     pub(super) fn on_heard(&mut self, now: Time, has_advanced: bool) {
         let is_shut = self.sender.board.is_empty() || self.sender.peer_window.room(self.sender.board.acked()) == 0;
         self.liveness.on_heard(now, has_advanced || is_shut);
     }
 
-    /// A segment came that the peer would hardly have sent: what it would have had to say is said in an acknowledgement.
+    /// A suspicious segment arrived: answers with a challenge ACK instead of acting on it.
     pub(super) fn challenge(&mut self, now: Time) {
         if self.liveness.admit_challenge(now) {
             self.acks.demand_pure();
@@ -378,7 +379,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// A segment with data, a record or a FIN, part of which may be new.
+    /// A segment with data, records or a FIN arrived; part of it may be new.
     fn on_content(&mut self, now: Time, offset: Offset, end: Offset, segment: Segment<P>) {
         let arrivals = &mut self.receiver.arrivals;
         let (had_hole, end_before) = (arrivals.has_hole(), arrivals.end());
@@ -405,7 +406,7 @@ impl<P: Payload> Connection<P> {
                     self.receiver.accept_plain(offset, place.data_end, payload, &mut self.events);
                 }
                 (None, Content::Nothing) => {}
-                // Nobody agreed on streams.
+                // No streams were negotiated.
                 (Some(_), _) | (None, Content::Control(_)) => return self.acks.demand_pure(),
             },
         }
@@ -422,7 +423,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// A segment of a stream is whole or no segment at all: it keeps its boundaries for life. Whether it was taken.
+    /// Accepts a segment of a stream, which is whole or absent: it keeps its boundaries for life. Returns whether it was accepted.
     fn accept_streams(&mut self, now: Time, place: Place, missing: (Offset, Offset), segment: Segment<P>) -> bool {
         if missing != (place.left, place.end) {
             return false;
@@ -433,7 +434,7 @@ impl<P: Payload> Connection<P> {
             (Some(header), Content::Data(payload)) => {
                 let StreamHeader { sid, .. } = header;
                 let is_stream = sid != Sid::CONTROL && self.receiver.inbound.has(sid);
-                // What exceeds its credit is as good as lost: it may come again when there is more.
+                // A segment beyond its flow-control credit is dropped; it may be retransmitted once there is credit.
                 if !is_stream || payload.is_empty() || !self.flow_control.take(sid, payload.len()) {
                     return false;
                 }
@@ -464,7 +465,7 @@ impl<P: Payload> Connection<P> {
         true
     }
 
-    /// A record came. Whichever stream it is about, it is acted on at once.
+    /// A record arrived. It takes effect at once, whatever its stream.
     fn on_record(&mut self, ssn: Ssn, record: Record) {
         let (sid, freed) = match record {
             Record::AcknowledgeEach { every, delay } => {
@@ -486,7 +487,7 @@ impl<P: Payload> Connection<P> {
                 (sid, Freed::RECORD)
             }
         };
-        // A name that there is not has nothing to free but the record.
+        // A record for a SID that does not exist frees only its own space.
         self.free(if self.receiver.inbound.has(sid) { sid } else { Sid::CONTROL }, freed);
     }
 

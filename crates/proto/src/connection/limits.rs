@@ -1,13 +1,13 @@
-//! What keeps a sender from sending more, and for how long each of that has.
+//! What limits the sender, and for how long each limit applied.
 //!
 //! ```text
-//! nothing leaves, for want of …  ──an input──>  something leaves  ──>  nothing leaves, for want of …
-//!        that has the time                       the host has it              and so on
+//! nothing leaves, because of …  ──an input──>  something leaves  ──>  nothing leaves, because of …
+//!   this limit gets the time                    the host gets it               and so on
 //! ```
 //!
-//! It is asked when [`Connection::poll_transmit`] has nothing, in the order in which `output` asks; what leaves costs one look at a flag.
-//! The answer holds until the connection is asked again after an input. From there to the next rest the time is the computer's, which was
-//! busy with what left. Where time is simulated that is none.
+//! The limit is determined when [`Connection::poll_transmit`] has nothing to send, in the order in which `output` decides; a
+//! departure costs one test of a flag. It holds until an input leads to the next poll. From there to the next rest the time counts
+//! for the host, which was busy sending; in simulated time that is zero.
 
 use anabranch_units::{Span, Time};
 
@@ -15,26 +15,27 @@ use super::{Connection, Path};
 use crate::path::{PathId, PathSet};
 use crate::payload::Payload;
 
-/// What keeps a sender from sending more.
+/// What limits a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// There is nothing to send, or less than a segment that may still grow.
+    /// The application has nothing to send, or less than a segment that may still grow.
     Application,
-    /// The congestion windows of the paths that carry new data, or what a recovery lets leave: no full segment has room in them.
+    /// The congestion windows of the paths that carry new data, or the sending limit of a recovery: no window has room for a full
+    /// segment.
     CongestionWindow,
-    /// What the peer takes: its window, or the flow-control credit of the streams that have something. With several paths also what of its
-    /// buffer is left to a slow one.
+    /// The peer's window, or the flow-control credit of the streams with data. With several paths also the guard, which reserves
+    /// the peer's buffer for faster paths.
     PeerBuffer,
-    /// The pacer: there is room in the window, and its time has not come.
+    /// The pacer: the window has room, and the release time is still to come.
     Pacing,
-    /// This end's own limit for what is kept until it is acknowledged ([`crate::Config::send_memory`]).
+    /// This end's own limit on unacknowledged data ([`crate::Config::send_memory`]).
     Memory,
-    /// This computer: there is something to send, and it has not come to it.
+    /// This computer: there is data to send, and the program has not yet sent it.
     Host,
 }
 
 impl Limit {
-    /// All there are.
+    /// All limits.
     pub const ALL: [Self; 6] =
         [Self::Application, Self::CongestionWindow, Self::PeerBuffer, Self::Pacing, Self::Memory, Self::Host];
 
@@ -51,46 +52,46 @@ impl Limit {
     }
 }
 
-/// For how long each has kept a sender, or one of its paths, from sending more.
+/// How long each limit applied to a sender, or to one of its paths.
 ///
-/// The spans add up to the time since the connection was established; those of a path to the time in which it carried new data.
+/// The spans add up to the time since the connection was established; those of a path, to the time in which it carried new data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// What it has been since when; none before the first rest, and while a path is not in use.
+    /// The present limit and its start; `None` before the first rest, and while a path is not in use.
     current: Option<(Limit, Time)>,
     spans: [Span; Limit::ALL.len()],
 }
 
 impl Limits {
-    /// What it is now; none before the connection is established, and on a path that carries no new data.
+    /// The present limit; `None` before the connection is established, and on a path that carries no new data.
     pub fn current(&self) -> Option<Limit> {
         self.current.map(|(limit, _)| limit)
     }
 
-    /// The same with what has passed until `now` added to what it is now.
+    /// The same, with the time until `now` added to the present limit.
     #[must_use]
     pub fn until(mut self, now: Time) -> Self {
         self.note(now, self.current());
         self
     }
 
-    /// For how long.
+    /// The total span of one limit.
     pub fn span(&self, limit: Limit) -> Span {
         self.spans[limit as usize]
     }
 
-    /// All of it.
+    /// The sum over all limits.
     pub fn total(&self) -> Span {
         self.spans.iter().fold(Span::ZERO, |sum, span| sum.saturating_add(*span))
     }
 
-    /// Which part of the time; 0 if none has passed.
+    /// The share of one limit in the total; 0 if the total is zero.
     pub fn share(&self, limit: Limit) -> f64 {
         let total = self.total().as_secs_f64();
         if total > 0.0 { self.span(limit).as_secs_f64() / total } else { 0.0 }
     }
 
-    /// What has been added since another account of the same.
+    /// The difference to an earlier snapshot.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let mut spans = self.spans;
@@ -100,14 +101,14 @@ impl Limits {
         Self { spans, ..*self }
     }
 
-    /// Nothing leaves since `now`, because of this; something had left since `woken_at`, if at all.
+    /// Nothing leaves since `now` because of `limit`; something had left since `woken_at`, if at all.
     fn settle(&mut self, now: Time, woken_at: Option<Time>, limit: Option<Limit>) {
         if let Some(woken_at) = woken_at
             && self.current.is_some()
         {
             self.note(woken_at, Some(Limit::Host));
         }
-        // What is as before goes on as before.
+        // An unchanged limit continues.
         if self.current() != limit {
             self.note(now, limit);
         }
@@ -126,16 +127,16 @@ impl Limits {
 #[derive(Debug, Default)]
 pub(super) struct Rests {
     pub(super) limits: Limits,
-    /// Whether it has not been asked since nothing was left to send.
+    /// Whether there was no poll since nothing was left to send.
     is_resting: bool,
-    /// When it was asked again.
+    /// When it was polled again.
     woken_at: Time,
-    /// What stopped all paths alike at the last rest, if something did, and which those were.
+    /// The limit common to all paths at the last rest, if there was one, and those paths.
     of_all: (Option<Limit>, PathSet),
 }
 
 impl Rests {
-    /// Something is to leave, unless nothing can.
+    /// Something may have to leave.
     #[inline]
     pub(super) fn wake(&mut self, now: Time) {
         if self.is_resting {
@@ -143,7 +144,7 @@ impl Rests {
         }
     }
 
-    /// The account, with what the computer has not come to since something was to leave.
+    /// The account, with the host's time since something was to leave.
     fn of(&self, mut limits: Limits) -> Limits {
         if !self.is_resting && limits.current.is_some() {
             limits.note(self.woken_at, Some(Limit::Host));
@@ -153,12 +154,12 @@ impl Rests {
 }
 
 impl<P: Payload> Connection<P> {
-    /// What keeps this end from sending more, and for how long each has; see [`Limits::until`].
+    /// What limits this end, and how long each limit applied; see [`Limits::until`].
     pub fn limits(&self) -> Limits {
         self.rests.of(self.rests.limits)
     }
 
-    /// The same of a path.
+    /// The account of a path.
     pub(super) fn path_limits(&self, path: &Path) -> Limits {
         self.rests.of(path.limits)
     }
@@ -173,7 +174,7 @@ impl<P: Payload> Connection<P> {
         let usable = self.paths.usable();
         let rests = &mut self.rests;
         if of_all.is_some() && rests.of_all == (of_all, usable) && (rests.is_resting || rests.woken_at == now) {
-            // It goes on.
+            // The same limit continues.
             rests.is_resting = true;
         } else {
             rests.of_all = (of_all, usable);
@@ -181,12 +182,12 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// What stops all paths; none if it is a matter of each. And what stops them from sending something new.
+    /// The limit common to all paths, `None` if each has its own; and the limit on new data.
     #[inline]
     fn limit_of_all(&self, now: Time) -> (Option<Limit>, Option<Limit>) {
         let has_lost = self.sender.board.has_lost();
         if !has_lost && self.sender.outbound.is_empty() && !self.owes_fin() {
-            // What waits all the same has no credit.
+            // Data that still waits has no flow-control credit.
             let limit = if self.sender.outbound.is_drained() { Limit::Application } else { Limit::PeerBuffer };
             return (Some(limit), Some(limit));
         }
@@ -202,7 +203,7 @@ impl<P: Payload> Connection<P> {
         (common.filter(|_| !has_lost).or_else(|| Some(path.limit(now))), common)
     }
 
-    /// Something stops it that was not what did before, or that has to be found for each path.
+    /// The limit has changed, or has to be determined for each path.
     fn settle(&mut self, now: Time, of_all: Option<Limit>, common: Option<Limit>) {
         let (usable, has_lost) = (self.paths.usable(), self.sender.board.has_lost());
         let Self { paths, sender, rests, .. } = self;
@@ -227,13 +228,13 @@ impl<P: Payload> Connection<P> {
             None if is_paced => Limit::Pacing,
             None if is_free => Limit::PeerBuffer,
             None if is_full => Limit::CongestionWindow,
-            // What is lost has left again, or its path's turn comes with the next one.
+            // Lost segments have been retransmitted, or the path's turn comes with the next segment.
             None => common.unwrap_or(Limit::CongestionWindow),
         };
         rests.limits.settle(now, woken_at, Some(limit));
     }
 
-    /// What stops all paths alike from sending something new; none if it is a matter of each.
+    /// The limit on new data common to all paths; `None` if each has its own.
     fn limit_of_new(&self) -> Option<Limit> {
         let mss = self.paths.mss_max();
         let space = match self.sender.outbound.peek(mss) {
@@ -253,7 +254,7 @@ impl<P: Payload> Connection<P> {
 }
 
 impl Path {
-    /// What stops this one, if there is something to send.
+    /// The limit of this path, if there is data to send.
     fn limit(&self, now: Time) -> Limit {
         if !self.control.has_room(self.mss.into()) {
             Limit::CongestionWindow

@@ -1,52 +1,52 @@
-//! Whether the peer is still there, and how much is said to somebody who may not be the peer.
+//! Detects a dead peer, and limits answers to segments that may not be the peer's.
 //!
-//! * The user timeout: what is sent gets nowhere for too long ([rfc-5482], [rfc-9293] sec. 3.8.3).
-//! * The idle timeout: the peer says nothing at all for too long.
-//! * Keep-alive: nothing is sent, and the peer is asked now and then ([rfc-9293] sec. 3.8.4).
-//! * Challenges: a segment that the peer would not have sent is answered, but not too often ([rfc-5961] sec. 7).
+//! * User timeout: sent data makes no progress ([rfc-5482], [rfc-9293] sec. 3.8.3).
+//! * Idle timeout: no segment arrives from the peer.
+//! * Keep-alive probes: an idle connection probes its peer ([rfc-9293] sec. 3.8.4).
+//! * Challenge ACKs: a suspicious segment is answered, at a limited rate ([rfc-5961] sec. 7).
 
 use anabranch_units::{Span, Time};
 
 use super::State;
 use crate::config::{Config, KeepAlive};
 
-/// What is known of the peer's life.
+/// The liveness of the peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Liveness {
     user_timeout: Option<Span>,
     idle_timeout: Option<Span>,
     keep_alive: Option<KeepAlive>,
-    /// The shorter of the two timeouts, or what stands for one that is not set.
+    /// The shorter of the two timeouts; a constant if neither is set.
     timeout_least: Span,
-    /// When what was sent last got anywhere, or something was sent into silence.
+    /// When sent data last made progress, or was sent with nothing in flight.
     progress: Time,
-    /// When the peer said anything.
+    /// When the last segment arrived from the peer.
     heard: Time,
     probes: KeepAliveProbes,
     challenge_acks: ChallengeAckLimiter,
 }
 
-/// What a connection is doing, as far as the peer's silence means anything.
+/// The connection's activity, which decides what the peer's silence means.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Activity {
     pub(super) state: State,
     /// Something is in flight.
     pub(super) has_flight: bool,
-    /// The peer's window is shut, and somebody waits for it.
+    /// The peer's window is zero, and the sender waits for it.
     pub(super) waits_for_window: bool,
 }
 
-/// The keep-alive probes that a silent peer is sent.
+/// The keep-alive probes to a silent peer.
 #[derive(Clone, Copy, Debug)]
 struct KeepAliveProbes {
-    /// When the next one is to leave, or the peer is given up.
+    /// When the next probe is to leave, or the peer is given up.
     next: Time,
-    /// Those that have had no answer.
+    /// Probes without an answer.
     unanswered: u32,
     is_due: bool,
 }
 
-/// Answers to segments that a peer would not have sent.
+/// Limits challenge ACKs.
 #[derive(Clone, Copy, Debug)]
 struct ChallengeAckLimiter {
     since: Time,
@@ -68,36 +68,36 @@ impl Liveness {
         }
     }
 
-    /// Something is sent, and nothing was in flight: the peer's silence counts from here on.
+    /// Data is sent with nothing in flight: the user timeout starts.
     pub(super) fn on_sent_into_silence(&mut self, now: Time) {
         self.progress = now;
     }
 
-    /// The peer has said something that an old segment may say as well.
+    /// A segment arrived that may also be an old one.
     pub(super) fn on_anything(&mut self, now: Time) {
         self.heard = now;
     }
 
-    /// An acceptable acknowledgement came. `is_progress` says whether of something new, or, while the window is shut, of anything.
+    /// An acceptable acknowledgement arrived. `is_progress`: it acknowledged something new or, with a zero window, anything.
     #[inline]
     pub(super) fn on_heard(&mut self, now: Time, is_progress: bool) {
         if is_progress {
             self.progress = now;
         }
         self.heard = now;
-        // Without keep-alive there never was a probe.
+        // Without keep-alive there are no probes.
         if let Some(KeepAlive { idle, .. }) = self.keep_alive {
             self.probes = KeepAliveProbes { next: now.saturating_add(idle), unanswered: 0, is_due: false };
         }
     }
 
-    /// The deadline is not before this, whatever the connection is doing. It takes less to know.
+    /// A cheap lower bound of the deadline, whatever the activity.
     #[inline]
     pub(super) fn deadline_least(&self) -> Time {
         self.progress.min(self.heard).saturating_add(self.timeout_least).min(self.probes.next)
     }
 
-    /// When the peer is given up, or is to be sent a keep-alive probe.
+    /// When the peer is given up, or a keep-alive probe is due.
     pub(super) fn deadline(&self, activity: Activity) -> Time {
         self.give_up_at(activity).min(self.idle_at(activity.state)).min(self.keep_alive_at(activity))
     }
@@ -123,7 +123,7 @@ impl Liveness {
         true
     }
 
-    /// Whether one more segment that the peer would hardly have sent may be answered.
+    /// Whether another suspicious segment may be answered.
     pub(super) fn admit_challenge(&mut self, now: Time) -> bool {
         let ChallengeAckLimiter { since, count } = &mut self.challenge_acks;
         if now.since(*since) >= PERIOD {
@@ -133,8 +133,8 @@ impl Liveness {
         *count <= CHALLENGES_MAX
     }
 
-    /// When something has been sent and got nowhere for too long. While the peer's window is shut, its answers are enough
-    /// ([rfc-9293] sec. 3.8.6.1), else it has to acknowledge something.
+    /// When the user timeout expires. With a zero window every answer of the peer is progress ([rfc-9293] sec. 3.8.6.1); otherwise
+    /// only an acknowledgement of something new.
     fn give_up_at(&self, activity: Activity) -> Time {
         let Activity { state, has_flight, waits_for_window } = activity;
         let is_waiting = has_flight || waits_for_window || matches!(state, State::SynSent | State::SynReceived);
@@ -144,7 +144,7 @@ impl Liveness {
         }
     }
 
-    /// When the peer has said nothing for too long.
+    /// When the idle timeout expires.
     fn idle_at(&self, state: State) -> Time {
         let timeout = match state {
             State::FinWait2 => Some(self.idle_timeout.unwrap_or(FIN_WAIT_2_MAX)),
@@ -168,8 +168,8 @@ impl Liveness {
     }
 }
 
-/// A peer that has acknowledged our FIN may go on sending, but not be silent for ever. Common systems take a minute where the application
-/// has gone; ours may still be reading.
+/// A peer that has acknowledged our FIN may go on sending, but not be silent for ever. Common systems allow a minute if the
+/// application is gone; ours may still be reading.
 const FIN_WAIT_2_MAX: Span = Span::from_secs(600);
 
 /// [rfc-5961] sec. 7: "For example: an implementation may allow 10 challenge ACKs in any 5 second window".
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(liveness.deadline(IDLE), at(149), "it was there after all");
     }
 
-    /// Timeouts of 40 and 50 s, and a probe after 30 s: what is heard and says nothing new moves the timeouts, and not the probe.
+    /// Timeouts of 40 and 50 s, and a probe after 30 s: a segment with nothing new moves the timeouts, and not the probe.
     #[test]
     fn no_deadline_is_before_the_least() {
         let keep_alive = KeepAlive { idle: Span::from_secs(30), interval: Span::from_secs(10), probes_max: 3 };

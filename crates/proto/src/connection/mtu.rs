@@ -1,4 +1,4 @@
-//! How long a path's datagrams may be: found by probes, and taken back when they are lost ([rfc-8899]).
+//! Path MTU discovery: probes confirm a datagram size, and losses put it in doubt ([rfc-8899]).
 //!
 //! ```text
 //!          a full segment leaves             nothing is left to try
@@ -9,16 +9,16 @@
 //!                        └──no answer────┘
 //! ```
 //!
-//! A probe is a padded challenge: its response shows that so many bytes get through. It takes no sequence space, so that the loss of one is
-//! no signal to anybody, and no window counts it. ICMP is not read: who forges it changes nothing.
+//! A probe is a padded challenge; its response confirms the size. It takes no sequence space, so its loss is not a congestion
+//! signal, and no window counts it. ICMP is ignored, because it can be forged.
 //!
-//! While there is doubt about a length, datagrams have 1200 bytes at most, and segments that were cut for longer ones go in fragments.
+//! While a size is in doubt, datagrams have at most 1200 bytes, and longer segments are sent as fragments.
 //!
 //! Differs from rfc-8899 in:
-//! * nothing is probed below 1200 bytes, which every path is taken to carry (sec. 5.1.2 has BASE_PLPMTU and MIN_PLPMTU);
-//! * a probe waits for its answer for a retransmission timeout (sec. 5.1.1 has 15 s where there is nothing better);
-//! * a path is searched when it has carried a full segment, not before (sec. 5.3);
-//! * acknowledged data is what confirms a length (sec. 5.1.1 leaves CONFIRMATION_TIMER to who has nothing of the kind).
+//! * there are no probes below 1200 bytes, which every path is assumed to carry (sec. 5.1.2 has BASE_PLPMTU and MIN_PLPMTU);
+//! * a probe waits a retransmission timeout for its response (sec. 5.1.1 has 15 s if there is no estimate);
+//! * the search starts after the path has carried a full segment (sec. 5.3 starts at once);
+//! * acknowledged data confirms a size (sec. 5.1.1 has CONFIRMATION_TIMER for protocols without acknowledgements).
 
 use anabranch_units::{Span, Time};
 
@@ -29,42 +29,42 @@ use crate::payload::Payload;
 use crate::seal::{Seal, Sealed};
 use crate::segment::{HEADERS, TCP_HEADER};
 
-/// What is known of the datagrams of one path, in bytes of UDP's payload.
+/// The datagram sizes of one path, in bytes of UDP payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mtu {
-    /// The longest that got through.
+    /// The largest confirmed size.
     carried: u32,
-    /// The shortest that did not; one more than the longest that is tried if all did.
+    /// The smallest failed size; one above the maximum if none failed.
     refused: u32,
-    /// The longest that is tried.
+    /// The largest size that is probed.
     max: u32,
-    /// Bytes of IP and UDP around it.
+    /// Bytes of the IP and UDP headers.
     headers: u32,
     state: State,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Nothing is asked before this time.
+    /// No probe before this time.
     Resting(Time),
-    /// Whether a longer one gets through.
+    /// Probes a larger size.
     Searching(Probe),
-    /// Whether the longest still does.
+    /// Probes the largest confirmed size again.
     Doubting(Probe),
 }
 
-/// A length that is asked about.
+/// A probe of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Probe {
     len: u32,
-    /// Probes of it that left.
+    /// Probes of this size sent.
     sent: u32,
-    /// When the next one is due, or the last one is lost.
+    /// When the next probe is due, or the last one counts as lost.
     at: Time,
 }
 
 impl Mtu {
-    /// What a path between these ends begins with.
+    /// The initial sizes of a path between these ends.
     pub(super) fn new(config: &Config, tuple: &FourTuple) -> Self {
         let headers = headers(tuple);
         let payload = |packet: u32| packet.min(PathMtu::PACKET_MAX).saturating_sub(headers);
@@ -76,7 +76,7 @@ impl Mtu {
         Self { carried, refused: max + 1, max, headers, state: State::Resting(Time::ZERO) }
     }
 
-    /// The longest that a datagram may be now.
+    /// The largest datagram that may be sent now.
     #[inline]
     pub(super) fn datagram_max(&self) -> u32 {
         match self.state {
@@ -85,13 +85,13 @@ impl Mtu {
         }
     }
 
-    /// No segment has more content than this: what takes longer datagrams is not looked for.
+    /// No segment has more content than this, so larger datagrams are not probed.
     pub(super) fn limit(&mut self, content: u32) {
         self.max = self.max.min(content.saturating_add(OVERHEAD));
         self.refused = self.refused.min(self.max + 1);
     }
 
-    /// A segment left that filled its datagram: with longer ones there would be fewer. Whether a probe is due.
+    /// A segment filled its datagram, so a larger size would pay. Returns whether a probe is due.
     #[inline]
     pub(super) fn on_full(&mut self, now: Time) -> bool {
         match self.state {
@@ -104,7 +104,7 @@ impl Mtu {
         }
     }
 
-    /// What was sent is lost in a way that a path looks like which does not carry long datagrams any more.
+    /// A loss pattern indicates that the path MTU has shrunk.
     pub(super) fn on_doubt(&mut self, now: Time) {
         let is_searched = self.max > 0 && self.carried > Seal::DATAGRAM_FIRST;
         if is_searched && !matches!(self.state, State::Doubting(_)) {
@@ -112,20 +112,20 @@ impl Mtu {
         }
     }
 
-    /// The length of the probe that is due.
+    /// The size of the probe that is due.
     pub(super) fn due(&self, now: Time) -> Option<u32> {
         let probe = self.probe().filter(|probe| probe.at <= now && probe.sent < PROBES_MAX);
         probe.map(|probe| probe.len)
     }
 
-    /// It left, and its answer comes within this time or not at all.
+    /// The probe left; a response after `timeout` does not count.
     pub(super) fn on_probe_sent(&mut self, now: Time, timeout: Span) {
         if let State::Searching(probe) | State::Doubting(probe) = &mut self.state {
             (probe.sent, probe.at) = (probe.sent + 1, now.saturating_add(timeout));
         }
     }
 
-    /// A probe of this length was answered.
+    /// A probe of this size was answered.
     pub(super) fn on_answer(&mut self, now: Time, len: u32) {
         let is_asked = self.probe().is_some_and(|probe| probe.len <= len);
         if is_asked && len < self.refused {
@@ -134,7 +134,7 @@ impl Mtu {
         }
     }
 
-    /// What is due by time: a length of which no probe was answered is too long.
+    /// Handles the deadline: a size whose probes all failed is too large.
     pub(super) fn handle_timeout(&mut self, now: Time) {
         let Some(Probe { len, sent: PROBES_MAX.., at }) = self.probe() else { return };
         if at > now {
@@ -147,7 +147,7 @@ impl Mtu {
         self.search(now);
     }
 
-    /// When a probe is due, or given up.
+    /// When a probe is due, or counts as lost.
     pub(super) fn deadline(&self) -> Time {
         self.probe().map_or(Time::NEVER, |probe| probe.at)
     }
@@ -166,7 +166,7 @@ impl Mtu {
         };
     }
 
-    /// The length to ask about next: first what links have, the next one above what is known, then the middle of what is not known.
+    /// The next size to probe: the next common link MTU above the confirmed size, then the middle of the unknown range.
     fn candidate(&self) -> Option<u32> {
         let Self { carried, refused, max, headers, .. } = *self;
         if refused > max {
@@ -179,19 +179,19 @@ impl Mtu {
     }
 }
 
-/// The most content of a segment that fills a datagram of this length.
+/// The content of a segment that fills a datagram of this size.
 pub(super) fn content(datagram: u32) -> u32 {
     datagram.saturating_sub(OVERHEAD)
 }
 
-/// The length of the datagram in which a segment goes that has so much content, its options and its stream header with it, if it goes in one.
+/// The size of the datagram for a segment with this content, options and stream header included, if it fits into one.
 pub(super) fn datagram(content: u32) -> u32 {
     content + OVERHEAD
 }
 
 impl<P: Payload> Transmit<P> {
-    /// In the sealed form, the lengths of the packets in which it goes, IP's and UDP's headers with them. For who models a network, and seals
-    /// nothing: the handshake's are those of other segments, without what makes the keys.
+    /// In the sealed form, the sizes of the packets that carry the segment, IP and UDP headers included. For network models that do
+    /// not encrypt: handshake segments are counted without their keys.
     pub fn packets(&self) -> impl Iterator<Item = u32> + use<P> {
         let len = self.segment.wire_size() - HEADERS + TCP_HEADER;
         let headers = headers(&self.tuple);
@@ -202,7 +202,7 @@ impl<P: Payload> Transmit<P> {
     }
 }
 
-/// Bytes of IP and UDP around a datagram between these ends.
+/// Bytes of the IP and UDP headers of a datagram between these ends.
 fn headers(tuple: &FourTuple) -> u32 {
     if tuple.local.is_ipv4() && tuple.remote.is_ipv4() { IPV4 } else { IPV6 }
 }
@@ -210,11 +210,11 @@ fn headers(tuple: &FourTuple) -> u32 {
 /// Bytes of a sealed datagram around the content of its segment.
 const OVERHEAD: u32 = Seal::OVERHEAD + TCP_HEADER;
 
-/// Headers of IP and UDP.
+/// Bytes of IP and UDP headers.
 const IPV4: u32 = 28;
 const IPV6: u32 = 48;
 
-/// Packets that links carry: Ethernet's, and what is called jumbo.
+/// Common packet limits of links: Ethernet, and jumbo frames.
 const PACKETS: [u32; 2] = [1500, 9000];
 
 /// [rfc-8899] sec. 5.1.2: MAX_PROBES.
@@ -223,7 +223,7 @@ const PROBES_MAX: u32 = 3;
 /// [rfc-8899] sec. 5.1.1: PMTU_RAISE_TIMER.
 const RAISE_AFTER: Span = Span::from_secs(600);
 
-/// A thirty-second more in each datagram saves less than a hundredth of what it costs to send.
+/// A gain of less than 1/32 per datagram saves less than a hundredth of the cost of sending.
 const WORTH: u32 = 32;
 
 #[cfg(test)]
@@ -247,7 +247,7 @@ mod tests {
 
     const TIMEOUT: Span = Span::from_millis(300);
 
-    /// Runs for so long on a path that carries datagrams of this length; how many probes it took.
+    /// Runs for `span` on a path with this MTU; returns the number of probes.
     fn run(mtu: &mut Mtu, now: &mut Time, path: u32, span: Span) -> u32 {
         let (until, mut probes) = (*now + span, 0);
         mtu.on_full(*now);
@@ -279,7 +279,7 @@ mod tests {
         }
     }
 
-    /// Whatever a path carries is found, but for a thirty-second, and nothing that it does not carry is ever used.
+    /// The search finds every MTU up to a thirty-second, and never uses a size that the path does not carry.
     #[test]
     fn what_a_path_carries_is_found() {
         for (packet_max, path) in

@@ -1,9 +1,9 @@
-//! What leaves next.
+//! Decides which segment leaves next.
 //!
-//! In this order: a reset, the handshake, what is about paths, an acknowledgement that says what data cannot; path by path lost segments
-//! (the lowest first) and a tail loss probe; on the path that the scheduler chooses new data or a FIN; an acknowledgement.
+//! The order: a reset; the handshake; path segments; a pure acknowledgement that data cannot carry; for each path its lost segments
+//! (lowest first) and a tail loss probe; new data or a FIN on the path that the scheduler chooses; an acknowledgement.
 //!
-//! A path that has something to repair and no room for it takes no new data.
+//! A path that waits for room to retransmit sends no new data.
 
 use anabranch_cc::Transmission;
 use anabranch_units::{Span, Time};
@@ -19,9 +19,9 @@ use crate::seq::{Offset, SeqNumber};
 use crate::stream::outbound::Framing;
 
 impl<P: Payload> Connection<P> {
-    /// The next segment to send, now.
+    /// The next segment to send now.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit<P>> {
-        // A driver asks both ends of a path whenever one of them has something to do.
+        // A driver polls both ends of a path whenever one of them has something to do.
         if self.resting_until.is_some_and(|until| now < until) {
             return None;
         }
@@ -52,7 +52,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// What leaves next, but for what is about paths. A segment is large, so it is made where it is handed over.
+    /// Decides what leaves next, except path segments. The segment, which is large, is built in its final place.
     fn next_leaving(&mut self, now: Time) -> Option<Leaving> {
         match self.state {
             State::Closed | State::Listen => None,
@@ -91,7 +91,7 @@ impl<P: Payload> Connection<P> {
         } else {
             (Flags::SYN | multistream, SeqNumber(0))
         };
-        // The shift is not set before the handshake is over, so this is the unscaled window that a SYN has.
+        // The shift is not set before the end of the handshake, so this is the unscaled window of a SYN.
         let window = self.receiver.advertise(self.receiver.expected());
         self.clock.on_ack_sent(self.receiver.expected());
         let header = Header { seq: self.sender.initial(), ack, flags, window, ..Header::default() };
@@ -100,8 +100,7 @@ impl<P: Payload> Connection<P> {
         self.transmit(PathId::FIRST, segment)
     }
 
-    /// A pure acknowledgement on the path on which one is due. This and what has content is made in the form in which it is handed over: else all of
-    /// it is moved once more.
+    /// A pure acknowledgement on the path where one is due. It is built in its final place, which saves a copy.
     #[inline(always)]
     fn pure_ack(&mut self, now: Time, path: PathId) -> Option<Transmit<P>> {
         let counts = self.acks.counts(path, !self.receiver.arrivals.has_hole());
@@ -128,7 +127,7 @@ impl<P: Payload> Connection<P> {
         Some(Transmit { path, tuple: from.tuple, segment, datagram_max: from.datagram_max(), pad_to: 0, ecn: None })
     }
 
-    /// An old sequence number, which the peer answers with an acknowledgement.
+    /// A segment with an old sequence number, which the peer answers with an acknowledgement.
     fn window_or_keep_alive_probe(&mut self, path: PathId) -> Transmit<P> {
         let header = self.header(path, self.sender.board.acked() - 1, Flags::default());
         let options = self.stamp(AcknowledgementOptions::default());
@@ -140,15 +139,15 @@ impl<P: Payload> Connection<P> {
         if self.sender.outbound.is_empty() && !self.owes_fin() {
             if self.sender.board.is_empty() {
                 if !self.sender.outbound.is_drained() {
-                    // What waits has no credit. More is sure to come, if the peer is still there.
+                    // The waiting data has no credit. The peer will grant more, if it is still there.
                     self.wait(now);
                 }
                 return None;
             }
-            // What several paths cannot send for want of credit the guard hears of.
+            // The guard is told of data that several paths cannot send for want of credit.
             let has_all = !self.paths.has_several() || self.sender.outbound.is_drained();
             if !has_lost && has_all && !self.paths.has_probe_due() {
-                // All that there is is under way.
+                // All data is in flight.
                 return None;
             }
         }
@@ -170,7 +169,7 @@ impl<P: Payload> Connection<P> {
                 continue;
             }
             if is_probe_due {
-                // [rfc-8985] sec. 7.3: new data if there is some, whatever the window says, else the last segment again.
+                // [rfc-8985] sec. 7.3: new data if there is any, whatever the window, else the last segment again.
                 if let Some(leaving) = self.next_probe(now, path) {
                     return Some(leaving);
                 }
@@ -187,7 +186,7 @@ impl<P: Payload> Connection<P> {
         self.next_new(now, Admission::Probe(path)).or_else(|| self.sender.board.last(path).map(again))
     }
 
-    /// Sends a segment again.
+    /// Retransmits a segment.
     #[inline(never)]
     fn resend(&mut self, now: Time, path: PathId, index: u64) -> Option<Transmit<P>> {
         let Self { sender: Sender { board, .. }, paths, .. } = self;
@@ -198,7 +197,7 @@ impl<P: Payload> Connection<P> {
         self.segment_of(path, (offset, nonce), sent)
     }
 
-    /// Something that has not been sent, if it may leave.
+    /// New data, if it may leave.
     #[inline(always)]
     fn next_new(&mut self, now: Time, admission: Admission) -> Option<Leaving> {
         if !self.sender.may_keep_more(&self.paths, self.peer.segment) {
@@ -229,13 +228,13 @@ impl<P: Payload> Connection<P> {
         Some(Leaving::New { path, space })
     }
 
-    /// Sends what has not been sent, as [`Connection::next_new`] found it.
+    /// Sends new data, as [`Connection::next_new`] found it.
     #[inline(always)]
     fn send_new(&mut self, now: Time, path: PathId, space: u32) -> Option<Transmit<P>> {
         let mss = self.paths[path].mss;
         let space = space.min(mss);
         if self.sender.board.is_empty() {
-            // The peer's silence counts from here on.
+            // The user timeout starts here.
             self.liveness.on_sent_into_silence(now);
         }
         let sent = match self.sender.outbound.cut(space, mss, &mut self.events) {
@@ -263,13 +262,13 @@ impl<P: Payload> Connection<P> {
         self.segment_of(path, (offset, nonce), sent)
     }
 
-    /// The peer's window is shut, and what it waits for is on a slow path: a faster one that has room takes it over, if it is there sooner.
-    /// The room would else be of no use to anybody.
+    /// The peer's window is full because of a segment on a slow path. A faster path with room retransmits it if it arrives earlier
+    /// there; the room would otherwise be unused.
     fn unblock(&mut self, now: Time, may_send: PathSet) -> Option<Leaving> {
         if !self.paths.has_several() {
             return None;
         }
-        // Streams without credit have nothing to send; the window may be open all the same.
+        // Streams without credit have nothing to send, and yet the window may be open.
         let room = self.sender.peer_window.room(self.sender.board.next());
         let mss = self.paths.mss_max();
         if room >= u64::from(mss) && !self.sender.outbound.is_empty() {
@@ -293,7 +292,7 @@ impl<P: Payload> Connection<P> {
             let (_, len, _) = self.sender.board.segment(index);
             let faster = faster.filter(|&id| self.paths[id].control.has_room(len.into()));
             let Some(fast) = faster.min_by_key(|&id| half(&self.paths[id])) else { continue };
-            // A whole round trip sooner: the window that it opens is to come in time.
+            // A whole round trip earlier, so that the window update is in time.
             let is_sooner = now.saturating_add(half(&self.paths[fast]).saturating_mul(2)) < due;
             if is_sooner && found.is_none_or(|(_, _, lowest)| index < lowest) {
                 found = Some((fast, slow, index));
@@ -303,10 +302,10 @@ impl<P: Payload> Connection<P> {
         Some(Leaving::Again { path, index })
     }
 
-    /// How much of `space` the peer's window takes; `None` if the sender waits for more.
+    /// How much of `space` the peer's window admits; `None` if the sender waits for more.
     ///
-    /// [rfc-9293] sec. 3.8.6.2.1: a window that is less than half of what it was is not filled by shorter segments, unless
-    /// there has been nothing better for a while.
+    /// [rfc-9293] sec. 3.8.6.2.1: a sender does not fill less than half of the largest window with short segments, unless it has
+    /// waited for a while.
     #[inline(always)]
     fn fit(&mut self, now: Time, space: u32) -> Option<u32> {
         let usable = self.sender.peer_window.room(self.sender.board.next());
@@ -317,10 +316,10 @@ impl<P: Payload> Connection<P> {
         self.shorten(now, usable)
     }
 
-    /// The same of a segment that is longer than the `usable` part of the window.
+    /// The same for a segment longer than the `usable` part of the window.
     #[inline(never)]
     fn shorten(&mut self, now: Time, usable: u64) -> Option<u32> {
-        // Less than the window's width, which is below a segment: it fits.
+        // Less than the width of the window, which is below a segment: it fits.
         let usable = usable as u32;
         let is_worth =
             u64::from(usable) * 2 >= self.sender.peer_window.largest() || self.sender.peer_window.is_probe_due();
@@ -336,7 +335,7 @@ impl<P: Payload> Connection<P> {
         None
     }
 
-    /// Only the peer can say when to go on: asks, so as to find out if it has and that was lost, or if it is gone.
+    /// Only the peer can open the window: starts zero-window probes, in case its update was lost or the peer is gone.
     fn wait(&mut self, now: Time) {
         let rto = self.paths[self.paths.main()].control.rto();
         if self.sender.peer_window.wait(now, rto) {
@@ -344,7 +343,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// The path on which a window that is shut is probed now.
+    /// The path on which a zero-window probe leaves now.
     fn poll_window_probe(&mut self, now: Time) -> Option<PathId> {
         if !self.sender.peer_window.is_probe_due() {
             return None;
@@ -410,7 +409,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// With our clock, if it is to be told.
+    /// The options with our timestamp, if it was negotiated.
     fn stamp(&self, options: AcknowledgementOptions) -> Options {
         let is_on = self.clock.is_on();
         Options::Acknowledgement(if is_on { options.with_timestamps(self.clock.timestamps()) } else { options })
@@ -426,23 +425,23 @@ impl<P: Payload> Connection<P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leaving {
     Handshake,
-    /// As much of what has not been sent.
+    /// New data of this sequence space.
     New {
         path: PathId,
         space: u32,
     },
-    /// This entry of the scoreboard.
+    /// A retransmission of this entry of the scoreboard.
     Again {
         path: PathId,
         index: u64,
     },
     /// A pure acknowledgement.
     Ack(PathId),
-    /// Something that is old, for the sake of the answer.
+    /// A segment with an old number, which asks for an answer.
     Probe(PathId),
 }
 
-/// What lets a new segment leave.
+/// What admits a new segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Admission {
     /// The congestion windows of these paths.

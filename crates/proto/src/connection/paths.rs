@@ -1,24 +1,25 @@
-//! Paths: how they are set up, watched over and given up.
+//! Paths: set-up, validation, failure detection and abandonment.
 //!
 //! ```text
-//!        add ──challenge──> Validating ──response──> Live ──silence, and a question to it──> Suspect
-//!                                │                     ^                                        │
-//!                                └──> gone             └────────────────response───────────────┘
+//!        add ──challenge──> Validating ──response──> Live ──silence after a probe──> Suspect
+//!                                │                     ^                                │
+//!                                └──> gone             └────────────response────────────┘
 //! ```
 //!
-//! A challenge is a segment that carries nothing and asks for its token back on the same path. Each end validates a path for itself:
-//! who is challenged on a four-tuple that it does not know challenges back. So a path carries data in a direction only after its far end
-//! has been heard on it in answer to something that only who is there could know.
+//! A challenge carries no data and asks for its token back on the same path. Each end validates a path for itself: an end that is
+//! challenged on an unknown four-tuple challenges back. So a path carries data in a direction only after its far end has proved, by
+//! a token, that it is reachable there.
 //!
-//! A four-tuple from which a plausible segment comes without a challenge is that of a peer whose address was changed by the network: it
-//! is challenged, too, and when it answers, paths of the same local end that have been silent since are looked into at once.
+//! A plausible segment without a challenge from an unknown four-tuple indicates that a NAT or a move has changed the peer's
+//! address. That address is challenged, too. When it answers, paths of the same local end that have been silent since are probed at
+//! once.
 //!
-//! Whoever gives a path up says so with a token that the peer's challenge brought on it: nobody takes a path away who does not see it.
+//! A *leave* carries a token that the peer's challenge brought on the path, so an off-path attacker cannot remove a path.
 //!
-//! A path that was given up is not taken up again for a while, whoever asks: a challenge may have crossed the leave.
+//! An abandoned path is refused for a while, because a challenge may have crossed the leave.
 //!
-//! Silence is no answer to what left on a path, by any ACK that came on it; see `PathControl::suspect_at`. An only path is never
-//! suspected for its silence: its timers are all there is. Nor is any without [`crate::Failover`].
+//! A path is silent if no ACK that arrived on it answers what left on it; see `PathControl::suspect_at`. An only path is never
+//! suspected, since its timers are all there is. Without [`crate::Failover`] no path is.
 
 mod segments;
 mod table;
@@ -42,12 +43,12 @@ use crate::segment::{Flags, Segment};
 use crate::seq::SeqNumber;
 use crate::stream::outbound::Framing;
 
-/// The last word on a path.
+/// The last message about a path.
 #[derive(Clone, Copy, Debug)]
 struct Farewell {
     path: PathId,
     tuple: FourTuple,
-    /// What the peer takes for ours.
+    /// The token that the peer accepts from us.
     token: Token,
 }
 
@@ -56,35 +57,35 @@ struct Farewell {
 pub(super) struct Path {
     pub(super) tuple: FourTuple,
     pub(super) control: PathControl,
-    /// When the pacer lets go of what waits.
+    /// When the pacer releases the next segment.
     pub(super) paced_until: Time,
-    /// What kept it from sending more.
+    /// What limited it, and for how long.
     pub(super) limits: Limits,
     pub(super) status: PathStatus,
     pub(super) weight: u32,
-    /// When a segment last came on it.
+    /// When a segment last arrived on it.
     pub(super) arrived: Time,
     origin: Origin,
     phase: Phase,
-    /// Challenges that left on it.
+    /// Challenges sent on it.
     tokens: Tokens,
-    /// The latest challenge that came on it.
+    /// The token of the latest challenge received on it.
     asked: Option<Token>,
-    /// A token that is to be sent back.
+    /// A token to send back.
     response: Option<Token>,
-    /// How long its datagrams may be, and the sequence space of a segment that fills one.
+    /// Its datagram sizes, and the sequence space of a segment that fills one.
     mtu: Mtu,
     pub(super) mss: u32,
 }
 
-/// Why there is a path.
+/// Why a path exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     /// The handshake ran on it.
     Handshake,
-    /// We asked for it.
+    /// This end set it up.
     Own,
-    /// The peer asked for it.
+    /// The peer set it up.
     Peer,
     /// The peer's address changed, at this time.
     Rebinding(Time),
@@ -94,26 +95,26 @@ enum Origin {
 enum Phase {
     Live,
     Challenged {
-        /// Challenges that left.
+        /// Challenges sent.
         sent: u32,
         /// When the next one is due.
         at: Time,
-        /// Whether it was live before.
+        /// Whether the path was live before.
         is_suspect: bool,
     },
 }
 
-/// The paths of a connection. What is done through it is an input: afterwards the driver drains the connection.
+/// The paths of a connection. Every call is an input: afterwards the driver drains the connection.
 #[derive(Debug)]
 pub struct Paths<'a, P> {
     pub(super) connection: &'a mut Connection<P>,
 }
 
 impl<P: Payload> Paths<'_, P> {
-    /// Sets up a path between two more ends. [`Event::PathValidated`] follows, or [`Event::PathGone`].
+    /// Sets up a path between another pair of ends. [`Event::PathValidated`] or [`Event::PathGone`] follows.
     ///
     /// # Errors
-    /// If there can be no other path, or this one is there already.
+    /// If no further path is possible, or this one exists already.
     pub fn add(&mut self, now: Time, tuple: FourTuple) -> Result<PathId, AddPathError> {
         let Connection { paths, state, config, .. } = &mut *self.connection;
         if !paths.are_negotiated || !state.has_paths() {
@@ -132,10 +133,10 @@ impl<P: Payload> Paths<'_, P> {
         Ok(id)
     }
 
-    /// Gives a path up. What is in flight on it is sent again on others, and [`Event::PathGone`] follows.
+    /// Abandons a path. Its data in flight is retransmitted on others, and [`Event::PathGone`] follows.
     ///
     /// # Errors
-    /// If there is no such path, or no other one that carries data.
+    /// If there is no such path, or no other path carries data.
     pub fn remove(&mut self, now: Time, id: PathId) -> Result<(), RemovePathError> {
         self.connection.paths.get(id).ok_or(RemovePathError::Unknown)?;
         if !self.connection.paths.live().iter().any(|other| other != id) {
@@ -148,14 +149,14 @@ impl<P: Payload> Paths<'_, P> {
         if paths.left.len() == PATHS_MAX {
             paths.left.pop_front();
         }
-        // Its name may be that of another one by then.
+        // By then its identifier may belong to another path.
         let farewell = Farewell { path: PathId::NOWHERE, ..farewell };
         paths.left.push_back((farewell, now.saturating_add(LEFT_FOR)));
         self.connection.drop_path(now, id);
         Ok(())
     }
 
-    /// Says when a path is to be used. This end alone heeds it.
+    /// Sets whether a path is active or a backup. It affects this end alone.
     pub fn set_status(&mut self, id: PathId, status: PathStatus) {
         if let Some(path) = self.connection.paths.get_mut(id) {
             path.status = status;
@@ -163,33 +164,33 @@ impl<P: Payload> Paths<'_, P> {
         }
     }
 
-    /// Says how much a path is to carry, in proportion to others; at least 1. Only [`crate::Scheduling::Weighted`] heeds it.
+    /// Sets the share of a path relative to others; at least 1. It affects only [`crate::Scheduling::Weighted`].
     pub fn set_weight(&mut self, id: PathId, weight: u32) {
         if let Some(path) = self.connection.paths.get_mut(id) {
             path.weight = weight.max(1);
         }
     }
 
-    /// The paths that there are.
+    /// The identifiers of all paths.
     pub fn ids(&self) -> impl Iterator<Item = PathId> + '_ {
         self.connection.paths.iter().map(|(id, _)| id)
     }
 
-    /// The path between these ends.
+    /// The path with this four-tuple.
     pub fn find(&self, tuple: &FourTuple) -> Option<PathId> {
         self.connection.paths.find(tuple)
     }
 }
 
 impl<P: Payload> Connection<P> {
-    /// A segment came on a four-tuple that is no path. Returns the path that it begins, if it may.
+    /// A segment arrived on an unknown four-tuple. Returns the path that it begins, if it may begin one.
     pub(super) fn open_peer_path(&mut self, now: Time, tuple: FourTuple, segment: &Segment<P>) -> Option<PathId> {
         if !self.paths.are_negotiated || !self.state.has_paths() || !self.is_plausible(segment) {
             return None;
         }
         if let Some(farewell) = self.paths.left_at(now, &tuple) {
             match segment.options {
-                // What the peer has asked last it takes for an answer.
+                // The peer accepts the token of its latest challenge.
                 Options::Path(PathOption::Challenge(token)) => farewell.token = token,
                 Options::Path(PathOption::Leave(_)) => return None,
                 Options::Path(PathOption::Response(_)) | Options::Acknowledgement(_) | Options::Handshake(_) => {}
@@ -211,8 +212,8 @@ impl<P: Payload> Connection<P> {
         Some(id)
     }
 
-    /// Whether a segment that stands in no order to others can be the peer's: it acknowledges what is or was in flight, and its
-    /// place is within two windows of what is expected, or as old as on a slow path.
+    /// Whether an unordered segment can be the peer's: its acknowledgement is of what is or was in flight, and its offset is within
+    /// two windows of the expected one, or as old as a slow path allows.
     pub(super) fn is_plausible(&self, segment: &Segment<P>) -> bool {
         let other = [Flags::SYN, Flags::RST].into_iter().any(|flag| segment.has(flag));
         if other || !segment.has(Flags::ACK) {
@@ -222,7 +223,7 @@ impl<P: Payload> Connection<P> {
             && self.receiver.is_near(segment.header.seq, AGE_MIN)
     }
 
-    /// What is due by time on each path.
+    /// Handles the deadlines of each path.
     pub(super) fn handle_path_timeouts(&mut self, now: Time) {
         for index in 0..self.paths.slots.len() {
             let id = PathId::new(index);
@@ -252,7 +253,7 @@ impl<P: Payload> Connection<P> {
     fn open_path(&mut self, now: Time, id: PathId, tuple: FourTuple, origin: Origin) {
         let controller = self.config.law.row().build(&self.config.law);
         let mut control = PathControl::new(now, id, controller, self.peer.segment.into(), self.config.timing());
-        // Without SACK a duplicate ACK does not say whose hole it is about: only the first path counts them.
+        // Without SACK a duplicate ACK does not identify its hole, so only the first path counts them.
         if self.peer.has_sack {
             control.detect_by(Detection::of(self.config.loss_detection, true));
         }
@@ -284,13 +285,13 @@ impl<P: Payload> Connection<P> {
         self.events.push_back(Event::PathFailed(id));
     }
 
-    /// Something may be known of the datagrams of a path that was not: what leaves there from now on fits.
+    /// The datagram size of a path may have changed: segments from now on fit it.
     pub(super) fn on_mtu(&mut self, now: Time, id: PathId) {
         let most = self.peer.mss;
         let options = self.options_space();
         let path = &mut self.paths[id];
         if path.control.take_doubt() {
-            // A timeout, or a segment that does not get through however often it is sent.
+            // A timeout, or a segment that was lost repeatedly.
             path.mtu.on_doubt(now);
         }
         path.mss = most.min(mtu::content(path.mtu.datagram_max()).saturating_sub(options));
@@ -300,7 +301,7 @@ impl<P: Payload> Connection<P> {
         self.paths.settle_mss();
     }
 
-    /// Whether what leaves may be marked: the peer counts marks in acknowledgements that name streams.
+    /// Whether segments may carry ECT: the peer counts marks in acknowledgements that name streams.
     pub(super) fn has_ecn(&self) -> bool {
         self.config.ecn && self.config.form == Form::Sealed && self.peer.framing == Framing::Streams
     }
@@ -310,19 +311,19 @@ impl<P: Payload> Connection<P> {
         if self.clock.is_on() { Timestamps::SPACE } else { 0 }
     }
 
-    /// What this end says when it gives a path up.
+    /// The last message of this end about a path.
     fn farewell(&self, id: PathId) -> Farewell {
         let Path { tuple, asked, .. } = self.paths[id];
         let token = asked.unwrap_or_else(|| handshake_token(self.receiver.initial(), self.sender.initial()));
         Farewell { path: id, tuple, token }
     }
 
-    /// Whether who is at the far end of a path gets what is sent there, as far as is known: it has answered, or the application has named it.
+    /// Whether data for a path may reach its far end: the end has answered, or the application has named it.
     pub(crate) fn reaches(&self, id: PathId) -> bool {
         self.paths.get(id).is_some_and(|path| path.origin == Origin::Own || path.state() != PathState::Validating)
     }
 
-    /// Whether it is the peer that gives a path up.
+    /// Whether this is a valid leave of the peer.
     fn is_farewell(&self, id: PathId, token: Token) -> bool {
         let Path { origin, tokens, .. } = &self.paths[id];
         let is_of_handshake =
@@ -334,7 +335,7 @@ impl<P: Payload> Connection<P> {
         let path = &mut self.paths[id];
         path.phase = Phase::Live;
         path.control.revive(now, sample);
-        // It may be another one by now.
+        // The path may be another one by now.
         path.mtu.on_doubt(now);
         self.on_mtu(now, id);
         self.paths.settle(&self.sender.board);
@@ -344,7 +345,7 @@ impl<P: Payload> Connection<P> {
 }
 
 impl State {
-    /// Whether there may be more than one path.
+    /// Whether several paths are possible.
     pub(super) fn has_paths(self) -> bool {
         match self {
             Self::Closed | Self::Listen | Self::SynSent | Self::SynReceived | Self::TimeWait => false,
@@ -356,7 +357,7 @@ impl State {
 }
 
 impl Path {
-    /// The one of the handshake, which needs no challenge.
+    /// The path of the handshake, which needs no challenge.
     pub(super) fn live(tuple: FourTuple, control: PathControl, mtu: Mtu, mss: u32) -> Self {
         Self {
             tuple,
@@ -380,7 +381,7 @@ impl Path {
         self.phase == Phase::Live
     }
 
-    /// Whether the peer asked for it, and has not answered on it.
+    /// Whether the peer set it up and has not answered on it.
     fn is_uninvited(&self) -> bool {
         matches!(self.origin, Origin::Peer | Origin::Rebinding(_)) && self.state() == PathState::Validating
     }
@@ -393,7 +394,7 @@ impl Path {
         }
     }
 
-    /// When something is due; challenges only as long as there is somebody to answer them.
+    /// The path's deadline; challenges only while somebody can answer them.
     #[inline(always)]
     pub(super) fn deadline(&self, has_paths: bool) -> Time {
         let phase = match self.phase {
@@ -405,18 +406,18 @@ impl Path {
         self.control.deadline().min(self.paced_until).min(phase)
     }
 
-    /// A segment that leaves here takes all that a datagram may have.
+    /// A segment that fills its datagram leaves here.
     #[inline]
     pub(super) fn on_full(&mut self, now: Time) -> bool {
         self.mtu.on_full(now)
     }
 
-    /// The longest datagram.
+    /// The largest datagram.
     pub(super) fn datagram_max(&self) -> u32 {
         self.mtu.datagram_max()
     }
 
-    /// No segment has more than so much content.
+    /// Limits the content of segments.
     pub(super) fn limit_mtu(&mut self, content: u32) {
         self.mtu.limit(content);
     }
@@ -426,19 +427,19 @@ impl Path {
     }
 }
 
-/// What stands for a token on the path of the handshake, of which nobody else has seen either: the first sequence number of who gets it,
-/// then that of who sends it.
+/// The token on the path of the handshake, which no third party has seen: the initial sequence number of the receiver, then that of
+/// the sender.
 fn handshake_token(receiver: SeqNumber, sender: SeqNumber) -> Token {
     (u64::from(receiver.0) << 32 | u64::from(sender.0)).to_be_bytes()
 }
 
-/// Challenges on a path that was never answered: with an RTO of a second before there is a sample, for a minute.
+/// Challenges on a path that was never answered: for a minute, with an RTO of a second before the first sample.
 const CHALLENGES_MAX: u32 = 6;
 
-/// How long a path that was given up is remembered: a challenge that crossed the leave does not bring it back.
+/// How long an abandoned path is remembered, so that a challenge that crossed the leave does not restore it.
 const LEFT_FOR: Span = Span::from_secs(10);
 
-/// What comes on a slow path is as old as what a fast one has carried since it left, however narrow the window: here 2 s at 1 Gbit/s.
-/// A sixteenth of all sequence numbers is as plausible as that, to who guesses; each guess costs an answer, and no path is set up or
-/// given up before a token has come. `docs/wire.md` 2.5 has it, as it says what a peer may be late with.
+/// A segment on a slow path may be as old as what a fast one has carried since it left, however narrow the window: here 2 s at 1
+/// Gbit/s. A guess among all sequence numbers succeeds once in sixteen attempts. Each attempt costs an answer, and no path is set
+/// up or removed without a token. `docs/wire.md` 2.5 has this number, since it bounds the peer's delay.
 pub(super) const AGE_MIN: u64 = 1 << 28;

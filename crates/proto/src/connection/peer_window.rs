@@ -1,4 +1,4 @@
-//! The peer's window: how much it takes, and the wait for one that is shut ([rfc-9293] sec. 3.8.6).
+//! The peer's receive window, and zero-window probes ([rfc-9293] sec. 3.8.6).
 //!
 //! ```text
 //!        nothing fits, nothing is in flight            an RTO
@@ -14,12 +14,12 @@ use anabranch_units::{Span, Time};
 use crate::seq::Offset;
 use crate::stream::outbound::Framing;
 
-/// What the peer has said of its window, and how long we have waited for more.
+/// The peer's window, and the wait for its update.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PeerWindow {
-    /// How far its field is shifted.
+    /// The shift of the window field.
     shift: u8,
-    /// The right edge: it takes nothing at or above.
+    /// The right edge: the peer accepts bytes below it.
     edge: Offset,
     /// The largest window so far.
     largest: u64,
@@ -28,35 +28,35 @@ pub(super) struct PeerWindow {
     persist: Persist,
 }
 
-/// How the sender waits for a window that is shut.
+/// The state of zero-window probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Persist {
-    /// It is not.
+    /// The window is open.
     Open,
-    /// A probe is sent at this time; so many have been.
+    /// The next probe is due at `at`; `probes` have been sent.
     Waiting { at: Time, probes: u32 },
-    /// One is to be sent now.
+    /// A probe is due now.
     Due { probes: u32 },
 }
 
 impl PeerWindow {
-    /// Nothing is known: it takes a SYN.
+    /// Before the handshake: there is room for a SYN.
     pub(super) fn new() -> Self {
         Self { shift: 0, edge: 1, largest: 0, edge_from: (0, 0), persist: Persist::Open }
     }
 
-    /// The peer's SYN came. Its window is not scaled ([rfc-7323] sec. 2.2).
+    /// The peer's SYN arrived. Its window is not scaled ([rfc-7323] sec. 2.2).
     pub(super) fn on_syn(&mut self, field: u16) {
         (self.edge, self.edge_from, self.largest) = (1 + u64::from(field), (0, 0), field.into());
     }
 
-    /// What comes after the handshake is scaled.
+    /// Windows after the handshake are scaled.
     pub(super) fn set_shift(&mut self, shift: u8) {
         self.shift = shift;
     }
 
-    /// A segment at `offset` that acknowledges everything below `ack` says this. A peer that speaks streams never takes back an edge, so an old
-    /// segment cannot either.
+    /// A segment at `offset` that acknowledges everything below `ack` has this window field. With streams the peer never moves the
+    /// edge back, so an old segment cannot either.
     #[inline]
     pub(super) fn on_field(&mut self, framing: Framing, offset: Offset, ack: Offset, field: u16) {
         let window = u64::from(field) << self.shift;
@@ -80,33 +80,33 @@ impl PeerWindow {
         self.edge
     }
 
-    /// The largest that it ever announced: for the silly window rule, and for how old an acknowledgement may be.
+    /// The largest window announced so far: for the silly window rule, and for the age of acknowledgements.
     pub(super) fn largest(&self) -> u64 {
         self.largest
     }
 
-    /// How much it takes from `place` on.
+    /// Bytes that the window admits from `place` on.
     pub(super) fn room(&self, place: Offset) -> u64 {
         self.edge.saturating_sub(place)
     }
 
-    /// Whether somebody waits for it to open.
+    /// Whether the sender waits for it to open.
     pub(super) fn is_waited_for(&self) -> bool {
         self.persist != Persist::Open
     }
 
-    /// Whether it is to be probed now, with as much as it takes.
+    /// Whether a zero-window probe is due.
     pub(super) fn is_probe_due(&self) -> bool {
         matches!(self.persist, Persist::Due { .. })
     }
 
-    /// Something leaves.
+    /// A segment leaves.
     pub(super) fn on_sent(&mut self) {
         self.persist = Persist::Open;
     }
 
-    /// Nothing fits, and nothing in flight would bring news: only the peer can say when to go on, and that may have been lost. Whether the
-    /// wait begins with that. [rfc-9293] sec. 3.8.6.1: the first probe after a retransmission timeout.
+    /// Nothing fits, and nothing in flight will be answered, so only a window update helps, which may have been lost. Returns
+    /// whether the wait starts now. [rfc-9293] sec. 3.8.6.1: the first probe is due after a retransmission timeout.
     pub(super) fn wait(&mut self, now: Time, rto: Span) -> bool {
         let begins = self.persist == Persist::Open;
         if begins {
@@ -140,10 +140,10 @@ impl PeerWindow {
     }
 }
 
-/// Probes of a shut window come once a minute at least ([rfc-9293] sec. 3.8.6.1 leaves it open).
+/// The longest interval between zero-window probes ([rfc-9293] sec. 3.8.6.1 leaves it open).
 const PERSIST_MAX: Span = Span::from_secs(60);
 
-/// Beyond that many doublings any timeout is longer than [`PERSIST_MAX`].
+/// After that many doublings any timeout exceeds [`PERSIST_MAX`].
 const PROBES_DOUBLED: u32 = 20;
 
 #[cfg(test)]

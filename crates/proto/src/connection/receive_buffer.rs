@@ -1,23 +1,23 @@
-//! How the receive buffer follows the paths: it holds at least four times what the application reads in a round trip, and what idle names of streams
-//! have been promised if others lack it, up to a ceiling.
+//! Grows the receive buffer with the paths: to four times the bytes that the application reads in a round trip, plus the credit of
+//! idle SIDs, up to a ceiling.
 //!
-//! A sender that a buffer holds back sends one buffer a round trip, and the application reads as much. Then the buffer becomes four times as
-//! large, until the network is the limit and not the buffer. Four times, as a slow start sends twice as much in its next round trip, and a single
-//! stream has about half of the buffer ([`StreamBuffer::Shared`](crate::StreamBuffer)). What grows is what the peer may send, and no memory is taken for
-//! that: what is read at once takes none. An application that does not read has the buffer of the beginning, and one that stops has what was promised
-//! till then, as a promise is not taken back.
+//! A sender that the buffer limits sends one buffer in a round trip, and the application reads as much. Then the buffer grows to
+//! four times its size, until the network is the limit. The factor is four because slow start doubles the next round trip's data,
+//! and a single stream has about half of the buffer ([`StreamBuffer::Shared`](crate::StreamBuffer)). Growth is more window and
+//! takes no memory: data that is read at once is not stored. If an application never reads, the buffer keeps its initial size; if
+//! it stops reading, the buffer keeps the size that was announced, because a window never shrinks.
 //!
-//! A round trip is that of the slowest path, as the acknowledgements of our own segments and records say. Linux measures by the same
-//! reading: see `tcp_rcv_space_adjust`.
+//! The round trip is that of the slowest path, measured by acknowledgements of our own segments and records. Linux measures the
+//! read rate likewise: see `tcp_rcv_space_adjust`.
 
 use anabranch_units::{Span, Time};
 
-/// What was read in the round trip that is measured.
+/// The bytes read in the current round trip.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveBuffer {
-    /// The most that it may hold.
+    /// The ceiling in bytes.
     max: u64,
-    /// When the round trip ends, and what had been read when it began.
+    /// When the round trip ends, and the bytes read before it.
     ends_at: Time,
     read: u64,
 }
@@ -27,7 +27,8 @@ impl ReceiveBuffer {
         Self { max, ends_at: Time::ZERO, read: 0 }
     }
 
-    /// Everything read so far is `read`, in a buffer of `capacity`, to which `shortage` has to be added for idle names. Returns what it should have instead, if that is more.
+    /// `read` bytes have been read so far, from a buffer of `capacity`; idle SIDs hold `shortage` bytes of credit. Returns a larger
+    /// capacity, if one is needed.
     #[inline]
     pub(super) fn on_arrival(
         &mut self,
@@ -49,10 +50,10 @@ impl ReceiveBuffer {
     }
 }
 
-/// The buffer holds what is read in so many round trips.
+/// The buffer holds the data of that many round trips.
 const ROUNDS: u64 = 4;
 
-/// An application on a machine that is not idle reads once in a millisecond or two, whatever the round trip.
+/// A busy machine runs an application only every millisecond or two, however short the round trip.
 const ROUND_LEAST: Span = Span::from_millis(4);
 
 #[cfg(test)]
@@ -63,7 +64,7 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    /// Round trips of 100 ms. What was read before the first one began does not count.
+    /// Round trips of 100 ms. Bytes read before the first one do not count.
     #[test]
     fn four_times_what_is_read_in_a_round_trip() {
         let mut buffer = ReceiveBuffer::new(1_000_000);
@@ -78,7 +79,7 @@ mod tests {
         assert_eq!(buffer.on_arrival(at(510), 9_000_000, 1_000_000, rtt, || 0), None);
     }
 
-    /// It is asked for once a round trip, and the larger of both counts.
+    /// The shortage is determined once a round trip, and the larger result counts.
     #[test]
     fn what_idle_names_have_is_added() {
         let mut buffer = ReceiveBuffer::new(1_000_000);
@@ -90,7 +91,7 @@ mod tests {
         assert_eq!(buffer.on_arrival(at(310), 66_000, 200_000, rtt, || u64::MAX), Some(1_000_000));
     }
 
-    /// Without a sample of the round trip there is no round, and below 4 ms none is measured.
+    /// Without an RTT sample there is no round; below 4 ms the round lasts 4 ms.
     #[test]
     fn a_round_takes_some_time() {
         let mut buffer = ReceiveBuffer::new(1_000_000);

@@ -1,7 +1,7 @@
-//! The receiving half: what has come of what the peer sends, how much more may come, and which segments are good for it.
+//! The receiving half: received sequence space, the receive window, and acceptance of segments.
 //!
-//! It knows the peer's sequence space, and the streams as far as they keep what has come. What is said about that, and how much each stream may
-//! have, is the business of others.
+//! It knows the peer's sequence space, and the streams as far as they hold received data. Others decide about acknowledgements and
+//! flow-control credit.
 
 use anabranch_units::{Span, Time};
 
@@ -15,16 +15,16 @@ use crate::segment::StreamHeader;
 use crate::seq::{Offset, SeqNumber};
 use crate::stream::inbound::{Freed, Inbound};
 
-/// What a peer sends, at the end that it is for.
+/// The receiving half of a connection.
 #[derive(Debug)]
 pub(super) struct Receiver<P> {
-    /// The peer's first sequence number, once it is known.
+    /// The peer's initial sequence number, once it is known.
     initial: SeqNumber,
     pub(super) arrivals: Arrivals,
     pub(super) inbound: Inbound<P>,
     pub(super) window: Window,
     buffer: ReceiveBuffer,
-    /// Where the peer's FIN stands, once it is known.
+    /// The offset of the peer's FIN, once it is known.
     fin: Option<Offset>,
     /// Segments with content that arrived for the first time.
     arrived: u64,
@@ -32,14 +32,14 @@ pub(super) struct Receiver<P> {
     reordered: u64,
 }
 
-/// Where the parts of a segment with content stand.
+/// The offsets of a segment with content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// Its first byte.
     pub(super) left: Offset,
-    /// The end of what comes before a FIN.
+    /// The end of its data, before a FIN.
     pub(super) data_end: Offset,
-    /// Its end.
+    /// Its end, FIN included.
     pub(super) end: Offset,
 }
 
@@ -51,7 +51,7 @@ impl Place {
 }
 
 impl<P: Payload> Receiver<P> {
-    /// Nothing has come yet; the buffer has `capacity` bytes and may grow to `capacity_max`, and a full segment has `mss`.
+    /// Nothing has arrived; the buffer has `capacity` bytes and may grow to `capacity_max`; a full segment has `mss` bytes.
     pub(super) fn new(capacity: u64, capacity_max: u64, mss: u64) -> Self {
         Self {
             initial: SeqNumber(0),
@@ -65,57 +65,57 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// The peer's SYN came.
+    /// The peer's SYN arrived.
     pub(super) fn on_syn(&mut self, initial: SeqNumber) {
         self.initial = initial;
     }
 
-    /// The peer's first sequence number, once it is known.
+    /// The peer's initial sequence number, once it is known.
     pub(super) fn initial(&self) -> SeqNumber {
         self.initial
     }
 
-    /// What is expected next: everything below it has come.
+    /// The expected offset: everything below has arrived.
     #[inline]
     pub(super) fn expected(&self) -> Offset {
         self.arrivals.expected()
     }
 
-    /// The same as a number of the peer's, for its eyes.
+    /// The expected offset as a sequence number of the peer.
     #[inline]
     pub(super) fn expected_number(&self) -> SeqNumber {
         self.initial.plus(self.arrivals.expected())
     }
 
-    /// A place as a number of the peer's.
+    /// An offset as a sequence number of the peer.
     #[inline]
     pub(super) fn number(&self, place: Offset) -> SeqNumber {
         self.initial.plus(place)
     }
 
-    /// The place of a number of the peer's; none if that is before its SYN.
+    /// The offset of a sequence number of the peer; `None` if it is before the SYN.
     #[inline]
     pub(super) fn place(&self, number: SeqNumber) -> Option<Offset> {
         number.offset_from(self.initial, self.arrivals.expected())
     }
 
-    /// What an acknowledgement reports above what is expected, in so many blocks at most; and what their nonces add up to.
+    /// The SACK blocks of an acknowledgement, at most `blocks`, and the sum of their nonces.
     pub(super) fn report(&mut self, blocks: usize) -> (SackBlocks, u16) {
         self.arrivals.report(self.initial, blocks)
     }
 
-    /// The window of a segment that leaves now and acknowledges everything below `acked`.
+    /// The window field of a segment that leaves now and acknowledges everything below `acked`.
     #[inline]
     pub(super) fn advertise(&mut self, acked: Offset) -> u16 {
         self.window.advertise(acked)
     }
 
-    /// Whether the peer should be told of the room that there is.
+    /// Whether the peer should get a window update.
     pub(super) fn wants_update(&self) -> bool {
         self.window.wants_update(self.arrivals.expected(), || self.arrivals.end())
     }
 
-    /// [rfc-9293] sec. 3.10.7.4, table 6; the window is the largest that was ever announced.
+    /// [rfc-9293] sec. 3.10.7.4, table 6; the window is the largest announced so far.
     #[inline]
     pub(super) fn is_acceptable(&self, left: Offset, space: u64) -> bool {
         let (expected, edge) = (self.arrivals.expected(), self.window.edge());
@@ -125,22 +125,22 @@ impl<P: Payload> Receiver<P> {
         left + space > expected && left + space <= edge
     }
 
-    /// Whether a number is no further away than what the peer sends in order may be, on paths of which one is slow: `age` at least behind what
-    /// is expected, and within the window.
+    /// Whether a number is close enough for an in-order segment on paths of which one is slow: at most `age` below the expected
+    /// one, and within the window.
     pub(super) fn is_near(&self, number: SeqNumber, age: u64) -> bool {
         let (expected, edge) = (self.arrivals.expected(), self.window.edge());
         let width = edge.saturating_sub(expected).max(self.window.capacity()).max(age);
         self.place(number).is_some_and(|place| (expected.saturating_sub(width)..=edge.max(expected)).contains(&place))
     }
 
-    /// A segment with this space came that is of no use. What lies beyond the window has not arrived twice: it has not arrived.
+    /// An unusable segment with this space arrived. A segment beyond the window is not a duplicate: it has not arrived.
     pub(super) fn on_useless(&mut self, left: Offset, right: Offset) {
         if self.arrivals.missing(left, right).is_none() {
             self.arrivals.on_duplicate(left, right);
         }
     }
 
-    /// Whether a segment says of the end what can be: nothing comes after a FIN, and there is one.
+    /// Whether a segment is consistent with the FIN: nothing follows it, and there is one.
     #[inline]
     pub(super) fn fits_end(&self, place: Place) -> bool {
         match self.fin {
@@ -149,7 +149,8 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// Whether a segment would cost more to keep than the window says. What comes next is always taken: it keeps nothing waiting.
+    /// Whether a segment would take more memory than the window accounts for. The expected segment is always accepted, because it
+    /// is delivered at once.
     #[inline]
     pub(super) fn is_too_costly(&self, left: Offset, right: Offset) -> bool {
         let memory_max = self.window.capacity() + OVERHEAD_LEAST;
@@ -157,7 +158,7 @@ impl<P: Payload> Receiver<P> {
             && (self.inbound.overhead() > memory_max || self.arrivals.has_too_many_holes(left, right))
     }
 
-    /// Plain TCP may cut its bytes anew with each transmission: what is missing is taken, piece by piece.
+    /// Plain TCP may cut its bytes differently in each transmission: accepts the missing pieces.
     pub(super) fn accept_plain(&mut self, left: Offset, right: Offset, mut payload: P, events: &mut Events) {
         let mut place = left;
         while let Some((left, right)) = self.arrivals.missing(place, right) {
@@ -170,7 +171,8 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// What a segment carries was taken; `end_before` is where all that had come ended before it. Whether it brought the FIN.
+    /// The content of a segment was accepted; `end_before` was the end of the received space. Returns whether the segment completed
+    /// the FIN.
     #[inline]
     pub(super) fn on_taken(&mut self, place: Place, nonce: u16, end_before: Offset) -> bool {
         let has_data = place.data_end > place.left;
@@ -186,38 +188,38 @@ impl<P: Payload> Receiver<P> {
         is_first_fin
     }
 
-    /// Where the peer's FIN stands, once it is known.
+    /// The offset of the peer's FIN, once it is known.
     #[inline]
     pub(super) fn fin(&self) -> Option<Offset> {
         self.fin
     }
 
-    /// Whether everything has come, the FIN included.
+    /// Whether everything has arrived, the FIN included.
     #[inline]
     pub(super) fn has_all(&self) -> bool {
         self.fin.is_some_and(|fin| self.arrivals.expected() == fin + 1)
     }
 
-    /// Everything has come that plain TCP's stream has.
+    /// The stream of plain TCP has arrived completely.
     pub(super) fn finish_plain(&mut self, events: &mut Events) {
         if let Some(fin) = self.fin {
             self.inbound.finish_plain(fin, events);
         }
     }
 
-    /// So much of a stream needs no buffer any more.
+    /// This much data of a stream no longer needs a buffer.
     pub(super) fn free(&mut self, freed: Freed) {
         self.window.consume(freed.payload + u64::from(freed.records));
     }
 
-    /// A stream header, which needs none.
+    /// A stream header needs no buffer.
     #[inline]
     pub(super) fn free_header(&mut self) {
         self.window.consume(StreamHeader::LEN.into());
     }
 
-    /// Something has arrived; `rtt` is that of the slowest path, and so much more than there is streams lack (`shortage`). By how much the buffer has
-    /// grown, if it has.
+    /// Something has arrived; `rtt` is that of the slowest path, and streams lack `shortage` bytes of credit. Returns the growth of
+    /// the buffer, if it grew.
     #[inline]
     pub(super) fn tune(
         &mut self,
@@ -236,19 +238,19 @@ impl<P: Payload> Receiver<P> {
         offset < self.arrivals.expected() || self.arrivals.missing(offset, offset + 1).is_none()
     }
 
-    /// What has arrived and has not been read or dropped, in bytes.
+    /// Bytes that have arrived and have not been read or dropped.
     pub(super) fn buffered(&self) -> u64 {
         self.arrivals.total() - self.window.consumed()
     }
 
-    /// Segments with content that arrived for the first time, and those of them that came after a later one.
+    /// Segments with content that arrived for the first time, and those of them that arrived after a later one.
     pub(super) fn arrived(&self) -> (u64, u64) {
         (self.arrived, self.reordered)
     }
 }
 
-/// What is kept may cost as much again as the window says, as with Linux' `tcp_adv_win_scale` of 1; and so much more, that small segments
-/// find room in a small buffer.
+/// Held data may take as much memory again as the window says (as with Linux' `tcp_adv_win_scale` of 1), and this much more, so
+/// that small segments fit a small buffer.
 const OVERHEAD_LEAST: u64 = 1 << 16;
 
 #[cfg(test)]
@@ -256,7 +258,7 @@ mod tests {
     use super::*;
     use crate::payload::Virtual;
 
-    /// Its buffer has 10,000 bytes, the peer's SYN has 7, so that its first byte has 8.
+    /// A buffer of 10,000 bytes; the peer's SYN has number 7, so its first byte has 8.
     fn receiver() -> Receiver<Virtual> {
         let mut receiver = Receiver::new(10_000, 0, 1000);
         receiver.on_syn(SeqNumber(7));
@@ -268,7 +270,7 @@ mod tests {
         Place { left, data_end, end }
     }
 
-    /// Takes bytes of plain TCP.
+    /// Accepts bytes of plain TCP.
     fn take(receiver: &mut Receiver<Virtual>, left: Offset, right: Offset) {
         let end_before = receiver.arrivals.end();
         receiver.accept_plain(left, right, Virtual((right - left) as u32), &mut Events::new());

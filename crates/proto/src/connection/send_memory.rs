@@ -1,12 +1,11 @@
-//! How much memory a sender spends on what it has sent.
+//! Limits the memory for sent data.
 //!
-//! A peer says how much it takes, and acknowledges when it likes: with a window of a gigabyte, and all acknowledged but the first segment,
-//! it would have a gigabyte kept for it. So what is not acknowledged cumulatively has limits of our own:
-//!
-//! * what its paths send in a few round trips of the slowest, which is how long repairs take that are lost as well; so it follows the
-//!   paths by itself;
-//! * whatever the windows say, the part of [`Config::send_memory`] that is not for what waits;
-//! * nothing new at all while the lowest segment has been sent [`TRANSMISSIONS_MAX`] times and is still missing.
+//! A malicious peer could announce a window of a gigabyte and acknowledge all but the first segment, so that the sender holds a
+//! gigabyte. So data above the cumulative acknowledgement is limited:
+//! * to what its paths send in a few round trips of the slowest, the time for retransmissions that are lost as well; this limit
+//!   follows the paths;
+//! * to the part of [`Config::send_memory`] that is not for waiting data, whatever the windows are;
+//! * to nothing new while the lowest segment has been sent [`TRANSMISSIONS_MAX`] times and is still missing.
 
 use anabranch_units::Span;
 
@@ -14,10 +13,10 @@ use super::Path;
 use super::paths::Table;
 use crate::config::Config;
 
-/// How much memory a sender may spend, and how much it is allowed now.
+/// The memory limit of a sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendMemory {
-    /// Bytes that what is not acknowledged may take, as it was looked up last, and at most.
+    /// The present limit on unacknowledged data in bytes, and its maximum.
     unacked_max: u64,
     most: u64,
 }
@@ -27,8 +26,8 @@ impl SendMemory {
         Self { unacked_max: 0, most: config.send_memory - waiting_max(config) }
     }
 
-    /// Whether more than `memory` may be kept until it is acknowledged, the lowest segment of which has been sent `transmissions` times. The limit is
-    /// looked up when the last one is reached: it is a matter of round trips, and asked for each segment. `segment` is what windows count in.
+    /// Whether more than `memory` bytes may be unacknowledged; the lowest segment has been sent `transmissions` times. The limit is
+    /// recomputed only when it is reached, since this runs for each segment. `segment` is the unit of windows in bytes.
     #[inline]
     pub(super) fn admits(
         &mut self,
@@ -47,14 +46,14 @@ impl SendMemory {
         memory < self.unacked_max
     }
 
-    /// Whether there was no more room, as it was found last.
+    /// Whether the memory was full at the last check.
     pub(super) fn was_full(&self, memory: u64, transmissions: impl FnOnce() -> u32) -> bool {
         let is_full = memory >= self.unacked_max && memory > 0;
         is_full || memory > MEMORY_LEAST && transmissions() >= TRANSMISSIONS_MAX
     }
 }
 
-/// What the paths send in a few round trips of the slowest: while a segment is on its way there, the others send window after window.
+/// What the paths send in a few round trips of the slowest: while a segment travels there, the others send window after window.
 fn wanted(paths: &Table, segment: u32) -> u64 {
     let rtt = |path: &Path| path.control.rtt_smoothed().map_or(0.0, |rtt| rtt.as_secs_f64());
     let longest = paths.iter().map(|(_, path)| rtt(path)).fold(0.0, f64::max);
@@ -74,18 +73,18 @@ pub(super) fn waiting_max(config: &Config) -> u64 {
     config.send_memory / WAITING_PART
 }
 
-/// What waits need not be more than what refills a path while the application sleeps; what has been sent waits for round trips.
+/// Waiting data only has to refill a path while the application sleeps; sent data is kept for round trips.
 const WAITING_PART: u64 = 4;
 
-/// A machine that is not idle leaves an application waiting for some milliseconds now and then.
+/// A busy machine delays an application by some milliseconds now and then.
 const ASLEEP: Span = Span::from_millis(10);
 
-/// A segment that is lost, and its first repairs as well, has four windows sent after it. An entry takes about an eighth of a full segment,
-/// for which there is room as well.
+/// While a segment and its first retransmissions are lost, four windows are sent after it. An entry takes about an eighth of a full
+/// segment, which is included.
 const WINDOWS: f64 = 5.0;
 
-/// A limit below this is not worth a thought.
+/// Below this a limit is not worth checking.
 const MEMORY_LEAST: u64 = 1 << 20;
 
-/// With a tenth of all segments lost one in a million is sent so often; it then delays others for as long as it is missing.
+/// At 10 % loss one segment in a million is sent this often; the sender then pauses until it arrives.
 const TRANSMISSIONS_MAX: u32 = 7;

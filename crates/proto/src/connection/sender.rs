@@ -1,7 +1,6 @@
-//! The sending half: what waits to be sent, what is on its way, and what the peer says has come of it.
+//! The sending half: data that waits, data in flight, and its acknowledgement.
 //!
-//! It knows our own sequence space, the streams as far as they send, and how much the peer takes. On which path something leaves, and when, is
-//! the business of others.
+//! It knows our sequence space, the sending streams and the peer's window. Others decide on which path and when a segment leaves.
 
 use super::Path;
 use super::paths::{AGE_MIN, Table};
@@ -18,10 +17,10 @@ use crate::seq::{Offset, SeqNumber};
 use crate::stream::flow_control::FlowControl;
 use crate::stream::outbound::{Framing, Outbound};
 
-/// What a peer is sent, at the end that it is from.
+/// The sending half of a connection.
 #[derive(Debug)]
 pub(super) struct Sender<P> {
-    /// Our first sequence number.
+    /// Our initial sequence number.
     initial: SeqNumber,
     pub(super) board: Scoreboard<Sent<P>>,
     pub(super) outbound: Outbound<P>,
@@ -29,24 +28,24 @@ pub(super) struct Sender<P> {
     memory: SendMemory,
 }
 
-/// What it takes to send a segment again.
+/// What a retransmission needs of a sent segment.
 #[derive(Clone, Debug)]
 pub(super) struct Sent<P> {
     pub(super) stream_header: Option<StreamHeader>,
-    /// What it carries, if that is data. Records are [kept elsewhere](crate::stream::records).
+    /// Its data, if it carries data. Records are [kept elsewhere](crate::stream::records).
     pub(super) data: Option<P>,
     pub(super) is_fin: bool,
 }
 
-/// The blocks of an acknowledgement.
+/// The SACK blocks of an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Report {
     pub(super) blocks: [(Offset, Offset); SackBlocks::MAX],
-    /// Whether the first one is what came twice.
+    /// Whether the first block reports a duplicate (DSACK).
     pub(super) is_twice: bool,
 }
 
-/// What the nonces of an acknowledgement say.
+/// Whether the nonces of an acknowledgement prove it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Proof {
     Given,
@@ -55,14 +54,14 @@ pub(super) enum Proof {
 }
 
 impl Report {
-    /// Those that name what has come.
+    /// The blocks that report arrivals.
     pub(super) fn news(&self) -> impl Iterator<Item = &(Offset, Offset)> {
         self.blocks.iter().skip(usize::from(self.is_twice)).filter(|(left, right)| left < right)
     }
 }
 
 impl<P: Payload> Sender<P> {
-    /// Nothing has been sent, and `initial` is our first sequence number.
+    /// Nothing has been sent; `initial` is our initial sequence number.
     pub(super) fn new(initial: SeqNumber, config: &Config) -> Self {
         Self {
             initial,
@@ -73,58 +72,59 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// Our first sequence number.
+    /// Our initial sequence number.
     pub(super) fn initial(&self) -> SeqNumber {
         self.initial
     }
 
-    /// The number of a place.
+    /// The sequence number of an offset.
     #[inline]
     pub(super) fn number(&self, place: Offset) -> SeqNumber {
         self.initial.plus(place)
     }
 
-    /// The number of what leaves next.
+    /// The sequence number of the next segment.
     pub(super) fn next_number(&self) -> SeqNumber {
         self.initial.plus(self.board.next())
     }
 
-    /// The place that an acknowledgement names; none if that is before our SYN.
+    /// The offset that an acknowledgement names; `None` if it is before our SYN.
     #[inline]
     pub(super) fn place(&self, ack: SeqNumber) -> Option<Offset> {
         ack.offset_from(self.initial, self.board.acked())
     }
 
-    /// The place of a number of ours that has been sent.
+    /// The offset of one of our numbers that has been sent.
     pub(super) fn place_sent(&self, number: SeqNumber) -> Offset {
         number.offset_from(self.initial, self.board.next()).unwrap_or(0)
     }
 
-    /// How far behind what has been acknowledged an acknowledgement may be, on several paths or one.
+    /// How far an acknowledgement may be below the acknowledged offset, with several paths or one.
     pub(super) fn ack_age_max(&self, has_paths: bool) -> u64 {
         if has_paths { self.peer_window.largest().max(AGE_MIN) } else { self.peer_window.largest() }
     }
 
-    /// Whether an acknowledgement names what is or was in flight. [rfc-5961] sec. 5.2: "SND.UNA - MAX.SND.WND =< SEG.ACK =< SND.NXT".
+    /// Whether an acknowledgement is of what is or was in flight. [rfc-5961] sec. 5.2: "SND.UNA - MAX.SND.WND =< SEG.ACK =<
+    /// SND.NXT".
     pub(super) fn is_near(&self, ack: SeqNumber, has_paths: bool) -> bool {
         let least = self.board.acked().saturating_sub(self.ack_age_max(has_paths));
         self.place(ack).is_some_and(|ack| (least..=self.board.next()).contains(&ack))
     }
 
-    /// Whether more may be sent that is to be kept until it is acknowledged. `segment` is what windows count in.
+    /// Whether memory permits more unacknowledged data. `segment` is the unit of windows in bytes.
     #[inline]
     pub(super) fn may_keep_more(&mut self, paths: &Table, segment: u32) -> bool {
         let Self { board, memory, .. } = self;
         board.len() < SEGMENTS_MAX && memory.admits(board.memory(), || board.front_transmissions(), paths, segment)
     }
 
-    /// Whether there was no room for more of it, as it was found last.
+    /// Whether the memory was full at the last check.
     pub(super) fn keeps_all_it_may(&self) -> bool {
         let Self { board, memory, .. } = self;
         board.len() >= SEGMENTS_MAX || memory.was_full(board.memory(), || board.front_transmissions())
     }
 
-    /// An application wrote more than may wait on a stream. Whether from now on more may, up to `max`.
+    /// An application wrote more than may wait on a stream. Grows the limit, up to `max`; returns whether it grew.
     pub(super) fn tune_buffer(&mut self, paths: &Table, max: u64) -> bool {
         let limit = self.outbound.limit();
         if limit >= max {
@@ -137,12 +137,12 @@ impl<P: Payload> Sender<P> {
         wanted > limit
     }
 
-    /// [rfc-9293] sec. 3.7.4: whether a segment is short, might still become longer, and something is unacknowledged.
+    /// [rfc-9293] sec. 3.7.4: whether a short segment waits for more data while something is unacknowledged.
     pub(super) fn waits_for_more(&self, space: u32, mss: u32) -> bool {
         !self.board.is_empty() && space < mss && self.outbound.may_grow()
     }
 
-    /// The lost segment that a path sends next: one of its own, one that has no path any more, or one of a slower path.
+    /// The lost segment that a path retransmits next: one of its own, one without a path, or one of a slower path.
     pub(super) fn next_lost(&mut self, path: PathId, paths: &Table, repair: Repair) -> Option<u64> {
         let own = self.board.lowest_lost(path);
         let has_orphan = self.board.has_orphans() && paths.usable().contains(path);
@@ -160,7 +160,7 @@ impl<P: Payload> Sender<P> {
         lost
     }
 
-    /// Enters what an acknowledgement reports below its number `ack`. Whether our FIN is part of it.
+    /// Processes a cumulative acknowledgement of everything below `ack`. Returns whether it covers our FIN.
     #[inline]
     pub(super) fn on_cumulative(
         &mut self,
@@ -190,21 +190,21 @@ impl<P: Payload> Sender<P> {
         is_fin_acked
     }
 
-    /// Where the blocks are of an acknowledgement of everything below `ack`.
+    /// The SACK blocks of an acknowledgement of everything below `ack`.
     pub(super) fn report(&self, ack: Offset, sack: &SackBlocks) -> Report {
         let place = |number: SeqNumber| number.offset_from(self.initial, ack);
         let mut blocks = [NOTHING; SackBlocks::MAX];
         for (block, (left, right)) in blocks.iter_mut().zip(sack.as_slice()) {
             *block = place(*left).zip(place(*right)).unwrap_or(NOTHING);
         }
-        // [rfc-2883] sec. 4: the first block may report what came twice, below the acknowledgement or within the second.
+        // [rfc-2883] sec. 4: the first block may report a duplicate, below the acknowledgement or within the second block.
         let [(left, right), (start, end), ..] = blocks;
         let is_twice = left < right && right <= self.board.next() && (right <= ack || start <= left && right <= end);
         Report { blocks, is_twice }
     }
 
-    /// Whether an acknowledgement proves that what it names has come. Of what was overtaken some sums are known no more, and a segment with
-    /// content has no room for that of its blocks: what those say is not taken, and no lie.
+    /// Whether the nonces prove what an acknowledgement names. Sums of overtaken acknowledgements are no longer known, and a
+    /// segment with content has no room for the sum of its blocks: such blocks are ignored, and not treated as false.
     #[inline]
     pub(super) fn proof(&self, ack: Offset, report: Option<&Report>, segment: &Segment<P>) -> Proof {
         let Header { nonce, nonce_sum, .. } = segment.header;
@@ -222,9 +222,9 @@ impl<P: Payload> Sender<P> {
         if sum == nonce { Proof::Given } else { Proof::False }
     }
 
-    /// Whether an ACK of a peer that has no SACK answers a segment, and yet neither the acknowledgement number, which was `acked`, nor the window's
-    /// edge, which was `edge`, nor anything else says so. What stands for something in sequence space is none ([rfc-5681] sec. 2), nor is an
-    /// update of the window, unless it names a stream.
+    /// Whether an ACK of a peer without SACK is a duplicate: it answers a segment, and neither the acknowledgement number (before:
+    /// `acked`) nor the window's edge (before: `edge`) has moved. A segment with sequence space is no duplicate ACK ([rfc-5681]
+    /// sec. 2), and a window update is none unless it names a stream.
     pub(super) fn is_duplicate_ack(&self, acked: Offset, edge: Offset, segment: &Segment<P>) -> bool {
         let is_answer = edge == self.peer_window.edge() || segment.options.as_acknowledgement().expected().is_some();
         let is_silent = segment.space() == 0 && self.board.acked() == acked && !self.board.is_empty();
@@ -237,11 +237,11 @@ fn lower(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.zip(other).map(|(one, other)| one.min(other)).or(one).or(other)
 }
 
-/// A block in which there is nothing.
+/// An empty block.
 const NOTHING: (Offset, Offset) = (0, 0);
 
-/// Segments that are not acknowledged cumulatively, at most: half of what a stream's 24 bits can tell apart. With segments of
-/// 1460 bytes that is a window of 12 GB, more than TCP has.
+/// The largest number of segments above the cumulative acknowledgement: half of the range of a 24-bit SSN. With segments of 1460
+/// bytes that is a window of 12 GB, more than TCP has.
 const SEGMENTS_MAX: usize = 1 << 23;
 
 #[cfg(test)]
@@ -254,7 +254,7 @@ mod tests {
     use crate::payload::Virtual;
     use crate::segment::Content;
 
-    /// Our SYN has 7; so many segments of 100 bytes have left, with the nonces 1, 2, 3 and so on.
+    /// Our SYN has number 7; `segments` segments of 100 bytes have left, with the nonces 1, 2, 3 and so on.
     fn sender(segments: u16) -> Sender<Virtual> {
         let law = Settings::default_for(registry::find("reno").unwrap());
         let mut sender = Sender::new(SeqNumber(7), &Config::new(law));
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!((sender.place(SeqNumber(108)), sender.place_sent(SeqNumber(108))), (Some(101), 101));
     }
 
-    /// [rfc-5961] sec. 5.2; with several paths what is on a slow one may be older than a window.
+    /// [rfc-5961] sec. 5.2; with several paths an acknowledgement may be older than a window.
     #[test]
     fn nobody_acknowledges_what_has_not_left_or_what_is_old() {
         let mut sender = sender(3);

@@ -1,4 +1,4 @@
-//! What the application may do with its streams.
+//! The application's view of its streams.
 
 use super::{Connection, State};
 use crate::payload::Payload;
@@ -7,7 +7,7 @@ use crate::stream::inbound::{Freed, Read, ReadError};
 use crate::stream::outbound::{Framing, OpenError, WriteError};
 use crate::stream::turns::Priority;
 
-/// The streams of a connection. What is done through it is an input: afterwards the driver drains the connection.
+/// The streams of a connection. Every call is an input: afterwards the driver drains the connection.
 #[derive(Debug)]
 pub struct Streams<'a, P> {
     pub(super) connection: &'a mut Connection<P>,
@@ -17,7 +17,7 @@ impl<P: Payload> Streams<'_, P> {
     /// Opens a stream to the peer. In plain TCP [`Sid::PLAIN`] is open from the start.
     ///
     /// # Errors
-    /// Before the handshake is over or after the close, and if all streams are in use.
+    /// Before the handshake is over, after the close, or if all streams are in use.
     pub fn open(&mut self) -> Result<Sid, OpenError> {
         let Connection { state, is_closing, sender, .. } = &mut *self.connection;
         match state {
@@ -26,7 +26,7 @@ impl<P: Payload> Streams<'_, P> {
         }
     }
 
-    /// Takes as much off `payload` as the stream has room for, and returns how much. If that is not all,
+    /// Takes as much of `payload` as the stream has room for, and returns its length in bytes. If that is not all,
     /// [`crate::Event::Writable`] follows.
     ///
     /// # Errors
@@ -45,32 +45,32 @@ impl<P: Payload> Streams<'_, P> {
         }
     }
 
-    /// From now on our stream stands so to our others. A name that is used again begins with [`Priority::USUAL`].
+    /// Sets the priority of our stream relative to our others. A reused SID starts with [`Priority::USUAL`].
     ///
     /// # Errors
-    /// If nothing of the stream can wait, because it is not open or has been sent to its end.
+    /// If the stream is not open or has been sent to its end.
     pub fn set_priority(&mut self, sid: Sid, priority: Priority) -> Result<(), WriteError> {
         self.connection.sender.outbound.set_priority(sid, priority)
     }
 
-    /// Ends a stream after what has been written to it.
+    /// Ends a stream after the data written to it.
     ///
     /// # Errors
     /// If the stream is not open.
     pub fn finish(&mut self, sid: Sid) -> Result<(), WriteError> {
         let Connection { sender, peer, is_closing, .. } = &mut *self.connection;
         sender.outbound.finish(sid)?;
-        // Plain TCP has one stream, and its end is a FIN.
+        // The one stream of plain TCP ends with a FIN.
         *is_closing |= peer.framing == Framing::Plain;
         Ok(())
     }
 
-    /// Gives a stream up that is open, or was finished and has not been acknowledged: what waits is dropped, and the peer reads
-    /// [`Read::Reset`] instead of what it has not read, unless all of the stream and its end had come. [`crate::Event::Finished`]
-    /// says when the name can be used again.
+    /// Resets a stream that is open, or finished and not fully acknowledged. Waiting data is dropped. The peer reads
+    /// [`Read::Reset`] instead of unread data, unless the stream and its end had arrived completely. [`crate::Event::Finished`]
+    /// follows when the SID can be reused.
     ///
     /// # Errors
-    /// If there is no such stream, or it has been reset; in plain TCP, which cannot say so.
+    /// If there is no such stream, or it has been reset; in plain TCP, which has no resets of streams.
     pub fn reset(&mut self, sid: Sid, code: u16) -> Result<(), WriteError> {
         match self.connection.state {
             State::Established | State::CloseWait => self.connection.sender.outbound.reset(sid, code),
@@ -78,13 +78,13 @@ impl<P: Payload> Streams<'_, P> {
         }
     }
 
-    /// Refuses the rest of the stream that is being read: what came of it is dropped, and so is what still comes; the peer
-    /// hears [`crate::Event::Stopped`] and resets it. What is read next belongs to another stream of the same name.
+    /// Refuses the rest of a stream: received data is dropped, and so is later data. The peer gets [`crate::Event::Stopped`] and
+    /// resets the stream. The next read belongs to another stream of the same SID.
     ///
-    /// After the close the peer does not hear of it, as nothing follows a FIN.
+    /// After the close the peer is not told, because nothing follows a FIN.
     ///
     /// # Errors
-    /// If nothing of the stream has come, or it has been stopped; in plain TCP, which cannot say so.
+    /// If nothing of the stream has arrived, or it has been stopped; in plain TCP, which has no stops.
     pub fn stop(&mut self, sid: Sid, code: u16) -> Result<(), ReadError> {
         let Connection { receiver, sender, events, peer, .. } = &mut *self.connection;
         if peer.framing == Framing::Plain {
@@ -98,7 +98,7 @@ impl<P: Payload> Streams<'_, P> {
         Ok(())
     }
 
-    /// Takes at most `most` bytes that came on a stream, in their order.
+    /// Reads at most `most` bytes of a stream, in order.
     ///
     /// # Errors
     /// If there is no such stream.
@@ -108,32 +108,32 @@ impl<P: Payload> Streams<'_, P> {
         Ok(read)
     }
 
-    /// Whether there is something to read on a stream, its end included. To ask is no read: it changes nothing of what is told.
+    /// Whether a stream has something to read, its end included. This is no read and changes no events.
     pub fn is_readable(&self, sid: Sid) -> bool {
         self.connection.receiver.inbound.is_readable(sid)
     }
 
-    /// So much of a stream needs no buffer any more, and the peer may be waiting for that.
+    /// This much data of a stream no longer needs a buffer, and the peer may be waiting for the credit.
     fn free(&mut self, sid: Sid, freed: Freed) {
-        // The end of plain TCP's stream is a FIN, and no record.
+        // The end of plain TCP's stream is a FIN, not a record.
         if freed == Freed::default() || (freed.payload == 0 && self.connection.peer.framing == Framing::Plain) {
             return;
         }
         self.connection.free(sid, freed);
         let Connection { receiver, acks, paths, .. } = &mut *self.connection;
         if receiver.wants_update() {
-            // The field may have no room for all of it; what it does not say now it says with the next ACK.
+            // The window field may have no room for all of it; the next ACK announces the rest.
             acks.demand_pure_on(paths.quickest(acks.via()));
         }
     }
 
-    /// Segments and ends on our streams of this name that the peer has in order, by its own account ([mfast-2019] Procedure 1:
-    /// ESSN).
+    /// Segments and ends of our streams of this SID that the peer has delivered in order, by its own account (ESSN of [mfast-2019]
+    /// Procedure 1).
     pub fn delivered(&self, sid: Sid) -> u64 {
         self.connection.sender.outbound.expected(sid)
     }
 
-    /// What the stream on which we receive expects next.
+    /// The SSN that a stream we receive expects next.
     pub fn expected(&self, sid: Sid) -> Option<StreamHeader> {
         let inbound = &self.connection.receiver.inbound;
         inbound.has(sid).then(|| StreamHeader { sid, ssn: inbound.expected(sid) })

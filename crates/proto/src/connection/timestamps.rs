@@ -1,11 +1,12 @@
-//! Timestamps: an option, if both ends said one in the handshake ([rfc-7323]).
+//! The timestamps option, if both ends negotiated it ([rfc-7323]).
 //!
-//! * A duplicate of long ago whose number fits again is older than what came last, and dropped (PAWS, sec. 5).
-//! * What a peer echoes tells originals from retransmissions ([rfc-3522]), and gives an RTT where Karn's rule forbids one.
+//! * PAWS (sec. 5): an old duplicate whose sequence number fits again has an older timestamp, and is dropped.
+//! * The echo distinguishes an original from its retransmission ([rfc-3522]), and gives an RTT sample where Karn's rule forbids
+//!   one.
 //!
-//! Differs from rfc-7323 in: ACKs of segments that were sent once have an RTT to the nanosecond, and the echo, in
-//! milliseconds, is not asked; the one that is no better than the clock never counts as the least RTT and never reaches a
-//! controller. With several paths what comes later may have left earlier: nothing is dropped then, and nothing concluded.
+//! Differs from rfc-7323 in: ACKs of segments sent once give an RTT to the nanosecond, and their echo, in milliseconds, is not
+//! used. A sample from an echo never counts as the least RTT and never reaches a controller. With several paths a later arrival may
+//! have left earlier, so nothing is dropped or concluded.
 
 use anabranch_units::{Span, Time};
 
@@ -16,16 +17,16 @@ use crate::recovery::rtt::TICK;
 use crate::segment::{Flags, Segment};
 use crate::seq::{Offset, SeqNumber};
 
-/// Our clock, and what is known of the peer's.
+/// Our clock, and the peer's timestamps.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
-    /// Whether both ends have agreed on timestamps.
+    /// Whether timestamps were negotiated.
     is_on: bool,
-    /// What ours read at [`Time::ZERO`], by chance: nobody is to learn how long we have been running (sec. 5.4 and 7.1).
+    /// Our clock's value at [`Time::ZERO`], random, so that the uptime stays hidden (sec. 5.4 and 7.1).
     offset: u32,
-    /// When it is read.
+    /// The present time.
     now: Time,
-    /// TS.Recent: what the peer's read when what is echoed left, and when that came.
+    /// TS.Recent: the peer's timestamp that is echoed, and when it arrived.
     recent: u32,
     recent_at: Time,
     /// Last.ACK.sent.
@@ -33,22 +34,22 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// A clock that says `offset` at [`Time::ZERO`].
+    /// A clock with the value `offset` at [`Time::ZERO`].
     pub(super) fn new(offset: u32) -> Self {
         Self { is_on: false, offset, now: Time::ZERO, recent: 0, recent_at: Time::ZERO, acked: 0 }
     }
 
-    /// Time passed.
+    /// The time has advanced.
     pub(super) fn on_time(&mut self, now: Time) {
         self.now = now;
     }
 
-    /// The peer's SYN came.
+    /// The peer's SYN arrived.
     pub(super) fn on_syn(&mut self, now: Time, timestamps: Timestamps) {
         (self.recent, self.recent_at) = (timestamps.value, now);
     }
 
-    /// Both have agreed, or not.
+    /// Sets the result of the negotiation.
     pub(super) fn set(&mut self, is_on: bool) {
         self.is_on = is_on;
     }
@@ -57,7 +58,7 @@ impl Clock {
         self.is_on
     }
 
-    /// What a segment says, if it says anything.
+    /// The timestamps of a segment, if it has any.
     pub(super) fn timestamps(&self) -> Timestamps {
         Timestamps { value: self.offset.wrapping_add(tick(self.now) as u32), echo: self.recent }
     }
@@ -67,8 +68,8 @@ impl Clock {
         self.acked = expected;
     }
 
-    /// Sec. 5.3 step R1: whether a segment is older than what came last. A clock that has not been heard for 24 days may have
-    /// come round (sec. 5.5).
+    /// Sec. 5.3 step R1: whether a segment is older than the latest. After 24 days of silence the peer's clock may have wrapped
+    /// (sec. 5.5).
     fn is_old(&self, now: Time, value: u32) -> bool {
         let is_before = SeqNumber(value).is_before(SeqNumber(self.recent));
         is_before && now.since(self.recent_at) < OUTDATED
@@ -81,7 +82,7 @@ impl Clock {
         }
     }
 
-    /// The end of the tick in which left what a peer echoes; `None` if we cannot have said that.
+    /// The end of the tick in which the echoed timestamp was sent; `None` if we cannot have sent it.
     fn left_before(&self, now: Time, echo: u32) -> Option<Time> {
         let now = tick(now);
         let age = (self.offset.wrapping_add(now as u32)).wrapping_sub(echo);
@@ -91,7 +92,7 @@ impl Clock {
 }
 
 impl<P: Payload> Connection<P> {
-    /// Whether a segment passes. One that does not is answered, as it may be the peer that is mistaken, unless it is a reset.
+    /// Whether a segment passes PAWS. A segment that fails is answered, unless it is a reset, since the peer may be mistaken.
     pub(super) fn check_timestamps(&mut self, now: Time, offset: Offset, segment: &Segment<P>) -> bool {
         if !self.clock.is_on || segment.has(Flags::RST) || self.paths.has_several() {
             return true;
@@ -105,7 +106,7 @@ impl<P: Payload> Connection<P> {
         true
     }
 
-    /// A segment lies in the window.
+    /// A segment within the window arrived.
     #[inline]
     pub(super) fn take_timestamps(&mut self, now: Time, offset: Offset, segment: &Segment<P>) {
         if self.clock.is_on
@@ -115,7 +116,7 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Before when that left which an acknowledgement answers.
+    /// The latest departure time of the segment that an acknowledgement answers.
     #[inline]
     pub(super) fn echo(&self, now: Time, segment: &Segment<P>) -> Option<Time> {
         if !self.clock.is_on || self.paths.has_several() {
@@ -156,7 +157,7 @@ mod tests {
         assert_eq!(clock.left_before(at(100), 90), None, "we have not said that yet");
     }
 
-    /// [rfc-7323] sec. 5.3 and 4.3: older is dropped, and only what touches the edge is echoed.
+    /// [rfc-7323] sec. 5.3 and 4.3: older segments are dropped, and only the segment at the edge is echoed.
     #[test]
     fn the_peers_clock_only_goes_forward() {
         let mut clock = clock();

@@ -1,8 +1,8 @@
-//! The tokens of the challenges that left on one path. Who answers one has seen it, and so is where it went.
+//! The tokens of the challenges sent on one path. A response with the token proves that its sender received the challenge.
 
 use anabranch_units::Time;
 
-/// What a challenge asks back.
+/// The token of a challenge.
 pub(super) type Token = [u8; 8];
 
 /// The tokens of the latest challenges, the latest first.
@@ -15,28 +15,28 @@ pub(super) struct Tokens {
 struct Sent {
     token: Token,
     at: Time,
-    /// Bytes of its datagram.
+    /// Bytes of the challenge's datagram.
     len: u32,
-    /// Whether an answer is still of use.
+    /// Whether a response still counts.
     is_open: bool,
 }
 
 impl Tokens {
-    /// A challenge with this token leaves, in a datagram of so many bytes.
+    /// A challenge with this token leaves, in a datagram of `len` bytes.
     pub(super) fn on_sent(&mut self, now: Time, token: Token, len: u32) {
         self.sent.rotate_right(1);
         self.sent[0] = Some(Sent { token, at: now, len, is_open: true });
     }
 
-    /// An answer came. When the challenge left that it answers, and how long it was, if that is still of use; nothing that left before
-    /// is then.
+    /// A response arrived. Returns when its challenge left and the size of its datagram, if it still counts. Earlier challenges no
+    /// longer count afterwards.
     pub(super) fn on_answer(&mut self, token: Token) -> Option<(Time, u32)> {
         let Sent { at, len, .. } = *self.iter().find(|sent| sent.is_open && sent.token == token)?;
         self.sent.iter_mut().flatten().for_each(|sent| sent.is_open = false);
         Some((at, len))
     }
 
-    /// Whether one of these challenges had this token, answered or not.
+    /// Whether one of these challenges has this token, answered or not.
     pub(super) fn has(&self, token: Token) -> bool {
         self.iter().any(|sent| sent.token == token)
     }
@@ -46,8 +46,8 @@ impl Tokens {
     }
 }
 
-/// Challenges whose answers count: an answer may be as late as the next three challenges, which are sent at twice the distance
-/// each time.
+/// The number of challenges whose responses count: a response may be as late as three more challenges, which are sent at doubling
+/// intervals.
 const KEPT: usize = 4;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a log has to know of a connection beyond what its paths report.
+//! What a log needs of a connection beyond the path reports.
 
 use super::Connection;
 use crate::path::PathId;
@@ -6,22 +6,22 @@ use crate::payload::Payload;
 use crate::seq::{Offset, SeqNumber};
 
 impl<P: Payload> Connection<P> {
-    /// From now on losses are kept until they are taken.
+    /// Starts to record losses until they are taken.
     pub(crate) fn keep_losses(&mut self) {
         self.sender.board.keep_losses();
     }
 
-    /// No more.
+    /// Stops recording losses.
     pub(crate) fn forget_losses(&mut self) {
         self.sender.board.forget_losses();
     }
 
-    /// Segments that were taken for lost since this was asked last: on which path, and where they begin.
+    /// Losses since the last call: the path, and the offset where the segment begins.
     pub(crate) fn take_losses(&mut self) -> Vec<(PathId, Offset)> {
         self.sender.board.take_losses()
     }
 
-    /// The place of a number in what this end sends, and in what the peer does.
+    /// The offset of a number that this end sends, and of one that the peer sends.
     pub(crate) fn offset_sent(&self, seq: SeqNumber) -> Offset {
         self.sender.place_sent(seq)
     }
@@ -30,7 +30,7 @@ impl<P: Payload> Connection<P> {
         self.receiver.place(seq).unwrap_or(0)
     }
 
-    /// What a window counts in: bytes of sequence space.
+    /// The unit of windows in bytes of sequence space.
     pub(crate) fn segment(&self) -> f64 {
         self.peer.segment.into()
     }

@@ -1,30 +1,30 @@
-//! Datagrams that leave together.
+//! Batches of datagrams to send.
 
 use crate::ecn::EcnCodepoint;
 use crate::path::FourTuple;
 
-/// Datagrams one behind the other, between one pair of addresses.
+/// Concatenated datagrams between one pair of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// From where and to where.
+    /// Their source and target.
     pub tuple: FourTuple,
-    /// What their packets say of ECN.
+    /// The ECN codepoint of their packets.
     pub ecn: Option<EcnCodepoint>,
-    /// Bytes of each datagram but the last one, which may have fewer.
+    /// Bytes of each datagram; the last one may be shorter.
     pub size: usize,
-    /// How many there are.
+    /// The number of datagrams.
     pub count: usize,
-    /// The most there may be.
+    /// The largest number of datagrams.
     count_max: usize,
-    /// Bytes of all, and whether the last one is shorter: then it is the last.
+    /// Bytes of all datagrams, and whether the last one is shorter, which ends the batch.
     len: usize,
     is_closed: bool,
 }
 
-/// Where datagrams go, and what their packets say of ECN.
+/// The addresses and the ECN codepoint of datagrams.
 pub(super) type To = (FourTuple, Option<EcnCodepoint>);
 
-/// Datagrams that were sealed and belong to another batch than the last one.
+/// Sealed datagrams that did not fit into the last batch.
 #[derive(Debug, Default)]
 pub(super) struct Spill {
     bytes: Vec<u8>,
@@ -44,17 +44,17 @@ impl Batch {
         }
     }
 
-    /// One datagram that leaves alone.
+    /// A batch of one datagram.
     pub(super) fn single(tuple: FourTuple, size: usize) -> Self {
         Self { tuple, ecn: None, size, count: 1, count_max: 1, len: size, is_closed: true }
     }
 
-    /// A datagram of a driver's own, with this codepoint, that finds out what a socket does with it.
+    /// A batch of one datagram of the driver's own with this codepoint, to test a socket.
     pub fn marked(tuple: FourTuple, ecn: Option<EcnCodepoint>, size: usize) -> Self {
         Self { ecn, ..Self::single(tuple, size) }
     }
 
-    /// Bytes of all of them.
+    /// Bytes of all datagrams.
     #[expect(clippy::len_without_is_empty, reason = "a batch has a datagram at least")]
     pub fn len(&self) -> usize {
         self.len
@@ -64,13 +64,14 @@ impl Batch {
         self.is_closed || self.count >= self.count_max || self.len + self.size > BYTES_MAX
     }
 
-    /// Whether `count` datagrams of `size` bytes, the last of which may have fewer, are part of it from now on; `len` bytes in all.
+    /// Adds `count` datagrams of `size` bytes, `len` bytes in all, if they fit the batch; the last one may be shorter. Returns
+    /// whether they did.
     pub(super) fn take(&mut self, to: To, size: usize, count: usize, len: usize) -> bool {
         if self.count == 0 {
             (self.tuple, self.ecn) = to;
             self.size = size;
         }
-        // What is shorter may be the last one, if it is one.
+        // A shorter datagram can only be the last one.
         let is_alike = size == self.size || count == 1 && size < self.size;
         let is_welcome = self.count == 0 || !self.is_closed && self.len + len <= BYTES_MAX;
         if !is_welcome || to != (self.tuple, self.ecn) || !is_alike {
@@ -91,7 +92,7 @@ impl Spill {
         self.of = Some((to, size, count));
     }
 
-    /// Begins a batch with what is left of the one before.
+    /// Begins a batch with the datagrams left from the one before.
     pub(super) fn take(&mut self, batch: &mut Batch, out: &mut Vec<u8>) {
         if let Some((to, size, count)) = self.of.take() {
             out.extend_from_slice(&self.bytes);
@@ -100,7 +101,7 @@ impl Spill {
     }
 }
 
-/// The most that a kernel takes at once: what an IP packet can carry, less headers.
+/// The largest batch of a kernel call: an IP packet less headers.
 const BYTES_MAX: usize = 65_000;
 
 #[cfg(test)]

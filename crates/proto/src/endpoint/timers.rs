@@ -1,7 +1,7 @@
-//! When which connection wants to be called.
+//! The deadlines of all connections of an endpoint.
 //!
-//! A deadline moves with nearly every datagram, mostly further away. So a connection stands in the heap with a time that is not later than
-//! its deadline, and is put back when it comes to the top too early.
+//! A deadline moves with nearly every datagram, mostly further away. So the heap holds a time that is not later than the deadline;
+//! an entry that comes to the top too early is put back.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,12 +12,12 @@ use anabranch_units::Time;
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     heap: BinaryHeap<Reverse<(Time, u32)>>,
-    /// The deadline of each, and the earliest time with which it stands in the heap.
+    /// For each connection the deadline, and its earliest time in the heap.
     deadlines: Vec<(Time, Time)>,
 }
 
 impl Timers {
-    /// From now on this is when a connection wants to be called.
+    /// Sets the deadline of a connection.
     pub(super) fn set(&mut self, number: u32, deadline: Time) {
         let index = number as usize;
         if self.deadlines.len() <= index {
@@ -31,7 +31,7 @@ impl Timers {
         }
     }
 
-    /// A connection that is due.
+    /// Removes a connection whose deadline has passed.
     pub(super) fn pop(&mut self, now: Time) -> Option<u32> {
         while let Some(&Reverse((time, number))) = self.heap.peek() {
             if time > now {
@@ -40,7 +40,7 @@ impl Timers {
             self.heap.pop();
             let (deadline, standing) = &mut self.deadlines[number as usize];
             if *standing != time {
-                // It stands there with an earlier time as well, or stood.
+                // The connection has, or had, an earlier entry as well.
                 continue;
             }
             *standing = Time::NEVER;
@@ -54,7 +54,7 @@ impl Timers {
         None
     }
 
-    /// No connection is due before this; it may be that none is then.
+    /// A lower bound of all deadlines.
     pub(super) fn next(&self) -> Time {
         self.heap.peek().map_or(Time::NEVER, |Reverse((time, _))| *time)
     }
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!((timers.pop(at(50)), timers.next()), (None, Time::NEVER));
     }
 
-    /// Deadlines that move with each datagram cost no memory.
+    /// Deadlines that move with each datagram take no memory.
     #[test]
     fn the_heap_stays_small() {
         let mut timers = Timers::default();

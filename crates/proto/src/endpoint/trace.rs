@@ -1,7 +1,7 @@
-//! What happens to the segments of a connection, for a log: kept only where somebody asked for it, and only as far as [`TRACED_MAX`].
+//! Traces a connection's segments for a log: only on request, and at most [`TRACED_MAX`] events.
 //!
-//! A segment has the number that its path has counted, from 0 on, for each direction: what is sent again has a new one. Which of them an
-//! acknowledgement is about its reader finds out by the places in the sequence space.
+//! A segment has a number that counts the segments of its path and direction from 0; a retransmission has a new one. A reader
+//! matches acknowledgements and segments by offsets.
 
 use std::collections::VecDeque;
 
@@ -15,74 +15,74 @@ use crate::path::{FourTuple, PathId, SLOTS_MAX};
 use crate::segment::{Content, Flags, Segment};
 use crate::seq::{Offset, SeqNumber};
 
-/// Something happened to a connection.
+/// A traced event of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TraceEvent {
     /// When.
     pub at: Time,
-    /// On which path.
+    /// The path.
     pub path: PathId,
-    /// What it was.
+    /// The event.
     pub what: Traced,
 }
 
-/// What happened.
+/// The kinds of traced events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Traced {
     /// A segment left.
     Sent(TracedSegment),
-    /// A segment came.
+    /// A segment arrived.
     Received(TracedSegment),
-    /// A segment was taken for lost.
+    /// A segment was detected as lost.
     Lost {
-        /// Where it begins in the sequence space that this end sends.
+        /// Its offset in the sequence space of this end.
         offset: Offset,
-        /// Whether a timeout found it, or the path was given up; else acknowledgements did.
+        /// Whether a timeout or the abandonment of its path detected the loss; otherwise acknowledgements did.
         by_timeout: bool,
     },
-    /// The numbers of a path are others than before.
+    /// The metrics of a path have changed.
     Metrics(Metrics),
 }
 
-/// A segment.
+/// A traced segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TracedSegment {
     /// Its number on its path.
     pub number: u64,
     /// Bytes of its datagram.
     pub size: u32,
-    /// Where it begins in the sequence space of who sent it.
+    /// Its offset in its sender's sequence space.
     pub offset: Offset,
-    /// What it takes of that.
+    /// The sequence space that it takes.
     pub space: u32,
-    /// The number of the stream of which it has data.
+    /// The stream number of its data.
     pub stream: Option<u16>,
     /// Its control bits.
     pub flags: Flags,
-    /// Below what its sender has everything.
+    /// The cumulative acknowledgement.
     pub ack: Option<Offset>,
-    /// What it has beyond; empty if the two are equal.
+    /// Its SACK blocks; a block with equal ends is empty.
     pub sack: [(Offset, Offset); 3],
 }
 
-/// The numbers of a path.
+/// The metrics of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Metrics {
     /// The congestion window, in bytes of sequence space.
     pub window: u64,
     /// Bytes in flight.
     pub flight: u64,
-    /// SRTT.
+    /// The smoothed RTT (SRTT).
     pub rtt_smoothed: Option<Span>,
-    /// The latest sample.
+    /// The latest RTT sample.
     pub rtt_latest: Option<Span>,
-    /// The least.
+    /// The least RTT.
     pub rtt_min: Option<Span>,
-    /// The rate at which segments leave.
+    /// The pacing rate.
     pub pacing: Option<Rate>,
 }
 
-/// What is kept of a connection.
+/// The trace of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
     events: Vec<TraceEvent>,
@@ -94,14 +94,14 @@ pub(super) struct Trace {
     metrics: [Metrics; SLOTS_MAX],
 }
 
-/// What a connection was traced to have done.
+/// The trace of a connection since the last call.
 #[derive(Debug)]
 pub struct Traces {
-    /// Which connection.
+    /// The connection.
     pub connection: ConnectionId,
-    /// What happened, the earliest first.
+    /// The events, the earliest first.
     pub events: Vec<TraceEvent>,
-    /// How many events there was no room for.
+    /// The number of events dropped for lack of room.
     pub dropped: u64,
 }
 
@@ -141,7 +141,7 @@ impl Trace {
         self.push(at, path, Traced::Received(TracedSegment { number, size: size as u32, ..segment }));
     }
 
-    /// After an input: what was found lost, and what the paths are like now.
+    /// After an input: records losses and changed metrics.
     pub(super) fn look(&mut self, at: Time, connection: &mut Connection<Bytes>) {
         let losses = connection.take_losses();
         if connection.state() == State::Closed {
@@ -180,12 +180,12 @@ impl Trace {
 }
 
 impl Endpoint {
-    /// From now on all new connections are traced; their traces are to be taken after each turn ([`Endpoint::trace_of`]).
+    /// Traces all new connections from now on; take the traces after each turn ([`Endpoint::trace_of`]).
     pub fn trace(&mut self) {
         self.is_tracing = true;
     }
 
-    /// Nobody wants to know any more.
+    /// Stops tracing.
     pub fn stop_trace(&mut self) {
         self.is_tracing = false;
         self.traces_left.clear();
@@ -195,7 +195,7 @@ impl Endpoint {
         }
     }
 
-    /// What has been traced of a connection and not been taken; of one that is gone, too, for a while.
+    /// Takes the trace of a connection, also of a closed one for a while.
     pub fn trace_of(&mut self, id: ConnectionId) -> Option<Traces> {
         if !self.is_tracing {
             return None;
@@ -207,7 +207,7 @@ impl Endpoint {
     }
 }
 
-/// Keeps what is left of a connection that is gone.
+/// Keeps the remaining trace of a closed connection.
 pub(super) fn leave(left: &mut VecDeque<Traces>, traces: Traces) {
     if left.len() == LEFT_MAX {
         left.pop_front();
@@ -243,10 +243,10 @@ fn count(counter: &mut u64) -> u64 {
     number
 }
 
-/// Events of a connection that wait to be taken, some hundred bytes each: a driver takes them after each turn.
+/// The largest number of waiting events per connection, some hundred bytes each: a driver takes them after each turn.
 const TRACED_MAX: usize = 1 << 13;
 
-/// Connections that are gone and whose traces wait: those that were never established are of no interest to anybody.
+/// The largest number of closed connections with waiting traces; connections that were never established have none.
 const LEFT_MAX: usize = 64;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! When to acknowledge.
+//! Decides when to acknowledge.
 
 use anabranch_units::{Span, Time};
 
@@ -8,33 +8,33 @@ use crate::path::{PathId, PathSet};
 use crate::segment::StreamHeader;
 use crate::seq::Ssn;
 
-/// How often a receiver acknowledges.
+/// The acknowledgement frequency of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckPolicy {
-    /// An ACK for so many segments; 1 answers each at once, which is what FAST's estimator wants.
+    /// Segments per ACK; 1 acknowledges each at once, which FAST's estimator needs.
     pub every: u32,
-    /// The longest that an ACK waits for more segments ([rfc-9293] sec. 3.8.6.3: below 0.5 s).
+    /// The longest delay of an ACK ([rfc-9293] sec. 3.8.6.3: below 0.5 s).
     pub delay: Span,
 }
 
 impl AckPolicy {
-    /// Each segment at once.
+    /// Acknowledges each segment at once.
     pub const EACH: Self = Self { every: 1, delay: Span::ZERO };
 }
 
-/// What is to be acknowledged, path by path: a segment is answered on the path by which it came ([multihoming-2010] sec. III).
+/// Pending acknowledgements of each path: a segment is acknowledged on the path on which it arrived ([multihoming-2010] sec. III).
 #[derive(Clone, Debug)]
 pub(crate) struct Acks {
     policy: AckPolicy,
-    /// The number of the control segment that asked for it, if the peer did.
+    /// The number of the control segment with the peer's latest request, if there was one.
     asked: Option<u64>,
     lanes: Vec<Lane>,
-    /// The paths on which one is due, and of these those on which one is due by itself.
+    /// The paths on which an ACK is due, and of these those that need a pure ACK.
     due: PathSet,
     due_pure: PathSet,
-    /// The paths on which one waits for more to acknowledge.
+    /// The paths with a delayed ACK.
     waiting: PathSet,
-    /// The path by which the present segment came.
+    /// The path on which the present segment arrived.
     via: PathId,
 }
 
@@ -42,23 +42,23 @@ pub(crate) struct Acks {
 #[derive(Clone, Debug)]
 struct Lane {
     need: Need,
-    /// The stream of the segment that is to be answered, and what it expects next.
+    /// The stream of the segment to acknowledge, and its expected SSN.
     answer: Option<StreamHeader>,
-    /// When that came.
+    /// When that segment arrived.
     arrived: Time,
-    /// Whether anything has come in order on it.
+    /// Whether any segment has arrived in order on it.
     is_known: bool,
     counts: Counts,
 }
 
-/// With which codepoints segments with content came on a path, and what the peer has been told of it.
+/// The ECN counts of a path, and those last sent to the peer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     counts: EcnCounts,
     told: EcnCounts,
-    /// The last one.
+    /// The latest codepoint.
     latest: Option<EcnCodepoint>,
-    /// Whether it or the one before it was a mark, and the other was not: the peer is told at once.
+    /// Whether it and the one before differ in being a mark: then the peer is told at once.
     has_turned: bool,
 }
 
@@ -66,14 +66,14 @@ struct Counts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Need {
     Nothing,
-    /// For `count` segments, before long.
+    /// Delayed, for `count` segments.
     Later {
         count: u32,
         deadline: Time,
     },
-    /// With the next segment, whichever that is.
+    /// With the next segment of any kind.
     Now,
-    /// By itself: it says something that data segments do not.
+    /// As a pure ACK: it carries something that data segments cannot.
     Pure,
 }
 
@@ -91,7 +91,7 @@ impl Acks {
         }
     }
 
-    /// The peer asks for this, in the control segment with this number. An earlier request that comes later has no effect.
+    /// The peer requests this frequency in the control segment with this number. An older request that arrives later has no effect.
     pub(crate) fn request(&mut self, ssn: Ssn, policy: AckPolicy) {
         let before = self.asked.unwrap_or(0);
         let Some(number) = ssn.count_near(before).filter(|&number| number >= before) else { return };
@@ -99,7 +99,7 @@ impl Acks {
         self.policy = AckPolicy { every: policy.every.max(1), delay: policy.delay.min(DELAY_MAX) };
     }
 
-    /// There is a path of this name, on which nothing has come.
+    /// A new path, on which nothing has arrived.
     pub(crate) fn open_lane(&mut self, path: PathId) {
         while self.lanes.len() <= path.index() {
             self.lanes.push(Lane::NEW);
@@ -108,7 +108,7 @@ impl Acks {
         self.lanes[path.index()] = Lane::NEW;
     }
 
-    /// The path is gone: what came by it is answered on another one.
+    /// A path is gone: its segments are acknowledged on another one.
     pub(crate) fn close_lane(&mut self, path: PathId, other: PathId) {
         let need = self.lanes[path.index()].need;
         self.on_sent(path);
@@ -120,17 +120,17 @@ impl Acks {
         }
     }
 
-    /// A segment came by this path: what is said from now on is about it.
+    /// A segment arrived on this path, and later calls are about it.
     pub(crate) fn on_arrival(&mut self, path: PathId) {
         self.via = path;
     }
 
-    /// The path by which the latest segment came.
+    /// The path of the latest segment.
     pub(crate) fn via(&self) -> PathId {
         self.via
     }
 
-    /// A segment with content came by this path, with this codepoint.
+    /// A segment with content arrived on this path with this codepoint.
     pub(crate) fn on_codepoint(&mut self, path: PathId, codepoint: EcnCodepoint) {
         let Counts { counts, latest, has_turned, .. } = &mut self.lanes[path.index()].counts;
         counts.count(codepoint);
@@ -138,7 +138,7 @@ impl Acks {
         *has_turned |= (codepoint == EcnCodepoint::Ce) != (before == Some(EcnCodepoint::Ce));
     }
 
-    /// What an ACK on this path is to say of codepoints, if it has more room than it takes to say what is missing, or not.
+    /// The ECN counts for an ACK on this path, if they are due; `has_room` says whether SACK blocks leave room.
     pub(crate) fn counts(&self, path: PathId, has_room: bool) -> Option<EcnCounts> {
         let Counts { counts, told, .. } = self.lanes[path.index()].counts;
         if counts == told {
@@ -149,7 +149,7 @@ impl Acks {
         (is_marked || has_room && is_due).then_some(counts)
     }
 
-    /// That was said.
+    /// The counts were sent.
     pub(crate) fn on_counts_told(&mut self, path: PathId) {
         let Counts { counts, told, .. } = &mut self.lanes[path.index()].counts;
         *told = *counts;
@@ -159,11 +159,11 @@ impl Acks {
     #[inline(always)]
     pub(crate) fn on_segment(&mut self, now: Time) {
         let lane = &mut self.lanes[self.via.index()];
-        // [rfc-9000] sec. 13.2.1: a mark is no news that waits.
+        // [rfc-9000] sec. 13.2.1: a mark is acknowledged at once.
         if std::mem::take(&mut lane.counts.has_turned) {
             return self.demand_pure();
         }
-        // The first on a path says how long it takes.
+        // The first segment on a path gives its RTT.
         let is_first = !std::mem::replace(&mut lane.is_known, true) && self.asked.is_some();
         let (count, deadline) = match lane.need {
             Need::Nothing => (1, now.saturating_add(self.policy.delay)),
@@ -180,8 +180,8 @@ impl Acks {
         }
     }
 
-    /// A stream or the connection ends with the segment that arrived: nothing may come after it for which its answer could wait. Whatever leaves next
-    /// answers it, and something does now.
+    /// A stream or the connection ends with the present segment. No later segment may come to trigger a delayed ACK, so the next
+    /// departure carries the ACK, and something leaves now.
     pub(crate) fn demand(&mut self) {
         let lane = &mut self.lanes[self.via.index()];
         if lane.need != Need::Pure {
@@ -191,19 +191,19 @@ impl Acks {
         }
     }
 
-    /// What is to be said of the stream of the present segment ([mfast-2019] Procedure 1).
+    /// Sets the stream that the ACK reports ([mfast-2019] Procedure 1).
     pub(crate) fn answer(&mut self, now: Time, expected: StreamHeader) {
         let lane = &mut self.lanes[self.via.index()];
         (lane.answer, lane.arrived) = (Some(expected), now);
     }
 
-    /// What an ACK on this path says of a stream, and for how long the segment has waited that it answers.
+    /// The stream that an ACK on this path reports, and the delay of its segment.
     pub(crate) fn expected(&self, now: Time, path: PathId) -> (Option<StreamHeader>, Span) {
         let Lane { answer, arrived, .. } = self.lanes[path.index()];
         (answer, now.since(arrived))
     }
 
-    /// [rfc-5681] sec. 4.2: what comes out of order or fills a hole is acknowledged at once.
+    /// [rfc-5681] sec. 4.2: a segment that is out of order or fills a hole is acknowledged at once.
     pub(crate) fn demand_pure(&mut self) {
         self.demand_pure_on(self.via);
     }
@@ -229,7 +229,7 @@ impl Acks {
     pub(crate) fn on_sent(&mut self, path: PathId) {
         let lane = &mut self.lanes[path.index()];
         if lane.answer.is_none() && lane.need == Need::Nothing {
-            // At an end that only sends nothing came that wants an answer.
+            // At an end that only sends, nothing arrived that needs an ACK.
             return;
         }
         *lane = Lane { is_known: lane.is_known, counts: lane.counts, ..Lane::NEW };
@@ -238,12 +238,12 @@ impl Acks {
         self.waiting.remove(path);
     }
 
-    /// The path on which one is due.
+    /// A path on which an ACK is due.
     pub(crate) fn due(&self) -> Option<PathId> {
         self.due.first()
     }
 
-    /// The path on which one is due by itself.
+    /// A path on which a pure ACK is due.
     pub(crate) fn due_pure(&self) -> Option<PathId> {
         self.due_pure.first()
     }
@@ -273,12 +273,12 @@ impl Lane {
     }
 }
 
-/// However long the peer asks for: a quarter of a second.
+/// The longest delay that a peer can request: a quarter of a second.
 const DELAY_MAX: Span = Span::from_millis(250);
 
 const NO_COUNTS: EcnCounts = EcnCounts { ce: 0, ect0: 0, ect1: 0 };
 
-/// Counts that have nothing new but what was not marked are said so often: an option is eight bytes longer with them.
+/// Counts without a new mark are sent once in this many segments, since they make an option eight bytes longer.
 const COUNTS_EACH: u16 = 16;
 
 #[cfg(test)]
@@ -301,7 +301,7 @@ mod tests {
         assert!(acks.due().is_some());
     }
 
-    /// What a peer can ask for is bounded, and what it asked before does not come back.
+    /// A request is limited, and an older one has no effect.
     #[test]
     fn the_latest_request_counts_within_limits() {
         let mut acks = Acks::new(AckPolicy::EACH);
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(acks.policy, policy(1, 250));
     }
 
-    /// The first segment on a path is answered at once, however rarely a peer wants to hear; so is a mark, and the end of marks.
+    /// The first segment on a path is acknowledged at once, whatever the peer requested; so are a mark and the end of marks.
     #[test]
     fn what_is_new_does_not_wait() {
         let mut acks = Acks::new(AckPolicy::EACH);

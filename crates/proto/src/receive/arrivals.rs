@@ -1,4 +1,4 @@
-//! Which bytes have arrived, and what of that is reported beyond the acknowledgement number.
+//! Records which bytes have arrived, and reports those above the acknowledgement number.
 
 use std::collections::VecDeque;
 
@@ -6,31 +6,31 @@ use crate::options::SackBlocks;
 use crate::receive::ranges::{Range, Ranges};
 use crate::seq::{Offset, SeqNumber};
 
-/// What has arrived. Never forgets: what was reported stays reported.
+/// The arrived ranges. It never reneges: what was reported stays.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals {
     /// ESEQ: everything below has arrived.
     expected: Offset,
     /// The sum of the nonces of what lies below.
     nonces: u16,
-    /// How much has arrived, with everything below.
+    /// The number of bytes that have arrived, including everything below.
     total: u64,
-    /// What has arrived above; nothing in it touches `expected`.
+    /// The ranges above a hole; none touches `expected`.
     above: Ranges,
-    /// The ranges that changed last, as they are now, the latest first; what lies below `expected` is none any more. Two that have
-    /// become one stand here twice.
+    /// The ranges that changed last, as they are now, the latest first; ranges below `expected` are dropped. Two ranges that have
+    /// merged stand here twice.
     recent: [Range; SackBlocks::MAX],
-    /// A segment of each range above that no report has been about, the oldest first; none if nothing is above. When many come before an
-    /// acknowledgement leaves, because the host reads a batch, one report has no room for all.
+    /// An offset in each range above that has not been reported, the oldest first; empty if nothing is above. If a host reads many
+    /// segments in a batch, one report has no room for all.
     unreported: VecDeque<Offset>,
-    /// As long as there are such, what is acknowledged: everything below had arrived before the first of them, and the sum of its nonces.
+    /// While there are unreported ranges, the acknowledged offset before the first of them, and the sum of nonces below it.
     told: (Offset, u16),
-    /// What arrived a second time and has not been reported.
+    /// A duplicate that has not been reported.
     duplicate: Option<(Offset, Offset)>,
 }
 
 impl Arrivals {
-    /// Nothing has arrived but what is below `expected`.
+    /// Everything below `expected` has arrived, and nothing above.
     pub(crate) fn new(expected: Offset) -> Self {
         Self {
             expected,
@@ -49,10 +49,9 @@ impl Arrivals {
         self.expected
     }
 
-    /// What an acknowledgement says that leaves now: everything below has arrived, and the sum of the nonces of that, which nobody knows who has not got all of
-    /// it. What a batch has filled is not
-    /// told before all of the batch is reported (which only a peer with SACK hears of): what was sent again left last, and who hears of it takes what left
-    /// before and is not reported for lost.
+    /// The acknowledgement number of an ACK that leaves now, and the sum of the nonces below it, which proves receipt. With SACK, a
+    /// hole that a batch has filled is not acknowledged before the whole batch is reported. The retransmission that filled the hole
+    /// left last, so a sender that hears of it would take unreported earlier segments for lost.
     #[inline]
     pub(crate) fn acknowledge(&self, has_sack: bool) -> (Offset, u16) {
         if self.unreported.is_empty() { (self.expected, self.nonces) } else { self.acknowledge_told(has_sack) }
@@ -63,12 +62,12 @@ impl Arrivals {
         if has_sack { self.told } else { (self.expected, self.nonces) }
     }
 
-    /// Everything at or above has not arrived.
+    /// Nothing at or above this offset has arrived.
     pub(crate) fn end(&self) -> Offset {
         self.above.end().unwrap_or(self.expected)
     }
 
-    /// How much has arrived, the SYN included.
+    /// Bytes that have arrived, the SYN included.
     pub(crate) fn total(&self) -> u64 {
         self.total
     }
@@ -78,8 +77,8 @@ impl Arrivals {
         !self.above.is_empty()
     }
 
-    /// Whether there would be one hole too many if `left..right` arrived now. Holes cost memory, and only a peer that makes them on
-    /// purpose has so many; what would make one more is as good as lost.
+    /// Whether the arrival of `left..right` would exceed the limit of holes. Holes cost memory, and only a malicious peer makes
+    /// that many; a segment beyond the limit is dropped as if lost.
     pub(crate) fn has_too_many_holes(&self, left: Offset, right: Offset) -> bool {
         self.above.count() >= HOLES_MAX && left > self.expected && !self.above.touches(left, right)
     }
@@ -90,7 +89,7 @@ impl Arrivals {
         self.above.gap(left.max(self.expected), right)
     }
 
-    /// `left..right` has arrived, with this nonce; none of it had before.
+    /// `left..right` has arrived for the first time, with this nonce.
     #[inline]
     pub(crate) fn insert(&mut self, left: Offset, right: Offset, nonce: u16) {
         debug_assert_eq!(self.missing(left, right), Some((left, right)), "what arrived before does not count again");
@@ -103,7 +102,7 @@ impl Arrivals {
         if let Some(range) = self.above.take_first(right) {
             self.expected = range.right;
             self.nonces = self.nonces.wrapping_add(range.nonces);
-            // All of it is acknowledged.
+            // Everything is acknowledged.
             if self.above.is_empty() {
                 self.unreported.clear();
             }
@@ -138,22 +137,22 @@ impl Arrivals {
         self.duplicate = Some((left, right));
     }
 
-    /// Whether something lies above a hole, or has come twice and not been reported.
+    /// Whether there is a range above a hole, or an unreported duplicate.
     #[inline]
     pub(crate) fn has_report(&self) -> bool {
         !self.above.is_empty() || self.duplicate.is_some()
     }
 
-    /// Whether something has arrived that no report has been about, as the last one had no room: then there is to be another one.
+    /// Whether a range is unreported because the last report had no room: then another ACK is needed.
     pub(crate) fn has_unreported(&self) -> bool {
         !self.unreported.is_empty() || self.duplicate.is_some()
     }
 
-    /// What to report in so many places, and the sum of the nonces of it. What arrived twice is reported once, without its nonce, and if it lies
-    /// in a range above, that comes next ([rfc-2883] sec. 4): so whoever reads it can tell.
+    /// The blocks of a report with this many places, and the sum of their nonces. A duplicate is reported once, without its nonce;
+    /// if it lies within a range above, that range comes second ([rfc-2883] sec. 4), so a reader can distinguish it.
     pub(crate) fn report(&mut self, initial: SeqNumber, places: usize) -> (SackBlocks, u16) {
         let mut report = Report { blocks: [Range::default(); SackBlocks::MAX], count: 0, places };
-        // What came twice where nothing is acknowledged yet would be taken for news: it waits until all of the batch is reported.
+        // A duplicate above the acknowledged offset would look like an arrival: it waits until the whole batch is reported.
         let (acked, expected) = (self.told.0, self.expected);
         let is_last = self.unreported.len() < places;
         if let Some((left, right)) =
@@ -165,10 +164,10 @@ impl Arrivals {
             }
             around.into_iter().for_each(|range| report.push(range));
         }
-        // The oldest, if one report has no room for all: who hears of the latest takes what is missing before it for lost.
+        // The oldest first, if one report has no room for all: a sender takes what is missing below the latest for lost.
         let first = report.count;
         while let Some(&left) = self.unreported.front() {
-            // It is one of the latest, if it is not one of a batch.
+            // It is one of the latest ranges, unless it is of a batch.
             let is_in = |range: &&Range| (range.left..range.right).contains(&left);
             if left > self.expected
                 && let Some(range) = self.recent.iter().find(is_in).copied().or_else(|| self.above.around(left))
@@ -196,12 +195,12 @@ impl Arrivals {
     }
 }
 
-/// The blocks of a report, while there are more and more of them.
+/// The blocks of a report under construction.
 struct Report {
-    /// Those that are there come first; the others are empty.
+    /// Used places come first; the others are empty.
     blocks: [Range; SackBlocks::MAX],
     count: usize,
-    /// How many there may be.
+    /// The number of places.
     places: usize,
 }
 
@@ -214,7 +213,7 @@ impl Report {
         self.blocks[..self.count].contains(range)
     }
 
-    /// One more, if there is room.
+    /// Adds a block, if there is room.
     fn push(&mut self, range: Range) {
         if !self.is_full() {
             self.blocks[self.count] = range;
@@ -223,10 +222,10 @@ impl Report {
     }
 }
 
-/// Segments of a batch that lie apart: the most that one system call reads.
+/// Separate segments of a batch: the most that one system call reads.
 const UNREPORTED_MAX: usize = 64;
 
-/// Half a million segments in flight, every other one of which is lost: ten megabytes.
+/// Half a million segments in flight, every other one lost: ten megabytes.
 const HOLES_MAX: usize = 250_000;
 
 #[cfg(test)]
@@ -256,8 +255,8 @@ mod tests {
         assert_eq!(report(&mut arrivals), [(10, 40), (70, 80), (50, 60)]);
     }
 
-    /// A batch of seven that lie apart takes three reports, and the eighth fills a hole between two of them. The oldest are reported first: the sender
-    /// takes for lost what is missing before the latest.
+    /// A batch of seven separate segments takes three reports, and the eighth fills a hole between two of them. The oldest are
+    /// reported first: the sender takes what is missing below the latest for lost.
     #[test]
     fn what_had_no_room_is_reported_next() {
         let mut arrivals = Arrivals::new(1);
@@ -281,7 +280,7 @@ mod tests {
         assert!(!arrivals.has_unreported());
     }
 
-    /// Four times a hundred, in one batch: what is not reported is a range, however many segments it has.
+    /// Four times a hundred, in one batch: the unit of a report is a range, however many segments it has.
     #[test]
     fn a_batch_of_many_segments_is_reported_whole() {
         let mut arrivals = Arrivals::new(1);
@@ -294,8 +293,8 @@ mod tests {
         assert!(!arrivals.has_unreported());
     }
 
-    /// The segment that fills the hole left last, and comes in one batch with four ranges above it: the first report, which has no room for the
-    /// fourth one, does not tell of it.
+    /// The segment that fills the hole left last, and arrives in one batch with four ranges above it. The first report has no room
+    /// for the fourth range, and so does not acknowledge the hole.
     #[test]
     fn what_a_batch_fills_is_told_when_all_of_it_is_reported() {
         let mut arrivals = Arrivals::new(1);
@@ -316,7 +315,7 @@ mod tests {
         assert_eq!(arrivals.acknowledge(true), (140, 21), "there is no hole");
     }
 
-    /// It lies below what is expected, but above what the first report acknowledges.
+    /// It lies below the expected offset, but above what the first report acknowledges.
     #[test]
     fn what_came_twice_in_a_batch_is_not_taken_for_news() {
         let mut arrivals = Arrivals::new(1);
@@ -353,7 +352,7 @@ mod tests {
         assert_eq!(report(&mut arrivals), [(22, 25), (20, 30)], "inside of the block that follows");
     }
 
-    /// What fills or widens a hole, or comes next, is always taken.
+    /// A segment that fills or widens a hole, or comes next, is always accepted.
     #[test]
     fn holes_have_a_limit() {
         let mut arrivals = Arrivals::new(1);
@@ -370,7 +369,7 @@ mod tests {
         assert!(!arrivals.has_too_many_holes(end + 10, end + 15), "there is one less");
     }
 
-    /// Who reads a report can tell a first block that is a duplicate: it lies below the acknowledgement, or in the second one.
+    /// A first block that is a duplicate is recognisable: it lies below the acknowledgement, or in the second block.
     #[test]
     fn the_range_in_which_a_duplicate_lies_is_reported_next() {
         let mut arrivals = Arrivals::new(1);
@@ -384,7 +383,7 @@ mod tests {
         assert_eq!(sack.as_slice(), [(SeqNumber(10), SeqNumber(20))], "alone it would be news");
     }
 
-    /// Powers of two, so that a sum tells what is in it.
+    /// Powers of two, so that a sum reveals its terms.
     #[test]
     fn nonces_are_summed_up_where_what_has_them_is_reported() {
         let mut arrivals = Arrivals::new(1);

@@ -1,21 +1,21 @@
-//! A set of places as disjoint ranges that do not touch.
+//! A set of offsets as disjoint ranges that do not touch.
 
 use crate::ordered::{Ordered, Pool};
 use crate::seq::Offset;
 
-/// Ranges `left..right` in their order, by `left`. Each operation searches once, and takes what merges away; their number is bounded by
-/// what may arrive, in bytes.
+/// Ranges `left..right`, ordered by `left`. Each operation searches once and removes merged ranges; the number of ranges is bounded
+/// by the bytes that may arrive.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
-    /// Right ends by left ones.
+    /// Right ends by left ends.
     ends: Ordered<End>,
     pool: Pool<End>,
-    /// Where the first one begins, and where the last one ends; the same place if there is none.
+    /// The start of the first range and the end of the last; equal if there is none.
     start: Offset,
     end: Offset,
 }
 
-/// What lies side by side, and the sum of the nonces of all that was put together to it.
+/// A contiguous range, and the sum of the nonces in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Range {
     pub(crate) left: Offset,
@@ -36,7 +36,7 @@ impl Range {
 }
 
 impl Ranges {
-    /// Adds a range and what of it was there already. Returns the range of which it is a part now.
+    /// Adds a range. Returns the merged range of which it is a part.
     pub(crate) fn insert(&mut self, range: Range) -> Range {
         let Range { left, right, mut nonces } = range;
         if self.is_empty() || left > self.end {
@@ -47,7 +47,7 @@ impl Ranges {
             self.ends.push_last(left, End { right, nonces }, &mut self.pool);
             return range;
         }
-        // What comes in order goes on where the last one ends.
+        // In-order data extends the last range.
         if left == self.end
             && let Some((start, last)) = self.ends.last_mut()
         {
@@ -82,7 +82,7 @@ impl Ranges {
     /// The first part of `left..right` that is not in the set.
     #[inline]
     pub(crate) fn gap(&self, left: Offset, right: Offset) -> Option<(Offset, Offset)> {
-        // Most often it lies before or behind all of them.
+        // Most often it lies below or above all of them.
         if right <= self.start || self.end <= left {
             return (left < right).then_some((left, right));
         }
@@ -98,7 +98,7 @@ impl Ranges {
         (start < end).then_some((start, end))
     }
 
-    /// Takes the first range away if it begins at `place` or before it.
+    /// Removes the first range if it begins at or below `place`.
     #[inline]
     pub(crate) fn take_first(&mut self, place: Offset) -> Option<Range> {
         if self.is_empty() || self.start > place {
@@ -113,12 +113,12 @@ impl Ranges {
         first.as_ref().map(Range::of)
     }
 
-    /// How many there are.
+    /// The number of ranges.
     pub(crate) fn count(&self) -> usize {
         self.pool.entries()
     }
 
-    /// Whether a range touches one that is there.
+    /// Whether the range touches an existing one.
     pub(crate) fn touches(&self, left: Offset, right: Offset) -> bool {
         let above = self.ends.above(left);
         let before = self.ends.before(above).and_then(|before| self.ends.at(before));
@@ -134,7 +134,7 @@ impl Ranges {
         self.start == self.end
     }
 
-    /// The range in which a place lies.
+    /// The range that contains an offset.
     pub(crate) fn around(&self, place: Offset) -> Option<Range> {
         let before = self.ends.before(self.ends.above(place))?;
         self.ends.at(before).map(Range::of).filter(|range| place < range.right)
@@ -169,7 +169,7 @@ mod tests {
     }
 
     proptest! {
-        /// A set of places, by another way.
+        /// Compared with a set of offsets.
         #[test]
         fn ranges_are_a_set(inserted in prop::collection::vec((0..100u64, 1..15u64), 0..40), probe in (0..110u64, 1..15u64)) {
             let (mut ranges, mut places) = (Ranges::default(), [false; 128]);
@@ -189,7 +189,7 @@ mod tests {
             }
         }
 
-        /// What is taken away at the lower edge leaves the others as they were, and both edges are known.
+        /// A removal at the lower edge leaves the other ranges, and both edges are right.
         #[test]
         fn edges_are_those_of_the_set(operations in prop::collection::vec((any::<bool>(), 1..100u64, 1..15u64), 0..60)) {
             let (mut ranges, mut places) = (Ranges::default(), [false; 128]);

@@ -1,14 +1,14 @@
-//! The receive window: how much may come.
+//! The receive window.
 //!
-//! What has arrived waits in the buffer until the application takes it, and above a hole it may take what is in order on its
-//! stream ([mfast-2019] sec. IV.D). So with `rbuf` bytes of buffer the right edge is
+//! Arrived data waits in the buffer until the application reads it. Above a hole it can read what is in order on its stream
+//! ([mfast-2019] sec. IV.D). So with `rbuf` bytes of buffer the right edge is
 //!
 //! ```text
 //! ESEQ + rbuf + (consumed above the hole) − (held below it)  =  rbuf + everything consumed so far
 //! ```
 //!
-//! and as nothing is consumed twice or given back, the edge never shrinks. What is consumed is counted in sequence space: a
-//! stream header at once, its payload when the application reads it.
+//! Nothing is consumed twice or returned, so the edge never moves back. Consumption is counted in sequence space: a stream header
+//! at once, its payload when the application reads it.
 
 use crate::seq::Offset;
 
@@ -17,84 +17,84 @@ use crate::seq::Offset;
 pub(crate) struct Window {
     /// rbuf in bytes.
     capacity: u64,
-    /// Everything consumed so far, the SYN included.
+    /// Sequence space consumed so far, the SYN included.
     consumed: u64,
-    /// How far the field is shifted.
+    /// The shift of the window field.
     shift: u8,
-    /// The largest right edge that the peer has been told. Beyond it nothing is accepted.
+    /// The largest right edge announced so far. Segments beyond it are dropped.
     edge: Offset,
-    /// A full segment of the peer's.
+    /// The peer's full segment in bytes.
     mss: u64,
-    /// What the field can say at the most, and the least by which the edge moves: they change with the shift and with the buffer.
+    /// The largest value of the field in bytes, and the least step of the edge: they depend on the shift and the buffer.
     width_max: u64,
     step: u64,
 }
 
 impl Window {
-    /// The window before anything has come but a SYN.
+    /// The window before anything but a SYN has arrived.
     pub(crate) fn new(capacity: u64, mss: u64) -> Self {
         Self { capacity, consumed: 1, shift: 0, edge: 1, mss, width_max: FIELD_MAX, step: mss.min(capacity / 2) }
     }
 
-    /// How far a window for this buffer must be shifted ([rfc-7323] sec. 2.2). What is consumed above a hole moves the edge
-    /// away from the acknowledgement number, so there is room for several buffers.
+    /// The shift for a buffer of this size ([rfc-7323] sec. 2.2). Consumption above a hole moves the edge away from the
+    /// acknowledgement number, so there is room for several buffers.
     pub(crate) fn scale(capacity: u64) -> u8 {
         let largest = capacity.saturating_mul(HEADROOM);
         (0..SHIFT_MAX).find(|&shift| FIELD_MAX << shift >= largest).unwrap_or(SHIFT_MAX)
     }
 
-    /// From now on the field is shifted.
+    /// Sets the shift for later windows.
     pub(crate) fn set_shift(&mut self, shift: u8) {
         (self.shift, self.width_max) = (shift, FIELD_MAX << shift);
     }
 
-    /// The buffer has so many bytes.
+    /// The size of the buffer in bytes.
     pub(crate) fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// From now on it has more.
+    /// Grows the buffer to `capacity` bytes.
     pub(crate) fn grow(&mut self, capacity: u64) {
         debug_assert!(capacity >= self.capacity, "what has been offered is not taken back");
         (self.capacity, self.step) = (capacity, self.mss.min(capacity / 2));
     }
 
-    /// So many bytes of sequence space need no buffer any more.
+    /// This much sequence space no longer needs a buffer.
     pub(crate) fn consume(&mut self, bytes: u64) {
         self.consumed += bytes;
     }
 
-    /// How much needs no buffer any more.
+    /// Sequence space consumed so far.
     pub(crate) fn consumed(&self) -> u64 {
         self.consumed
     }
 
-    /// The right edge that the peer knows.
+    /// The right edge announced to the peer.
     pub(crate) fn edge(&self) -> Offset {
         self.edge
     }
 
-    /// The field of a segment that acknowledges `expected`. From now on the peer may send up to this edge.
+    /// The window field of a segment that acknowledges `expected`. From now on the peer may send up to this edge.
     ///
-    /// [rfc-7323] sec. 2.4: as the field has a unit, the edge that one segment names may lie up to a unit below that of an
-    /// earlier one, which stays good.
+    /// [rfc-7323] sec. 2.4: the field has a unit, so the edge of one segment may lie up to a unit below that of an earlier one,
+    /// which stays valid.
     #[inline]
     pub(crate) fn advertise(&mut self, expected: Offset) -> u16 {
-        // No more than the field can say.
+        // At most what the field can express.
         let field = self.goal(expected).saturating_sub(expected).min(self.width_max) >> self.shift;
         self.edge = self.edge.max(expected + (field << self.shift));
         debug_assert!(self.edge <= self.consumed + self.capacity, "nothing may come for which there is no buffer");
         field as u16
     }
 
-    /// Whether the peer should be told of the room that there is now. `end` is the end of what has arrived.
+    /// Whether the peer should get a window update. `end` is the end of the arrived data.
     pub(crate) fn wants_update(&self, expected: Offset, end: impl FnOnce() -> Offset) -> bool {
         let gain = self.goal(expected).saturating_sub(self.edge);
         let is_tight = || self.edge.saturating_sub(end()) < 2 * self.mss;
         gain > 0 && gain >= (1 << self.shift) && (gain >= self.capacity / UPDATES_PER_BUFFER || is_tight())
     }
 
-    /// The edge to announce, in no smaller steps than [rfc-9293] sec. 3.8.6.2.2 allows.
+    /// The edge to announce, in steps that [rfc-9293] sec. 3.8.6.2.2 allows.
     fn goal(&self, expected: Offset) -> Offset {
         let room = (self.consumed + self.capacity).min(expected + self.width_max);
         if room >= self.edge + self.step { room } else { self.edge }
@@ -107,11 +107,11 @@ const FIELD_MAX: u64 = 0xffff;
 /// [rfc-7323] sec. 2.3.
 pub(crate) const SHIFT_MAX: u8 = 14;
 
-/// While a hole is open, other streams may consume three buffers more, which is what arrives in three round trips at full
-/// speed: long enough for a retransmission that is lost as well.
+/// While a hole is open, other streams may consume three more buffers, the data of three round trips at full rate: long enough for
+/// a retransmission that is lost as well.
 const HEADROOM: u64 = 4;
 
-/// A sender with a quarter of the buffer before it does not wait.
+/// With a quarter of the buffer left, a sender does not stall.
 const UPDATES_PER_BUFFER: u64 = 4;
 
 #[cfg(test)]
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!((window.advertise(6001), window.edge()), (10_000, 16_001));
     }
 
-    /// A hole at 1 and 8000 bytes above it that their streams have consumed: the peer may go on.
+    /// A hole at 1, and 8000 bytes above it that their streams have consumed: the peer may continue.
     #[test]
     fn what_is_consumed_above_a_hole_opens_the_window() {
         let mut window = window(10_000);
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(Window::scale(1 << 40), SHIFT_MAX);
     }
 
-    /// Units of 4 bytes: whatever is acknowledged, no more is announced than there is.
+    /// Units of 4 bytes: the announced window never exceeds the buffer.
     #[test]
     fn rounding_never_promises_what_there_is_not() {
         let mut window = Window::new(65_535, 1000);

@@ -1,10 +1,12 @@
-//! Control of one path: its estimates, its loss detection and its controller, put together. This is the split estimation
-//! component of [multihoming-2010] sec. III.A: nothing in it knows of another path. What it looks at is its lane of the
-//! scoreboard, where an ACK of another path makes no RTT sample and no room.
+//! Control of one path: combines its estimators, loss detection and controller. This is the split estimation component of
+//! [multihoming-2010] sec. III.A, and independent of other paths. It reads its own lane of the scoreboard, where an ACK on another
+//! path gives no RTT sample and no room.
 //!
-//! Order inside one ACK: RTT estimate, second thoughts (`undo`), loss detection, classification, `on_loss`, `on_ack`, `on_round`.
+//! Order within one ACK: RTT estimate, undo of spurious losses (`undo`), loss detection, classification, `on_loss`, `on_ack`,
+//! `on_round`.
 //!
-//! Differs from rfc-8985 in: after a timeout, what left more than an SRTT ago counts as lost (sec. 6.3 has RACK's RTT and window).
+//! Differs from rfc-8985 in: after a timeout, segments sent more than an SRTT ago count as lost (sec. 6.3 uses RACK's RTT and
+//! window).
 
 pub(crate) mod dup_acks;
 mod losses;
@@ -31,12 +33,12 @@ use crate::recovery::rtt::{RttEstimator, TICK};
 use crate::recovery::scoreboard::{AckContext, NewlyAcked, Scoreboard};
 use crate::seq::Offset;
 
-/// One path's side of sending.
+/// The sending control of one path.
 #[derive(Debug)]
 pub(crate) struct PathControl {
     id: PathId,
     law: Law,
-    /// Payload bytes of a full segment, as the controller counts: sequence space.
+    /// The controller's full segment in bytes of sequence space.
     mss: u64,
     rtt: RttEstimator,
     detection: Detection,
@@ -48,94 +50,94 @@ pub(crate) struct PathControl {
     pacer: Pacer,
     window_rate: WindowRate,
     episode: Episode,
-    /// What a recovery lets leave, if the law wants it spread.
+    /// Proportional rate reduction, if the law wants it during a recovery.
     prr: Option<Prr>,
-    /// Bytes that the ACK which is being handled acknowledges.
+    /// Bytes acknowledged by the ACK that is being processed.
     arriving: u64,
     timer: Timer,
     probe: Probe,
-    /// The latest loss, as long as it may turn out to be none.
+    /// The latest loss, while it may prove spurious.
     suspicion: Option<Suspicion>,
     /// When the retransmission timer was started.
     started: Time,
-    /// When something left last.
+    /// When the last segment left.
     sent_last: Time,
-    /// When the path last answered something, or something was sent into silence.
+    /// When the path last answered, or a segment was sent with nothing in flight.
     heard: Time,
-    /// When what has been in flight for longest left, if the path is watched.
+    /// When the oldest segment in flight left, if the path is watched for silence.
     oldest: Time,
-    /// Whether one lost segment may leave though the window is full: [rfc-6675] sec. 5 (4.3).
+    /// Whether one lost segment may leave in spite of a full window: [rfc-6675] sec. 5 (4.3).
     is_urgent: bool,
-    /// Whether a timeout has had no answer yet: then another one is no new episode ([rfc-5681] sec. 3.1).
+    /// Whether a timeout is still unanswered: then another one begins no new episode ([rfc-5681] sec. 3.1).
     is_silent: bool,
-    /// How long the peer may wait before it acknowledges, because it was asked to.
+    /// The ACK delay that the peer was allowed.
     ack_delay: Span,
-    /// The window at the end of the last round, and whether it had grown fast within it.
+    /// The window at the end of the last round, and whether it grew fast within that round.
     window_before: f64,
     is_growing: bool,
     pub(crate) ecn: PathEcn,
-    /// When a mark was answered last: what had left by then and was marked as well says nothing new.
+    /// When the last mark was answered: marks of segments sent before are no new signal.
     marked_at: Option<Time>,
-    /// Whether what is lost may be lost for its length.
+    /// Whether the losses may be due to a smaller path MTU.
     is_doubtful: bool,
-    /// Bytes in flight by this side's account; the scoreboard has its own.
+    /// Bytes in flight by this account; the scoreboard has its own.
     flight: u64,
-    /// Bytes found to be lost of which the controller has not been told.
+    /// Lost bytes that the controller has not been told of.
     lost_untold: u64,
-    /// Whether another path would take over: then silence is looked into sooner.
+    /// Whether another path would take over: then silence is probed earlier.
     has_others: bool,
-    /// Whether there ever was another one: else nobody asks how long silence has lasted.
+    /// Whether there ever was another path; otherwise silence is not measured.
     is_watched: bool,
     pub(crate) tally: Tally,
 }
 
-/// What a path is told of time.
+/// The time constants of a path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timing {
-    /// The least that is added to SRTT for the retransmission timeout.
+    /// The smallest variance term of the retransmission timeout, added to SRTT.
     pub(crate) rto_min: Span,
     pub(crate) pacing: Pacing,
-    /// How late the timers of the host ring.
+    /// The largest delay of the host's timers.
     pub(crate) timer: Span,
 }
 
-/// What happened on a path so far.
+/// Counters of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
     /// Segments sent, retransmissions included.
     pub sent: u64,
-    /// Retransmissions and probes with old data.
+    /// Retransmissions, and probes with old data.
     pub sent_again: u64,
-    /// Times that a segment was taken for lost.
+    /// Segments detected as lost.
     pub lost: u64,
-    /// Of these, those of which acknowledgements did not tell: a timeout did, or the path was given up.
+    /// Of these, segments that a timeout or the abandonment of the path declared lost.
     pub lost_by_timeout: u64,
-    /// Acknowledgements that told of marks of routers.
+    /// Acknowledgements that reported ECN marks.
     pub marked: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Episodes of loss that were found random when they began, and left the window alone.
+    /// Episodes of loss classified as random at their start, without a window reduction.
     pub random: u64,
-    /// Times that the peer got something twice.
+    /// Duplicate arrivals that the peer reported.
     pub duplicates: u64,
-    /// Episodes of loss that turned out to be none.
+    /// Spurious episodes of loss, which were undone.
     pub undone: u64,
     /// Sequence space delivered, in bytes.
     pub delivered: u64,
     /// RTT samples.
     pub rtt_samples: u64,
-    /// Their sum.
+    /// The sum of all RTT samples.
     pub rtt_sum: Span,
-    /// The latest.
+    /// The latest RTT sample.
     pub rtt_latest: Option<Span>,
 }
 
-/// On which path an ACK came.
+/// The path on which an ACK arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Via {
-    /// This one: it answers what left here, after the receiver held it back for so long, and counts codepoints. It came so long ago, and is read now.
+    /// On this path. The receiver delayed it by `delay`, it arrived `late` ago, and it reports codepoints.
     Own { delay: Span, late: Span, ecn: EcnReport },
-    /// Another one, and it tells of something that left here.
+    /// On another path; it acknowledges something sent on this one.
     Other,
 }
 
@@ -180,7 +182,7 @@ impl PathControl {
         }
     }
 
-    /// The handshake is over; it took `sample`, if nothing of it was sent twice.
+    /// The handshake is over; `sample` is its RTT, if nothing was retransmitted.
     pub(crate) fn establish(&mut self, now: Time, mss: u64, sample: Option<Span>) {
         (self.mss, self.sent_last) = (mss, now);
         self.rounds = Rounds::new(now);
@@ -191,7 +193,7 @@ impl PathControl {
         self.law.tell(|law| law.on_restart(&view, Restart::Established));
     }
 
-    /// What a controller may know.
+    /// The controller's view of the path.
     fn view(&self, now: Time) -> PathView {
         PathView {
             now,
@@ -206,12 +208,12 @@ impl PathControl {
         segments(bytes, self.mss)
     }
 
-    /// How acknowledgements are to be read.
+    /// The context for reading acknowledgements.
     pub(crate) fn ack_context(&self, now: Time) -> AckContext {
         AckContext { now, via: self.id, rtt_min: self.rtt.shortest(), echo: None }
     }
 
-    /// There are other paths, that would take over or not.
+    /// Sets whether other paths exist and would take over.
     pub(crate) fn set_others<T>(&mut self, would_take_over: bool, board: &Scoreboard<T>) {
         if !self.is_watched {
             self.is_watched = true;
@@ -224,7 +226,7 @@ impl PathControl {
         self.oldest = board.oldest_departed(self.id).unwrap_or(self.heard);
     }
 
-    /// The path is given up, for a while or for ever: what is in flight on it may leave on any other. The controller takes it for a
+    /// The path is abandoned, for a while or for ever: its data in flight may leave on any other path. The controller sees a
     /// timeout.
     pub(crate) fn abandon<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         board.release_held(self.id, u64::MAX);
@@ -245,7 +247,7 @@ impl PathControl {
         self.timer = Timer::Idle;
     }
 
-    /// It has answered since, and is used again; `sample` is how long that took, if it is known.
+    /// The path has answered and is in use again; `sample` is the RTT of the answer, if known.
     pub(crate) fn revive(&mut self, now: Time, sample: Option<Span>) {
         (self.sent_last, self.started, self.heard) = (now, now, now);
         if let Some(sample) = sample {
@@ -253,7 +255,7 @@ impl PathControl {
         }
     }
 
-    /// The path is what its peers know of it.
+    /// The summary of the path for coupled laws.
     pub(crate) fn summary(&self, own: PathId) -> PathSummary {
         PathSummary {
             path: self.id.index() as u32,
@@ -267,19 +269,19 @@ impl PathControl {
         }
     }
 
-    /// All paths of the connection, at the end of a round of this one.
+    /// The summaries of all paths, at the end of a round of this one.
     pub(crate) fn on_group(&mut self, now: Time, group: &[PathSummary]) {
         let view = self.view(now);
         self.law.tell(|law| law.on_group(&view, group));
     }
 
-    /// The peer got `left..right` twice.
+    /// The peer received `left..right` twice.
     pub(crate) fn on_duplicate<T>(&mut self, now: Time, board: &mut Scoreboard<T>, right: Offset) {
         self.tally.duplicates += 1;
         self.heard = now;
         board.confirm_copy(self.id, right);
         self.rack.on_duplicate(board.departures(self.id));
-        // [rfc-8985] sec. 7.4.2: the probe was not needed.
+        // [rfc-8985] sec. 7.4.2: the probe was unnecessary.
         if let Probe::Out { probed, transmission: Transmission::Again, .. } = self.probe
             && right == probed
         {
@@ -288,8 +290,8 @@ impl PathControl {
         }
     }
 
-    /// Whether an ACK that reports nothing changes nothing here: nothing is in flight, and nothing is being repaired or thought over.
-    /// So it is at the end that only receives.
+    /// Whether an ACK without news changes nothing: nothing is in flight, in recovery, or possibly spurious. This is so at an end
+    /// that only receives.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.flight == 0
             && self.timer == Timer::Idle
@@ -298,13 +300,13 @@ impl PathControl {
             && self.suspicion.is_none()
     }
 
-    /// An ACK has been entered on the scoreboard. Whether a round ended with it.
+    /// An ACK has been entered on the scoreboard. Returns whether a round ended with it.
     pub(crate) fn on_ack<T>(&mut self, now: Time, board: &mut Scoreboard<T>, via: Via) -> bool {
         let has_counts = matches!(via, Via::Own { ecn: EcnReport::Counts(Some(_)), .. });
         self.on_report(now, board, has_counts, || via)
     }
 
-    /// The same of an ACK that `has_counts` of codepoints, or not; the rest of `via` is asked for if it matters.
+    /// The same for an ACK with or without ECN counts; the rest of `via` is computed only if needed.
     #[inline(always)]
     pub(crate) fn on_report<T>(
         &mut self,
@@ -316,15 +318,15 @@ impl PathControl {
         let is_open = self.episode.is_open() && self.suspicion.is_none() && !matches!(self.probe, Probe::Out { .. });
         let has_news = board.has_newly_acked(self.id) || has_counts;
         if is_open && !has_news {
-            // It told of nothing that left here: what most segments do at an end that receives. Only time may have found a loss.
+            // It acknowledged nothing sent here, as usual at an end that receives. Only time may have revealed a loss.
             self.look(now, board);
             return false;
         }
         self.on_news(now, board, via(), is_open)
     }
 
-    /// The same of an ACK that told of something, or while something is being repaired or thought over. Apart from the others, so that at an end
-    /// that receives an ACK that tells nothing costs no more than the question.
+    /// The same for an ACK with news, or during a recovery. It is a function of its own so that an ACK without news costs only the
+    /// test.
     #[inline(never)]
     fn on_news<T>(&mut self, now: Time, board: &mut Scoreboard<T>, via: Via, is_open: bool) -> bool {
         let newly_acked = board.take_newly_acked(self.id);
@@ -401,17 +403,17 @@ impl PathControl {
         is_round_over
     }
 
-    /// The retransmission timeout, for timers of the connection.
+    /// The retransmission timeout, for the connection's timers.
     pub(crate) fn rto(&self) -> Span {
         self.rtt.timeout()
     }
 
-    /// Whether its window grows fast: what is learnt of the path is old by the next round trip.
+    /// Whether the window grows fast: estimates of the path are stale by the next round trip.
     pub(crate) fn is_growing(&self) -> bool {
         self.is_growing
     }
 
-    /// The peer may wait for so long before it acknowledges.
+    /// The peer may delay acknowledgements by this much.
     pub(crate) fn set_ack_delay(&mut self, delay: Span) {
         self.ack_delay = delay;
     }
@@ -428,7 +430,7 @@ impl PathControl {
         self.rtt.smoothed()
     }
 
-    /// What it delivers at best, in bytes a second.
+    /// The best delivery rate in bytes a second.
     pub(crate) fn delivery_rate(&self) -> Option<f64> {
         self.delivery_rate.best()
     }
@@ -437,17 +439,17 @@ impl PathControl {
         self.rtt.least()
     }
 
-    /// The raw RTT sample of an ACK, if Karn's rule allows one: without the time for which the receiver held it back. As in [rfc-9002] sec. 5.3
-    /// nobody can claim an RTT that is less than the least that was seen with that time in it.
+    /// The raw RTT sample of an ACK, if Karn's rule allows one, without the receiver's ACK delay. As in [rfc-9002] sec. 5.3, the
+    /// delay never reduces a sample below the least RTT.
     #[inline]
     fn estimate(&mut self, now: Time, delay: Span, newly_acked: &NewlyAcked) -> Option<Span> {
         let newest = newly_acked.newest?;
         if newest.transmissions > 1 {
-            // [rfc-7323] sec. 4: the echo knows which transmission it was, but not to the microsecond.
+            // [rfc-7323] sec. 4: the echo identifies the transmission, but not to the microsecond.
             if let Some(echo) = newly_acked.echo {
                 self.rtt.on_echo(now.since(echo).saturating_add(TICK));
             }
-            // It is the retransmission that has been answered.
+            // The retransmission was acknowledged.
             if newly_acked.newest_certain.is_some_and(|certain| certain.serial == newest.serial) {
                 self.rtt.on_progress();
             }
@@ -465,16 +467,16 @@ impl PathControl {
         Some(sample)
     }
 
-    /// Both accounts of what is in flight agree.
+    /// Both accounts of the flight agree.
     pub(crate) fn check<T>(&self, board: &Scoreboard<T>) {
         debug_assert_eq!(self.flight, board.flight(self.id), "the controller hears of what the scoreboard counts");
     }
 }
 
-/// In slow start a window doubles each round; what adds a segment to it grows by a tenth only where it is below ten.
+/// In slow start a window doubles each round; growth by one segment exceeds a tenth only below ten segments.
 const GROWING: f64 = 1.1;
 
-/// So many bytes as full segments. Processors know signed numbers only: that is quicker, and 2^63 bytes are never in flight.
+/// Bytes as full segments. The conversion of signed numbers is faster, and 2^63 bytes are never in flight.
 fn segments(bytes: u64, mss: u64) -> f64 {
     bytes.cast_signed() as f64 / mss.cast_signed() as f64
 }

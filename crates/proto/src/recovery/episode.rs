@@ -1,46 +1,46 @@
-//! What is being repaired on a path.
+//! Recovery episodes of a path.
 //!
 //! ```text
-//! Open ──loss──> Recovery ──all that was out is acknowledged──> Open
+//! Open ──loss──> Recovery ──everything in flight at the loss is acknowledged──> Open
 //!   └──timeout──> AfterTimeout ──likewise──> Open          (a timeout ends a recovery, too)
 //! ```
 //!
-//! Losses in one window are one episode ([rfc-6675] sec. 5: RecoveryPoint): the controller hears of the first.
+//! Losses in one window are one episode ([rfc-6675] sec. 5: RecoveryPoint): the controller is told of the first.
 
 use anabranch_cc::{Departure, Phase};
 
 use crate::recovery::scoreboard::Found;
 use crate::seq::Offset;
 
-/// What is being repaired.
+/// The present recovery of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) enum Episode {
-    /// Nothing.
+    /// No recovery.
     #[default]
     Open,
-    /// A loss that duplicate ACKs or time showed.
+    /// Recovery from a loss detected by duplicate ACKs or by time.
     Recovery {
-        /// The end of what was out when it began.
+        /// The end of the sent data at the start of the recovery.
         until: Offset,
-        /// Whether it may still turn out to be another loss than it seemed.
+        /// Whether the classification of the loss may still change.
         belief: Belief,
-        /// The first departure of those lost since that were not out then: another episode, if they are still being repaired
+        /// The first departure of later losses, which were sent after the start: another episode, if they are still in recovery
         /// when this one ends.
         later: Option<Departure>,
     },
-    /// A loss that the retransmission timer found.
+    /// Recovery from a loss detected by the retransmission timer.
     AfterTimeout {
-        /// The end of what was out then.
+        /// The end of the sent data at the timeout.
         until: Offset,
     },
 }
 
-/// What is thought of a loss, and what the controller did about it.
+/// The classification of a loss, and the controller's response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Belief {
-    /// The controller has answered it: there is nothing more to say.
+    /// The controller has responded; the classification is final.
     Answered,
-    /// It seemed random, and the controller left its window alone. If it turns out to be congestion, it hears so.
+    /// Classified as random, and the controller left its window unchanged. If it proves to be congestion, the controller is told.
     Spared,
 }
 
@@ -56,7 +56,7 @@ impl Episode {
         *self == Self::Open
     }
 
-    /// Whether it ends when everything below `acked` has been acknowledged.
+    /// Whether the episode ends when everything below `acked` has been acknowledged.
     pub(crate) fn is_over(&self, acked: Offset) -> bool {
         match *self {
             Self::Open => false,
@@ -64,7 +64,7 @@ impl Episode {
         }
     }
 
-    /// More is lost while this is being repaired.
+    /// More losses were detected during the episode.
     pub(crate) fn on_more(&mut self, found: &Found) {
         if let Self::Recovery { until, later, .. } = self
             && found.end > *until

@@ -1,9 +1,9 @@
-//! The congestion law of a path, and what it said last: it is asked for a window far more often than told anything.
+//! The congestion law of a path, with its latest answers cached: it is asked for a window far more often than told anything.
 
 use anabranch_cc::{Controller, Gauges, PathView, Reduction, Sent, Transmission};
 use anabranch_units::Rate;
 
-/// A controller, and its answers.
+/// A controller and its cached answers.
 #[derive(Debug)]
 pub(crate) struct Law {
     controller: Box<dyn Controller>,
@@ -19,36 +19,36 @@ impl Law {
         Self { controller, window, pacing_rate, hears_first }
     }
 
-    /// It hears something, and may answer otherwise from now on.
+    /// Passes an event to the law, which may change its answers.
     #[inline]
     pub(crate) fn tell(&mut self, what: impl FnOnce(&mut dyn Controller)) {
         what(&mut *self.controller);
         (self.window, self.pacing_rate) = (self.controller.window(), self.controller.pacing_rate());
     }
 
-    /// Whether it wants to hear of a segment that leaves like this.
+    /// Whether the law wants to be told of such a departure.
     #[inline]
     pub(crate) fn counts(&self, transmission: Transmission) -> bool {
         transmission == Transmission::Again || self.hears_first
     }
 
-    /// It hears of a segment that left, which moves nothing.
+    /// Tells the law of a departure, which changes no answers.
     #[inline]
     pub(crate) fn count_sent(&mut self, path: &PathView, sent: &Sent) {
         self.controller.on_sent(path, sent);
     }
 
-    /// How much may be in flight, in segments.
+    /// The congestion window in segments.
     pub(crate) fn window(&self) -> f64 {
         self.window
     }
 
-    /// The rate at which segments should leave, if it has one.
+    /// The pacing rate, if the law has one.
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
         self.pacing_rate
     }
 
-    /// How it wants to come down after a loss.
+    /// How the law reduces the flight after a loss.
     pub(crate) fn reduction(&self) -> Reduction {
         self.controller.reduction()
     }

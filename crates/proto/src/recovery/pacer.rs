@@ -1,44 +1,45 @@
-//! The pacer: releases segments at a rate, that of the law or one that its window has in an RTT. Without a rate it releases everything.
+//! The pacer releases segments at a rate: that of the law, or that of its window in an RTT. Without a rate it releases at once.
 //!
 //! ```text
 //! sent:     free ← max(free, now − credit) + size/rate        credit: the larger of 1 ms and two ticks of the timer
-//! release:  when it is free; at that moment a quantum: what takes a tick, at most 1 ms or 64 kB
+//! release:  at `free`; then a quantum at once: the data of a tick, at most 1 ms or 64 kB
 //! ```
 //!
-//! Time in which there was something to send and the host slept is made up for, as far as the credit goes: a timer that rings every 4 ms sends
-//! what 4 ms were for. Time in which there was nothing to send is not, but for as much: what an application writes after a pause leaves at the rate. Its
-//! first ten segments leave at once if nothing is in flight, as at the start of a connection: a short message does not wait.
+//! The pacer makes up for time in which the host slept although there was something to send, up to the credit: a timer that fires
+//! every 4 ms sends the data of 4 ms. It does not make up for time without data beyond the credit: data written after a pause
+//! leaves at the rate. Its first ten segments leave at once if nothing is in flight, as at the start of a connection, so a short
+//! message does not wait.
 //!
 //! Citation: rfc-9002 sec. 7.7.
 
 use anabranch_units::{Bytes, Rate, Span, Time};
 
-/// How what leaves is spread over time.
+/// How departures are spread over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pacing {
-    /// At the law's own rate where it has one, else at 1.25 windows in a smoothed RTT ([rfc-9002] sec. 7.7).
+    /// At the law's own rate if it has one, else at 1.25 windows in a smoothed RTT ([rfc-9002] sec. 7.7).
     Always,
-    /// At the law's own rate where it has one. Else acknowledgements set the pace, as with the agents of the papers.
+    /// At the law's own rate if it has one. Otherwise acknowledgements clock the segments, as with the agents of the papers.
     ByLaw,
 }
 
-/// When the next segment of a path may leave.
+/// The pacing state of a path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacer {
-    /// When all that left has had its time.
+    /// When the segments sent so far have used up their time.
     free_at: Time,
-    /// When a segment left last.
+    /// When the last segment left.
     last: Time,
-    /// How far time may be made up for.
+    /// The time that may be made up for.
     credit: Span,
-    /// How much may leave at one moment.
+    /// The time's worth of data that may leave at one moment.
     quantum: Span,
     /// Bytes that may leave at once after a pause.
     burst: u64,
 }
 
 impl Pacer {
-    /// One for a host whose timers ring within `tick`.
+    /// A pacer for a host whose timers fire within `tick`.
     pub(crate) fn new(tick: Span) -> Self {
         let credit = CREDIT_LEAST.max(tick.saturating_mul(2));
         Self { free_at: Time::ZERO, last: Time::ZERO, credit, quantum: tick.min(QUANTUM_MOST), burst: 0 }
@@ -50,10 +51,10 @@ impl Pacer {
         self.free_at <= now || self.burst > 0
     }
 
-    /// From when on a segment may leave: `now` or later.
+    /// When the next segment may leave: `now` or later.
     pub(crate) fn release(&self, now: Time, rate: Option<Rate>) -> Time {
         let Some(rate) = rate.filter(|_| !self.is_free(now)) else { return now };
-        // A moment that has begun goes on until its quantum is used up.
+        // A burst that has begun continues until its quantum is used up.
         let quantum = if self.last == now { self.quantum.min(rate.transmission(QUANTUM_BYTES)) } else { Span::ZERO };
         if self.free_at.since(now) < quantum { now } else { self.free_at }
     }
@@ -65,7 +66,7 @@ impl Pacer {
         }
     }
 
-    /// A segment of `size` left.
+    /// A segment of `size` bytes left.
     #[inline(always)]
     pub(crate) fn on_sent(&mut self, now: Time, size: Bytes, rate: Option<Rate>) {
         if self.burst > 0 {
@@ -78,19 +79,19 @@ impl Pacer {
     }
 }
 
-/// Hosts wake up so much after the time that they were asked for, whatever they promise.
+/// Hosts wake up this late, whatever they promise.
 const CREDIT_LEAST: Span = Span::from_millis(1);
 
-/// What leaves at one moment takes a queue at the bottleneck: no longer than the path's own noise.
+/// A burst queues at the bottleneck: no longer than the path's own noise.
 const QUANTUM_MOST: Span = Span::from_millis(1);
 
 /// The most that one system call sends.
 const QUANTUM_BYTES: Bytes = Bytes::new(64_000);
 
-/// [rfc-9002] sec. 7.7: bursts are no longer than the initial window, which [rfc-6928] says is ten segments.
+/// [rfc-9002] sec. 7.7: bursts are at most the initial window, which is ten segments ([rfc-6928]).
 const BURST: u64 = 10;
 
-/// The rate that a window has in an RTT, and of which window it is: it is asked for with each segment, and either changes with ACKs only.
+/// The rate of a window in an RTT, cached: it is needed for each segment, and changes with ACKs only.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WindowRate {
     bytes: f64,
@@ -99,7 +100,7 @@ pub(crate) struct WindowRate {
 }
 
 impl WindowRate {
-    /// That of so many bytes in an RTT.
+    /// The rate of a window of `bytes` bytes in an RTT.
     #[expect(clippy::float_cmp, reason = "a window that was not moved has the same bits")]
     pub(crate) fn of(&mut self, bytes: f64, rtt: Span) -> Option<Rate> {
         if bytes != self.bytes || rtt != self.rtt {
@@ -109,7 +110,7 @@ impl WindowRate {
     }
 }
 
-/// The rate at which [`Pacing::Always`] spreads a window of so many bytes: enough to fill the pipe when an ACK is late.
+/// The rate at which [`Pacing::Always`] spreads a window: enough to fill the pipe when an ACK is late.
 pub(crate) fn of_window(bytes: f64, rtt: Span) -> Option<Rate> {
     let bits = PER_RTT * 8.0 * bytes / rtt.as_secs_f64();
     (bits.is_finite() && bits >= 1.0).then(|| Rate::from_bits_per_second(bits as u64))
@@ -133,7 +134,7 @@ mod tests {
         Some(Rate::from_bits_per_second(8_000_000))
     }
 
-    /// How many segments leave in so many wake-ups, one every `every` microseconds from `first` on.
+    /// The segments that leave in each of `wakes` wake-ups, one every `every` microseconds from `first` on.
     fn sent(pacer: &mut Pacer, first: u64, every: u64, wakes: u64) -> Vec<u32> {
         let wake = |pacer: &mut Pacer, now: Time| {
             let mut count = 0;
@@ -158,14 +159,14 @@ mod tests {
         assert_eq!(pacer.release(at(5000), None), at(5000));
     }
 
-    /// After a pause of any length a segment is made up for, and the rest leaves at the rate.
+    /// After a pause of any length the credit covers one segment, and the rest leaves at the rate.
     #[test]
     fn a_pause_is_not_made_up_for() {
         let mut pacer = Pacer::new(Span::ZERO);
         assert_eq!(sent(&mut pacer, 10_000_000, 1000, 10), [2, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
     }
 
-    /// What goes beyond ten segments is spread, and what is in flight keeps them from being granted again.
+    /// Data beyond ten segments is paced, and a flight prevents another burst.
     #[test]
     fn ten_segments_leave_at_once_after_a_pause() {
         let mut pacer = Pacer::new(Span::ZERO);
@@ -175,7 +176,7 @@ mod tests {
         assert_eq!(sent(&mut pacer, 10_004_000, 1000, 2), [1, 1]);
     }
 
-    /// Timers that ring every 4 ms, 1 ms or 0.25 ms send the rate, and no more.
+    /// Timers that fire every 4 ms, 1 ms or 0.25 ms reach the rate, and no more.
     #[test]
     fn a_coarse_timer_sends_what_it_slept_through() {
         for every in [250_u64, 1000, 4000, 10_000] {

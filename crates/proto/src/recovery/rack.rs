@@ -1,4 +1,4 @@
-//! RACK: a segment is lost if one that left later has arrived, and it had the time of a reordering to arrive too.
+//! RACK: a segment is lost if one that left later has arrived, and the reordering window has passed.
 //!
 //! ```text
 //! on delivery:   the latest departure that arrived, and its RTT
@@ -7,9 +7,9 @@
 //!                else rtt_min/4, once more for each round with a DSACK, at most SRTT; back to one after 16 recoveries
 //! ```
 //!
-//! Citation: rfc-8985 sec. 6. Differs from it in: an order of departures takes the place of equal times and sequence numbers;
-//! the timer waits for the first segment that may be lost, not for the last; a DSACK is a reordering seen, too: what was sent
-//! again for nothing was late.
+//! Citation: rfc-8985 sec. 6. Differs from it in: a departure number replaces the comparison of equal times and sequence numbers;
+//! the timer waits for the first segment that may be lost, not for the last; a DSACK also counts as reordering, because the
+//! original was late.
 
 use anabranch_units::{Span, Time};
 
@@ -18,19 +18,19 @@ use crate::recovery::scoreboard::{DUPLICATES, Departed};
 /// Loss detection on one path.
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
-    /// The latest departure that arrived, and how long after.
+    /// The latest departure that arrived, and its RTT.
     newest: Option<(u64, Span)>,
     /// Whether the network reorders.
     has_reordered: bool,
-    /// How many quarters of the least RTT to wait; at least one.
+    /// The factor of the reordering window: quarters of the least RTT, at least one.
     quarters: u32,
-    /// Recoveries until that is one again.
+    /// Recoveries until the factor is one again.
     recoveries_left: u32,
-    /// Departures when a DSACK last counted: one counts per round.
+    /// The number of departures when a DSACK last counted: one counts per round.
     widened_at: u64,
 }
 
-/// What RACK wants to know of its path.
+/// The state of the path that RACK uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conditions {
     pub(crate) rtt_min: Option<Span>,
@@ -40,7 +40,7 @@ pub(crate) struct Conditions {
     pub(crate) delivered: usize,
 }
 
-/// What is lost: departures before `serial` that took place at `time` or earlier, and later ones `rtt_plus_reo_wnd` after they left.
+/// What is lost: departures before `serial` at `time` or earlier, and later ones `rtt_plus_reo_wnd` after their departure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub(crate) serial: u64,
@@ -60,7 +60,7 @@ impl Rack {
         }
     }
 
-    /// The same by the word of another path, which says nothing of the RTT of this one: that remains the last one's.
+    /// The same by an acknowledgement on another path, which gives no RTT: the last one is kept.
     pub(crate) fn on_delivered_elsewhere(&mut self, newest: Departed) {
         if let Some((serial, _)) = &mut self.newest {
             *serial = newest.serial.max(*serial);
@@ -72,7 +72,7 @@ impl Rack {
         self.has_reordered = true;
     }
 
-    /// The receiver got something twice: it was not lost. `departures` is how many there have been.
+    /// A DSACK arrived: a retransmission was spurious. `departures` counts departures so far.
     pub(crate) fn on_duplicate(&mut self, departures: u64) {
         self.has_reordered = true;
         // [rfc-8985] sec. 6.2 step 4: once per round trip.
@@ -83,7 +83,7 @@ impl Rack {
         }
     }
 
-    /// Nothing of what has arrived counts any more.
+    /// Forgets the latest arrival.
     pub(crate) fn forget(&mut self) {
         self.newest = None;
     }
@@ -96,12 +96,12 @@ impl Rack {
         }
     }
 
-    /// The latest departure that arrived: nothing is lost that left later.
+    /// The latest departure that arrived: later ones are not lost.
     pub(crate) fn newest(&self) -> Option<u64> {
         self.newest.map(|(serial, _)| serial)
     }
 
-    /// What is lost; nothing as long as nothing has arrived.
+    /// What is lost; `None` before the first arrival.
     pub(crate) fn verdict(&self, conditions: &Conditions) -> Option<Verdict> {
         let (serial, rtt) = self.newest?;
         Some(Verdict { serial, rtt_plus_reo_wnd: rtt.saturating_add(self.reordering_window(conditions)) })
@@ -121,7 +121,7 @@ impl Rack {
 /// [rfc-8985] sec. 6.2 step 4: a wider window lasts for 16 recoveries.
 const RECOVERIES: u32 = 16;
 
-/// Wider than SRTT it never gets, and more than that many quarters of the least RTT, SRTT is rarely.
+/// The window never exceeds SRTT, which is rarely more than this many quarters of the least RTT.
 const QUARTERS_MAX: u32 = 1000;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! What was sent again while a loss was repaired, and of what nothing shows yet that it was for nothing.
+//! The retransmissions of a recovery that are not yet known to be spurious.
 //!
-//! Each retransmission is entered. It is struck out when the receiver reports that it got the segment once more
-//! ([rfc-3708] sec. 3), or when an ACK shows that the original arrived. If nothing is left, the loss was none.
+//! Each retransmission is entered. It is removed when the receiver reports a duplicate of the segment ([rfc-3708] sec. 3), or when
+//! an ACK shows that the original arrived. When the log is empty, the loss was spurious.
 
 use anabranch_units::Time;
 
@@ -10,22 +10,22 @@ use crate::seq::Offset;
 /// The retransmissions of one episode on one path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RetransmissionLog {
-    /// Where each of those ends that may have been needed; at most [`ENTRIES_MAX`].
+    /// The end of each segment whose retransmission may have been needed; at most [`ENTRIES_MAX`].
     ends: Vec<Offset>,
-    /// When the first of all left.
+    /// When the first retransmission left.
     first: Option<Time>,
-    /// Whether there were more than it takes: then nothing is ever found out.
+    /// Whether the log has overflowed: then the loss never counts as spurious.
     is_overfull: bool,
 }
 
 impl RetransmissionLog {
-    /// Begins a new page.
+    /// Starts an empty log.
     pub(crate) fn open(&mut self) {
         self.ends.clear();
         (self.first, self.is_overfull) = (None, false);
     }
 
-    /// The segment that ends there leaves again.
+    /// The segment that ends there is retransmitted.
     pub(crate) fn on_resent(&mut self, end: Offset, time: Time) {
         self.first = self.first.or(Some(time));
         if self.ends.len() < ENTRIES_MAX {
@@ -35,7 +35,7 @@ impl RetransmissionLog {
         }
     }
 
-    /// `left..right` arrived once more: of each segment in it, one transmission was for nothing.
+    /// `left..right` arrived as a duplicate: of each segment in it, one retransmission was spurious.
     pub(crate) fn on_duplicate(&mut self, left: Offset, right: Offset) {
         let mut last = None;
         self.ends.sort_unstable();
@@ -48,28 +48,28 @@ impl RetransmissionLog {
         });
     }
 
-    /// The original of the segment that ends there arrived: it was sent again for nothing, however often.
+    /// The original of the segment that ends there arrived: all its retransmissions were spurious.
     pub(crate) fn on_original(&mut self, end: Offset) {
         self.ends.retain(|&other| other != end);
     }
 
-    /// Whether nothing is left that may have been needed.
+    /// Whether every retransmission was spurious.
     pub(crate) fn is_settled(&self) -> bool {
         self.ends.is_empty() && !self.is_overfull
     }
 
-    /// Whether anything was sent again at all.
+    /// Whether anything was retransmitted.
     pub(crate) fn has_resent(&self) -> bool {
         self.first.is_some()
     }
 
-    /// [rfc-3522] sec. 3.2: whether what left before `time` left before anything was sent again.
+    /// [rfc-3522] sec. 3.2: whether a departure before `time` was before the first retransmission.
     pub(crate) fn is_later_than(&self, time: Time) -> bool {
         self.first.is_some_and(|first| first >= time)
     }
 }
 
-/// An episode with more retransmissions is not given a second thought: hardly all of them can have been for nothing.
+/// An episode with more retransmissions counts as a real loss: hardly all of them can be spurious.
 const ENTRIES_MAX: usize = 256;
 
 #[cfg(test)]
@@ -83,7 +83,7 @@ mod tests {
         retransmission_log
     }
 
-    /// [rfc-3708] sec. 3: a segment that was sent again twice has to come twice too often.
+    /// [rfc-3708] sec. 3: a segment that was retransmitted twice needs two duplicates.
     #[test]
     fn each_retransmission_needs_its_own_duplicate() {
         let mut retransmission_log = retransmission_log(&[200, 100, 200]);

@@ -1,4 +1,4 @@
-//! Rounds: about an RTT each, counted by what is acknowledged.
+//! Rounds of about an RTT, counted by acknowledgements.
 
 use anabranch_cc::{Limit, Round};
 use anabranch_units::{Span, Time};
@@ -7,16 +7,16 @@ use anabranch_units::{Span, Time};
 #[derive(Clone, Debug)]
 pub(crate) struct Rounds {
     count: u64,
-    /// When the present one began.
+    /// When the present round began.
     since: Time,
-    /// Departures on the path when it began: it ends with the first of a later one.
+    /// The number of departures on the path at its start: the round ends with the ACK of a later one.
     departures: u64,
-    /// Segments acknowledged within it.
+    /// Segments acknowledged in it.
     acked: f64,
     rtt_min: Option<Span>,
     rtt_sum: Span,
     rtt_count: u64,
-    /// Whether the window has been full within it, and within the one before.
+    /// Whether the window was full in this round, and in the one before.
     was_full: bool,
     was_full_before: bool,
 }
@@ -36,18 +36,18 @@ impl Rounds {
         }
     }
 
-    /// The congestion window, or the pace that it sets, held a segment back.
+    /// The congestion window, or its pacing rate, held a segment back.
     pub(crate) fn on_window_full(&mut self) {
         self.was_full = true;
     }
 
-    /// What has been holding the sender back in this round and the last one.
+    /// What limited the sender in this round and the last one.
     pub(crate) fn limit(&self) -> Limit {
         if self.was_full || self.was_full_before { Limit::Window } else { Limit::Application }
     }
 
-    /// `acked` segments were acknowledged, `serial` the latest departure of them, when there had been `departures`. Returns
-    /// the round that ends with that.
+    /// `acked` segments were acknowledged; `serial` is the latest departure of them, `departures` the number of departures so far.
+    /// Returns the round that ends with this ACK.
     pub(crate) fn on_ack(
         &mut self,
         now: Time,
@@ -86,7 +86,7 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    /// Ten segments a round: serials 0 to 9 leave first, each ACK lets one more leave.
+    /// Ten segments a round: serials 0 to 9 leave first, each ACK releases one more.
     #[test]
     fn a_round_ends_with_what_left_after_it_began() {
         let mut rounds = Rounds::new(at(0));

@@ -6,8 +6,8 @@
 //! RTO:             SRTT + max(margin, 4 RTTVAR), doubled by each timeout in a row
 //! ```
 //!
-//! Citation: rfc-6298. Differs from it in: the floor holds for what is added to SRTT and not for the sum, as a constant RTT of
-//! any length would else leave no margin at all; it is 200 ms, as in common systems, where the RFC's sum is at least 1 s.
+//! Citation: rfc-6298. Differs from it in: the minimum applies to the variance term and not to the sum, because a constant RTT
+//! would otherwise leave no margin; it is 200 ms, as in common systems, where the RFC's sum is at least 1 s.
 
 use anabranch_units::Span;
 
@@ -17,13 +17,13 @@ pub(crate) struct RttEstimator {
     smoothed: Option<Span>,
     variation: Span,
     least: Option<Span>,
-    /// The least of all samples, of segments shorter than data too.
+    /// The least sample, including segments shorter than data.
     shortest: Option<Span>,
-    /// The least that is added to SRTT.
+    /// The smallest variance term, added to SRTT.
     margin: Span,
     /// Timeouts in a row: each doubles the RTO.
     backoff: u32,
-    /// What follows from these: it is asked for more often than they change.
+    /// Derived values, cached: they are read more often than they change.
     probe_timeout: Span,
     timeout: Span,
 }
@@ -43,7 +43,7 @@ impl RttEstimator {
         }
     }
 
-    /// A sample of a segment that was sent once, as Karn's rule demands.
+    /// A sample from a segment sent once, as Karn's rule demands.
     pub(crate) fn on_sample(&mut self, sample: Span) {
         self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
         // [rfc-6298] sec. 5: the backed-off timeout holds until there is a new sample.
@@ -51,19 +51,19 @@ impl RttEstimator {
         self.smooth(sample);
     }
 
-    /// A sample by the clocks of both ends, of a segment that was sent again. It is too coarse for the least RTT.
+    /// A sample from a timestamp echo, for a retransmitted segment. It is too coarse for the least RTT.
     pub(crate) fn on_echo(&mut self, sample: Span) {
         self.backoff = 0;
         self.smooth(sample);
     }
 
-    /// The sample of a handshake. Its segments are shorter than data: they say nothing about the least RTT of data, and a
-    /// delay-based law that takes theirs for it counts the difference as queue for ever.
+    /// The sample of a handshake. Its segments are shorter than data, so it does not count for the least RTT: a delay-based law
+    /// would count the difference as a queue for ever.
     pub(crate) fn on_handshake(&mut self, sample: Span) {
         self.smooth(sample);
     }
 
-    /// The sample of a path that was silent, and of a segment that is shorter than data.
+    /// The sample of a path after silence, from a segment shorter than data.
     pub(crate) fn on_answer(&mut self, sample: Span) {
         self.backoff = 0;
         self.smooth(sample);
@@ -88,13 +88,13 @@ impl RttEstimator {
         self.set_backoff((self.backoff + 1).min(BACKOFF_MAX));
     }
 
-    /// What was sent again has been answered: no sample, by Karn's rule, but the path works. [rfc-6298] sec. 5.7 leaves open when
-    /// the timeout is no longer backed off. One doubling remains until there is a sample, should the RTT have grown beyond the timeout.
+    /// A retransmission was acknowledged: no sample, by Karn's rule, but the path works. [rfc-6298] sec. 5.7 leaves open when the
+    /// backoff ends. One doubling remains until there is a sample, in case the RTT has grown beyond the timeout.
     pub(crate) fn on_progress(&mut self) {
         self.set_backoff(self.backoff.min(1));
     }
 
-    /// The latest timeout was not needed.
+    /// The latest timeout was spurious.
     pub(crate) fn forgive(&mut self) {
         self.set_backoff(0);
     }
@@ -104,14 +104,14 @@ impl RttEstimator {
         self.settle();
     }
 
-    /// Something was as late as `sample`, or nearly. [rfc-4015] sec. 3.3: the next timeout is not to come as early.
+    /// A segment was late by about `sample`. [rfc-4015] sec. 3.3: the next timeout must not be as early.
     pub(crate) fn on_late(&mut self, sample: Span) {
         self.smoothed = Some(self.smoothed.map_or(sample, |smoothed| smoothed.max(sample)));
         self.variation = self.variation.max(sample / 2);
         self.settle();
     }
 
-    /// Works out both timeouts.
+    /// Computes both timeouts.
     fn settle(&mut self) {
         let (smoothed, swings) = (self.smoothed, self.variation.saturating_mul(4));
         let after =
@@ -126,8 +126,8 @@ impl RttEstimator {
         self.smoothed
     }
 
-    /// No answer comes sooner, whatever is answered: a probe may be shorter than data, and find less of a queue. Where what data takes to be sent
-    /// is most of the RTT, this says little: an original's answer may come later than it after the copy left.
+    /// A lower bound of any answer's RTT: a probe may be shorter than data and find a shorter queue. If the transmission time of
+    /// data is most of the RTT, the bound is weak: an original's answer may take longer than this after the copy left.
     pub(crate) fn shortest(&self) -> Option<Span> {
         self.shortest
     }
@@ -136,12 +136,12 @@ impl RttEstimator {
         self.least
     }
 
-    /// How long an answer may take that is on its way ([rfc-9002] sec. 6.2.1), not backed off.
+    /// The probe timeout ([rfc-9002] sec. 6.2.1), without backoff.
     pub(crate) fn probe_timeout(&self) -> Span {
         self.probe_timeout
     }
 
-    /// The retransmission timeout, backed off.
+    /// The retransmission timeout, with backoff.
     pub(crate) fn timeout(&self) -> Span {
         self.timeout
     }
@@ -153,13 +153,13 @@ const TIMEOUT_INITIAL: Span = Span::from_secs(1);
 /// [rfc-6298] sec. 2.5 allows a maximum of 60 s or more.
 const TIMEOUT_MAX: Span = Span::from_secs(60);
 
-/// On a path whose RTT does not vary, what a busy host may add to it.
+/// The margin for a busy host on a path whose RTT does not vary.
 const PROBE_MARGIN_MIN: Span = Span::from_millis(5);
 
-/// Two to the sixteenth of any timeout is beyond [`TIMEOUT_MAX`], unless that timeout is below a millisecond.
+/// 2^16 times any timeout of at least a millisecond is beyond [`TIMEOUT_MAX`].
 const BACKOFF_MAX: u32 = 16;
 
-/// One tick of the clock of timestamps: by so much an echo is vague.
+/// One tick of the timestamp clock: the error of an echo.
 pub(crate) const TICK: Span = Span::from_millis(1);
 
 #[cfg(test)]

@@ -1,26 +1,26 @@
-//! The scoreboard: every segment that has been sent and is not acknowledged cumulatively, and what became of it.
+//! The scoreboard: every sent segment above the cumulative acknowledgement, and its fate.
 //!
-//! A segment keeps its boundaries for life, so it is one entry and not a range of bytes that splits and merges. Entries stand
-//! in the order of sequence space; an entry's index counts from the first segment of the connection and never changes.
+//! A segment keeps its boundaries for life, so it is one entry, not a range of bytes that splits and merges. Entries are in the
+//! order of sequence space; an entry's index counts from the first segment of the connection and never changes.
 //!
-//! * What arrived above a hole is jumped over: an entry that was delivered knows a later one that may not be, and searching
-//!   shortens the way. A SACK block costs what is new in it, however often it is repeated.
-//! * What is in flight on a path hangs in a list in the order of departure, its *lane*. RACK looks at its old end only.
-//! * What is lost waits in a heap, the lowest sequence number on top: one for each path, and one for what has no path any more.
+//! * Searches skip what arrived above a hole: a delivered entry points to a later one that may not be delivered, and searching
+//!   shortens the pointers. A SACK block costs what is new in it, however often it is repeated.
+//! * Segments in flight on a path are a list in the order of departure, the path's *lane*. RACK reads its old end only.
+//! * Lost segments are in a heap, the lowest sequence number on top: one for each path, and one for segments without a path.
 //!
 //! # Several paths
 //!
-//! Sequence space is shared, so what is known of it as a whole (holes, what is acknowledged cumulatively) says nothing of a
-//! single path: another one is always ahead or behind. A lane therefore has a view of its own, which with one path is the whole:
-//! its lowest segment that has not arrived ([`Scoreboard::path_una`]), and what of it has arrived above.
+//! Sequence space is shared, so holes and the cumulative acknowledgement of the connection say nothing about a single path: another
+//! path is always ahead or behind. A lane therefore has a view of its own: its lowest segment that has not arrived
+//! ([`Scoreboard::path_una`]), and its segments that have arrived above. With one path this is the view of the connection.
 //!
-//! An ACK answers what came on its own path ([multihoming-2010] sec. III: "all the SACKs return over the same path"), but tells of
-//! all of them. What it tells of another path is *held* there: it has arrived, but remains in flight for its lane until an ACK of its
-//! own path answers it, which gives the RTT and lets the next segment go. So an estimator and a controller see their path as if
-//! there were no other.
+//! An ACK answers a segment of its own path ([multihoming-2010] sec. III: "all the SACKs return over the same path"), but reports
+//! all paths. What it reports of another path is *held* there: delivered, but in flight for its lane until an ACK on its own path
+//! answers it, which gives the RTT and releases the next segment. So an estimator and a controller see their path as if there were
+//! no other.
 //!
-//! So an ACK costs O(log n) for n segments in flight, and a constant per segment that it is the first to report. Nothing is
-//! allocated but when one of the containers grows.
+//! So an ACK costs O(log n) for n segments in flight, plus a constant for each segment that it reports first. Memory is allocated
+//! only when a container grows.
 
 mod arrival;
 #[cfg(test)]
@@ -45,57 +45,57 @@ use crate::path::{PathId, PathSet};
 use crate::recovery::retransmission_log::RetransmissionLog;
 use crate::seq::Offset;
 
-/// An entry's place, counted from the first segment of the connection.
+/// The index of an entry, counted from the first segment of the connection.
 pub(crate) type Index = u64;
 
 const NONE: Index = Index::MAX;
 
-/// As many as three, as an ACK has them, and one more.
+/// The three blocks of an ACK, and one more.
 const BLOCKS: usize = 4;
 
-/// All segments that are not acknowledged cumulatively. `T` is what it takes to send one again.
+/// All segments above the cumulative acknowledgement. `T` is what a retransmission needs.
 #[derive(Debug)]
 pub(crate) struct Scoreboard<T> {
     entries: VecDeque<Entry<T>>,
     /// Index of the first entry.
     first: Index,
-    /// Everything below has been acknowledged.
+    /// The cumulative acknowledgement.
     acked: Offset,
-    /// The sum of the nonces of all that has been acknowledged in order, and of all that has been sent.
+    /// The sum of the nonces of everything acknowledged in order, and of everything sent.
     nonces: u16,
     nonces_sent: u16,
-    /// Everything below has been sent; where the last entry ends.
+    /// The end of the sent data.
     next: Offset,
-    /// Entries that were delivered above a hole.
+    /// Entries delivered above a hole.
     delivered: usize,
-    /// Groups of neighbours among them. The first entry is never one of them, so that is the number of holes.
+    /// Groups of adjacent delivered entries. The first entry is never delivered, so this is the number of holes.
     holes: usize,
-    /// Entries that are lost, on all paths and on none.
+    /// Lost entries, on all paths and on none.
     lost: usize,
-    /// What is lost and has no path any more.
+    /// Lost segments without a path.
     orphans: Losses,
     lanes: Vec<Lane>,
-    /// The paths on which something was reported that has not been taken.
+    /// Paths with reports that have not been taken.
     newly_acked_paths: PathSet,
-    /// The blocks that were entered last.
+    /// The latest SACK blocks.
     blocks: [Block; BLOCKS],
-    /// At least the indices of what was delivered above a hole, and of some that are gone.
+    /// Indices of entries delivered above a hole, perhaps with some that are gone.
     arrived: Vec<Index>,
-    /// What was lost, if somebody wants to know.
+    /// Losses, if they are recorded.
     losses_kept: LossesKept,
-    /// Entries that were looked at to find a place for others, or holes.
+    /// Entries visited in searches for positions or holes.
     #[cfg(test)]
     walked: u64,
 }
 
-/// A block of SACK. The next ACK has most of them again, one of them longer.
+/// A SACK block. The next ACK repeats most blocks, with one of them longer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Block {
     left: Offset,
     right: Offset,
     /// The first entry in it.
     from: Index,
-    /// Everything in the block below this index was delivered.
+    /// All entries of the block below this index were delivered.
     upto: Index,
 }
 
@@ -105,24 +105,24 @@ struct Entry<T> {
     offset: Offset,
     len: u32,
     fate: Fate,
-    /// Where it left last; [`PathId::NOWHERE`] if that path is gone or given up.
+    /// The path of the last departure; [`PathId::NOWHERE`] if that path is gone.
     path: PathId,
     transmissions: u32,
-    /// Where it was lost last, if it ever was.
+    /// The path of the latest loss, if there was one.
     lost_on: Option<PathId>,
     /// The sum of the nonces up to its own.
     nonces: u16,
     /// Departures on its path before its last one.
     serial: u64,
     departure: Departure,
-    /// If delivered: of the entries above, a place below which all are delivered.
+    /// If delivered: an index below which all following entries are delivered.
     skip: Index,
     /// Neighbours in the lane, if in flight.
     older: Index,
     newer: Index,
 }
 
-/// What became of the last transmission of a segment.
+/// The fate of the last transmission of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     InFlight,
@@ -130,42 +130,43 @@ enum Fate {
     Delivered,
 }
 
-/// What a look for losses found.
+/// The result of loss detection.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Found {
-    /// How many segments.
+    /// Segments declared lost.
     pub(crate) count: usize,
-    /// Bytes of them.
+    /// Their bytes.
     pub(crate) bytes: u64,
-    /// How things stood when the first of them left.
+    /// The record of the first of their departures.
     pub(crate) departure: Option<Departure>,
     /// The highest end.
     pub(crate) end: Offset,
-    /// How often the one among them has left that left most often.
+    /// The largest number of transmissions of any of them.
     pub(crate) transmissions: u32,
 }
 
-/// Whose RTT samples can be trusted.
+/// How to take RTT samples from an ACK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckContext {
     pub(crate) now: Time,
-    /// The path on which the ACK came. What it says of others is no word of theirs.
+    /// The path on which the ACK arrived. For other paths it gives no sample.
     pub(crate) via: PathId,
-    /// The ACK of a retransmission that comes earlier than this after it answers the original ([rfc-8985] sec. 6.2 step 2).
+    /// The least RTT: an ACK of a retransmission that comes earlier answers the original ([rfc-8985] sec. 6.2 step 2).
     pub(crate) rtt_min: Option<Span>,
-    /// What moved the acknowledgement number left before this, by the peer's echo of our clock; `None` without timestamps.
+    /// The latest departure time of the segment that moved the acknowledgement number, by its timestamp echo; `None` without
+    /// timestamps.
     pub(crate) echo: Option<Time>,
 }
 
 impl<T> Entry<T> {
-    /// If nothing in its lane left before it.
+    /// Its place among the oldest, if nothing in its lane left before it.
     fn as_oldest(&self, index: Index) -> Oldest {
         Oldest { index, serial: self.serial, departed: self.departure.time }
     }
 }
 
 impl<T> Scoreboard<T> {
-    /// An empty one for so many paths, that begins with the place `next`.
+    /// An empty scoreboard for `paths` paths, starting at the offset `next`.
     pub(crate) fn new(next: Offset, paths: usize) -> Self {
         Self {
             entries: VecDeque::new(),
@@ -188,7 +189,7 @@ impl<T> Scoreboard<T> {
         }
     }
 
-    /// There is a path of this name. If there was one before, nothing of it is left but the number of departures.
+    /// Opens a path. Of an earlier path with this identifier only the number of departures is kept.
     pub(crate) fn open_lane(&mut self, path: PathId) {
         let end = self.first + self.entries.len() as u64;
         while self.lanes.len() <= path.index() {
@@ -201,12 +202,12 @@ impl<T> Scoreboard<T> {
         self.newly_acked_paths.remove(path);
     }
 
-    /// Everything below has been acknowledged.
+    /// The cumulative acknowledgement.
     pub(crate) fn acked(&self) -> Offset {
         self.acked
     }
 
-    /// Everything below has been sent.
+    /// The end of the sent data.
     pub(crate) fn next(&self) -> Offset {
         self.next
     }
@@ -215,40 +216,40 @@ impl<T> Scoreboard<T> {
         self.entries.is_empty()
     }
 
-    /// Memory for what is not acknowledged cumulatively: its bytes, which the application gave, and its entries.
+    /// Memory of unacknowledged segments: the application's bytes and the entries.
     pub(crate) fn memory(&self) -> u64 {
         self.next - self.acked + (self.entries.len() * size_of::<Entry<T>>()) as u64
     }
 
-    /// How often the lowest segment that is not acknowledged has been sent.
+    /// The number of transmissions of the lowest unacknowledged segment.
     pub(crate) fn front_transmissions(&self) -> u32 {
         self.entries.front().map_or(0, |entry| entry.transmissions)
     }
 
-    /// Segments that are not acknowledged cumulatively.
+    /// Segments above the cumulative acknowledgement.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Holes below what was delivered on a path. Of several paths no more than two are counted, as [`Scoreboard::path_una`] found them: more
-    /// says nothing more.
+    /// Holes below delivered segments of a path. With several paths at most two are counted, as [`Scoreboard::path_una`] found
+    /// them: more make no difference.
     pub(crate) fn holes(&self, path: PathId) -> usize {
         if self.lanes.len() == 1 { self.holes } else { self.lanes[path.index()].holes.count }
     }
 
-    /// Whether something is remembered for [`Scoreboard::holes`] of a path among several: [`Scoreboard::path_una`] lets go of what is acknowledged.
+    /// Whether [`Scoreboard::holes`] keeps state for a path among several: [`Scoreboard::path_una`] releases it.
     #[inline]
     pub(crate) fn keeps_holes(&self, path: PathId) -> bool {
         self.lanes[path.index()].holes.highest > 0
     }
 
-    /// The lowest place of a segment that left on a path and has not arrived; what is next to be sent if there is none. With one path,
-    /// that is what has been acknowledged. What came to the path after it had been on another one may be left out.
+    /// The offset of the lowest segment of a path that has not arrived, or the end of the sent data if there is none. With one path
+    /// this is the cumulative acknowledgement. Segments that moved to the path from another one may be omitted.
     #[inline]
     pub(crate) fn path_una(&mut self, path: PathId) -> Offset {
         let lane = &mut self.lanes[path.index()];
         lane.cursor = lane.cursor.max(self.first);
-        // Most often it is the first of all, of which all that came before is acknowledged.
+        // Most often it is the very first entry.
         let is_first = |entry: &Entry<T>| entry.path == path && lane.has(entry) && entry.fate != Fate::Delivered;
         if lane.above == 0 && lane.cursor == self.first && self.entries.front().is_some_and(is_first) {
             lane.holes.clear();
@@ -257,7 +258,7 @@ impl<T> Scoreboard<T> {
         self.walk_to_una(path)
     }
 
-    /// The same where it takes a walk. Each lane passes each entry once, so this is a constant per segment.
+    /// The same with a search. Each lane passes each entry once, so this is a constant per segment.
     #[inline(never)]
     fn walk_to_una(&mut self, path: PathId) -> Offset {
         let lane = &mut self.lanes[path.index()];
@@ -280,9 +281,9 @@ impl<T> Scoreboard<T> {
         self.next
     }
 
-    /// Counts the holes of a path whose cursor stands at what is missing, and of which something above was delivered. The first such segment
-    /// ends a hole; another one has one if something is missing between that one and the highest. What was found is remembered, so that each
-    /// ACK looks at what is new, and at no more than [`WALK_MAX`] entries.
+    /// Counts the holes of a path whose cursor is at a missing segment below a delivered one. The first delivered segment ends a
+    /// hole; there is a second one if something is missing between it and the highest. The result is stored, so each ACK visits new
+    /// entries only, at most [`WALK_MAX`].
     #[inline(never)]
     fn count_holes(&mut self, path: PathId) {
         let Self { entries, first, lanes, .. } = self;
@@ -303,17 +304,17 @@ impl<T> Scoreboard<T> {
         lane.holes.count = if at < highest { 2 } else { 1 };
     }
 
-    /// Segments that were delivered above the lowest one of their path that was not, as [`Scoreboard::path_una`] found it.
+    /// Segments delivered above the path's lowest missing one, as [`Scoreboard::path_una`] found it.
     pub(crate) fn delivered(&self, path: PathId) -> usize {
         self.lanes[path.index()].above
     }
 
-    /// The highest end of a segment that was delivered on a path.
+    /// The highest end of a segment delivered on a path.
     pub(crate) fn highest(&self, path: PathId) -> Offset {
         self.lanes[path.index()].highest
     }
 
-    /// Segments that were lost on a path and not delivered since, sent again or not.
+    /// Segments that were lost on a path and not delivered since, retransmitted or not.
     pub(crate) fn damaged(&self, path: PathId) -> usize {
         self.lanes[path.index()].damaged
     }
@@ -323,7 +324,7 @@ impl<T> Scoreboard<T> {
         self.lanes[path.index()].bytes
     }
 
-    /// The same without what has arrived by the word of another path.
+    /// The same without segments that an ACK on another path has reported.
     pub(crate) fn flying(&self, path: PathId) -> u64 {
         let lane = &self.lanes[path.index()];
         lane.bytes - lane.held_bytes
@@ -334,7 +335,7 @@ impl<T> Scoreboard<T> {
         self.lanes[path.index()].departures
     }
 
-    /// A new segment of `len` bytes of sequence space leaves, with this nonce. `flight` is in bytes, itself included.
+    /// A new segment of `len` bytes of sequence space leaves with this nonce. `flight` is in bytes, the segment included.
     pub(crate) fn send(
         &mut self,
         content: T,
@@ -373,8 +374,8 @@ impl<T> Scoreboard<T> {
         self.entries.push_back(entry);
     }
 
-    /// A segment leaves again, lost or in flight; on another path only what has been in flight for longest on its own, where it
-    /// remains. Returns how many bytes that adds to what is in flight on its path.
+    /// A segment leaves again, lost or in flight. On another path only the oldest segment in flight on its own can leave, and it
+    /// remains in flight there. Returns the bytes added to the flight of its path.
     pub(crate) fn resend(&mut self, index: Index, path: PathId, departure: impl FnOnce(u64) -> Departure) -> u64 {
         let Entry { fate, path: before, offset, len, serial, .. } = *self.entry(index);
         let added = match fate {
@@ -416,7 +417,7 @@ impl<T> Scoreboard<T> {
         added
     }
 
-    /// The lowest segment that was lost on a path; of [`PathId::NOWHERE`], the lowest one that has no path any more.
+    /// The lowest lost segment of a path; for [`PathId::NOWHERE`] of those without a path.
     pub(crate) fn lowest_lost(&mut self, path: PathId) -> Option<Index> {
         if self.losses(path).count == 0 {
             return None;
@@ -430,17 +431,17 @@ impl<T> Scoreboard<T> {
         unreachable!("{} segments are lost and none waits", self.losses(path).count);
     }
 
-    /// Whether anything is lost.
+    /// Whether any segment is lost.
     pub(crate) fn has_lost(&self) -> bool {
         self.lost > 0
     }
 
-    /// Whether anything is lost and has no path any more.
+    /// Whether any lost segment has no path.
     pub(crate) fn has_orphans(&self) -> bool {
         self.orphans.count > 0
     }
 
-    /// The last segment of a path, if it has not been delivered: what a tail loss probe sends again.
+    /// The last segment of a path, if it has not been delivered: a tail loss probe repeats it.
     pub(crate) fn last(&self, path: PathId) -> Option<Index> {
         let entry = self.entries.back()?;
         if entry.path == path && entry.fate != Fate::Delivered {
@@ -450,31 +451,31 @@ impl<T> Scoreboard<T> {
         (self.lanes.len() > 1 && newest != NONE).then_some(newest)
     }
 
-    /// What has been in flight on a path for longest, and how often it has been sent.
+    /// The oldest segment in flight on a path, and its number of transmissions.
     pub(crate) fn oldest(&self, path: PathId) -> Option<(Index, u32)> {
         let Oldest { index, .. } = self.lanes[path.index()].oldest;
         (index != NONE).then(|| (index, self.entry(index).transmissions))
     }
 
-    /// When that left.
+    /// The departure time of that segment.
     #[inline]
     pub(crate) fn oldest_departed(&self, path: PathId) -> Option<Time> {
         let Oldest { index, departed, .. } = self.lanes[path.index()].oldest;
         (index != NONE).then_some(departed)
     }
 
-    /// Whether anything is in flight on a path that left before `serial`.
+    /// Whether a departure before `serial` is in flight on a path.
     #[inline]
     pub(crate) fn has_older(&self, path: PathId, serial: u64) -> bool {
         self.lanes[path.index()].oldest.serial < serial
     }
 
-    /// On which path the lowest segment left last that is not acknowledged.
+    /// The path of the last departure of the lowest unacknowledged segment.
     pub(crate) fn front(&self) -> Option<PathId> {
         self.entries.front().map(|entry| entry.path)
     }
 
-    /// The place and length of a segment, and what it takes to send it.
+    /// The offset and length of a segment, and what its retransmission needs.
     pub(crate) fn segment(&self, index: Index) -> (Offset, u32, &T) {
         let entry = self.entry(index);
         (entry.offset, entry.len, &entry.content)
@@ -489,17 +490,17 @@ impl<T> Scoreboard<T> {
         self.arrived.push(index);
     }
 
-    /// A loss on a path is to be repaired: what is sent again from now on is entered.
+    /// A recovery on a path begins: retransmissions are logged from now on.
     pub(crate) fn open_log(&mut self, path: PathId) {
         self.lanes[path.index()].retransmission_log.open();
     }
 
-    /// What was sent again for losses on a path.
+    /// The log of retransmissions on a path.
     pub(crate) fn retransmission_log(&self, path: PathId) -> &RetransmissionLog {
         &self.lanes[path.index()].retransmission_log
     }
 
-    /// The peer got `left..right` once more.
+    /// The peer reported a duplicate of `left..right`.
     pub(crate) fn on_duplicate(&mut self, left: Offset, right: Offset) {
         self.lanes.iter_mut().for_each(|lane| lane.retransmission_log.on_duplicate(left, right));
     }
@@ -513,14 +514,14 @@ impl<T> Scoreboard<T> {
     }
 }
 
-/// Entries that one ACK looks at to count holes: about a microsecond. It reports three blocks, and what it is the first to report is passed once;
-/// where a look takes more there are two holes, as far as is known.
+/// Entries that one ACK visits to count holes: about a microsecond. An ACK reports three blocks and passes what it reports first
+/// once; beyond the limit there are two holes, as far as is known.
 const WALK_MAX: u64 = 1024;
 
-/// A list of fewer is not worth tidying.
+/// A shorter list is not worth cleaning up.
 const ARRIVED_LEAST: usize = 64;
 
-/// [rfc-5681] sec. 3.2: three segments above a hole say that it is no reordering.
+/// [rfc-5681] sec. 3.2: three segments above a hole indicate a loss, not reordering.
 pub(crate) const DUPLICATES: usize = 3;
 
 #[cfg(test)]

@@ -1,27 +1,27 @@
-//! Anti-amplification ([rfc-9000] sec. 8): who has an address forged cannot make us flood its owner.
+//! The amplification limit ([rfc-9000] sec. 8): an attacker with a forged address cannot make us flood its owner.
 
 use std::collections::VecDeque;
 
 use crate::path::Address;
 
-/// How much may be sent to which address.
+/// The number of bytes that may be sent to each address.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Allowances {
-    /// Those that have shown that they get what is sent there; the latest last.
+    /// Validated addresses, the latest last.
     validated: VecDeque<Address>,
-    /// Those that have not; the latest last.
+    /// Other addresses, the latest last.
     others: VecDeque<Allowance>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Allowance {
     address: Address,
-    /// Bytes that may be sent there.
+    /// Bytes that may still be sent there.
     bytes: u64,
 }
 
 impl Allowances {
-    /// Something authentic came from an address.
+    /// An authentic datagram of `bytes` bytes arrived from an address.
     pub(super) fn on_received(&mut self, address: Address, bytes: usize) {
         if self.is_validated(address) {
             return;
@@ -33,7 +33,7 @@ impl Allowances {
         }
     }
 
-    /// Who is there gets what is sent there.
+    /// The address is validated.
     pub(super) fn validate(&mut self, address: Address) {
         if !self.is_validated(address) {
             self.others.retain(|other| other.address != address);
@@ -41,12 +41,12 @@ impl Allowances {
         }
     }
 
-    /// Whether so much may be sent there.
+    /// Whether `bytes` bytes may be sent there.
     pub(super) fn allows(&self, address: Address, bytes: usize) -> bool {
         self.room(address) >= bytes
     }
 
-    /// How much may be sent there.
+    /// The number of bytes that may be sent there.
     pub(super) fn room(&self, address: Address) -> usize {
         if self.is_validated(address) {
             return usize::MAX;
@@ -55,7 +55,7 @@ impl Allowances {
         other.map_or(0, |other| usize::try_from(other.bytes).unwrap_or(usize::MAX))
     }
 
-    /// So much is sent there.
+    /// `bytes` bytes are sent there.
     pub(super) fn on_sent(&mut self, address: Address, bytes: usize) {
         if let Some(other) = self.others.iter_mut().find(|other| other.address == address) {
             other.bytes = other.bytes.saturating_sub(bytes as u64);
@@ -67,7 +67,7 @@ impl Allowances {
     }
 }
 
-/// The oldest makes room.
+/// Appends an item; the oldest makes room.
 fn push<T>(list: &mut VecDeque<T>, item: T) {
     if list.len() >= ADDRESSES_MAX {
         list.pop_front();
@@ -75,10 +75,10 @@ fn push<T>(list: &mut VecDeque<T>, item: T) {
     list.push_back(item);
 }
 
-/// [rfc-9000] sec. 8.1: three times what came.
+/// [rfc-9000] sec. 8.1: three times the received bytes.
 const FACTOR: u64 = 3;
 
-/// A connection has a few paths; who comes from more addresses than that at a time proves the oldest again.
+/// A connection has a few paths; a peer with more addresses at a time validates the oldest again.
 const ADDRESSES_MAX: usize = 16;
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
-//! Token buckets: how often something may happen for each network from which it is asked for.
+//! Token buckets: rate limits for each network.
 //!
-//! A bucket is the time at which it is full again: taking a token moves that by the time of one, and who would have to wait for longer than
-//! all tokens take gets none. A full bucket needs no room.
+//! A bucket is the time at which it is full again. Taking a token moves that time by the time of one token. If it would exceed the
+//! time of all tokens, there is none. A full bucket needs no memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anabranch_units::{NANO, Span, Time};
 
-/// How often something may happen.
+/// A rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// So often in a second, on and on.
+    /// The sustained rate, per second.
     pub per_second: u32,
-    /// So often at once.
+    /// The burst.
     pub burst: u32,
 }
 
@@ -25,18 +25,18 @@ pub(super) struct Buckets {
     by_time: BTreeSet<(Time, Network)>,
 }
 
-/// What one owner has: an IPv4 address, or the first half of an IPv6 address.
+/// The addresses of one owner: an IPv4 address, or the first half of an IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Network(u128);
 
 impl Network {
-    /// That of an address. What fits into 32 bits is an IPv4 address, mapped into IPv6 ([rfc-4291] sec. 2.5.5) or not.
+    /// The network of an address. Addresses below 2^32 are IPv4, mapped into IPv6 ([rfc-4291] sec. 2.5.5) or not.
     pub(super) fn of(address: u128) -> Self {
         let is_v4 = matches!(address >> 32, 0 | 0xffff);
         Self(if is_v4 { address } else { address & !u128::from(u64::MAX) })
     }
 
-    /// All of them together.
+    /// All networks together.
     pub(super) const EVERYBODY: Self = Self(u128::MAX);
 }
 
@@ -54,7 +54,7 @@ impl Buckets {
         full_at.since(now).saturating_add(self.token()) <= self.token().saturating_mul(self.pace.burst.into())
     }
 
-    /// Takes a token, and whether there was one.
+    /// Takes a token; returns whether there was one.
     pub(super) fn take(&mut self, now: Time, network: Network) -> bool {
         if !self.has(now, network) {
             return false;
@@ -62,7 +62,7 @@ impl Buckets {
         while let Some(&(at, oldest)) = self.by_time.first()
             && (at <= now || self.full_at.len() >= NETWORKS_MAX && !self.full_at.contains_key(&network))
         {
-            // It is full; or, if there are too many, fuller than any other.
+            // It is full or, at the limit of networks, fuller than any other.
             self.by_time.pop_first();
             self.full_at.remove(&oldest);
         }
@@ -76,13 +76,13 @@ impl Buckets {
         true
     }
 
-    /// How long one token takes.
+    /// The time of one token.
     fn token(&self) -> Span {
         Span::from_ticks(NANO / u64::from(self.pace.per_second.max(1)))
     }
 }
 
-/// Networks of which something is known at a time. More than that cannot take a token each at the default pace of all.
+/// The limit of networks. More than that cannot take a token each at the default pace of all.
 const NETWORKS_MAX: usize = 8192;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The ciphers of data, by `ring`, and which of them two ends use.
+//! The data ciphers, by `ring`, and their negotiation.
 
 use std::fmt;
 use std::hint::black_box;
@@ -8,22 +8,22 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::noise::{TAG, mac};
 
-/// A cipher that authenticates what it encrypts. Its number is its name on the wire.
+/// An authenticated cipher (AEAD). Its number is that on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Cipher {
-    /// [rfc-8439]: fast on every machine. Every end has it.
+    /// [rfc-8439]: fast on every machine. Every end supports it.
     ChaCha20Poly1305 = 1,
-    /// [rfc-5116]: several times as fast on a machine with instructions for it, and slow on any other.
+    /// [rfc-5116]: several times as fast on a machine with AES instructions, and slow on any other.
     Aes128Gcm = 2,
-    /// The same with a longer key; a third slower.
+    /// AES with a 256-bit key; a third slower than 128 bits.
     Aes256Gcm = 3,
 }
 
-/// The ciphers that an end has, the best one first. [`Cipher::ChaCha20Poly1305`] is always among them.
+/// The ciphers of an end in order of preference. [`Cipher::ChaCha20Poly1305`] is always among them.
 ///
-/// The responder takes the first one of the initiator's that it has itself. So an end names only those that are fast on its machine,
-/// and AES is used where both machines are fast at it.
+/// The responder takes the first cipher of the initiator that it supports. So an end lists only those that are fast on its machine,
+/// and AES is used if both machines compute it fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CipherPreference {
     ciphers: [Cipher; Cipher::ALL.len()],
@@ -33,19 +33,19 @@ pub struct CipherPreference {
 /// The key of one direction.
 pub(super) struct Key(Box<LessSafeKey>);
 
-/// How often a key may be used ([rfc-9001] sec. 6.6 and appendix B).
+/// The use limits of a key ([rfc-9001] sec. 6.6 and appendix B).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct UseLimits {
     /// Datagrams that may be sealed with it.
     pub(super) messages: u64,
-    /// After so many it is replaced.
+    /// Datagrams after which it is replaced.
     pub(super) rekey_after_messages: u64,
-    /// Datagrams that could not be opened with it, after which it opens nothing.
+    /// Failed openings after which it opens nothing more.
     pub(super) forgeries: u64,
 }
 
 impl Cipher {
-    /// All of them.
+    /// All ciphers.
     pub const ALL: [Self; 3] = [Self::ChaCha20Poly1305, Self::Aes128Gcm, Self::Aes256Gcm];
 
     pub(super) const fn number(self) -> u8 {
@@ -58,11 +58,11 @@ impl Cipher {
 
     pub(super) const fn limits(self) -> UseLimits {
         match self {
-            // So many cannot be sent in the life of a machine. The nonce would be good for more.
+            // No machine sends that many. The nonce would permit more.
             Self::ChaCha20Poly1305 => {
                 UseLimits { messages: 1 << 62, rekey_after_messages: 1 << 60, forgeries: 1 << 36 }
             }
-            // Half of what is allowed is left for the time that replacing them takes: 4 s at a million datagrams a second.
+            // Half of the limit is left for the time of a replacement: 4 s at a million datagrams a second.
             Self::Aes128Gcm | Self::Aes256Gcm => {
                 UseLimits { messages: 1 << 23, rekey_after_messages: 1 << 22, forgeries: 1 << 52 }
             }
@@ -79,7 +79,7 @@ impl Cipher {
 }
 
 impl CipherPreference {
-    /// These, the best one first. One that is named twice counts once; ChaCha20-Poly1305 comes last if it is not named.
+    /// These ciphers, the best one first. Duplicates are dropped; ChaCha20-Poly1305 is appended if it is missing.
     pub fn new(named: &[Cipher]) -> Self {
         let mut preference = Self { ciphers: Cipher::ALL, count: 0 };
         for &cipher in named.iter().chain(&[Cipher::ChaCha20Poly1305]) {
@@ -91,18 +91,18 @@ impl CipherPreference {
         preference
     }
 
-    /// For a machine with instructions for AES and for multiplying without carries: on x86-64 `aes` and `pclmulqdq`, on AArch64 `aes` and
-    /// `pmull`. Who has a socket finds out; nothing here asks the machine.
+    /// The preference of a machine with instructions for AES and carry-less multiplication: on x86-64 `aes` and `pclmulqdq`, on
+    /// AArch64 `aes` and `pmull`. The caller tests the machine.
     pub fn fast_aes() -> Self {
         Self::new(&[Cipher::Aes128Gcm, Cipher::Aes256Gcm])
     }
 
-    /// The best one first.
+    /// The ciphers, the best one first.
     pub fn ciphers(&self) -> &[Cipher] {
         &self.ciphers[..self.count]
     }
 
-    /// Whether this one is among them.
+    /// Whether this cipher is among them.
     pub fn has(&self, cipher: Cipher) -> bool {
         self.ciphers().contains(&cipher)
     }
@@ -116,7 +116,7 @@ impl Default for CipherPreference {
 }
 
 impl Key {
-    /// The key for this cipher that comes of a key of the handshake: HKDF-Expand ([rfc-5869] sec. 2.3), one block of it.
+    /// The key for this cipher, derived from a key of the handshake: one block of HKDF-Expand ([rfc-5869] sec. 2.3).
     pub(super) fn derive(cipher: Cipher, split: &[u8; 32]) -> Self {
         let mut block = mac(split, &[LABEL, &[cipher.number(), 1]]);
         let key = Self(Box::new(expanded(cipher, &block)));
@@ -124,7 +124,7 @@ impl Key {
         key
     }
 
-    /// Encrypts in place. The caller uses no nonce twice.
+    /// Encrypts in place. The caller never reuses a nonce.
     pub(super) fn seal(&self, nonce: [u8; 12], header: &[u8], plain: &mut [u8]) -> [u8; TAG] {
         let nonce = Nonce::assume_unique_for_key(nonce);
         let tag = self.0.seal_in_place_separate_tag(nonce, Aad::from(header), plain);
@@ -132,13 +132,13 @@ impl Key {
         tag.as_ref().try_into().expect("a tag has 16 bytes")
     }
 
-    /// Decrypts in place what ends with its tag. If it is not authentic, what was there is lost.
+    /// Decrypts in place what ends with its tag. If it is not authentic, the content is destroyed.
     pub(super) fn open(&self, nonce: [u8; 12], header: &[u8], sealed: &mut [u8]) -> bool {
         self.0.open_in_place(Nonce::assume_unique_for_key(nonce), Aad::from(header), sealed).is_ok()
     }
 }
 
-/// `ring` leaves a key in memory when it goes: another one is put over it.
+/// `ring` does not wipe a key when it is dropped, so another one is written over it.
 impl Zeroize for Key {
     fn zeroize(&mut self) {
         *self.0 = expanded(Cipher::Aes256Gcm, &[0; 32]);
@@ -166,7 +166,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What sets these keys apart from all else that is made of a handshake.
+/// The label of this derivation.
 const LABEL: &[u8] = b"anabranch data key";
 
 #[cfg(test)]
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(sealed[..8], hex::<8>("d9313225f88406e5"));
     }
 
-    /// What is left of a wiped key is one of zeros: it seals nothing as test case 13 of the specification of GCM says.
+    /// A wiped key is all zeros: it seals as test case 13 of the specification of GCM says.
     #[test]
     fn nothing_is_left_of_a_key_that_was_wiped() {
         for cipher in Cipher::ALL {

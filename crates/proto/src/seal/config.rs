@@ -1,56 +1,56 @@
-//! What the owner of a seal decides.
+//! Settings of a seal.
 
 use anabranch_units::Span;
 
 use super::cipher::CipherPreference;
 
-/// How a connection is sealed.
+/// The settings of a connection's seal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SealConfig {
-    /// The ciphers that there are, the best one first.
+    /// The ciphers, the best one first.
     pub ciphers: CipherPreference,
-    /// Whether datagrams hide how much is in them.
+    /// Whether padding hides the lengths of segments.
     pub padding: Padding,
-    /// When keys are replaced, and what ends them.
+    /// When keys are replaced, and their limits.
     pub limits: Limits,
 }
 
-/// How long datagrams with data are made, besides what the transport asks for. None gets longer than its path allows, and one that
-/// fills its path but for less than 8 bytes stays as it is.
+/// Padding of datagrams with data, besides what the transport requests. No datagram exceeds its path, and one that is less than 8
+/// bytes shorter than its path's limit is not padded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Padding {
-    /// As long as it takes.
+    /// No padding.
     #[default]
     None,
-    /// A multiple of so many bytes: few lengths are left to be told apart.
+    /// To a multiple of this many bytes: few lengths remain distinguishable.
     Multiple(u16),
-    /// All of the same length: the most that the path takes.
+    /// To the largest datagram of the path.
     Full,
 }
 
-/// When keys are replaced, and what ends them. Whatever is said here, no key is used more often than its cipher allows.
+/// When keys are replaced, and their limits. The cipher's own limits always apply, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Keys of this age are replaced at the next datagram.
+    /// The age at which keys are replaced, at the next datagram.
     pub rekey_after: Span,
-    /// Keys with which so many datagrams were sealed in one direction are replaced.
+    /// The datagrams sealed in one direction after which keys are replaced.
     pub rekey_after_messages: u64,
-    /// After so long an unanswered request for keys is sent again, then after twice as long each time.
+    /// The delay of the first retransmission of a request for keys; it doubles each time.
     pub rekey_retry: Span,
-    /// It is sent again after this long at the latest.
+    /// The longest delay of a retransmission.
     pub rekey_retry_max: Span,
-    /// The responder makes keys no more often than this, and the initiator does not ask more often.
+    /// The shortest interval between two replacements.
     pub rekey_interval: Span,
-    /// How long replaced keys still open what is late.
+    /// How long replaced keys still open late datagrams.
     pub keep_previous: Span,
-    /// No more datagrams are sealed with one key.
+    /// The most datagrams sealed with one key.
     pub messages: u64,
-    /// After so many forgeries nothing more is opened.
+    /// The failed openings after which a session opens nothing more.
     pub forgeries: u64,
 }
 
 impl Padding {
-    /// The least length of a datagram that has `len` bytes as it is, and `header` more if it is padded.
+    /// The least length of a datagram with `len` bytes as it is, and `header` more if padded.
     pub(super) fn least(self, len: usize, header: usize) -> usize {
         match self {
             Self::None => 0,
@@ -70,12 +70,12 @@ impl Default for Limits {
             rekey_after: Span::from_secs(120),
             // That of the cipher.
             rekey_after_messages: u64::MAX,
-            // Five times before AES-GCM's keys are used up at a million datagrams a second.
+            // Five attempts before AES-GCM's keys are used up at a million datagrams a second.
             rekey_retry: Span::from_millis(250),
             rekey_retry_max: Span::from_secs(5),
             // A handshake takes 0.4 ms: less than a thousandth of a core for each connection.
             rekey_interval: Span::from_secs(1),
-            // Twice what is called the longest life of a packet in the Internet is far more than any path takes.
+            // Twice the assumed packet lifetime in the Internet is far more than any path needs.
             keep_previous: Span::from_secs(10),
             messages: u64::MAX,
             forgeries: u64::MAX,

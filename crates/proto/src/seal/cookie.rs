@@ -1,5 +1,5 @@
-//! What an initiator proves before anybody calculates for it: that it knows the responder's key (mac1), and, under load, that it
-//! gets what is sent to its address (mac2, with a cookie). The responder keeps nothing for it.
+//! What an initiator proves before the responder computes a handshake: that it knows the responder's key (mac1) and, under load,
+//! that it receives datagrams at its address (mac2, with a cookie). The responder keeps no state for it.
 
 use anabranch_units::{Span, Time};
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -8,14 +8,14 @@ use super::key::PublicKey;
 use super::noise::{Entropy, TAG, hash, is_equal, mac};
 use crate::path::Address;
 
-/// The responder's secret of the day.
+/// The responder's current secret.
 #[derive(Debug)]
 pub(super) struct CookieJar {
     secrets: [Secret; 2],
     changed: Time,
 }
 
-/// Bytes that nobody prints, and that are gone from memory with it.
+/// Bytes that are never printed, and wiped when dropped.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(super) struct Secret([u8; 32]);
 
@@ -30,7 +30,7 @@ impl CookieJar {
         cookie(&self.secrets[0], address)
     }
 
-    /// Whether mac2 was made with a cookie for this address that is not too old.
+    /// Whether mac2 was made with a valid cookie for this address.
     pub(super) fn is_right(
         &mut self,
         now: Time,
@@ -46,7 +46,7 @@ impl CookieJar {
     fn rotate(&mut self, now: Time, entropy: &mut Entropy) {
         let age = now.since(self.changed);
         if age >= LIFETIME {
-            // After two lifetimes what was the latest is too old as well.
+            // After two lifetimes the latest secret is too old, too.
             let before = if age >= LIFETIME.saturating_mul(2) { entropy.draw() } else { self.secrets[0].0 };
             self.secrets = [Secret(entropy.draw()), Secret(before)];
             self.changed = now;
@@ -54,19 +54,19 @@ impl CookieJar {
     }
 }
 
-/// mac1: over all before it, with a key of the responder's name.
+/// mac1: over all bytes before it, with a key derived from the responder's public key.
 pub(super) fn mac1(responder: &PublicKey, covered: &[u8]) -> [u8; TAG] {
     first(mac(&hash(&[MAC1, &responder.0]), &[covered]))
 }
 
-/// mac2: over all before it, with the cookie.
+/// mac2: over all bytes before it, with the cookie.
 pub(super) fn with_cookie(cookie: &[u8; TAG], covered: &[u8]) -> [u8; TAG] {
     let mut key = [0; 32];
     key[..TAG].copy_from_slice(cookie);
     first(mac(&key, &[covered]))
 }
 
-/// What shows that a cookie comes from somebody who has seen the initiation.
+/// Proves that the sender of a cookie has seen the initiation.
 pub(super) fn cookie_mac(responder: &PublicKey, mac1: &[u8; TAG], cookie: &[u8; TAG]) -> [u8; TAG] {
     first(mac(&hash(&[COOKIE, &responder.0]), &[mac1, cookie]))
 }
@@ -87,9 +87,9 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// A cookie is good for one to two of these, as WireGuard's.
+/// A cookie is valid for one to two of these, as WireGuard's.
 pub(super) const LIFETIME: Span = Span::from_secs(120);
 
-/// What sets one use of a public key apart from the others.
+/// Labels that separate the uses of a public key.
 const MAC1: &[u8] = b"anabranch mac1";
 const COOKIE: &[u8] = b"anabranch cookie";

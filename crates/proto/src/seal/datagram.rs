@@ -9,7 +9,7 @@
 
 use super::noise::{MESSAGE_1, MESSAGE_2, TAG};
 
-/// A datagram taken apart, nothing of it believed.
+/// A parsed datagram; nothing of it is verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Datagram<'a> {
     Initiation(Initiation<'a>),
@@ -22,26 +22,26 @@ pub(super) enum Datagram<'a> {
 pub(super) struct Initiation<'a> {
     pub(super) sender: u32,
     pub(super) noise: &'a [u8],
-    /// All that mac1 covers, and mac1; all that mac2 covers, and mac2.
+    /// The bytes that mac1 covers, and mac1; the bytes that mac2 covers, and mac2.
     pub(super) before_mac1: &'a [u8],
     pub(super) mac1: [u8; TAG],
     pub(super) before_mac2: &'a [u8],
     pub(super) mac2: [u8; TAG],
 }
 
-/// What stands before what is sealed. All of it is authenticated.
+/// The header before the sealed part. All of it is authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DataHeader {
-    /// The number of a path at the sender. Each has its own counters.
+    /// The sender's number of the path, which selects the counter.
     pub(super) path: u8,
-    /// Whatever the sender likes. Who looks at it breaks what a later version may do with it.
+    /// Any value. A receiver ignores it, so that a later version may use it.
     pub(super) grease: [u8; 2],
     pub(super) receiver: u32,
     pub(super) counter: u64,
 }
 
 impl<'a> Datagram<'a> {
-    /// Takes a datagram apart; `None` if it is none of ours.
+    /// Parses a datagram; `None` if it is not of this protocol.
     pub(super) fn parse(bytes: &'a [u8]) -> Option<Self> {
         let (kind, rest) = bytes.split_first_chunk::<4>()?;
         let (index, rest) = word(rest)?;
@@ -82,7 +82,7 @@ impl DataHeader {
         bytes
     }
 
-    /// A number that the cipher gets once for each key.
+    /// The nonce, unique for each key.
     pub(super) fn nonce(&self) -> [u8; 12] {
         let mut nonce = [0; 12];
         nonce[..4].copy_from_slice(&u32::from(self.path).to_be_bytes());
@@ -108,5 +108,5 @@ pub(super) const RESPONSE: [u8; 4] = [2, 0, 0, 0];
 pub(super) const COOKIE: [u8; 4] = [3, 0, 0, 0];
 const DATA: u8 = 4;
 
-/// Numbers of paths that a datagram may have. Each has a replay window at the receiver.
+/// The range of path numbers. Each has a replay window at the receiver.
 pub(super) const PATH_NUMBERS: usize = 16;

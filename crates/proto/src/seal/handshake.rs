@@ -1,4 +1,4 @@
-//! Before there are keys: an initiation goes with the SYN, a response with what answers it, perhaps a cookie between them.
+//! The seal's handshake: an initiation carries the SYN, a response its answer; a cookie may come between them.
 
 use anabranch_units::Time;
 use bytes::Bytes;
@@ -17,22 +17,22 @@ use crate::wire::{self, Checksum, Ports};
 #[derive(Debug)]
 pub(super) struct Initiating {
     handshake: Handshake,
-    /// The initiation up to and with mac1, as it is sent each time.
+    /// The initiation up to and including mac1, the same in each transmission.
     message: Vec<u8>,
     mac1: [u8; TAG],
     cookie: Option<([u8; TAG], Time)>,
-    /// Whether a cookie came since the segment was sent, so that it is sent again at once.
+    /// Whether a cookie arrived since the last transmission, so that the segment is sent again at once.
     pub(super) is_due: bool,
     may_hurry: bool,
 }
 
 #[derive(Debug)]
 pub(super) struct Responding {
-    /// Until the response is made; with it the initiator's index.
+    /// The handshake and the initiator's index, until the response is made.
     handshake: Option<(Handshake, u32)>,
     pub(super) cipher: Cipher,
     response: Vec<u8>,
-    /// The last bytes of the initiation and what was in it: it may come again.
+    /// The last bytes of the initiation and its segment, to recognise a copy.
     tag: [u8; TAG],
     segment: Segment<Bytes>,
 }
@@ -57,7 +57,7 @@ pub(super) struct ResponderParts {
 }
 
 impl Seal {
-    /// The seal of an end to which this came.
+    /// The seal of the responder.
     pub(super) fn responder(parts: ResponderParts, segment: Segment<Bytes>) -> Self {
         let ResponderParts { secret, remote, number, config, entropy, path, .. } = parts;
         let ResponderParts { handshake, cipher, sender, tag, len, is_validated, .. } = parts;
@@ -72,7 +72,7 @@ impl Seal {
         seal
     }
 
-    /// The segment goes with the handshake, or the handshake goes again.
+    /// Seals the segment into the initiation, or repeats the initiation.
     pub(super) fn seal_initiation(
         &mut self,
         now: Time,
@@ -115,7 +115,7 @@ impl Seal {
         Ok(Initiating { handshake, message, mac1, cookie: None, is_due: false, may_hurry: true })
     }
 
-    /// The segment goes with the handshake; what goes a second time goes as it was.
+    /// Seals the segment into the response; a repetition is identical.
     pub(super) fn seal_response(
         &mut self,
         now: Time,
@@ -147,7 +147,7 @@ impl Seal {
         Ok(())
     }
 
-    /// An initiation that came before: its answer was lost.
+    /// A copy of the initiation arrived: the answer was lost.
     pub(super) fn open_again(
         &mut self,
         path: FourTuple,
@@ -208,7 +208,7 @@ impl Seal {
             return Err(Refusal::Forged);
         }
         initiating.cookie = Some((cookie, now));
-        // Once for each time that the segment is sent: whoever sees it can send cookies without end.
+        // Once for each transmission: whoever sees the initiation can send any number of cookies.
         initiating.is_due |= std::mem::take(&mut initiating.may_hurry);
         Ok(None)
     }
@@ -230,5 +230,5 @@ pub(super) fn prologue(sender: u32) -> Vec<u8> {
     [PROLOGUE, &sender.to_be_bytes()].concat()
 }
 
-/// What both ends must agree on: the name and version of this protocol.
+/// The name and version of this protocol, equal at both ends.
 const PROLOGUE: &[u8] = b"anabranch seal 2";

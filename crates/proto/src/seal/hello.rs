@@ -1,5 +1,4 @@
-//! What the two messages of a handshake carry besides keys: which ciphers there are and which one it is, when the initiation was made, and a
-//! segment each.
+//! The payloads of the handshake: ciphers, the time of the initiation, and a segment each.
 //!
 //! ```text
 //! hello  count 1 | ciphers, 1 each | timestamp 12 | length 2 | SYN | anything
@@ -13,23 +12,23 @@ use super::cipher::{Cipher, CipherPreference};
 use super::{Refusal, read_segment};
 use crate::segment::{Flags, Segment};
 
-/// When an initiation was made, by the clock of who made it: TAI64N, as in WireGuard. An initiation that is played again has an old one.
+/// The time of an initiation by its sender's clock, in TAI64N as in WireGuard. A replayed initiation has an old one.
 ///
-/// Only the order of the timestamps of one key counts, so no two clocks have to agree. A clock that goes back makes the listeners
-/// refuse its key until it is where it was.
+/// Only the order of the timestamps of one key counts, so clocks need not agree. If a clock goes back, listeners refuse its key
+/// until the clock has caught up.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timestamp([u8; 12]);
 
-/// What the initiator says.
+/// The payload of the initiation.
 #[derive(Debug)]
 pub(super) struct Hello {
-    /// Numbers of ciphers, the best one first. Some may be of later versions, or of none.
+    /// Numbers of ciphers, the best one first. Some may be unknown.
     pub(super) offer: Bytes,
     pub(super) timestamp: Timestamp,
     pub(super) syn: Segment<Bytes>,
 }
 
-/// What the responder says.
+/// The payload of the response.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) index: u32,
@@ -38,7 +37,7 @@ pub(super) struct Reply {
 }
 
 impl Timestamp {
-    /// So much time after the beginning of 1970, as clocks of computers have it.
+    /// The timestamp at `age` after the beginning of 1970, as system clocks count.
     pub const fn since_1970(age: Span) -> Self {
         let (seconds, nanos) = ((EPOCH + age.ticks() / NANO).to_be_bytes(), (age.ticks() % NANO) as u32);
         let [a, b, c, d, e, f, g, h] = seconds;
@@ -48,7 +47,7 @@ impl Timestamp {
 }
 
 impl Hello {
-    /// Appends one with these ciphers, and one that there is not: so nobody comes to rely on knowing all of them.
+    /// Appends a payload with these ciphers and a grease number, so that receivers skip unknown ones.
     pub(super) fn write(
         preference: &CipherPreference,
         grease: u8,
@@ -88,7 +87,7 @@ impl Hello {
         Ok(Self { offer, timestamp: Timestamp(timestamp), syn })
     }
 
-    /// The first of its ciphers that we have.
+    /// The first of its ciphers that we support.
     pub(super) fn choose(&self, ours: &CipherPreference) -> Option<Cipher> {
         self.offer.iter().filter_map(|number| Cipher::of(*number)).find(|cipher| ours.has(*cipher))
     }
@@ -113,12 +112,12 @@ impl Reply {
     }
 }
 
-/// Whether a segment may answer an initiation. It may come again, and so carries nothing that would count twice.
+/// Whether a segment may answer an initiation. It may arrive repeatedly, so it carries no data.
 pub(super) fn is_answer(segment: &Segment<Bytes>) -> bool {
     (segment.has(Flags::SYN) || segment.has(Flags::RST)) && segment.content.is_empty()
 }
 
-/// A segment with its length before it. What is behind it is for later versions.
+/// Reads a segment with its length before it. Bytes after it are for later versions.
 fn read_counted(mut payload: Bytes) -> Result<Segment<Bytes>, Refusal> {
     let len = usize::from(payload.try_get_u16().map_err(|_| Refusal::NoSegment)?);
     if payload.len() < len {
@@ -134,14 +133,14 @@ impl std::fmt::Debug for Timestamp {
     }
 }
 
-/// The beginning of 1970 in TAI64: 2^62, and the 10 s by which atomic clocks were ahead then.
+/// The beginning of 1970 in TAI64: 2^62, and the 10 s by which TAI was ahead of UTC.
 const EPOCH: u64 = (1 << 62) + 10;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// TAI64 begins to count 2^62 s before 1970, which began 10 s later in UTC than in TAI.
+    /// TAI64 begins 2^62 s before 1970, which began 10 s later in UTC than in TAI.
     #[test]
     fn a_timestamp_is_tai64n() {
         let zero = Timestamp::since_1970(Span::ZERO);

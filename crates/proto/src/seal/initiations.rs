@@ -1,5 +1,5 @@
-//! Initiations that came before. Those of connections that are half open may come again, because their answer was lost; any other is played
-//! again by somebody who has seen it, and is refused by its timestamp.
+//! Initiations seen before. A copy of a half-open connection's initiation is accepted, because the answer may have been lost. Any
+//! other copy is a replay, and its timestamp gives it away.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use anabranch_units::{Span, Time};
 use super::hello::Timestamp;
 use super::key::PublicKey;
 
-/// Connections that are half open, each in all three maps.
+/// Half-open connections, each in all three maps.
 #[derive(Debug, Default)]
 pub(super) struct HalfOpen {
     by_age: BTreeMap<(Time, u32), Initiated>,
@@ -16,7 +16,7 @@ pub(super) struct HalfOpen {
     by_ephemeral: BTreeMap<[u8; 32], u32>,
 }
 
-/// What is known of an initiation that was accepted.
+/// An accepted initiation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Initiated {
     pub(super) ephemeral: [u8; 32],
@@ -29,7 +29,7 @@ pub(super) struct Initiated {
 pub(super) struct Timestamps {
     clients_max: usize,
     clients: BTreeMap<PublicKey, Client>,
-    /// By when they came last.
+    /// Keys by their last use.
     by_use: BTreeSet<(Time, PublicKey)>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Timestamps {
 struct Client {
     used: Time,
     timestamps: BTreeSet<Timestamp>,
-    /// Nothing older is believed any more.
+    /// Older timestamps are refused.
     least: Option<Timestamp>,
 }
 
@@ -50,7 +50,7 @@ impl HalfOpen {
         self.by_number.contains_key(&number)
     }
 
-    /// The connection that was opened by the initiation with this ephemeral key.
+    /// The connection opened by the initiation with this ephemeral key.
     pub(super) fn find(&self, ephemeral: &[u8; 32]) -> Option<u32> {
         self.by_ephemeral.get(ephemeral).copied()
     }
@@ -68,12 +68,12 @@ impl HalfOpen {
         Some(initiated)
     }
 
-    /// The one that has been there for the longest.
+    /// The oldest half-open connection.
     pub(super) fn oldest(&self) -> Option<u32> {
         self.by_age.first_key_value().map(|((_, number), _)| *number)
     }
 
-    /// The oldest, if it has been there for so long.
+    /// The oldest half-open connection, if it is older than `life`.
     pub(super) fn expired(&self, now: Time, life: Span) -> Option<u32> {
         self.by_age
             .first_key_value()
@@ -87,7 +87,7 @@ impl Timestamps {
         Self { clients_max, clients: BTreeMap::new(), by_use: BTreeSet::new() }
     }
 
-    /// Notes a timestamp of this key, and whether it is new.
+    /// Records a timestamp of this key; returns whether it is new.
     pub(super) fn insert(&mut self, now: Time, key: PublicKey, timestamp: Timestamp) -> bool {
         let client = self.clients.entry(key).or_insert(Client { used: now, timestamps: BTreeSet::new(), least: None });
         if client.least.is_some_and(|least| timestamp <= least) || !client.timestamps.insert(timestamp) {
@@ -107,7 +107,7 @@ impl Timestamps {
         true
     }
 
-    /// Nothing came of an initiation: it may come again.
+    /// An initiation led to nothing: it may arrive again.
     pub(super) fn remove(&mut self, initiated: &Initiated) {
         if let Some(client) = self.clients.get_mut(&initiated.client) {
             client.timestamps.remove(&initiated.timestamp);
@@ -115,7 +115,7 @@ impl Timestamps {
     }
 }
 
-/// Timestamps of one key that are told apart: so many connections of a client may overtake each other.
+/// The number of timestamps of one key: that many connections of a client may overtake each other.
 const TIMESTAMPS_MAX: usize = 64;
 
 #[cfg(test)]

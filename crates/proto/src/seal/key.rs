@@ -1,19 +1,19 @@
-//! Static keys: who somebody is.
+//! Static keys, which identify an end.
 
 use std::fmt;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// The name of an end: its public key (X25519).
+/// The public key of an end (X25519), which is its identity.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PublicKey(pub [u8; 32]);
 
-/// What proves a name. Any 32 bytes that nobody else knows. They are gone from memory with it.
+/// The secret key of an end: any 32 secret bytes. They are wiped from memory when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct SecretKey([u8; 32]);
 
 impl SecretKey {
-    /// The key of these bytes.
+    /// The key with these bytes.
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }

@@ -1,12 +1,11 @@
-//! What stands before all connections of a socket: it decides for whom to calculate.
+//! The listener stands before all connections of a socket, and decides for which initiations to compute a handshake.
 //!
-//! In this order, the cheapest first: mac1 (two hashes); whether the initiation is known; under load mac2, which shows that the address gets
-//! what is sent there; how much was calculated for its network, and for all, a short while ago; then Noise (four multiplications on
-//! the curve), and whether the timestamp is new. It keeps nothing for a peer whose initiation has not been authenticated but a token
-//! bucket.
+//! It checks in this order, the cheapest first: mac1 (two hashes); whether the initiation is a copy; under load mac2, which proves
+//! the address; the rate limits of its network and of all together; then Noise (four multiplications on the curve); then whether
+//! the timestamp is new. For an unauthenticated peer it stores nothing but a token bucket.
 //!
-//! Nobody is locked out: who has no cookie is asked for one, and where half-open connections take all places the oldest gives way, which
-//! has had more time than a handshake takes.
+//! No peer is locked out: one without a cookie is sent a cookie, and at the limit of half-open connections the oldest is evicted,
+//! which has had more time than a handshake takes.
 
 use anabranch_units::{Span, Time};
 use bytes::Bytes;
@@ -32,35 +31,35 @@ pub struct Listener {
     cookies: CookieJar,
     half_open: HalfOpen,
     timestamps: Timestamps,
-    /// Handshakes for whoever comes, and for those of them who come from one network. Beyond that a cookie is asked for.
+    /// Handshakes for initiators without a cookie, in total and for each network. Beyond this rate a cookie is requested.
     unproven: Buckets,
     unproven_each: Buckets,
-    /// Handshakes for who has a cookie. Beyond that nothing is calculated.
+    /// Handshakes for initiators with a cookie. Beyond this rate initiations are dropped.
     proven: Buckets,
     proven_each: Buckets,
     tally: SealTally,
 }
 
-/// How much a listener takes.
+/// The limits of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenerConfig {
-    /// Connections that are half open at a time. From half of them on a cookie is asked for; when all are there, the oldest gives way.
+    /// Half-open connections at a time. From half of them on a cookie is requested; at the limit the oldest is evicted.
     pub half_open: usize,
     /// How long a half-open connection counts, if nobody releases it.
     pub half_open_for: Span,
-    /// Handshakes without a cookie. Beyond that one is asked for.
+    /// The rate of handshakes without a cookie. Beyond it a cookie is requested.
     pub unproven: Pace,
-    /// Handshakes with a cookie. Beyond that nothing is calculated.
+    /// The rate of handshakes with a cookie. Beyond it initiations are dropped.
     pub proven: Pace,
-    /// Either of them for one network: an IPv4 address, or the first 64 bits of an IPv6 address.
+    /// Either rate for one network: an IPv4 address, or the first 64 bits of an IPv6 address.
     pub each_network: Pace,
-    /// Public keys of which timestamps are remembered, against initiations that are played again.
+    /// The number of public keys whose timestamps are remembered, against replayed initiations.
     pub clients: usize,
-    /// How each connection is sealed.
+    /// The seal of each connection.
     pub connection: SealConfig,
 }
 
-/// What becomes of an initiation.
+/// The result of an initiation.
 #[derive(Debug)]
 pub enum Answer {
     /// A new connection.
@@ -69,20 +68,20 @@ pub enum Answer {
         seal: Box<Seal>,
         /// The SYN.
         segment: Segment<Bytes>,
-        /// The half-open connection that has given way to it: the driver drops it.
+        /// The half-open connection that was evicted for it: the driver drops it.
         evicted: Option<u32>,
     },
-    /// It came before: the seal of the connection with this number is to open it.
+    /// A copy: the seal of the connection with this number opens it.
     Again {
-        /// Which.
+        /// The number of that connection.
         number: u32,
     },
-    /// A cookie goes back: it is what was appended.
+    /// A cookie was appended, to be sent back.
     Reply,
 }
 
 impl Listener {
-    /// A listener with this name. `seed` is secret and used nowhere else.
+    /// A listener with this static key. `seed` must be secret and used nowhere else.
     pub fn new(now: Time, secret: SecretKey, config: ListenerConfig, seed: [u8; 32]) -> Self {
         let mut entropy = Entropy::new(seed);
         Self {
@@ -101,16 +100,15 @@ impl Listener {
         }
     }
 
-    /// What happened so far.
+    /// Counters of initiations.
     pub fn tally(&self) -> SealTally {
         self.tally
     }
 
-    /// An initiation came on this path. If it opens a connection, that will have `number`; if a cookie goes back, it is appended to
-    /// `out`.
+    /// Handles an initiation that arrived on this path. A new connection gets `number`; a cookie is appended to `out`.
     ///
     /// # Errors
-    /// If it is to be ignored. The tally has counted why.
+    /// If the initiation is ignored. The tally has counted the reason.
     pub fn handle(
         &mut self,
         now: Time,
@@ -135,7 +133,7 @@ impl Listener {
         answer
     }
 
-    /// A connection is half open no more: its seal is established, or it is gone.
+    /// A connection is no longer half open: it is established, or gone.
     pub fn release(&mut self, number: u32) {
         self.half_open.remove(number & NUMBER_MAX);
     }
@@ -204,7 +202,7 @@ impl Listener {
         Ok(Answer::Accept { seal, segment, evicted })
     }
 
-    /// Takes the tokens of a handshake, and whether there are any. If not, a cookie gives more.
+    /// Takes the tokens of a handshake; returns whether there were any. With a cookie there are more.
     fn may_calculate(&mut self, now: Time, path: FourTuple, is_proven: bool) -> Result<bool, Refusal> {
         let network = Network::of(path.remote.address);
         let (all, each) = if is_proven {
@@ -220,7 +218,7 @@ impl Listener {
         if is_proven && !may { Err(Refusal::TooMany) } else { Ok(may) }
     }
 
-    /// Nothing has come of a half-open connection: its initiation may come again.
+    /// A half-open connection led to nothing: its initiation may arrive again.
     fn forget(&mut self, number: u32) {
         if let Some(initiated) = self.half_open.remove(number) {
             self.timestamps.remove(&initiated);
@@ -231,15 +229,15 @@ impl Listener {
 impl Default for ListenerConfig {
     fn default() -> Self {
         Self {
-            // A seal that is half open takes some 2 kB.
+            // A half-open seal takes some 2 kB.
             half_open: 4096,
-            // The SYN goes out again after 1, 3, 7, 15 and 31 s: who has not made it by then begins anew.
+            // A SYN is sent again after 1, 3, 7, 15 and 31 s; a client that has not succeeded by then starts anew.
             half_open_for: Span::from_secs(60),
-            // A handshake takes 0.2 ms: a tenth of a core for whoever comes,
+            // A handshake takes 0.2 ms: a tenth of a core without cookies,
             unproven: Pace { per_second: 500, burst: 500 },
-            // and 40 % for those who can be told apart. Half-open places last for 2 s then, longer than a handshake takes.
+            // and 40 % with cookies. A half-open connection then lives for 2 s, longer than a handshake takes.
             proven: Pace { per_second: 2000, burst: 2000 },
-            // WireGuard's pace; a page full of connections at once.
+            // WireGuard's rate; the burst allows many connections at once.
             each_network: Pace { per_second: 20, burst: 50 },
             // 1 kB each at most.
             clients: 8192,

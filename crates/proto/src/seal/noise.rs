@@ -1,4 +1,4 @@
-//! Noise_IK_25519_ChaChaPoly_BLAKE2s by `snow`, with randomness that the caller gives, and the hashes around it.
+//! Noise_IK_25519_ChaChaPoly_BLAKE2s by `snow`, with the caller's randomness, and the hashes around it.
 
 #[cfg(fuzzing)]
 mod remembered;
@@ -20,10 +20,10 @@ pub(super) const MESSAGE_1: usize = 32 + 32 + TAG + TAG;
 /// Bytes of the responder's message without its payload: an ephemeral key and a tag.
 pub(super) const MESSAGE_2: usize = 32 + TAG;
 
-/// A handshake half done.
+/// A handshake in progress.
 pub(super) struct Handshake(Box<HandshakeState>);
 
-/// 32 secret bytes from outside, and as many more as are wanted. What was given out cannot be computed from what is kept.
+/// A generator seeded with 32 secret bytes. Its output cannot be computed from its present state.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Entropy([u8; 32]);
 
@@ -40,7 +40,7 @@ impl Entropy {
 }
 
 impl Handshake {
-    /// Begins one and appends its first message to `out`.
+    /// Begins a handshake and appends its first message to `out`.
     pub(super) fn initiate(
         secret: &SecretKey,
         remote: &PublicKey,
@@ -55,7 +55,7 @@ impl Handshake {
         Ok(Self(Box::new(state)))
     }
 
-    /// Reads a first message and its payload; and who it is from.
+    /// Reads a first message: its payload and the initiator's key.
     pub(super) fn receive(
         secret: &SecretKey,
         prologue: &[u8],
@@ -68,17 +68,17 @@ impl Handshake {
         Ok((Self(Box::new(state)), PublicKey(remote), payload))
     }
 
-    /// Appends the second message to `out`. Afterwards the keys are there.
+    /// Appends the second message to `out`. The keys are then available.
     pub(super) fn respond(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), snow::Error> {
         append(MESSAGE_2 + payload.len(), out, |space| self.0.write_message(payload, space))
     }
 
-    /// Reads the second message and its payload. One that is not authentic changes nothing.
+    /// Reads the second message and its payload. A message that is not authentic changes nothing.
     pub(super) fn conclude(&mut self, message: &[u8]) -> Result<Vec<u8>, snow::Error> {
         read(&mut self.0, message)
     }
 
-    /// The keys with which this end seals and opens, and a hash of all that made them.
+    /// The keys with which this end seals and opens, and the handshake hash.
     pub(super) fn finish(mut self) -> Result<([[u8; 32]; 2], [u8; 32]), snow::Error> {
         if !self.0.is_handshake_finished() {
             return Err(snow::error::StateProblem::HandshakeNotFinished.into());
@@ -115,12 +115,12 @@ fn read(state: &mut HandshakeState, message: &[u8]) -> Result<Vec<u8>, snow::Err
     Ok(payload)
 }
 
-/// `snow`'s own primitives, and an ephemeral key from outside.
+/// `snow`'s own primitives, and the caller's ephemeral key.
 struct Resolver {
     ephemeral: [u8; 32],
 }
 
-/// Random bytes that can be had once.
+/// Random bytes that can be taken once.
 struct Once(Option<[u8; 32]>);
 
 impl CryptoResolver for Resolver {
@@ -141,7 +141,7 @@ impl CryptoResolver for Resolver {
     }
 }
 
-/// X25519 that refuses the few public keys with which any secret key makes zero ([rfc-7748] sec. 6.1): the zero key is one of them.
+/// X25519 that refuses the few public keys for which any secret key yields zero ([rfc-7748] sec. 6.1).
 struct Contributory(Box<dyn Dh>);
 
 impl Dh for Contributory {
@@ -188,7 +188,7 @@ impl Random for Once {
 }
 
 impl SecretKey {
-    /// The name that it proves.
+    /// The public key of this secret key.
     pub fn public(&self) -> PublicKey {
         let mut dh = x25519();
         dh.set(self.bytes());
@@ -196,7 +196,7 @@ impl SecretKey {
     }
 }
 
-/// BLAKE2s of all parts, one after the other.
+/// BLAKE2s of the concatenated parts.
 pub(super) fn hash(parts: &[&[u8]]) -> [u8; 32] {
     let mut hash = blake2s();
     parts.iter().for_each(|part| hash.input(part));
@@ -205,7 +205,7 @@ pub(super) fn hash(parts: &[&[u8]]) -> [u8; 32] {
     out
 }
 
-/// HMAC ([rfc-2104]) with BLAKE2s of all parts, one after the other.
+/// HMAC ([rfc-2104]) with BLAKE2s of the concatenated parts.
 pub(super) fn mac(key: &[u8; 32], parts: &[&[u8]]) -> [u8; 32] {
     let pad = |with: u8| {
         let mut block = [with; BLOCK];
@@ -220,7 +220,7 @@ pub(super) fn mac(key: &[u8; 32], parts: &[&[u8]]) -> [u8; 32] {
     hash(&[&pad(0x5c), &out])
 }
 
-/// Whether two tags are equal, in a time that does not tell where they differ.
+/// Whether two tags are equal, in constant time.
 pub(super) fn is_equal(one: &[u8; TAG], other: &[u8; TAG]) -> bool {
     one.iter().zip(other).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
 }
@@ -251,7 +251,7 @@ impl fmt::Debug for Entropy {
     }
 }
 
-/// Bytes that BLAKE2s takes at once.
+/// The block size of BLAKE2s in bytes.
 const BLOCK: usize = 64;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What is in a datagram with data: a segment, part of one, a message of rekeying, or something to be ignored.
+//! The plain texts of data datagrams: a segment, a fragment, a message of rekeying, or grease.
 //!
 //! ```text
 //! segment   00000p00 | the rest of it: in place of its ports, p is the page of its stream
@@ -15,27 +15,27 @@ use super::SealError;
 use super::datagram::{DataHeader, word};
 use super::session::sealed_len;
 
-/// The first four bytes.
+/// The first four bytes of each type.
 pub(super) const SEGMENT: u32 = 0;
-/// A segment has the page of its stream here.
+/// The bits of the stream's page in a segment.
 pub(super) const PAGE: u32 = 0x0f00;
 pub(super) const REQUEST: u32 = 1;
 pub(super) const ANSWER: u32 = 2;
 pub(super) const PADDED: u32 = 3;
 pub(super) const FRAGMENT: u32 = 4;
 
-/// How a segment of a certain length is laid out in datagrams.
+/// The layout of a segment in datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     /// One datagram with the segment alone.
     Bare,
-    /// One datagram of this length, zero bytes at its end.
+    /// One datagram of this length, padded with zeros.
     Padded(usize),
-    /// Several of at most this length, each with a part of the segment.
+    /// Several datagrams of at most this length, each with a fragment.
     Fragments(usize),
 }
 
-/// A part of a segment.
+/// A fragment of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fragment<'a> {
     pub(super) id: u32,
@@ -46,7 +46,7 @@ pub(super) struct Fragment<'a> {
 }
 
 impl Layout {
-    /// That of a segment with so many bytes in datagrams of at most `datagram_max`, of which none should be shorter than `pad_to`.
+    /// The layout of a segment of `len` bytes in datagrams of at most `datagram_max`, padded to `pad_to`.
     pub(super) fn of(len: usize, datagram_max: usize, pad_to: usize) -> Result<Self, SealError> {
         if len > usize::from(u16::MAX) {
             return Err(SealError::TooLong);
@@ -58,11 +58,11 @@ impl Layout {
                 _ => Err(SealError::TooLong),
             };
         }
-        // A few bytes that the length itself would take cannot be filled.
+        // The length field of padding takes a few bytes, so a smaller gap cannot be filled.
         Ok(if sealed_len(PADDED_HEADER + len) <= pad_to { Self::Padded(pad_to) } else { Self::Bare })
     }
 
-    /// Bytes and number of all datagrams with such a segment.
+    /// The total bytes and the number of its datagrams.
     pub(super) fn size(self, len: usize) -> (usize, usize) {
         match self {
             Self::Bare => (sealed_len(len), 1),
@@ -74,7 +74,7 @@ impl Layout {
         }
     }
 
-    /// Where in its first datagram the encoded segment goes.
+    /// The position of the encoded segment in its first datagram.
     pub(super) const fn segment_at(self) -> usize {
         match self {
             Self::Bare | Self::Fragments(_) => DataHeader::LEN,
@@ -82,8 +82,8 @@ impl Layout {
         }
     }
 
-    /// Makes plain texts with room for header and tag of what has the encoded segment, and nothing after it, from
-    /// [`Layout::segment_at`] on.
+    /// Lays out plain texts with room for header and tag. `space` has the encoded segment at [`Layout::segment_at`], and nothing
+    /// after it.
     pub(super) fn fill(self, len: usize, id: u32, space: &mut [u8]) {
         match self {
             Self::Bare => {}
@@ -94,7 +94,7 @@ impl Layout {
             }
             Self::Fragments(max) => {
                 let room = max - sealed_len(FRAGMENT_HEADER);
-                // From the last one on, so that none is put where an earlier one still is.
+                // From the last one on, so that no copy overwrites a source.
                 for (number, offset) in (0..len).step_by(room).enumerate().rev() {
                     let from = DataHeader::LEN + offset;
                     let at = number * max + DataHeader::LEN;
@@ -110,14 +110,14 @@ impl Layout {
     }
 }
 
-/// Where the segment is in a padded plain text.
+/// The range of the segment in a padded plain text.
 pub(super) fn padded(plain: &[u8]) -> Option<Range<usize>> {
     let len = usize::from(u16::from_be_bytes(*plain.get(4..6)?.first_chunk()?));
     let end = PADDED_HEADER + len;
     (end <= plain.len()).then_some(PADDED_HEADER..end)
 }
 
-/// The part of a segment that a plain text is.
+/// Parses a fragment.
 pub(super) fn fragment(plain: &[u8]) -> Option<Fragment<'_>> {
     let (_, rest) = word(plain)?;
     let (id, rest) = word(rest)?;
@@ -128,11 +128,11 @@ pub(super) fn fragment(plain: &[u8]) -> Option<Fragment<'_>> {
     (is_within && !bytes.is_empty()).then_some(Fragment { id, offset, total, bytes })
 }
 
-/// Bytes before the segment, or the part of it.
+/// Bytes before the segment or the fragment's bytes.
 pub(super) const PADDED_HEADER: usize = 8;
 const FRAGMENT_HEADER: usize = 12;
 
-/// No datagram is so small that a fragment had fewer bytes: so a segment has no more than 1024 of them.
+/// A fragment has at least this many bytes, so a segment has at most 1024 fragments.
 const FRAGMENT_MIN: usize = 64;
 
 #[cfg(test)]
@@ -142,14 +142,14 @@ mod tests {
     #[test]
     fn a_segment_is_padded_cut_or_left_alone() {
         let cases = [
-            // Bytes, the most of a datagram, the least; then what becomes of it, all bytes, datagrams.
+            // Segment, largest and least datagram; then the layout, all bytes, datagrams.
             (100, 1200, 0, Layout::Bare, 132, 1),
             (100, 1200, 132, Layout::Bare, 132, 1),
             (100, 1200, 139, Layout::Bare, 132, 1),
             (100, 1200, 140, Layout::Padded(140), 140, 1),
             (100, 1200, 5000, Layout::Padded(1200), 1200, 1),
             (1168, 1200, 1200, Layout::Bare, 1200, 1),
-            // 1156 bytes in each but the last.
+            // 1156 bytes in each datagram but the last.
             (1169, 1200, 1200, Layout::Fragments(1200), 1169 + 2 * 44, 2),
             (2312, 1200, 0, Layout::Fragments(1200), 2400, 2),
             (2313, 1200, 0, Layout::Fragments(1200), 2313 + 3 * 44, 3),

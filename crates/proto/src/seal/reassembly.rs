@@ -1,7 +1,7 @@
-//! Segments that come in fragments, because they were cut for a path with larger datagrams than the one that they take now.
+//! Reassembly of fragments, which carry segments that are too long for their path.
 //!
-//! A fragment that is lost is a lost segment: it comes again as another one. So nothing here is waited for, and whatever is too much
-//! gives way to what is newer.
+//! A lost fragment loses the segment, which is retransmitted under another id. So nothing is waited for, and at the limit older
+//! segments are dropped.
 
 use std::collections::VecDeque;
 
@@ -10,11 +10,11 @@ use bytes::Bytes;
 
 use super::plain::Fragment;
 
-/// What has come of segments that are not whole, the oldest first.
+/// Incomplete segments, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Reassembly {
     parts: VecDeque<Part>,
-    /// Bytes that all of them take when they are whole: so much memory they have.
+    /// The memory of all of them: the bytes of the complete segments.
     bytes: usize,
 }
 
@@ -23,12 +23,12 @@ struct Part {
     id: u32,
     since: Time,
     buffer: Vec<u8>,
-    /// Which bytes have come: from, to; in order, none touching the next.
+    /// The received bytes, as disjoint ranges in order.
     ranges: Vec<(u16, u16)>,
 }
 
 impl Reassembly {
-    /// A fragment came. The segment, if it is whole with it.
+    /// A fragment arrived. Returns the segment if it is complete.
     pub(super) fn insert(&mut self, now: Time, fragment: &Fragment<'_>) -> Option<Bytes> {
         let at = match self.parts.iter().position(|part| part.id == fragment.id) {
             Some(at) => at,
@@ -48,7 +48,7 @@ impl Reassembly {
         self.parts.front().map_or(Time::NEVER, |part| part.since.saturating_add(LIFE))
     }
 
-    /// Gives up what has waited for too long.
+    /// Drops segments that have waited too long.
     pub(super) fn expire(&mut self, now: Time) {
         while self.deadline() <= now {
             self.drop_oldest();
@@ -73,14 +73,14 @@ impl Reassembly {
 }
 
 impl Part {
-    /// Whether it fits what has come so far, and nothing of it came before.
+    /// Adds a fragment; returns whether it is consistent and new.
     fn insert(&mut self, fragment: &Fragment<'_>) -> bool {
         let Fragment { offset: from, total, bytes, .. } = *fragment;
         if usize::from(total) != self.buffer.len() {
             return false;
         }
         let to = from + bytes.len() as u16;
-        // The first that ends behind our beginning.
+        // The first range that ends after our start.
         let at = self.ranges.partition_point(|range| range.1 <= from);
         if self.ranges.get(at).is_some_and(|range| range.0 < to) {
             return false;
@@ -99,14 +99,14 @@ impl Part {
     }
 }
 
-/// Segments of one connection that are not whole, and bytes that they take.
+/// The limits of incomplete segments of one connection, in segments and bytes.
 const SEGMENTS_MAX: usize = 16;
 const BYTES_MAX: usize = 256 * 1024;
 
-/// A segment in so many pieces with holes between them is not worth the search.
+/// A segment with that many separate ranges is not worth the search.
 const RANGES_MAX: usize = 64;
 
-/// What is sent again comes as another segment, and long before this.
+/// A retransmission comes as another segment, and long before this.
 const LIFE: Span = Span::from_secs(10);
 
 #[cfg(test)]
@@ -180,7 +180,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is cut however comes back in whatever order.
+        /// Any split in any order is reassembled.
         #[test]
         fn a_segment_is_whole_when_all_of_it_came(
             text in prop::collection::vec(any::<u8>(), 1..3000),

@@ -1,4 +1,4 @@
-//! New keys while data flows: who called first asks, the other one answers, both within the session that is replaced.
+//! Rekeying: the initiator requests new keys, the responder answers, both within the session that is replaced.
 
 use anabranch_units::{Span, Time};
 
@@ -7,11 +7,11 @@ use super::noise::{self, Handshake, MESSAGE_1, MESSAGE_2, TAG};
 use super::session::Session;
 use super::{Previous, Refusal, Role, Seal};
 
-/// How the next keys are made.
+/// A replacement of keys in progress.
 #[derive(Debug)]
 pub(super) enum Renewal {
     None,
-    /// The initiator has asked, and asks again at this time.
+    /// The initiator has sent a request, and repeats it at this time.
     Asking {
         handshake: Handshake,
         message: Vec<u8>,
@@ -28,7 +28,7 @@ pub(super) enum Renewal {
     },
 }
 
-/// Which of a connection's sessions.
+/// Which session of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Age {
     Previous,
@@ -37,7 +37,7 @@ pub(super) enum Age {
 }
 
 impl Seal {
-    /// Which of our keys an index names.
+    /// The session that an index identifies.
     pub(super) fn age(&self, receiver: u32) -> Option<Age> {
         if self.current.as_ref().is_some_and(|session| session.local == receiver) {
             return Some(Age::Current);
@@ -51,7 +51,7 @@ impl Seal {
         }
     }
 
-    /// The initiator has used the next keys: they are the current ones.
+    /// The initiator has used the next session: it becomes the current one.
     pub(super) fn promote(&mut self, now: Time) {
         if let Renewal::Answered { session, .. } = std::mem::replace(&mut self.renewal, Renewal::None) {
             let until = now.saturating_add(self.config.limits.keep_previous);
@@ -60,11 +60,11 @@ impl Seal {
         }
     }
 
-    /// Asks for new keys if those there are have done enough. It is the initiator's to do.
+    /// Requests new keys if the present ones are worn. Only the initiator does.
     pub(super) fn renew(&mut self, now: Time) {
         let Some(current) = &self.current else { return };
         let limits = &self.config.limits;
-        // The responder has shown that it has the current ones: so it needs those before them no more.
+        // The responder has proved that it has the current keys, so it no longer needs the previous ones.
         let is_confirmed = self.previous.as_ref().is_none_or(|previous| previous.until < Time::NEVER);
         let is_free = matches!(self.renewal, Renewal::None) && is_confirmed;
         let is_early = now.since(current.since) < limits.rekey_interval;
@@ -78,13 +78,13 @@ impl Seal {
         let ephemeral = self.entropy.draw();
         let prologue = renewal_prologue(&binding);
         let Self { secret, remote, .. } = &*self;
-        // Nothing of it depends on anybody: it fails never.
+        // Its inputs are our own, so it never fails.
         if let Ok(handshake) = Handshake::initiate(secret, remote, &prologue, ephemeral, &[], &mut message) {
             self.renewal = Renewal::Asking { handshake, message, index, at: now, wait };
         }
     }
 
-    /// The initiator asks for new keys.
+    /// Answers the initiator's request for new keys.
     pub(super) fn answer(&mut self, now: Time, message: &[u8]) -> Result<(), Refusal> {
         let (Role::Responder, Some(current)) = (self.role, &self.current) else { return Err(Refusal::Unexpected) };
         let (sender, noise) = word(message).ok_or(Refusal::Malformed)?;
@@ -96,7 +96,7 @@ impl Seal {
             *is_due = true;
             return Ok(());
         }
-        // A handshake is dear, and whoever asks again and again has no good reason.
+        // A handshake is expensive, and frequent requests are not legitimate.
         let is_early = self.answered.is_some_and(|last| now.since(last) < self.config.limits.rekey_interval);
         if is_early {
             return Err(Refusal::TooMany);
@@ -118,7 +118,7 @@ impl Seal {
         Ok(())
     }
 
-    /// The responder gives new keys.
+    /// The responder's answer arrived.
     pub(super) fn conclude(&mut self, now: Time, message: &[u8]) -> Result<(), Refusal> {
         let (sender, rest) = word(message).ok_or(Refusal::Malformed)?;
         let (receiver, noise) = word(rest).ok_or(Refusal::Malformed)?;
@@ -146,5 +146,5 @@ fn renewal_prologue(binding: &[u8; 32]) -> Vec<u8> {
     [RENEWAL_PROLOGUE, binding].concat()
 }
 
-/// What both ends must agree on, as for the first keys.
+/// The name and version, as for the first keys.
 const RENEWAL_PROLOGUE: &[u8] = b"anabranch rekey 2";

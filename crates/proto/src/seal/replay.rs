@@ -1,42 +1,42 @@
-//! Which counters have come ([rfc-6479]): a ring of bits behind the highest one.
+//! The replay window ([rfc-6479]): a ring of bits below the highest counter.
 
 /// The counters of one path in one direction of a session.
 #[derive(Clone, Debug)]
 pub(super) struct ReplayWindow {
-    /// A bit for each of the last [`ReplayWindow::SIZE`] counters, at its place modulo the size.
+    /// A bit for each of the last [`ReplayWindow::SIZE`] counters, at its position modulo the size.
     bits: Box<[u64; WORDS as usize]>,
-    /// The number after the highest counter so far.
+    /// One above the highest counter so far.
     next: u64,
 }
 
 impl ReplayWindow {
-    /// How many counters behind the highest are told apart, and 64 more. A path has its own, so this is how far one path may
-    /// reorder: by 14 ms at 12 Gbit/s. It takes 2 kB.
+    /// The width of the window, plus 64 counters. A path has its own window, so this is how far one path may reorder: by 14 ms at
+    /// 12 Gbit/s. It takes 2 kB.
     pub(super) const SIZE: u64 = 1 << 14;
 
     pub(super) fn new() -> Self {
         Self { bits: Box::new([0; WORDS as usize]), next: 0 }
     }
 
-    /// The number after the highest counter.
+    /// One above the highest counter.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Whether a counter may be new. What is too old to tell is not.
+    /// Whether a counter may be new. A counter below the window is not.
     pub(super) fn is_new(&self, counter: u64) -> bool {
         if counter >= self.next {
             return counter < u64::MAX;
         }
-        // The word in which the highest counter stands may have places of the next round: one word less is sure.
+        // The word of the highest counter may contain bits of the next round, so the window is one word narrower.
         self.next - counter <= Self::SIZE - 64 && self.bits[word(counter)] & bit(counter) == 0
     }
 
-    /// Notes a counter that was new and is authentic.
+    /// Marks an authentic counter.
     pub(super) fn insert(&mut self, counter: u64) {
         debug_assert!(self.is_new(counter), "{counter} came before");
         if counter >= self.next {
-            // The words between the highest one and this one's are forgotten, all of them at most.
+            // The words between the highest counter's and this one's are cleared, all of them at most.
             let (before, after) = (self.next.div_ceil(64), counter / 64);
             for number in before.max((after + 1).saturating_sub(WORDS))..=after {
                 self.bits[(number % WORDS) as usize] = 0;
@@ -75,7 +75,7 @@ mod tests {
     }
 
     proptest! {
-        /// A set of numbers, by another way.
+        /// Compared with a set of numbers.
         #[test]
         fn no_counter_is_new_twice(steps in prop::collection::vec((0..4u8, 0..50_000u64), 1..200)) {
             let (mut window, mut seen, mut highest) = (ReplayWindow::new(), BTreeSet::new(), 0u64);

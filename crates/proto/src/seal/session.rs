@@ -1,4 +1,4 @@
-//! The keys of both directions, with their counters.
+//! The keys of both directions and their counters.
 
 use std::fmt;
 
@@ -11,32 +11,32 @@ use super::noise::{Handshake, TAG};
 use super::replay::ReplayWindow;
 use super::{Limits, Refusal};
 
-/// One pair of keys, in use until it is replaced.
+/// The keys of one handshake, in use until they are replaced.
 pub(super) struct Session {
-    /// By which the peer names it to us, and we to the peer.
+    /// The index by which the peer identifies it to us, and ours to the peer.
     pub(super) local: u32,
     pub(super) remote: u32,
     pub(super) cipher: Cipher,
     sealing: Key,
     opening: Key,
-    /// A hash of the handshake, which the next handshake refers to.
+    /// The handshake hash, which the next handshake includes.
     pub(super) binding: [u8; 32],
     /// The next counter of each path.
     counters: [u64; PATH_NUMBERS],
-    /// Which of the peer's counters have come on each of its paths.
+    /// The replay window of each path of the peer.
     windows: [Option<ReplayWindow>; PATH_NUMBERS],
-    /// Datagrams that were sealed, and that the peer has sealed as far as its counters tell.
+    /// Datagrams sealed, and those that the peer has sealed, by its counters.
     pub(super) sealed: u64,
     sealed_by_peer: u64,
     pub(super) since: Time,
-    /// Datagrams that were not authentic.
+    /// Datagrams that failed to open.
     forged: u64,
-    /// What stands where nobody looks: the tag of the last datagram, which nobody can guess before it.
+    /// Unpredictable filler for grease: the tag of the last datagram.
     pub(super) grease: [u8; TAG],
 }
 
 impl Session {
-    /// The keys of a handshake that is over.
+    /// The session of a finished handshake.
     pub(super) fn new(
         now: Time,
         local: u32,
@@ -64,12 +64,13 @@ impl Session {
         })
     }
 
-    /// How many more datagrams may be sealed.
+    /// The number of datagrams that may still be sealed.
     pub(super) fn room(&self, limits: &Limits) -> u64 {
         self.limits(limits).messages.saturating_sub(self.sealed)
     }
 
-    /// Makes a datagram with data of what is between room for its header and room for its tag. There must be [`Session::room`].
+    /// Seals a datagram in place; `datagram` has room for the header before the plain text, and for the tag after it. There must be
+    /// [`Session::room`].
     pub(super) fn seal(&mut self, path: u8, datagram: &mut [u8]) {
         let counter = &mut self.counters[usize::from(path)];
         let header =
@@ -85,7 +86,7 @@ impl Session {
         self.grease = tag;
     }
 
-    /// Decrypts a datagram with this header in place, if it is authentic and new; and whether it is the newest of its path.
+    /// Decrypts a datagram in place, if it is authentic and new. Returns whether it is the newest of its path.
     pub(super) fn open(&mut self, limits: &Limits, header: &DataHeader, datagram: &mut [u8]) -> Result<bool, Refusal> {
         if self.forged >= self.limits(limits).forgeries {
             return Err(Refusal::Exhausted);
@@ -105,13 +106,13 @@ impl Session {
         Ok(ahead > 0)
     }
 
-    /// Whether these keys have done enough.
+    /// Whether these keys are to be replaced.
     pub(super) fn is_worn(&self, now: Time, limits: &Limits) -> bool {
         let messages = self.sealed.max(self.sealed_by_peer);
         now.since(self.since) >= limits.rekey_after || messages >= self.limits(limits).rekey_after_messages
     }
 
-    /// What both the cipher and the owner allow.
+    /// The stricter of the cipher's and the owner's limits.
     fn limits(&self, limits: &Limits) -> UseLimits {
         let UseLimits { messages, rekey_after_messages, forgeries } = self.cipher.limits();
         UseLimits {
@@ -122,7 +123,7 @@ impl Session {
     }
 }
 
-/// Bytes of a datagram with so many in it.
+/// Bytes of a datagram with `plain` bytes of plain text.
 pub(super) const fn sealed_len(plain: usize) -> usize {
     DataHeader::LEN + plain + TAG
 }

@@ -1,61 +1,61 @@
-//! What became of datagrams.
+//! Counters of datagrams.
 
-/// What happened to datagrams.
+/// Counters of a seal's datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SealTally {
-    /// Datagrams that were sealed.
+    /// Datagrams sealed.
     pub sealed: u64,
-    /// Segments that took several datagrams.
+    /// Segments sent as fragments.
     pub fragmented: u64,
-    /// Datagrams that were opened.
+    /// Datagrams opened.
     pub opened: u64,
-    /// Datagrams that were opened and hold something that this version does not know.
+    /// Datagrams opened whose content this version does not know.
     pub ignored: u64,
-    /// How often the keys were replaced.
+    /// Replacements of keys.
     pub rekeyed: u64,
     refused: [u64; Refusal::ALL.len()],
 }
 
-/// Why a datagram is not accepted. Nobody is told but the owner of the tally.
+/// Why a datagram is refused. The peer is never told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is none of our datagrams.
+    /// Not a datagram of this protocol.
     Malformed,
-    /// It names keys that we do not have, or no more.
+    /// An index that is unknown, or no longer valid.
     UnknownSession,
-    /// It came before, or is too old to tell.
+    /// A replay, or a counter below the replay window.
     Replayed,
-    /// It was not made with the key.
+    /// Not authentic.
     Forged,
-    /// Nothing of its kind is expected now.
+    /// Not expected in the present state.
     Unexpected,
-    /// It is authentic, but what should be a segment is none.
+    /// Authentic, but the segment in it is malformed.
     NoSegment,
-    /// There is no cipher that both ends have.
+    /// No data cipher in common.
     NoCipher,
-    /// Too many forgeries came.
+    /// Too many failed openings.
     Exhausted,
-    /// More handshakes are asked for than are calculated.
+    /// Beyond the rate limit of handshakes.
     TooMany,
 }
 
 /// Why a segment cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SealError {
-    /// The keys are not there, or the peer has not shown that it has them: only the handshake may be sent.
+    /// The keys are missing or not confirmed: only the handshake may be sent.
     NotReady,
-    /// The peer's public key is none: anybody could know what is sealed for it.
+    /// The peer's public key is invalid: anybody could read what is sealed for it.
     NoKey,
-    /// The address is not validated and three times what came from it has been sent.
+    /// The address is not validated, and the amplification limit is reached.
     NotAllowed,
-    /// The keys have sealed all that they may.
+    /// The keys have reached their limit of datagrams.
     Exhausted,
-    /// It is longer than 65,535 bytes, or the path takes less than 108 bytes in a datagram.
+    /// The segment is longer than 65,535 bytes, or the path's datagrams are below 108 bytes.
     TooLong,
 }
 
 impl SealTally {
-    /// How many datagrams were refused for this reason.
+    /// The number of datagrams refused for this reason.
     pub fn refused(&self, refusal: Refusal) -> u64 {
         self.refused[refusal as usize]
     }
@@ -66,7 +66,7 @@ impl SealTally {
 }
 
 impl Refusal {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 9] = [
         Self::Malformed,
         Self::UnknownSession,

@@ -1,15 +1,15 @@
-//! A value for each name of a stream that the peer has used.
+//! A value for each SID that the peer has used.
 //!
-//! Names below 256 are a row, as far as they have been used: to find one is a load. The others are blocks, which are made when one of their
-//! names is used, so that a peer that begins with its last name makes us keep a block and the row of blocks, and nothing for the names between.
+//! SIDs below 256 are a row, up to the highest used one, so a lookup is one load. The others are in blocks, allocated on the first
+//! use of one of their SIDs: a peer that begins with its last SID costs one block and the row of blocks.
 
 use crate::segment::Sid;
 
-/// Values by name.
+/// Values by SID.
 #[derive(Clone, Debug)]
 pub(crate) struct ByName<T> {
     first: Vec<T>,
-    /// Empty where no name has been used.
+    /// Empty blocks have no used SID.
     further: Vec<Box<[T]>>,
 }
 
@@ -28,13 +28,13 @@ impl<T> ByName<T> {
         if sid.index() < self.first.len() { Some(&mut self.first[sid.index()]) } else { self.get_further_mut(sid) }
     }
 
-    /// The value of a name, which there is from now on, as there may be those of other names.
+    /// The value of a SID, created if necessary, perhaps with those of other SIDs.
     #[inline]
     pub(crate) fn get_or_make(&mut self, sid: Sid, make: impl Fn(Sid) -> T) -> &mut T {
         if sid.index() < self.first.len() { &mut self.first[sid.index()] } else { self.make(sid, make) }
     }
 
-    /// All that there are, with their names.
+    /// All values, with their SIDs.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Sid, &T)> {
         let named = |first: usize| move |(index, value)| (Sid::new((first + index) as u16), value);
         let row = self.first.iter().enumerate().map(named(0));
@@ -79,16 +79,16 @@ impl<T> ByName<T> {
     }
 }
 
-/// The block and the place in it of a name that is not in the row.
+/// The block and the position in it of a SID above the row.
 fn place(sid: Sid) -> Option<(usize, usize)> {
     let further = sid.index().checked_sub(ROW)?;
     Some((further / BLOCK, further % BLOCK))
 }
 
-/// The control stream and those whose names have no page.
+/// The control stream and the SIDs of page 0.
 const ROW: usize = 1 + Sid::FIRST_PAGE_MAX as usize;
 
-/// As many as a step of what handshakes agree on. All others take 240 blocks, of two words each in their row.
+/// The step in which handshakes grant streams. All others take 240 blocks, of two words each in their row.
 const BLOCK: usize = 16;
 
 #[cfg(test)]

@@ -1,89 +1,88 @@
-//! Flow control of streams: how much the receiver takes on each stream, so that one that is not read keeps no other from going on.
+//! Flow-control credit of streams, which keeps a stream that is not read from blocking the others.
 //!
-//! The receive window is one for all streams, and what is not read fills it. A sender that has no more than its streams' credit
-//! under way finds the window open if all of that credit has a place in the buffer (`rbuf`). So the buffer is promised in parts:
+//! All streams share one receive window, and unread data fills it. If all granted credit has room in the buffer (`rbuf`), a sender
+//! that stays within its streams' credit always finds the window open. So credit divides the buffer:
 //!
 //! ```text
-//! rbuf  =  a reserve for the control stream, which credit never stops
+//! rbuf  =  a reserve for the control stream, which needs no credit
 //!       +  streams × initial credit, which each stream always gets back: at most a quarter of rbuf for the first 255, and as much for all others
-//!       +  a pool: of what the others leave of it, a stream gets two thirds at most
+//!       +  a pool: a stream gets at most two thirds of what the others leave of it
 //! ```
 //!
-//! What is promised cannot be taken back, but what is read and not promised again returns to the pool. It is promised to a name, and outlives its
-//! stream: so the peer hears when a stream is over whose name has more than a new one, and uses that again. So a stream that nobody
-//! reads keeps what it had, at most about half of rbuf, and of what is left the same is true. After many streams beside each other the pool is with
-//! their names, and a single one that follows would have no more than one of them had: where that is so, rbuf is to grow by what idle names have
-//! ([`FlowControl::shortage`]). Each stream begins with its
-//! initial credit and gets four times more than is read of it, so twice as much once a quarter has been read: what fits into a slow
-//! start, which doubles once a round, and a stream that carries little is promised little.
+//! Granted credit cannot be revoked, but credit for data that was read, and not granted again, returns to the pool. Credit belongs
+//! to a SID and outlives its stream. So the receiver announces the end of a stream whose SID has more credit than an unused one,
+//! and the sender reuses that SID. A stream that nobody reads keeps its credit, at most about half of rbuf, and the same holds for
+//! the rest. After many concurrent streams the pool is granted to their SIDs, and a single later stream would have no more than one
+//! of them had: then rbuf grows by the credit of idle SIDs ([`FlowControl::shortage`]). A stream starts with its initial credit and
+//! gets four bytes for each byte read, so its credit doubles when a quarter has been read. That is enough for slow start, which
+//! doubles once a round, and a stream with little data is granted little.
 //!
-//! A limit is told in steps. What has been read and not been told is missing to the sender, so steps are a sixteenth of what a stream
-//! has; but of less than eight segments, only if they are a quarter of it, as a record takes a segment.
+//! Limits are announced in steps. Credit that was read and not announced is missing at the sender, so a step is a sixteenth of a
+//! stream's credit. A step below eight segments must be a quarter of the credit, because a record takes a segment.
 //!
-//! A limit counts bytes of payload on all streams of a name since the handshake; what is dropped counts as read. On the wire it
-//! is taken modulo 2^32, and so no limit lies 2^31 or more above the last one that the peer is known to have.
+//! A limit counts bytes of payload on all streams of a SID since the handshake; dropped data counts as read. On the wire it is
+//! modulo 2^32, so no limit is 2^31 or more above the last one that the peer is known to have.
 
 use crate::config::StreamBuffer;
 use crate::segment::{Record, Sid};
 use crate::stream::by_name::ByName;
 
-/// The credit that this end gives.
+/// The credit that this end grants.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowControl {
-    /// Of the names that have been used, the control stream included, which needs none.
+    /// By used SID; the control stream needs no credit.
     accounts: ByName<Account>,
-    /// Names, the control stream's not counted.
+    /// The number of SIDs without the control stream.
     streams: u16,
     buffer: StreamBuffer,
-    /// What each of the first streams has from the start.
+    /// The initial credit of each SID of the first page.
     credit: u64,
-    /// Bytes for which a limit is told, unless less is a quarter of what a stream has.
+    /// The step of announcements in bytes, unless a quarter of the credit is less.
     step_least: u64,
-    /// What can be promised beyond that, and how much of it is.
+    /// The size of the pool, and the granted part of it.
     pool: u64,
     promised: u64,
-    /// Whether a stream would have been promised more if there were more, since it was last asked; and by how much the buffer was to grow
-    /// because idle names have what there is.
+    /// Whether a stream was refused credit since the last query, and the growth of the buffer requested because of idle SIDs.
     is_short: bool,
     lent: u64,
-    /// Whether the peer is held to it. Not in plain TCP, and not after our FIN, which no record can follow.
+    /// Whether limits apply. Not in plain TCP, and not after our FIN, which no record can follow.
     is_open: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Account {
-    /// Bytes that arrived, and those of them that need no buffer any more.
+    /// Bytes that arrived, and those of them that were read or dropped.
     arrived: u64,
     consumed: u64,
-    /// At least `arrived`.
+    /// The announced limit; at least `arrived`.
     limit: u64,
-    /// A limit that the peer has.
+    /// A limit that the peer is known to have.
     acked: u64,
-    /// The last limit less what had been consumed then.
+    /// The last limit less the bytes consumed then.
     allotment: u64,
     /// Streams that are over for the application, modulo 256.
     over: u8,
-    /// What had arrived when the last of them was. If that is all, the name is idle.
+    /// Bytes that had arrived when the last of them ended. If nothing arrived since, the SID is idle.
     arrived_then: Option<u64>,
 }
 
 impl FlowControl {
-    /// The initial credit that a handshake says: a power of two.
+    /// The exponent of the initial credit in a handshake.
     pub(crate) fn exponent(buffer: StreamBuffer, capacity: u64, streams: u16) -> u8 {
         let initial = match buffer {
             StreamBuffer::Shared => capacity / INITIAL_PART / u64::from(streams.clamp(1, Sid::FIRST_PAGE_MAX)),
             StreamBuffer::Bytes(bytes) => bytes,
         };
-        // Below 32.
+        // The exponent is below 32.
         initial.clamp(1, MOST).ilog2() as u8
     }
 
-    /// Credit for so many streams, each of which has been told `2^exponent`.
+    /// Credit for `streams` streams, each of which starts with `2^exponent` bytes.
     pub(crate) fn new(buffer: StreamBuffer, capacity: u64, mss: u64, streams: u16, exponent: u8) -> Self {
         let credit = 1 << exponent;
         let first = u64::from(streams.min(Sid::FIRST_PAGE_MAX));
         let initial = first * credit + (u64::from(streams) - first) * further(credit);
-        // At least two segments, as the window opens in steps of one; of a tiny buffer no more than a quarter.
+        // At least two segments, since the window opens in steps of one; at most a quarter of a tiny buffer.
         let reserve = (capacity / RESERVE_PART).max(2 * mss).min(capacity / INITIAL_PART);
         Self {
             accounts: ByName::new(),
@@ -99,27 +98,27 @@ impl FlowControl {
         }
     }
 
-    /// Plain TCP has none.
+    /// No flow control, as in plain TCP.
     pub(crate) fn none() -> Self {
         let mut flow_control = Self::new(StreamBuffer::Bytes(MOST), 0, 0, 1, 0);
         flow_control.close();
         flow_control
     }
 
-    /// That of a stream, which has one from its first use on.
+    /// The account of a stream, created on its first use.
     #[inline]
     fn account(&mut self, sid: Sid) -> &mut Account {
         let credit = self.credit;
         self.accounts.get_or_make(sid, |sid| Account::new(initial(sid, credit)))
     }
 
-    /// The buffer has grown by so many bytes: there is as much more to promise.
+    /// The buffer has grown by `bytes` bytes, which the pool may grant.
     pub(crate) fn grow(&mut self, bytes: u64) {
         self.pool += bytes;
     }
 
-    /// So much more is to be promised if there is room for a larger buffer: what names have whose streams are over, beyond what they had from the
-    /// start, where a stream would have taken more. It cannot be taken back from them. What this has said before is not said again.
+    /// The growth of the buffer that would be useful: the credit of SIDs whose streams are over, beyond the initial credit, if a
+    /// stream was refused more. That credit cannot be revoked. What was returned before is not returned again.
     #[cold]
     pub(crate) fn shortage(&mut self) -> u64 {
         if !std::mem::take(&mut self.is_short) || !self.is_open {
@@ -133,17 +132,17 @@ impl FlowControl {
         shortage
     }
 
-    /// The peer is not held to it any more.
+    /// Limits no longer apply.
     pub(crate) fn close(&mut self) {
         self.is_open = false;
     }
 
-    /// So many bytes have arrived for the first time. Whether they are within the stream's limit; if not, they have not arrived.
+    /// Bytes of a stream arrived for the first time. Returns whether they are within its limit; if not, they are dropped.
     #[inline(always)]
     pub(crate) fn take(&mut self, sid: Sid, bytes: u32) -> bool {
         let (is_open, bytes) = (self.is_open, u64::from(bytes));
         let is_within = |account: &Account| !is_open || account.arrived + bytes <= account.limit;
-        // A name that has not been used begins with what it takes, or not at all.
+        // The account of an unused SID is created only if the bytes are within its limit.
         if self.accounts.get(sid).is_none() && !is_within(&Account::new(initial(sid, self.credit))) {
             return false;
         }
@@ -153,7 +152,7 @@ impl FlowControl {
         is_taken
     }
 
-    /// So many bytes need no buffer any more. Returns what the peer is to be told.
+    /// Bytes of a stream no longer need a buffer. Returns the record for the peer, if one is due.
     #[inline]
     pub(crate) fn consume(&mut self, sid: Sid, bytes: u64) -> Option<Record> {
         if !self.is_open {
@@ -170,8 +169,8 @@ impl FlowControl {
         if is_due { self.renew(sid, held, GROWTH) } else { None }
     }
 
-    /// The application is done with a stream of this name. Returns what the peer is to be told: that it is, if the name has more than
-    /// one that was never used. It gets back what was read of it, even less than a step, if there is as much; and no more than it had.
+    /// The application is done with a stream of this SID. Returns a record if the SID has more credit than an unused one. The
+    /// record grants back what was read, even if less than a step, as far as the pool permits, and no more than the SID had.
     pub(crate) fn end(&mut self, sid: Sid) -> Option<Record> {
         if !self.is_open {
             return None;
@@ -188,11 +187,11 @@ impl FlowControl {
         self.renew(sid, limit - consumed, 0).or((limit - consumed > initial).then_some(same))
     }
 
-    /// Of what a stream was promised last a step was read, or it is over, and so much is left; so many times what was read is added. Returns what the
-    /// peer is to be told.
+    /// Renews the credit of a stream, of which `held` bytes are left: adds `growth` times what was read. Returns the record for the
+    /// peer.
     #[inline(never)]
     fn renew(&mut self, sid: Sid, held: u64, growth: u64) -> Option<Record> {
-        // The control stream and one more: there is nobody to share with.
+        // The control stream and one more: there is no other stream to share with.
         let (initial, is_alone) = (initial(sid, self.credit), self.streams == 1);
         let account = self.accounts.get_mut(sid).expect("it has been read");
         let ceiling = match self.buffer {
@@ -218,14 +217,14 @@ impl FlowControl {
         Some(Record::MaxStreamData { sid, limit: limit as u32, over: account.over })
     }
 
-    /// The peer has this limit. Returns what it is to be told, if that had to wait for this.
+    /// The peer has this limit. Returns a record that had to wait for this.
     pub(crate) fn on_acked(&mut self, sid: Sid, limit: u32) -> Option<Record> {
         let account = self.account(sid);
         account.acked = account.acked.max(later(account.acked, limit)?);
         self.consume(sid, 0)
     }
 
-    /// For tests: what a stream may send, since the handshake.
+    /// For tests: the limit of a stream since the handshake.
     #[cfg(test)]
     pub(crate) fn limit(&self, sid: Sid) -> u64 {
         if !self.is_open {
@@ -234,7 +233,7 @@ impl FlowControl {
         self.accounts.get(sid).map_or(initial(sid, self.credit), |account| account.limit)
     }
 
-    /// For tests: everything promised, and of that what has come; `None` if the peer is not held to it.
+    /// For tests: all granted bytes, and those that have arrived; `None` if limits do not apply.
     #[cfg(test)]
     pub(crate) fn totals(&self) -> Option<(u64, u64)> {
         let names = || (1..=self.streams).map(Sid::new).filter(|_| self.is_open);
@@ -265,23 +264,23 @@ impl Account {
     }
 }
 
-/// What a stream has from the start, where the first 255 have `credit`.
+/// The initial credit of a SID, if the first page has `credit`.
 pub(crate) fn initial(sid: Sid, credit: u64) -> u64 {
     if sid.number() <= Sid::FIRST_PAGE_MAX { credit } else { further(credit) }
 }
 
-/// What each stream beyond the first 255 has from the start: a sixteenth, at least a byte. They are used when those are not enough, and
-/// there are fifteen times as many of them. What knows no limit knows none here.
+/// The initial credit of each SID beyond the first 255: a sixteenth, at least a byte. There are fifteen times as many of them, used
+/// only when the first are not enough. Without a limit on the first page there is none here.
 fn further(credit: u64) -> u64 {
     if credit == u64::MAX { credit } else { (credit / FURTHER_PART).max(1) }
 }
 
-/// How much of `allotment` is read before a limit is told.
+/// The part of `allotment` that is read before a limit is announced.
 fn step(allotment: u64, least: u64) -> u64 {
     (allotment / STEP_PART).max(least.min(allotment / STEP_PART_MOST))
 }
 
-/// The limit that these 32 bits name, if it lies above `limit`, by less than 2^31.
+/// The limit with these 32 bits, if it is above `limit` by less than 2^31.
 pub(crate) fn later(limit: u64, bits: u32) -> Option<u64> {
     let ahead = u64::from(bits.wrapping_sub(limit as u32));
     (1..HALF).contains(&ahead).then_some(limit.saturating_add(ahead))
@@ -289,26 +288,26 @@ pub(crate) fn later(limit: u64, bits: u32) -> Option<u64> {
 
 const HALF: u64 = 1 << 31;
 
-/// The most that one stream is promised, so that of two limits 32 bits tell the later.
+/// The largest credit of one stream, so that 32 bits suffice to find the later of two limits.
 const MOST: u64 = HALF;
 
-/// A quarter of the buffer is enough to begin with: the rest goes where it is used.
+/// A quarter of the buffer is enough for a start: the rest goes where it is used.
 const INITIAL_PART: u64 = 4;
 
-/// So all further streams have as much as the first ones.
+/// So all further streams together have as much as the first ones.
 const FURTHER_PART: u64 = 16;
 
-/// A step in parts of what a stream has: that of much, and the largest, of little.
+/// The step as a part of a stream's credit: normally, and at most (for little credit).
 const STEP_PART: u64 = 16;
 const STEP_PART_MOST: u64 = 4;
 
-/// No less than so many segments, but for the largest part.
+/// A step has at least this many segments, up to the largest part.
 const STEP_SEGMENTS: u64 = 8;
 
-/// So many times what was read is added to what a stream has.
+/// The credit granted for each byte read.
 const GROWTH: u64 = 4;
 
-/// A sixteenth for the control stream is a thousand records and more wherever it matters.
+/// A sixteenth for the control stream holds a thousand records and more wherever it matters.
 const RESERVE_PART: u64 = 16;
 
 #[cfg(test)]
@@ -335,7 +334,7 @@ mod tests {
     fn a_quarter_that_was_read_is_given_back_at_once() {
         let mut flow_control = FlowControl::new(StreamBuffer::Bytes(1000), 9000, 100, 2, 9);
         assert_eq!(read(&mut flow_control, SID, 127), None);
-        // 512 are not all: at the first occasion it is 1000.
+        // 512 were granted before: the first occasion grants 1000.
         assert_eq!(read(&mut flow_control, SID, 1), Some(1128));
         assert_eq!(read(&mut flow_control, SID, 249), None);
         assert_eq!(read(&mut flow_control, SID, 1), Some(1378));
@@ -355,14 +354,14 @@ mod tests {
         );
     }
 
-    /// 2^20 bytes, 4 streams: 2^16 each from the start, a reserve of 2^16, and a pool of 11 × 2^16.
+    /// 2^20 bytes, 4 streams: 2^16 each initially, a reserve of 2^16, and a pool of 11 × 2^16.
     #[test]
     fn a_stream_gets_two_thirds_of_what_the_others_leave() {
         let unit = 1 << 16;
         assert_eq!(FlowControl::exponent(StreamBuffer::Shared, 1 << 20, 4), 16);
         let mut flow_control = FlowControl::new(StreamBuffer::Shared, 1 << 20, 1000, 4, 16);
         let mut fill = |sid| {
-            // Reads until it gets no more, and then no longer.
+            // Reads until the credit no longer grows.
             let mut most = 0;
             for _ in 0..1000 {
                 most = read(&mut flow_control, sid, 8192).unwrap_or(most);
@@ -370,7 +369,7 @@ mod tests {
             let account = *flow_control.accounts.get(sid).unwrap();
             (account.allotment * 10 / unit, flow_control.promised * 10 / unit)
         };
-        // 1 + 11 × 2/3, then 1 + (11 − 22/3) × 2/3; what has been consumed since the last record is not promised.
+        // 1 + 11 × 2/3, then 1 + (11 − 22/3) × 2/3; bytes consumed since the last record are not granted.
         let (allotment, promised) = fill(Sid::new(1));
         assert_eq!(allotment, 83);
         assert!((55..=73).contains(&promised), "{promised}");
@@ -400,7 +399,7 @@ mod tests {
         })
     }
 
-    /// 512 bytes from the start, and 1000 later. What is less than a step is given back at the end of a stream, but no more than there is.
+    /// 512 bytes initially, and 1000 later. Less than a step is granted back at the end of a stream, as far as the pool permits.
     #[test]
     fn the_end_of_a_stream_is_told_where_its_name_has_more_than_a_new_one() {
         let mut flow_control = FlowControl::new(StreamBuffer::Bytes(1000), 9000, 100, 2, 9);
@@ -419,7 +418,7 @@ mod tests {
         assert_eq!(end(&mut flow_control), None);
     }
 
-    /// Another has taken the pool since. A name that has less left than a new one is not told of.
+    /// Another stream has taken the pool since. A SID with less than an unused one is not announced.
     #[test]
     fn the_end_of_a_stream_promises_no_more_than_there_is() {
         let mut flow_control = FlowControl::new(StreamBuffer::Shared, 1 << 20, 1000, 4, 16);
@@ -438,7 +437,7 @@ mod tests {
         assert!(total <= (1 << 20) * 15 / 16, "{total}");
     }
 
-    /// A pool of 11 × 2^16 for 4 names. Two take what they can get, and end; what they have beyond 2^16 each is what is missing, once.
+    /// A pool of 11 × 2^16 for 4 SIDs. Two take what they can get, and end; their credit beyond 2^16 each is the shortage, once.
     #[test]
     fn what_idle_names_have_is_missing_where_a_stream_would_take_more() {
         let mut flow_control = FlowControl::new(StreamBuffer::Shared, 1 << 20, 1000, 4, 16);
@@ -449,7 +448,7 @@ mod tests {
         assert_eq!(flow_control.shortage(), 0, "both are in use");
         flow_control.end(first);
         flow_control.end(second);
-        // Nobody wants more than there is.
+        // No stream wants more than there is.
         flow_control.is_short = false;
         assert_eq!(flow_control.shortage(), 0);
         let most = |flow_control: &mut FlowControl| {
@@ -465,15 +464,15 @@ mod tests {
         assert_eq!((flow_control.shortage(), flow_control.shortage()), (beyond, 0));
         flow_control.grow(beyond);
         let after = most(&mut flow_control);
-        // With what is missing there is as much for it as for the first of all: 1 + 11 × 2/3.
+        // With the shortage added it gets as much as the first of all: 1 + 11 × 2/3.
         assert!(before < 3 << 16 && after * 10 / (1 << 16) == 83, "{before}, then {after}");
-        // One that is used again is not idle, and what was said of it covers the third.
+        // A reused SID is not idle, and its earlier shortage covers the third.
         assert!(flow_control.take(first, 1));
         flow_control.is_short = true;
         assert_eq!(flow_control.shortage(), 0);
     }
 
-    /// The peer's clock of 32 bits goes round many times.
+    /// The 32-bit limit wraps many times.
     #[test]
     fn limits_wrap() {
         let mut flow_control = FlowControl::new(StreamBuffer::Bytes(u64::MAX), 1 << 20, 1000, 1, 31);

@@ -1,8 +1,8 @@
-//! The receiving side of streams: [mfast-2019] Procedure 1. What is in order on its stream is delivered, whatever is missing of
-//! other streams.
+//! The receiving side of streams: [mfast-2019] Procedure 1. Data in order on its stream is delivered, whatever is missing on other
+//! streams.
 //!
-//! A record is acted on when it comes, before, after and between the segments that it is about. As the end of a stream takes a
-//! number, of two streams of one name the numbers say which is meant, and what is late is known by a number that is past.
+//! A record takes effect on arrival, before, after or between the segments that it concerns. The end of a stream consumes an SSN,
+//! so SSNs distinguish two streams of one SID, and a late record has a past SSN.
 
 use std::collections::VecDeque;
 
@@ -13,42 +13,42 @@ use crate::segment::{Record, Sid, StreamHeader};
 use crate::seq::{Offset, Ssn};
 use crate::stream::by_name::ByName;
 
-/// All streams of one direction.
+/// The receiving streams of a connection.
 #[derive(Debug)]
 pub(crate) struct Inbound<P> {
-    /// Those whose names have been used, the control stream included.
+    /// The used SIDs, the control stream included.
     streams: ByName<Stream<P>>,
-    /// Names, the control stream's not counted, and where each stream begins.
+    /// The number of SIDs without the control stream, and where each stream begins.
     names: u16,
     begin: u64,
     store: Store<P>,
 }
 
-/// What all streams keep together.
+/// What all streams share.
 #[derive(Debug)]
 struct Store<P> {
-    /// The memory of what is held.
+    /// The memory of held segments.
     pool: Pool<P>,
-    /// Payloads that are ready.
+    /// The number of payloads that are ready to read.
     ready: usize,
 }
 
 #[derive(Debug)]
 struct Stream<P> {
-    /// ESSN, without wrapping: what to deliver next. A number of segments and ends, or a place in plain TCP.
+    /// ESSN, without wrapping: the next to deliver. It counts segments and ends, or is an offset in plain TCP.
     expected: u64,
-    /// The first number of the stream that has this name now.
+    /// The first SSN of the present stream of this SID.
     begin: u64,
-    /// What arrived above what is expected. Bounded by the receive window.
+    /// Segments above the expected one. Bounded by the receive window.
     held: Ordered<P>,
-    /// What the application may read. Bounded by the receive window, of which an end takes the bytes of its record, so that a
-    /// peer cannot pile ends up.
+    /// What the application may read. Bounded by the receive window, in which an end counts the bytes of its record, so that a peer
+    /// cannot pile up ends.
     ready: VecDeque<Ready<P>>,
-    /// Where the stream ends, if that is known; nothing is held from there on.
+    /// The end of the stream, if it is known; nothing at or above is held.
     end: Option<u64>,
-    /// Whether the application does not want the rest of it.
+    /// Whether the application has refused the rest.
     is_stopped: bool,
-    /// Whether the application has been told that there is something.
+    /// Whether the application has been told of something to read.
     is_told: bool,
 }
 
@@ -59,42 +59,42 @@ enum Ready<P> {
     Reset(u16),
 }
 
-/// What a stream has for the application.
+/// The result of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read<P> {
     /// The next bytes of the stream.
     Data(P),
-    /// The stream has ended. What is read next belongs to another stream of the same name.
+    /// The stream has ended. The next read belongs to another stream of the same SID.
     End,
-    /// The peer has given the stream up, for this reason of its application's; of what had not been read nothing is left. What
-    /// is read next belongs to another stream of the same name.
+    /// The peer has reset the stream with this error code of its application; unread data was dropped. The next read belongs to
+    /// another stream of the same SID.
     Reset(u16),
-    /// Nothing yet.
+    /// There is nothing to read yet.
     Nothing,
 }
 
-/// What can be wrong with reading a stream, or stopping it.
+/// Why a stream cannot be read or stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// There is no stream of this name; or, to be stopped, nothing of it has come yet.
+    /// There is no stream of this SID or, for a stop, nothing of it has arrived.
     NoSuchStream,
-    /// In plain TCP a stream can only be given up with its connection.
+    /// Plain TCP cannot stop a stream without its connection.
     Plain,
 }
 
-/// Bytes that need no buffer any more, and whether that was the end of a stream.
+/// Bytes that no longer need a buffer, and whether they end a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Freed {
-    /// Of payload, for which the stream has credit.
+    /// Bytes of payload, which return as flow-control credit.
     pub(crate) payload: u64,
-    /// Of records, which need none.
+    /// Bytes of records, which need no credit.
     pub(crate) records: u32,
-    /// Whether the application is done with a stream of this name, and nothing of it can come any more that counts.
+    /// Whether a stream of this SID is over for the application, and nothing more of it can arrive.
     pub(crate) is_over: bool,
 }
 
 impl<P: Payload> Inbound<P> {
-    /// So many streams besides the control stream, in plain TCP one that begins at `expected`.
+    /// `streams` streams besides the control stream; plain TCP has one that begins at `expected`.
     pub(crate) fn new(streams: u16, expected: u64) -> Self {
         Self {
             streams: ByName::new(),
@@ -104,28 +104,28 @@ impl<P: Payload> Inbound<P> {
         }
     }
 
-    /// Whether there is a stream of this name.
+    /// Whether there is a stream of this SID.
     pub(crate) fn has(&self, sid: Sid) -> bool {
         sid.number() <= self.names
     }
 
-    /// The stream of this name, which there is, and the store.
+    /// The stream of this SID, which exists, and the store.
     #[inline]
     fn stream(&mut self, sid: Sid) -> (&mut Stream<P>, &mut Store<P>) {
         let begin = self.begin;
         (self.streams.get_or_make(sid, |_| Stream::new(begin)), &mut self.store)
     }
 
-    /// What it costs to keep what has arrived and not been read, besides its bytes.
+    /// The memory of received and unread data besides its bytes.
     pub(crate) fn overhead(&self) -> u64 {
         self.store.pieces() as u64 * PIECE_COST
     }
 
-    /// A segment of a stream arrived for the first time. Returns what of it is of no use to anybody.
+    /// A segment of a stream arrived for the first time. Returns what of it needs no buffer.
     pub(crate) fn accept(&mut self, header: StreamHeader, payload: P, events: &mut Events) -> Freed {
         let (stream, store) = self.stream(header.sid);
         let count = header.ssn.count_near(stream.expected).filter(|&count| stream.takes(count));
-        // A number that the stream is past, because it was reset; or the peer is wrong.
+        // An SSN that the stream has passed, because it was reset; or a mistake of the peer.
         let Some(count) = count else { return Freed::payload(payload.len()) };
         if stream.is_stopped {
             stream.expected = count;
@@ -146,7 +146,7 @@ impl<P: Payload> Inbound<P> {
         Freed::default()
     }
 
-    /// Data of plain TCP arrived for the first time, at this place.
+    /// Data of plain TCP arrived for the first time, at this offset.
     pub(crate) fn accept_plain(&mut self, place: Offset, payload: P, events: &mut Events) {
         let (stream, store) = self.stream(Sid::PLAIN);
         if place != stream.expected {
@@ -162,7 +162,7 @@ impl<P: Payload> Inbound<P> {
         stream.settle(Sid::PLAIN, events);
     }
 
-    /// A segment of the control stream arrived. Records are acted on at once, so nothing is held.
+    /// A segment of the control stream arrived. Records take effect at once, so nothing is held.
     pub(crate) fn accept_control(&mut self, ssn: Ssn) {
         let (control, _) = self.stream(Sid::CONTROL);
         if let Some(count) = ssn.count_near(control.expected) {
@@ -170,14 +170,14 @@ impl<P: Payload> Inbound<P> {
         }
     }
 
-    /// The peer says where a stream ends. Returns what needs no buffer, of the record too.
+    /// The peer has announced the end of a stream. Returns what needs no buffer, including the record.
     pub(crate) fn finish(&mut self, sid: Sid, end: Ssn, events: &mut Events) -> Freed {
         let Some((stream, end, store)) = self.ending(sid, end) else { return Freed::RECORD };
         if stream.is_stopped {
             return stream.skip(end, store).and(Freed::END);
         }
         if stream.end.is_some() {
-            // It has said so before, and otherwise.
+            // A contradictory end.
             return Freed::RECORD;
         }
         stream.end = Some(end);
@@ -191,7 +191,7 @@ impl<P: Payload> Inbound<P> {
         beyond
     }
 
-    /// The peer gives a stream up. Returns what needs no buffer, of the record too.
+    /// The peer has reset a stream. Returns what needs no buffer, including the record.
     pub(crate) fn reset(&mut self, sid: Sid, end: Ssn, code: u16, events: &mut Events) -> Freed {
         let Some((stream, end, store)) = self.ending(sid, end) else { return Freed::RECORD };
         let is_stopped = stream.is_stopped;
@@ -204,8 +204,8 @@ impl<P: Payload> Inbound<P> {
         freed
     }
 
-    /// The application does not want the rest of the stream that it is reading. Returns what needs no buffer any more, and the
-    /// number to name in a Stop if the sender is to be asked.
+    /// The application refuses the rest of the stream that it is reading. Returns what needs no buffer any more, and the SSN for a
+    /// Stop if the sender is to be asked.
     pub(crate) fn stop(&mut self, sid: Sid, events: &mut Events) -> Result<(Freed, Option<Ssn>), ReadError> {
         let stream = self.streams.get_mut(sid).filter(|_| sid != Sid::CONTROL);
         let stream = stream.filter(|stream| !stream.ready.is_empty() || stream.is_there());
@@ -217,7 +217,7 @@ impl<P: Payload> Inbound<P> {
             if matches!(ready, Ready::Data(_)) {
                 self.store.ready -= 1;
             } else {
-                // All of it had come; what is left belongs to the next stream of this name.
+                // All of it had arrived; the rest belongs to the next stream of this SID.
                 stream.settle(sid, events);
                 return Ok((freed, None));
             }
@@ -231,20 +231,20 @@ impl<P: Payload> Inbound<P> {
         }
     }
 
-    /// Plain TCP's stream ends at this place.
+    /// The stream of plain TCP ends at this offset.
     pub(crate) fn finish_plain(&mut self, end: Offset, events: &mut Events) {
         let (stream, _) = self.stream(Sid::PLAIN);
         stream.end = Some(end);
         stream.settle(Sid::PLAIN, events);
     }
 
-    /// The number that a stream expects next.
+    /// The SSN that a stream expects next.
     #[inline(always)]
     pub(crate) fn expected(&self, sid: Sid) -> Ssn {
         Ssn::of(self.streams.get(sid).map_or(self.begin, |stream| stream.expected))
     }
 
-    /// Takes at most `most` bytes of what is ready, which then need no buffer any more.
+    /// Reads at most `most` bytes, which then need no buffer any more.
     pub(crate) fn read(&mut self, sid: Sid, most: u32) -> Result<(Read<P>, Freed), ReadError> {
         if sid == Sid::CONTROL || !self.has(sid) {
             return Err(ReadError::NoSuchStream);
@@ -274,18 +274,18 @@ impl<P: Payload> Inbound<P> {
         Ok((read, freed))
     }
 
-    /// Whether something is ready on a stream.
+    /// Whether a stream has something to read.
     pub(crate) fn is_readable(&self, sid: Sid) -> bool {
         sid != Sid::CONTROL && self.streams.get(sid).is_some_and(|stream| !stream.ready.is_empty())
     }
 
-    /// For tests: what takes room.
+    /// For tests: what takes room in the window.
     #[cfg(test)]
     pub(crate) fn unread(&self) -> Freed {
         self.streams.values().fold(Freed::default(), |sum, stream| sum.and(stream.unread()))
     }
 
-    /// The stream that ends with this number, the number without wrapping, and the store; `None` if the stream has ended before.
+    /// The stream that ends with this SSN, the SSN without wrapping, and the store; `None` if the stream has ended before.
     fn ending(&mut self, sid: Sid, end: Ssn) -> Option<(&mut Stream<P>, u64, &mut Store<P>)> {
         if sid == Sid::CONTROL || !self.has(sid) {
             return None;
@@ -297,17 +297,18 @@ impl<P: Payload> Inbound<P> {
 }
 
 impl<P: Payload> Store<P> {
-    /// Payloads that are kept.
+    /// The number of stored payloads.
     fn pieces(&self) -> usize {
         self.pool.entries() + self.ready
     }
 
-    /// Whether a payload of so many bytes is one too many to share memory with others.
+    /// Whether a payload of `len` bytes is one too many to share memory with others.
     fn is_crowded(&self, len: u32) -> bool {
         self.pieces() >= if len < PIECE_LARGE { PIECES_SHARED_MAX } else { PIECES_LARGE_MAX }
     }
 
-    /// A payload that may stay for long. It shares memory with what came with it, up to a whole batch of datagrams: a few may.
+    /// Stores a payload that may stay for long. It shares memory with others of its batch of datagrams, which only a few payloads
+    /// may.
     fn keep(&self, mut payload: P) -> P {
         if self.is_crowded(payload.len()) {
             payload.detach();
@@ -329,18 +330,18 @@ impl<P: Payload> Stream<P> {
         }
     }
 
-    /// Whether a segment with this number may still come.
+    /// Whether a segment with this number may still arrive.
     fn takes(&self, count: u64) -> bool {
         count >= self.expected && self.end.is_none_or(|end| count < end)
     }
 
-    /// Whether anything has come of the stream that has this name now, and it was not stopped.
+    /// Whether anything of the present stream has arrived, and it was not stopped.
     fn is_there(&self) -> bool {
         let has_come = self.expected > self.begin || !self.held.is_empty() || self.end.is_some();
         has_come && !self.is_stopped
     }
 
-    /// What is expected, if it has come before.
+    /// Takes the expected segment, if it is held.
     fn take_next(&mut self, store: &mut Store<P>) -> Option<P> {
         self.held.first().filter(|first| first.0 == self.expected)?;
         self.held.pop_first(&mut store.pool).map(|(_, payload)| payload)
@@ -373,7 +374,7 @@ impl<P: Payload> Stream<P> {
         }
     }
 
-    /// The stream is over without having been read. Returns what needs no buffer any more.
+    /// The stream ends unread. Returns what needs no buffer any more.
     fn skip(&mut self, end: u64, store: &mut Store<P>) -> Freed {
         let record = if self.end.is_some() { Freed::RECORD } else { Freed::default() };
         let freed = self.drop_unread(store).and(record);
@@ -381,7 +382,7 @@ impl<P: Payload> Stream<P> {
         freed
     }
 
-    /// The next stream of this name begins.
+    /// The next stream of this SID begins.
     fn begin_after(&mut self, end: u64) {
         self.expected = end + 1;
         self.begin = self.expected;
@@ -389,7 +390,7 @@ impl<P: Payload> Stream<P> {
         self.is_stopped = false;
     }
 
-    /// Drops what came of the stream that has this name now.
+    /// Drops the unread data of the present stream.
     fn drop_unread(&mut self, store: &mut Store<P>) -> Freed {
         let mut freed = Freed { payload: sum(self.held.values()), ..Freed::default() };
         self.held.clear(&mut store.pool);
@@ -400,7 +401,7 @@ impl<P: Payload> Stream<P> {
         freed
     }
 
-    /// For tests: what takes room.
+    /// For tests: what takes room in the window.
     #[cfg(test)]
     fn unread(&self) -> Freed {
         let ends = if self.end.is_some() { Freed::RECORD } else { Freed::default() };
@@ -410,7 +411,7 @@ impl<P: Payload> Stream<P> {
 }
 
 impl<P: Payload> Ready<P> {
-    /// What it takes of the receive window.
+    /// Its share of the receive window.
     fn space(&self) -> Freed {
         match self {
             Self::Data(payload) => Freed::payload(payload.len()),
@@ -418,7 +419,7 @@ impl<P: Payload> Ready<P> {
         }
     }
 
-    /// What it leaves when the application takes it.
+    /// What it frees when the application reads it.
     fn freed(&self) -> Freed {
         match self {
             Self::Data(_) => self.space(),
@@ -431,7 +432,7 @@ impl Freed {
     /// A record, on the wire.
     pub(crate) const RECORD: Self = Self { payload: 0, records: Record::LEN, is_over: false };
 
-    /// The end of a stream that the application is done with, and that with its record.
+    /// The end of a stream that is over for the application, without and with its record.
     const OVER: Self = Self { payload: 0, records: 0, is_over: true };
     const END: Self = Self { is_over: true, ..Self::RECORD };
 
@@ -452,19 +453,20 @@ fn sum<'a, P: Payload + 'a>(payloads: impl Iterator<Item = &'a P>) -> u64 {
     payloads.map(|payload| u64::from(payload.len())).sum()
 }
 
-/// What is kept may share its memory with what is gone as long as there are no more pieces: of 64 kB each that is 16 MB.
+/// Up to this many payloads may share memory with freed ones: at 64 kB each that is 16 MB.
 const PIECES_SHARED_MAX: usize = 256;
 
-/// A payload of so many bytes is worth its share of a block, as a full segment of any path is.
+/// A payload of this many bytes is worth its share of a block, as a full segment of any path is.
 const PIECE_LARGE: u32 = 512;
 
-/// So many of them may be kept: what a driver reads in a turn, about 700 datagrams, and 64 MB at the worst. A copy of each costs a seventh of all time.
+/// The number of such payloads that may be stored: what a driver reads in a turn, about 700 datagrams, and 64 MB at worst. Copying
+/// each would take a seventh of all time.
 const PIECES_LARGE_MAX: usize = 1024;
 
-/// What is ready is copied together up to this when there are more.
+/// The size up to which ready payloads are copied together when there are more.
 const ABSORBED_MAX: u32 = 16 << 10;
 
-/// What a payload takes besides its bytes: its place in a block that may be half empty, and the head of an allocation of its own.
+/// The overhead of a payload: its place in a block that may be half empty, and the header of its own allocation.
 const PIECE_COST: u64 = 160;
 
 #[cfg(test)]

@@ -1,46 +1,46 @@
-//! Which name a new stream gets.
+//! Chooses the SID of a new stream.
 //!
-//! What the peer takes on a name stays with the name when its stream ends. So a name comes first that has more credit left than one that was
-//! never used, if the peer says that all streams it had are over for its application: of several the one with the most. Else it is a name
-//! that was never used, and at last the one whose stream ended longest ago: the peer may not have read that to its end, and a new one would wait behind it.
-//! The first 255 names come before all others, which have less credit to begin with.
+//! The remaining credit of a SID outlives its stream. So the first choice is a SID with more credit than an unused one, if the peer
+//! says that all its streams are over: among several the one with the most. The next choice is an unused SID, and the last one the
+//! SID whose stream ended longest ago: the peer may not have read that stream to its end, and a new one would wait behind it. The
+//! first 255 SIDs come before all others, which have less initial credit.
 
 use std::collections::VecDeque;
 
 use crate::segment::Sid;
 
-/// The names of one direction that are not in use.
+/// The SIDs of one direction that are not in use.
 #[derive(Debug)]
 pub(super) struct Names {
-    /// Of the first 255, and of the others.
+    /// The first 255 SIDs, and the others.
     pages: [Page; 2],
-    /// Those with more credit than a new one of their page has, whose streams are over: credit left, and name. In order, the most last.
+    /// SIDs with more credit than an unused one of their page, whose streams are over: credit and SID, in ascending order.
     rich: Vec<(u64, u16)>,
-    /// What a new one of the first page has.
+    /// The initial credit of a SID of the first page.
     credit: u64,
 }
 
 #[derive(Debug)]
 struct Page {
-    /// The first that was never used, and the end of those.
+    /// The range of SIDs that were never used.
     unused: (u16, u16),
     /// All others, in the order in which their streams ended.
     idle: VecDeque<u16>,
 }
 
 impl Names {
-    /// So many, of which the first have so much credit each.
+    /// `count` SIDs; those of the first page have this initial credit.
     pub(super) fn new(count: u16, credit: u64) -> Self {
         let page = |first: u16, last: u16| Page { unused: (first, last.max(first - 1) + 1), idle: VecDeque::new() };
         let (near, far) = (count.min(Sid::FIRST_PAGE_MAX), count);
         Self { pages: [page(1, near), page(Sid::FIRST_PAGE_MAX + 1, far)], rich: vec![], credit }
     }
 
-    /// The name of a new stream, which is in use from now on; `None` if all are.
+    /// Takes the SID for a new stream; `None` if all are in use.
     pub(super) fn take(&mut self) -> Option<Sid> {
         let [near, far] = &self.pages;
         let richest = self.rich.last();
-        // Any that is rich and has less than a new one of the first page is one of the others.
+        // A rich SID with less than an unused one of the first page is of the other page.
         let richer = richest.filter(|(left, _)| *left > self.credit).map(|(_, name)| *name);
         let name = richer.or_else(|| near.next()).or(richest.map(|(_, name)| *name)).or_else(|| far.next())?;
         self.page(Sid::new(name)).take(name);
@@ -50,13 +50,13 @@ impl Names {
         Some(Sid::new(name))
     }
 
-    /// A stream has ended, and its name may be used again; it is rich if so much credit is said to be left.
+    /// A stream has ended and its SID may be reused; `rich` is its remaining credit, if that counts.
     pub(super) fn release(&mut self, sid: Sid, rich: Option<u64>) {
         self.page(sid).idle.push_back(sid.number());
         self.on_credit(sid, None, rich);
     }
 
-    /// What is left of the credit of a rich name that is not in use has changed, or whether it is rich.
+    /// The remaining credit of an unused SID has changed.
     pub(super) fn on_credit(&mut self, sid: Sid, before: Option<u64>, rich: Option<u64>) {
         if before == rich {
             return;
@@ -73,7 +73,7 @@ impl Names {
         }
     }
 
-    /// Credit counts no more, so none is rich.
+    /// Credit no longer counts.
     pub(super) fn lift_credit(&mut self) {
         self.rich.clear();
     }
@@ -84,13 +84,13 @@ impl Names {
 }
 
 impl Page {
-    /// One that was never used, or else the one that has not been in use for the longest time.
+    /// A SID that was never used, or else the one unused for the longest time.
     fn next(&self) -> Option<u16> {
         let (next, end) = self.unused;
         if next < end { Some(next) } else { self.idle.front().copied() }
     }
 
-    /// This one is in use from now on.
+    /// This SID is in use from now on.
     fn take(&mut self, name: u16) {
         if name == self.unused.0 {
             self.unused.0 += 1;
@@ -107,7 +107,7 @@ const FAR: usize = 1;
 mod tests {
     use super::*;
 
-    /// The first 255 have 100 bytes to begin with, the others 6.
+    /// The first 255 have 100 bytes of initial credit, the others 6.
     fn names(count: u16) -> Names {
         Names::new(count, 100)
     }
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(take_all(&mut names), [2, 5, 4, 1, 3]);
     }
 
-    /// 256 and more: before the first page is used up, one of them comes only if it has more than a new one there.
+    /// 256 and more: before the first page is used up, one of them is chosen only if it has more than an unused SID there.
     #[test]
     fn further_names_are_compared_with_the_first() {
         let mut names = names(260);

@@ -1,12 +1,12 @@
-//! The sending side of streams: what waits on each, and whose turn it is.
+//! The sending side of streams: waiting data, and the order of the streams.
 //!
 //! ```text
 //! Idle ──open──> Open ──finish──> Ending ──last data cut──> Ended ──all acknowledged──> Idle
 //!                 └────────reset────┴────────────────────────┴──> Reset ──all acknowledged──^
 //! ```
 //!
-//! Streams take turns as `turns` says; usually a segment each. A stream that has ended keeps its count of segments: when its name is used again, the
-//! numbers go on after that of its end, so that the two are never confused.
+//! Streams take turns as `turns` defines; usually a segment each. A stream that has ended keeps its count of segments: when its SID
+//! is reused, SSNs continue after its end, so the two streams are never confused.
 
 use std::collections::VecDeque;
 
@@ -19,29 +19,29 @@ use crate::stream::names::Names;
 use crate::stream::records::Records;
 use crate::stream::turns::{Priority, Turns};
 
-/// All streams of one direction.
+/// The sending streams of a connection.
 #[derive(Debug)]
 pub(crate) struct Outbound<P> {
-    /// By name, the control stream included, as far as names have been used.
+    /// By SID, up to the highest used one, the control stream included.
     streams: Vec<Stream<P>>,
-    /// Those that are not in use, and the credit that the first of them have from the start.
+    /// The unused SIDs, and the initial credit of the first ones.
     names: Names,
     credit: u64,
     /// Streams with data and credit, in the order of their turns.
     turns: Turns,
     /// Bytes that wait on all streams.
     waiting: u64,
-    /// What is to be said on the control stream.
+    /// Records for the control stream.
     pub(crate) records: Records,
     framing: Framing,
-    /// Bytes that may wait on one stream, and on all together.
+    /// The limits of waiting bytes, on one stream and on all together.
     limit: u64,
     waiting_max: u64,
-    /// Whether a write was cut short because of what waits on all streams.
+    /// Whether a write was cut short by the limit on all streams.
     is_full: bool,
 }
 
-/// How content is marked.
+/// How content is framed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// One stream and no stream headers.
@@ -59,21 +59,21 @@ struct Stream<P> {
     priority: Priority,
     /// Whether it has a turn.
     is_queued: bool,
-    /// Bytes cut so far, and how many the peer takes, on all streams of this name.
+    /// Bytes cut so far, and the peer's limit, on all streams of this SID.
     used: u64,
     credit: u64,
-    /// Streams of this name so far, and those of them that are over for the peer's application by its own account; both modulo 256.
+    /// Streams of this SID so far, and those that are over for the peer's application, by its account; both modulo 256.
     opened: u8,
     over: u8,
-    /// Numbers given so far, to segments and ends.
+    /// SSNs assigned so far, to segments and ends.
     segments: u64,
-    /// Those given before it was opened last.
+    /// SSNs assigned before the present stream was opened.
     begin: u64,
-    /// Segments sent and ends told, or about to be, that have not been acknowledged cumulatively.
+    /// Segments and ends sent, or about to be, and not acknowledged cumulatively.
     unacked: u64,
     /// Whether a write was cut short, so that the application waits for room.
     wants_room: bool,
-    /// Numbers that the peer has in order, by its own account.
+    /// SSNs that the peer has received in order, by its account.
     expected: u64,
 }
 
@@ -81,15 +81,15 @@ struct Stream<P> {
 enum State {
     Idle,
     Open,
-    /// The application has finished and data waits.
+    /// The application has finished; data waits.
     Ending,
-    /// Nothing more will be cut.
+    /// All data has been cut.
     Ended,
-    /// It was given up.
+    /// The stream was reset.
     Reset,
 }
 
-/// What can be wrong with opening a stream.
+/// Why a stream cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenError {
     /// The connection is not established, or no longer.
@@ -98,18 +98,18 @@ pub enum OpenError {
     NoneLeft,
 }
 
-/// What can be wrong with writing to a stream, or finishing it.
+/// Why a stream cannot be written or finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteError {
     /// There is no such open stream.
     NotOpen,
-    /// In plain TCP a stream can only be given up with its connection.
+    /// Plain TCP cannot reset a stream without its connection.
     Plain,
 }
 
 impl<P: Payload> Outbound<P> {
-    /// So many streams besides the control stream, with so much credit each; plain TCP has one, which is open. On each so many bytes
-    /// may wait.
+    /// `streams` streams besides the control stream, each with this credit; plain TCP has one stream, which is open. `limit` bytes
+    /// may wait on each.
     pub(crate) fn new(framing: Framing, streams: u16, limit: u64, credit: u64) -> Self {
         let mut outbound = Self {
             streams: vec![],
@@ -131,12 +131,12 @@ impl<P: Payload> Outbound<P> {
         outbound
     }
 
-    /// The same, with so many bytes at the most on all streams together.
+    /// Sets the limit of bytes that wait on all streams together.
     pub(crate) fn with_waiting_max(self, waiting_max: u64) -> Self {
         Self { waiting_max, ..self }
     }
 
-    /// Opens a stream that is not in use.
+    /// Opens a stream on an unused SID.
     pub(crate) fn open(&mut self) -> Result<Sid, OpenError> {
         let sid = self.names.take().ok_or(OpenError::NoneLeft)?;
         let stream = self.make(sid);
@@ -146,7 +146,7 @@ impl<P: Payload> Outbound<P> {
         Ok(sid)
     }
 
-    /// The stream of this name, which is there from now on.
+    /// The stream of this SID, created if necessary.
     fn make(&mut self, sid: Sid) -> &mut Stream<P> {
         for index in self.streams.len()..=sid.index() {
             self.streams.push(Stream::new(initial(Sid::new(index as u16), self.credit)));
@@ -159,12 +159,12 @@ impl<P: Payload> Outbound<P> {
         self.limit
     }
 
-    /// From now on so many may.
+    /// Sets that limit.
     pub(crate) fn set_limit(&mut self, limit: u64) {
         self.limit = limit;
     }
 
-    /// Takes as much off `payload` as may wait. Returns how much.
+    /// Takes as much of `payload` as may wait. Returns the number of bytes.
     pub(crate) fn write(&mut self, sid: Sid, payload: &mut P) -> Result<u32, WriteError> {
         let (limit, room_of_all) = (self.limit, self.waiting_max.saturating_sub(self.waiting));
         let stream = self.writable(sid)?;
@@ -191,7 +191,7 @@ impl<P: Payload> Outbound<P> {
         Ok(taken)
     }
 
-    /// From now on the stream stands so to the others.
+    /// Sets the priority of a stream.
     pub(crate) fn set_priority(&mut self, sid: Sid, priority: Priority) -> Result<(), WriteError> {
         let stream = self.streams.get_mut(sid.index()).filter(|_| sid != Sid::CONTROL).ok_or(WriteError::NotOpen)?;
         if !matches!(stream.state, State::Open | State::Ending) {
@@ -215,7 +215,7 @@ impl<P: Payload> Outbound<P> {
         Ok(())
     }
 
-    /// Gives a stream up. What waits is dropped; what was sent stays in sequence space until it is acknowledged.
+    /// Resets a stream. Waiting data is dropped; sent data keeps its sequence space until it is acknowledged.
     pub(crate) fn reset(&mut self, sid: Sid, code: u16) -> Result<(), WriteError> {
         if self.framing == Framing::Plain {
             return Err(WriteError::Plain);
@@ -235,14 +235,13 @@ impl<P: Payload> Outbound<P> {
             State::Ended => {}
         }
         stream.state = State::Reset;
-        // A reset takes the place of an end that has not left.
+        // A reset replaces a finish that has not left.
         let is_new = self.records.push(Record::Reset { sid, end: Ssn::of(stream.segments - 1), code });
         stream.unacked += u64::from(is_new);
         Ok(())
     }
 
-    /// The peer does not want the rest of the stream to which the number `expected` belongs. If there is a rest, the stream is
-    /// reset.
+    /// The peer refuses the rest of the stream that the SSN `expected` belongs to. If there is a rest, the stream is reset.
     pub(crate) fn stop(&mut self, sid: Sid, expected: Ssn, code: u16, events: &mut Events) {
         let Some(stream) = self.streams.get(sid.index()) else { return };
         let is_meant =
@@ -253,16 +252,16 @@ impl<P: Payload> Outbound<P> {
         }
     }
 
-    /// Finishes all streams that are open.
+    /// Finishes all open streams.
     pub(crate) fn finish_all(&mut self) {
         for index in 1..self.streams.len() {
-            // Those that are not open need no finishing.
+            // Other streams need not be finished.
             let _ = self.finish(Sid::new(index as u16));
         }
     }
 
-    /// The peer says what it takes on a stream, and how many streams of the name are over for its application. Records come in any order: the higher
-    /// limit is the later one, and of two with one limit that with the later count.
+    /// The peer raised the limit of a SID and reported ended streams. Records arrive in any order: the higher limit is the later
+    /// one, and of two with the same limit the one with the later count.
     pub(crate) fn on_credit(&mut self, sid: Sid, bits: u32, over: u8) {
         let fresh = initial(sid, self.credit);
         // The control stream has no limit.
@@ -282,7 +281,7 @@ impl<P: Payload> Outbound<P> {
         self.enqueue(sid);
     }
 
-    /// The peer's FIN has come, after which it can say no more about credit: only its window counts.
+    /// The peer's FIN has arrived. No record follows it, so from now on only the window counts.
     pub(crate) fn lift_credit(&mut self) {
         self.credit = u64::MAX;
         self.names.lift_credit();
@@ -292,7 +291,7 @@ impl<P: Payload> Outbound<P> {
         }
     }
 
-    /// Whether there is nothing that could be sent now.
+    /// Whether nothing can be sent now.
     pub(crate) fn is_empty(&self) -> bool {
         self.turns.is_empty() && self.records.is_empty()
     }
@@ -307,7 +306,7 @@ impl<P: Payload> Outbound<P> {
         !self.records.is_empty()
     }
 
-    /// Bytes of sequence space of the next segment, if it may have `space` of them.
+    /// The sequence space of the next segment, limited to `space`.
     #[inline]
     pub(crate) fn peek(&self, space: u32) -> Option<u32> {
         let header = self.header_len();
@@ -319,7 +318,7 @@ impl<P: Payload> Outbound<P> {
         Some(header.saturating_add(most).min(space))
     }
 
-    /// Whether the next segment takes all that waits, and the application may still write more.
+    /// Whether the next segment takes all waiting data, and the application may still write more.
     pub(crate) fn may_grow(&self) -> bool {
         let only = |sid: Sid| {
             let stream = &self.streams[sid.index()];
@@ -328,20 +327,20 @@ impl<P: Payload> Outbound<P> {
         self.records.is_empty() && self.turns.only().is_some_and(only)
     }
 
-    /// Bytes of sequence space of the next segment if it has records, as many as fit into so much.
+    /// The sequence space of the next segment if it has records: as many as fit into `space`.
     fn records_within(&self, space: u32) -> u32 {
         let header = self.header_len();
         let count = (space.saturating_sub(header) / Record::LEN).min(self.records.len().min(RecordList::MAX) as u32);
         header + count * Record::LEN
     }
 
-    /// How much of `usable` the next segment can do with, where it would have more: a record at least, or a byte of data.
+    /// The part of `usable` that a shorter segment could use: at least a record or a byte of data.
     pub(crate) fn shortened(&self, usable: u32) -> Option<u32> {
         let space = if self.records.is_empty() { usable } else { self.records_within(usable) };
         (space > self.header_len()).then_some(space)
     }
 
-    /// Cuts the next segment, with at most `space` bytes of sequence space where a full one has `full`.
+    /// Cuts the next segment of at most `space` bytes of sequence space; a full one has `full`.
     pub(crate) fn cut(
         &mut self,
         space: u32,
@@ -386,7 +385,7 @@ impl<P: Payload> Outbound<P> {
         Some((header, Content::Data(part)))
     }
 
-    /// A segment or an end has been acknowledged for good.
+    /// A segment or an end has been acknowledged cumulatively.
     #[inline(always)]
     pub(crate) fn on_acked(&mut self, sid: Sid, events: &mut Events) {
         let stream = &mut self.streams[sid.index()];
@@ -401,7 +400,7 @@ impl<P: Payload> Outbound<P> {
         }
     }
 
-    /// The peer says what it expects next on a stream.
+    /// The peer reported the SSN that it expects next on a stream.
     pub(crate) fn on_expected(&mut self, header: StreamHeader) {
         if let Some(stream) = self.streams.get_mut(header.sid.index())
             && let Some(count) = header.ssn.count_near(stream.expected)
@@ -411,14 +410,14 @@ impl<P: Payload> Outbound<P> {
         }
     }
 
-    /// For tests: of each name how many bytes have been cut, and how many the peer takes.
+    /// For tests: for each SID the bytes cut, and the peer's limit.
     #[cfg(test)]
     pub(crate) fn credits(&self) -> impl Iterator<Item = (Sid, u64, u64)> {
         let streams = self.streams.iter().enumerate().skip(1);
         streams.map(|(index, stream)| (Sid::new(index as u16), stream.used, stream.credit))
     }
 
-    /// Segments and ends on a stream that the peer has in order, by its own account.
+    /// Segments and ends of a SID that the peer has received in order, by its account.
     pub(crate) fn expected(&self, sid: Sid) -> u64 {
         self.streams.get(sid.index()).map_or(0, |stream| stream.expected)
     }
@@ -436,7 +435,7 @@ impl<P: Payload> Outbound<P> {
         stream.filter(|stream| stream.state == State::Open).ok_or(WriteError::NotOpen)
     }
 
-    /// The last data of a stream is cut: says where it ends. In plain TCP a FIN does.
+    /// The last data of a stream was cut: queues its end. In plain TCP that is a FIN.
     fn end(&mut self, sid: Sid) {
         let stream = &mut self.streams[sid.index()];
         stream.state = State::Ended;
@@ -456,7 +455,7 @@ impl<P: Payload> Outbound<P> {
 }
 
 impl<P: Payload> Stream<P> {
-    /// Takes the next `most` bytes that wait, or all if there are fewer: one payload, however many writes they came by.
+    /// Takes up to `most` waiting bytes as one payload, however many writes they came from.
     fn take(&mut self, most: u32) -> Option<P> {
         let whole = self.take_piece(most)?;
         let len = u64::from(most).min(self.bytes + u64::from(whole.len())) as u32;
@@ -472,7 +471,7 @@ impl<P: Payload> Stream<P> {
         Some(P::gather(std::iter::once(whole).chain(more), len))
     }
 
-    /// Tells the application of room if it waits for some and half of it is there.
+    /// Tells the application of room if it waits for some and half of the limit is free.
     fn tell_room(&mut self, sid: Sid, limit: u64, events: &mut Events) {
         if self.wants_room && self.state == State::Open && 2 * self.bytes <= limit {
             self.wants_room = false;
@@ -480,7 +479,7 @@ impl<P: Payload> Stream<P> {
         }
     }
 
-    /// Takes at most so many bytes off the first write.
+    /// Takes at most `most` bytes of the first write.
     fn take_piece(&mut self, most: u32) -> Option<P> {
         let first = self.waiting.front_mut()?;
         let piece = if first.len() > most { first.split_to(most) } else { self.waiting.pop_front()? };
@@ -490,19 +489,20 @@ impl<P: Payload> Stream<P> {
 }
 
 impl<P> Stream<P> {
-    /// The header of its next segment.
+    /// The stream header of its next segment.
     fn number(&mut self, sid: Sid, framing: Framing) -> Option<StreamHeader> {
         let ssn = Ssn::of(self.segments);
         self.segments += 1;
         (framing == Framing::Streams).then_some(StreamHeader { sid, ssn })
     }
 
-    /// How much may be cut.
+    /// Bytes that may be cut.
     fn credit(&self) -> u32 {
         u32::try_from(self.credit - self.used).unwrap_or(u32::MAX)
     }
 
-    /// The credit that is left, if that is more than a new name has and all streams of this name are over for the peer's application: so a new one does
+    /// The remaining credit, if it is more than that of an unused SID and all streams of this SID are over for the peer's
+    /// application, so that a new stream does not wait behind another.
     /// not wait behind another.
     fn rich(&self, fresh: u64) -> Option<u64> {
         let left = self.credit - self.used;
@@ -529,11 +529,11 @@ impl<P> Stream<P> {
     }
 }
 
-/// Writes that wait on a stream as they came. Beyond them small ones are copied together, so that they do not cost a hundred times
-/// their bytes: 64 of 1,400 bytes are more than a path takes at once.
+/// Writes that wait on a stream as they came. Beyond this number small ones are copied together, so that they do not take a hundred
+/// times their bytes: 64 of 1,400 bytes are more than a path takes at once.
 const WRITES_MAX: usize = 64;
 
-/// What small writes are copied together to: some ten segments.
+/// The size up to which small writes are copied together: some ten segments.
 const ABSORBED_MAX: u32 = 16 << 10;
 
 #[cfg(test)]

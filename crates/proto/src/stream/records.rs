@@ -1,7 +1,7 @@
-//! What the control stream says: records that wait to be sent, and those that have been and are not acknowledged.
+//! The records of the control stream, waiting or unacknowledged.
 //!
-//! Several leave in one segment. There is one of each kind for each stream at most, and a newer one takes the place of an older: so a peer can provoke as many
-//! as it likes, and no more wait than three times the streams.
+//! Several leave in one segment. There is at most one of each kind for each stream, and a newer one replaces an older one. So
+//! however many a peer provokes, no more wait than three times the streams.
 
 use std::collections::VecDeque;
 
@@ -11,15 +11,15 @@ use crate::seq::Ssn;
 /// The records of one direction.
 #[derive(Debug)]
 pub(crate) struct Records {
-    /// By stream and kind, as far as there was any.
+    /// By stream and kind, up to the highest used stream.
     waiting: Vec<[Option<Record>; KINDS]>,
-    /// Those that wait, in the order in which they leave.
+    /// The waiting records, in the order of departure.
     order: VecDeque<(Sid, usize)>,
-    /// What has left and is not acknowledged, a segment each: here, so that what is kept of all other segments has not the size of records.
+    /// Records in flight, one list a segment. They are stored here, so that other segments need no room for records.
     unacked: VecDeque<RecordList>,
-    /// Segments that are acknowledged.
+    /// The number of acknowledged segments.
     acked: u64,
-    /// Whether none can leave any more, because a FIN has.
+    /// Whether a FIN has left, which ends the control stream.
     is_closed: bool,
 }
 
@@ -32,13 +32,12 @@ impl Records {
         self.order.is_empty()
     }
 
-    /// How many.
+    /// The number of waiting records.
     pub(crate) fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// A record is to leave; in the place of one of its kind about the same stream, if that has not left. Whether that makes
-    /// one more.
+    /// Queues a record; it replaces one of its kind about the same stream that has not left. Returns whether the queue grew.
     pub(crate) fn push(&mut self, record: Record) -> bool {
         if self.is_closed {
             return false;
@@ -60,37 +59,37 @@ impl Records {
         self.waiting[sid.index()][kind].take()
     }
 
-    /// The next segment leaves, with these.
+    /// The next control segment leaves with these records.
     pub(crate) fn on_sent(&mut self, list: RecordList) {
         self.unacked.push_back(list);
     }
 
-    /// What a segment says that has left and is not acknowledged.
+    /// The records of a control segment in flight.
     pub(crate) fn list(&self, ssn: Ssn) -> Option<RecordList> {
         let count = ssn.count_near(self.acked)?.checked_sub(self.acked)?;
         self.unacked.get(count as usize).copied()
     }
 
-    /// The first segment is acknowledged; they are in their order, as those of any stream.
+    /// The first control segment in flight is acknowledged; segments of a stream are acknowledged in order.
     pub(crate) fn on_acked(&mut self) -> Option<RecordList> {
         self.acked += 1;
         self.unacked.pop_front()
     }
 
-    /// Nothing leaves any more.
+    /// No record leaves any more.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
     }
 }
 
 impl Record {
-    /// Which stream it is about, and a number for its kind.
+    /// Its stream, and a number for its kind.
     fn about(&self) -> (Sid, usize) {
         match *self {
             Self::Finish { sid, .. } | Self::Reset { sid, .. } => (sid, 0),
             Self::Stop { sid, .. } => (sid, 1),
             Self::MaxStreamData { sid, .. } => (sid, 2),
-            // The control stream has no limit.
+            // The control stream has no limit, so this kind is free.
             Self::AcknowledgeEach { .. } => (Sid::CONTROL, 2),
         }
     }

@@ -1,47 +1,47 @@
-//! Whose turn it is among the streams that have something to send.
+//! The order of streams with data to send.
 //!
-//! Levels are strict: a stream waits as long as one of a lower level has something. On one level streams go round, and a turn is
-//! worth a full segment for each unit of weight, in bytes: it ends when what is left of it is less than a full segment, and
-//! the rest is forgotten. So streams of weight 1 take turns a segment each, long or short ([mfast-2019] sec. V: "in a round robin
-//! fashion"), and those of greater weight get as many times the bytes. Segments are never cut for that.
+//! Levels are strict: a stream waits while a lower level has something to send. On one level streams go round. A turn is worth a
+//! full segment for each unit of weight, in bytes: it ends when the rest is less than a full segment, and the rest is forgotten. So
+//! streams of weight 1 send a segment each in turn, long or short ([mfast-2019] sec. V: "in a round robin fashion"), and those of
+//! greater weight send as many times the bytes. Segments are never cut for that.
 //!
-//! As they go round, the streams of a level are a ring, each with the number of the one after it: a step is a few loads. Only to take
-//! one out of the middle takes a walk.
+//! The streams of a level are a ring, each with the SID of the next one, so a step is a few loads. Only the removal of one in the
+//! middle takes a search.
 
 use crate::segment::Sid;
 
-/// How a stream stands to the others of its direction.
+/// The priority of a stream relative to others of its direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priority {
-    /// Streams of a lower level go first, always; at most [`Priority::LEVEL_MAX`].
+    /// Streams of a lower level always go first; at most [`Priority::LEVEL_MAX`].
     pub level: u8,
-    /// How many times the bytes of a stream of weight 1 it gets, of what its level gets; at least 1. They go in a row.
+    /// The share of its level's bytes relative to a stream of weight 1; at least 1. They are sent in a row.
     pub weight: u8,
 }
 
 /// Streams with data and credit, in the order of their turns.
 #[derive(Debug)]
 pub(crate) struct Turns {
-    /// By stream, who comes after it on its level: after the last one the first. As far as any had a turn.
+    /// By stream, the next one on its level; the first follows the last. Up to the highest stream that had a turn.
     next: Vec<Sid>,
-    /// By level, if it has streams: whose turn comes last.
+    /// By level, if it has streams: the last one in order.
     last: [Sid; Priority::LEVEL_MAX as usize + 1],
-    /// The levels that have streams, a bit each.
+    /// The levels with streams, a bit each.
     occupied: u8,
-    /// Whose turn it is, if anybody's: it is asked for far more often than it changes.
+    /// The stream whose turn it is, cached: it is read far more often than it changes.
     first: Sid,
-    /// What the stream whose turn it is has left of it, once it has begun.
+    /// The bytes left of the present turn, once it has begun.
     left: Option<u64>,
 }
 
 impl Priority {
-    /// The last level. Eight are as many as anybody has names for.
+    /// The last level; eight levels suffice.
     pub const LEVEL_MAX: u8 = 7;
 
-    /// What a stream has that nobody gave another: in the middle, so that there is room before it and after it.
+    /// The default priority, in the middle, with room above and below.
     pub const USUAL: Self = Self { level: 3, weight: 1 };
 
-    /// The nearest that there is.
+    /// The nearest valid priority.
     fn clamped(self) -> Self {
         Self { level: self.level.min(Self::LEVEL_MAX), weight: self.weight.max(1) }
     }
@@ -68,19 +68,19 @@ impl Turns {
         if self.occupied == 0 { None } else { Some(self.first) }
     }
 
-    /// The only stream that has something to send, if it is alone.
+    /// The only stream with something to send, if there is only one.
     pub(crate) fn only(&self) -> Option<Sid> {
         let last = *self.last.get(self.level())?;
         (self.occupied.is_power_of_two() && self.next[last.index()] == last).then_some(last)
     }
 
-    /// The last on its level.
+    /// Appends a stream to its level.
     pub(crate) fn push(&mut self, sid: Sid, priority: Priority) {
         let level = priority.clamped().level;
         if self.next.len() <= sid.index() {
             self.next.resize(1 + sid.index(), Sid::CONTROL);
         }
-        // Whoever comes before the stream whose turn it was begins with a turn of its own.
+        // A stream that preempts another begins a turn of its own.
         if usize::from(level) < self.level() {
             self.left = None;
         }
@@ -93,8 +93,7 @@ impl Turns {
         self.settle();
     }
 
-    /// The stream whose turn it is has sent so many bytes of sequence space, where a full segment has `full`. It `stays` if it
-    /// has more.
+    /// The stream whose turn it is has sent `bytes` bytes of sequence space; a full segment has `full`. It `stays` if it has more.
     #[inline(always)]
     pub(crate) fn on_sent(&mut self, bytes: u32, full: u32, priority: Priority, stays: bool) {
         let turn = u64::from(priority.clamped().weight) * u64::from(full);
@@ -146,14 +145,14 @@ impl Turns {
         self.settle();
     }
 
-    /// Finds whose turn it is.
+    /// Determines whose turn it is.
     fn settle(&mut self) {
         if let Some(last) = self.last.get(self.level()) {
             self.first = self.next[last.index()];
         }
     }
 
-    /// The first level that has streams; one that there is not if none has.
+    /// The first level with streams, or one past the last level.
     fn level(&self) -> usize {
         self.occupied.trailing_zeros() as usize
     }
@@ -167,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    /// Streams numbered from 1 with these priorities and data for ever; the first turns, of so many bytes each.
+    /// Streams numbered from 1 with these priorities and endless data; returns the first turns, of `bytes` bytes each.
     fn order(priorities: &[(u8, u8)], bytes: u32, count: usize) -> Vec<u16> {
         let priority = |sid: Sid| {
             let (level, weight) = priorities[sid.index() - 1];
@@ -196,7 +195,7 @@ mod tests {
     #[test]
     fn a_turn_is_worth_as_many_full_segments_as_the_weight_says() {
         assert_eq!(order(&[(3, 1), (3, 3)], 100, 8), [1, 2, 2, 2, 1, 2, 2, 2]);
-        // In bytes: 300 are 7 segments of 40, and the rest of 20 would be less than a full one long before: at 60.
+        // In bytes: 300 are 7 segments of 40; the turn ends at a rest below a full segment (100).
         assert_eq!(order(&[(3, 1), (3, 3)], 40, 8), [1, 2, 2, 2, 2, 2, 2, 1]);
     }
 
@@ -206,7 +205,7 @@ mod tests {
         assert_eq!(order(&[(9, 0), (7, 2)], 100, 6), [1, 2, 2, 1, 2, 2]);
     }
 
-    /// In the middle of its turn a stream gives way to a more urgent one, and then has the rest of nothing.
+    /// A more urgent stream preempts a turn, and the rest of that turn is lost.
     #[test]
     fn an_urgent_stream_interrupts_a_turn() {
         let (heavy, urgent) = (Priority { level: 3, weight: 3 }, Priority { level: 0, weight: 1 });
@@ -228,7 +227,7 @@ mod tests {
     }
 
     proptest! {
-        /// With full segments and weights of one, the levels are rows that are served from the front.
+        /// With full segments and weights of one, the levels are queues.
         #[test]
         fn levels_are_rows(operations in prop::collection::vec((0..4u8, 0..12u16), 0..200)) {
             let (mut turns, mut rows) = (Turns::new(), [const { VecDeque::<Sid>::new() }; 3]);

@@ -3,19 +3,19 @@
 
 use crate::path::FourTuple;
 
-/// Which network a segment crosses, and so what its checksum covers beside the segment.
+/// The network below TCP, which determines the pseudo header of the checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
-    /// Something better protects it: the field has nonces.
+    /// No checksum: the seal protects the segment, and the field has nonces.
     None,
     /// IPv4: source and target address.
     V4([[u8; 4]; 2]),
-    /// IPv6: likewise.
+    /// IPv6: source and target address.
     V6([[u8; 16]; 2]),
 }
 
 impl Checksum {
-    /// That of a segment that leaves on this path: IPv4 if both addresses are IPv4's mapped into IPv6's ([rfc-4291] sec. 2.5.5.2).
+    /// The checksum for this path: IPv4 if both addresses are IPv4 mapped into IPv6 ([rfc-4291] sec. 2.5.5.2).
     pub const fn of_path(tuple: FourTuple) -> Self {
         let (source, target) = (tuple.local.address, tuple.remote.address);
         if source >> 32 == MAPPED && target >> 32 == MAPPED {
@@ -25,20 +25,20 @@ impl Checksum {
         }
     }
 
-    /// What the field of these bytes should say in which it is zero now; `None` if it stays so.
+    /// The checksum of a segment whose field is zero; `None` if the field stays zero.
     pub(super) fn of(self, segment: &[u8]) -> Option<u16> {
         let (addresses, rest) = match &self {
             Self::None => return None,
-            // Zero, the protocol, and the length in 16 bits; IPv6 has 32 bits for each, which sum up the same.
+            // Zero, the protocol, and the length in 16 bits; IPv6 has 32 bits for each, with the same sum.
             Self::V4(addresses) => (addresses.as_flattened(), pseudo_rest(segment.len())),
             Self::V6(addresses) => (addresses.as_flattened(), pseudo_rest(segment.len())),
         };
         Some(internet_checksum(&[addresses, &rest, segment]))
     }
 
-    /// Whether the field says what it should.
+    /// Whether the checksum is right.
     pub(super) fn is_right(self, segment: &[u8]) -> bool {
-        // A sum with its own complement in it is zero.
+        // A sum that includes its own complement is zero.
         self.of(segment).is_none_or(|sum| sum == 0)
     }
 }
@@ -62,8 +62,8 @@ fn pseudo_rest(len: usize) -> [u8; 8] {
     [a, b, c, d, 0, 0, 0, PROTOCOL]
 }
 
-/// IP's number of TCP.
+/// The protocol number of TCP.
 const PROTOCOL: u8 = 6;
 
-/// The upper 96 bits of an IPv4 address mapped into IPv6's.
+/// The upper 96 bits of an IPv4 address mapped into IPv6.
 const MAPPED: u128 = 0xffff;

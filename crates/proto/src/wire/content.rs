@@ -1,4 +1,4 @@
-//! Stream headers and records as bytes.
+//! Encodes and decodes stream headers and records.
 
 use bytes::{Buf, Bytes};
 
@@ -19,8 +19,8 @@ impl StreamHeader {
     }
 }
 
-/// Kind, SID, a code of two bytes, a number of four. The page of SID stands in front of the SSN, or where a record without one has its code,
-/// behind the count of streams that are over.
+/// Kind, SID, a code of two bytes, a number of four. The page of SID is above the SSN or, in a record without SSN, in the code
+/// below the count of streams.
 pub(super) fn record(record: Record) -> [u8; Record::LEN as usize] {
     let paged = |sid: Sid, ssn: Ssn| u32::from(sid.parts().1) << 24 | ssn.bits();
     let (kind, sid, code, number) = match record {
@@ -36,7 +36,7 @@ pub(super) fn record(record: Record) -> [u8; Record::LEN as usize] {
     [kind, sid, c, d, n0, n1, n2, n3]
 }
 
-/// What stands after the options, of a stream whose name is on this page. An error says where in it it is.
+/// Decodes the content of a segment whose SID is on this page. An error has its position in the content.
 pub(super) fn decode(
     mut bytes: Bytes,
     flags: Flags,
@@ -91,7 +91,7 @@ fn read_record(&[kind, sid, c, d, ref value @ ..]: &[u8; Record::LEN as usize]) 
     }
 }
 
-/// The first four bytes, which the caller knows to be there.
+/// The first four bytes, which must exist.
 pub(super) fn number(bytes: &[u8]) -> u32 {
     bytes.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }

@@ -1,4 +1,4 @@
-//! TCP's options as bytes: kind, length, value.
+//! Encodes and decodes TCP options: kind, length, value.
 
 use super::Fault;
 use super::content::{number, stream_header};
@@ -87,7 +87,7 @@ fn clocks(timestamps: Timestamps, out: &mut Vec<u8>) {
     out.extend(timestamps.echo.to_be_bytes());
 }
 
-/// Reads all options of a header. What comes twice counts the second time. An error says where in them it is.
+/// Decodes all options of a header. The second of two equal kinds counts. An error has its position in the options.
 pub(super) fn decode(bytes: &[u8], flags: Flags) -> Result<Options, (Fault, usize)> {
     let is_syn = flags.contains(Flags::SYN);
     let mut handshake = HandshakeOptions::default();
@@ -134,7 +134,7 @@ pub(super) fn decode(bytes: &[u8], flags: Flags) -> Result<Options, (Fault, usiz
                     };
                 }
                 Some((&EXPERIMENT_ID, &[what, ref token @ ..])) => path = read_path(what, token).or(path),
-                // Somebody else's experiment, or a later one of ours.
+                // Another experiment, or a later version.
                 _ => {}
             },
             _ => {}
@@ -156,7 +156,7 @@ pub(super) fn decode(bytes: &[u8], flags: Flags) -> Result<Options, (Fault, usiz
     }))
 }
 
-/// The first blocks; more than there is place for, and those with nothing in them, are not taken.
+/// Reads SACK blocks; empty ones, and those beyond the limit, are skipped.
 fn read_sack(bytes: &[u8]) -> SackBlocks {
     let mut sack = SackBlocks::default();
     for block in bytes.chunks_exact(8) {
@@ -188,13 +188,13 @@ const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 const EXPERIMENT: u8 = 253;
 
-/// [rfc-6994]: an experiment says which it is by two bytes of its own; these are the letters MS, for multistream.
+/// [rfc-6994]: the two bytes that identify the experiment, the letters MS for multistream.
 const EXPERIMENT_ID: [u8; 2] = *b"MS";
 
-/// Bytes of the option that names a stream and says no more.
+/// Bytes of the option *expected* with a stream alone.
 const EXPECTED: u32 = 8;
 
-/// What a path option is.
+/// The types of path options.
 const CHALLENGE: u8 = 1;
 const RESPONSE: u8 = 2;
 const LEAVE: u8 = 3;

@@ -1,4 +1,4 @@
-//! Segments that are about the path that they take: challenges, their responses, and the last word on a path.
+//! Path segments: challenge, response and leave.
 
 use anabranch_units::{Span, Time};
 
@@ -15,7 +15,7 @@ use crate::segment::{Content, Flags, Header, Segment};
 use crate::stream::outbound::Framing;
 
 impl<P: Payload> Connection<P> {
-    /// A segment that is about its path.
+    /// A path segment arrived.
     pub(in crate::connection) fn on_path_option(&mut self, now: Time, option: PathOption, segment: &Segment<P>) {
         if !self.has_challenges() || !self.is_plausible(segment) {
             return;
@@ -36,19 +36,19 @@ impl<P: Payload> Connection<P> {
                 if self.paths.live().iter().any(|other| other != id) {
                     self.drop_path(now, id);
                 } else if self.paths[id].is_live() {
-                    // Both have given up paths at once, and this is the last one: the peer is asked for it until it agrees.
+                    // Both ends have abandoned paths at once, and this is the last one: it is challenged until the peer agrees.
                     self.suspect(now, id);
                 }
             }
         }
     }
 
-    /// Whether both ends answer challenges: who may have several paths, and whoever speaks the sealed form.
+    /// Whether both ends answer challenges: several paths were negotiated, or the sealed form is in use.
     fn has_challenges(&self) -> bool {
         self.paths.are_negotiated || self.config.form == Form::Sealed && self.peer.framing == Framing::Streams
     }
 
-    /// The next segment that is about a path.
+    /// The next path segment to send.
     pub(in crate::connection) fn poll_path_option(&mut self, now: Time) -> Option<Transmit<P>> {
         if let Some(Farewell { path, tuple, token }) = self.paths.farewells.pop_front() {
             return Some(self.path_segment(PathOption::Leave(token), (path, tuple), 0));
@@ -77,7 +77,7 @@ impl<P: Payload> Connection<P> {
         None
     }
 
-    /// It carries nothing, and acknowledges no more than what is in order: an ACK that is due remains due.
+    /// The segment has no content and acknowledges only what is in order, so a due ACK stays due.
     fn path_segment(&mut self, option: PathOption, (path, tuple): (PathId, FourTuple), len: u32) -> Transmit<P> {
         let (acked, nonces) = self.receiver.arrivals.acknowledge(self.peer.has_sack);
         let header = Header {
@@ -100,7 +100,7 @@ impl<P: Payload> Connection<P> {
             path.mtu.on_answer(now, len);
             return self.on_mtu(now, id);
         };
-        // Each challenge has a token of its own, so that Karn's rule forbids nothing.
+        // Each challenge has a token of its own, so Karn's rule does not apply.
         let sample = Some((now - self.late).since(sent_at));
         if is_suspect {
             return self.revive(now, id, sample);
@@ -111,7 +111,7 @@ impl<P: Payload> Connection<P> {
             Origin::Handshake | Origin::Own | Origin::Peer => false,
         };
         if self.paths[id].is_uninvited() && self.paths.count() >= usize::from(self.config.paths_max) {
-            // There are as many as may be. One that does not answer makes room, or the new one is not taken.
+            // The limit of paths is reached. A path that does not answer makes room; otherwise the new one is refused.
             let is_useless = |path: &Path| path.state() == PathState::Suspect || is_stale(path);
             let useless = self.paths.iter().filter(|(_, path)| is_useless(path));
             let Some(useless) = useless.min_by_key(|(_, path)| path.arrived).map(|(id, _)| id) else {
@@ -136,7 +136,7 @@ impl<P: Payload> Connection<P> {
 }
 
 impl Path {
-    /// Whether it is to be asked something now: if it is there, or what it carries. How long the datagram is.
+    /// Whether a challenge is due, for validation or as a size probe. Returns the size of the datagram.
     fn challenge(&mut self, now: Time) -> Option<u32> {
         let rto = self.control.rto();
         match &mut self.phase {
@@ -156,5 +156,5 @@ impl Path {
     }
 }
 
-/// A path that is suspected is asked so often at least: a link that comes back is found in time to be of use.
+/// The longest interval between challenges on a suspected path: a link that recovers is found early enough to be useful.
 const SUSPECT_WAIT_MAX: Span = Span::from_secs(4);

@@ -1,4 +1,4 @@
-//! The paths of a connection by name: which there are, which carry data, and which have something to say of themselves.
+//! The paths of a connection by identifier: which exist, which carry data, and which have path segments to send.
 
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
@@ -11,7 +11,7 @@ use crate::config::Failover;
 use crate::path::{FourTuple, PATHS_MAX, PathId, PathSet, PathStatus, SLOTS_MAX};
 use crate::recovery::scoreboard::Scoreboard;
 
-/// The paths of a connection by name.
+/// The paths of a connection by identifier.
 #[derive(Debug)]
 pub(in crate::connection) struct Table {
     pub(super) slots: Vec<Option<Path>>,
@@ -19,21 +19,21 @@ pub(in crate::connection) struct Table {
     live: PathSet,
     /// Those of them that carry new data.
     usable: PathSet,
-    /// Those that have something to say of themselves, or will have; [`PathId::NOWHERE`] if there are farewells.
+    /// Paths with a path segment to send, now or later; [`PathId::NOWHERE`] if there are farewells.
     pub(super) pending_options: PathSet,
-    /// The most sequence space of a segment on any path that carries data.
+    /// The largest sequence space of a segment on any path that carries data.
     mss_max: u32,
     failover: Failover,
-    /// Whether both ends speak of paths.
+    /// Whether several paths were negotiated.
     pub(in crate::connection) are_negotiated: bool,
-    /// Paths that were given up, and until when whoever still uses them is told so.
+    /// Abandoned paths, and until when a peer that still uses them is told.
     pub(super) left: VecDeque<(Farewell, Time)>,
-    /// Those that are to be told now.
+    /// Farewells to send now.
     pub(super) farewells: VecDeque<Farewell>,
 }
 
 impl Table {
-    /// One path, which is live.
+    /// A table with one live path.
     pub(in crate::connection) fn new(first: Path, failover: Failover) -> Self {
         let first_mss = first.mss;
         Self {
@@ -49,7 +49,7 @@ impl Table {
         }
     }
 
-    /// Whether a tail loss probe is due on any of them. Most connections have one path, here and below.
+    /// Whether a tail loss probe is due on any path. Most connections have one path, here and below.
     #[inline]
     pub(in crate::connection) fn has_probe_due(&self) -> bool {
         match self.slots.as_slice() {
@@ -58,7 +58,7 @@ impl Table {
         }
     }
 
-    /// When something is due on any of them.
+    /// The earliest deadline of all paths.
     #[inline]
     pub(in crate::connection) fn deadline(&self, has_paths: bool) -> Time {
         match self.slots.as_slice() {
@@ -88,13 +88,13 @@ impl Table {
         self.slots.get_mut(id.index())?.as_mut()
     }
 
-    /// The path between these ends, which are hardly ever others than those of the `latest`.
+    /// The path with this four-tuple, which is nearly always the `latest`.
     #[inline]
     pub(in crate::connection) fn find_near(&self, tuple: &FourTuple, latest: PathId) -> Option<PathId> {
         if self.get(latest).is_some_and(|path| path.tuple == *tuple) { Some(latest) } else { self.find(tuple) }
     }
 
-    /// The path between these ends.
+    /// The path with this four-tuple.
     pub(in crate::connection) fn find(&self, tuple: &FourTuple) -> Option<PathId> {
         let is_it = |path: &Option<Path>| path.as_ref().is_some_and(|path| path.tuple == *tuple);
         self.slots.iter().position(is_it).map(PathId::new)
@@ -105,44 +105,44 @@ impl Table {
         self.live
     }
 
-    /// The numbers of all paths lie below this.
+    /// An upper bound of all identifiers.
     pub(in crate::connection) fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether one path stands for all: there is no other.
+    /// Whether there is more than one path.
     pub(in crate::connection) fn has_several(&self) -> bool {
         self.slots.len() > 1
     }
 
-    /// Those that carry new data: the active ones, or all if none of them is live.
+    /// Paths for new data: the active ones, or all if no active one is live.
     pub(in crate::connection) fn usable(&self) -> PathSet {
         self.usable
     }
 
-    /// Whether there may be something to say of a path.
+    /// Whether a path segment may have to be sent.
     #[inline]
     pub(in crate::connection) fn have_options(&self) -> bool {
         !self.pending_options.is_empty()
     }
 
-    /// A path is to be asked something.
+    /// A path is to be challenged.
     pub(in crate::connection) fn ask(&mut self, id: PathId) {
         self.pending_options.insert(id);
     }
 
-    /// The most sequence space of a segment on any path that carries data.
+    /// The largest sequence space of a segment on any path that carries data.
     #[inline]
     pub(in crate::connection) fn mss_max(&self) -> u32 {
         self.mss_max
     }
 
-    /// The path that speaks for the connection: the first that is live.
+    /// The main path of the connection: the first that is live.
     pub(in crate::connection) fn main(&self) -> PathId {
         self.live.first().or_else(|| self.iter().next().map(|(id, _)| id)).unwrap_or(PathId::FIRST)
     }
 
-    /// Of the paths that have been heard of lately, the one with the least RTT; the latest if none is known.
+    /// Of the paths heard of lately, the one with the least RTT; the latest if none has a sample.
     pub(in crate::connection) fn quickest(&self, latest: PathId) -> PathId {
         if !self.has_several() {
             return latest;
@@ -154,7 +154,7 @@ impl Table {
         quickest.map_or(latest, |(id, _)| id)
     }
 
-    /// Paths that count: those that we or the peer have an answer on, and those that we asked for.
+    /// The number of paths that count: validated by either end, or set up by this one.
     pub(super) fn count(&self) -> usize {
         self.iter().filter(|(_, path)| !path.is_uninvited()).count()
     }
@@ -174,7 +174,7 @@ impl Table {
         self.slots.get_mut(id.index())?.take()
     }
 
-    /// Something happened to a path: finds out what each is good for, and whether others would take over.
+    /// A path has changed: updates the state of each path, and whether others would take over.
     pub(super) fn settle<T>(&mut self, board: &Scoreboard<T>) {
         let (mut live, mut active) = (PathSet::default(), PathSet::default());
         for (id, path) in self.iter().filter(|(_, path)| path.is_live()) {
@@ -200,7 +200,7 @@ impl Table {
 
     pub(super) fn settle_mss(&mut self) {
         let most = self.usable.iter().filter_map(|id| self.get(id)).map(|path| path.mss).max();
-        // Without a path that carries data nothing is cut.
+        // Without a path that carries data no segment is cut.
         self.mss_max = most.unwrap_or(self.mss_max);
     }
 
@@ -228,7 +228,7 @@ impl Table {
     }
 }
 
-/// Only for paths of which it is known that they are there.
+/// Panics if the path does not exist.
 impl Index<PathId> for Table {
     type Output = Path;
 
@@ -245,5 +245,5 @@ impl IndexMut<PathId> for Table {
     }
 }
 
-/// Heard of so lately that nothing speaks against a path.
+/// How recently a path must have been heard of to count as working.
 const FRESH: Span = Span::from_secs(1);

@@ -1,17 +1,17 @@
-//! Loss detection by counting, for those who want it plain, and for peers without SACK.
+//! Loss detection by duplicate ACKs, as an option and for peers without SACK.
 //!
 //! ```text
-//! with SACK:     lost: left before three others that have arrived
-//! without it:    the third duplicate ACK: the first segment is lost; each ACK within the recovery that moves: the next one
-//!                a duplicate stands for a segment that has arrived, and lets another one leave; before the third, two at most
+//! with SACK:     lost: three segments that left later have arrived
+//! without it:    the third duplicate ACK: the first segment is lost; each partial ACK in the recovery: the next one
+//!                a duplicate stands for a segment that has arrived, and admits another one; before the third, two at most
 //! ```
 //!
-//! Citation: rfc-6675 with SACK, rfc-6582 without; rfc-3042 for the first two duplicates. With SACK that is nothing
-//! special: what was reported is not in flight any more, and for the controller it is acknowledged.
+//! Citation: rfc-6675 with SACK, rfc-6582 without; rfc-3042 for the first two duplicates. With SACK, limited transmit needs no
+//! rule: a reported segment is not in flight, and the controller sees it as acknowledged.
 //!
-//! Differs from rfc-6675 in: it counts segments, not bytes, as boundaries are known; and by departure, not by place, so that
-//! a retransmission that is lost is found as well, where the RFC waits for the timer.
-//! Differs from rfc-6582 in: every partial ACK starts the timer anew, not the first only.
+//! Differs from rfc-6675 in: it counts segments, not bytes, since boundaries are known; it counts by departure, not by offset, so a
+//! lost retransmission is detected, too (the RFC waits for the timer). Differs from rfc-6582 in: every partial ACK restarts the
+//! timer, not only the first.
 
 use super::PathControl;
 use crate::config::LossDetection;
@@ -19,37 +19,37 @@ use crate::recovery::episode::Episode;
 use crate::recovery::scoreboard::{Found, Scoreboard};
 use crate::seq::Offset;
 
-/// How losses are found on a path.
+/// The loss detection of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detection {
-    /// By time, with a tail loss probe.
+    /// By time (RACK), with a tail loss probe.
     Rack,
-    /// By what overtakes them.
+    /// By SACKed segments that left later.
     Overtaken,
-    /// By ACKs that say nothing new: the peer has no SACK.
+    /// By duplicate ACKs of a peer without SACK.
     NewReno,
 }
 
 /// Duplicate ACKs of a peer without SACK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Duplicates {
-    /// How many stand for a segment that has arrived.
+    /// The number of duplicates, each of which stands for an arrived segment.
     count: u64,
-    /// Where the acknowledgement number stood.
+    /// The last acknowledgement number.
     edge: Offset,
-    /// The end of what was out at the latest loss ([rfc-6582] sec. 3.2: recover).
+    /// The end of the flight at the latest loss ([rfc-6582] sec. 3.2: recover).
     recover: Offset,
 }
 
 impl Duplicates {
-    /// None, after a SYN that is acknowledged.
+    /// No duplicates, after an acknowledged SYN.
     pub(super) fn new() -> Self {
         Self { count: 0, edge: 1, recover: 0 }
     }
 }
 
 impl Detection {
-    /// What is wanted, as far as the peer can help.
+    /// The requested detection, as far as the peer supports it.
     pub(crate) fn of(wanted: LossDetection, has_sack: bool) -> Self {
         match wanted {
             _ if !has_sack => Self::NewReno,
@@ -60,12 +60,12 @@ impl Detection {
 }
 
 impl PathControl {
-    /// Settles how losses are found.
+    /// Sets the loss detection.
     pub(crate) fn detect_by(&mut self, detection: Detection) {
         self.detection = detection;
     }
 
-    /// An ACK came that says nothing, while something is out ([rfc-5681] sec. 2).
+    /// A duplicate ACK arrived while something was in flight ([rfc-5681] sec. 2).
     pub(crate) fn on_duplicate_ack<T>(&mut self, board: &Scoreboard<T>) {
         let is_counting = match self.episode {
             Episode::Open | Episode::Recovery { .. } => self.detection == Detection::NewReno,
@@ -76,7 +76,7 @@ impl PathControl {
         }
     }
 
-    /// What an ACK of a peer without SACK says is lost.
+    /// The losses that an ACK of a peer without SACK implies.
     pub(super) fn count_duplicates<T>(&mut self, board: &mut Scoreboard<T>) -> Found {
         let acked = board.acked();
         let moved = acked - std::mem::replace(&mut self.duplicates.edge, acked);
@@ -88,7 +88,7 @@ impl PathControl {
                     board.lose_first(self.id, &mut found);
                 }
             }
-            // Step 3: a partial ACK. Of what it covers the first had been lost, and the others had come as duplicates.
+            // Step 3: a partial ACK. The first segment that it covers had been lost, the others had arrived as duplicates.
             Episode::Recovery { until, .. } if acked < until => {
                 self.duplicates.recover = until;
                 if moved > 0 {
@@ -106,7 +106,7 @@ impl PathControl {
         found
     }
 
-    /// Bytes in flight that duplicate ACKs say have arrived; the scoreboard does not know which.
+    /// Bytes in flight that duplicate ACKs count as arrived; the scoreboard does not know which.
     pub(super) fn presumed(&self) -> u64 {
         if self.duplicates.count == 0 {
             return 0;

@@ -1,4 +1,4 @@
-//! Losses on a path: how they are found, when an episode begins and ends, and what the law is told.
+//! Losses of a path: detection, begin and end of an episode, and notification of the law.
 //!
 //! Citation: rfc-8985 sec. 6.2, rfc-3168 sec. 6.1.2.
 
@@ -15,7 +15,7 @@ use crate::recovery::scoreboard::{Found, NewlyAcked, Scoreboard};
 use crate::seq::Offset;
 
 impl PathControl {
-    /// What an ACK says of losses, new ones and those that are being repaired. Returns when to look again, if only time spared a segment.
+    /// Processes an ACK's news of losses. Returns when to look again, if only the reordering window spared a segment.
     #[inline(always)]
     pub(super) fn look_for_losses<T>(
         &mut self,
@@ -39,7 +39,7 @@ impl PathControl {
         spared
     }
 
-    /// Looks for losses, and sets the timer for the next look.
+    /// Detects losses, and sets the timer for the next look.
     #[inline(always)]
     pub(super) fn look<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         if self.episode.is_open() && self.has_lost_nothing(board) {
@@ -69,14 +69,14 @@ impl PathControl {
         }
     }
 
-    /// Whether it takes no more to see that nothing is lost: what has been in flight for longest left after all that arrived.
+    /// A quick test that nothing is lost: the oldest segment in flight left after all that arrived.
     #[inline]
     pub(super) fn has_lost_nothing<T>(&self, board: &Scoreboard<T>) -> bool {
         let newest = self.rack.newest();
         self.detection == Detection::Rack && newest.is_none_or(|newest| !board.has_older(self.id, newest))
     }
 
-    /// [rfc-8985] sec. 6.2 step 5. Returns when to look again, too.
+    /// [rfc-8985] sec. 6.2 step 5. Also returns when to look again.
     fn detect<T>(&mut self, now: Time, board: &mut Scoreboard<T>) -> (Found, Option<Time>) {
         let conditions = Conditions {
             rtt_min: self.rtt.least(),
@@ -102,7 +102,7 @@ impl PathControl {
         (found, spared.map(|departure| departure.saturating_add(verdict.rtt_plus_reo_wnd)))
     }
 
-    /// What is lost is not in flight any more.
+    /// Lost segments are no longer in flight.
     pub(super) fn on_lost<T>(&mut self, board: &Scoreboard<T>, found: &Found) {
         self.tally.lost += found.count as u64;
         self.lost_untold += found.bytes;
@@ -111,20 +111,19 @@ impl PathControl {
         self.check(board);
     }
 
-    /// Whether it looks as if the path did not carry long datagrams any more: nothing got through until a timeout, or a segment was lost for the
-    /// third time.
+    /// Whether the path MTU may have shrunk: nothing got through until a timeout, or a segment was lost for the third time.
     #[inline]
     pub(crate) fn is_doubtful(&self) -> bool {
         self.is_doubtful
     }
 
-    /// The same, once.
+    /// The same, reset by the call.
     #[inline]
     pub(crate) fn take_doubt(&mut self) -> bool {
         std::mem::take(&mut self.is_doubtful)
     }
 
-    /// Losses were found, or none: begins an episode, or ends one that gives way to another.
+    /// After loss detection: begins an episode, or replaces the present one.
     #[inline]
     fn repair<T>(&mut self, now: Time, board: &mut Scoreboard<T>, found: &Found, path_una: Offset) {
         if found.count > 0 {
@@ -143,7 +142,7 @@ impl PathControl {
                     self.begin_episode(now, board, departure, path_una);
                 }
             }
-            // A loss that seemed random may turn out not to be.
+            // A loss classified as random may prove not to be.
             Episode::Recovery { until, belief: Belief::Spared, later } => {
                 let Some(departure) = found.departure else { return };
                 let cause = self.cause(board);
@@ -166,12 +165,12 @@ impl PathControl {
     ) {
         let (cause, window) = (self.cause(board), self.law.window());
         self.is_urgent = true;
-        // What is sent again now is no probe.
+        // The next retransmission is no probe.
         if self.probe == Probe::Due {
             self.probe = Probe::None;
         }
         self.report_loss(now, board, Signal::DupAcks, cause, departure);
-        // A law that shrinks its window for random losses, too, has done all that there is to do.
+        // A law that also reduces its window for random losses has already answered.
         let is_spared = cause == Cause::Random && self.law.window() >= window;
         self.tally.random += u64::from(is_spared);
         self.prr = None;
@@ -180,12 +179,12 @@ impl PathControl {
         }
         let belief = if is_spared { Belief::Spared } else { Belief::Answered };
         self.episode = Episode::Recovery { until: board.next(), belief, later: None };
-        // Whether it may be none the caller knows.
+        // The caller knows whether it may prove spurious.
         self.suspicion = None;
     }
 
-    /// The law has answered a loss. What it has to come down from is all that was out, and what is lost of it is as long as a full segment
-    /// each, at most.
+    /// The law has answered a loss. The reduction starts from everything in flight at the loss; each lost segment counts as a full
+    /// one at most.
     fn begin_reduction<T>(&mut self, board: &Scoreboard<T>, path_una: Offset) {
         let is_wanted = self.law.reduction() == Reduction::Proportional && self.detection != Detection::NewReno;
         let recover_fs = self.arriving + self.flight + board.damaged(self.id) as u64 * self.mss;
@@ -193,8 +192,8 @@ impl PathControl {
         self.prr = is_wanted.then(|| Prr::new(ssthresh, recover_fs, path_una));
     }
 
-    /// Something came that a router has marked. Once a round trip that is as good as a loss ([rfc-3168] sec. 6.1.2), and while one is
-    /// repaired it says nothing new.
+    /// A marked segment was acknowledged. Once a round trip this is as good as a loss ([rfc-3168] sec. 6.1.2); during a recovery it
+    /// is no new signal.
     pub(super) fn on_mark(&mut self, now: Time, newest: Option<Departure>) {
         self.tally.marked += 1;
         let departure = newest.unwrap_or_else(|| self.departure(now)(self.flight));
@@ -205,7 +204,7 @@ impl PathControl {
             return;
         }
         self.marked_at = Some(now);
-        // Whatever seemed to be lost before, less is sent from now on.
+        // Whatever seemed lost before, the reduction stays.
         self.suspicion = None;
         let view = self.view(now);
         let loss = Loss { signal: Signal::Ecn, cause: Cause::Congestion, lost: 0.0, departure };
@@ -246,10 +245,10 @@ impl PathControl {
     }
 }
 
-/// An RTT that is longer by no more than this is no longer for the classifier: the SACK blocks of the very ACK that reports a loss make it
-/// some microseconds longer than those before. The clock of the TCP in [ctcp-2019] ticks in 10 ms; that of timestamps in a
-/// millisecond ([rfc-7323] sec. 5.4).
+/// The classifier ignores an increase of the RTT up to this: the SACK blocks of the ACK that reports a loss make the RTT some
+/// microseconds longer. The clock of the TCP in [ctcp-2019] ticks in 10 ms; that of timestamps in a millisecond ([rfc-7323] sec.
+/// 5.4).
 const CLASSIFIER_GRANULARITY: Span = Span::from_millis(1);
 
-/// With a tenth of all segments lost one in a thousand is lost so often.
+/// At 10 % loss one segment in a thousand is lost this often.
 const STUBBORN: u32 = 3;

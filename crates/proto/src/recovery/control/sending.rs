@@ -1,4 +1,4 @@
-//! What leaves on a path: whether the window has room, when the pacer lets go, and what is remembered of a departure.
+//! Sending on a path: room in the window, release by the pacer, and the record of a departure.
 //!
 //! Citation: rfc-5681 sec. 4.1, rfc-6298 sec. 5.1, rfc-8985 sec. 7.
 
@@ -13,7 +13,7 @@ use crate::recovery::scoreboard::Scoreboard;
 use crate::seq::Offset;
 
 impl PathControl {
-    /// Whether `len` bytes more may be in flight. If not, the window is what holds them back.
+    /// Whether `len` more bytes may be in flight. If not, the window is the limit.
     #[inline(always)]
     pub(crate) fn admit<T>(&mut self, board: &Scoreboard<T>, len: u64) -> bool {
         self.check(board);
@@ -24,7 +24,7 @@ impl PathControl {
         is_admitted
     }
 
-    /// The same, as a question.
+    /// The same, without a side effect.
     #[inline(always)]
     pub(crate) fn has_room(&self, len: u64) -> bool {
         let flight = self.flight - self.presumed();
@@ -47,7 +47,7 @@ impl PathControl {
         self.probe == Probe::Due
     }
 
-    /// From when on the pacer lets a segment leave.
+    /// When the pacer releases the next segment.
     #[inline]
     pub(crate) fn release(&mut self, now: Time) -> Time {
         if self.pacer.is_free(now) { now } else { self.wait_for_pace(now) }
@@ -58,13 +58,13 @@ impl PathControl {
         let rate = self.rate();
         let release = self.pacer.release(now, rate);
         if release > now && self.law.pacing_rate().is_none() {
-            // The window sets that pace: a larger one would be used.
+            // The window sets that rate, so a larger one would be used.
             self.rounds.on_window_full();
         }
         release
     }
 
-    /// The rate at which segments leave, if they do not leave as the window allows.
+    /// The pacing rate; `None` if the window alone releases segments.
     #[inline(always)]
     fn rate(&mut self) -> Option<Rate> {
         match self.pacing_window() {
@@ -73,18 +73,18 @@ impl PathControl {
         }
     }
 
-    /// The same, for who only looks.
+    /// The same, without a side effect.
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
         self.pacing_window().map_or(self.law.pacing_rate(), |(bytes, rtt)| of_window(bytes, rtt))
     }
 
-    /// The window in bytes and the RTT that set the pace, if the law has none of its own.
+    /// The window in bytes and the RTT that set the rate, if the law has none of its own.
     fn pacing_window(&self) -> Option<(f64, Span)> {
         let is_paced = self.pacing == Pacing::Always && self.law.pacing_rate().is_none();
         self.rtt.smoothed().filter(|_| is_paced).map(|rtt| (self.law.window() * self.mss.cast_signed() as f64, rtt))
     }
 
-    /// Something is about to leave. After a long silence the window is not trusted ([rfc-5681] sec. 4.1).
+    /// Something is about to leave. After a long silence the window restarts ([rfc-5681] sec. 4.1).
     #[inline(always)]
     pub(crate) fn on_demand<T>(&mut self, now: Time, board: &Scoreboard<T>) {
         self.check(board);
@@ -96,13 +96,13 @@ impl PathControl {
         }
     }
 
-    /// What is remembered of a departure; `flight` in bytes counts the segment.
+    /// The record of a departure; `flight` in bytes includes the segment.
     pub(crate) fn departure(&self, now: Time) -> impl Fn(u64) -> Departure + use<> {
         let (window, mss) = (self.law.window(), self.mss);
         move |flight| Departure { time: now, window, flight: segments(flight, mss) }
     }
 
-    /// A segment of `len` bytes that ends at `end` left; the scoreboard knows. `added` bytes were not in flight before.
+    /// A segment of `len` bytes that ends at `end` left and is on the scoreboard. `added` bytes were not in flight before.
     #[inline(always)]
     pub(crate) fn on_sent<T>(
         &mut self,

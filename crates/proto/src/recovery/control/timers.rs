@@ -1,7 +1,6 @@
-//! What happens on a path when time passes: the look for what is late, the probe of a tail, the retransmission timeout; and the
-//! question to a path that is silent.
+//! The timers of a path: reordering, tail loss probe, retransmission timeout, and the test of a silent path.
 //!
-//! Citation: rfc-8985 sec. 7 and 8, rfc-6298 sec. 5. What is late after a timeout is as [`super`] says.
+//! Citation: rfc-8985 sec. 7 and 8, rfc-6298 sec. 5. [`super`] says which segments count as lost after a timeout.
 
 use anabranch_cc::{Cause, Signal, Transmission};
 use anabranch_units::{Span, Time};
@@ -12,15 +11,15 @@ use crate::recovery::episode::Episode;
 use crate::recovery::scoreboard::{Found, Scoreboard};
 use crate::seq::Offset;
 
-/// What waits for time to pass: one thing at a time ([rfc-8985] sec. 8).
+/// The running timer, one at a time ([rfc-8985] sec. 8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timer {
     Idle,
-    /// A segment may still come that a later one has overtaken.
+    /// The reordering window of an overtaken segment.
     Reordering(Time),
-    /// The tail of what was sent may be lost.
+    /// The tail loss probe timeout.
     Probe(Time),
-    /// Everything may be lost.
+    /// The retransmission timeout.
     Retransmission(Time),
 }
 
@@ -29,7 +28,7 @@ pub(super) enum Timer {
 pub(super) enum Probe {
     None,
     Due,
-    /// One is out; `end` is the end of what had been sent, `probed` that of the probe itself.
+    /// A probe is in flight; `end` is the end of what had been sent, `probed` the end of the probe itself.
     Out {
         end: Offset,
         probed: Offset,
@@ -38,11 +37,11 @@ pub(super) enum Probe {
 }
 
 impl PathControl {
-    /// What is due by time.
+    /// Handles the deadline.
     pub(crate) fn handle_timeout<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         match self.timer {
             Timer::Reordering(at) if at <= now => self.look(now, board),
-            // All that is in flight has arrived, by the word of other paths: this one owes ACKs, but nothing is to be repaired.
+            // Other paths have acknowledged everything in flight: no retransmission is needed.
             Timer::Probe(at) | Timer::Retransmission(at) if at <= now && board.oldest(self.id).is_none() => {
                 board.release_held(self.id, u64::MAX);
                 board.release_copies(self.id, u64::MAX);
@@ -64,8 +63,8 @@ impl PathControl {
         }
     }
 
-    /// From when on a path that has answered nothing for so long cannot be relied on: a probe timeout ([rfc-9002] sec. 6.2.1) after
-    /// it was to be asked. [`Time::NEVER`] if nothing is to be answered, or no other path would take over.
+    /// When a silent path becomes suspect: a probe timeout ([rfc-9002] sec. 6.2.1) after it was to be probed. [`Time::NEVER`] if
+    /// nothing is in flight, or no other path would take over.
     pub(crate) fn suspect_at(&self) -> Time {
         if self.flight == 0 || !self.has_others {
             return Time::NEVER;
@@ -73,9 +72,9 @@ impl PathControl {
         self.ask_at().saturating_add(self.rtt.probe_timeout())
     }
 
-    /// When the silence of a path is worth a question, if another one would take over: when the answer to what has been in flight for longest
-    /// is overdue, as [rfc-7765] counts, by a probe timeout after it left. On a path that is full answers come all the time, and that is
-    /// a moment after the last one: half of a probe timeout is the least.
+    /// When to probe a silent path, if another one would take over: when the answer to the oldest segment in flight is overdue, as
+    /// [rfc-7765] counts, by a probe timeout after its departure. On a full path answers come all the time, and that would be a
+    /// moment after the last one: the minimum is half of a probe timeout.
     fn ask_at(&self) -> Time {
         let timeout = self.rtt.probe_timeout();
         let delay = if self.flight <= self.mss { DELAYED_ACK_MAX } else { self.ack_delay };
@@ -101,7 +100,7 @@ impl PathControl {
         self.probe = Probe::None;
         if let Some(departure) = found.departure.filter(|_| !self.is_silent) {
             self.report_loss(now, board, Signal::Timeout, Cause::Congestion, departure);
-            // What an earlier loss has to do with this one nobody can tell.
+            // Whether an earlier loss has to do with this one is unknown.
             match self.episode {
                 Episode::Open => self.suspect(board, Signal::Timeout, &found),
                 Episode::Recovery { .. } | Episode::AfterTimeout { .. } => self.suspicion = None,
@@ -116,8 +115,8 @@ impl PathControl {
         self.arm(now, board);
     }
 
-    /// The peer takes data again after it took none. What was sent again in the meantime it has thrown away, and that it did not answer says nothing of
-    /// the path: there is no time to wait for.
+    /// The peer's window opens again. The peer has dropped retransmissions meanwhile, so their silence means nothing and the timer
+    /// restarts.
     pub(crate) fn on_reopened<T>(&mut self, now: Time, board: &mut Scoreboard<T>) {
         if !self.is_silent {
             return;
@@ -130,11 +129,11 @@ impl PathControl {
         self.arm(now, board);
     }
 
-    /// [rfc-8985] sec. 7.4.2: an ACK beyond the probe without a report that it came twice means that it repaired a loss.
+    /// [rfc-8985] sec. 7.4.2: an ACK beyond the probe without a DSACK means that the probe repaired a loss.
     #[inline]
     pub(super) fn conclude_probe<T>(&mut self, now: Time, board: &Scoreboard<T>, path_una: Offset) {
         let Probe::Out { end, transmission, .. } = self.probe else { return };
-        // Of several paths, one is acknowledged beyond the end as soon as nothing is in flight on it.
+        // With several paths, a path is acknowledged beyond the end as soon as nothing is in flight on it.
         let is_beyond = path_una > end && board.highest(self.id) > end;
         if transmission == Transmission::First && path_una >= end {
             self.probe = Probe::None;
@@ -160,7 +159,7 @@ impl PathControl {
             return;
         }
         let retransmission = self.started.saturating_add(self.rtt.timeout());
-        // [rfc-8985] sec. 7.2: no probe while a loss is repaired, nor a second one.
+        // [rfc-8985] sec. 7.2: no probe during a recovery, and no second one.
         if self.detection != Detection::Rack || !self.episode.is_open() || self.probe != Probe::None {
             self.timer = Timer::Retransmission(retransmission);
             return;
@@ -172,11 +171,11 @@ impl PathControl {
         let is_alone = self.flight <= self.mss;
         let delay = if is_alone { DELAYED_ACK_MAX } else { self.ack_delay };
         let probe = now.saturating_add(smoothed.saturating_mul(2)).saturating_add(delay);
-        // The answer to a probe is to come before the path is suspected.
+        // The answer to a probe must arrive before the path is suspected.
         let probe = if self.has_others { probe.min(self.ask_at().max(now)) } else { probe };
         self.timer = if probe < retransmission { Timer::Probe(probe) } else { Timer::Retransmission(retransmission) };
     }
 }
 
-/// [rfc-8985] sec. 7.2: a peer that delays ACKs may do so for 200 ms.
+/// [rfc-8985] sec. 7.2: a peer may delay ACKs for 200 ms.
 const DELAYED_ACK_MAX: Span = Span::from_millis(200);

@@ -1,19 +1,19 @@
-//! Second thoughts: was what seemed lost lost at all?
+//! Undo of spurious losses: detects that segments declared lost had arrived.
 //!
 //! ```text
-//! timeout, while it is repaired:  spurious if an ACK comes for something that was not sent again, or for an original
-//! any loss, and an RTO after it:  spurious if everything that was sent again came twice, or its original came
-//! spurious:                       the controller takes its answer back; what still counts as lost is in flight again;
-//!                                 after a timeout the RTO is no longer backed off, and holds for such an RTT
+//! timeout, during its recovery:   spurious if an ACK covers a segment that was not retransmitted, or an original
+//! any loss, up to an RTO after:   spurious if every retransmission arrived as a duplicate, or the originals arrived
+//! spurious:                       the controller undoes its reduction; segments still counted as lost are in flight again;
+//!                                 after a timeout the backoff of the RTO ends, and the RTO is raised to that RTT
 //! ```
 //!
 //! Citation: rfc-3708 (DSACK), rfc-3522 and rfc-4015 (timestamps, and the answer), rfc-5682 (F-RTO).
 //!
 //! Differs from them in:
-//! * No new data is sent to provoke the answer (rfc-5682 sec. 2.1 step 2b): it comes by itself, as ACKs of what was late
-//!   follow each other faster than an RTT.
-//! * The window returns at once to what it was (rfc-9438 sec. 4.9), not by slow start (rfc-4015 sec. 3.5): what was late is in
-//!   flight, so there is nothing to burst.
+//! * No new data is sent to provoke an answer (rfc-5682 sec. 2.1 step 2b): ACKs of late segments follow each other faster than an
+//!   RTT.
+//! * The window returns at once to its previous value (rfc-9438 sec. 4.9), not by slow start (rfc-4015 sec. 3.5): the late segments
+//!   are in flight, so there is no burst.
 
 use anabranch_cc::{Departure, Signal};
 use anabranch_units::Time;
@@ -22,18 +22,18 @@ use super::PathControl;
 use crate::recovery::episode::Episode;
 use crate::recovery::scoreboard::{Found, NewlyAcked, Scoreboard};
 
-/// A loss that the controller has answered, and that may have been none.
+/// A loss that the controller has answered and that may prove spurious.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Suspicion {
     signal: Signal,
-    /// When the first of what seemed lost had left.
+    /// When the first of the segments left.
     departed: Time,
-    /// From when on nothing more is to be heard of it; `None` while it is being repaired.
+    /// When the suspicion expires; `None` during the recovery.
     expiry: Option<Time>,
 }
 
 impl PathControl {
-    /// A loss was reported to the controller. If it is all that is being repaired, everything that is sent again is for it.
+    /// A loss was reported to the controller. If it is the only one in recovery, every retransmission is due to it.
     pub(super) fn suspect<T>(&mut self, board: &mut Scoreboard<T>, signal: Signal, found: &Found) {
         self.suspicion = None;
         if let Some(Departure { time, .. }) = found.departure.filter(|_| board.damaged(self.id) == found.count) {
@@ -42,10 +42,10 @@ impl PathControl {
         }
     }
 
-    /// What the latest ACK says about the latest loss.
+    /// Whether the latest ACK proves the latest loss spurious.
     pub(super) fn reconsider<T>(&mut self, now: Time, board: &mut Scoreboard<T>, newly_acked: &NewlyAcked) {
         let Some(suspicion) = &mut self.suspicion else { return };
-        // What was sent again last is answered within a round trip.
+        // The last retransmission is answered within a round trip.
         let timeout = self.rtt.timeout();
         if self.episode.is_open() && now >= *suspicion.expiry.get_or_insert(now.saturating_add(timeout)) {
             self.suspicion = None;
@@ -55,8 +55,8 @@ impl PathControl {
         let retransmission_log = board.retransmission_log(self.id);
         let is_settled = retransmission_log.is_settled();
         let is_spurious = match self.episode {
-            // [rfc-5682] sec. 3.1 step 3b. An ACK for what was sent again may have waited for just that, and covers what came
-            // before the timeout, too: it says nothing.
+            // [rfc-5682] sec. 3.1 step 3b. An ACK of a retransmission may also cover segments sent before the timeout: it proves
+            // nothing.
             Episode::AfterTimeout { .. } => {
                 let is_late = newly_acked.is_original || (newly_acked.is_late && !newly_acked.is_ambiguous);
                 if is_late {
@@ -76,12 +76,12 @@ impl PathControl {
         if signal == Signal::Timeout {
             self.rtt.forgive();
         } else {
-            // What was late had been overtaken.
+            // The late segment had been overtaken.
             self.rack.on_reordering();
         }
         if !self.episode.is_open() {
             self.flight += board.restore(self.id);
-            // A retransmission seemed to have arrived, and would make all that left before it look lost again.
+            // A retransmission seemed to have arrived, and RACK would again declare everything before it lost.
             self.rack.forget();
             self.episode = Episode::Open;
         }

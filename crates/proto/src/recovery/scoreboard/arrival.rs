@@ -1,4 +1,4 @@
-//! What acknowledgements say: which segments have arrived, on which path that was known, and what is held for another one.
+//! Processes acknowledgements: which segments have arrived, on which path that is known, and what is held for another one.
 
 use std::mem;
 
@@ -10,7 +10,7 @@ use crate::path::{PathId, PathSet};
 use crate::seq::Offset;
 
 impl<T> Scoreboard<T> {
-    /// Everything below `upto` has arrived. Each segment that is done is handed over.
+    /// Everything below `upto` has arrived. Calls `done` for each segment removed.
     pub(crate) fn acknowledge(&mut self, upto: Offset, context: &AckContext, mut done: impl FnMut(T)) {
         debug_assert!(upto <= self.next, "what was not sent cannot have arrived");
         if upto <= self.acked {
@@ -23,7 +23,7 @@ impl<T> Scoreboard<T> {
             }
             let (is_delivered, is_edge) = (entry.fate == Fate::Delivered, entry.offset == edge);
             if !is_delivered {
-                // The echo tells of the segment at the edge only.
+                // The echo applies to the segment at the edge only.
                 let echo = context.echo.filter(|_| is_edge);
                 self.newly_acked(self.first, context, echo);
             }
@@ -48,7 +48,7 @@ impl<T> Scoreboard<T> {
         }
     }
 
-    /// What lies in `left..right` has arrived. Parts of segments do not count.
+    /// `left..right` has arrived. Parts of segments do not count.
     pub(crate) fn acknowledge_selectively(&mut self, left: Offset, right: Offset, context: &AckContext) {
         let known = self.blocks.iter().position(|block| block.left == left);
         let start = match known.map(|known| self.blocks[known]) {
@@ -64,8 +64,8 @@ impl<T> Scoreboard<T> {
             if entry.offset + u64::from(entry.len) > right {
                 break;
             }
-            // The first entry was below `left` or is delivered now: then there is no hole before it, until the cumulative
-            // acknowledgement that a sane receiver sends with this block takes it away.
+            // The first entry was below `left` or is delivered now: there is no hole before it, until the cumulative
+            // acknowledgement that a correct receiver sends with this block removes it.
             let path = self.newly_acked(index, context, None);
             let is_delivered = |index: Index| self.entry(index).fate == Fate::Delivered;
             let has_before = index > self.first && is_delivered(index - 1);
@@ -92,8 +92,8 @@ impl<T> Scoreboard<T> {
         self.blocks[known] = Block { left, right, from: self.blocks[known].from, upto: index };
     }
 
-    /// An ACK came on this path, for everything below `ack` and for `blocks`: what of that was held is held no longer, nor what left
-    /// before. Of all that it names, the latest departure is what it answers.
+    /// An ACK of everything below `ack` and of `blocks` arrived on this path. It releases what was held of them, and everything
+    /// that left earlier. It answers the latest departure that it names.
     pub(crate) fn confirm(&mut self, path: PathId, ack: Offset, blocks: &[(Offset, Offset)]) {
         let lane = &self.lanes[path.index()];
         let Some((first, last)) = lane.held.front().zip(lane.held.back()) else { return };
@@ -118,7 +118,7 @@ impl<T> Scoreboard<T> {
         }
     }
 
-    /// What is held on a path and left at `serial` or before is held no longer.
+    /// Releases what is held on a path and left at `serial` or before.
     pub(crate) fn release_held(&mut self, path: PathId, serial: u64) {
         let lane = &mut self.lanes[path.index()];
         while let Some(held) = lane.held.pop_front_if(|held| held.serial <= serial) {
@@ -131,7 +131,8 @@ impl<T> Scoreboard<T> {
         }
     }
 
-    /// A segment that ends at `end` has come a second time, by this path: if it is a copy, what left before has come or is lost.
+    /// A duplicate of the segment that ends at `end` arrived on this path. If it is a copy, earlier departures have arrived or are
+    /// lost.
     pub(crate) fn confirm_copy(&mut self, path: PathId, end: Offset) {
         let copied = self.lanes[path.index()].copies.front().copied().filter(|copied| copied.end == end);
         if let Some(copied) = copied {
@@ -139,7 +140,7 @@ impl<T> Scoreboard<T> {
         }
     }
 
-    /// What was copied to another path and left at `serial` or before is not in flight any more.
+    /// Copies to another path that left at `serial` or before are no longer in flight.
     pub(crate) fn release_copies(&mut self, path: PathId, serial: u64) {
         let lane = &mut self.lanes[path.index()];
         lane.release_copies(serial);
@@ -148,17 +149,17 @@ impl<T> Scoreboard<T> {
         }
     }
 
-    /// The paths on which anything was reported that has not been taken.
+    /// The paths with reports that have not been taken.
     pub(crate) fn newly_acked_paths(&self) -> PathSet {
         self.newly_acked_paths
     }
 
-    /// Whether anything was reported on a path that has not been taken.
+    /// Whether a path has reports that have not been taken.
     pub(crate) fn has_newly_acked(&self, path: PathId) -> bool {
         self.newly_acked_paths.contains(path)
     }
 
-    /// What was reported on a path since the last call.
+    /// Takes the reports of a path since the last call.
     pub(crate) fn take_newly_acked(&mut self, path: PathId) -> NewlyAcked {
         let lane = &mut self.lanes[path.index()];
         if let Some(newest) = lane.newly_acked.newest {
@@ -168,7 +169,8 @@ impl<T> Scoreboard<T> {
         mem::take(&mut lane.newly_acked)
     }
 
-    /// A segment arrived that was not known to have; `echo` is the context's if it tells of this one. Returns on which path it left last.
+    /// A segment arrived for the first time; `echo` is the context's if it applies to this segment. Returns the path of its last
+    /// departure.
     #[inline(always)]
     fn newly_acked(&mut self, index: Index, context: &AckContext, echo: Option<Time>) -> PathId {
         let entry = &mut self.entries[(index - self.first) as usize];
@@ -202,8 +204,8 @@ impl<T> Scoreboard<T> {
             lane.newly_acked.echo = lane.newly_acked.echo.or(echo);
             return path;
         }
-        // Of two transmissions the first, if the clock that is echoed is older than the second. An early answer says nothing: the
-        // queue that made up the least RTT may be gone. Another path's answer says nothing of when.
+        // Of two transmissions the first, if the echoed timestamp is older than the second. An early answer is no proof, since the
+        // queue that was part of the least RTT may be gone. An answer on another path gives no time.
         let (is_again, is_here) = (transmissions > 1, path == context.via);
         let waited = context.now.since(departure.time);
         let has_echo = |lane: &Lane| echo.is_some_and(|echo| lane.retransmission_log.is_later_than(echo));
@@ -228,7 +230,7 @@ impl<T> Scoreboard<T> {
         let end = self.first + self.entries.len() as u64;
         while index < end && self.entry(index).fate == Fate::Delivered {
             let next = self.entry(index).skip;
-            // Halves the way for whoever comes next.
+            // Path compression for later searches.
             if next < end && self.entry(next).fate == Fate::Delivered {
                 self.entry_mut(index).skip = self.entry(next).skip;
             }
@@ -237,8 +239,8 @@ impl<T> Scoreboard<T> {
         index
     }
 
-    /// The position of the first entry that begins at `place` or above it. Most segments are full, and so it is about where it would be if
-    /// all were equally long; the search goes out from there, in strides that double.
+    /// The position of the first entry that begins at or above `place`. Most segments are full, so the guess assumes equal lengths;
+    /// the search starts there, in strides that double.
     pub(super) fn position(&self, place: Offset) -> usize {
         let len = self.entries.len();
         let Some(start) = self.entries.front().map(|first| first.offset).filter(|_| place < self.next) else {

@@ -1,10 +1,10 @@
-//! For tests: whether each count agrees with the entries.
+//! For tests: compares each count with the entries.
 
 use super::{Entry, Fate, NONE, Scoreboard};
 use crate::path::PathId;
 
 impl<T> Scoreboard<T> {
-    /// Checks each count against the entries. For tests: it looks at all of them.
+    /// Compares each count with the entries. For tests: it visits all of them.
     pub(crate) fn check(&self) {
         let count = |is: &dyn Fn(&Entry<T>) -> bool| self.entries.iter().filter(|entry| is(entry)).count();
         assert_eq!(self.delivered, count(&|entry| entry.fate == Fate::Delivered));

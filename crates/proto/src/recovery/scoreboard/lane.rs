@@ -1,4 +1,4 @@
-//! What the scoreboard knows of one path: what is in flight there, was lost there, and has arrived from there.
+//! The scoreboard's view of one path: its segments in flight, lost and delivered.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -12,7 +12,7 @@ use super::{DUPLICATES, Entry, Index, NONE};
 use crate::recovery::retransmission_log::RetransmissionLog;
 use crate::seq::Offset;
 
-/// What is in flight on one path.
+/// The segments in flight on one path.
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) oldest: Oldest,
@@ -21,54 +21,54 @@ pub(super) struct Lane {
     pub(super) bytes: u64,
     /// Departures so far.
     pub(super) departures: u64,
-    /// Those before the path was given up last: what arrived of them is nobody's.
+    /// Departures before the path was last abandoned: their arrivals are ignored.
     pub(super) begin: u64,
     /// The highest end of a segment that was delivered.
     pub(super) highest: Offset,
-    /// The three latest departures that are sure to have arrived, each plus one; the latest first.
+    /// The three latest departures known to have arrived, each plus one; the latest first.
     pub(super) latest: [u64; DUPLICATES],
     pub(super) newly_acked: NewlyAcked,
     pub(super) retransmission_log: RetransmissionLog,
     pub(super) lost: Losses,
-    /// Segments that were lost here and not delivered since, sent again or not.
+    /// Segments lost here and not delivered since, retransmitted or not.
     pub(super) damaged: usize,
-    /// Below this index nothing of this lane is missing, but what came to it from another one.
+    /// Below this index no segment of this lane is missing, except those moved from another one.
     pub(super) cursor: Index,
-    /// Segments of this lane at or above the cursor that were delivered.
+    /// Delivered segments of this lane at or above the cursor.
     pub(super) above: usize,
     pub(super) holes: Holes,
-    /// What was delivered by the word of another path, in the order of departure and of sequence space.
+    /// Segments that an ACK on another path reported, in the order of departure and of sequence space.
     pub(super) held: VecDeque<Held>,
-    /// Bytes of it.
+    /// Their bytes.
     pub(super) held_bytes: u64,
-    /// What left again on another path while it was in flight here, in the order of departure: it still fills this one.
+    /// Segments that left again on another path while in flight here, in the order of departure: they still fill this path.
     pub(super) copies: VecDeque<Copied>,
 }
 
-/// What is missing below what was delivered, of one path among several. Everything here is at the cursor or above, or to be thrown out.
+/// The holes of one path among several. Entries below the cursor are stale.
 #[derive(Debug, Default)]
 pub(super) struct Holes {
-    /// Holes, as far as the last look found; two stand for more.
+    /// The number of holes at the last look; two stands for more.
     pub(super) count: usize,
-    /// At least the indices of what was delivered above the cursor, the lowest on top.
+    /// Indices delivered above the cursor, perhaps with stale ones, the lowest on top.
     delivered: BinaryHeap<Reverse<Index>>,
     /// One more than the highest of them.
     pub(super) highest: Index,
-    /// Entries of which none is missing that is of this lane.
+    /// A range of entries without a missing one of this lane.
     pub(super) run: Range<Index>,
 }
 
-/// What has been in flight for longest. It is asked for far more often than it changes.
+/// The oldest segment in flight, cached: it is read far more often than it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Oldest {
     /// [`NONE`] if nothing is in flight.
     pub(super) index: Index,
-    /// Beyond any departure if nothing is in flight.
+    /// Larger than any departure if nothing is in flight.
     pub(super) serial: u64,
     pub(super) departed: Time,
 }
 
-/// A segment that is in flight twice, where it left first.
+/// A segment that is in flight twice, at its first departure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Copied {
     pub(super) end: Offset,
@@ -76,15 +76,15 @@ pub(super) struct Copied {
     pub(super) serial: u64,
 }
 
-/// What is lost.
+/// Lost segments.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
-    /// At least the indices of all that are lost; one that is not lost any more is thrown out when it comes to the top.
+    /// Indices of all lost segments; stale ones are removed when they come to the top.
     pub(super) heap: BinaryHeap<Reverse<Index>>,
     pub(super) count: usize,
 }
 
-/// A segment that is delivered, and in flight for its lane.
+/// A segment that is delivered, and still in flight for its lane.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     pub(super) start: Offset,
@@ -93,25 +93,25 @@ pub(super) struct Held {
     pub(super) departure: Departure,
 }
 
-/// What the acknowledgements since the last look reported for the first time, on one path.
+/// What the acknowledgements since the last look reported first, for one path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct NewlyAcked {
     /// Segments that arrived, and their bytes.
     pub(crate) segments: u32,
     pub(crate) bytes: u64,
-    /// Those of them that were in flight: the others had been given up.
+    /// The bytes of those that were in flight; the others had been declared lost.
     pub(crate) bytes_from_flight: u64,
     /// The one that left last.
     pub(crate) newest: Option<Delivered>,
-    /// The one that left last and cannot have been confused with its own retransmission.
+    /// The latest departure whose transmission is unambiguous.
     pub(crate) newest_certain: Option<Departed>,
-    /// Whether one that was sent once arrived after a higher one.
+    /// Whether a segment sent once arrived after a higher one.
     pub(crate) is_reordered: bool,
-    /// Whether something arrived that had been given up and not been sent again.
+    /// Whether a segment arrived that had been declared lost and not retransmitted.
     pub(crate) is_late: bool,
-    /// Whether something that was sent again arrived by its first transmission.
+    /// Whether the original of a retransmitted segment arrived.
     pub(crate) is_original: bool,
-    /// Whether something that was sent again arrived, and nobody knows by which transmission.
+    /// Whether a retransmitted segment arrived, and its transmission is ambiguous.
     pub(crate) is_ambiguous: bool,
     /// [`AckContext::echo`], if the acknowledgement number moved.
     pub(crate) echo: Option<Time>,
@@ -127,7 +127,7 @@ pub(crate) struct Delivered {
     pub(crate) departure: Departure,
 }
 
-/// Which departure of a path something was, and when: all that RACK wants to know.
+/// The number and time of a departure, as RACK needs them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Departed {
     pub(crate) serial: u64,
@@ -161,18 +161,18 @@ impl Lane {
         }
     }
 
-    /// Whether an entry that names this lane is still one of its own.
+    /// Whether an entry that names this lane still belongs to it.
     pub(super) fn has<T>(&self, entry: &Entry<T>) -> bool {
         entry.serial >= self.begin
     }
 
-    /// Nothing that was delivered is believed to have been.
+    /// Forgets all deliveries above holes.
     pub(super) fn distrust(&mut self) {
         self.above = 0;
         self.holes.clear();
     }
 
-    /// What was copied and left at `serial` or before is not in flight here any more.
+    /// Copies that left at `serial` or before are no longer in flight here.
     pub(super) fn release_copies(&mut self, serial: u64) {
         while let Some(copied) = self.copies.pop_front_if(|copied| copied.serial <= serial) {
             self.bytes -= u64::from(copied.len);
@@ -180,7 +180,7 @@ impl Lane {
         }
     }
 
-    /// A segment that ends at `end` is delivered, as far as this path knows.
+    /// The segment that ends at `end` is delivered, as far as this path knows.
     pub(super) fn reap(&mut self, end: Offset, was_in_flight: bool, delivered: Delivered, is_certain: bool) {
         let (serial, len) = (delivered.serial, u64::from(delivered.len));
         let newly_acked = &mut self.newly_acked;
@@ -208,7 +208,7 @@ impl Lane {
 }
 
 impl Holes {
-    /// Nothing was delivered above the cursor.
+    /// Nothing is delivered above the cursor.
     #[inline]
     pub(super) fn clear(&mut self) {
         if self.highest > 0 {
@@ -217,13 +217,13 @@ impl Holes {
         }
     }
 
-    /// A segment of the lane was delivered, at the cursor or above.
+    /// A segment of the lane at or above the cursor was delivered.
     pub(super) fn on_delivered(&mut self, index: Index) {
         self.delivered.push(Reverse(index));
         self.highest = self.highest.max(index + 1);
     }
 
-    /// The lowest that was delivered above the cursor.
+    /// The lowest delivered index above the cursor.
     pub(super) fn lowest_from(&mut self, cursor: Index) -> Option<Index> {
         while let Some(&Reverse(index)) = self.delivered.peek() {
             if index >= cursor {
@@ -234,7 +234,7 @@ impl Holes {
         None
     }
 
-    /// Something that is missing has come to the lane from another.
+    /// A missing segment has moved to the lane from another one.
     pub(super) fn join(&mut self, index: Index) {
         if self.run.contains(&index) {
             self.run.end = index;

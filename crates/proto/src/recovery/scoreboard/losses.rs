@@ -1,4 +1,4 @@
-//! What is lost: what counts as lost, waits to be sent again, and is in flight after all.
+//! Lost segments: declaration, retransmission queue, and restoration after a spurious loss.
 
 use std::cmp::Reverse;
 use std::mem;
@@ -10,7 +10,7 @@ use super::{DUPLICATES, Entry, Fate, Found, Index, NONE, Scoreboard};
 use crate::path::PathId;
 
 impl<T> Scoreboard<T> {
-    /// The path is given up: what was in flight on it is lost, and what was lost on it may leave on any other.
+    /// The path is abandoned: its flight is lost, and its lost segments may leave on any other path.
     pub(crate) fn orphan(&mut self, path: PathId) -> Found {
         let mut found = Found::default();
         while self.lanes[path.index()].oldest != Oldest::NONE {
@@ -18,21 +18,21 @@ impl<T> Scoreboard<T> {
         }
         let Losses { heap, .. } = mem::take(&mut self.lanes[path.index()].lost);
         for Reverse(index) in heap {
-            // A segment may wait there twice, or not be lost any more.
+            // A segment may be queued twice, or not be lost any more.
             if index >= self.first && self.entry(index).fate == Fate::Lost && self.entry(index).path == path {
                 self.entry_mut(index).path = PathId::NOWHERE;
                 self.orphans.push(index);
             }
         }
-        // What arrived may be taken back when the name of the path is another one's, or nobody's.
+        // Reneging is possible when the identifier belongs to another path, or to none.
         let lane = &mut self.lanes[path.index()];
         (lane.begin, lane.above) = (lane.departures, 0);
         lane.holes.clear();
         found
     }
 
-    /// Counts as lost, from the oldest departure on, what left before `serial` and at `time` or earlier. Returns what it found
-    /// and when the first of those left that it spared for their time alone.
+    /// Declares lost, from the oldest departure on, what left before `serial` and at `time` or earlier. Returns what it found, and
+    /// the departure time of the first that was spared for its time alone.
     #[inline]
     pub(crate) fn lose_until(&mut self, path: PathId, serial: u64, time: Time) -> (Found, Option<Time>) {
         let mut found = Found::default();
@@ -48,7 +48,7 @@ impl<T> Scoreboard<T> {
         }
     }
 
-    /// Counts the oldest departure as lost, if anything is in flight on the path.
+    /// Declares the oldest departure lost, if anything is in flight on the path.
     pub(crate) fn lose_oldest(&mut self, path: PathId, found: &mut Found) {
         let Oldest { index, .. } = self.lanes[path.index()].oldest;
         if index != NONE {
@@ -56,7 +56,7 @@ impl<T> Scoreboard<T> {
         }
     }
 
-    /// Counts the first segment as lost, if it is in flight on this path.
+    /// Declares the first segment lost, if it is in flight on this path.
     pub(crate) fn lose_first(&mut self, path: PathId, found: &mut Found) {
         let is_flying = |entry: &Entry<T>| entry.fate == Fate::InFlight && entry.path == path;
         if self.entries.front().is_some_and(is_flying) {
@@ -64,13 +64,13 @@ impl<T> Scoreboard<T> {
         }
     }
 
-    /// The departure on a path before which all have been overtaken by three that arrived.
+    /// Departures on a path before this number have been overtaken by three arrivals.
     pub(crate) fn overtaken(&self, path: PathId) -> u64 {
         self.lanes[path.index()].latest[DUPLICATES - 1].saturating_sub(1)
     }
 
-    /// Forgets what was delivered above holes, if the receiver does not seem to have it any more: it asks for a segment that it
-    /// had reported ([rfc-2018] sec. 8). Only peers without streams may take back what they said.
+    /// Forgets deliveries above holes, if the receiver seems to have reneged: it asks for a segment that it had reported
+    /// ([rfc-2018] sec. 8). Only peers without streams may renege.
     pub(crate) fn distrust(&mut self) {
         if self.entries.front().is_none_or(|entry| entry.fate != Fate::Delivered) {
             return;
@@ -87,7 +87,7 @@ impl<T> Scoreboard<T> {
                 None => {}
             }
             let path = entry.path;
-            // What has no path any more is nobody's damage.
+            // A segment without a path counts for no path.
             if path != PathId::NOWHERE {
                 self.damage(index);
             }
@@ -102,14 +102,14 @@ impl<T> Scoreboard<T> {
         self.blocks = Default::default();
     }
 
-    /// What counts as lost on a path is in flight after all. Returns how many bytes that adds. Takes time for what was lost and for what
-    /// left before it, and none for the rest of what is in flight: a peer that says all the time that nothing was lost costs no more.
+    /// Segments counted as lost on a path are in flight again. Returns their bytes. The time is linear in the lost segments and
+    /// those that left before them, so a peer that reports spurious losses all the time costs no more.
     pub(crate) fn restore(&mut self, path: PathId) -> u64 {
         let Losses { heap, .. } = mem::take(&mut self.lanes[path.index()].lost);
         let (mut restored, mut added) = (vec![], 0);
         for Reverse(index) in heap.into_iter().filter(|&Reverse(index)| index >= self.first) {
             let entry = &mut self.entries[(index - self.first) as usize];
-            // A segment may wait there twice, or not be lost any more.
+            // A segment may be queued twice, or not be lost any more.
             if entry.fate != Fate::Lost || entry.path != path {
                 continue;
             }
@@ -155,7 +155,7 @@ impl<T> Scoreboard<T> {
         found.end = found.end.max(end);
     }
 
-    /// A segment counts as damaged where it was lost last.
+    /// A segment counts as damaged on the path of its latest loss.
     fn damage(&mut self, index: Index) {
         let path = self.entry(index).path;
         let before = self.entry_mut(index).lost_on.replace(path);
@@ -170,7 +170,7 @@ impl<T> Scoreboard<T> {
         self.losses(path).push(index);
     }
 
-    /// A segment that was lost on a path is so no longer.
+    /// A segment that was lost on a path no longer is.
     pub(super) fn forget_loss(&mut self, path: PathId) {
         self.lost -= 1;
         self.losses(path).count -= 1;

@@ -1,10 +1,10 @@
-//! What was lost, for a log that wants to know.
+//! Records losses for a log.
 
 use super::Scoreboard;
 use crate::path::PathId;
 use crate::seq::Offset;
 
-/// Losses that nobody has asked for yet; none are kept unless somebody will.
+/// Losses that have not been taken; `None` unless they are recorded.
 #[derive(Debug, Default)]
 pub(super) struct LossesKept(Option<Vec<(PathId, Offset)>>);
 
@@ -17,21 +17,21 @@ impl LossesKept {
 }
 
 impl<T> Scoreboard<T> {
-    /// From now on what is lost is kept until it is taken.
+    /// Records losses from now on, until they are taken.
     pub(crate) fn keep_losses(&mut self) {
         self.losses_kept.0 = Some(vec![]);
     }
 
-    /// No more.
+    /// Stops recording.
     pub(crate) fn forget_losses(&mut self) {
         self.losses_kept.0 = None;
     }
 
-    /// What was lost since this was asked last: where it left, and where it begins.
+    /// Takes the losses since the last call: the path and the offset of each.
     pub(crate) fn take_losses(&mut self) -> Vec<(PathId, Offset)> {
         self.losses_kept.0.as_mut().map(std::mem::take).unwrap_or_default()
     }
 }
 
-/// They are taken after each input. One that finds more lost leaves the rest untold.
+/// A log takes them after each input. Losses beyond this number in one input are dropped.
 const LOSSES_MAX: usize = 1 << 13;

@@ -1,4 +1,4 @@
-//! The nonces of what has been sent: what a peer says that it has got, it proves by their sum.
+//! The nonces of sent segments, by whose sums a peer proves receipt.
 //!
 //! Each entry has the sum of all nonces up to its own, modulo 2^16, so that those of a block are a difference.
 
@@ -11,25 +11,25 @@ impl<T> Scoreboard<T> {
         self.entry(index).nonces.wrapping_sub(self.nonces_before(index))
     }
 
-    /// The sum of the nonces of all segments below `place`; `None` if that is below what has been acknowledged.
+    /// The sum of the nonces of all segments below `place`; `None` if that is below the cumulative acknowledgement.
     pub(crate) fn nonces_below(&self, place: Offset) -> Option<u16> {
         (place >= self.acked).then(|| self.nonces_before(self.end_of(place, self.first)))
     }
 
-    /// The sum of the nonces of all segments in `left..right`; `None` if some of them are known no more.
+    /// The sum of the nonces of all segments in `left..right`; `None` if some of them are forgotten.
     pub(crate) fn nonces_within(&self, left: Offset, right: Offset) -> Option<u16> {
         if left < self.acked || right > self.next {
             return None;
         }
         let known = self.blocks.iter().find(|block| block.left == left && block.right > left);
         let from = known.map_or_else(|| self.first + self.position(left) as u64, |block| block.from);
-        // What was delivered may go on beyond the block.
+        // Delivered entries may extend beyond the block.
         let is_last = |block: &&Block| block.right == right && block.upto > from && self.end(block.upto - 1) == right;
         let upto = known.filter(is_last).map_or_else(|| self.end_of(right, from), |block| block.upto);
         Some(self.nonces_before(upto).wrapping_sub(self.nonces_before(from)))
     }
 
-    /// The first entry at or above `from` that does not end at `place` or before it.
+    /// The first entry at or above `from` that ends above `place`.
     fn end_of(&self, place: Offset, from: Index) -> Index {
         let above = self.first + self.position(place) as u64;
         above - u64::from(above > from && self.end(above - 1) > place)

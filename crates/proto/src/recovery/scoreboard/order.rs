@@ -1,4 +1,4 @@
-//! The order of departure on a path: a list through the entries that are in flight there, the oldest first.
+//! The order of departure on a path: a list through its entries in flight, the oldest first.
 
 use std::mem;
 
@@ -7,7 +7,7 @@ use super::{Entry, Index, NONE, Scoreboard};
 use crate::path::PathId;
 
 impl<T> Scoreboard<T> {
-    /// Puts an entry at the new end of a lane.
+    /// Appends an entry at the new end of a lane.
     pub(super) fn link(&mut self, index: Index, path: PathId) {
         let lane = &mut self.lanes[path.index()];
         lane.departures += 1;
@@ -28,7 +28,7 @@ impl<T> Scoreboard<T> {
         }
     }
 
-    /// Puts an entry into a lane in front of `newer`, or at its new end if that is none.
+    /// Inserts an entry into a lane before `newer`, or at the new end if that is none.
     pub(super) fn insert(&mut self, index: Index, newer: Index, path: PathId) {
         if newer == NONE {
             return self.append(index, path);
@@ -48,7 +48,7 @@ impl<T> Scoreboard<T> {
         self.bridge(older, newer, path, len);
     }
 
-    /// Takes what stands between two neighbours out of its lane.
+    /// Removes the entry between two neighbours from its lane.
     #[inline(always)]
     pub(super) fn bridge(&mut self, older: Index, newer: Index, path: PathId, len: u32) {
         let lane = &mut self.lanes[path.index()];

@@ -1,7 +1,6 @@
-//! X25519 that calculates nothing twice. Only a fuzzer has it: it plays the same few keys again and again, and under its
-//! instrumentation a multiplication on the curve takes longer than all else that an input does.
-//!
-//! A multiplication is a function of its arguments, so what is remembered is what would have been calculated.
+//! X25519 with a cache, for fuzzing only: a fuzzer uses the same few keys again and again, and under its instrumentation a
+//! multiplication on the curve takes longer than everything else. A multiplication is a function of its arguments, so the cache is
+//! exact.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,11 +13,11 @@ use snow::types::{Dh, Random};
 type Key = [u8; 32];
 
 thread_local! {
-    /// What each secret key makes of each public one, and of the base point.
+    /// The product of each secret key with each public one, and with the base point.
     static PRODUCTS: RefCell<BTreeMap<(Key, Option<Key>), Key>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// Products that are remembered: some 10 MB.
+/// The size of the cache: some 10 MB.
 const MOST: usize = 1 << 16;
 
 /// A pair of keys.
