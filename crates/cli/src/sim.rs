@@ -3,6 +3,7 @@
 mod text;
 
 use std::io::Write as _;
+use std::ops::ControlFlow;
 
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::expression::{Assertion, ExpressionError};
@@ -37,7 +38,10 @@ pub(crate) fn run(args: &args::Run) -> Outcome {
     let records = |capture| Records { tables: folder.is_some(), series, capture };
     let (mut report, trace) = {
         let progress = Progress::of_a_run();
-        let on_step = |done, total| progress.set(done, total);
+        let on_step = |done, total| {
+            progress.set(done, total);
+            ControlFlow::Continue(())
+        };
         match capture {
             None => run::run_recording(&scenario, records(None), on_step)?,
             Some(part) => {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::time::Instant;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use anabranch_units::{SimSpan, SimTime};
 
@@ -30,14 +31,14 @@ pub struct Records {
 }
 
 /// Runs a scenario to its end and records what happens on the way. `on_step` is told how many of how many parts of the run are
-/// done.
+/// done, more often than once a part where one takes longer than [`SLICE_MAX`], and may end the run by breaking.
 ///
 /// # Errors
-/// If the capture cannot be written. The run goes on to its end all the same.
+/// If the capture cannot be written: the run goes on to its end all the same. [`io::ErrorKind::Interrupted`] if `on_step` breaks.
 pub fn run_recording(
     scenario: &Scenario,
     records: Records,
-    mut on_step: impl FnMut(usize, usize),
+    mut on_step: impl FnMut(usize, usize) -> ControlFlow<()>,
 ) -> io::Result<(Report, Trace<'_>)> {
     let Records { tables, series, capture } = records;
     let recording = match tables {
@@ -49,9 +50,22 @@ pub fn run_recording(
         Some(out) => Simulation::build_captured(scenario, recording, out)?,
     };
     let begin = Instant::now();
+    let part = scenario.duration / STEPS as u64;
+    let mut slices = 1;
     for step in 1..=STEPS {
-        simulation.run_until(SimTime::ZERO.saturating_add(scenario.duration / STEPS as u64 * step as u64));
-        on_step(step, STEPS);
+        let begin = SimTime::ZERO.saturating_add(part * (step as u64 - 1));
+        let mut longest = Duration::ZERO;
+        for slice in 1..=slices {
+            let began = Instant::now();
+            simulation.run_until(begin.saturating_add(part / slices * slice));
+            longest = longest.max(began.elapsed());
+            if on_step(if slice < slices { step - 1 } else { step }, STEPS).is_break() {
+                return Err(io::Error::new(io::ErrorKind::Interrupted, "the run was stopped"));
+            }
+        }
+        if longest > SLICE_MAX {
+            slices *= 2;
+        }
     }
     simulation.run();
     let wall_seconds = begin.elapsed().as_secs_f64();
@@ -61,6 +75,9 @@ pub fn run_recording(
 
 /// Parts of a run: more than a bar on a terminal can show.
 const STEPS: usize = 200;
+
+/// Who stops a run by hand waits about so long.
+pub const SLICE_MAX: Duration = Duration::from_millis(100);
 
 /// Runs a scenario and records what these series are made of.
 pub(crate) fn run_recorded<'a>(scenario: &'a Scenario, series: &[String]) -> (Report, Trace<'a>) {
