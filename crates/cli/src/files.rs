@@ -3,7 +3,7 @@
 mod unfinished;
 
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anabranch_lab::document::Document;
@@ -39,23 +39,7 @@ impl Inputs {
             }
             self.0.push((identity, file.to_owned()));
         }
-        let mut bytes = Vec::new();
-        let read = fs::File::open(file).and_then(|file| file.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes));
-        read.map_err(|error| {
-            Failure::usage(format!("{name}: cannot be read: {error}; name a scenario file that exists and may be read"))
-        })?;
-        if bytes.len() as u64 > INPUT_BYTES_MAX {
-            let limit = INPUT_BYTES_MAX >> 20;
-            return Err(Failure::usage(format!(
-                "{name}: it has more than {limit} MiB, and no scenario has; name a scenario file, or make it smaller with `count`"
-            )));
-        }
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let line =
-                error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
-            Failure::usage(format!("{name}:{line}: not TOML: it is not UTF-8; save it as UTF-8"))
-        })?;
-        Ok(Document::parse(&name, &text)?)
+        Ok(Document::read(file)?)
     }
 
     /// Refuses to write to one of them.
@@ -113,9 +97,6 @@ impl Identity {
         None
     }
 }
-
-/// A longer file is no scenario that somebody wants to run; and a device or a pipe need not have an end.
-const INPUT_BYTES_MAX: u64 = 16 << 20;
 
 /// A folder that was seen to be writable before any work is done for it.
 pub(crate) struct Folder {

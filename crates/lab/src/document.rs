@@ -6,6 +6,8 @@
 mod decode;
 mod repeat;
 
+use std::fs;
+use std::io::Read as _;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -73,6 +75,31 @@ impl Path {
 }
 
 impl Document {
+    /// Reads and parses a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, is longer than 16 MiB, or is not TOML.
+    pub fn read(path: &std::path::Path) -> Result<Self, Diagnostic> {
+        let name = path.display().to_string();
+        let fail = |fault: Fault, place: Place| fault.at(&place).in_file(&name.as_str().into());
+        let mut bytes = Vec::new();
+        let read = fs::File::open(path).and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes));
+        read.map_err(|error| {
+            let fault = Fault::new(format!("cannot be read: {error}"));
+            fail(fault.remedy("name a scenario file that exists and may be read"), Place::File)
+        })?;
+        if bytes.len() as u64 > BYTES_MAX {
+            let fault = Fault::new(format!("it has more than {} MiB, and no scenario has", BYTES_MAX >> 20));
+            return Err(fail(fault.remedy("name a scenario file, or make it smaller with `count`"), Place::File));
+        }
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let before = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]).into_owned();
+            let fault = Fault::new("not TOML: it is not UTF-8").remedy("save it as UTF-8");
+            fail(fault, Lines::new(&before).place(before.len()))
+        })?;
+        Self::parse(&name, &text)
+    }
+
     /// Parses `text`; `file` is what to call it in messages.
     ///
     /// # Errors
@@ -226,6 +253,9 @@ fn descend(node: &mut Node, rest: &str, path: &str, value: &Node, place: &Place)
         }
     }
 }
+
+/// A longer file is no scenario that somebody wants to run; and a device or a pipe need not have an end.
+const BYTES_MAX: u64 = 16 << 20;
 
 /// Nothing stands so deep; paths are walked on the stack.
 const DEPTH_MAX: usize = 16;

@@ -122,5 +122,5 @@ fn files_that_cannot_be_read_are_named() {
     fs::write(folder.join("latin1.toml"), b"seed = 1\n# caf\xe9\n").unwrap();
     let output = anabranch(&folder, &["sim", "run", "latin1.toml"]);
     assert_exit(&output, 2);
-    assert_eq!(stderr(&output), "error: latin1.toml:2: not TOML: it is not UTF-8; save it as UTF-8\n");
+    assert_eq!(stderr(&output), "error: latin1.toml:2:6: not TOML: it is not UTF-8; save it as UTF-8\n");
 }
