@@ -8,6 +8,8 @@
 //! From the top:
 //!
 //! * [`registry`] is the one table of laws with their parameters. It feeds the command line, scenarios, documents and tests.
+//! * [`own`] makes settings of a controller that a caller brings along.
+//! * [`conformance`] is what every law must do, the caller's own included: random but legal events, then invariants.
 //! * [`law`] holds one file a law. What other crates may want of a law's arithmetic is a public function there.
 //! * [`composite`] stands around a law and keeps random losses from it.
 //! * [`row`] says what a law is to everybody else, [`settings`] what can be set of it.
@@ -16,9 +18,11 @@
 
 pub mod classify;
 pub mod composite;
+pub mod conformance;
 pub mod controller;
 pub mod law;
 mod number;
+pub mod own;
 pub mod registry;
 pub mod row;
 pub mod settings;

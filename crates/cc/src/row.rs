@@ -121,6 +121,11 @@ impl Clone for Settings {
 }
 
 impl Settings {
+    /// What is set, of the type of the row's law.
+    pub(crate) fn of_table(row: &'static Row, table: Box<dyn AnyTable>) -> Self {
+        Self { row, table }
+    }
+
     /// Everything at its default.
     pub fn default_for(row: &'static Row) -> Self {
         Self { row, table: row.law.defaults() }
