@@ -6,6 +6,7 @@
 pub mod change;
 mod check;
 pub(crate) mod keys;
+mod outside;
 mod twin;
 pub(crate) mod values;
 

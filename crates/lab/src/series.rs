@@ -171,6 +171,16 @@ pub struct Series {
 }
 
 impl Series {
+    /// Times in seconds, rising, and what is the case from then on, or how large what happens then is.
+    pub fn points(&self) -> &[(f64, f64)] {
+        &self.points
+    }
+
+    /// Whether it is of events, which have a size, and not of a variable, which has a value until the next.
+    pub fn is_of_events(&self) -> bool {
+        self.kind == Kind::Events
+    }
+
     pub(crate) fn variable(points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self { kind: Kind::Variable, points: points.into_iter().collect() }
     }
