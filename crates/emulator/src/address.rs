@@ -1,28 +1,29 @@
-//! Addresses: `10.77.HOST.INTERFACE` and `fd77::HOST:INTERFACE`, both counted from 1. Namespaces keep them from the machine's own.
+//! Addresses of interfaces: `10.77.HOST.INTERFACE` and `fd77::HOST:INTERFACE`, counted from 1. Namespaces separate them from the
+//! machine's own.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// An interface of a host, both by position.
+/// An interface of a host, by position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Interface {
     /// The position of the host in [`Network::hosts`](crate::Network::hosts).
     pub host: usize,
-    /// Which of its interfaces, from 0.
+    /// The position of the interface at the host, from 0.
     pub number: usize,
 }
 
 impl Interface {
-    /// Its address of IPv4.
+    /// The IPv4 address of the interface.
     pub fn ipv4(self) -> Ipv4Addr {
         Ipv4Addr::new(10, 77, self.host as u8 + 1, self.number as u8 + 1)
     }
 
-    /// Its address of IPv6.
+    /// The IPv6 address of the interface.
     pub fn ipv6(self) -> Ipv6Addr {
         Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, self.host as u16 + 1, self.number as u16 + 1)
     }
 
-    /// Whose address this is, if it has this form.
+    /// The interface with this address, if the address has this form.
     pub(crate) fn of(address: IpAddr) -> Option<Self> {
         let (host, number) = match address {
             IpAddr::V4(address) => match address.octets() {

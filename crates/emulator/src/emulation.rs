@@ -1,10 +1,10 @@
-//! The simulator's world with bytes beside its packets. It has no clock: whoever has one says what time it is.
+//! The simulator's world with the bytes of real packets. It has no clock: time is an argument.
 //!
-//! A packet of the world carries the number of a place where its bytes wait. It comes back with the arrival at a host or with the loss, and
-//! only then the place is free.
+//! A packet of the world carries the number of a slot that stores its bytes. The number returns with the arrival at a host or with
+//! the loss, which frees the slot.
 //!
-//! An address of a host is reached by the link of its interface. Only the first one is the node's own, to which packets go the way that routes say,
-//! if the scenario changes routes to that node; and what leaves for it by the interface that the routes chose at first follows them.
+//! A packet to an address of a host travels by the link of that interface. Only the first address is the node's own and follows the
+//! scenario's route changes; so does a packet to it that leaves by the interface of the initial route.
 
 use anabranch_sim::{
     Address, Arrival, Body, Builder, Control, Happening, Host, HostId, LinkId, NodeId, Observer, ObserverId,
@@ -17,46 +17,47 @@ use crate::network::{Attachment, Network, Refusal};
 use crate::packet::destination;
 use crate::status::LinkStatus;
 
-/// A network in which real packets travel.
+/// A network that carries real packets.
 pub struct Emulation {
     world: World,
     names: Vec<WireNames>,
     links: Vec<LinkId>,
     hosts: Vec<End>,
-    /// Whose interface the end of each link is.
+    /// The interface at the end of each link.
     ends: Vec<Option<Interface>>,
     losses: ObserverId<Losses>,
     bytes: Store,
     strays: u64,
     overflowed: u64,
-    /// Lists that are empty between calls, kept for their room.
+    /// Buffers that are empty between calls, kept for their memory.
     arrived: Vec<Arrived>,
     lost: Vec<u64>,
 }
 
-/// Packets under way in all: 1.5 GB of the usual size, and half a minute of 400 Mbit/s. Only a queue without a limit comes there.
+/// The limit of packets in flight: 1.5 GB of the usual size, and half a minute at 400 Mbit/s. Only an unlimited queue reaches it.
 const PACKETS_MAX: usize = 1 << 20;
 
-/// A packet that nobody takes.
+/// A packet without a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stray;
 
-/// What a link is called, for reports.
+/// The names of a link in reports.
 struct WireNames {
     id: String,
     from: String,
     to: String,
 }
 
-/// A host as the world has it.
+/// A host of the world.
 struct End {
     node: NodeId,
     gateway: HostId,
-    /// By interface: the link by which it sends.
+    /// By interface: the link that it sends on.
     outs: Vec<LinkId>,
-    /// By interface.
+    /// By interface: its address.
     addresses: Vec<Address>,
-    /// By host: what its packets go by, and by its interfaces the own interface that is nearest to it. None if there is no way there and back.
+    /// By host: the port of packets to it and, for each of its interfaces, the nearest own interface. `None` without a route in
+    /// both directions.
     peers: Vec<Option<Peer>>,
 }
 
@@ -65,7 +66,7 @@ struct Peer {
     nearest: Vec<Option<usize>>,
 }
 
-/// Keeps what arrives until somebody asks.
+/// Stores arrivals until they are taken.
 #[derive(Default)]
 struct Gateway(Vec<Arrived>);
 
@@ -76,7 +77,7 @@ struct Arrived {
     place: u64,
 }
 
-/// Keeps the places of what is lost until somebody asks.
+/// Stores the slots of lost packets until they are taken.
 #[derive(Default)]
 struct Losses(Vec<u64>);
 
@@ -105,7 +106,7 @@ impl Observer for Losses {
     }
 }
 
-/// Bytes of the packets that are under way. A place keeps its room, so nothing is allocated once there have been as many packets.
+/// The bytes of packets in flight. Slots keep their memory, so nothing is allocated after the peak.
 #[derive(Default)]
 struct Store {
     places: Vec<Vec<u8>>,
@@ -133,10 +134,10 @@ impl Store {
 }
 
 impl Emulation {
-    /// The network at its beginning.
+    /// The network at time zero.
     ///
     /// # Errors
-    /// What cannot be emulated.
+    /// If the network cannot be emulated.
     pub fn new(network: &Network) -> Result<Self, Refusal> {
         let attachments = network.attachments()?;
         let mut builder = Builder::new(network.seed);
@@ -172,7 +173,7 @@ impl Emulation {
         }
         let losses = builder.observe(&links, Losses::default())?;
         let mut world = builder.build()?;
-        // Routes that hold from the start.
+        // Applies the initial routes.
         world.run_until(SimTime::ZERO);
         for (host, ports) in ports.into_iter().enumerate() {
             let peers = hosts.iter().zip(ports).map(|(peer, port)| {
@@ -202,20 +203,20 @@ impl Emulation {
         })
     }
 
-    /// By which of its interfaces a host reaches another one's interface, if it does.
+    /// The interface by which a host reaches another host's interface, if it does.
     pub(crate) fn nearest(&self, host: usize, to: Interface) -> Option<usize> {
         *self.hosts[host].peers.get(to.host)?.as_ref()?.nearest.get(to.number)?
     }
 
-    /// When something happens next; [`SimTime::NEVER`] if nothing does by itself.
+    /// The time of the next event; [`SimTime::NEVER`] if there is none.
     pub fn next_at(&self) -> SimTime {
         self.world.next_at()
     }
 
-    /// A host sends a packet by one of its interfaces. Time does not go back: the present is the latest that was told.
+    /// A host sends a packet by one of its interfaces. Time never goes back: `now` is at least the latest time so far.
     ///
     /// # Errors
-    /// If there is no way to where it goes.
+    /// If the destination has no route.
     pub fn enter(&mut self, now: SimTime, from: Interface, packet: &[u8]) -> Result<(), Stray> {
         self.world.run_until(now);
         let Some(transmit) = self.transmit(from, packet) else {
@@ -233,7 +234,7 @@ impl Emulation {
         Ok(())
     }
 
-    /// Hands over what has come to hosts until `now`: where to, by which link, when it was due, and the packet.
+    /// Calls `take` for each arrival until `now`: the interface, the link, the due time, and the packet.
     pub fn deliver(&mut self, now: SimTime, mut take: impl FnMut(Interface, usize, SimTime, &[u8])) {
         self.world.run_until(now);
         self.forget_losses();
@@ -248,7 +249,7 @@ impl Emulation {
         }
     }
 
-    /// What has happened on each link; how late it was is not known here.
+    /// Counters of each link, without lateness.
     pub fn links(&self) -> Vec<LinkStatus> {
         let status = |(names, &link): (&WireNames, &LinkId)| {
             let report = self.world.link(link);
@@ -270,17 +271,17 @@ impl Emulation {
         self.names.iter().zip(&self.links).map(status).collect()
     }
 
-    /// Packets that no host or link wanted.
+    /// Packets that no host or link accepted.
     pub fn strays(&self) -> u64 {
         self.strays + self.world.strays()
     }
 
-    /// Packets that were thrown away because there were too many under way.
+    /// Packets dropped at the limit of packets in flight.
     pub fn overflowed(&self) -> u64 {
         self.overflowed
     }
 
-    /// Packets whose bytes are kept.
+    /// Packets whose bytes are stored.
     pub fn packets(&self) -> usize {
         self.bytes.len()
     }
@@ -291,12 +292,12 @@ impl Emulation {
         let End { outs, peers, .. } = &self.hosts[from.host];
         let Peer { port, nearest } = peers.get(to.host)?.as_ref()?;
         let nearest = *nearest.get(to.number)?;
-        // Who has chosen another interface than the routes wants that one.
+        // A packet from another interface than the route's leaves by that interface.
         let via = (nearest != Some(from.number)).then_some(outs[from.number]);
         let address = self.hosts[to.host].addresses[to.number];
         let size = u32::try_from(packet.len()).ok()?;
         let body = Body::Raw(Raw::default());
-        // What is marked in the world would have to be marked in its bytes as well: nothing is.
+        // A mark in the world would have to be copied into the bytes, so packets are not ECN-capable.
         Some(Transmit { port: *port, size, body, ecn: None, via, to: Some(address) })
     }
 
@@ -306,7 +307,7 @@ impl Emulation {
     }
 }
 
-/// How each host calls each other one. Packets of two hosts are a flow of the world, if there is a way there and back.
+/// The port between each two hosts. Their packets are a flow of the world, if there is a route in both directions.
 fn ports(network: &Network, hosts: &[End], builder: &mut Builder) -> Result<Vec<Vec<Option<Port>>>, Refusal> {
     let mut ports = vec![vec![None; hosts.len()]; hosts.len()];
     let mut used = vec![0; hosts.len()];
@@ -324,7 +325,7 @@ fn ports(network: &Network, hosts: &[End], builder: &mut Builder) -> Result<Vec<
     Ok(ports)
 }
 
-/// Whose interface the end of each link is.
+/// The interface at the end of each link.
 fn ends(network: &Network, attachments: &[Vec<Attachment>]) -> Vec<Option<Interface>> {
     let mut ends = vec![None; network.wires.len()];
     for (host, interfaces) in attachments.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! How often something took how long, in little memory: sixteen classes for each doubling, so that a quantile is at most a sixteenth off.
+//! A histogram of durations in constant memory: sixteen classes for each doubling, so a quantile is at most a sixteenth too large.
 
 use std::time::Duration;
 
-/// Counts of lengths of time.
+/// A histogram of durations.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -20,7 +20,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// One more.
+    /// Adds a duration.
     pub fn add(&mut self, span: Duration) {
         let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
         self.counts[class(nanos)] += 1;
@@ -28,17 +28,17 @@ impl Histogram {
         self.longest = self.longest.max(nanos);
     }
 
-    /// How many there were.
+    /// The number of durations.
     pub fn count(&self) -> u64 {
         self.total
     }
 
-    /// The longest.
+    /// The longest duration.
     pub fn longest(&self) -> Option<Duration> {
         (self.total > 0).then(|| Duration::from_nanos(self.longest))
     }
 
-    /// What so large a share of them did not exceed, from 0 to 1: up to a sixteenth more than that, and not more than the longest.
+    /// The duration that the given share (0 to 1) did not exceed: at most a sixteenth too large, and not above the longest.
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         let rank = (share * self.total as f64).ceil().max(1.0) as u64;
         let mut before = 0;
@@ -50,7 +50,7 @@ impl Histogram {
     }
 }
 
-/// The class of a number: below 16 each has its own; above, its highest bit and the four bits that follow.
+/// The class of a number: each number below 16 has its own; above, the class is the highest bit and the next four bits.
 fn class(nanos: u64) -> usize {
     if nanos < CLASSES {
         return nanos as usize;

@@ -1,17 +1,17 @@
 //! Links of the simulator in real time, between network namespaces of one machine.
 //!
-//! Programs in the namespaces use the kernel's own sockets and see TUN devices. What they send is read from there, waits, is lost and
-//! travels in the simulator's [`World`](anabranch_sim::World), in whose place of the time this crate puts a clock, and is written to the device
-//! at the far end when it is due there. Only hosts have namespaces: routers are in the simulator.
+//! Programs in the namespaces use the kernel's own sockets over TUN devices. This crate reads their packets from the devices,
+//! passes them through the simulator's [`World`](anabranch_sim::World), driven by the real clock, and writes each to the device at
+//! the far end when it is due there. Only hosts have namespaces; routers are inside the simulator.
 //!
 //! From the top:
 //!
-//! * `linux` does what needs the system: it makes namespaces (`up`, `down`), moves packets (`drive`), answers questions about that (`control`), and
-//!   measures how well it does (`check`).
-//! * [`Plan`] says what is to be done on the system for a [`Network`]: names, addresses, devices, routes, as text.
-//! * [`Emulation`] is the world with bytes beside its packets. Time is an argument.
-//! * [`Network`] describes what is emulated, and finds the interfaces of hosts; `address` says which of them has which address, and `packet` reads
-//!   where a packet goes; [`Histogram`] counts how late things are; [`Status`] is what can be asked.
+//! * `linux` uses the system: it creates and removes namespaces (`up`, `down`), moves packets (`drive`), answers queries
+//!   (`control`), and measures its accuracy (`check`).
+//! * [`Plan`] lists what is to be created for a [`Network`], as text: names, addresses, devices, routes.
+//! * [`Emulation`] is the world with the bytes of packets. Time is an argument.
+//! * [`Network`] describes what is emulated, and finds the interfaces of hosts. `address` assigns addresses, `packet` reads
+//!   destinations, [`Histogram`] counts lateness, [`Status`] is the answer to a query.
 
 #![forbid(unsafe_code)]
 

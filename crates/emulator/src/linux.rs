@@ -1,4 +1,4 @@
-//! What needs Linux: namespaces, TUN devices, a clock, and the thread that moves packets between them.
+//! The Linux part: namespaces, TUN devices, a clock, and the thread that moves packets.
 
 mod check;
 mod control;
@@ -19,17 +19,17 @@ pub use namespace::{DeviceCounts, device_counts, exec, within};
 pub use state::{State, names};
 pub use up::{Claim, detached, serve};
 
-/// Why something was not done.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// It was asked for something that cannot be.
+    /// The request is invalid.
     Usage(String),
-    /// The system did not do it.
+    /// The system refused.
     Failed(String),
 }
 
 impl Failure {
-    /// The system did not do `what`.
+    /// The system refused `what`.
     fn failed(what: impl fmt::Display, error: impl fmt::Display) -> Self {
         Self::Failed(format!("{what}: {error}"))
     }
@@ -44,10 +44,10 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Whether links can be emulated here at all.
+/// Whether this machine can emulate links.
 ///
 /// # Errors
-/// What is missing, and what to do about it.
+/// What is missing, and the remedy.
 pub fn can_emulate() -> Result<(), Failure> {
     if !rustix::process::geteuid().is_root() {
         return Err(Failure::Usage(

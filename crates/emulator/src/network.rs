@@ -1,22 +1,22 @@
-//! What is emulated: nodes, directions of links, and which nodes are hosts.
+//! The emulated network: nodes, directions of links, and hosts.
 
 use std::fmt;
 
 use anabranch_sim::{BuildError, LinkSpec};
 use anabranch_units::SimTime;
 
-/// A network. Nodes and links are named by their positions.
+/// An emulated network. Nodes and links are identified by position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
-    /// Seed of all that happens by chance on links.
+    /// The seed of the links' randomness.
     pub seed: u64,
     /// Names of the nodes.
     pub nodes: Vec<String>,
     /// One direction of a link each.
     pub wires: Vec<Wire>,
-    /// What happens to routes.
+    /// Changes of routes.
     pub routes: Vec<RouteChange>,
-    /// Nodes that programs run at; the others only forward.
+    /// The nodes where programs run; the others only forward.
     pub hosts: Vec<usize>,
 }
 
@@ -25,30 +25,30 @@ pub struct Network {
 pub struct Wire {
     /// `LINK`, or `LINK.reverse` for the way back.
     pub id: String,
-    /// Where it begins.
+    /// The node where it begins.
     pub from: usize,
-    /// Where it ends.
+    /// The node where it ends.
     pub to: usize,
-    /// What it is like. The name in it is `id`.
+    /// Its properties, under the name `id`.
     pub spec: LinkSpec,
-    /// From when on its longest packet has so many bytes.
+    /// Changes of its MTU in bytes: when, and to what.
     pub mtu_changes: Vec<(SimTime, u32)>,
 }
 
-/// From `at` on, packets for `to` leave `node` by `via`.
+/// A change of a route: from `at` on, packets for `to` leave `node` by `via`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouteChange {
-    /// Since the start.
+    /// The time since the start.
     pub at: SimTime,
-    /// The node that they leave.
+    /// The node whose route changes.
     pub node: usize,
-    /// The node that they are for.
+    /// The destination.
     pub to: usize,
-    /// The position of the link.
+    /// The position of the link that packets leave by.
     pub via: usize,
 }
 
-/// An interface of a host: by which link it sends, and by which it is reached.
+/// An interface of a host: the link that it sends on, and the link that reaches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Attachment {
     pub(crate) out: usize,
@@ -58,36 +58,36 @@ pub(crate) struct Attachment {
 /// Why a network cannot be emulated.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
-    /// Too many.
+    /// There are more than [`HOSTS_MAX`] hosts.
     TooManyHosts(usize),
-    /// A host has a link by which it only sends or is only reached.
+    /// A host has a link without a counterpart in the other direction.
     OneWay {
-        /// The host.
+        /// The name of the host.
         node: String,
-        /// The link.
+        /// The name of the link.
         link: String,
     },
     /// A host has more interfaces than addresses.
     TooManyInterfaces {
-        /// The host.
+        /// The name of the host.
         node: String,
     },
-    /// A limit of the simulator.
+    /// A limit of the simulator was exceeded.
     Simulator(BuildError),
 }
 
-/// Each host has a route to each other one, and several processes are started for each while it is set up: more of them would take minutes.
+/// Each host has a route to each other one, and set-up starts several processes for each host: more of them would take minutes.
 pub const HOSTS_MAX: usize = 64;
 
-/// The last byte of an address counts them, from 1.
+/// The last byte of an address counts interfaces, from 1.
 const INTERFACES_MAX: usize = 254;
 
 impl Network {
-    /// The interfaces of each host, in the order of the links by which they send. A link belongs to its way back, else to the first that comes from the
-    /// same neighbour, else to the first that comes.
+    /// The interfaces of each host, in the order of their sending links. A link is paired with its reverse, else with the first
+    /// from the same neighbour, else with the first that arrives.
     ///
     /// # Errors
-    /// If a link of a host has nothing that it could belong to, or there are too many hosts or interfaces.
+    /// If a link of a host has no counterpart, or there are too many hosts or interfaces.
     pub(crate) fn attachments(&self) -> Result<Vec<Vec<Attachment>>, Refusal> {
         if self.hosts.len() > HOSTS_MAX {
             return Err(Refusal::TooManyHosts(self.hosts.len()));

@@ -1,8 +1,8 @@
-//! What of a packet has to be read: where it goes. Nothing in it is changed, so its checksums and its time to live stay as they are.
+//! Reads the destination of a packet. Nothing is changed, so checksums and TTL stay as they are.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where an IP packet goes; none if it is none, or not whole.
+/// The destination of an IP packet; `None` if the packet is invalid or incomplete.
 pub(crate) fn destination(packet: &[u8]) -> Option<IpAddr> {
     match packet.first()? >> 4 {
         4 if packet.len() >= IPV4_HEADER => {
@@ -26,7 +26,7 @@ const IPV6_HEADER: usize = 40;
 pub(crate) mod tests {
     use super::*;
 
-    /// The beginning of a UDP packet of IPv4, as the kernel would write it.
+    /// The beginning of a UDP packet over IPv4, as the kernel would write it.
     pub(crate) fn ipv4(to: Ipv4Addr, len: usize) -> Vec<u8> {
         let mut packet = vec![0; len];
         packet[0] = 0x45;

@@ -1,4 +1,4 @@
-//! What is to be done on the system for a network, as text: names, addresses, settings of namespaces, what `ip` is told.
+//! The plan of what is created for a network, as text: names, addresses, settings of namespaces, commands for `ip`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,52 +10,52 @@ use crate::address::Interface;
 use crate::emulation::Emulation;
 use crate::network::{Network, Refusal};
 
-/// Everything that is made on the system.
+/// Everything that is created for an emulator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// What the emulator is called.
+    /// The name of the emulator.
     pub name: String,
-    /// What is made for each host.
+    /// The namespaces, one for each host.
     pub hosts: Vec<HostPlan>,
 }
 
 /// A host: a network namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostPlan {
-    /// The node's name.
+    /// The name of the node.
     pub name: String,
-    /// The namespace's.
+    /// The name of the namespace.
     pub namespace: String,
-    /// In the order of the links by which they send.
+    /// The interfaces, in the order of their sending links.
     pub interfaces: Vec<InterfacePlan>,
-    /// What `ip -4 -batch` is told there.
+    /// The input of `ip -4 -batch` in the namespace.
     pub ipv4_commands: String,
-    /// What `ip -6 -batch` is told there.
+    /// The input of `ip -6 -batch` in the namespace.
     pub ipv6_commands: String,
 }
 
 /// An interface: a TUN device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfacePlan {
-    /// The device's name.
+    /// The name of the device.
     pub device: String,
-    /// The link by which it sends, in the words of the scenario: both ends of a duplex link have its name.
+    /// The scenario's name of the sending link; both ends of a duplex link have it.
     pub link: String,
-    /// Its address.
+    /// The IPv4 address of the interface.
     pub ipv4: Ipv4Addr,
-    /// Its other address.
+    /// The IPv6 address of the interface.
     pub ipv6: Ipv6Addr,
 }
 
-/// What can be chosen.
+/// The user's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The longest IP packet, in bytes.
+    /// The MTU in bytes.
     pub mtu: u16,
-    /// The kernel's congestion control for sockets that do not choose. Linux' own `reno` and not the machine's default: if that is `bbr`, its pacing
-    /// stays on a socket that changes to another law.
+    /// The kernel's default congestion control. Linux' own `reno`, not the machine's default: if that is `bbr`, its pacing stays on
+    /// a socket that changes to another law.
     pub congestion_control: String,
-    /// Whether packets that come at once are handed over as one, as network cards with receive offload (GRO) do.
+    /// Whether simultaneous packets are joined, as network cards with receive offload (GRO) do.
     pub offload: bool,
 }
 
@@ -65,27 +65,28 @@ impl Default for Settings {
     }
 }
 
-/// Packets that a device keeps for the emulator. TUN drops what is more without telling the sender: 500, the kernel's default, lost 321 packets of
-/// a burst that a socket buffer holds.
+/// The queue of a device towards the emulator, in packets. TUN drops further packets without telling the sender: 500, the kernel's
+/// default, lost 321 packets of a burst that a socket buffer holds.
 const DEVICE_QUEUE: u32 = 20_000;
 
-/// Bytes of a TCP socket's buffer at most, both ways: twice the product of 200 Mbit/s and 300 ms, which the kernel's 6 MB are not, and as much again.
+/// The largest TCP socket buffer in bytes, in both directions: four times the product of 200 Mbit/s and 300 ms. The kernel's 6 MB
+/// are below that product.
 const SOCKET_BUFFER_MAX: u32 = 32 << 20;
 
-/// The first routing table of an interface; what the system uses is above 252 and below 1.
+/// The first routing table of an interface; the system uses numbers above 252 and below 1.
 const TABLE_FIRST: usize = 1000;
 
-/// Of all names of namespaces.
+/// The prefix of all namespaces.
 const PREFIX: &str = "anabranch";
 
-/// Characters of a device's name (IFNAMSIZ less the zero at its end).
+/// The length limit of a device's name (IFNAMSIZ less the zero at its end).
 const DEVICE_NAME_MAX: usize = 15;
 
 impl Plan {
-    /// What to do for `network`, as `name`.
+    /// The plan for `network` under this name.
     ///
     /// # Errors
-    /// What cannot be emulated.
+    /// If the network cannot be emulated.
     pub fn new(name: &str, network: &Network, settings: &Settings) -> Result<Self, Refusal> {
         let emulation = Emulation::new(network)?;
         let attachments = network.attachments()?;
@@ -114,13 +115,13 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What names of namespaces begin with, of an emulator of this name.
+    /// The prefix of the namespaces of an emulator.
     pub fn prefix(name: &str) -> String {
         format!("{PREFIX}.{name}.")
     }
 
-    /// `/etc/hosts` of the namespaces: `h1` is the first address of host `h1`, `h1.LINK` that of its interface on a link, and `h1.v6` the first of
-    /// IPv6. A name has one address, so that programs do not choose.
+    /// `/etc/hosts` of the namespaces: `h1` is the first IPv4 address of host `h1`, `h1.LINK` the address of its interface on a
+    /// link, and `h1.v6` the first IPv6 address. A name has one address, so that programs have no choice.
     pub fn hosts_file(&self) -> String {
         let mut file = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
         for host in &self.hosts {
@@ -128,7 +129,7 @@ impl Plan {
                 let name = &host.name;
                 let (plain, plain_v6) =
                     if number == 0 { (format!(" {name}"), format!(" {name}.v6")) } else { Default::default() };
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 _ = writeln!(file, "{ipv4}{plain} {name}.{link}");
                 _ = writeln!(file, "{ipv6}{plain_v6} {name}.{link}.v6");
             }
@@ -136,19 +137,19 @@ impl Plan {
         file
     }
 
-    /// Files below `/proc/sys/net` and what is written there in every namespace, before it has devices.
+    /// Files below `/proc/sys/net` and their values in every namespace, written before it has devices.
     pub fn sysctls(settings: &Settings) -> Vec<(&'static str, String)> {
         let off = || "0".to_owned();
         vec![
             ("ipv4/tcp_congestion_control", settings.congestion_control.clone()),
-            // What one connection has found out about a path does not change the next one.
+            // A connection must not inherit path metrics from an earlier one.
             ("ipv4/tcp_no_metrics_save", "1".to_owned()),
             ("ipv4/tcp_rmem", format!("4096 131072 {SOCKET_BUFFER_MAX}")),
             ("ipv4/tcp_wmem", format!("4096 16384 {SOCKET_BUFFER_MAX}")),
-            // Packets come by another interface than answers leave by.
+            // Requests and replies may use different interfaces.
             ("ipv4/conf/all/rp_filter", off()),
             ("ipv4/conf/default/rp_filter", off()),
-            // Nobody answers these, and each would be a packet on a link.
+            // Nothing answers these, and each would be a packet on a link.
             ("ipv6/conf/default/accept_dad", off()),
             ("ipv6/conf/default/accept_ra", off()),
             ("ipv6/conf/default/router_solicitations", off()),
@@ -176,7 +177,7 @@ impl Plan {
                 }
             }
         }
-        // Who uses an address uses its interface. With one interface there is nothing to choose.
+        // The source address selects the interface. With one interface there is no choice.
         if own.len() > 1 {
             for (number, interface) in own.iter().enumerate() {
                 let table = TABLE_FIRST + number;
@@ -188,7 +189,7 @@ impl Plan {
     }
 }
 
-/// A version of IP.
+/// An IP version.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Family {
     V4,
@@ -203,24 +204,24 @@ impl Family {
         }
     }
 
-    /// The address alone, as a network.
+    /// The address alone, as a prefix.
     fn prefix(self, interface: &InterfacePlan) -> String {
         let bits = if self == Self::V4 { 32 } else { 128 };
         format!("{}/{bits}", self.address(interface))
     }
 
-    /// Nobody could have the address, too, and the kernel need not ask.
+    /// Disables duplicate address detection.
     fn no_dad(self) -> &'static str {
         if self == Self::V4 { "" } else { " nodad" }
     }
 }
 
-/// The name of the link that a direction is one of.
+/// The name of the link of a direction.
 fn both_ways(id: &str) -> &str {
     id.strip_suffix(".reverse").unwrap_or(id)
 }
 
-/// A device for each link: its name if that can be one, else a number.
+/// A device for each link, with the link's name if that is valid, else a number.
 fn devices<'a>(links: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut taken = BTreeSet::from(["lo".to_owned()]);
     let mut devices = vec![];

@@ -1,4 +1,4 @@
-//! What an emulator says of itself. Times are milliseconds; packets are IP packets, and their bytes those of IP.
+//! Counters of an emulator. Times are in milliseconds; packets are IP packets, and bytes those of IP.
 
 use std::time::Duration;
 
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 
-/// What has happened since the start, or since the last restart.
+/// Counters since the start, or since the last restart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// What the scenario's clock says.
+    /// The scenario's clock in seconds.
     pub clock_seconds: f64,
-    /// Processor time of the thread that moves packets, since it was started.
+    /// The processor time of the packet thread since its start, in seconds.
     pub cpu_seconds: f64,
-    /// Whether that thread has the real-time class: without it it is late by whole milliseconds.
+    /// Whether that thread has real-time priority; without it, lateness is whole milliseconds.
     pub is_real_time: bool,
-    /// Packets that no host or link wanted: the kernel's own multicast, destinations without a way.
+    /// Packets that no host or link accepted: the kernel's own multicast, destinations without a route.
     pub stray_packets: u64,
-    /// Packets that were thrown away because there were too many under way: a queue without a limit.
+    /// Packets dropped at the limit of packets in flight: an unlimited queue.
     pub overflowed_packets: u64,
-    /// Each direction of each link.
+    /// The counters of each direction of each link.
     pub links: Vec<LinkStatus>,
 }
 
-/// What has happened on one direction of a link.
+/// Counters of one direction of a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkStatus {
     /// `LINK` or `LINK.reverse`.
@@ -32,39 +32,39 @@ pub struct LinkStatus {
     pub from: String,
     /// The node where it ends.
     pub to: String,
-    /// Packets that came to its entrance.
+    /// Packets offered to the link.
     pub sent_packets: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// Packets that an error model or an outage took.
+    /// Packets lost by an error model or an outage.
     pub lost_packets: u64,
-    /// Packets that the queue refused or threw away.
+    /// Packets dropped by the queue.
     pub dropped_packets: u64,
-    /// Packets that came out.
+    /// Packets that left the link.
     pub delivered_packets: u64,
     /// Their bytes.
     pub delivered_bytes: u64,
-    /// Packets that wait for the transmitter now.
+    /// Packets queued now.
     pub waiting_packets: u64,
-    /// Packets in transmission or under way now.
+    /// Packets in transmission or in flight now.
     pub flying_packets: u64,
-    /// How much later than they were due packets left the emulator for a host at its end; none if none did.
+    /// The lateness of departures to a host at its end; `None` if there were none.
     pub late: Option<Lateness>,
 }
 
-/// How late something was.
+/// A distribution of lateness.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lateness {
-    /// The median.
+    /// The median in milliseconds.
     pub p50_ms: f64,
-    /// 99 of 100 are not later.
+    /// The 99th percentile in milliseconds.
     pub p99_ms: f64,
-    /// The latest.
+    /// The maximum in milliseconds.
     pub max_ms: f64,
 }
 
 impl Lateness {
-    /// Of what was counted, if there is any.
+    /// The distribution in a histogram, if it has any entries.
     pub fn of(histogram: &Histogram) -> Option<Self> {
         let millis = |span: Duration| span.as_secs_f64() * 1e3;
         let quantile = |share| histogram.quantile(share).map(millis);

@@ -1,10 +1,10 @@
-//! Addresses of sockets as the engine has them, and back.
+//! Conversion between socket addresses and the engine's addresses.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use anabranch_proto::Address;
 
-/// IPv4 is mapped into IPv6.
+/// The engine's address; IPv4 is mapped into IPv6.
 pub(crate) fn of(address: SocketAddr) -> Address {
     let ip = match address.ip() {
         IpAddr::V4(ip) => ip.to_ipv6_mapped(),
@@ -13,12 +13,12 @@ pub(crate) fn of(address: SocketAddr) -> Address {
     Address { address: ip.to_bits(), port: address.port() }
 }
 
-/// The same address, IPv4 if it is that.
+/// The socket address; a mapped address becomes IPv4.
 pub(crate) fn plain(address: Address) -> SocketAddr {
     SocketAddr::new(Ipv6Addr::from_bits(address.address).to_canonical(), address.port)
 }
 
-/// The same address for a socket of this family: one of IPv6 wants IPv4 mapped.
+/// The socket address for a socket of this family: an IPv6 socket needs IPv4 mapped.
 pub(crate) fn for_family(address: Address, is_ipv6: bool) -> SocketAddr {
     if is_ipv6 {
         SocketAddrV6::new(Ipv6Addr::from_bits(address.address), address.port, 0, 0).into()

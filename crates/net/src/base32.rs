@@ -1,8 +1,8 @@
-//! Base32 in lower case without padding ([rfc-4648] sec. 6): what people can read out, type and paste.
+//! Base32 in lower case without padding ([rfc-4648] sec. 6), which people can read out, type and paste.
 
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// Five bits a letter.
+/// Encodes bytes, five bits a letter.
 pub(crate) fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(5) * 8);
     let (mut bits, mut count) = (0u32, 0);
@@ -19,16 +19,16 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// What text may be that is no base32.
+/// Why a text is not valid base32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Base32Error {
-    /// This letter, counted from 0, is not one of it.
+    /// The letter at this position, counted from 0, is invalid.
     Letter(usize),
-    /// There are bits left that belong to no byte.
+    /// Bits are left that form no byte.
     Length,
 }
 
-/// What was encoded; upper case is as good.
+/// Decodes a text; upper case is accepted.
 pub(crate) fn decode(text: &str) -> Result<Vec<u8>, Base32Error> {
     let mut bytes = Vec::with_capacity(text.len() * 5 / 8);
     let (mut bits, mut count) = (0u32, 0);
@@ -41,7 +41,7 @@ pub(crate) fn decode(text: &str) -> Result<Vec<u8>, Base32Error> {
             bytes.push((bits >> count) as u8);
         }
     }
-    // What is left over belongs to no byte, and is nothing.
+    // The remaining bits must be zero and fewer than a letter has.
     let is_canonical = count < 5 && bits & ((1 << count) - 1) == 0;
     if is_canonical { Ok(bytes) } else { Err(Base32Error::Length) }
 }

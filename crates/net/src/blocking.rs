@@ -1,4 +1,4 @@
-//! The same for programs without an asynchronous runtime: every call waits on its own thread, and a thread of the endpoint's moves the bytes.
+//! The same API for programs without an asynchronous runtime: calls block, and a thread of the endpoint moves the bytes.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -26,8 +26,8 @@
 //! # }
 //! ```
 //!
-//! When the last handle is gone, the thread goes on until all connections are over, [`LINGER`] at most. A program that ends before has to wait for
-//! [`Connection::close`]. In a task of tokio these calls panic: there, use the types of the crate itself.
+//! When the last handle is dropped, the thread continues until all connections are over, at most [`LINGER`]. A program that ends
+//! earlier must wait for [`Connection::close`]. In a task of tokio these calls panic: use the types of the crate itself there.
 
 use std::future::Future;
 use std::io::{self, Read, Write};
@@ -42,38 +42,38 @@ use tokio::sync::oneshot;
 use crate::error::{AddPathError, BindError, ConnectError, Lost, MessageError, ReadError, StreamError, WriteError};
 use crate::{Config, PathId, PublicKey, SecretKey, Stats, Ticket};
 
-/// An [`Endpoint`](crate::Endpoint) with a thread of its own. Its copies are handles of the same.
+/// An [`Endpoint`](crate::Endpoint) with a thread of its own. Clones are handles of the same endpoint.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     runtime: Arc<Runtime>,
 }
 
-/// A [`Connection`](crate::Connection). Its copies are handles of the same.
+/// A [`Connection`](crate::Connection). Clones are handles of the same connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
     inner: crate::Connection,
     runtime: Arc<Runtime>,
 }
 
-/// A [`SendStream`](crate::SendStream), written as any [`Write`]. To flush it does nothing: what is written is sent.
+/// A [`SendStream`](crate::SendStream) that implements [`Write`]. Flushing does nothing: written data is sent anyway.
 #[derive(Debug)]
 pub struct SendStream {
     inner: crate::SendStream,
     runtime: Arc<Runtime>,
 }
 
-/// A [`RecvStream`](crate::RecvStream), read as any [`Read`].
+/// A [`RecvStream`](crate::RecvStream) that implements [`Read`].
 #[derive(Debug)]
 pub struct RecvStream {
     inner: crate::RecvStream,
     runtime: Arc<Runtime>,
 }
 
-/// The thread, as long as anybody has a handle.
+/// The thread, which lives as long as any handle.
 #[derive(Debug)]
 struct Runtime {
     handle: Handle,
-    /// What the thread gets when it is to end.
+    /// Sent to the thread to end it.
     last: Option<(crate::Endpoint, oneshot::Sender<crate::Endpoint>)>,
 }
 
@@ -81,7 +81,7 @@ impl Endpoint {
     /// As [`crate::Endpoint::client`].
     ///
     /// # Errors
-    /// The same, or if there can be no thread.
+    /// As there, or if no thread can be started.
     pub fn client(config: Config) -> Result<Self, BindError> {
         Self::start(|| crate::Endpoint::client(config))
     }
@@ -89,7 +89,7 @@ impl Endpoint {
     /// As [`crate::Endpoint::server`].
     ///
     /// # Errors
-    /// The same, or if there can be no thread.
+    /// As there, or if no thread can be started.
     pub fn server(address: SocketAddr, key: &SecretKey, config: Config) -> Result<Self, BindError> {
         Self::start(|| crate::Endpoint::server(address, key, config))
     }
@@ -97,7 +97,7 @@ impl Endpoint {
     /// As [`crate::Endpoint::bind`].
     ///
     /// # Errors
-    /// The same, or if there can be no thread.
+    /// As there, or if no thread can be started.
     pub fn bind(address: SocketAddr, key: &SecretKey, config: Config) -> Result<Self, BindError> {
         Self::start(|| crate::Endpoint::bind(address, key, config))
     }
@@ -112,7 +112,7 @@ impl Endpoint {
         let (sender, last) = oneshot::channel::<crate::Endpoint>();
         let run = async {
             if let Ok(endpoint) = last.await {
-                // Whoever does not answer for so long is not waited for.
+                // A peer that does not answer within this time is not waited for.
                 _ = tokio::time::timeout(LINGER, endpoint.wait_idle()).await;
             }
         };
@@ -124,13 +124,13 @@ impl Endpoint {
     /// As [`crate::Endpoint::connect`].
     ///
     /// # Errors
-    /// The same.
+    /// As there: no answer, or a refusal.
     pub fn connect(&self, ticket: &Ticket) -> Result<Connection, ConnectError> {
         let inner = self.runtime.wait(self.get_ref().connect(ticket))?;
         Ok(Connection { inner, runtime: Arc::clone(&self.runtime) })
     }
 
-    /// As [`crate::Endpoint::accept`]: the next connection that somebody else has opened; none if the socket is gone.
+    /// As [`crate::Endpoint::accept`]: the next incoming connection; `None` if the socket is gone.
     pub fn accept(&self) -> Option<Connection> {
         let inner = self.runtime.wait(self.get_ref().accept())?;
         Some(Connection { inner, runtime: Arc::clone(&self.runtime) })
@@ -146,12 +146,12 @@ impl Endpoint {
         self.get_ref().ticket()
     }
 
-    /// Under which name others know it.
+    /// The public key of this endpoint.
     pub fn public_key(&self) -> PublicKey {
         self.get_ref().public_key()
     }
 
-    /// What does not wait is done here: addresses, for one.
+    /// The asynchronous endpoint, for calls that do not wait, such as those on addresses.
     pub fn get_ref(&self) -> &crate::Endpoint {
         let (endpoint, _) = self.runtime.last.as_ref().expect("it is there as long as there are handles");
         endpoint
@@ -159,10 +159,10 @@ impl Endpoint {
 }
 
 impl Connection {
-    /// As [`crate::Connection::open_stream`]: waits for a name if all are in use.
+    /// As [`crate::Connection::open_stream`]: waits if all streams are in use.
     ///
     /// # Errors
-    /// The same.
+    /// As there: closed, or lost.
     pub fn open_stream(&self) -> Result<SendStream, StreamError> {
         let inner = self.runtime.wait(self.inner.open_stream())?;
         Ok(SendStream { inner, runtime: Arc::clone(&self.runtime) })
@@ -171,7 +171,7 @@ impl Connection {
     /// As [`crate::Connection::accept_stream`].
     ///
     /// # Errors
-    /// The same.
+    /// As there: closed, or lost.
     pub fn accept_stream(&self) -> Result<RecvStream, StreamError> {
         let inner = self.runtime.wait(self.inner.accept_stream())?;
         Ok(RecvStream { inner, runtime: Arc::clone(&self.runtime) })
@@ -180,15 +180,15 @@ impl Connection {
     /// As [`crate::Connection::send_message`].
     ///
     /// # Errors
-    /// The same.
+    /// As there: closed, or lost.
     pub fn send_message(&self, message: Bytes) -> Result<(), StreamError> {
         self.runtime.wait(self.inner.send_message(message))
     }
 
-    /// As [`crate::Connection::accept_message`]: the next message, of at most so many bytes.
+    /// As [`crate::Connection::accept_message`]: the next message, of at most `most` bytes.
     ///
     /// # Errors
-    /// The same.
+    /// As there: closed, lost, or a message that is incomplete or too long.
     pub fn accept_message(&self, most: usize) -> Result<Bytes, MessageError> {
         self.runtime.wait(self.inner.accept_message(most))
     }
@@ -196,20 +196,20 @@ impl Connection {
     /// As [`crate::Connection::add_path`]: waits until the path is validated.
     ///
     /// # Errors
-    /// The same.
+    /// As there: no socket, no answer, or a limit.
     pub fn add_path(&self, local: std::net::IpAddr, remote: SocketAddr) -> Result<PathId, AddPathError> {
         self.runtime.wait(self.inner.add_path(local, remote))
     }
 
-    /// As [`crate::Connection::add_paths`]: a path by each interface of this computer. Returns how many there are more.
+    /// As [`crate::Connection::add_paths`]: one path for each interface of this computer. Returns the number of new paths.
     pub fn add_paths(&self, ticket: &Ticket) -> usize {
         self.runtime.wait(self.inner.add_paths(ticket))
     }
 
-    /// As [`crate::Connection::close`]: waits until all that was written has arrived.
+    /// As [`crate::Connection::close`]: waits until everything written has arrived.
     ///
     /// # Errors
-    /// The same.
+    /// As there: the connection was lost.
     pub fn close(&self) -> Result<(), Lost> {
         self.runtime.wait(self.inner.close())
     }
@@ -217,7 +217,7 @@ impl Connection {
     /// As [`crate::Connection::closed`]: waits until both ends have closed.
     ///
     /// # Errors
-    /// The same.
+    /// As there: the connection was lost.
     pub fn closed(&self) -> Result<(), Lost> {
         self.runtime.wait(self.inner.closed())
     }
@@ -227,17 +227,17 @@ impl Connection {
         self.inner.stats()
     }
 
-    /// What does not wait is done here: to look at paths, remove one, or abort.
+    /// The asynchronous connection, for calls that do not wait: inspect or remove paths, abort.
     pub fn get_ref(&self) -> &crate::Connection {
         &self.inner
     }
 }
 
 impl SendStream {
-    /// As [`crate::SendStream::finish`]: nothing more is written.
+    /// As [`crate::SendStream::finish`]: ends the stream.
     ///
     /// # Errors
-    /// The same.
+    /// As there: stopped, closed, or lost.
     pub fn finish(&mut self) -> Result<(), WriteError> {
         let _entered = self.runtime.handle.enter();
         self.inner.finish()
@@ -246,20 +246,20 @@ impl SendStream {
     /// As [`crate::SendStream::write_all_bytes`]: no byte is copied.
     ///
     /// # Errors
-    /// The same.
+    /// As there: stopped, closed, or lost.
     pub fn write_all_bytes(&mut self, bytes: Bytes) -> Result<(), WriteError> {
         self.runtime.wait(self.inner.write_all_bytes(bytes))
     }
 
-    /// As [`crate::SendStream::stopped`]: waits until the peer has all of it, or does not want the rest.
+    /// As [`crate::SendStream::stopped`]: waits until the peer has received the stream, or refuses the rest.
     ///
     /// # Errors
-    /// The same.
+    /// As there: the connection was lost.
     pub fn stopped(&mut self) -> Result<Option<u16>, Lost> {
         self.runtime.wait(self.inner.stopped())
     }
 
-    /// What does not wait is done here: to reset it, or give it a priority.
+    /// The asynchronous stream, for calls that do not wait: reset, priority.
     pub fn get_mut(&mut self) -> &mut crate::SendStream {
         &mut self.inner
     }
@@ -269,12 +269,12 @@ impl RecvStream {
     /// As [`crate::RecvStream::read_chunk`]: no byte is copied.
     ///
     /// # Errors
-    /// The same.
+    /// As there: reset, or lost.
     pub fn read_chunk(&mut self, most: usize) -> Result<Option<Bytes>, ReadError> {
         self.runtime.wait(self.inner.read_chunk(most))
     }
 
-    /// As [`crate::RecvStream::stop`]: nothing more of it is wanted.
+    /// As [`crate::RecvStream::stop`]: refuses the rest.
     pub fn stop(self, code: u16) {
         self.inner.stop(code);
     }
@@ -282,7 +282,7 @@ impl RecvStream {
 
 impl Write for SendStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // What the stream does not take at once would else be copied for nothing.
+        // Bytes that the stream does not take at once would be copied in vain.
         let bytes = &bytes[..bytes.len().min(COPIED_AT_ONCE)];
         Ok(self.runtime.wait(self.inner.write_bytes(&mut Bytes::copy_from_slice(bytes)))?)
     }
@@ -312,16 +312,16 @@ impl Runtime {
 impl Drop for Runtime {
     fn drop(&mut self) {
         if let Some((endpoint, sender)) = self.last.take() {
-            // The thread ends by itself only when it gets this.
+            // The thread ends by itself only after it has received this.
             _ = sender.send(endpoint);
         }
     }
 }
 
-/// How long connections may take to end when nobody has a handle any more: a few retransmission timeouts.
+/// How long connections may take to end after the last handle is dropped: a few retransmission timeouts.
 pub const LINGER: Duration = Duration::from_secs(10);
 
-/// What a stream takes at once is rarely more.
+/// A stream rarely takes more at once.
 const COPIED_AT_ONCE: usize = 256 << 10;
 
 #[cfg(test)]
@@ -337,7 +337,7 @@ mod tests {
         (server.accept().unwrap(), there)
     }
 
-    /// The endpoints' own handles are gone: the connections have what keeps the threads.
+    /// The endpoints' own handles are dropped: the connections keep the threads alive.
     #[test]
     fn ten_megabytes_there_and_an_answer_back() {
         let (here, there) = pair();
@@ -357,7 +357,7 @@ mod tests {
         assert!(serve.join().unwrap() == sent);
     }
 
-    /// What was written is delivered by the thread when every handle is gone.
+    /// The thread delivers written data after every handle is dropped.
     #[test]
     fn what_was_written_outlives_its_handles() {
         let (here, there) = pair();
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(here.accept_message(1 << 20).unwrap(), vec![7; 500_000]);
     }
 
-    /// A reset is an error to who reads, and a connection that is gone to who waits.
+    /// A reset is an error to the reader, and a lost connection to a waiter.
     #[test]
     fn what_goes_wrong_is_an_error() {
         let (here, there) = pair();

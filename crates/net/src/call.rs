@@ -1,7 +1,7 @@
-//! What an endpoint knows of a connection besides what the engine does: who waits for what, and which handle has which stream.
+//! The endpoint's state of a connection besides the engine's: waiting tasks, and the handles of streams.
 //!
-//! Streams have names that the engine uses again. So a stream that is written has a serial number besides; a stream that is read has its
-//! name to itself until its end has been read, or it was stopped.
+//! The engine reuses SIDs. So a sending stream also has a serial number. A receiving stream has its SID to itself until its end is
+//! read, or it is stopped.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;
@@ -16,79 +16,79 @@ use crate::qlog::Vantage;
 use crate::spans;
 use crate::waiting::{Waiting, Woken};
 
-/// A connection.
+/// The endpoint's state of a connection.
 #[derive(Debug)]
 pub(crate) struct Call {
     /// Counts the connections of the endpoint.
     #[cfg(feature = "prometheus")]
     pub(crate) number: u64,
     pub(crate) remote: PublicKey,
-    /// What subscribers of `tracing` are told happens in it.
+    /// The `tracing` span of the connection.
     pub(crate) span: Span,
-    /// Handles of it and of its streams. As long as it waits to be accepted, that is one.
+    /// Handles of the connection and of its streams. While it waits to be accepted, that is one.
     pub(crate) handles: usize,
     pub(crate) is_established: bool,
-    /// This end has closed; all that it wrote has arrived; both ends have closed.
+    /// Whether this end has closed; whether everything it wrote has arrived; whether both ends have closed.
     pub(crate) is_closing: bool,
     pub(crate) is_delivered: bool,
     pub(crate) is_over: bool,
     /// The other end has closed.
     pub(crate) has_peer_closed: bool,
-    /// The engine has forgotten it, for this reason.
+    /// Why the engine has forgotten it, if it has.
     pub(crate) closed: Option<Ended>,
-    /// Who waits for it to be established, or for a stream that can be opened.
+    /// Tasks that wait for the handshake, or for a free stream.
     pub(crate) opening: Waiting,
-    /// Who waits for a stream of the peer.
+    /// Tasks that wait for a stream of the peer.
     pub(crate) accepting: Waiting,
-    /// Who waits for its end.
+    /// Tasks that wait for the end of the connection.
     pub(crate) closing: Waiting,
-    /// Who waits for news of a path.
+    /// Tasks that wait for a change of a path.
     pub(crate) pathing: Waiting,
-    /// Streams of the peer that nobody has a handle of yet, in the order in which they came.
+    /// Streams of the peer without a handle, in the order of arrival.
     pub(crate) incoming: VecDeque<Sid>,
-    /// By name, as far as names have been used.
+    /// By SID, up to the highest used one.
     inbound: Vec<Inbound>,
     outbound: BTreeMap<u64, Outbound>,
-    /// Which of them has a name, likewise.
+    /// The serial number of the sending stream of each SID, likewise.
     names: Vec<Option<u64>>,
     made: u64,
-    /// What had come and not been read when the engine forgot the connection.
+    /// Unread data when the engine forgot the connection.
     left: BTreeMap<Sid, VecDeque<Read<Bytes>>>,
 }
 
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// For this reason of the engine's.
+    /// The engine ended it.
     Engine(CloseReason),
     /// The endpoint's socket is gone.
     EndpointGone,
 }
 
-/// A name for reading.
+/// The state of a SID for reading.
 #[derive(Debug, Default)]
 enum Inbound {
     #[default]
     Idle,
-    /// It waits to be accepted.
+    /// The stream waits to be accepted.
     Waiting,
-    /// There is a handle, and perhaps a task that waits.
+    /// The stream has a handle, and perhaps a waiting task.
     Open(Option<Waker>),
 }
 
-/// A stream that is written.
+/// A sending stream.
 #[derive(Debug, Default)]
 pub(crate) struct Outbound {
     pub(crate) outcome: Option<Outcome>,
     pub(crate) waiting: Option<Waker>,
 }
 
-/// What became of a stream that was written.
+/// The outcome of a sending stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The peer has all of it.
+    /// The peer has received all of it.
     Delivered,
-    /// The peer does not want the rest.
+    /// The peer has refused the rest.
     Stopped(u16),
 }
 
@@ -119,7 +119,7 @@ impl Call {
         }
     }
 
-    /// Why nothing goes on, if that is no end that both have agreed on.
+    /// Why the connection was lost, unless both ends have closed it.
     pub(crate) fn lost(&self) -> Option<Lost> {
         match self.closed? {
             Ended::Engine(reason) => Lost::of(reason),
@@ -127,7 +127,7 @@ impl Call {
         }
     }
 
-    /// A stream of ours has this name from now on. Returns its number.
+    /// One of our streams has this SID from now on. Returns its serial number.
     pub(crate) fn open(&mut self, sid: Sid) -> u64 {
         let serial = self.made;
         self.made += 1;
@@ -140,7 +140,7 @@ impl Call {
         self.outbound.get_mut(&serial)
     }
 
-    /// The handle of a stream is gone.
+    /// The handle of a stream was dropped.
     pub(crate) fn forget(&mut self, serial: u64) {
         self.outbound.remove(&serial);
     }
@@ -158,7 +158,7 @@ impl Call {
         }
     }
 
-    /// The name is free.
+    /// The SID is free.
     pub(crate) fn on_finished(&mut self, sid: Sid, woken: &mut Woken) {
         if let Some(outbound) = self.named(sid) {
             outbound.outcome.get_or_insert(Outcome::Delivered);
@@ -168,12 +168,12 @@ impl Call {
         woken.all(&mut self.opening);
     }
 
-    /// Whether nobody knows of a stream of this name, so that the next one is new.
+    /// Whether no stream of this SID is known, so that the next one is new.
     pub(crate) fn is_idle(&self, sid: Sid) -> bool {
         matches!(self.inbound.get(place(sid)), None | Some(Inbound::Idle))
     }
 
-    /// Something can be read. If nobody knows of the stream it is a new one.
+    /// A stream has something to read. An unknown stream is a new one.
     pub(crate) fn on_readable(&mut self, sid: Sid, woken: &mut Woken) {
         match at(&mut self.inbound, sid) {
             Inbound::Open(waiting) => woken.one(waiting),
@@ -186,21 +186,21 @@ impl Call {
         }
     }
 
-    /// Somebody takes the next stream of the peer.
+    /// Takes the next stream of the peer.
     pub(crate) fn accept(&mut self) -> Option<Sid> {
         let sid = self.incoming.pop_front()?;
         *at(&mut self.inbound, sid) = Inbound::Open(None);
         Some(sid)
     }
 
-    /// Whether no stream of the peer can come any more.
+    /// Whether no further stream of the peer can arrive.
     pub(crate) fn has_all(&self) -> bool {
         let is_open = |inbound: &Inbound| matches!(inbound, Inbound::Open(_));
         self.closed.is_some() && self.lost().is_some()
             || (self.has_peer_closed || self.closed.is_some()) && !self.inbound.iter().any(is_open)
     }
 
-    /// The task that waits for something to read on a stream that has a handle.
+    /// The task that waits to read a stream with a handle.
     pub(crate) fn reader(&mut self, sid: Sid) -> &mut Option<Waker> {
         match at(&mut self.inbound, sid) {
             Inbound::Open(waiting) => waiting,
@@ -208,7 +208,7 @@ impl Call {
         }
     }
 
-    /// What comes next on a stream that has a handle.
+    /// Reads from a stream with a handle.
     pub(crate) fn read(&mut self, engine: Option<&mut Connection<Bytes>>, sid: Sid, most: u32) -> Read<Bytes> {
         if self.closed.is_none()
             && let Some(engine) = engine
@@ -222,13 +222,13 @@ impl Call {
         }
     }
 
-    /// A stream of the peer has been read to its end, or is not wanted: what comes next under its name is another.
+    /// A stream of the peer has been read to its end, or is refused: the next one of its SID is another stream.
     pub(crate) fn release(&mut self, engine: Option<&mut Connection<Bytes>>, sid: Sid, woken: &mut Woken) {
         *at(&mut self.inbound, sid) = Inbound::Idle;
         let is_readable = match engine.filter(|_| self.closed.is_none()) {
             Some(engine) => {
                 let mut streams = engine.streams();
-                // Where there is nothing, to have looked makes the engine tell of what comes.
+                // If nothing is there, this call makes the engine report what arrives.
                 streams.is_readable(sid) || streams.read(sid, 0) != Ok(Read::Nothing)
             }
             None => self.left.get(&sid).is_some_and(|left| !left.is_empty()),
@@ -241,7 +241,7 @@ impl Call {
         }
     }
 
-    /// Drops what is left of a stream that is not wanted when the engine has forgotten the connection.
+    /// Drops the rest of a refused stream after the engine has forgotten the connection.
     pub(crate) fn drop_left(&mut self, sid: Sid) {
         let Some(left) = self.left.get_mut(&sid) else { return };
         while let Some(read) = left.pop_front() {
@@ -251,7 +251,7 @@ impl Call {
         }
     }
 
-    /// The engine is about to forget the connection: takes all that has come and was not read.
+    /// The engine is about to forget the connection: takes all unread data.
     pub(crate) fn keep_unread(&mut self, engine: &mut Connection<Bytes>, woken: &mut Woken) {
         let mut streams = engine.streams();
         for sid in (1..=Sid::STREAMS_MAX).map(Sid::new) {
@@ -268,7 +268,7 @@ impl Call {
         }
     }
 
-    /// The connection is gone: everybody who waits for anything hears of it.
+    /// The connection is over: wakes every waiting task.
     pub(crate) fn end(&mut self, ended: Ended, woken: &mut Woken) {
         self.closed = Some(ended);
         self.is_over = true;
@@ -293,7 +293,7 @@ fn place(sid: Sid) -> usize {
     usize::from(sid.number())
 }
 
-/// What belongs to a name. The engine has no names beyond those that were agreed on.
+/// The entry of a SID. The engine uses no SIDs beyond the negotiated ones.
 fn at<T: Default>(all: &mut Vec<T>, sid: Sid) -> &mut T {
     if all.len() <= place(sid) {
         all.resize_with(1 + place(sid), T::default);

@@ -1,17 +1,17 @@
-//! The clock of an endpoint: time since it was made.
+//! The clock of an endpoint: the time since it was created.
 
 use std::time::{Duration, Instant, SystemTime};
 
 use anabranch_proto::seal::Timestamp;
 use anabranch_units::{Span, Time};
 
-/// Counts from when it was made.
+/// Counts from its creation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     start: Instant,
 }
 
-/// What a socket's times of arrival are counted from: one reading of both clocks, good for what was read together.
+/// One reading of both clocks, for the arrival times of a batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
     now: Time,
@@ -27,7 +27,7 @@ impl Clock {
         Time::ZERO + span(self.start.elapsed())
     }
 
-    /// What the computer's clock said when this one began.
+    /// The system clock at the creation of this one.
     pub(crate) fn epoch(&self) -> SystemTime {
         SystemTime::now().checked_sub(self.start.elapsed()).unwrap_or(SystemTime::UNIX_EPOCH)
     }
@@ -43,7 +43,7 @@ impl Clock {
 }
 
 impl Reading {
-    /// When something arrived that the kernel has marked with this time. A clock that was set meanwhile moves nothing further than
+    /// The arrival time of a datagram with this kernel timestamp. If the system clock was set meanwhile, the error is at most
     /// [`AGE_MAX`].
     pub(crate) fn arrival(&self, mark: Option<Duration>) -> Time {
         let age = mark.and_then(|mark| self.since_1970.checked_sub(mark)).unwrap_or_default();
@@ -52,7 +52,7 @@ impl Reading {
     }
 }
 
-/// The time of a handshake: later than `last`, whatever the computer's clock does.
+/// The timestamp of a handshake: later than `last`, whatever the system clock does.
 pub(crate) fn timestamp(last: &mut Span) -> Timestamp {
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     *last = span(since_1970).max(last.saturating_add(Span::from_ticks(1)));
@@ -64,7 +64,7 @@ pub(crate) fn span(duration: Duration) -> Span {
     Span::from_ticks(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// A datagram does not wait longer than this in a socket's buffer, unless the process was stopped; then the time at which it is read is as good.
+/// No datagram waits longer in a socket's buffer unless the process was stopped; then the time of reading will do.
 const AGE_MAX: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What an endpoint can be set to.
+//! The settings of an endpoint.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,50 +13,53 @@ use anabranch_units::Span;
 use crate::clock::span;
 use crate::key::PublicKey;
 
-/// What an endpoint can be set to. The default is good for most.
+/// The settings of an endpoint. The defaults suit most programs.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Who may call; nobody if none.
+    /// Which peers may connect; `None` accepts no connections.
     pub admission: Option<Admission>,
-    /// The most connections at a time.
+    /// The largest number of connections.
     pub connections_max: usize,
     /// The congestion law of each path, and its parameters.
     pub law: Settings,
-    /// Streams of a connection at a time, in each direction: up to 4,080, in steps of 16 above 255. The first 255 that are open begin with more credit.
+    /// Concurrent streams of a connection in each direction: up to 4,080, in steps of 16 above 255. The first 255 have more initial
+    /// credit.
     pub streams: u16,
-    /// Paths of a connection at a time, 1 to 8. With one it speaks of none, and cannot follow a peer whose address changes.
+    /// Paths of a connection, 1 to 8. With one, the connection does not negotiate paths, and cannot follow a peer whose address
+    /// changes.
     pub paths: u8,
-    /// Bytes of a connection that may arrive and wait to be read, at first. What is not read stops the sender at so much; what is read at once
-    /// takes none of it.
+    /// The initial receive window of a connection in bytes. An application that does not read stops the sender at this size; data
+    /// that is read at once takes no memory.
     pub receive_buffer: u64,
-    /// So large it may become: it grows to four times what is read in a round trip, and by what names of streams have that are over where others lack it.
-    /// What the sender may send is promised and not taken back, so an application that reads fast and then stops may have so many bytes waiting.
+    /// The largest receive window in bytes. The window grows to four times the bytes read in a round trip, and by the credit of
+    /// idle SIDs if streams lack credit. It never shrinks, so an application that reads fast and then stops may hold this many
+    /// bytes.
     pub receive_buffer_max: u64,
-    /// Bytes that may wait to be sent on a stream. What is written beyond that waits.
+    /// Bytes that may wait to be sent on a stream. Further writes wait.
     pub send_buffer: u64,
-    /// So many they may become where the paths carry more than that in 10 ms.
+    /// The size up to which the send buffer grows, if the paths carry more than the send buffer in 10 ms.
     pub send_buffer_max: u64,
-    /// The most bytes of a connection that have been written and not been acknowledged.
+    /// The largest memory of a connection for written and unacknowledged data, in bytes.
     pub send_memory: u64,
-    /// How long a call may take, and a new path.
+    /// The timeout of a handshake, and of the validation of a path.
     pub connect_timeout: Duration,
-    /// How long the peer may say nothing before the connection is given up.
+    /// The silence of the peer after which the connection is given up.
     pub idle_timeout: Duration,
-    /// How long nothing is said before the peer is asked whether it is there; at most half of the idle timeout. Never if none: then a
-    /// connection on which nothing is sent ends by the idle timeout.
+    /// The idle time before a keep-alive probe; at most half of the idle timeout. `None` sends no probes: then an idle connection
+    /// ends by the idle timeout.
     pub keep_alive: Option<Duration>,
-    /// The socket's buffers in bytes, as far as the system gives them.
+    /// The requested size of the socket's buffers in bytes; the system may give less.
     pub socket_buffer: usize,
-    /// A folder for logs of all connections, in qlog; see [`crate::QlogReport`]. None are written if there is none.
+    /// The folder for qlogs of all connections; see [`crate::QlogReport`]. `None` writes no logs.
     pub qlog: Option<PathBuf>,
 }
 
-/// Who may open a connection to an endpoint. Others hear nothing: for them nobody is there.
+/// Which peers may open a connection to an endpoint. Others get no answer at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// Whoever has a ticket: nobody can call who does not know the public key.
+    /// Every peer with a ticket, which contains the public key.
     Ticket,
-    /// Those who prove one of these keys, and have a ticket.
+    /// Peers that have a ticket and prove one of these keys.
     Keys(BTreeSet<PublicKey>),
 }
 
@@ -70,19 +73,19 @@ impl Default for Config {
             paths: 8,
             // 32 kB for each of 255 streams before any is read.
             receive_buffer: 32 << 20,
-            // Four times the bandwidth-delay product of 10 Gbit/s and 100 ms, of which one stream may have about half.
+            // Four times the bandwidth-delay product of 10 Gbit/s and 100 ms; one stream may have about half.
             receive_buffer_max: 512 << 20,
             send_buffer: 1 << 20,
             // 10 Gbit/s.
             send_buffer_max: 12 << 20,
-            // Likewise: three quarters are for what is not acknowledged, and an eighth of that is what it costs to keep it.
+            // Likewise: three quarters are for unacknowledged data, an eighth of which is bookkeeping.
             send_memory: 512 << 20,
             // The handshake is sent again after 1, 2 and 4 seconds.
             connect_timeout: Duration::from_secs(10),
-            // As common QUIC endpoints.
+            // As common QUIC endpoints do.
             idle_timeout: Duration::from_secs(30),
             keep_alive: Some(Duration::from_secs(10)),
-            // 20 ms at 1.6 Gbit/s: as long as a busy machine may leave us waiting.
+            // 20 ms at 1.6 Gbit/s: the longest that a busy machine may delay the driver.
             socket_buffer: 4 << 20,
             qlog: None,
         }
@@ -90,7 +93,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The same for a server that lets them in.
+    /// The same settings for a server that admits these peers.
     #[must_use]
     pub fn admit(self, admission: Admission) -> Self {
         Self { admission: Some(admission), ..self }
@@ -110,14 +113,14 @@ impl Config {
         let idle_timeout = span(self.idle_timeout);
         let keep_alive = self.keep_alive.map(|idle| {
             let idle = span(idle.min(self.idle_timeout / 2));
-            // What is left of the idle timeout is enough for three questions.
+            // The rest of the idle timeout suffices for three probes.
             let interval = Span::from_ticks(idle_timeout.saturating_sub(idle).ticks() / 4);
             KeepAlive { idle, interval, probes_max: u32::MAX }
         });
         anabranch_proto::Config {
             streams: self.streams,
             paths_max: self.paths,
-            // What is lost on a path that has died, or is slow, comes sooner on another.
+            // Data lost on a dead or slow path arrives earlier on another.
             repair: Repair::AnyPath,
             receive_buffer: self.receive_buffer,
             receive_buffer_max: self.receive_buffer_max,
@@ -143,12 +146,13 @@ impl Admission {
     }
 }
 
-/// AES where the machine has instructions for it.
+/// AES if the machine has instructions for it.
 fn ciphers() -> CipherPreference {
     if has_fast_aes() { CipherPreference::fast_aes() } else { CipherPreference::default() }
 }
 
-/// Whether this machine has instructions for AES-GCM: then data is encrypted with it, else with ChaCha20-Poly1305, if the peer says the same.
+/// Whether this machine has instructions for AES-GCM. If the peer has them, too, data is encrypted with AES-GCM, otherwise with
+/// ChaCha20-Poly1305.
 pub fn has_fast_aes() -> bool {
     #[cfg(target_arch = "x86_64")]
     let is_fast = std::arch::is_x86_feature_detected!("aes") && std::arch::is_x86_feature_detected!("pclmulqdq");
@@ -159,11 +163,11 @@ pub fn has_fast_aes() -> bool {
     is_fast
 }
 
-/// [rfc-9293] sec. 3.8.6.3 asks for one for two segments at least; a law that looks at delays wants them soon.
+/// [rfc-9293] sec. 3.8.6.3 demands an ACK for every second segment at least; a delay-based law needs them early.
 const ACKS: AckPolicy = AckPolicy { every: 2, delay: Span::from_millis(5) };
 
-/// How long the end that closes first answers a FIN that comes again. No segment of an old connection can come into a new one, whose keys
-/// are others, so that this is all there is to wait for: two retransmissions on a path of half a second.
+/// How long the end that closes first answers a repeated FIN. An old segment cannot enter a new connection, which has other keys,
+/// so this only covers two retransmissions on a path of half a second.
 const TIME_WAIT: Span = Span::from_secs(2);
 
 #[cfg(test)]

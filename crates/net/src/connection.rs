@@ -1,4 +1,4 @@
-//! A connection: streams either way, and what is known of it.
+//! Connections: streams in both directions, paths and statistics.
 
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
@@ -24,12 +24,13 @@ use crate::state::{Shared, State};
 use crate::stream::{RecvStream, SendStream};
 use crate::ticket::Ticket;
 
-/// A connection. Its copies are handles of the same.
+/// A connection. Clones are handles of the same connection.
 ///
-/// Streams go one way. Either end opens up to 4,080 at a time ([`Connection::open_stream`]), and the other one accepts them in the order in which
-/// their first bytes come ([`Connection::accept_stream`]). There are no pairs of streams; see [replies](crate#replies) for replies.
+/// A stream carries data in one direction. Either end opens up to 4,080 at a time ([`Connection::open_stream`]); the other one
+/// accepts them in the order of arrival of their first bytes ([`Connection::accept_stream`]). Streams do not come in pairs; see
+/// [replies](crate#replies).
 ///
-/// When the last handle of a connection and of its streams is gone, the connection is closed: what was written is still delivered.
+/// When the last handle of a connection and of its streams is dropped, the connection is closed; written data is still delivered.
 #[derive(Debug)]
 pub struct Connection {
     handle: Handle,
@@ -44,45 +45,45 @@ pub(crate) struct Handle {
     id: ConnectionId,
 }
 
-/// What happened on a connection so far.
+/// Counters of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stats {
     /// Segments sent, retransmissions included.
     pub segments_sent: u64,
-    /// Retransmissions and probes with old data.
+    /// Retransmissions, and probes with old data.
     pub segments_sent_again: u64,
-    /// Times that a segment was taken for lost.
+    /// Segments detected as lost.
     pub segments_lost: u64,
-    /// Of these, those of which no acknowledgement told: a timeout did, or their path was given up.
+    /// Of these, segments that a timeout or the abandonment of their path declared lost.
     pub segments_lost_by_timeout: u64,
-    /// Times that the peer got something twice: what was taken for lost had not been, or a probe was not needed.
+    /// Duplicate arrivals at the peer: after a spurious loss, or an unnecessary probe.
     pub segments_doubled: u64,
-    /// Episodes of loss that turned out to be none, and were taken back.
+    /// Spurious episodes of loss, which were undone.
     pub losses_undone: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Bytes that the peer has acknowledged, with the headers of streams.
+    /// Bytes that the peer has acknowledged, stream headers included.
     pub bytes_acknowledged: u64,
-    /// Bytes that have arrived in order, with the headers of streams.
+    /// Bytes that have arrived in order, stream headers included.
     pub bytes_received: u64,
-    /// Bytes that have arrived and were not read.
+    /// Bytes that have arrived and have not been read.
     pub bytes_unread: u64,
-    /// What keeps this end from sending more, and for how long each has since the connection was established.
+    /// What limits this end, and how long each limit applied since the connection was established.
     pub limits: Limits,
 }
 
 /// A path of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
-    /// Its name, which is used again when it is gone.
+    /// Its identifier, which is reused when the path is gone.
     pub id: PathId,
-    /// Our end.
+    /// The local address.
     pub local: SocketAddr,
-    /// The peer's end.
+    /// The peer's address.
     pub remote: SocketAddr,
-    /// What it is good for.
+    /// Whether it carries data.
     pub state: PathState,
-    /// Window, RTT, counts, and what the law shows.
+    /// Window, RTT, counters, and the gauges of the law.
     pub report: PathReport,
 }
 
@@ -109,7 +110,7 @@ impl Stats {
 }
 
 impl Path {
-    /// Those of a connection.
+    /// All paths of a connection.
     pub(crate) fn all(connection: &Engine, now: Time) -> Vec<Self> {
         let path = |(id, report): (PathId, PathReport)| Self {
             id,
@@ -121,19 +122,19 @@ impl Path {
         connection.path_reports().map(path).collect()
     }
 
-    /// The RTT without a queue: the baseRTT of a law that has one, else the least that was seen.
+    /// The RTT without a queue: the baseRTT of a law that has one, else the least sample.
     pub fn rtt_base(&self) -> Option<Duration> {
         let of_law = self.report.gauges.value("rtt_base_s").filter(|base| base.is_finite() && *base > 0.0);
         let least = || self.report.rtt_min.map(|least| Duration::from_nanos(least.ticks()));
         of_law.and_then(|base| Duration::try_from_secs_f64(base).ok()).or_else(least)
     }
 
-    /// Segments of this connection that wait in queues on the way, as the law estimates them; none if it does not.
+    /// Segments of this connection in queues on the path, as the law estimates them; `None` without an estimate.
     pub fn queue(&self) -> Option<f64> {
         self.report.gauges.value("backlog").filter(|backlog| backlog.is_finite())
     }
 
-    /// Bytes a second that it delivered in the best of its last rounds; none before the first.
+    /// The largest delivery rate of recent rounds in bytes a second; `None` before the first round ends.
     pub fn delivery_rate(&self) -> Option<f64> {
         self.report.delivery_rate
     }
@@ -144,21 +145,22 @@ impl Connection {
         Self { handle }
     }
 
-    /// Who is at the other end.
+    /// The peer's public key.
     pub fn remote_key(&self) -> PublicKey {
         self.handle.shared.lock().call(self.handle.id).remote
     }
 
-    /// Opens a stream to the peer, which hears of it with its first bytes or its end. If all are in use it waits until the peer has all of one.
+    /// Opens a stream to the peer, which learns of it from its first bytes or its end. If all streams are in use, this waits until
+    /// one has been delivered.
     ///
     /// # Errors
-    /// If this end has closed, or the connection is gone.
+    /// If this end has closed, or the connection is lost.
     pub async fn open_stream(&self) -> Result<SendStream, StreamError> {
         poll_fn(|cx| self.handle.shared.with(|state| self.poll_open(cx, state))).await
     }
 
     fn poll_open(&self, cx: &Context<'_>, state: &mut State) -> Poll<Result<SendStream, StreamError>> {
-        // What is still to be told of the stream that had the name before is not about this one.
+        // Pending events belong to the previous stream of this SID.
         if state.take_events(self.handle.shared.clock.now()) {
             state.rouse();
         }
@@ -184,10 +186,10 @@ impl Connection {
         }
     }
 
-    /// The next stream of the peer.
+    /// Waits for the next stream of the peer.
     ///
     /// # Errors
-    /// If the peer has closed and all its streams have been accepted and read, or the connection is gone.
+    /// If the peer has closed and all its streams have been accepted and read, or the connection is lost.
     pub async fn accept_stream(&self) -> Result<RecvStream, StreamError> {
         poll_fn(|cx| {
             let mut state = self.handle.shared.lock();
@@ -208,11 +210,11 @@ impl Connection {
         .await
     }
 
-    /// Closes this side: finishes all streams, and waits until the peer has all that was written. The peer may still send; it hears of the close
-    /// when all has arrived, and should then close, too ([`Connection::closed`]).
+    /// Closes this side: finishes all streams, and waits until the peer has received everything. The peer may still send. It learns
+    /// of the close when everything has arrived, and should then close, too ([`Connection::closed`]).
     ///
     /// # Errors
-    /// If the connection was lost before all was delivered.
+    /// If the connection is lost before everything is delivered.
     pub async fn close(&self) -> Result<(), Lost> {
         self.begin_close();
         poll_fn(|cx| {
@@ -230,7 +232,7 @@ impl Connection {
         .await
     }
 
-    /// The same without waiting.
+    /// Closes this side without waiting.
     pub fn begin_close(&self) {
         self.handle.shared.with(|state| {
             let (_, engine, _) = state.parts(self.handle.id);
@@ -242,10 +244,10 @@ impl Connection {
         });
     }
 
-    /// Waits for the end of the connection: until both sides have closed, and have all that the other one wrote.
+    /// Waits until both ends have closed and have received everything.
     ///
     /// # Errors
-    /// If it ends in another way.
+    /// If the connection ends in another way.
     pub async fn closed(&self) -> Result<(), Lost> {
         poll_fn(|cx| {
             let mut state = self.handle.shared.lock();
@@ -262,7 +264,7 @@ impl Connection {
         .await
     }
 
-    /// Ends the connection at once; what waits is lost, and the peer hears that it was.
+    /// Ends the connection at once with a reset. Waiting data is lost.
     pub fn abort(&self) {
         self.handle.shared.with(|state| {
             let (_, engine, _) = state.parts(self.handle.id);
@@ -273,24 +275,24 @@ impl Connection {
         });
     }
 
-    /// What happened so far. Paths that are gone, and connections, have no counts.
+    /// The present counters. They do not include paths that are gone.
     pub fn stats(&self) -> Stats {
         let state = self.handle.shared.lock();
         let Some(connection) = state.engine.view(self.handle.id) else { return Stats::default() };
         Stats::of(connection, self.handle.shared.clock.now())
     }
 
-    /// Sets up a path from an address of ours to one of the peer's, and waits until the peer has answered on it. From then on data takes it, too.
-    /// Datagrams leave from that address; that they also leave by its interface is for the system's routes to see to, as with MPTCP.
+    /// Sets up a path from a local address to one of the peer's, and waits for its validation. From then on it carries data. The
+    /// system's routes must send datagrams from that address through its interface, as with MPTCP.
     ///
     /// # Errors
-    /// If no socket of the endpoint has that address, there can be no other path, or nobody answers.
+    /// If no socket of the endpoint has that address, the limit of paths is reached, or the peer does not answer.
     pub async fn add_path(&self, local: IpAddr, remote: SocketAddr) -> Result<PathId, AddPathError> {
         let (id, tuple) = self.begin_path(local, remote)?;
         let answered = self.path_answered(id, tuple);
         tokio::time::timeout(self.handle.shared.config.connect_timeout, answered).await.unwrap_or_else(|_| {
             if self.paths().iter().any(|path| path.id == id && path.report.tuple == tuple) {
-                // It may be the only one that is left by now.
+                // It may be the only path by now.
                 _ = self.remove_path(id);
             }
             Err(AddPathError::NoAnswer(remote))
@@ -304,7 +306,7 @@ impl Connection {
             let Some(connection) = state.engine.view(self.handle.id) else {
                 return Poll::Ready(Err(AddPathError::Gone));
             };
-            // The name may be another path's by now.
+            // The identifier may belong to another path by now.
             match connection.path(id).filter(|report| report.tuple == tuple).map(|report| report.state) {
                 None => Poll::Ready(Err(AddPathError::NoAnswer(address::plain(tuple.remote)))),
                 Some(PathState::Live) => Poll::Ready(Ok(id)),
@@ -335,8 +337,8 @@ impl Connection {
         })
     }
 
-    /// Sets up a path by each interface of this computer that has none yet, to an address of the ticket, and waits until each is there or nobody
-    /// answers. How many were set up.
+    /// Sets up a path for each interface of this computer that has none, to an address of the ticket, and waits until each is
+    /// validated or has failed. Returns the number of new paths.
     pub async fn add_paths(&self, ticket: &Ticket) -> usize {
         let mut attempts = JoinSet::new();
         let paths: Vec<_> = self.paths().iter().map(|path| (path.local.ip(), path.remote)).collect();
@@ -351,10 +353,10 @@ impl Connection {
         count
     }
 
-    /// Gives a path up. What is in flight on it is sent again on the others.
+    /// Abandons a path. Its data in flight is retransmitted on the others.
     ///
     /// # Errors
-    /// If there is no such path, or no other one that carries data.
+    /// If there is no such path, or no other path carries data.
     pub fn remove_path(&self, path: PathId) -> Result<(), RemovePathError> {
         self.handle.shared.with(|state| {
             let now = state.at(self.handle.shared.clock.now());
@@ -365,7 +367,7 @@ impl Connection {
         })
     }
 
-    /// Says when this end uses a path.
+    /// Sets whether this end uses a path actively or as a backup.
     pub fn set_path_status(&self, path: PathId, status: PathStatus) {
         self.handle.shared.with(|state| {
             if let Some(connection) = state.engine.connection(self.handle.id) {
@@ -375,33 +377,33 @@ impl Connection {
         });
     }
 
-    /// Sends a message: a stream of its own, so that it waits for no other. It is sent when this returns, not delivered; wait for its end with
-    /// [`SendStream::stopped`] of a stream that you open yourself, or with [`Connection::close`].
+    /// Sends a message as a stream of its own, so that it does not wait for others. Returns when the message is sent, not
+    /// delivered. To wait for delivery use [`SendStream::stopped`] of a stream of your own, or [`Connection::close`].
     ///
     /// # Errors
-    /// If this end has closed, or the connection is gone.
+    /// If this end has closed, or the connection is lost.
     pub async fn send_message(&self, message: Bytes) -> Result<(), StreamError> {
         let mut stream = self.open_stream().await?;
         let lost = |error| match error {
             WriteError::Lost(lost) => StreamError::Lost(lost),
-            // The peer does not want it.
+            // The peer has refused it.
             WriteError::Stopped(_) | WriteError::Closed => StreamError::Closed,
         };
         stream.write_all_bytes(message).await.map_err(lost)?;
         stream.finish().map_err(lost)
     }
 
-    /// The next message of the peer: of those that have begun to come the one that began first. Messages that are to be taken in the order of
-    /// their ends are read by a task each.
+    /// Waits for the next message of the peer, in the order in which messages begin. To receive messages in the order of their
+    /// ends, read each in a task of its own.
     ///
     /// # Errors
-    /// If the peer has closed, gives the message up, or it is longer than `most` bytes; or the connection is gone.
+    /// If the peer has closed, resets the message, or the message is longer than `most` bytes; or the connection is lost.
     pub async fn accept_message(&self, most: usize) -> Result<Bytes, MessageError> {
         let mut stream = self.accept_stream().await.map_err(MessageError::Stream)?;
         stream.read_to_end(most).await.map_err(MessageError::Read)
     }
 
-    /// Its paths.
+    /// All paths of the connection.
     pub fn paths(&self) -> Vec<Path> {
         let state = self.handle.shared.lock();
         let Some(connection) = state.engine.view(self.handle.id) else { return vec![] };
@@ -416,12 +418,12 @@ impl Clone for Connection {
 }
 
 impl Handle {
-    /// One that has been counted.
+    /// A handle that has been counted.
     pub(crate) fn adopt(shared: Arc<Shared>, id: ConnectionId) -> Self {
         Self { shared, id }
     }
 
-    /// The same for another one of the connection, while the lock is held.
+    /// Another handle of the connection, made while the lock is held.
     fn adopt_here(&self) -> Self {
         Self::adopt(Arc::clone(&self.shared), self.id)
     }

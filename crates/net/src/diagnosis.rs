@@ -1,4 +1,4 @@
-//! What the sockets of this computer can do.
+//! Tests the features of this computer's UDP sockets.
 
 use std::future::poll_fn;
 use std::io;
@@ -12,28 +12,28 @@ use crate::address;
 use crate::clock::Clock;
 use crate::socket::{Received, Socket};
 
-/// What a UDP socket of this computer can do.
+/// The features of a UDP socket on this computer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Diagnosis {
-    /// Datagrams that the kernel takes with one call (GSO); 1 if it takes them one by one.
+    /// Datagrams that the kernel sends with one call (GSO); 1 without offload.
     pub sent_at_once: usize,
-    /// Datagrams that it may hand over with one call (GRO); 1 if one by one.
+    /// Datagrams that the kernel may deliver with one call (GRO); 1 without offload.
     pub received_at_once: usize,
-    /// Whether marks of ECN pass it both ways.
+    /// Whether ECN marks pass in both directions.
     pub has_ecn: bool,
-    /// Whether it says when a datagram came.
+    /// Whether the kernel timestamps arrivals.
     pub has_arrival_times: bool,
-    /// Bytes that it holds until they are read, and until they leave, of those that were asked for.
+    /// The granted size of the receive buffer in bytes.
     pub receive_buffer: usize,
-    /// See there.
+    /// The granted size of the send buffer in bytes.
     pub send_buffer: usize,
 }
 
 impl Diagnosis {
-    /// Has two sockets of this computer talk, at this address of its own, each of which asks for such buffers.
+    /// Tests two sockets of this computer at `address`, each with requested buffers of `buffer` bytes.
     ///
     /// # Errors
-    /// If there are no such sockets, or nothing arrives.
+    /// If the sockets cannot be made, or nothing arrives.
     pub async fn of(address: SocketAddr, buffer: usize) -> io::Result<Self> {
         let bind = || Socket::new(UdpSocket::bind(SocketAddr::new(address.ip(), 0))?, buffer);
         let (from, mut to) = (bind()?, bind()?);
@@ -65,7 +65,7 @@ const ARRIVES_WITHIN: Duration = Duration::from_secs(1);
 mod tests {
     use super::*;
 
-    /// Every system that tests run on marks and batches over its own interface, and gives a buffer of some kind.
+    /// Every system that runs tests marks and batches over loopback, and grants some buffer.
     #[tokio::test]
     async fn loopback_can_do_everything() {
         let found = Diagnosis::of("127.0.0.1:0".parse().unwrap(), 65_536).await.unwrap();

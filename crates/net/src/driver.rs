@@ -1,7 +1,7 @@
 //! The task that moves bytes between the sockets of an endpoint and the engine.
 //!
-//! A turn: what has come is read, each batch with its own time of arrival; then the engine's deadlines; then all that is to leave is sent;
-//! then events wake those who wait. Under the lock the engine works, and nothing else does: system calls are made without it.
+//! A turn: reads arrivals, each batch with its own arrival time; handles the engine's deadlines; sends everything that is to leave;
+//! then events wake the waiting tasks. Only the engine works under the lock; system calls are made without it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,20 +17,20 @@ use crate::sockets::Sockets;
 use crate::state::Shared;
 use crate::waiting::only;
 
-/// Runs as long as there is a handle of the endpoint, or a connection.
+/// Runs while the endpoint has a handle or a connection.
 pub(crate) struct Driver {
     shared: Arc<Shared>,
     sockets: Sockets,
     received: Vec<Received>,
-    /// What leaves next, while the kernel has no room for it.
+    /// The batch to send next, while the kernel has no room for it.
     batch: Option<Batch>,
     bytes: Vec<u8>,
     timer: Pin<Box<Sleep>>,
-    /// For when it is set.
+    /// The time for which the timer is set.
     timer_at: Time,
 }
 
-/// What a part of a turn leaves to be done.
+/// What a part of a turn has left to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
     Nothing,
@@ -45,7 +45,7 @@ impl Driver {
         Self { shared, sockets, received: vec![], batch: None, bytes, timer, timer_at: Time::ZERO }
     }
 
-    /// Hands what has come to the engine. Returns how many bytes that were, too.
+    /// Passes arrivals to the engine. Also returns their bytes.
     fn receive(&mut self, cx: &mut Context<'_>) -> std::io::Result<(Rest, usize)> {
         let Self { shared, sockets, received, .. } = self;
         let lost = |address| shared.lock().locals.retain(|local| *local != address);
@@ -86,11 +86,12 @@ impl Driver {
         Rest::More
     }
 
-    /// Tells what is to be told, and whether there was anything. Returns when the next turn is due at the latest, or nothing if there is none.
+    /// Delivers events. Returns when the next turn is due at the latest, and whether there were any events; `None` if nothing is
+    /// left to do.
     fn tell(&mut self, cx: &Context<'_>) -> Option<(Time, Rest)> {
         let now = self.shared.clock.now();
         let mut state = self.shared.lock();
-        // What came while this turn had looked already has woken nobody.
+        // An input during this turn found nobody to wake.
         let rest = if state.take_events(now) || state.is_roused() { Rest::More } else { Rest::Nothing };
         if state.is_done() {
             return None;
@@ -103,7 +104,7 @@ impl Driver {
         Some((deadline, rest))
     }
 
-    /// Whether the deadline has come.
+    /// Whether the deadline has passed.
     fn wait(&mut self, cx: &mut Context<'_>, deadline: Time) -> Rest {
         if deadline == Time::NEVER {
             return Rest::Nothing;
@@ -141,7 +142,7 @@ impl Future for Driver {
                 break;
             }
         }
-        // Others have their turn.
+        // Lets other tasks run.
         cx.waker().wake_by_ref();
         Poll::Pending
     }
@@ -154,13 +155,13 @@ impl Drop for Driver {
     }
 }
 
-/// Batches that leave before it is looked whether anything has come: about a millisecond's at 10 Gbit/s.
+/// Batches sent before the next read: about a millisecond's at 10 Gbit/s.
 const BATCHES_A_TURN: usize = 16;
 
-/// Turns before other tasks of the runtime have theirs.
+/// Turns before other tasks of the runtime run.
 const TURNS_A_POLL: usize = 16;
 
-/// After so many bytes others have their turn, too: 360 full datagrams. Of what the application has not taken, all beyond 1,024 pieces is copied together.
+/// The bytes read before other tasks run: 360 full datagrams. Unread data beyond 1,024 pieces is copied together.
 const READ_A_POLL: usize = 1 << 19;
 
 #[cfg(test)]
@@ -175,8 +176,8 @@ mod tests {
     use crate::config::Config;
     use crate::key::SecretKey;
 
-    /// An application writes when the driver has sent what there was, and its waker has been taken by an earlier write: nobody is woken. The turn is
-    /// not the last one, then, or what was written would wait for the next datagram or timer.
+    /// An application writes when the driver has sent everything, and an earlier write has taken its waker, so that no task is
+    /// woken. The driver must take another turn, or the data would wait for the next datagram or timer.
     #[tokio::test]
     async fn what_comes_in_the_middle_of_a_turn_is_not_missed() {
         let (key, config, clock) = (SecretKey::generate().unwrap(), Config::default(), Clock::new());
@@ -194,8 +195,8 @@ mod tests {
         assert_eq!(driver.send(&mut cx), Rest::Nothing);
         assert_eq!(driver.tell(&cx).map(|(_, rest)| rest), Some(Rest::Nothing));
     }
-    /// Whoever floods the socket does not keep the application from its turn: a poll ends after half a mebibyte and one more read, and wakes itself for the
-    /// rest. (Where the kernel holds less than that, there is no flood, and nothing to see.)
+    /// A flood of datagrams does not starve the application: a poll ends after half a mebibyte and one more read, and wakes itself
+    /// for the rest. (If the kernel's buffer is smaller, there is no flood.)
     #[tokio::test]
     async fn a_flood_does_not_take_all_turns() {
         const SIZE: usize = 8_000;

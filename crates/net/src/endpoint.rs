@@ -1,4 +1,4 @@
-//! An endpoint: sockets, and all connections of them.
+//! Endpoints: sockets, and all connections on them.
 
 use std::future::poll_fn;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -24,40 +24,41 @@ use crate::spans;
 use crate::state::Shared;
 use crate::ticket::Ticket;
 
-/// A socket or several, and all their connections: those that it opens, and those of others that it lets in.
+/// One or several sockets with all their connections, outgoing and incoming.
 ///
-/// The connections outlive the endpoint; when its last handle is gone, nobody can call any more. It needs a runtime of tokio with time and I/O.
+/// The connections outlive the endpoint. When its last handle is dropped, it accepts no more connections. It needs a tokio runtime
+/// with time and I/O.
 #[derive(Debug)]
 pub struct Endpoint {
     shared: Arc<Shared>,
 }
 
 impl Endpoint {
-    /// One that only calls, at any address, under a name of its own that nobody has heard of.
+    /// An endpoint that only connects, at any local address, with a new key.
     ///
     /// # Errors
-    /// If there is no such socket, or the settings cannot work.
+    /// If no socket can be bound, or the settings are invalid.
     pub fn client(config: Config) -> Result<Self, BindError> {
         let key = SecretKey::generate().map_err(BindError::Randomness)?;
         let config = Config { admission: None, ..config };
-        // Both kinds of address where there is IPv6, else the one that there is.
+        // Dual-stack if there is IPv6, else the family that exists.
         Self::bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)), &key, config.clone())
             .or_else(|_| Self::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), &key, config))
     }
 
-    /// One that lets in whoever has its ticket, unless the settings say otherwise.
+    /// An endpoint that admits every peer with its ticket, unless the settings restrict it.
     ///
     /// # Errors
-    /// If there is no such socket, or the settings cannot work.
+    /// If no socket can be bound, or the settings are invalid.
     pub fn server(address: SocketAddr, key: &SecretKey, config: Config) -> Result<Self, BindError> {
         let admission = Some(config.admission.clone().unwrap_or(Admission::Ticket));
         Self::bind(address, key, Config { admission, ..config })
     }
 
-    /// One at this address that proves this key, calls, and lets in whom the settings name.
+    /// An endpoint at this address with this key, which connects, and admits peers as the settings say.
     ///
     /// # Errors
-    /// If there is no such socket, or the settings cannot work.
+    /// If no socket can be bound, or the settings are invalid.
     pub fn bind(address: SocketAddr, key: &SecretKey, config: Config) -> Result<Self, BindError> {
         let no_socket = |error| BindError::Socket(address, error);
         config.connection().check().map_err(BindError::Config)?;
@@ -78,10 +79,10 @@ impl Endpoint {
         Ok(Self { shared })
     }
 
-    /// Binds one more socket: from now on connections may have paths by its address, and the ticket names it, too. Returns where it is bound.
+    /// Binds another socket: connections may have paths by its address, and the ticket includes it. Returns the bound address.
     ///
     /// # Errors
-    /// If there is no such socket.
+    /// If the socket cannot be bound.
     pub fn add_address(&self, address: SocketAddr) -> Result<SocketAddr, BindError> {
         let no_socket = |error| BindError::Socket(address, error);
         let socket = UdpSocket::bind(address).map_err(no_socket)?;
@@ -95,10 +96,10 @@ impl Endpoint {
         Ok(local)
     }
 
-    /// Opens a connection to who has made this ticket: at its addresses, one after the other, until one answers.
+    /// Connects to the endpoint of this ticket. Tries its addresses one after the other until one answers.
     ///
     /// # Errors
-    /// If nobody answers who proves the ticket's key, or who answers refuses.
+    /// If no peer with the ticket's key answers, or the peer refuses.
     pub async fn connect(&self, ticket: &Ticket) -> Result<Connection, ConnectError> {
         let locals = self.local_addresses();
         let is_reachable = |address: &SocketAddr| home(&locals, *address).is_some();
@@ -111,7 +112,8 @@ impl Endpoint {
         tokio::time::timeout(timeout, calls).await.unwrap_or(Err(ConnectError::NoAnswer(addresses.clone())))
     }
 
-    /// Calls at each address, with some time between, and takes the first that is established. The others are aborted.
+    /// Connects to the addresses, with a delay between them, and keeps the first connection that is established. The others are
+    /// aborted.
     async fn call_all(&self, key: PublicKey, addresses: &[SocketAddr]) -> Result<Connection, ConnectError> {
         let mut calls: Vec<(Handle, SocketAddr)> = vec![];
         let mut waiting = addresses.iter();
@@ -180,13 +182,13 @@ impl Endpoint {
                 call.opening.add(cx);
             }
         }
-        // A handle that goes takes the lock.
+        // Dropping a handle takes the lock.
         let Some((place, result)) = found else { return Poll::Pending };
         let (handle, _) = calls.swap_remove(place);
         Poll::Ready(result.map(|()| handle))
     }
 
-    /// The next connection that somebody else has opened; none if the socket is gone.
+    /// Waits for the next incoming connection; `None` if the socket is gone.
     pub async fn accept(&self) -> Option<Connection> {
         poll_fn(|cx| {
             let mut state = self.shared.lock();
@@ -202,7 +204,8 @@ impl Endpoint {
         .await
     }
 
-    /// Waits until no connection is left. Who closes first waits some seconds for a peer that has not heard that all has arrived.
+    /// Waits until no connection is left. The end that closes first waits some seconds for a peer that may have missed the last
+    /// acknowledgement.
     pub async fn wait_idle(&self) {
         poll_fn(|cx| {
             let mut state = self.shared.lock();
@@ -215,8 +218,8 @@ impl Endpoint {
         .await;
     }
 
-    /// Ends the logs of [`Config::qlog`]: writes what is left, and says what has become of it. Nothing is logged from then on. None if there are none,
-    /// or no more.
+    /// Ends the logs of [`Config::qlog`]: writes the rest and returns a report. Nothing is logged afterwards. `None` if there are
+    /// no logs, or they have ended.
     pub async fn finish_qlog(&self) -> Option<QlogReport> {
         let qlog = self.shared.with(|state| {
             state.log_traces();
@@ -231,23 +234,23 @@ impl Endpoint {
         &self.shared
     }
 
-    /// Where its first socket is bound.
+    /// The bound address of its first socket.
     pub fn local_address(&self) -> SocketAddr {
         self.shared.first
     }
 
-    /// Where its sockets are bound.
+    /// The bound addresses of its sockets.
     pub fn local_addresses(&self) -> Vec<SocketAddr> {
         self.shared.lock().locals.clone()
     }
 
-    /// Under which name others know it.
+    /// The public key of this endpoint.
     pub fn public_key(&self) -> PublicKey {
         self.shared.public
     }
 
-    /// A ticket for this endpoint. A socket that is bound to all addresses of the computer is offered at all of them: first at those from which
-    /// it would call the Internet, then at those of the other interfaces; at that of the computer itself if there is no other.
+    /// A ticket for this endpoint. A socket bound to all addresses is offered at all of them: first at those that reach the
+    /// Internet, then at those of the other interfaces; at loopback if there is no other.
     pub fn ticket(&self) -> Ticket {
         let mut addresses = vec![];
         for bound in self.local_addresses() {
@@ -261,7 +264,7 @@ impl Endpoint {
     }
 }
 
-/// At which addresses a socket is offered.
+/// The addresses at which a socket is offered.
 fn offer(bound: SocketAddr, addresses: &mut Vec<SocketAddr>) {
     let mut add = |ip: IpAddr| {
         let address = SocketAddr::new(ip.to_canonical(), bound.port());
@@ -299,8 +302,8 @@ impl Drop for Endpoint {
     }
 }
 
-/// From where one of these sockets calls an address: from the address that the system would choose if a socket has it, else from the first that
-/// can. None if the address is of a kind that no socket sends to.
+/// The local address for connections to `remote`: the address that the system would choose if a socket has it, else the first
+/// suitable one. `None` if no socket has the address family.
 fn home(bound: &[SocketAddr], remote: SocketAddr) -> Option<SocketAddr> {
     let mut can = bound.iter().filter(|bound| {
         let ip = bound.ip().to_canonical();
@@ -315,7 +318,7 @@ fn home(bound: &[SocketAddr], remote: SocketAddr) -> Option<SocketAddr> {
     Some(SocketAddr::new(routed(chosen, remote), chosen.port()))
 }
 
-/// From which address the system calls another. To ask sends nothing.
+/// The source address that the system chooses for a target. This sends nothing.
 fn routed(bound: SocketAddr, remote: SocketAddr) -> IpAddr {
     let any: SocketAddr =
         if remote.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
@@ -327,9 +330,9 @@ fn routed(bound: SocketAddr, remote: SocketAddr) -> IpAddr {
     route().map_or(bound.ip(), |address| address.ip())
 }
 
-/// How long the next address waits for the one before it: [rfc-8305] sec. 5, "Connection Attempt Delay".
+/// The delay between two addresses: [rfc-8305] sec. 5, "Connection Attempt Delay".
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// Addresses on the Internet that nobody has ([rfc-5737], [rfc-3849]).
+/// Documentation addresses, which are routed to the Internet and belong to nobody ([rfc-5737], [rfc-3849]).
 const ABROAD_4: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 9);
 const ABROAD_6: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)), 9);

@@ -1,4 +1,4 @@
-//! What can go wrong, an enum for each operation.
+//! Errors, one enum for each operation.
 
 use std::fmt;
 use std::io;
@@ -10,111 +10,111 @@ use anabranch_proto::{CloseReason, ConfigError};
 /// Why an endpoint cannot be made.
 #[derive(Debug)]
 pub enum BindError {
-    /// The system gives no such socket.
+    /// The system cannot bind the socket.
     Socket(SocketAddr, io::Error),
-    /// The system gives no randomness.
+    /// The system has no randomness.
     Randomness(io::Error),
-    /// The settings cannot work.
+    /// The settings are invalid.
     Config(ConfigError),
-    /// The system gives no thread to work in (only [`crate::blocking`]).
+    /// The system cannot start a thread (only [`crate::blocking`]).
     Thread(io::Error),
-    /// No logs can be written into this folder.
+    /// The folder for logs cannot be written.
     Qlog(PathBuf, io::Error),
 }
 
-/// Why there is no connection.
+/// Why a connection cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectError {
-    /// Nobody who proves the ticket's key answered in time, at any of the addresses.
+    /// No peer with the ticket's key answered in time, at any of the addresses.
     NoAnswer(Vec<SocketAddr>),
-    /// It was answered, and refused.
+    /// The peer refused the connection.
     Refused(SocketAddr),
-    /// No address of the ticket is of the kind of the endpoint's socket.
+    /// The endpoint's sockets have none of the address families of the ticket.
     NoAddress,
-    /// There are as many connections as there may be.
+    /// The limit of connections is reached.
     TooMany,
-    /// The settings cannot work.
+    /// The settings are invalid.
     Config(ConfigError),
     /// The endpoint's socket is gone.
     EndpointGone,
 }
 
-/// Why there is no path.
+/// Why a path cannot be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddPathError {
     /// The endpoint has no socket that sends from this address: see [`Endpoint::add_address`](crate::Endpoint::add_address).
     NoSocket(IpAddr),
-    /// The connection is not established yet, or has none but its first path.
+    /// The connection is not established yet, or did not negotiate several paths.
     NotNegotiated,
-    /// There are as many paths as there may be.
+    /// The limit of paths is reached.
     TooMany,
-    /// There is such a path.
+    /// The path exists already.
     InUse,
-    /// Nobody answered on it.
+    /// The peer did not answer on it.
     NoAnswer(SocketAddr),
-    /// The connection is gone.
+    /// The connection is over.
     Gone,
 }
 
-/// Why a connection is no more, though it was not closed.
+/// Why a connection was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
-    /// The peer has aborted it, or knows nothing of it.
+    /// The peer has reset it, or does not know it.
     Reset,
-    /// The peer has said nothing for too long.
+    /// The peer was silent for too long.
     TimedOut,
     /// This end has aborted it.
     Aborted,
-    /// The peer has broken the rules.
+    /// The peer has violated the protocol.
     Misbehaved,
     /// The endpoint's socket is gone.
     EndpointGone,
 }
 
-/// Why no stream can be opened, or comes any more.
+/// Why no stream can be opened or accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamError {
-    /// The side that opens them has closed.
+    /// The end that opens them has closed.
     Closed,
-    /// The connection is gone.
+    /// The connection is lost.
     Lost(Lost),
 }
 
-/// Why nothing can be written.
+/// Why a stream cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteError {
-    /// The peer does not want more of this stream, for this reason of its application's.
+    /// The peer has refused the rest of the stream, with this error code of its application.
     Stopped(u16),
     /// This end has finished or reset the stream, or closed the connection.
     Closed,
-    /// The connection is gone.
+    /// The connection is lost.
     Lost(Lost),
 }
 
-/// Why no message comes.
+/// Why no message arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageError {
-    /// None comes any more.
+    /// No further message arrives.
     Stream(StreamError),
-    /// This one does not come whole.
+    /// This message is incomplete or too long.
     Read(ReadError),
 }
 
-/// Why nothing can be read.
+/// Why a stream cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// The peer has given the stream up, for this reason of its application's. What was read is not all.
+    /// The peer has reset the stream with this error code of its application. The data read so far is incomplete.
     Reset(u16),
-    /// The stream ended before the bytes that were asked for.
+    /// The stream ended before the requested bytes.
     Ended,
-    /// There is more than the caller takes.
+    /// The stream is longer than the caller's limit.
     TooLong,
-    /// The connection is gone.
+    /// The connection is lost.
     Lost(Lost),
 }
 
 impl Lost {
-    /// `None` if both sides have closed.
+    /// `None` if both ends have closed.
     pub(crate) fn of(reason: CloseReason) -> Option<Self> {
         match reason {
             CloseReason::Finished => None,

@@ -1,21 +1,21 @@
-//! The addresses of this computer, and which of them to pair with which of a peer's.
+//! The addresses of this computer, and their pairing with a peer's addresses.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// An address of one of the computer's interfaces.
+/// An address of an interface of this computer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Interface {
-    /// The interface: it may have several.
+    /// The name of the interface, which may have several addresses.
     pub(crate) name: String,
     pub(crate) ip: IpAddr,
-    /// How many of its bits are its network's.
+    /// The length of the network prefix in bits.
     pub(crate) prefix: u8,
 }
 
 impl Interface {
-    /// All that can be called from elsewhere: not the computer's own, and none that is good for a single wire.
+    /// All addresses that other computers can reach: neither loopback nor link-local ones.
     pub(crate) fn all() -> Vec<Self> {
-        // Without the list, an endpoint has the addresses that it was bound to, and those that the system chooses for it.
+        // Without this list an endpoint has the addresses that it was bound to, and those that the system chooses.
         let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
         let of = |interface: if_addrs::Interface| {
             let prefix = match &interface.addr {
@@ -42,9 +42,9 @@ impl Interface {
     }
 }
 
-/// Paths to set up besides those that there are: one by each interface that has none yet, to an address of the peer's that is in the interface's network,
-/// else to one that is in none of ours; to one that no path leads to, if there is a choice, and then to one of the kind that the first path has: an
-/// interface of the peer's that has both kinds of address is not taken for two.
+/// The paths to add: one for each interface without a path. The target is an address of the peer in the interface's network, else
+/// one outside all of our networks; preferably one without a path, then one of the first path's family, so that an interface of the
+/// peer with both families counts once.
 pub(crate) fn pairs(
     own: &[Interface],
     remotes: &[SocketAddr],
@@ -99,7 +99,7 @@ mod tests {
         pairs.iter().map(|(own, remote)| ((*own).to_owned(), (*remote).to_owned())).collect()
     }
 
-    /// Two cables between two computers: the first ends at the first, the second at the second, whatever comes first in the ticket.
+    /// Two cables between two computers: they are paired by network, whatever the order in the ticket.
     #[test]
     fn neighbours_are_paired_by_their_networks() {
         let own = ["e0 10.0.1.1/24", "e1 10.0.2.1/24"];
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(pairs, text(&[("10.0.1.1", "10.0.1.2:7")]));
     }
 
-    /// A telephone with two networks, one of them with both kinds of address, and a server far away.
+    /// A telephone with two networks, one of them with both families, and a distant server.
     #[test]
     fn who_is_far_is_reached_by_each_interface_once() {
         let own = ["wlan 192.168.1.5/24", "wlan 2001:db8::5/64", "wwan 10.7.0.3/16"];
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(pairs, text(&[("10.7.0.3", "203.0.113.9:7")]));
     }
 
-    /// Both have two: no address of the peer's is left out.
+    /// Both have two addresses: none of the peer's is left out.
     #[test]
     fn addresses_that_no_path_leads_to_come_first() {
         let own = ["e0 10.1.0.1/32", "e1 10.1.0.2/32"];
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(pairs, text(&[("10.1.0.2", "10.2.0.2:7")]));
     }
 
-    /// Each interface has both kinds of address, at both ends.
+    /// Each interface has both families, at both ends.
     #[test]
     fn an_interface_with_two_addresses_is_one() {
         let own = ["e0 10.1.0.1/32", "e0 fd77::1:1/128", "e1 10.1.0.2/32", "e1 fd77::1:2/128"];

@@ -1,6 +1,5 @@
-//! Keys: who somebody is, and the file that holds the proof.
-//!
-//! A file of a secret key has one line: `anabranch-secret-key` and the key, in base32 with a checksum.
+//! Keys, which identify an end, and the file of a secret key: one line with `anabranch-secret-key` and the key, in base32 with a
+//! checksum.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -13,40 +12,40 @@ use zeroize::Zeroizing;
 
 use crate::base32::{self, Base32Error};
 
-/// Proves who an end is. It does not leave the computer.
+/// The secret key of an end. It never leaves the computer.
 #[derive(Clone)]
 pub struct SecretKey(Zeroizing<[u8; 32]>);
 
-/// Who an end is: what its secret key proves. It is written as 58 letters, the last six of which find typing errors.
+/// The public key of an end, which identifies it. It is written as 58 letters, the last six of which are a checksum.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PublicKey(pub(crate) seal::PublicKey);
 
-/// What can be wrong with a file of a key.
+/// Why a key file cannot be used.
 #[derive(Debug)]
 pub enum KeyFileError {
     /// It cannot be read or written.
     Io(PathBuf, io::Error),
-    /// There is such a file: nothing is written over a key.
+    /// It exists: a key is never overwritten.
     Exists(PathBuf),
-    /// Others than its owner may read it; so much its mode is.
+    /// Others than its owner may read it; its mode.
     Shared(PathBuf, u32),
-    /// It is no file of a key.
+    /// It is not a key file.
     NoKey(PathBuf),
 }
 
-/// What can be wrong with a public key that somebody typed.
+/// Why a text is not a public key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParseKeyError {
-    /// This letter, counted from 0, is not one of base32.
+    /// The letter at this position, counted from 0, is not base32.
     Letter(usize),
-    /// It has not as many letters as a key.
+    /// The number of letters is wrong.
     Length,
-    /// A letter is wrong: the checksum does not fit.
+    /// The checksum is wrong: a letter was mistyped.
     Checksum,
 }
 
 impl SecretKey {
-    /// A new one, from the randomness of the system.
+    /// A new key, from the system's randomness.
     ///
     /// # Errors
     /// If the system has none.
@@ -54,15 +53,15 @@ impl SecretKey {
         random().map(|bytes| Self(Zeroizing::new(bytes)))
     }
 
-    /// What it proves.
+    /// The public key of this secret key.
     pub fn public(&self) -> PublicKey {
         PublicKey(self.engine().public())
     }
 
-    /// Reads it from a file.
+    /// Reads a key file.
     ///
     /// # Errors
-    /// If it cannot be read, holds no key, or others may read it.
+    /// If it cannot be read, holds no key, or others than its owner may read it.
     pub fn read(file: &Path) -> Result<Self, KeyFileError> {
         let io = |error| KeyFileError::Io(file.to_owned(), error);
         let opened = File::open(file).map_err(io)?;
@@ -79,10 +78,10 @@ impl SecretKey {
         parse(key.trim_start()).map(|bytes| Self(Zeroizing::new(bytes))).map_err(|_| no_key())
     }
 
-    /// Writes it to a file that there is not yet, which only its owner may read. The file is there whole or not at all.
+    /// Writes a new key file that only its owner may read. It is written completely or not at all.
     ///
     /// # Errors
-    /// If there is such a file, or it cannot be written.
+    /// If the file exists, or cannot be written.
     pub fn write_new(&self, file: &Path) -> Result<(), KeyFileError> {
         let io = |error| KeyFileError::Io(file.to_owned(), error);
         let mut part = file.as_os_str().to_owned();
@@ -93,7 +92,7 @@ impl SecretKey {
             file.write_all(text.as_bytes())?;
             file.sync_all()
         });
-        // A link fails where there is something; a rename would write over it.
+        // A link fails if the file exists; a rename would overwrite it.
         let linked = written.and_then(|()| fs::hard_link(&part, file));
         _ = fs::remove_file(&part);
         linked.map_err(|error| match error.kind() {
@@ -114,12 +113,12 @@ impl fmt::Debug for SecretKey {
 }
 
 impl PublicKey {
-    /// The key of these bytes.
+    /// The key with these bytes.
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(seal::PublicKey(bytes))
     }
 
-    /// Its bytes.
+    /// The 32 bytes of the key.
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0.0
     }
@@ -197,7 +196,7 @@ pub(crate) fn random() -> io::Result<[u8; 32]> {
     Ok(bytes)
 }
 
-/// Finds typing errors: one in a thousand million is not found.
+/// A checksum against typing errors: it misses one in a thousand million.
 pub(crate) fn checksum(parts: &[&[u8]]) -> [u8; CHECKSUM] {
     let mut hash = Sha256::new();
     parts.iter().for_each(|part| hash.update(part));
@@ -229,7 +228,7 @@ fn private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Where files have no modes, a folder of a user is that user's.
+/// On systems without file modes a user's folder is private.
 #[cfg(not(unix))]
 fn private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).open(path)
@@ -250,7 +249,7 @@ fn shared_mode(_: &File) -> io::Result<Option<u32>> {
 
 const TITLE: &str = "anabranch-secret-key";
 
-/// A file of a key has a line of less than a hundred letters.
+/// A key file has a line of less than a hundred letters.
 const FILE_BYTES_MAX: u64 = 1024;
 
 pub(crate) const CHECKSUM: usize = 4;

@@ -24,35 +24,36 @@
 //! # }
 //! ```
 //!
-//! # Who is who
+//! # Identities
 //!
-//! An end is known by its public key. A [`Ticket`] says where an endpoint is and which key it has; who has it can call, and nobody else
-//! can answer. A server lets in whoever has its ticket, or those who prove one of some keys ([`Admission`]). Everything is encrypted.
+//! An end is identified by its public key. A [`Ticket`] has the addresses and the key of an endpoint; whoever has it can connect,
+//! and no other endpoint can impersonate it. A server admits every peer with its ticket, or only certain keys ([`Admission`]).
+//! Everything is encrypted.
 //!
 //! # Replies
 //!
-//! Streams go one way, and each direction has names of its own, so that nobody waits for a stream that the other one has forgotten to end. Who
-//! wants a reply says in the request which one it is, by any number that both understand, and the reply begins with it. Where requests
-//! take turns no number is needed: the streams of one end are accepted in the order in which their first bytes come.
+//! A stream carries data in one direction. To request a reply, put a number into the request; the reply begins with the same
+//! number. If requests are sequential no number is needed: an end accepts streams in the order of arrival of their first bytes.
 //!
-//! # How it is made, from the top
+//! # Structure, from the top
 //!
-//! * `endpoint`, `connection`, `stream` are what an application has: handles, which do what they do under one lock (`state`).
-//! * `driver` is the task of a socket: reads, lets the engine work, sends, tells. `call` is who waits for what on a connection.
-//! * `socket` reads and sends batches of datagrams (`quinn-udp`), `sockets` are those of an endpoint; `clock` and `address` say when and where in the
-//!   engine's words; `interfaces` are the addresses that the computer has.
-//! * [`measure`] sends as fast as it may, for who wants to know how fast that is.
-//! * `qlog` writes logs of connections into files, `spans` tells subscribers of `tracing` what becomes of them; `prometheus` (a feature of that name)
-//!   tells their numbers.
-//! * `key`, `ticket` are what people exchange; `config`, `error` the words for settings and for what goes wrong.
+//! * `endpoint`, `connection`, `stream` are the application's handles, which act on the engine under one lock (`state`).
+//! * `driver` is the task of the sockets: it reads, runs the engine, sends, and delivers events. `call` has the waiting tasks of a
+//!   connection.
+//! * `socket` reads and sends batches of datagrams (`quinn-udp`), `sockets` are those of an endpoint; `clock` and `address` convert
+//!   to the engine's types; `interfaces` lists the computer's addresses.
+//! * [`measure`] sends at full rate, to measure a network.
+//! * `qlog` writes logs of connections, `spans` emits `tracing` events; `prometheus` (a feature of that name) exports metrics.
+//! * `key` and `ticket` are what people exchange; `config` has the settings, `error` the errors.
 //!
 //! The transport itself is `anabranch-proto`, which knows no sockets.
 //!
 //! # Limits
 //!
-//! A connection holds at most [`Config::receive_buffer`] of what has come, or up to [`Config::receive_buffer_max`] where it is read fast, and
-//! [`Config::send_memory`] of what was written; a stream takes [`Config::send_buffer`] to [`Config::send_buffer_max`] more than has been sent, and then
-//! writing waits. [`Config::connections_max`] connections, 4,080 streams in each direction ([`Config::streams`]), 256 calls that wait to be accepted.
+//! A connection buffers at most [`Config::receive_buffer`] of received data, or up to [`Config::receive_buffer_max`] if the
+//! application reads fast, and [`Config::send_memory`] of written data. A stream accepts [`Config::send_buffer`] to
+//! [`Config::send_buffer_max`] bytes beyond what has been sent; then a write waits. There are at most [`Config::connections_max`]
+//! connections, 4,080 streams in each direction ([`Config::streams`]), and 256 connections that wait to be accepted.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
-//! Measuring a network: one end sends as fast as it may, or both do, and what comes is read and thrown away.
+//! Measures a network: one end or both send at full rate, and received data is discarded.
 //!
-//! The first stream of who measures says what is wanted:
+//! The first stream of the measuring end is the request:
 //!
 //! ```text
 //! ab-bench  direction  streams  milliseconds          as long as that was all: who sends, how many streams, for how long
@@ -9,8 +9,8 @@
 //! 8 bytes   1          1        4             8
 //! ```
 //!
-//! Numbers begin with their lowest byte. The longer form is sent where the shorter one does not say it; an end that knows only that one closes then,
-//! and [`MeasureError::Older`] says so.
+//! Numbers are little endian. The longer form is sent only if the shorter one cannot express the request. An end that knows only
+//! the shorter form then closes, which is [`MeasureError::Older`].
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,46 +22,47 @@ use tokio::task::JoinSet;
 use crate::connection::Connection;
 use crate::error::{Lost, ReadError, StreamError, WriteError};
 
-/// What is measured.
+/// A measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Who sends.
+    /// Which end sends.
     pub direction: Direction,
-    /// Streams at a time, in each direction.
+    /// Concurrent streams in each direction.
     pub streams: u8,
     /// For how long.
     pub time: Duration,
-    /// The most that each who sends writes, all streams together; as much as the connection takes if there is none. What it stayed behind by is
-    /// made up for as far as a tenth of a second.
+    /// The rate limit of each sending end, all streams together; `None` sends at full rate. A sender that falls behind catches up
+    /// on a tenth of a second at most.
     pub rate: Option<Rate>,
 }
 
-/// Who sends.
+/// Which end sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// This end.
+    /// This end sends.
     Up,
-    /// The other end.
+    /// The other end sends.
     Down,
-    /// Both at once.
+    /// Both ends send.
     Both,
 }
 
-/// Why nothing was measured.
+/// Why a measurement failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MeasureError {
     /// The other end does not measure.
     Protocol,
-    /// The other end did not take what an older one does not know either: both directions at once, or a rate.
+    /// The other end has an older version, which knows neither both directions at once nor a rate.
     Older,
     /// The connection is lost.
     Lost(Lost),
 }
 
-/// Measures with who [serves](serve). What happens meanwhile is to be seen in [`Connection::stats`] and [`Connection::paths`]. Both ends have closed then.
+/// Measures with an end that [serves](serve). [`Connection::stats`] and [`Connection::paths`] show the progress. Both ends have
+/// closed afterwards.
 ///
 /// # Errors
-/// If the other end does not measure, or not that, or is lost.
+/// If the other end does not measure, does not support this request, or is lost.
 pub async fn measure(connection: &Connection, plan: Plan) -> Result<(), MeasureError> {
     let refused = if plan.is_extended() { MeasureError::Older } else { MeasureError::Protocol };
     let work = async {
@@ -74,7 +75,7 @@ pub async fn measure(connection: &Connection, plan: Plan) -> Result<(), MeasureE
     Ok(connection.closed().await?)
 }
 
-/// Does what the other end asks for.
+/// Serves the other end's request.
 ///
 /// # Errors
 /// If the other end does not measure, or is lost.
@@ -88,15 +89,15 @@ pub async fn serve(connection: &Connection) -> Result<(), MeasureError> {
         Direction::Both => Direction::Both,
     };
     match run(connection, direction, plan).await {
-        // Who wants to send and then does not is nobody's business.
+        // A peer that requests to send and does not is no error.
         Err(MeasureError::Protocol) if direction == Direction::Down => connection.close().await?,
         ended => ended?,
     }
-    // Who has sent waits until the other end has all and closes.
+    // The sender waits until the peer has received everything and closes.
     if direction == Direction::Down { Ok(()) } else { Ok(connection.closed().await?) }
 }
 
-/// Sends, receives or both, and closes this side. Who closes too early, or without having sent what it should, does not measure.
+/// Sends, receives or both, and closes this side. An end that closes too early, or has not sent what it should, does not measure.
 async fn run(connection: &Connection, direction: Direction, plan: Plan) -> Result<(), MeasureError> {
     let receive = async {
         let count = drain(connection).await?;
@@ -122,7 +123,7 @@ async fn run(connection: &Connection, direction: Direction, plan: Plan) -> Resul
 }
 
 impl Plan {
-    /// Whether the first form of the request does not say it.
+    /// Whether the request needs the longer form.
     fn is_extended(&self) -> bool {
         self.direction == Direction::Both || self.rate.is_some()
     }
@@ -161,11 +162,11 @@ impl Plan {
     }
 }
 
-/// Lets writers go on at a rate.
+/// Limits writers to a rate.
 #[derive(Debug)]
 struct Throttle {
     rate: Rate,
-    /// When what was written has had its time.
+    /// When the data written so far has used up its time.
     free_at: Mutex<Instant>,
 }
 
@@ -174,12 +175,12 @@ impl Throttle {
         Self { rate, free_at: Mutex::new(now) }
     }
 
-    /// How much is written at once: what takes a fiftieth of a second, within reason.
+    /// The bytes of one write: a fiftieth of a second's, within limits.
     fn piece(&self) -> usize {
         usize::try_from(self.rate.bits_per_second() / 8 / 50).unwrap_or(BLOCK).clamp(PIECE_LEAST, BLOCK)
     }
 
-    /// When so many bytes may be written.
+    /// When `len` bytes may be written.
     fn reserve(&self, now: Instant, len: usize) -> Instant {
         let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
         let behind = now.checked_sub(BEHIND_MAX).unwrap_or(now);
@@ -190,7 +191,7 @@ impl Throttle {
     }
 }
 
-/// Writes on all streams until the time is over, and lets go of what the peer has not taken by then.
+/// Writes on all streams until the time is over, then resets what the peer has not received.
 async fn fill(connection: &Connection, plan: Plan) -> Result<(), MeasureError> {
     let throttle = plan.rate.map(|rate| Arc::new(Throttle::new(rate, Instant::now())));
     let block = Bytes::from(vec![0x5a; throttle.as_ref().map_or(BLOCK, |throttle| throttle.piece())]);
@@ -219,7 +220,7 @@ async fn fill(connection: &Connection, plan: Plan) -> Result<(), MeasureError> {
     Ok(())
 }
 
-/// Reads whatever comes, until nothing more can come. How many streams that were.
+/// Reads until nothing more can arrive. Returns the number of streams.
 async fn drain(connection: &Connection) -> Result<u64, MeasureError> {
     let mut streams = JoinSet::new();
     let mut count = 0;
@@ -280,16 +281,16 @@ impl std::error::Error for MeasureError {}
 
 const MAGIC: &[u8] = b"ab-bench";
 
-/// Of a request.
+/// The length of a request.
 const REQUEST_MAX: usize = MAGIC.len() + 6 + 8;
 
-/// Nobody has us send for longer.
+/// The longest time that a peer can request.
 const TIME_MAX: Duration = Duration::from_secs(86_400);
 
-/// What is written at once.
+/// The bytes of one write.
 const BLOCK: usize = 256 << 10;
 
-/// Writers that were kept waiting make up for so much.
+/// The delay that writers catch up on.
 const BEHIND_MAX: Duration = Duration::from_millis(100);
 
 /// At a low rate a segment's worth is written at once.
@@ -312,7 +313,7 @@ mod tests {
         }
     }
 
-    /// An older end reads 14 bytes, and takes more for a mistake.
+    /// An older end reads 14 bytes, and rejects more.
     #[test]
     fn what_they_do_not_know_is_longer() {
         let both = Plan { direction: Direction::Both, ..PLAIN };
@@ -329,7 +330,7 @@ mod tests {
         assert_eq!(Plan::read(&[&both.request()[..], b"x"].concat()), None);
     }
 
-    /// 8 Mbit/s are a byte a microsecond; who was kept waiting for a second makes up for a tenth of it.
+    /// 8 Mbit/s are a byte a microsecond; after a delay of a second the throttle catches up on a tenth of it.
     #[test]
     fn a_throttle_lets_through_what_the_rate_takes() {
         let begin = Instant::now();

@@ -1,11 +1,11 @@
-//! Numbers of an endpoint for Prometheus: a text, and a small server for it.
+//! Metrics of an endpoint for Prometheus: a text, and a small server for it.
 //!
-//! The text is the [exposition format] 0.0.4. Each metric is a gauge, or a counter that grows as long as its connection or path is there. How long a
-//! sender was limited by what is counted in seconds: the rate of such a counter is the share of time.
+//! The text is the [exposition format] 0.0.4. Each metric is a gauge, or a counter that grows while its connection or path exists.
+//! The time for which each limit applied is counted in seconds, so the rate of such a counter is the share of time.
 //!
-//! The server does no more than it must. It answers `GET /metrics` and closes; it reads 8 kB of a request at most, waits 5 seconds at most, and has
-//! 16 connections at a time. It encrypts nothing and asks nobody who he is, and peers' addresses and keys are in the text: so it belongs on an
-//! address of the computer itself.
+//! The server is minimal. It answers `GET /metrics` and closes. It reads at most 8 kB of a request, waits at most 5 seconds, and
+//! serves 16 connections at a time. It neither encrypts nor authenticates, and the text contains peers' addresses and keys: bind it
+//! to a local address.
 //!
 //! [exposition format]: https://prometheus.io/docs/instrumenting/exposition_formats/
 
@@ -19,20 +19,21 @@ use std::sync::Arc;
 use crate::endpoint::Endpoint;
 
 impl Endpoint {
-    /// Its numbers and those of its connections and their paths, in Prometheus' text format 0.0.4, whose content type is
-    /// `text/plain; version=0.0.4`. Of 256 connections, the oldest; `anabranch_connections` counts all.
+    /// The metrics of the endpoint, its connections and their paths in Prometheus' text format 0.0.4, whose content type is
+    /// `text/plain; version=0.0.4`. It shows the 256 oldest connections; `anabranch_connections` counts all.
     pub fn metrics_text(&self) -> String {
         text::of(self.shared())
     }
 
-    /// Answers `GET /metrics` at this address with [`Endpoint::metrics_text`], as long as there is the endpoint or a connection of it. Returns where.
-    /// Choose an address of the computer itself, such as `127.0.0.1:9464`: whoever reaches it can read who talks to whom.
+    /// Answers `GET /metrics` at this address with [`Endpoint::metrics_text`], while the endpoint or one of its connections exists.
+    /// Returns the bound address. Choose a local address, such as `127.0.0.1:9464`: whoever reaches it can read who communicates
+    /// with whom.
     ///
     /// # Errors
-    /// If nobody can listen there.
+    /// If the address cannot be bound.
     ///
     /// # Panics
-    /// Outside of a runtime of tokio.
+    /// Outside of a tokio runtime.
     pub fn serve_metrics(&self, address: SocketAddr) -> io::Result<SocketAddr> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;

@@ -5,14 +5,15 @@
 //! engine ── events, under the lock ──> driver ── batches, a bounded channel ──> a thread ── lines ──> files
 //! ```
 //!
-//! The driver never waits for a disk: when the channel is full it drops a batch and counts it. The first error of writing ends all logs of the
-//! endpoint; the connections go on. [`Endpoint::finish_qlog`](crate::Endpoint::finish_qlog) says what was dropped, and what went wrong.
+//! The driver never waits for a disk: if the channel is full it drops a batch and counts it. The first write error ends all logs of
+//! the endpoint; the connections continue. [`Endpoint::finish_qlog`](crate::Endpoint::finish_qlog) reports drops and the error.
 //!
-//! Differs from what QUIC would say in:
-//! * Every event is of a group: `path-0` and so on. Packets are counted by path and direction, from 0 on, as this end sees them. Of a
-//!   connection as a whole `path-0` tells.
-//! * Frames are what QUIC has that comes closest: `stream` for data, `ack` for acknowledgements. A frame `ack` that came has the packets that it was the first to
-//!   tell of; one that leaves has none, as it speaks of places and not of packets. What it tells of other paths is `packets_acked` there.
+//! Differs from QUIC's qlog in:
+//! * Every event has a group: `path-0` and so on. Packets are counted by path and direction, from 0, as this end sees them. Events
+//!   of the whole connection are in `path-0`.
+//! * Frames are the closest of QUIC: `stream` for data, `ack` for acknowledgements. A received `ack` lists the packets that it was
+//!   the first to acknowledge. A sent one lists none, because it names offsets, not packets. Acknowledgements of other paths'
+//!   packets are `packets_acked` there.
 //! * `anabranch:path_validated`, `path_failed`, `path_restored`, `path_gone` are events of our own.
 
 mod text;
@@ -33,18 +34,18 @@ use anabranch_units::Time;
 
 use self::text::Text;
 
-/// What has become of the logs of an endpoint.
+/// A report on the logs of an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QlogReport {
     /// Events that were written.
     pub written: u64,
-    /// Events that were not, because the disk was too slow or would not have them.
+    /// Events dropped because the disk was too slow or failed.
     pub dropped: u64,
-    /// What went wrong first, with the name of the file.
+    /// The first error, with the name of the file.
     pub error: Option<String>,
 }
 
-/// The end of the driver.
+/// The driver's side of the channel.
 #[derive(Debug)]
 pub(crate) struct Qlog {
     sender: SyncSender<Message>,
@@ -56,7 +57,7 @@ pub(crate) struct Qlog {
 struct Counts {
     written: AtomicU64,
     dropped: AtomicU64,
-    /// Events that wait.
+    /// Events in the channel.
     waiting: AtomicU64,
     error: Mutex<Option<String>>,
 }
@@ -69,14 +70,14 @@ enum Message {
 }
 
 impl Counts {
-    /// The first error is told.
+    /// Records the first error.
     fn fail(&self, file: &Path, error: &io::Error) {
         let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert(format!("{}: {error}", file.display()));
     }
 }
 
-/// Who logs.
+/// The end that logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Vantage {
     Client,
@@ -84,7 +85,7 @@ pub(crate) enum Vantage {
 }
 
 impl Qlog {
-    /// Logs into this folder, which is made if it is not there. `epoch` is when the clock of the engine began.
+    /// Starts logs in this folder, which is created if necessary. `epoch` is the start of the engine's clock.
     pub(crate) fn start(folder: &Path, epoch: SystemTime) -> io::Result<Self> {
         let mut builder = DirBuilder::new();
         builder.recursive(true).create(folder)?;
@@ -96,18 +97,18 @@ impl Qlog {
         Ok(Self { sender, thread: Some(thread), counts })
     }
 
-    /// A connection was begun.
+    /// A connection has begun.
     pub(crate) fn open(&self, connection: ConnectionId, vantage: Vantage, tuple: FourTuple, at: Time) {
         self.send(Message::Open { connection, vantage, tuple, at }, 1);
     }
 
-    /// What was traced of a connection.
+    /// Logs the trace of a connection.
     pub(crate) fn traces(&self, traces: Traces) {
         let count = traces.events.len() as u64;
         self.send(Message::Traces(traces), count);
     }
 
-    /// What its application was told.
+    /// Logs an event for the application.
     pub(crate) fn event(&self, connection: ConnectionId, at: Time, event: Event) {
         self.send(Message::Event { connection, at, event }, 1);
     }
@@ -120,12 +121,12 @@ impl Qlog {
         }
     }
 
-    /// Writes what is left, and says what has become of it. This takes as long as the disk does.
+    /// Writes the rest and returns a report. This takes as long as the disk does.
     pub(crate) fn finish(self) -> QlogReport {
         let Self { sender, thread, counts } = self;
         drop(sender);
         if let Some(thread) = thread {
-            // One that has panicked has said so.
+            // A panic has reported itself.
             _ = thread.join();
         }
         QlogReport {
@@ -136,7 +137,7 @@ impl Qlog {
     }
 }
 
-/// The thread's own.
+/// The state of the writing thread.
 struct Writer {
     folder: PathBuf,
     epoch: SystemTime,
@@ -150,7 +151,7 @@ impl Writer {
         loop {
             match receiver.recv_timeout(FLUSH_AFTER) {
                 Ok(message) => self.handle(message),
-                // Nothing comes: what there is may be looked at.
+                // The channel is idle: writes the buffers, so that the logs can be read.
                 Err(RecvTimeoutError::Timeout) => self.flush(),
                 Err(RecvTimeoutError::Disconnected) => return self.flush(),
             }
@@ -184,7 +185,7 @@ impl Writer {
         self.counts.error.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Whether it was written.
+    /// Returns whether it was written.
     fn write(&mut self, message: Message) -> Result<bool, (PathBuf, io::Error)> {
         if self.has_failed() {
             return Ok(false);
@@ -224,7 +225,7 @@ impl Writer {
         Ok(true)
     }
 
-    /// One that sorts by time.
+    /// A name that sorts by time.
     fn file_name(&mut self, vantage: Vantage) -> PathBuf {
         self.made += 1;
         let ms = self.epoch.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_millis();
@@ -242,22 +243,22 @@ impl Vantage {
     }
 }
 
-/// Nothing is written over.
+/// Creates a new file; an existing one is not overwritten.
 fn create(file: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).open(file)
 }
 
-/// Batches that wait for the disk, each with what a turn of the driver brought, and the events in them: some ten megabytes.
+/// Batches that wait for the disk, one a turn of the driver: some ten megabytes of events.
 const MESSAGES_MAX: usize = 1 << 14;
 const EVENTS_MAX: u64 = 1 << 16;
 
-/// Connections that are logged at a time; of more than these there is no log.
+/// The limit of logged connections; further ones have no log.
 const FILES_MAX: usize = 64;
 
-/// When nothing has come for so long, what is buffered is written.
+/// The idle time after which buffers are written.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
 
-/// What is written at once.
+/// The size of a write.
 const BUFFER: usize = 256 << 10;
 
 #[cfg(test)]

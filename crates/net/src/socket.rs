@@ -1,4 +1,4 @@
-//! A UDP socket that reads and sends batches, as far as the system has them.
+//! A UDP socket that reads and sends batches, as far as the system supports them.
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -13,41 +13,41 @@ use tokio::io::Interest;
 use crate::address;
 use crate::clock::Clock;
 
-/// The socket of an endpoint.
+/// A socket of an endpoint.
 #[derive(Debug)]
 pub(crate) struct Socket {
     io: tokio::net::UdpSocket,
     state: UdpSocketState,
     local: SocketAddr,
-    /// What is read into, one for each message of a batch.
+    /// Read buffers, one for each message of a batch.
     buffers: Vec<Buffer>,
     metas: Vec<RecvMeta>,
-    /// Errors of reading in a row.
+    /// Consecutive read errors.
     errors: u32,
 }
 
-/// Memory to read into. What has been read leaves without a copy, and comes back when nobody needs it any more.
+/// A read buffer. Messages leave it without a copy, and the memory is reused when nobody needs it any more.
 #[derive(Debug)]
 struct Buffer {
     room: BytesMut,
-    /// The longest message.
+    /// The longest message so far.
     message: usize,
 }
 
-/// Datagrams that came together.
+/// Datagrams that were received together.
 #[derive(Debug)]
 pub(crate) struct Received {
     pub(crate) arrival: Arrival,
     pub(crate) datagrams: BytesMut,
-    /// Whether the system has said when they came.
+    /// Whether the kernel has timestamped them.
     pub(crate) has_time: bool,
 }
 
 impl Socket {
-    /// Makes one of a bound socket, in tokio's care. `buffer` is what the kernel is asked to hold either way.
+    /// Wraps a bound socket for tokio. `buffer` is the requested size of either kernel buffer.
     pub(crate) fn new(socket: UdpSocket, buffer: usize) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
-        // What the system does not give is not to be had.
+        // The system may grant less.
         _ = state.set_recv_buffer_size((&socket).into(), buffer);
         _ = state.set_send_buffer_size((&socket).into(), buffer);
         let local = socket.local_addr()?;
@@ -58,28 +58,28 @@ impl Socket {
         Ok(Self { io, state, local, buffers, metas, errors: 0 })
     }
 
-    /// Where it is bound.
+    /// The bound address.
     pub(crate) fn local(&self) -> SocketAddr {
         self.local
     }
 
-    /// How many datagrams of one length the kernel takes at once.
+    /// The number of datagrams of one length that the kernel sends at once.
     pub(crate) fn batch_max(&self) -> usize {
         self.state.max_gso_segments()
     }
 
-    /// How many datagrams the kernel may hand over as one message.
+    /// The number of datagrams that the kernel may deliver as one message.
     pub(crate) fn received_at_once(&self) -> usize {
         self.state.gro_segments()
     }
 
-    /// Bytes that the kernel holds until they are read, and until they leave.
+    /// The sizes of the kernel's receive and send buffer.
     pub(crate) fn buffers(&self) -> (usize, usize) {
         let read = |size: io::Result<usize>| size.unwrap_or_default();
         (read(self.state.recv_buffer_size((&self.io).into())), read(self.state.send_buffer_size((&self.io).into())))
     }
 
-    /// Reads a batch, and hands out what came.
+    /// Reads a batch and passes it on.
     pub(crate) fn poll_receive(
         &mut self,
         cx: &mut Context<'_>,
@@ -96,8 +96,8 @@ impl Socket {
             match io.try_io(Interest::READABLE, || state.recv((&*io).into(), slices, metas)) {
                 Ok(count) => break count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // [rfc-1122] sec. 4.1.3.3: an answer of ICMP to something sent before says nothing about what comes. Nor does a network that is
-                // down for now; a socket that is gone says the same for ever.
+                // [rfc-1122] sec. 4.1.3.3: an ICMP error about an earlier datagram says nothing about later ones. Nor does a
+                // network that is down for now; a socket that is gone returns the same error for ever.
                 Err(error) if *errors >= ERRORS_MAX => return Poll::Ready(Err(error)),
                 Err(_) => *errors += 1,
             }
@@ -115,7 +115,7 @@ impl Socket {
         Poll::Ready(Ok(()))
     }
 
-    /// Sends a batch, or waits until the kernel has room. What cannot be sent is as good as lost.
+    /// Sends a batch, or waits until the kernel has room. A datagram that cannot be sent counts as lost.
     pub(crate) fn poll_send(&self, cx: &mut Context<'_>, batch: &Batch, bytes: &[u8]) -> Poll<()> {
         let is_ipv6 = self.local.is_ipv6();
         let transmit = Transmit {
@@ -126,7 +126,7 @@ impl Socket {
             src_ip: self.source(batch.tuple.local),
         };
         let send = || self.state.try_send((&self.io).into(), &transmit);
-        // Of a new socket the runtime does not know yet that it has room.
+        // The runtime does not know yet that a new socket is writable.
         let mut sent = send();
         while sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
             if ready!(self.io.poll_send_ready(cx)).is_err() {
@@ -137,7 +137,7 @@ impl Socket {
         Poll::Ready(())
     }
 
-    /// From which of its addresses a socket without one of its own sends.
+    /// The source address for a socket that is bound to all addresses.
     fn source(&self, local: Address) -> Option<IpAddr> {
         let ip = address::for_family(local, self.local.is_ipv6()).ip();
         (self.local.ip().is_unspecified() && !ip.is_unspecified()).then_some(ip)
@@ -155,28 +155,28 @@ impl Buffer {
         &mut self.room[..self.message]
     }
 
-    /// A message that has been read. A short one is copied, so that it does not keep all of the memory.
+    /// Takes a message that has been read. A short one is copied, so that it does not keep all of the memory.
     fn take(&mut self, len: usize) -> BytesMut {
         if len < COPIED_MAX { BytesMut::from(&self.room[..len]) } else { self.room.split_to(len) }
     }
 }
 
-/// The address at which a datagram came, as far as it is known.
+/// The local address of a datagram, as far as it is known.
 fn here(local: SocketAddr, destination: Option<IpAddr>) -> IpAddr {
     if local.ip().is_unspecified() { destination.unwrap_or(local.ip()) } else { local.ip() }
 }
 
-/// Messages read at once: with receive offload each may have many datagrams, and what has been read must be answered before long.
+/// Messages read at once: with receive offload each may have many datagrams, which must be answered soon.
 const MESSAGES_MAX: usize = 16;
 
-/// As many errors as datagrams may have been answered by ICMP since the last one came.
+/// As many errors as ICMP may return between two arrivals.
 const ERRORS_MAX: u32 = 10_000;
 
 /// Shorter messages are copied.
 const COPIED_MAX: usize = 4_096;
 
-/// The most that the kernel joins.
+/// The largest message that the kernel joins.
 const MESSAGE_MAX: usize = 65_535;
 
-/// More than any of our datagrams has on a path to the Internet; what is longer is cut, and so forged.
+/// Larger than any of our datagrams on a path to the Internet; a longer one is cut, and fails authentication.
 const DATAGRAM_MAX: usize = 9_216;

@@ -1,4 +1,4 @@
-//! The sockets of an endpoint: one for each address that it was bound to.
+//! The sockets of an endpoint: one for each bound address.
 
 use std::io;
 use std::net::SocketAddr;
@@ -28,12 +28,12 @@ impl Sockets {
         self.all.push(socket);
     }
 
-    /// How many datagrams of one length every socket takes at once.
+    /// The number of datagrams of one length that every socket sends at once.
     pub(crate) fn batch_max(&self) -> usize {
         self.all.iter().map(Socket::batch_max).min().unwrap_or(1)
     }
 
-    /// Reads a batch of each socket. `lost` hears of a socket that is gone.
+    /// Reads a batch from each socket. `lost` is called for a socket that is gone.
     pub(crate) fn poll_receive(
         &mut self,
         cx: &mut Context<'_>,
@@ -46,7 +46,7 @@ impl Sockets {
             match socket.poll_receive(cx, clock, |batch| received.push(batch)) {
                 Poll::Pending => {}
                 Poll::Ready(Ok(())) => is_ready = true,
-                // The last one takes the endpoint with it.
+                // Without any socket the endpoint is gone.
                 Poll::Ready(Err(error)) if self.all.len() == 1 => return Poll::Ready(Err(error)),
                 Poll::Ready(Err(_)) => {
                     self.all.remove(place);
@@ -59,8 +59,8 @@ impl Sockets {
         if is_ready { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
-    /// Sends a batch by the socket of its address, or waits until the kernel has room. With several sockets nobody waits: what one has no room for
-    /// is lost as in a full queue, so that an interface that stands still stops no other.
+    /// Sends a batch by the socket of its address, or waits until the kernel has room. With several sockets nothing waits:
+    /// datagrams that do not fit are dropped as in a full queue, so that a stalled interface does not block the others.
     pub(crate) fn poll_send(&self, cx: &mut Context<'_>, batch: &Batch, bytes: &[u8]) -> Poll<()> {
         let Some(place) = serving(&self.addresses, batch.tuple.local) else { return Poll::Ready(()) };
         match self.all[place].poll_send(cx, batch, bytes) {
@@ -70,7 +70,7 @@ impl Sockets {
     }
 }
 
-/// Which of these sockets a datagram from `local` leaves by: the one that is bound to it, else one of its port that is bound to all addresses.
+/// The socket for a datagram from `local`: the one bound to it, else one with its port that is bound to all addresses.
 pub(crate) fn serving(bound: &[SocketAddr], local: Address) -> Option<usize> {
     let is_general = |socket: &SocketAddr| {
         socket.port() == local.port && socket.ip().is_unspecified() && (socket.is_ipv6() || local.is_ipv4())

@@ -1,5 +1,5 @@
-//! What an endpoint tells a subscriber of `tracing`: a span for each connection, and in it what becomes of the connection, its paths and its
-//! streams. Target `anabranch`.
+//! `tracing` events of an endpoint: a span for each connection, with events of the connection, its paths and its streams. Target
+//! `anabranch`.
 //!
 //! | level | events |
 //! | --- | --- |
@@ -15,7 +15,7 @@ use crate::address::plain;
 use crate::key::PublicKey;
 use crate::qlog::Vantage;
 
-/// That of a connection with `peer`.
+/// The span of a connection with `peer`.
 pub(crate) fn connection(vantage: Vantage, peer: PublicKey) -> Span {
     let side = match vantage {
         Vantage::Client => "client",
@@ -24,12 +24,12 @@ pub(crate) fn connection(vantage: Vantage, peer: PublicKey) -> Span {
     info_span!(target: TARGET, "connection", side, %peer)
 }
 
-/// This end calls.
+/// This end connects.
 pub(crate) fn calls(span: &Span, FourTuple { local, remote }: FourTuple) {
     info!(target: TARGET, parent: span, local = %plain(local), remote = %plain(remote), "calls");
 }
 
-/// What a connection tells, with the ends of the path that it is about, if it is about one that is there.
+/// Emits an event, with the addresses of its path, if it concerns one that exists.
 pub(crate) fn tell(span: &Span, event: Event, tuple: Option<FourTuple>) {
     let local = tuple.map(|tuple| tracing::field::display(plain(tuple.local)));
     let remote = tuple.map(|tuple| tracing::field::display(plain(tuple.remote)));

@@ -1,4 +1,4 @@
-//! What the driver and all handles of an endpoint share, behind one lock.
+//! The state shared by the driver and all handles of an endpoint, behind one lock.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -18,51 +18,51 @@ use crate::socket::Socket;
 use crate::spans;
 use crate::waiting::{Waiting, Woken};
 
-/// An endpoint.
+/// The shared part of an endpoint.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) config: Config,
-    /// Where the first socket was bound.
+    /// The bound address of the first socket.
     pub(crate) first: SocketAddr,
     pub(crate) public: PublicKey,
     state: Mutex<State>,
 }
 
-/// What the lock guards.
+/// The state behind the lock.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) engine: Engine,
-    /// Where the sockets are bound.
+    /// The bound addresses of the sockets.
     pub(crate) locals: Vec<SocketAddr>,
-    /// Sockets that the driver has not got yet.
+    /// New sockets for the driver.
     pub(crate) sockets: Vec<Socket>,
     calls: BTreeMap<ConnectionId, Call>,
-    /// Connections so far.
+    /// Connections made so far.
     #[cfg(feature = "prometheus")]
     numbered: u64,
-    /// Calls of others that nobody has accepted yet.
+    /// Incoming connections to accept.
     pub(crate) incoming: VecDeque<ConnectionId>,
     pub(crate) accepting: Waiting,
-    /// Who waits for the last connection to be gone.
+    /// Tasks that wait until the last connection is over.
     pub(crate) idling: Waiting,
     /// Handles of the endpoint.
     pub(crate) handles: usize,
-    /// The driver, when it waits for the socket, its timer or for us.
+    /// The driver's waker, while it waits for the socket, its timer or an input.
     pub(crate) driver: Option<Waker>,
-    /// There has been something to do since the driver's turn began. It may be in the middle of one, with nobody to wake.
+    /// Whether there was an input since the driver's turn began, during which there is no waker.
     is_roused: bool,
     pub(crate) is_gone: bool,
     /// Connections that this end has closed and that are not over.
     closing: Vec<ConnectionId>,
-    /// Connections that nobody has a handle of, and when they have had time enough.
+    /// Connections without a handle, and when they are aborted.
     deserted: VecDeque<(Time, ConnectionId)>,
     pub(crate) woken: Woken,
-    /// When the last handshake was begun, by the computer's clock.
+    /// The timestamp of the last handshake, by the system clock.
     pub(crate) stamp: Span,
-    /// The latest time that the engine has heard of.
+    /// The latest time passed to the engine.
     time: Time,
-    /// Where connections are logged.
+    /// The logs of connections, if there are any.
     pub(crate) qlog: Option<Qlog>,
 }
 
@@ -93,11 +93,11 @@ impl Shared {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        // Nobody who panics leaves the state halfway: what is done under the lock is the engine's, which then is broken anyway.
+        // A panic under the lock is the engine's, which is broken then anyway.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something, and then wakes whom it concerns.
+    /// Calls `act` under the lock, and then wakes the tasks concerned.
     pub(crate) fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.lock();
         let result = act(&mut state);
@@ -112,19 +112,19 @@ impl Shared {
 }
 
 impl State {
-    /// The engine has something to do.
+    /// The engine has an input.
     pub(crate) fn rouse(&mut self) {
         self.is_roused = true;
         self.woken.one(&mut self.driver);
     }
 
-    /// A turn of the driver begins. Returns the sockets that are new.
+    /// A turn of the driver begins. Returns the new sockets.
     pub(crate) fn begin_turn(&mut self) -> Vec<Socket> {
         self.is_roused = false;
         std::mem::take(&mut self.sockets)
     }
 
-    /// Whether there has been something to do since the turn began.
+    /// Whether there was an input since the turn began.
     pub(crate) fn is_roused(&self) -> bool {
         self.is_roused
     }
@@ -139,25 +139,25 @@ impl State {
         self.calls.insert(id, call);
     }
 
-    /// Connections that are established, in the order in which they were made.
+    /// Established connections in the order of creation.
     #[cfg(feature = "prometheus")]
     pub(crate) fn established(&self) -> impl Iterator<Item = (ConnectionId, &Call)> {
         let all = self.calls.iter().filter(|(_, call)| call.is_established && call.closed.is_none());
         all.map(|(id, call)| (*id, call))
     }
 
-    /// A connection that has a handle.
+    /// A connection with a handle.
     pub(crate) fn call(&mut self, id: ConnectionId) -> &mut Call {
         self.calls.get_mut(&id).expect("it is there as long as it has a handle")
     }
 
-    /// A connection that has a handle, with the engine and those who are woken.
+    /// A connection with a handle, the engine, and the tasks to wake.
     pub(crate) fn parts(&mut self, id: ConnectionId) -> (&mut Call, &mut Engine, &mut Woken) {
         let Self { calls, engine, woken, .. } = self;
         (calls.get_mut(&id).expect("it is there as long as it has a handle"), engine, woken)
     }
 
-    /// What nobody has a handle of is closed; what was not established, or not even accepted, is aborted.
+    /// A connection without handles is closed; one that was not established or accepted is aborted.
     pub(crate) fn drop_handle(&mut self, id: ConnectionId) {
         let (call, engine, _) = self.parts(id);
         call.handles -= 1;
@@ -171,7 +171,7 @@ impl State {
         let (is_established, mut unread) = (call.is_established, std::mem::take(&mut call.incoming));
         if let Some(connection) = engine.connection(id) {
             if is_established {
-                // That nothing came of it yet does not matter.
+                // It does not matter that nothing of it has arrived yet.
                 unread.drain(..).for_each(|sid| _ = connection.streams().stop(sid, 0));
                 connection.close();
             } else {
@@ -190,7 +190,7 @@ impl State {
         }
     }
 
-    /// Takes all that the engine has to tell. Whether there was anything: to act on it may give the engine something to do.
+    /// Takes all events of the engine. Returns whether there were any: they may cause new inputs.
     pub(crate) fn take_events(&mut self, now: Time) -> bool {
         let now = self.at(now);
         let mut has_told = false;
@@ -203,14 +203,14 @@ impl State {
         self.look_at_closing(now) || has_told
     }
 
-    /// What happened to connections since the last turn.
+    /// Logs the traces of connections since the last turn.
     pub(crate) fn log_traces(&mut self) {
         let Some(qlog) = &self.qlog else { return };
-        // Of what never became a connection there is no log.
+        // Handshakes that failed have no log.
         self.calls.keys().filter_map(|id| self.engine.trace_of(*id)).for_each(|traces| qlog.traces(traces));
     }
 
-    /// What a connection tells, after what led to it.
+    /// Logs an event of a connection, after its trace.
     fn log_event(&mut self, now: Time, told: EndpointEvent) {
         let Some(qlog) = &self.qlog else { return };
         let EndpointEvent { connection: id, event } = told;
@@ -236,7 +236,7 @@ impl State {
             return;
         }
         let (call, engine, woken) = self.parts(id);
-        // That both have closed has been told, if this end waited afterwards for a FIN that comes again.
+        // The end was reported before, if this end then waited for repeated FINs.
         let is_told = call.is_over && told.event == Event::Closed(CloseReason::Finished);
         if !call.span.is_disabled() && !is_told {
             spans::tell(&call.span, told.event, tuple(engine, told));
@@ -253,7 +253,7 @@ impl State {
                 }
             }
             Event::Readable(sid) => {
-                // What it was about may have been read to its end before it was told: then it is not about a new stream.
+                // The stream may have been read to its end before this event: then the event is not about a new stream.
                 let is_news = !call.is_idle(sid)
                     || engine.connection(id).is_some_and(|connection| connection.streams().is_readable(sid));
                 if is_news {
@@ -285,7 +285,7 @@ impl State {
         }
     }
 
-    /// Somebody has called, as this event says.
+    /// An incoming connection is established.
     fn admit(&mut self, id: ConnectionId, event: Event) {
         let Some(remote) = self.engine.remote(id) else { return };
         if self.handles == 0 || self.incoming.len() >= INCOMING_MAX {
@@ -302,7 +302,7 @@ impl State {
         self.woken.all(&mut self.accepting);
     }
 
-    /// How far are the connections that this end has closed? Whether one was aborted.
+    /// Checks the connections that this end has closed. Returns whether one was aborted.
     fn look_at_closing(&mut self, now: Time) -> bool {
         let Self { calls, engine, woken, deserted, .. } = self;
         self.closing.retain(|&id| {
@@ -316,7 +316,7 @@ impl State {
                 (call.is_delivered, call.is_over) = (is_delivered, is_over);
                 woken.all(&mut call.closing);
             }
-            // A peer that goes on and on gets nobody to listen.
+            // A peer that keeps sending has no reader.
             let is_deserted = is_delivered && call.handles == 0;
             if is_deserted && !is_over {
                 deserted.push_back((now.saturating_add(DESERTED_FOR), id));
@@ -337,13 +337,13 @@ impl State {
         has_aborted
     }
 
-    /// A time for the engine, for which time does not go back.
+    /// The time for the engine, which never goes back.
     pub(crate) fn at(&mut self, time: Time) -> Time {
         self.time = self.time.max(time);
         self.time
     }
 
-    /// Deadlines that have come.
+    /// Handles deadlines.
     pub(crate) fn handle_timeouts(&mut self, now: Time) {
         let now = self.at(now);
         if self.engine.poll_timeout() <= now {
@@ -351,12 +351,12 @@ impl State {
         }
     }
 
-    /// When to look again, besides the engine's own deadlines.
+    /// The next deadline besides the engine's.
     pub(crate) fn deadline(&self) -> Time {
         self.deserted.front().map_or(Time::NEVER, |(until, _)| *until)
     }
 
-    /// The socket is gone, and so is everything.
+    /// The socket is gone, and so are all connections.
     pub(crate) fn end(&mut self) {
         self.is_gone = true;
         let Self { calls, woken, accepting, idling, .. } = self;
@@ -366,13 +366,13 @@ impl State {
         woken.all(idling);
     }
 
-    /// Whether nobody can want anything of the driver any more.
+    /// Whether the driver can end.
     pub(crate) fn is_done(&self) -> bool {
         self.handles == 0 && self.engine.is_empty()
     }
 }
 
-/// The ends of the path that an event is about.
+/// The addresses of the path that an event concerns.
 fn tuple(engine: &Engine, told: EndpointEvent) -> Option<FourTuple> {
     let path = match told.event {
         Event::Established { .. } => PathId::FIRST,
@@ -382,11 +382,11 @@ fn tuple(engine: &Engine, told: EndpointEvent) -> Option<FourTuple> {
     Some(engine.view(told.connection)?.path(path)?.tuple)
 }
 
-/// Calls that wait to be accepted.
+/// The limit of connections that wait to be accepted.
 const INCOMING_MAX: usize = 256;
 
-/// A connection of which nobody has a handle, and of which the peer has got everything, is aborted after this time if the peer does not close
-/// it, too: time for a peer that only has to read what it has got.
+/// How long a connection without handles waits for the peer's close after everything was delivered: time for a peer that still has
+/// to read.
 const DESERTED_FOR: Span = Span::from_secs(3);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Streams: bytes in one direction.
+//! Streams, which carry bytes in one direction.
 
 mod recv;
 mod send;

@@ -1,4 +1,4 @@
-//! Tickets: what one person sends another so that they can meet.
+//! Tickets, which tell a client where a server is and which key it has.
 //!
 //! ```text
 //! ab1 | base32(kind 1 = 0 | public key 32 | addresses | checksum 4)        address  family 1 = 4 or 6 | ip 4 or 16 | port 2
@@ -11,35 +11,35 @@ use std::str::FromStr;
 use crate::base32::{self, Base32Error};
 use crate::key::{CHECKSUM, PublicKey, checksum};
 
-/// Where an endpoint is, and who it is.
+/// The addresses and the public key of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticket {
     key: PublicKey,
     addresses: Vec<SocketAddr>,
 }
 
-/// What can be wrong with a ticket.
+/// Why a text is not a valid ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TicketError {
     /// It does not begin with `ab1`: it is something else, or of a later version.
     Beginning,
-    /// This letter, counted from 0, is not one of base32.
+    /// The letter at this position, counted from 0, is not base32.
     Letter(usize),
-    /// Something is missing.
+    /// It is too short.
     Short,
-    /// A letter is wrong, or missing: the checksum does not fit.
+    /// The checksum is wrong: a letter is wrong or missing.
     Checksum,
-    /// It is of a kind that this version does not know.
+    /// Its kind is unknown to this version.
     Kind(u8),
-    /// What it says of addresses is none, or there are none, or too many.
+    /// Its addresses are malformed, missing, or too many.
     Addresses,
 }
 
 impl Ticket {
-    /// One for who proves this key, at these addresses.
+    /// A ticket for the endpoint with this key at these addresses.
     ///
     /// # Errors
-    /// If there is no address, or more than [`Ticket::ADDRESSES_MAX`], or one that nobody can be called at.
+    /// If there is no address, more than [`Ticket::ADDRESSES_MAX`], or one without a port or host.
     pub fn new(key: PublicKey, addresses: Vec<SocketAddr>) -> Result<Self, TicketError> {
         let can_be_called = |address: &SocketAddr| !address.ip().is_unspecified() && address.port() != 0;
         let is_good = (1..=Self::ADDRESSES_MAX).contains(&addresses.len()) && addresses.iter().all(can_be_called);
@@ -51,17 +51,17 @@ impl Ticket {
         }
     }
 
-    /// Who is to be there.
+    /// The public key of the endpoint.
     pub fn key(&self) -> PublicKey {
         self.key
     }
 
-    /// Where, the best one first.
+    /// The addresses, the best one first.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// The most addresses of a ticket.
+    /// The limit of addresses.
     pub const ADDRESSES_MAX: usize = 16;
 }
 
@@ -151,7 +151,7 @@ impl fmt::Display for TicketError {
 
 impl std::error::Error for TicketError {}
 
-/// The name of the version, too.
+/// The prefix, which is also the version.
 const BEGINNING: &str = "ab1";
 
 /// Addresses and a key.

@@ -1,8 +1,8 @@
-//! Tasks that wait for something, and are woken when the lock is no longer held.
+//! Tasks that wait for something, and are woken after the lock is released.
 
 use std::task::{Context, Waker};
 
-/// Tasks that wait for the same.
+/// Tasks that wait for the same thing.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting(Vec<Waker>);
 
@@ -11,7 +11,7 @@ pub(crate) struct Waiting(Vec<Waker>);
 pub(crate) struct Woken(Vec<Waker>);
 
 impl Waiting {
-    /// The task of this context waits.
+    /// Adds the task of this context.
     pub(crate) fn add(&mut self, cx: &Context<'_>) {
         if !self.0.iter().any(|waker| waker.will_wake(cx.waker())) {
             self.0.push(cx.waker().clone());
@@ -32,13 +32,13 @@ impl Woken {
         self.0.is_empty()
     }
 
-    /// Wakes them. Nobody holds the lock that they want.
+    /// Wakes the tasks. The lock must not be held.
     pub(crate) fn wake(&mut self) {
         self.0.drain(..).for_each(Waker::wake);
     }
 }
 
-/// The task of this context waits, and nobody else.
+/// Sets the task of this context as the only one that waits.
 pub(crate) fn only(waiting: &mut Option<Waker>, cx: &Context<'_>) {
     match waiting {
         Some(waker) => waker.clone_from(cx.waker()),

@@ -1,4 +1,4 @@
-//! What can go wrong with a transfer as a whole, and with a file of it.
+//! Errors of a transfer, and of a single file.
 
 use std::fmt;
 use std::io;
@@ -8,42 +8,42 @@ use anabranch::{Lost, ReadError, StreamError, WriteError};
 
 use crate::manifest::ManifestError;
 
-/// A file that did not arrive, and why.
+/// A file that was not transferred.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// Its name, or where it was to be found.
+    /// Its name, or its path at the sender.
     pub name: String,
-    /// What happened.
+    /// The reason.
     pub reason: String,
 }
 
-/// Why nothing more is sent.
+/// Why a transfer cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendError {
-    /// This path cannot be sent.
+    /// This path cannot be read or sent, for this reason.
     Path(PathBuf, String),
-    /// There are more files than one transfer takes.
+    /// The limit of files in one transfer is exceeded.
     TooMany,
-    /// The receiver cannot go on, and says why.
+    /// The receiver has given up, for this reason.
     Receiver(String),
-    /// The connection is lost. What has arrived need not be sent again.
+    /// The connection is lost. A repetition resumes.
     Lost(Lost),
-    /// The other end does not speak as a receiver.
+    /// The peer violates the protocol of a receiver.
     Protocol,
 }
 
-/// Why nothing more is received.
+/// Why a transfer cannot be received.
 #[derive(Debug)]
 pub enum ReceiveError {
-    /// The list of files is refused.
+    /// The list of files is invalid.
     Manifest(ManifestError),
-    /// Nothing can be written here.
+    /// This folder cannot be written.
     Folder(PathBuf, io::Error),
-    /// The connection is lost. What has arrived need not be sent again.
+    /// The connection is lost. A repetition resumes.
     Lost(Lost),
-    /// The other end does not speak as a sender.
+    /// The peer violates the protocol of a sender.
     Protocol,
-    /// Another sender has come with the same files.
+    /// Another sender has started with the same files.
     Replaced,
 }
 

@@ -1,4 +1,4 @@
-//! How a transfer looks on its streams; numbers are little endian.
+//! The encoding of a transfer on its streams; numbers are little endian.
 //!
 //! ```text
 //! data     file …
@@ -22,14 +22,14 @@ use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
 use crate::hash::{CHUNK, Chunks};
 
-/// A stream that is read piece by piece.
+/// A stream that is parsed incrementally.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     stream: RecvStream,
     piece: Bytes,
 }
 
-/// A part of a file.
+/// A frame of a file.
 #[derive(Debug)]
 pub(crate) enum Frame {
     Chunk(Vec<u8>),
@@ -37,7 +37,7 @@ pub(crate) enum Frame {
     Failed(String),
 }
 
-/// What is to be done with an entry.
+/// The receiver's decision on an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     All,
@@ -47,7 +47,7 @@ pub(crate) enum Step {
     Fatal(String),
 }
 
-/// What has become of an entry, or of the transfer.
+/// The result of an entry, or of the transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Done(u32),
@@ -61,7 +61,7 @@ impl Incoming {
         Self { stream, piece: Bytes::new() }
     }
 
-    /// Fills `bytes`, or finds the stream at its end.
+    /// Fills `bytes`; returns false at the end of the stream.
     async fn fill(&mut self, bytes: &mut [u8]) -> Result<bool, ReadError> {
         let mut filled = 0;
         while filled < bytes.len() {
@@ -87,13 +87,13 @@ impl Incoming {
     async fn text(&mut self) -> Result<String, ReadError> {
         let mut bytes = vec![0; usize::from(u16::from_le_bytes(self.array().await?))];
         let is_there = bytes.is_empty() || self.fill(&mut bytes).await?;
-        // What somebody else says is shown, and commands no terminal.
+        // A peer's text is shown without control characters.
         let plain =
             |text: String| text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect();
         if is_there { Ok(plain(String::from_utf8_lossy(&bytes).into_owned())) } else { Err(ReadError::Ended) }
     }
 
-    /// The next file: its index and from where on it comes; none at the end.
+    /// The next file: its index and its start offset; `None` at the end.
     pub(crate) async fn file(&mut self) -> Result<Option<(u32, u64)>, ReadError> {
         let mut index = [0; 4];
         if !self.fill(&mut index).await? {
@@ -102,7 +102,7 @@ impl Incoming {
         Ok(Some((u32::from_le_bytes(index), u64::from_le_bytes(self.array().await?))))
     }
 
-    /// The next frame of a file; `None` if it is none.
+    /// The next frame of a file; `None` if it is invalid.
     pub(crate) async fn frame(&mut self) -> Result<Option<Frame>, ReadError> {
         let [kind] = self.array().await?;
         Ok(match kind {
@@ -123,7 +123,7 @@ impl Incoming {
         })
     }
 
-    /// What is to be done with an entry of so many bytes; `None` if it is nothing that can be done.
+    /// The decision on an entry of this size; `None` if it is invalid.
     pub(crate) async fn step(&mut self, size: Option<u64>) -> Result<Option<Step>, ReadError> {
         let [kind] = self.array().await?;
         Ok(match kind {
@@ -195,7 +195,7 @@ impl Outcome {
     }
 }
 
-/// Ends the reply, whether in the place of a plan or of a result.
+/// Ends the reply with an error, in place of a plan or a result.
 pub(crate) fn put_fatal(reason: &str, out: &mut BytesMut) {
     out.put_u8(9);
     put_text(reason, out);
@@ -207,7 +207,7 @@ pub(crate) fn put_file(index: u32, from: u64, out: &mut BytesMut) {
     out.put_u64_le(from);
 }
 
-/// Ends a file, well or not.
+/// Ends a file with its hash, or with an error.
 pub(crate) fn put_end(end: &Result<[u8; 32], String>, out: &mut BytesMut) {
     match end {
         Ok(hash) => {
@@ -221,7 +221,7 @@ pub(crate) fn put_end(end: &Result<[u8; 32], String>, out: &mut BytesMut) {
     }
 }
 
-/// The next chunk of a small file.
+/// Appends the next chunk of a small file.
 pub(crate) fn put_chunk(chunk: &[u8], out: &mut BytesMut) {
     put_chunk_head(chunk, out);
     out.put_slice(chunk);
@@ -232,7 +232,7 @@ fn put_chunk_head(chunk: &[u8], out: &mut BytesMut) {
     out.put_u32_le(chunk.len() as u32);
 }
 
-/// Writes what has been put together, and a chunk behind it.
+/// Writes the pending frames and a chunk.
 pub(crate) async fn write_chunk(stream: &mut SendStream, out: &mut BytesMut, chunk: Bytes) -> Result<(), WriteError> {
     if chunk.len() as u64 <= SMALL {
         put_chunk(&chunk, out);
@@ -249,8 +249,8 @@ fn put_text(text: &str, out: &mut BytesMut) {
     out.put_slice(text.as_bytes());
 }
 
-/// A reason is a sentence or two.
+/// The longest reason: a sentence or two.
 const TEXT_MAX: usize = 2_000;
 
-/// Files of so many bytes are small: they are read and written many at once, and copied, so that many become full segments.
+/// Files up to this size in bytes are small: they are read and written in groups, and copied, so that many fill segments.
 pub(crate) const SMALL: u64 = 16 << 10;

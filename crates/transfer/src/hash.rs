@@ -1,21 +1,21 @@
-//! BLAKE3 of a file in chunks: the tree of the hash has a subtree for each, whose chaining values are enough to go on with.
+//! BLAKE3 of a file in chunks: the hash tree has a subtree for each chunk, whose chaining values suffice to resume.
 
 use blake3::hazmat::{self, ChainingValue, HasherExt as _, Mode};
 
-/// Bytes of a chunk: a power of two, as the tree wants it. A file that was interrupted loses less than so much on each stream.
+/// Bytes of a chunk: a power of two, as the tree requires. An interrupted transfer loses less than this on each stream.
 pub(crate) const CHUNK: u64 = 1 << 20;
 
-/// The chunks of a file from its beginning on, by their chaining values. A file of one chunk or less is its root, and has none.
+/// The leading chunks of a file, by their chaining values. A file of at most one chunk has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Chunks(pub(crate) Vec<ChainingValue>);
 
 impl Chunks {
-    /// The chaining value of the chunk with this number.
+    /// The chaining value of this chunk.
     pub(crate) fn of(number: u64, bytes: &[u8]) -> ChainingValue {
         blake3::Hasher::new().set_input_offset(number * CHUNK).update(bytes).finalize_non_root()
     }
 
-    /// BLAKE3 of a file of several chunks, all of which are here.
+    /// BLAKE3 of a file of several chunks, from all their chaining values.
     pub(crate) fn root(&self) -> blake3::Hash {
         let (left, right) = self.0.split_at(left(self.0.len()));
         hazmat::merge_subtrees_root(&merge(left), &merge(right), Mode::Hash)
@@ -33,7 +33,7 @@ fn merge(chunks: &[ChainingValue]) -> ChainingValue {
     }
 }
 
-/// The left side of a tree is full: the largest power of two below `count`.
+/// The size of a tree's left side: the largest power of two below `count`.
 fn left(count: usize) -> usize {
     count.next_power_of_two() / 2
 }
@@ -42,7 +42,7 @@ fn left(count: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Held to the hash of the whole.
+    /// Compared with the hash of the whole file.
     #[test]
     fn chunks_make_the_hash_of_the_file() {
         let bytes: Vec<u8> = (0..9 * CHUNK + 77).map(|at| (at * at % 251) as u8).collect();

@@ -1,4 +1,4 @@
-//! Files and folders over a connection.
+//! Transfers files and folders over a connection, with resumption.
 //!
 //! ```text
 //! sender                                                                receiver
@@ -8,18 +8,18 @@
 //!   <────────────────────────────── results   index | done or why not
 //! ```
 //!
-//! The manifest, each of some data streams, and plan with results are a stream each. Files follow each other on the data streams without waiting
-//! for anything, so that many small ones cost no round trips.
+//! Each line is a stream: the manifest, each data stream, and plan with results. Files follow each other on the data streams
+//! without waiting, so many small files cost no round trips.
 //!
-//! * `name` is what a file may be called in somebody else's folder, `manifest` the list of what is sent, `scan` how it is made.
-//! * `hash` is BLAKE3 of a file in chunks of a megabyte, whose chaining values say what of it has arrived whole.
-//! * `part` is a file that is not whole yet, and its list of chunks: what is needed to go on after either side was killed.
-//! * `frame` says how all of it looks on streams; `send` and `receive` are the two ends.
+//! * `name` restricts file names in the receiver's folder, `manifest` is the list of files, `scan` makes it.
+//! * `hash` is BLAKE3 of a file in chunks of a megabyte, whose chaining values identify complete chunks.
+//! * `part` is an incomplete file and its list of chunks, from which a transfer resumes after either side was killed.
+//! * `frame` encodes the streams; `send` and `receive` are the two ends.
 //!
 //! # Limits
 //!
-//! `ENTRIES_MAX` entries with `MANIFEST_MAX` bytes; a chunk in memory for each of [`STREAMS`] data streams, and one that is being written;
-//! 8 MB of small files that wait to be written.
+//! A manifest has at most `ENTRIES_MAX` entries and `MANIFEST_MAX` bytes. Memory holds two chunks for each of [`STREAMS`] data
+//! streams, one of them being written, and 8 MB of small files.
 
 #![forbid(unsafe_code)]
 
@@ -44,20 +44,20 @@ pub use progress::Progress;
 pub use receive::Receiver;
 pub use send::{STREAMS, send};
 
-/// How long an end waits for the other one to close when all has been said: as long as an end that has closed answers who has not heard that.
+/// How long an end waits for the other's close after everything is done: as long as a closed end answers repetitions.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// How a transfer ended.
+/// The result of a transfer.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// Files that arrived, and bytes of them.
+    /// Files transferred.
     pub files: u64,
-    /// Bytes of these.
+    /// Bytes of these files.
     pub bytes: u64,
-    /// Files that had been there before.
+    /// Files that were present before.
     pub files_there: u64,
-    /// Bytes that did not have to be sent, as they had been there before.
+    /// Bytes that were present before, and not sent.
     pub bytes_there: u64,
-    /// Files that did not arrive, and why.
+    /// Files that were not transferred, with the reasons.
     pub failed: Vec<Failed>,
 }

@@ -1,4 +1,4 @@
-//! The list of what is sent.
+//! The manifest: the list of files to send.
 //!
 //! ```text
 //! manifest  magic 8 | entry …                                  numbers are little endian
@@ -13,7 +13,7 @@ use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
 use crate::name::{Name, NameError};
 
-/// What is sent, in the order in which it is numbered.
+/// The entries to send, in the order of their indices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub(crate) entries: Vec<Entry>,
@@ -24,7 +24,7 @@ pub(crate) struct Manifest {
 pub(crate) struct Entry {
     pub(crate) name: Name,
     pub(crate) kind: Kind,
-    /// Who may do what with it, as Unix has it.
+    /// The Unix mode.
     pub(crate) mode: u32,
     pub(crate) modified: Stamp,
 }
@@ -35,25 +35,25 @@ pub(crate) enum Kind {
     File { size: u64 },
 }
 
-/// When something was changed last: since 1970, not before.
+/// The time of the last modification: since 1970, not before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) seconds: u64,
     pub(crate) nanoseconds: u32,
 }
 
-/// What is wrong with a manifest.
+/// Why a manifest is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ManifestError {
-    /// It is none, or of another version.
+    /// Not a manifest, or one of another version.
     Magic,
-    /// It ends in the middle of an entry, or has an unknown kind of entry.
+    /// The entry is incomplete, or of an unknown kind.
     Entry(usize),
-    /// The name of this entry may not be used.
+    /// The entry's name is not allowed.
     Name(usize, NameError),
-    /// The name of this entry has been there before, or lies in a file.
+    /// The entry's name occurs twice, or is below a file.
     Twice(usize, Name),
-    /// There are more entries than anybody sends.
+    /// The limit of entries is exceeded.
     TooMany,
 }
 
@@ -80,7 +80,7 @@ impl Manifest {
         out.freeze()
     }
 
-    /// One that somebody else has made.
+    /// Parses a peer's manifest.
     pub(crate) fn read(mut bytes: Bytes) -> Result<Self, ManifestError> {
         if bytes.len() < MAGIC.len() || bytes.split_to(MAGIC.len()) != MAGIC[..] {
             return Err(ManifestError::Magic);
@@ -98,7 +98,7 @@ impl Manifest {
             }
             entries.push(entry);
         }
-        // Nothing lies in a file.
+        // No entry is below a file.
         for (number, entry) in entries.iter().enumerate() {
             let parts = entry.name.parts();
             if (1..parts.len()).any(|depth| known.get(&parts[..depth]) == Some(&false)) {
@@ -108,7 +108,7 @@ impl Manifest {
         Ok(Self { entries })
     }
 
-    /// Files, and bytes of them.
+    /// The number of files and their bytes.
     pub(crate) fn totals(&self) -> (u64, u64) {
         self.entries.iter().fold((0, 0), |(files, bytes), entry| match entry.kind {
             Kind::Folder => (files, bytes),
@@ -179,16 +179,16 @@ impl fmt::Display for ManifestError {
 
 impl std::error::Error for ManifestError {}
 
-/// The name of the version, too.
+/// The magic bytes, which include the version.
 const MAGIC: &[u8; 8] = b"ab-list1";
 
-/// More than a kernel's sources ten times; 200 MB of memory.
+/// The limit of entries: more than ten times the kernel's sources; 200 MB of memory.
 pub(crate) const ENTRIES_MAX: usize = 1_000_000;
 
-/// Bytes of a manifest.
+/// The limit of a manifest in bytes.
 pub(crate) const MANIFEST_MAX: usize = 256 << 20;
 
-/// Half of what a file system counts to.
+/// Half of the range of file sizes.
 const SIZE_MAX: u64 = 1 << 62;
 
 /// The year 9999.
@@ -230,7 +230,7 @@ mod tests {
             for flip in [1, 0x80, 0xff] {
                 let mut bytes = whole.to_vec();
                 bytes[place] ^= flip;
-                // Whatever it is: no name of it leads elsewhere.
+                // Whatever the bytes are, no name leaves the folder.
                 if let Ok(read) = Manifest::read(bytes.into()) {
                     assert!(read.entries.iter().all(|entry| Name::new(entry.name.parts().iter().cloned()).is_ok()));
                 }

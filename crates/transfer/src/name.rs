@@ -1,32 +1,32 @@
-//! What a file may be called in somebody else's folder. A [`Name`] cannot leave the folder, whoever made it up.
+//! Names of files in the receiver's folder. A [`Name`] cannot leave the folder, whoever made it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The way from a folder to something in it: parts that are names of files and nothing else.
+/// A relative path: parts that are valid file names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name(Vec<String>);
 
-/// What is wrong with a name.
+/// Why a name is not allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameError {
-    /// It has no part, or an empty one, as an absolute name has.
+    /// No part, or an empty part, as in an absolute path.
     Empty,
     /// A part is `.` or `..`.
     Dots,
-    /// A part has a slash, or a character that no name should have: those that command terminals, and on Windows what has a meaning there.
+    /// A part has a slash, a control character or, on Windows, a reserved character.
     Character,
-    /// A part is a device on this system, or ends as no name may.
+    /// A part is a device name on this system, or ends in a way that is not allowed.
     Device,
-    /// It is too long, or too deep.
+    /// The name is too long, or too deep.
     Long,
-    /// It is where unfinished files are kept.
+    /// The name is that of the folder of incomplete files.
     Reserved,
-    /// It is not Unicode.
+    /// The name is not Unicode.
     Unicode,
 }
 
-/// Which names a system allows.
+/// The naming rules of a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rules {
     Unix,
@@ -37,7 +37,7 @@ impl Name {
     /// A name of these parts.
     ///
     /// # Errors
-    /// If one of them could lead elsewhere, or makes trouble on this system.
+    /// If a part could leave the folder, or is not allowed on this system.
     pub fn new<S: Into<String>>(parts: impl IntoIterator<Item = S>) -> Result<Self, NameError> {
         Self::by(if cfg!(windows) { Rules::Windows } else { Rules::Unix }, parts)
     }
@@ -54,20 +54,20 @@ impl Name {
         if parts[0].eq_ignore_ascii_case(WORKSHOP) { Err(NameError::Reserved) } else { Ok(Self(parts)) }
     }
 
-    /// Something in the folder that has this name.
+    /// A name below this one.
     ///
     /// # Errors
-    /// As for any name.
+    /// If the part is not allowed.
     pub fn join(&self, part: &str) -> Result<Self, NameError> {
         Self::new(self.0.iter().map(String::as_str).chain([part]))
     }
 
-    /// Its parts.
+    /// The parts of the path.
     pub fn parts(&self) -> &[String] {
         &self.0
     }
 
-    /// Where it is in this folder.
+    /// The path below `folder`.
     pub(crate) fn below(&self, folder: &Path) -> PathBuf {
         self.0.iter().fold(folder.to_owned(), |path, part| path.join(part))
     }
@@ -107,7 +107,7 @@ impl Rules {
     }
 }
 
-/// COM1 to COM9 and LPT1 to LPT9, the superscript digits among them.
+/// COM1 to COM9 and LPT1 to LPT9, including superscript digits.
 fn is_numbered_device(stem: &str) -> bool {
     let Some((letters, digit)) = stem.split_at_checked(3) else { return false };
     let is_port = letters.eq_ignore_ascii_case("com") || letters.eq_ignore_ascii_case("lpt");
@@ -130,12 +130,12 @@ impl fmt::Display for NameError {
 
 impl std::error::Error for NameError {}
 
-/// The folder in which unfinished files are.
+/// The folder of incomplete files.
 pub(crate) const WORKSHOP: &str = ".anabranch";
 
-/// What common systems take.
+/// The length limit of common systems.
 const PART_MAX: usize = 255;
-/// Linux takes 4096 with the folder's own name.
+/// Linux has 4096, the path of the folder included.
 const LENGTH_MAX: usize = 3072;
 const DEPTH_MAX: usize = 256;
 

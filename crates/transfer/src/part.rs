@@ -1,7 +1,7 @@
-//! Files that are not whole yet. They are in a folder of their own, `.anabranch` in the receiver's, under the hash of their name, and get
-//! their own name when they are whole.
+//! Incomplete files. They are in the folder `.anabranch` of the receiver's folder, named by the hash of their name, and are renamed
+//! when they are complete.
 //!
-//! Beside a file of more than a chunk is the list of its chunks, which is what has been written of it:
+//! A file of more than a chunk has a list of its chunks, which records what has been written:
 //!
 //! ```text
 //! list  magic 8 | size 8 | seconds 8 | nanoseconds 4 | chaining value 32 | …
@@ -21,22 +21,22 @@ use crate::manifest::{Entry, Kind};
 use crate::name::{Name, WORKSHOP};
 use crate::scan;
 
-/// What becomes of files that are there already, and are others.
+/// What happens to existing files that differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
-    /// They stay, and what has their name is refused.
+    /// Existing files stay, and the sender's are refused.
     #[default]
     Keep,
-    /// What has their name takes their place.
+    /// The sender's files replace existing ones.
     Overwrite,
 }
 
-/// Where somebody receives.
+/// The folder of a receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     folder: PathBuf,
     existing: Existing,
-    /// Whose it is for now: as long as anybody works here.
+    /// Held while a transfer works in the folder.
     #[expect(dead_code, reason = "it is there to be dropped")]
     holder: Option<Arc<watch::Sender<()>>>,
 }
@@ -48,7 +48,7 @@ pub(crate) struct Part {
     file: File,
     list: Option<(PathBuf, File)>,
     chunks: Chunks,
-    /// All of a file that has no list.
+    /// The hash of a file without a list.
     small: Option<blake3::Hash>,
     written: u64,
 }
@@ -56,9 +56,9 @@ pub(crate) struct Part {
 /// Why a file is not written.
 #[derive(Debug)]
 pub(crate) enum PartError {
-    /// Only this one cannot be, for this reason.
+    /// This file alone is refused, for this reason.
     Refused(String),
-    /// Nothing can be, probably.
+    /// Probably no file can be written.
     Io(PathBuf, io::Error),
 }
 
@@ -67,7 +67,7 @@ impl Place {
         Self { folder, existing, holder: None }
     }
 
-    /// The same, and whoever works there keeps this.
+    /// The same folder, held by this transfer.
     pub(crate) fn held_by(self, holder: Arc<watch::Sender<()>>) -> Self {
         Self { holder: Some(holder), ..self }
     }
@@ -81,16 +81,16 @@ impl Place {
         self.workshop().join(format!("{}.{ending}", &hash[..32]))
     }
 
-    /// Makes what is needed to begin.
+    /// Creates the folder.
     pub(crate) fn prepare(&self) -> Result<(), PartError> {
         fs::create_dir_all(&self.folder).map_err(|error| PartError::Io(self.folder.clone(), error))?;
         folder(&self.workshop())
     }
 
-    /// What is still needed of an entry. Folders are made.
+    /// What is still needed of an entry. Folders are created.
     pub(crate) fn step(&self, entry: &Entry) -> Result<Step, PartError> {
         let parts = entry.name.parts();
-        // Each folder on the way is one, and no link that leads elsewhere.
+        // Each parent is a real folder, and no link that leads elsewhere.
         let depth = if entry.kind == Kind::Folder { parts.len() } else { parts.len() - 1 };
         let mut path = self.folder.clone();
         for part in &parts[..depth] {
@@ -117,7 +117,7 @@ impl Place {
         Ok(if chunks.0.is_empty() { Step::All } else { Step::From(chunks) })
     }
 
-    /// Why nothing may take the place of what is there.
+    /// Why an existing file may not be replaced.
     fn refusal(&self, there: &fs::Metadata) -> Option<String> {
         if there.is_symlink() {
             Some("a symbolic link has this name".into())
@@ -130,7 +130,7 @@ impl Place {
         }
     }
 
-    /// The chunks that are there from an earlier time. What was written last is looked at, in case the computer has lost it.
+    /// The chunks of an earlier transfer. The last ones are verified, in case the computer has lost them.
     fn kept(&self, entry: &Entry, size: u64) -> Chunks {
         let read = || {
             let mut list = plain_file(&self.part(&entry.name, "chunks"))?;
@@ -144,7 +144,7 @@ impl Place {
             let mut chunks = Chunks(values.as_chunks::<32>().0.to_vec());
             let mut part = plain_file(&self.part(&entry.name, "part"))?;
             chunks.0.truncate((part.metadata()?.len() / CHUNK) as usize);
-            // A file that is there as a whole gets its last chunk again, and with it its end.
+            // A complete file receives its last chunk again, and with it its end.
             if chunks.0.len() as u64 * CHUNK >= size {
                 chunks.0.pop();
             }
@@ -160,11 +160,11 @@ impl Place {
             }
             Ok::<_, io::Error>(chunks)
         };
-        // What cannot be read is sent again.
+        // An unreadable list means that everything is sent again.
         read().unwrap_or_default()
     }
 
-    /// Begins to write a file, after these chunks of it.
+    /// Opens a file for writing, after these chunks.
     pub(crate) fn open(&self, entry: &Entry, size: u64, kept: Chunks) -> Result<Part, PartError> {
         let path = self.part(&entry.name, "part");
         let written = kept.0.len() as u64 * CHUNK;
@@ -186,7 +186,7 @@ impl Place {
         open().map(|list| (path.clone(), list)).map_err(|error| PartError::Io(path.clone(), error))
     }
 
-    /// Gives a file that is whole its name.
+    /// Renames a complete file.
     pub(crate) fn finish(&self, entry: &Entry, part: Part, hash: &[u8; 32]) -> Result<(), PartError> {
         let Part { path, file, list, chunks, small, written } = part;
         let io = |path: &Path| {
@@ -215,26 +215,26 @@ impl Place {
         fs::rename(&path, &target).map_err(io(&target))?;
         if let Some((list, file)) = list {
             drop(file);
-            // It says nothing of any file now.
+            // The list no longer applies.
             _ = fs::remove_file(list);
         }
         Ok(())
     }
 
-    /// Forgets what is there of a file that is not what it was.
+    /// Deletes the chunks of a file that has changed at the sender.
     pub(crate) fn discard(&self, entry: &Entry) {
         for ending in ["chunks", "part"] {
             _ = fs::remove_file(self.part(&entry.name, ending));
         }
     }
 
-    /// Gives folders their modes and times, when nothing more is written in them; and cleans up.
+    /// Sets modes and times of folders after everything is written, and cleans up.
     pub(crate) fn close<'a>(&self, folders: impl DoubleEndedIterator<Item = &'a Entry>) {
-        // The workshop stays as long as anything is in it.
+        // The folder stays while anything is in it.
         _ = fs::remove_dir(self.workshop());
         for entry in folders.rev() {
             let path = entry.name.below(&self.folder);
-            // A folder whose time cannot be set is a folder all the same.
+            // A folder whose time cannot be set is still valid.
             _ = File::open(&path).and_then(|folder| folder.set_modified(entry.modified.time()));
             _ = set_mode(&path, entry.mode);
         }
@@ -242,7 +242,7 @@ impl Place {
 }
 
 impl Part {
-    /// The next chunk.
+    /// Writes the next chunk.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), PartError> {
         self.file.write_all(bytes).map_err(|error| PartError::Io(self.path.clone(), error))?;
         match &mut self.list {
@@ -262,7 +262,7 @@ impl Part {
     }
 }
 
-/// Makes a folder, unless there is one.
+/// Creates a folder, unless it exists.
 fn folder(path: &Path) -> Result<(), PartError> {
     match fs::symlink_metadata(path) {
         Ok(there) if there.is_dir() => Ok(()),
@@ -274,7 +274,7 @@ fn folder(path: &Path) -> Result<(), PartError> {
     }
 }
 
-/// Whether a file has the size and the time of an entry; some file systems have no parts of seconds.
+/// Whether a file has the size and time of an entry; some file systems store whole seconds.
 fn is_same(entry: &Entry, there: &fs::Metadata) -> bool {
     let modified = scan::modified(there);
     let is_time = modified.seconds == entry.modified.seconds
@@ -282,16 +282,16 @@ fn is_same(entry: &Entry, there: &fs::Metadata) -> bool {
     entry.size() == Some(there.len()) && is_time
 }
 
-/// A file that is there, and is one.
+/// Opens an existing plain file.
 fn plain_file(path: &Path) -> io::Result<File> {
     if fs::symlink_metadata(path)?.is_file() { File::open(path) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
-/// A file of which so many bytes are kept, at its end.
+/// Opens a file for writing after its first `keep` bytes.
 fn writable(path: &Path, keep: u64) -> io::Result<File> {
     if keep == 0 {
         let new = || OpenOptions::new().write(true).create_new(true).open(path);
-        // As a rule nothing is there. To remove what is not there locks the folder for as long as to make a file.
+        // Usually the file does not exist. Removing a missing file locks the folder for as long as creating one.
         return match new() {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 _ = fs::remove_file(path);
@@ -332,5 +332,5 @@ fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
 const LIST_MAGIC: &[u8; 8] = b"ab-part1";
 const LIST_HEAD: usize = 28;
 
-/// Chunks whose bytes are looked at before anything follows them: what a computer that lost its power had not written yet is less, as a rule.
+/// Chunks that are verified on resumption: a power failure usually loses less.
 const LOOKED_AT: usize = 32;

@@ -1,8 +1,8 @@
-//! How far a transfer is, for who looks at it meanwhile.
+//! The progress of a transfer, for display.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts of a transfer that is going on.
+/// Counters of a running transfer.
 #[derive(Debug, Default)]
 pub struct Progress {
     files: AtomicU64,
@@ -13,18 +13,18 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Files and bytes of all that is sent; 0 until that is known.
+    /// The number of files and their bytes; 0 until they are known.
     pub fn total(&self) -> (u64, u64) {
         (self.files.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
 
-    /// Files that have arrived or been there, and bytes that have been handed on or been there.
+    /// Files that are complete, and bytes sent or written, including those present before.
     pub fn done(&self) -> (u64, u64) {
         let bytes = self.bytes_done.load(Ordering::Relaxed) + self.bytes_there.load(Ordering::Relaxed);
         (self.files_done.load(Ordering::Relaxed), bytes)
     }
 
-    /// Bytes that had been there before.
+    /// Bytes that were present before.
     pub fn there(&self) -> u64 {
         self.bytes_there.load(Ordering::Relaxed)
     }

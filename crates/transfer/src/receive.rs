@@ -1,4 +1,4 @@
-//! The receiving end.
+//! The receiving end of a transfer.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -19,46 +19,46 @@ use crate::part::{Existing, Part, PartError, Place};
 use crate::progress::Progress;
 use crate::{FAREWELL, Summary};
 
-/// A folder into which others send.
+/// A folder that receives transfers.
 #[derive(Debug)]
 pub struct Receiver {
     place: Place,
     active: Mutex<Vec<Active>>,
 }
 
-/// A transfer that is going on.
+/// A running transfer.
 #[derive(Debug)]
 struct Active {
     /// The first parts of its names.
     roots: BTreeSet<String>,
     connection: Connection,
-    /// Says when it is over: then nobody holds the other end.
+    /// Closes when the transfer is over.
     over: watch::Receiver<()>,
 }
 
-/// What all data streams of a transfer share.
+/// The state shared by the data streams of a transfer.
 struct Shared {
     place: Place,
     entries: Vec<Entry>,
-    /// Of each entry what is wanted; nothing once it comes.
+    /// The chunks present of each wanted entry; `None` once it arrives.
     wanted: Mutex<Vec<Option<Chunks>>>,
     outcomes: mpsc::Sender<Report>,
     progress: Arc<Progress>,
 }
 
-/// What a data stream has to tell: what has become of a file, or why nothing more can be received.
+/// A report of a data stream: the result of a file, or a fatal error.
 type Report = Result<Outcome, ReceiveError>;
 
-/// What has come on a data stream.
+/// What a data stream delivered.
 enum Arrived {
-    /// The stream is at its end.
+    /// The end of the stream.
     Nothing,
     Small(Small),
-    /// A large file has been written, or a file has not been sent.
+    /// A large file was written, or a file was not sent.
     Done(Outcome),
 }
 
-/// A whole file that waits to be written.
+/// A small file to be written.
 struct Small {
     index: u32,
     bytes: Vec<u8>,
@@ -66,16 +66,16 @@ struct Small {
 }
 
 impl Receiver {
-    /// One for this folder, which is made if it is not there.
+    /// A receiver for this folder, which is created if necessary.
     pub fn new(folder: impl Into<PathBuf>, existing: Existing) -> Self {
         Self { place: Place::new(folder.into(), existing), active: Mutex::new(vec![]) }
     }
 
-    /// Receives what the other end of a connection sends, until it has all been said what has become of it. Another transfer into the folder that has
-    /// names in common is ended: who sends again after something has gone wrong need not wait until that is noticed here.
+    /// Receives a transfer until the result of every file has been reported. It ends another transfer into the folder that has
+    /// names in common, so a sender can retry before its failure is noticed here.
     ///
     /// # Errors
-    /// If nothing more can be received. That single files do not arrive is no error: the summary has them.
+    /// If nothing more can be received. Failures of single files are in the summary.
     pub async fn receive(&self, connection: &Connection, progress: Arc<Progress>) -> Result<Summary, ReceiveError> {
         let list = connection.accept_stream().await?.read_to_end(MANIFEST_MAX).await;
         let mut reply = connection.open_stream().await?;
@@ -90,7 +90,7 @@ impl Receiver {
         let mut is_over = over.subscribe();
         let place = self.place.clone().held_by(over);
         let received = receive_all(place, connection, &mut reply, manifest, progress).await;
-        // What has been begun is written to its end: nothing changes in the folder any more once this is over. An error says that nobody writes.
+        // Begun writes are completed, so nothing changes in the folder afterwards. An error says that nobody writes.
         while is_over.changed().await.is_ok() {}
         self.active().retain(|active| active.over.has_changed().is_ok());
         match received {
@@ -99,7 +99,7 @@ impl Receiver {
             }
             Err(error) => Err(error),
             Ok(summary) => {
-                // The sender closes first, when it has heard that all is over. If it is gone by then, that changes nothing.
+                // The sender closes first, after the final result. If it is gone, nothing changes.
                 _ = reply.stopped().await;
                 let farewell = async {
                     while connection.accept_stream().await.is_ok() {}
@@ -111,7 +111,7 @@ impl Receiver {
         }
     }
 
-    /// Ends other transfers that have names in common, and waits until nothing of them is written any more.
+    /// Ends other transfers with names in common, and waits until they have stopped writing.
     async fn take_turn(&self, connection: &Connection, manifest: &Manifest) -> Arc<watch::Sender<()>> {
         let roots: BTreeSet<String> = manifest.entries.iter().map(|entry| entry.name.parts()[0].clone()).collect();
         let (over, is_over) = watch::channel(());
@@ -135,7 +135,7 @@ impl Receiver {
     }
 }
 
-/// Receives, after what is there has been looked at.
+/// Receives the files after the plan is made.
 async fn receive_all(
     place: Place,
     connection: &Connection,
@@ -165,7 +165,7 @@ async fn receive_all(
                 summary.failed.push(Failed { name: entry.name.to_string(), reason });
                 None
             }
-            // A plan of ours has no end before its end.
+            // Our own plan has no fatal step.
             (_, Kind::Folder) | (Step::Fatal(_), _) => None,
         });
     }
@@ -178,7 +178,7 @@ async fn receive_all(
     let (small, queue) = mpsc::channel(SMALL_WAITING);
     let queue = Arc::new(tokio::sync::Mutex::new(queue));
     (0..WRITERS).for_each(|_| drop(streams.spawn(write_small(Arc::clone(&shared), Arc::clone(&queue)))));
-    // Until all streams have come.
+    // Until all streams have been accepted.
     let mut small = Some(small);
     reply.write_all_bytes(out.split().freeze()).await?;
     while open > 0 {
@@ -200,7 +200,7 @@ async fn receive_all(
                 (Err(StreamError::Lost(lost)), _) => return Err(ReceiveError::Lost(lost)),
                 (Err(StreamError::Closed), _) | (_, None) => small = None,
             },
-            // What is open comes on these streams, or not at all. Who writes small files ends after them.
+            // Open files arrive on these streams, or not at all. The writers of small files end after them.
             ended = streams.join_next(), if small.is_none() => {
                 if ended.is_none() && reports.is_empty() {
                     return Err(ReceiveError::Protocol);
@@ -217,12 +217,12 @@ async fn receive_all(
     Ok(summary)
 }
 
-/// A report and those that are there with it: they are sent together. One that says that nothing more can be received is the only one that counts.
+/// A report with all others that are available, to be sent together. A fatal error replaces them all.
 fn all_there(first: Report, more: &mut mpsc::Receiver<Report>) -> Result<Vec<Outcome>, ReceiveError> {
     iter::once(first).chain(iter::from_fn(|| more.try_recv().ok())).collect()
 }
 
-/// Looks what is there of all entries.
+/// Plans each entry from what is present.
 async fn plan(place: Place, manifest: Manifest) -> Result<(Vec<Entry>, Vec<Step>), ReceiveError> {
     let plan = move || {
         let steps = place.prepare().and_then(|()| manifest.entries.iter().map(|entry| place.step(entry)).collect());
@@ -250,7 +250,7 @@ impl Summary {
     }
 }
 
-/// Tells the sender why nothing more is taken.
+/// Reports a fatal error to the sender.
 async fn refuse(connection: &Connection, mut reply: SendStream, error: ReceiveError) -> ReceiveError {
     let mut out = BytesMut::new();
     put_fatal(&error.to_string(), &mut out);
@@ -258,7 +258,7 @@ async fn refuse(connection: &Connection, mut reply: SendStream, error: ReceiveEr
         reply.write_all_bytes(out.freeze()).await?;
         reply.finish()
     };
-    // A sender that is gone need not know.
+    // A sender that is gone need not be told.
     if told.await.is_ok() && reply.stopped().await.is_ok() {
         _ = timeout(FAREWELL, connection.close()).await;
     }
@@ -297,7 +297,7 @@ async fn receive_file(shared: &Shared, stream: &mut Incoming) -> Result<Arrived,
     }
 }
 
-/// A small file waits for its end, and then for a writer.
+/// Receives a small file, and queues it for a writer.
 async fn receive_small(shared: &Shared, stream: &mut Incoming, index: u32, size: u64) -> Result<Arrived, ReceiveError> {
     let mut bytes = vec![];
     loop {
@@ -323,7 +323,7 @@ async fn receive_large(
     kept: Chunks,
 ) -> Result<Outcome, ReceiveError> {
     let entry = &shared.entries[index as usize];
-    // What follows a chunk is read while that is written.
+    // The next chunk is read while one is written.
     let mut part = None;
     let mut writing: Option<tokio::task::JoinHandle<Result<Part, PartError>>> = None;
     let mut arrived = kept.0.len() as u64 * CHUNK;
@@ -372,14 +372,14 @@ async fn receive_large(
     }
 }
 
-/// The sender says that it cannot send a file.
+/// The sender reports that it cannot send a file.
 async fn not_sent(shared: &Shared, index: u32, reason: String) -> Result<Outcome, ReceiveError> {
     let (place, entry) = (shared.place.clone(), shared.entries[index as usize].clone());
     joined(spawn_blocking(move || place.discard(&entry)).await)?;
     Ok(Outcome::Failed(index, reason))
 }
 
-/// What has become of a file that has come to its end.
+/// The result of a file that was received completely.
 fn outcome(shared: &Shared, index: u32, finished: Result<(), PartError>) -> Result<Outcome, ReceiveError> {
     match finished {
         Ok(()) => {
@@ -391,7 +391,7 @@ fn outcome(shared: &Shared, index: u32, finished: Result<(), PartError>) -> Resu
     }
 }
 
-/// Writes small files as long as data streams bring some: all that wait in one go.
+/// Writes small files while data streams deliver some: all that wait in one go.
 async fn write_small(shared: Arc<Shared>, queue: Arc<tokio::sync::Mutex<mpsc::Receiver<Small>>>) {
     loop {
         let mut batch = vec![];
@@ -405,7 +405,7 @@ async fn write_small(shared: Arc<Shared>, queue: Arc<tokio::sync::Mutex<mpsc::Re
             Err(error) => vec![Err(error)],
         };
         for report in reports {
-            // If nobody listens the transfer is over.
+            // Without a listener the transfer is over.
             if shared.report(report).await.is_err() {
                 return;
             }
@@ -414,7 +414,7 @@ async fn write_small(shared: Arc<Shared>, queue: Arc<tokio::sync::Mutex<mpsc::Re
 }
 
 impl Shared {
-    /// Writes a file that has come as a whole.
+    /// Writes a complete small file.
     fn write(&self, Small { index, bytes, hash }: &Small) -> Result<Outcome, ReceiveError> {
         let entry = &self.entries[*index as usize];
         let write = || {
@@ -427,7 +427,7 @@ impl Shared {
         outcome(self, *index, write())
     }
 
-    /// Tells what has become of a file. An error says that nothing more is to be told.
+    /// Reports a result. An error says that no more are wanted.
     async fn report(&self, report: Report) -> Result<(), ()> {
         let is_broken = report.is_err();
         match self.outcomes.send(report).await {
@@ -441,7 +441,7 @@ fn joined<T>(result: Result<T, tokio::task::JoinError>) -> Result<T, ReceiveErro
     result.map_err(|_| ReceiveError::Protocol)
 }
 
-/// What cannot be written now will hardly be written for the next file.
+/// An I/O error will hardly spare the next file.
 fn fatal(error: PartError) -> ReceiveError {
     match error {
         PartError::Io(path, error) => ReceiveError::Folder(path, error),
@@ -449,12 +449,12 @@ fn fatal(error: PartError) -> ReceiveError {
     }
 }
 
-/// Small files that wait to be written, and how many are written in one go: 4 MB, and a megabyte for each who writes.
+/// Small files that wait to be written, and the number written in one go: 4 MB, and a megabyte for each writer.
 const SMALL_WAITING: usize = 256;
 const BATCH: usize = 64;
 
-/// How many write small files. On a file system at the other end of a network each step of each file is a round trip there; on a disk more than a
-/// few would only wait for the lock of the folder.
+/// Writers of small files. On a network file system each step of a file is a round trip; on a disk more writers would only wait for
+/// the lock of the folder.
 const WRITERS: usize = 4;
 
 /// Results that wait to be sent.
@@ -464,7 +464,7 @@ const REPORTS: usize = 256;
 mod tests {
     use super::*;
 
-    /// Had it come behind another, it was once thrown away, and both ends waited for ever.
+    /// A regression: a fatal report behind another one was dropped, and both ends waited for ever.
     #[test]
     fn that_nothing_more_can_be_received_is_heard_behind_other_reports() {
         let (reports, mut waiting) = mpsc::channel(9);

@@ -1,4 +1,4 @@
-//! What is to be sent: the files and folders that somebody named, and all that is in them.
+//! Lists what is to be sent: the named files and folders with their content.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
@@ -9,23 +9,23 @@ use crate::error::{Failed, SendError};
 use crate::manifest::{ENTRIES_MAX, Entry, Kind, Manifest, Stamp};
 use crate::name::Name;
 
-/// What is to be sent, where it is, and what is not sent.
+/// Entries to send, their paths, and failures.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) manifest: Manifest,
-    /// Where each entry is.
+    /// The path of each entry.
     pub(crate) sources: Vec<PathBuf>,
     pub(crate) failed: Vec<Failed>,
 }
 
-/// Looks for all that is below these paths. Links are followed where somebody has named them, and nowhere else: they are not sent.
+/// Lists everything below these paths. Links are followed if the user named them; others are not sent.
 pub(crate) fn scan(paths: &[PathBuf]) -> Result<Found, SendError> {
     let (mut found, mut known) = (Found::default(), BTreeSet::new());
     for path in paths {
         let unusable = |reason: String| SendError::Path(path.clone(), reason);
         let metadata = fs::metadata(path).map_err(|error| unusable(error.to_string()))?;
         let whole = fs::canonicalize(path).map_err(|error| unusable(error.to_string()))?;
-        // `.` and `..` have names, too; a link keeps its own.
+        // `.` and `..` get the folder's name; a link keeps its own.
         let last =
             path.file_name().or(whole.file_name()).ok_or_else(|| unusable("it has no name to send it under".into()))?;
         let last = last.to_str().ok_or_else(|| unusable("its name is not Unicode".into()))?;
@@ -90,14 +90,14 @@ impl Found {
     }
 }
 
-/// What is in a folder, always in the same order.
+/// The names in a folder, sorted.
 fn names(folder: &Path) -> io::Result<Vec<std::ffi::OsString>> {
     let mut names: Vec<_> = fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
     names.sort();
     Ok(names)
 }
 
-/// When it was changed last.
+/// The time of the last modification.
 pub(crate) fn modified(metadata: &Metadata) -> Stamp {
     metadata.modified().map(Stamp::of).unwrap_or_default()
 }
@@ -108,7 +108,7 @@ fn mode(metadata: &Metadata) -> u32 {
     metadata.permissions().mode() & 0o777
 }
 
-/// Where files have no modes: who may write.
+/// On systems without modes: whether it is writable.
 #[cfg(not(unix))]
 fn mode(metadata: &Metadata) -> u32 {
     match (metadata.is_dir(), metadata.permissions().readonly()) {

@@ -1,4 +1,4 @@
-//! The sending end.
+//! The sending end of a transfer.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -20,18 +20,18 @@ use crate::progress::Progress;
 use crate::scan::{self, Found, scan};
 use crate::{FAREWELL, Summary};
 
-/// Data streams of a transfer: files that are under way at a time.
+/// Data streams of a transfer: the number of files in flight.
 pub const STREAMS: usize = 16;
 
-/// Sends files and folders to a [`crate::Receiver`] at the other end, and waits until it has said of each of them what has become of it. The
-/// connection is closed then; a receiver that does not answer that is not waited for longer than two seconds.
+/// Sends files and folders to a [`crate::Receiver`], and waits for the result of each. The connection is closed afterwards, waiting
+/// at most two seconds for the receiver's close.
 ///
 /// # Errors
-/// If nothing more can be sent. That single files cannot be sent is no error: the summary has them.
+/// If nothing more can be sent. Failures of single files are in the summary.
 pub async fn send(connection: &Connection, paths: Vec<PathBuf>, progress: Arc<Progress>) -> Result<Summary, SendError> {
     let sent = send_all(connection, paths, progress).await;
     if !matches!(sent, Err(SendError::Lost(_))) {
-        // Whatever came of it is known. The receiver closes when it has heard that this end has; then nobody waits for anybody.
+        // The result is known. The receiver closes after this end has.
         let farewell = async {
             connection.close().await?;
             connection.closed().await
@@ -50,7 +50,7 @@ async fn send_all(connection: &Connection, paths: Vec<PathBuf>, progress: Arc<Pr
         return Err(SendError::TooMany);
     }
     let mut stream = connection.open_stream().await?;
-    // Who refuses the list stops it, and says why in its reply.
+    // A receiver that refuses the manifest stops its stream, and gives the reason in its reply.
     let sent = async {
         stream.write_all_bytes(list).await?;
         stream.finish()
@@ -82,15 +82,15 @@ async fn send_all(connection: &Connection, paths: Vec<PathBuf>, progress: Arc<Pr
             Outcome::Over => break,
         }
     }
-    // They have nothing left to do; what they opened ends with the connection.
+    // They are done; their streams end with the connection.
     workers.shutdown().await;
     Ok(summary)
 }
 
-/// Files that are to be sent.
+/// The files to send.
 struct Todo {
     files: Vec<Source>,
-    /// The first that nobody has begun.
+    /// The first file that no worker has begun.
     next: AtomicUsize,
 }
 
@@ -98,11 +98,11 @@ struct Source {
     index: u32,
     path: PathBuf,
     entry: Entry,
-    /// What the receiver has of it.
+    /// The chunks that the receiver has.
     kept: Chunks,
 }
 
-/// Reads what the receiver wants.
+/// Reads the receiver's plan.
 async fn plan(
     manifest: &Manifest,
     sources: Vec<PathBuf>,
@@ -141,7 +141,7 @@ async fn plan(
 }
 
 impl Todo {
-    /// The next files that nobody has begun: a large one, or small ones in a row; none if all have been begun.
+    /// Claims the next files: a large one, or several small ones; empty if none is left.
     fn claim(&self) -> Range<usize> {
         let end = |begin: usize| {
             let rest = self.files.get(begin..).unwrap_or_default();
@@ -164,7 +164,7 @@ impl Source {
         self.entry.size().is_some_and(|size| size <= SMALL)
     }
 
-    /// Appends all of a small file.
+    /// Appends a small file.
     fn put(&self, out: &mut BytesMut, progress: &Progress) {
         put_file(self.index, 0, out);
         let mut reader = Reader::new(self);
@@ -182,7 +182,7 @@ impl Source {
     }
 }
 
-/// Sends one file after the other on a stream, until all have been begun. An error ends the stream, and the receiver says why.
+/// Sends files on a stream until none is left. After an error the stream ends; the receiver reports the reason.
 async fn work(connection: Connection, todo: Arc<Todo>, progress: Arc<Progress>) -> Result<(), SendError> {
     let mut stream = connection.open_stream().await?;
     let mut out = BytesMut::new();
@@ -200,7 +200,7 @@ async fn work(connection: Connection, todo: Arc<Todo>, progress: Arc<Progress>) 
                 out = spawn_blocking(read).await.map_err(|_| SendError::Protocol)?;
             }
         }
-        // Small files wait for each other: together they fill segments.
+        // Small files are gathered to fill segments.
         if out.len() >= GATHERED {
             stream.write_all_bytes(out.split().freeze()).await?;
         }
@@ -210,7 +210,7 @@ async fn work(connection: Connection, todo: Arc<Todo>, progress: Arc<Progress>) 
     Ok(())
 }
 
-/// Sends a file chunk by chunk, but for its end, which waits for more.
+/// Sends a large file chunk by chunk, except its end, which is gathered.
 async fn send_large(
     source: &Source,
     stream: &mut SendStream,
@@ -224,7 +224,7 @@ async fn send_large(
         let (reader, chunk) = reading.await.map_err(|_| SendError::Protocol)?;
         match chunk {
             Ok(Some(chunk)) => {
-                // The next one is read while this one is sent.
+                // The next chunk is read while this one is sent.
                 reading = spawn_blocking(|| reader.next());
                 let len = chunk.len() as u64;
                 write_chunk(stream, out, chunk).await?;
@@ -238,7 +238,7 @@ async fn send_large(
     Ok(())
 }
 
-/// A file that is read chunk by chunk.
+/// Reads a file chunk by chunk.
 struct Reader {
     path: PathBuf,
     entry: Entry,
@@ -265,7 +265,7 @@ impl Reader {
         }
     }
 
-    /// The next chunk; none at the end.
+    /// The next chunk; `None` at the end.
     fn next(mut self) -> (Self, Result<Option<Bytes>, String>) {
         let chunk = self.read();
         (self, chunk)
@@ -278,7 +278,7 @@ impl Reader {
             None => self.open().map_err(unreadable)?,
         };
         let len = self.size.saturating_sub(self.at).min(CHUNK);
-        // A byte more than there should be, if there is one at the end.
+        // Reads one byte more than expected, to detect growth.
         let mut bytes = Vec::with_capacity(len as usize);
         (&mut file).take(len).read_to_end(&mut bytes).map_err(unreadable)?;
         if bytes.len() as u64 != len {
@@ -303,7 +303,7 @@ impl Reader {
         Ok(Some(bytes.into()))
     }
 
-    /// Opens it, and sees whether it is what was found.
+    /// Opens the file, and checks that it has not changed.
     fn open(&self) -> std::io::Result<File> {
         use std::io::Seek as _;
         let mut file = File::open(&self.path)?;
@@ -330,10 +330,10 @@ impl Reader {
 
 const CHANGED: &str = "it has changed since it was looked at; send it again";
 
-/// So much of small files is gathered before it is written.
+/// The bytes of small files gathered before a write.
 const GATHERED: usize = 32 << 10;
 
-/// So many small files are read in one go, 256 kB of them at most: other streams have their share of a short list.
+/// The small files read in one go, at most 256 kB, so that a short list is shared by the streams.
 const READ_AT_ONCE: usize = 16;
 
 #[cfg(test)]
@@ -344,7 +344,7 @@ mod tests {
 
     use super::*;
 
-    /// What is said of the end of a small file that `change` changes after it was looked at; of a good one nothing.
+    /// The error for a small file that `change` modifies after the scan; `None` if it is sent.
     fn end_after(change: fn(&Path)) -> Option<String> {
         let folder = std::env::temp_dir().join(format!("anabranch-small-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
@@ -363,7 +363,7 @@ mod tests {
         if out.ends_with(&good) {
             return None;
         }
-        // A bad end is its code, the length of a reason, and the reason.
+        // A failed end is its code, the length of a reason, and the reason.
         let text = String::from_utf8_lossy(&out[..]).into_owned();
         let reason = text[text.find("it ").expect("a reason")..].to_owned();
         let mut bad = BytesMut::new();

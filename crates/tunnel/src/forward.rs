@@ -1,4 +1,4 @@
-//! TCP connections that come here, and leave at the other end.
+//! Forwards incoming TCP connections to the other end.
 
 use std::future::Future;
 
@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use crate::target::Target;
 use crate::tunnel::{CARRIED_MAX, OpenError, Tunnel, accept};
 
-/// Carries each TCP connection that comes to a target of the other end. `failed` hears of each that could not be. Never ends by itself.
+/// Forwards each incoming TCP connection to a target of the other end. Calls `failed` for each failure. Never returns.
 pub async fn forward(listener: &TcpListener, tunnel: &Tunnel, target: &Target, failed: impl Fn(OpenError)) {
     let carry = |tcp: TcpStream| {
         let (tunnel, target) = (tunnel.clone(), target.clone());
@@ -17,7 +17,7 @@ pub async fn forward(listener: &TcpListener, tunnel: &Tunnel, target: &Target, f
     each(listener, carry, failed).await;
 }
 
-/// Does something with each TCP connection that comes, side by side.
+/// Handles incoming TCP connections concurrently.
 pub(crate) async fn each<F, E>(listener: &TcpListener, act: impl Fn(TcpStream) -> F, failed: impl Fn(E))
 where
     F: Future<Output = Result<(), E>> + Send + 'static,

@@ -1,4 +1,4 @@
-//! What streams begin with.
+//! The header of a stream.
 //!
 //! ```text
 //! open     01 | number 4 | port 2 | length 1 | host
@@ -7,79 +7,79 @@
 //! answer   10 | number of the other end's 4 | 00 done, or why not | port 2
 //! ```
 //!
-//! Numbers are little-endian, and chosen by who opens, listens or tells of an arrival.
+//! Numbers are little endian, and chosen by the end that opens, listens, or reports an arrival.
 
 use anabranch::{ReadError, RecvStream};
 
 use crate::target::Target;
 
-/// What a stream is for.
+/// The purpose of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Header {
     /// Connect to this target, and answer.
     Open {
-        /// Of the opener.
+        /// The opener's number.
         number: u32,
-        /// Where to.
+        /// The target to connect to.
         target: Target,
     },
     /// Listen for TCP connections at this address and port (0: any), and answer.
     Listen {
-        /// Of who asks.
+        /// The requester's number.
         number: u32,
-        /// An address of the other end's.
+        /// The address to listen at.
         address: String,
-        /// A port.
+        /// The port to listen at.
         port: u16,
     },
-    /// A TCP connection has come where the other end asked to listen.
+    /// A TCP connection has arrived at a requested listener.
     Arrival {
-        /// Of who tells.
+        /// The listening end's number.
         number: u32,
-        /// The number of the listen.
+        /// The number of the listen request.
         listen: u32,
     },
-    /// Answers what the other end has asked under this number. The other direction of a TCP connection follows, if there is one.
+    /// The answer to a request with this number. For a TCP connection its data in the other direction follows.
     Answer {
-        /// Of the other end.
+        /// The number of the request.
         number: u32,
-        /// What has become of it.
+        /// The result of the request.
         answer: Answer,
-        /// For a listen, where it is.
+        /// For a listen request, the bound port.
         port: u16,
     },
 }
 
-/// What has become of a request.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// It was done.
     Done,
-    /// The other end does not do that for us.
+    /// The other end does not permit it.
     Forbidden,
-    /// There is no host of that name.
+    /// The host name cannot be resolved.
     NoHost,
-    /// No way leads there.
+    /// There is no route to the target.
     Unreachable,
-    /// The target does not accept connections at that port; or the address cannot be listened at.
+    /// The target refuses connections at that port; or the listener cannot be bound.
     Refused,
     /// The target does not answer.
     TimedOut,
-    /// Something else is wrong there.
+    /// Another error at the other end.
     Failed,
 }
 
-/// Why a stream's beginning makes no sense.
+/// Why a header is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderError {
-    /// The stream broke off.
+    /// The stream ended or failed.
     Read(ReadError),
-    /// It is for something that this version does not know, or garbled.
+    /// The type is unknown, or the header is malformed.
     Unknown,
 }
 
 impl Header {
-    /// As bytes.
+    /// Encodes the header.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![];
         let mut word = |kind: u8, number: u32| {
@@ -108,10 +108,10 @@ impl Header {
         bytes
     }
 
-    /// Reads one off the beginning of a stream, and no byte more.
+    /// Reads a header from the start of a stream, and no byte more.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the header is invalid, or the stream fails.
     pub async fn read(stream: &mut RecvStream) -> Result<Self, HeaderError> {
         let [kind, number @ ..] = take::<5>(stream).await?;
         let number = u32::from_le_bytes(number);
@@ -184,7 +184,7 @@ impl From<ReadError> for HeaderError {
 
 fn push_host(bytes: &mut Vec<u8>, host: &str, port: u16) {
     bytes.extend(port.to_le_bytes());
-    // A target has no longer name; an address is one that was read or printed.
+    // A target's host is never longer; an address was parsed or formatted.
     let host = &host.as_bytes()[..host.len().min(u8::MAX.into())];
     bytes.push(host.len() as u8);
     bytes.extend(host);

@@ -1,23 +1,24 @@
-//! TCP connections through a connection of ours: ports and SOCKS5, as `ssh -L`, `-R` and `-D` have them.
+//! TCP connections through a connection of this transport: ports and SOCKS5, as `ssh -L`, `-R` and `-D` do.
 //!
-//! Each TCP connection has a pair of streams of its own, so that a lost segment stops no other one. Who opens it sends a [`Header`] and goes on
-//! with its data at once; the other end connects to the target and answers on a stream of its own, with a header that says which one it answers.
+//! Each TCP connection has a pair of streams, so a lost segment does not delay the others. The opener sends a [`Header`] and at
+//! once its data; the other end connects to the target and answers on a stream of its own, whose header names the request.
 //!
 //! ```text
 //! client ──TCP──> listener ──[open 7, example.org:80]──data──> exit ──TCP──> example.org:80
 //!                          <──[answer 7, connected]────data──
 //! ```
 //!
-//! What an end lets the other one do is its [`Permissions`]: to which targets it connects, whether it listens for it.
+//! [`Permissions`] limit what the other end may request: the targets to connect to, and whether to listen.
 //!
-//! * [`Tunnel`] is an end: opens and answers. `pipe` moves the bytes. [`forward`] accepts TCP connections and opens streams for them, [`socks`] asks
-//!   each where it wants to go.
-//! * [`Header`] is what streams begin with, [`Target`] a host and a port, [`PortForward`] what people type.
+//! * [`Tunnel`] is an end, which opens and answers. `pipe` moves the bytes. [`forward`] opens streams for incoming TCP connections,
+//!   [`socks`] asks each for its target.
+//! * [`Header`] begins a stream, [`Target`] is a host and a port, [`PortForward`] is the option's value.
 //!
 //! # Limits
 //!
-//! 900 TCP connections are open at a time, others wait to be accepted. A header must come
-//! within ten seconds, a target must answer within 20. 64 listeners for the other end. A pipe holds 64 kB either way besides what streams and TCP hold.
+//! 900 TCP connections are open at a time; others wait to be accepted. A header must arrive within ten seconds, and a target must
+//! answer within 20. There are at most 64 listeners for the other end. A pipe buffers 64 kB in each direction, besides the buffers
+//! of streams and TCP.
 
 #![forbid(unsafe_code)]
 

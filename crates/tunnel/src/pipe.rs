@@ -1,4 +1,4 @@
-//! A TCP connection and a pair of streams, joined.
+//! Joins a TCP connection and a pair of streams.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -11,23 +11,23 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 
-/// Moves bytes until both directions have ended. A half that ends is ended at the other side, too; what breaks off is broken off there: who
-/// got half of something does not take it for whole.
+/// Moves bytes until both directions have ended. The end of a direction is passed on as an end, a failure as a reset, so that
+/// incomplete data is never taken for complete.
 pub(crate) async fn join(tcp: TcpStream, out: SendStream, back: RecvStream) {
     let Ok(()) = join_later(tcp, out, async { Ok::<_, Infallible>(back) }).await;
 }
 
-/// The same where the other end's stream is still to come; what this side sends does not wait for it. If none comes, that is why, and the TCP connection
-/// was reset.
+/// The same while the other end's stream is still to come; data of this side does not wait for it. If no stream comes, returns the
+/// reason and resets the TCP connection.
 pub(crate) async fn join_later<E>(
     mut tcp: TcpStream,
     mut out: SendStream,
     back: impl Future<Output = Result<RecvStream, E>>,
 ) -> Result<(), E> {
-    // What a person types is not to wait for more.
+    // Interactive input must not wait for more.
     _ = tcp.set_nodelay(true);
     let ended = {
-        // Halves that are borrowed: those that are owned end the connection in order when they are dropped, whatever has happened.
+        // Borrowed halves: owned ones close the connection gracefully when dropped, whatever has happened.
         let (reading, writing) = tcp.split();
         let up = async { up(reading, &mut out).await.map_err(|Broken| Cut { why: None }) };
         let down = down(back, writing);
@@ -35,20 +35,20 @@ pub(crate) async fn join_later<E>(
     };
     let Err(Cut { why }) = ended else { return Ok(()) };
     out.reset(BROKEN);
-    // What is closed already has ended anyway.
+    // A closed connection has ended anyway.
     _ = reset_on_close(&tcp);
     why.map_or(Ok(()), Err)
 }
 
-/// A direction could not go on.
+/// A direction has failed.
 struct Broken;
 
-/// The same, and why no stream came.
+/// A direction has failed, perhaps because no stream came.
 struct Cut<E> {
     why: Option<E>,
 }
 
-/// What the TCP side sends.
+/// Moves data from TCP to the stream.
 async fn up(mut tcp: ReadHalf<'_>, out: &mut SendStream) -> Result<(), Broken> {
     let mut room = BytesMut::new();
     loop {
@@ -60,30 +60,30 @@ async fn up(mut tcp: ReadHalf<'_>, out: &mut SendStream) -> Result<(), Broken> {
         }
         out.write_all_bytes(room.split().freeze()).await.map_err(|_| Broken)?;
     }
-    // If the stream is gone already, its other direction says so.
+    // If the stream is gone, its other direction fails.
     _ = out.finish();
     Ok(())
 }
 
-/// What is sent to the TCP side.
+/// Moves data from the stream to TCP.
 async fn down<E>(back: impl Future<Output = Result<RecvStream, E>>, mut tcp: WriteHalf<'_>) -> Result<(), Cut<E>> {
     let mut back = back.await.map_err(|why| Cut { why: Some(why) })?;
     let broken = || Cut { why: None };
     while let Some(piece) = back.read_chunk(PIECE).await.map_err(|_| broken())? {
         tcp.write_all(&piece).await.map_err(|_| broken())?;
     }
-    // Who has closed already hears nothing.
+    // A peer that has closed is not told.
     _ = tcp.shutdown().await;
     Ok(())
 }
 
-/// From now on, to close the socket resets the connection.
+/// Closing the socket resets the connection from now on.
 pub(crate) fn reset_on_close(tcp: &TcpStream) -> io::Result<()> {
     socket2::SockRef::from(tcp).set_linger(Some(Duration::ZERO))
 }
 
-/// What is moved at once.
+/// The bytes moved at once.
 const PIECE: usize = 64 << 10;
 
-/// The code of a stream whose TCP connection broke off.
+/// The error code of a stream whose TCP connection failed.
 const BROKEN: u16 = 1;

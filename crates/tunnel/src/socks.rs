@@ -1,5 +1,5 @@
-//! SOCKS5 ([rfc-1928]): each TCP connection says itself where it wants to go. Only CONNECT, and nobody has to say who he is: it listens on this
-//! computer, for its users.
+//! SOCKS5 ([rfc-1928]): each TCP connection names its own target. Only CONNECT without authentication: it listens on this computer,
+//! for its users.
 
 use std::fmt;
 use std::io;
@@ -16,16 +16,16 @@ use crate::pipe;
 use crate::target::Target;
 use crate::tunnel::{OpenError, Opened, Tunnel};
 
-/// Why a TCP connection got nowhere.
+/// Why a TCP connection failed.
 #[derive(Debug)]
 pub enum SocksError {
-    /// It does not speak SOCKS5, wants something else than to connect, or is gone.
+    /// The client does not speak SOCKS5, requests something other than CONNECT, or is gone.
     Client(io::Error),
-    /// The other end does not connect there.
+    /// The other end does not connect to the target.
     Open(Target, OpenError),
 }
 
-/// Carries each TCP connection that comes to where it wants. `failed` hears of each that could not be. Never ends by itself.
+/// Serves each incoming TCP connection. Calls `failed` for each failure. Never returns.
 pub async fn serve(listener: &TcpListener, tunnel: &Tunnel, failed: impl Fn(SocksError)) {
     let carry = |tcp: TcpStream| {
         let tunnel = tunnel.clone();
@@ -52,14 +52,14 @@ async fn carry(mut tcp: TcpStream, tunnel: &Tunnel) -> Result<(), SocksError> {
                 OpenError::Refused(Answer::TimedOut) => 6,
                 OpenError::Refused(Answer::Done | Answer::Failed) | OpenError::NoAnswer | OpenError::Gone => 1,
             };
-            // Who is gone hears nothing.
+            // A client that is gone is not told.
             _ = reply(&mut tcp, code).await;
             Err(SocksError::Open(target, error))
         }
     }
 }
 
-/// Where the client wants to go.
+/// The target that the client requests.
 async fn ask(tcp: &mut TcpStream) -> io::Result<Target> {
     let [version, count] = take(tcp).await?;
     if version != VERSION {
@@ -110,7 +110,7 @@ async fn take<const N: usize>(tcp: &mut TcpStream) -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// The address from which the other end connects is nobody's business: it is said to be none.
+/// Replies without the bound address, which clients do not need.
 async fn reply(tcp: &mut TcpStream, code: u8) -> io::Result<()> {
     tcp.write_all(&[VERSION, code, 0, IPV4, 0, 0, 0, 0, 0, 0]).await
 }
@@ -142,5 +142,5 @@ const FAILED: u8 = 1;
 const COMMAND_UNKNOWN: u8 = 7;
 const FAMILY_UNKNOWN: u8 = 8;
 
-/// A client asks at once.
+/// A client sends its request at once.
 const REQUEST_WITHIN: Duration = Duration::from_secs(10);

@@ -1,4 +1,4 @@
-//! What people type to say which port leads where, as for `ssh`.
+//! The values of forwarding options, as for `ssh`.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -6,30 +6,29 @@ use std::str::FromStr;
 
 use crate::target::{ParseTargetError, Target};
 
-/// Where to listen, and where what comes there goes: `[ADDRESS:]PORT:HOST:PORT`. Without an address it is the computer's own, where nobody else
-/// comes.
+/// A listener and its target: `[ADDRESS:]PORT:HOST:PORT`. The default address is loopback, which other computers cannot reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortForward {
-    /// Where to listen; port 0 is any.
+    /// The address to listen at; port 0 is any free port.
     pub listen: SocketAddr,
-    /// Where to.
+    /// The target of its connections.
     pub target: Target,
 }
 
-/// Where to listen: `[ADDRESS:]PORT`.
+/// An address to listen at: `[ADDRESS:]PORT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenAt(pub SocketAddr);
 
-/// What can be wrong with it.
+/// Why an option's value is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParseForwardError {
     /// There are too few parts, or too many.
     Parts,
-    /// The address is none.
+    /// The address is invalid.
     Address,
-    /// A port to listen at is none.
+    /// The port to listen at is invalid.
     Port,
-    /// The target is none.
+    /// The target is invalid.
     Target(ParseTargetError),
 }
 
@@ -67,7 +66,7 @@ impl fmt::Display for ParseForwardError {
 
 impl std::error::Error for ParseForwardError {}
 
-/// What stands between colons, but for those in brackets.
+/// Splits at colons outside of brackets.
 fn parts(text: &str) -> Vec<&str> {
     let mut depth = 0_i32;
     text.split(|c| {

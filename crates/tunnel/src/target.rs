@@ -1,30 +1,30 @@
-//! Where a TCP connection is to go.
+//! Targets of TCP connections.
 
 use std::fmt;
 use std::net::Ipv6Addr;
 use std::str::FromStr;
 
-/// A host, by name or by address, and a port.
+/// A host, by name or address, and a port.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
     host: String,
     port: u16,
 }
 
-/// What can be wrong with the text of a target.
+/// Why a text is not a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParseTargetError {
-    /// There is no `:PORT` at the end, or it is no number from 1 to 65535.
+    /// There is no `:PORT` at the end, or it is not a number from 1 to 65535.
     Port,
-    /// There is no host before it, or it has more than 255 bytes, or a letter that no name has.
+    /// The host is missing, has more than 255 bytes, or a character that no name has.
     Host,
 }
 
 impl Target {
-    /// A host and a port.
+    /// A target from host and port.
     ///
     /// # Errors
-    /// If no host has such a name.
+    /// If the host is not a valid name or address.
     pub fn new(host: &str, port: u16) -> Result<Self, ParseTargetError> {
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:%".contains(&byte);
         let is_address = host.parse::<Ipv6Addr>().is_ok();
@@ -38,12 +38,12 @@ impl Target {
         }
     }
 
-    /// The host, an address of IPv6 without brackets.
+    /// The host; an IPv6 address has no brackets.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The port.
+    /// The TCP port of the target.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -85,7 +85,7 @@ impl fmt::Display for ParseTargetError {
 
 impl std::error::Error for ParseTargetError {}
 
-/// Names of the domain name system are no longer ([rfc-1035] sec. 2.3.4).
+/// The length limit of domain names ([rfc-1035] sec. 2.3.4).
 const HOST_MAX: usize = 255;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! An end of a tunnel: what it opens, and what it does for the other end.
+//! An end of a tunnel, which opens TCP connections, and serves the other end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,47 +18,47 @@ use crate::header::{Answer, Header};
 use crate::pipe;
 use crate::target::Target;
 
-/// An end of a tunnel. Its copies are handles of the same.
+/// An end of a tunnel. Clones are handles of the same end.
 #[derive(Clone, Debug)]
 pub struct Tunnel {
     shared: Arc<Shared>,
 }
 
-/// What an end does for the other one.
+/// What the other end may request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permissions {
-    /// Where it connects to.
+    /// The targets to connect to.
     pub targets: Targets,
     /// Whether it listens for TCP connections.
     pub listens: bool,
 }
 
-/// Where an end connects to for the other one.
+/// The targets that an end connects to for the other one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Targets {
-    /// To these.
+    /// These targets only.
     Listed(BTreeSet<Target>),
-    /// Wherever this computer can.
+    /// Every target that this computer reaches.
     All,
 }
 
-/// A TCP connection that the other end has made.
+/// A TCP connection opened at the other end.
 #[derive(Debug)]
 pub struct Opened {
-    /// To it.
+    /// Data to the TCP connection.
     pub out: SendStream,
-    /// From it.
+    /// Data from the TCP connection.
     pub back: RecvStream,
 }
 
-/// Why there is no TCP connection at the other end.
+/// Why the other end has not opened a TCP connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenError {
-    /// The other end says so.
+    /// The other end has refused.
     Refused(Answer),
-    /// It does not answer, or makes no sense.
+    /// The other end does not answer, or its answer is invalid.
     NoAnswer,
-    /// The connection is gone.
+    /// The connection is lost.
     Gone,
 }
 
@@ -72,33 +72,33 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Who waits for an answer, by number.
+    /// Requests that wait for an answer, by number.
     waiting: BTreeMap<u32, oneshot::Sender<(Answer, u16, RecvStream)>>,
-    /// Where what comes at the other end goes to from here, by the number of the listen.
+    /// The targets of remote listeners, by the number of the request.
     arrivals: BTreeMap<u32, Target>,
-    /// How many listeners there are for the other end.
+    /// The number of listeners for the other end.
     listeners: usize,
-    /// Nobody hears answers any more.
+    /// Whether answers are no longer processed.
     is_over: bool,
 }
 
-/// Answers are heard as long as there is this.
+/// Marks that answers are processed, while it exists.
 struct Running<'a>(&'a Shared);
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.is_over = true;
-        // Who waits hears that there is none.
+        // Waiting requests fail.
         state.waiting.clear();
     }
 }
 
-/// A listener for the other end, counted as long as there is this.
+/// A listener for the other end, counted while it exists.
 struct Listens<'a>(&'a Shared);
 
 impl<'a> Listens<'a> {
-    /// None if there are too many.
+    /// `None` at the limit.
     fn one(shared: &'a Shared) -> Option<Self> {
         let mut state = shared.lock();
         if state.listeners == LISTENERS_MAX {
@@ -115,7 +115,7 @@ impl Drop for Listens<'_> {
     }
 }
 
-/// A number that waits for its answer; it is forgotten with this.
+/// The number of a waiting request; dropped with this.
 struct Waits<'a> {
     shared: &'a Shared,
     number: u32,
@@ -123,19 +123,19 @@ struct Waits<'a> {
 }
 
 impl Tunnel {
-    /// The end of a tunnel over this connection. [`Tunnel::run`] has to run.
+    /// The end of a tunnel over this connection. [`Tunnel::run`] must run.
     pub fn new(connection: Connection, permissions: Permissions) -> Self {
         let shared = Shared { connection, permissions, numbers: AtomicU32::new(0), state: Mutex::default() };
         Self { shared: Arc::new(shared) }
     }
 
-    /// Does what the other end asks for, and hears its answers, until the connection ends.
+    /// Serves the other end's requests, and processes its answers, until the connection ends.
     ///
     /// # Errors
-    /// If it is lost.
+    /// If the connection is lost.
     pub async fn run(&self) -> Result<(), Lost> {
         let _running = Running(&self.shared);
-        // What the other end has asked for ends with this.
+        // Tasks for the other end's requests end with this.
         let mut tasks = JoinSet::new();
         loop {
             tokio::select! {
@@ -151,10 +151,10 @@ impl Tunnel {
         Ok(())
     }
 
-    /// Has the other end connect to a target.
+    /// Opens a TCP connection from the other end to a target.
     ///
     /// # Errors
-    /// If it does not, or nobody answers in time.
+    /// If the other end refuses, or does not answer in time.
     pub async fn open(&self, target: &Target) -> Result<Opened, OpenError> {
         let waits = self.shared.wait();
         let out = self.send(&Header::Open { number: waits.number, target: target.clone() }).await?;
@@ -162,7 +162,8 @@ impl Tunnel {
         Ok(Opened { out, back })
     }
 
-    /// Has the other end connect a TCP connection of this end to a target, and moves what both send until both have ended. What this side sends does not wait for the answer.
+    /// Forwards a TCP connection to a target of the other end until both directions have ended. Data of this side does not wait for
+    /// the answer.
     ///
     /// # Errors
     /// If the other end does not connect. The TCP connection has been reset then.
@@ -176,21 +177,22 @@ impl Tunnel {
         match self.send(header).await {
             Ok(out) => pipe::join_later(tcp, out, async { waits.answer().await.map(|(_, back)| back) }).await,
             Err(error) => {
-                // The client sees by it that nothing came of its connection.
+                // The reset tells the client that the connection failed.
                 _ = pipe::reset_on_close(&tcp);
                 Err(error)
             }
         }
     }
 
-    /// Has the other end listen, and connects what comes there to a target from here, as long as the connection lasts. Returns the port there.
+    /// Listens at the other end, and connects what arrives there to a target of this end, while the connection lasts. Returns the
+    /// bound port.
     ///
     /// # Errors
     /// If the other end does not listen.
     pub async fn listen_there(&self, address: IpAddr, port: u16, target: &Target) -> Result<u16, OpenError> {
         let waits = self.shared.wait();
         let number = waits.number;
-        // The first may have come before the answer.
+        // A connection may arrive before the answer.
         self.shared.lock().arrivals.insert(number, target.clone());
         let asked = async {
             let mut out = self.send(&Header::Listen { number, address: address.to_string(), port }).await?;
@@ -210,14 +212,14 @@ impl Tunnel {
         Ok(out)
     }
 
-    /// A stream of the other end.
+    /// Serves a stream of the other end.
     async fn serve(self, mut stream: RecvStream) {
-        // One that makes no sense, or never does, is dropped, and so stopped.
+        // A stream with an invalid or late header is dropped, and so stopped.
         let Ok(Ok(header)) = timeout(HEADER_WITHIN, Header::read(&mut stream)).await else { return };
         match header {
             Header::Answer { number, answer, port } => {
                 if let Some(waiting) = self.shared.lock().waiting.remove(&number) {
-                    // Who has given up waiting wants no stream.
+                    // The requester has given up.
                     _ = waiting.send((answer, port, stream));
                 }
             }
@@ -234,7 +236,7 @@ impl Tunnel {
                 self.connect(number, target, stream).await;
             }
             Header::Listen { number, address, port } => {
-                // Its name is wanted for another one.
+                // Frees the SID for another stream.
                 drop(stream);
                 self.listen(number, &address, port).await;
             }
@@ -288,7 +290,7 @@ impl Tunnel {
             carried.spawn(async move {
                 let waits = tunnel.shared.wait();
                 let header = Header::Arrival { number: waits.number, listen: number };
-                // Who called sees that the connection is reset.
+                // The reset tells the caller that the connection failed.
                 _ = tunnel.carry_as(tcp, &header, waits).await;
             });
         }
@@ -300,7 +302,7 @@ impl Tunnel {
 }
 
 impl Default for Targets {
-    /// None.
+    /// No permissions.
     fn default() -> Self {
         Self::Listed(BTreeSet::new())
     }
@@ -325,7 +327,7 @@ impl Shared {
 }
 
 impl Waits<'_> {
-    /// The answer, which may take as long as it takes to connect.
+    /// Waits for the answer, as long as connecting may take.
     async fn answer(mut self) -> Result<(u16, RecvStream), OpenError> {
         match timeout(CONNECT_WITHIN + HEADER_WITHIN, &mut self.answer).await {
             Ok(Ok((Answer::Done, port, stream))) => Ok((port, stream)),
@@ -361,7 +363,7 @@ async fn connect(target: &Target) -> Result<TcpStream, Answer> {
             io::ErrorKind::ConnectionRefused => Answer::Refused,
             io::ErrorKind::TimedOut => Answer::TimedOut,
             io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => Answer::Unreachable,
-            // A name that is not found has no kind of its own.
+            // A name that is not found has no error kind of its own.
             _ if error.raw_os_error().is_none() => Answer::NoHost,
             _ => Answer::Failed,
         }),
@@ -369,21 +371,21 @@ async fn connect(target: &Target) -> Result<TcpStream, Answer> {
     }
 }
 
-/// Listens for TCP connections, as many of which may wait as the system lets: those for which there is no stream wait there, and those for which
-/// there is no room are reset.
+/// Binds a TCP listener with the system's largest backlog. Connections beyond the limit of streams wait there; beyond the backlog
+/// they are reset.
 ///
 /// # Errors
-/// If the address cannot be had.
+/// If the address cannot be bound.
 pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // What is left of connections of an earlier listener does not stop the next.
+    // Closing connections of an earlier listener do not block the address.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(WAITING_MAX)
 }
 
-/// The next TCP connection. That there are too many open files, say, does not end a listener.
+/// The next TCP connection. Errors such as too many open files do not end a listener.
 pub(crate) async fn accept(listener: &TcpListener) -> TcpStream {
     loop {
         match listener.accept().await {
@@ -393,21 +395,21 @@ pub(crate) async fn accept(listener: &TcpListener) -> TcpStream {
     }
 }
 
-/// A header is on its way with the stream's first segment; one that was lost a few times has come by then.
+/// The header is in the stream's first segment; a few retransmissions fit into this time.
 const HEADER_WITHIN: Duration = Duration::from_secs(10);
 
 /// A SYN is sent again after 1, 3, 7 and 15 seconds.
 const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 
-/// Listeners for the other end: ports are few, and each has a socket.
+/// The limit of listeners for the other end: ports are scarce, and each has a socket.
 const LISTENERS_MAX: usize = 64;
 
-/// Linux lets no more wait by default (net.core.somaxconn).
+/// Linux' default limit (net.core.somaxconn).
 const WAITING_MAX: u32 = 4096;
 
-/// What the system has too little of may come back.
+/// The system may recover from a shortage.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// Common systems let a process have 1,024 files, of which this leaves some. A connection has four times as many streams in each direction. More TCP
-/// connections wait in the listener's queue.
+/// Common systems allow a process 1,024 files, of which this leaves some. A connection has four times as many streams in each
+/// direction. Further TCP connections wait in the listener's queue.
 pub(crate) const CARRIED_MAX: usize = 900;

@@ -1,8 +1,9 @@
-//! How late an emulated link is on this machine, at a rate and a delay.
+//! Measures the lateness of an emulated link on this machine, at one rate and delay.
 //!
-//! A thread in one namespace sends packets at a constant rate, each with the time at which it left; another one notes when each has come. Between
-//! them is a link of this rate. When a perfect one would have delivered them follows from when they left: it serves them one after the other. Both
-//! threads are instruments and not the programs that a link is for, so they have the real-time class, below that of the emulator.
+//! A thread in one namespace sends packets at a constant rate, each with its time of departure; another one records arrivals.
+//! Between them is a link of this rate. The departures determine when a perfect link would have delivered each packet: it serves
+//! them one after the other. Both threads are instruments, not the programs that a link is for, so they have real-time priority
+//! below the emulator's.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -21,62 +22,63 @@ use crate::network::{Network, Wire};
 use crate::plan::{Plan, Settings};
 use crate::status::{Lateness, Status};
 
-/// What is tried.
+/// A measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// Of the link, both ways.
+    /// The rate of the link in both directions.
     pub rate: Rate,
-    /// Of the link, both ways.
+    /// The delay of the link in both directions.
     pub delay: SimSpan,
-    /// For how long packets are sent.
+    /// How long packets are sent.
     pub span: Duration,
 }
 
-/// What came out.
+/// The result of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CheckRow {
     /// The rate of the link in bits per second.
     pub rate_bps: u64,
-    /// Its delay.
+    /// The delay of the link in milliseconds.
     pub delay_ms: f64,
     /// Packets of 1500 bytes that were sent.
     pub sent_packets: u64,
-    /// How many came out.
+    /// Packets that arrived.
     pub delivered_packets: u64,
-    /// From one program to the other: how much later than over a perfect link.
+    /// The lateness from program to program, relative to a perfect link.
     pub late: Option<Lateness>,
-    /// How much later than they were due packets left the emulator.
+    /// The lateness of departures from the emulator.
     pub late_emulator: Option<Lateness>,
-    /// Processor time of the emulator by the time that passed.
+    /// The emulator's processor time divided by the elapsed time.
     pub cpu_share: f64,
-    /// Whether the emulator had the real-time class.
+    /// Whether the emulator had real-time priority.
     pub is_real_time: bool,
 }
 
 impl CheckRow {
-    /// Whether this machine carries such a link: all but one packet of a thousand came, and of those 99 in 100 at most a millisecond late.
+    /// Whether this machine sustains the link: all but one packet of a thousand arrived, and 99 in 100 were at most a millisecond
+    /// late.
     pub fn is_carried(&self) -> bool {
         let is_whole = self.delivered_packets * 1000 >= self.sent_packets * 999;
         is_whole && self.late.is_some_and(|late| late.p99_ms <= LATE_MS_MAX)
     }
 }
 
-/// What real transfers and simulated ones may differ by in queueing delay.
+/// The tolerance between real and simulated queueing delay.
 const LATE_MS_MAX: f64 = 1.0;
 
-/// The longest packet of the usual MTU, and what UDP may put into it.
+/// The longest packet of the usual MTU, and its UDP payload.
 const PACKET: usize = 1500;
 const PAYLOAD: usize = PACKET - 28;
 
-/// The share of the link's rate at which packets are sent. All of it would keep a queue after the first delay.
+/// The load as a share of the link's rate. Full load would never drain the queue of the first delay.
 const LOAD: f64 = 0.95;
 
 const PORT: u16 = 7;
 
-/// Makes a link, measures it, and removes it.
+/// Creates a link, measures it, and removes it.
 ///
 /// # Errors
-/// What the system refuses.
+/// If the system refuses.
 pub fn check(check: &Check) -> Result<CheckRow, Failure> {
     let name = format!("check-{}", std::process::id());
     let claim = Claim::new(&name)?;
@@ -99,7 +101,7 @@ fn measure(name: &str, _claim: Claim, check: &Check) -> Result<CheckRow, Failure
         let emulator = scope.spawn(|| driver.run());
         let receiver = scope.spawn(|| namespace::within(to, || receive(begin, &is_over).map_err(socket)));
         let measured = (|| {
-            // The receiver's socket is there before the first packet.
+            // The receiver's socket exists before the first packet.
             std::thread::sleep(Duration::from_millis(50));
             let before = control::status(name)?;
             let sent = namespace::within(from, || send(begin, check).map_err(socket))?;
@@ -137,7 +139,7 @@ fn network(check: &Check) -> Network {
     }
 }
 
-/// Sends at a constant rate; returns when each packet left, since `begin`.
+/// Sends at a constant rate; returns the departure times since `begin`.
 fn send(begin: Instant, check: &Check) -> io::Result<Vec<Duration>> {
     become_real_time(PRIORITY - 10);
     let socket = UdpSocket::bind("0.0.0.0:0")?;
@@ -161,11 +163,11 @@ fn send(begin: Instant, check: &Check) -> io::Result<Vec<Duration>> {
     Ok(sent)
 }
 
-/// Notes the number of each packet and when it came, since `begin`.
+/// Records the number and the arrival time of each packet, since `begin`.
 fn receive(begin: Instant, is_over: &AtomicBool) -> io::Result<Vec<(u64, Duration)>> {
     become_real_time(PRIORITY - 10);
     let socket = UdpSocket::bind(("0.0.0.0", PORT))?;
-    // Some milliseconds in which nobody reads are no loss on the link.
+    // A reader that pauses for some milliseconds must not look like loss on the link.
     rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, 16 << 20)?;
     socket.set_read_timeout(Some(Duration::from_millis(50)))?;
     let (mut received, mut buffer) = (vec![], [0; PACKET]);
@@ -201,7 +203,7 @@ fn row(check: &Check, sent: &[Duration], received: &[(u64, Duration)], [before, 
     }
 }
 
-/// When a link delivers what enters it at these times: one packet after the other.
+/// The arrival times over a perfect link, which serves one packet after the other.
 fn perfect(check: &Check, sent: &[Duration]) -> Vec<Duration> {
     let transmission: SimSpan = check.rate.transmission(Bytes::new(PACKET as u64));
     let [transmission, delay] = [transmission, check.delay].map(|span| Duration::from_secs_f64(span.as_secs_f64()));

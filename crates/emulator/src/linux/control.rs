@@ -1,6 +1,6 @@
-//! Questions to a running emulator: a line on a socket of its folder, answered by a line of JSON.
+//! Queries to a running emulator: a line on a Unix socket in its folder, answered by a line of JSON.
 //!
-//! A thread of its own waits for them and hands them to the one that moves packets, which never waits for anybody.
+//! A thread of its own waits for queries and passes them to the thread that moves packets, which never blocks on them.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::{Failure, State, state};
 use crate::status::Status;
 
-/// What is asked, and who wants to know.
+/// A query and the channel for its answer.
 pub(super) struct Request {
     pub(super) what: Question,
     pub(super) answer: Sender<Status>,
@@ -18,21 +18,21 @@ pub(super) struct Request {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Question {
-    /// What has happened?
+    /// Return the counters.
     Status,
-    /// The same, and begin again.
+    /// Return the counters, and restart.
     Restart,
-    /// The same, and end.
+    /// Return the counters, and stop.
     Stop,
 }
 
-/// The end at which the thread that moves packets gets requests. The stream is readable when there are some.
+/// The receiving end of queries in the thread that moves packets. The stream is readable when there are some.
 pub(super) struct Requests {
     pub(super) queue: Receiver<Request>,
     pub(super) wake: UnixStream,
 }
 
-/// Starts to answer under this name.
+/// Starts to answer queries to this emulator.
 pub(super) fn listen(name: &str) -> Result<Requests, Failure> {
     let path = state::socket(name);
     let failed = |error| Failure::failed(path.display(), error);
@@ -44,14 +44,14 @@ pub(super) fn listen(name: &str) -> Result<Requests, Failure> {
     let (sender, queue) = mpsc::channel();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // Who hangs up hears nothing.
+            // A client that hangs up gets no answer.
             _ = answer(&stream, &sender, &waker);
         }
     });
     Ok(Requests { queue, wake })
 }
 
-/// Nobody who asks is slower; who is would keep others from asking.
+/// The timeout of a client; a slower one would block the others.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 fn answer(stream: &UnixStream, sender: &Sender<Request>, mut waker: &UnixStream) -> std::io::Result<()> {
@@ -68,33 +68,33 @@ fn answer(stream: &UnixStream, sender: &Sender<Request>, mut waker: &UnixStream)
     let (answer, answered) = mpsc::channel();
     let gone = |_| std::io::Error::from(std::io::ErrorKind::BrokenPipe);
     sender.send(Request { what, answer }).map_err(gone)?;
-    // If it is full, it is readable.
+    // If the stream is full, it is readable.
     _ = waker.write(&[0]);
     let status = answered.recv().map_err(|_| std::io::Error::from(std::io::ErrorKind::BrokenPipe))?;
     let mut stream = stream;
     writeln!(stream, "{}", serde_json::to_string(&status).map_err(std::io::Error::from)?)
 }
 
-/// Longer than any question.
+/// Longer than any query.
 const LINE_MAX: u64 = 64;
 
-/// What has happened on the links of an emulator.
+/// The counters of an emulator.
 ///
 /// # Errors
-/// If there is none of this name, or it has crashed.
+/// If there is no emulator of this name, or it has crashed.
 pub fn status(name: &str) -> Result<Status, Failure> {
     ask(name, "status")
 }
 
-/// Begins again: the scenario's clock, its chance, all counts. Packets that are under way are lost. Returns what had happened before.
+/// Restarts the scenario's clock, random numbers and counters. Packets in flight are lost. Returns the counters from before.
 ///
 /// # Errors
-/// If there is none of this name, or it has crashed.
+/// If there is no emulator of this name, or it has crashed.
 pub fn restart(name: &str) -> Result<Status, Failure> {
     ask(name, "restart")
 }
 
-/// Ends the thread that moves packets. What there is on the system stays.
+/// Stops the thread that moves packets. Namespaces and devices stay.
 pub(super) fn stop(name: &str) -> Result<Status, Failure> {
     ask(name, "stop")
 }

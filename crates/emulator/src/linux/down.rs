@@ -1,4 +1,4 @@
-//! Taking an emulator down: whatever there is of it, also after a crash half way.
+//! Removes an emulator completely, also after a crash.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -8,22 +8,22 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{Failure, State, namespace, state};
 use crate::plan::Plan;
 
-/// What was there.
+/// What was removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
     /// Namespaces.
     pub namespaces: usize,
-    /// Programs that ran in them and were stopped.
+    /// Programs in the namespaces that were stopped.
     pub programs: usize,
 }
 
-/// How long programs have to end by themselves, and after that the system to end them.
+/// The time for programs to end by themselves, and then for the system to end them.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Stops an emulator and the programs in its namespaces, and removes these. Where there is nothing, it does nothing.
+/// Stops an emulator and the programs in its namespaces, and removes the namespaces. Without any, it does nothing.
 ///
 /// # Errors
-/// What the system refuses. What was removed until then stays removed: it may be called again.
+/// If the system refuses. What was removed until then stays removed, and the call can be repeated.
 pub fn down(name: &str) -> Result<Removed, Failure> {
     let state = State::read(name).ok();
     let own = std::process::id() as i32;
@@ -31,7 +31,7 @@ pub fn down(name: &str) -> Result<Removed, Failure> {
     if let Some(process) = process {
         end(|| process.is_alive().then_some(process.id).into_iter().collect());
     }
-    // What a crash left is found by its name.
+    // The remains of a crash are found by name.
     let planned = state.iter().flat_map(|state| &state.plan.hosts).map(|host| host.namespace.clone());
     let namespaces: BTreeSet<String> = planned.chain(namespace::with_prefix(&Plan::prefix(name))).collect();
     let mut removed = Removed::default();
@@ -45,7 +45,7 @@ pub fn down(name: &str) -> Result<Removed, Failure> {
     Ok(removed)
 }
 
-/// Ends processes; returns how many there were.
+/// Ends processes; returns their number.
 fn end(alive: impl Fn() -> Vec<i32>) -> usize {
     let all = alive();
     for signal in [Signal::TERM, Signal::KILL] {
@@ -58,7 +58,7 @@ fn end(alive: impl Fn() -> Vec<i32>) -> usize {
             if begin.elapsed() >= PATIENCE {
                 break;
             }
-            // One that is gone meanwhile needs no signal.
+            // A process that is gone meanwhile needs no signal.
             left.into_iter().filter_map(Pid::from_raw).for_each(|id| _ = kill_process(id, signal));
             std::thread::sleep(Duration::from_millis(10));
         }

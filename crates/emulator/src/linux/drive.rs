@@ -1,7 +1,7 @@
-//! The thread that moves packets: it waits until a device has some or one of the world's is due, and does both.
+//! The thread that moves packets: it waits until a device has a packet or an event of the world is due, and handles both.
 //!
-//! What keeps it on time: the real-time class, so that it runs when it is woken up; timers without slack; no allocation for a packet; few packets from
-//! one device before the others have their turn. A packet enters the world at the time at which it is read, and each is asked for the time anew.
+//! Its punctuality comes from real-time priority, timers without slack, no allocation per packet, and short batches per device. A
+//! packet enters the world at the time at which it is read, and the clock is read for each.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
@@ -35,22 +35,22 @@ pub(super) struct Driver {
     mover: Mover,
 }
 
-/// What there is beside the descriptors.
+/// The state besides the descriptors.
 struct Mover {
     network: Network,
     emulation: Emulation,
-    /// The world's zero.
+    /// The real time of the world's time zero.
     begin: Instant,
     /// Positions of devices.
     places: BTreeMap<Interface, usize>,
-    /// By position, if packets are joined.
+    /// By position, if offloading is on.
     offloads: Vec<Offload>,
     /// By link.
     late: Vec<Histogram>,
     is_real_time: bool,
 }
 
-/// Packets that are read from one device in a row: some 50 microseconds of work, as what is due then waits so much longer.
+/// Packets read from one device in a row: some 50 microseconds of work, by which other packets are delayed.
 const BATCH: usize = 16;
 
 /// Longer than any IP packet.
@@ -72,7 +72,7 @@ impl Driver {
         Ok(Self { devices, requests, mover })
     }
 
-    /// Moves packets on this thread until it is told to stop.
+    /// Moves packets on this thread until it is stopped.
     ///
     /// # Errors
     /// If a device fails.
@@ -105,12 +105,12 @@ impl Driver {
 }
 
 impl Mover {
-    /// The present of the world.
+    /// The present time of the world.
     fn now(&self) -> SimTime {
         since(self.begin)
     }
 
-    /// Writes what is due to the devices.
+    /// Writes due packets to the devices.
     fn deliver(&mut self, devices: &[(Interface, SyncDevice)]) {
         let now = self.now();
         let Self { emulation, begin, places, offloads, late, .. } = self;
@@ -120,14 +120,14 @@ impl Mover {
             let place = places[&to];
             match offloads.get_mut(place) {
                 Some(offload) => offload.put(&devices[place].1, packet),
-                // A device that is down refuses: then the host is not there, and the packet is lost as on a real one.
+                // A device that is down refuses the packet, which is lost as on a real one.
                 None => _ = devices[place].1.send(packet),
             }
         });
         offloads.iter_mut().zip(devices).for_each(|(offload, (_, device))| offload.flush(device));
     }
 
-    /// How long nothing is due: rounded up, as being early would only mean to ask again.
+    /// The time until the next event, rounded up, because waking early only wakes again.
     fn patience(&self) -> Option<Timespec> {
         let next = self.emulation.next_at();
         if next == SimTime::NEVER {
@@ -138,11 +138,11 @@ impl Mover {
         Some(Timespec { tv_sec: span.as_secs() as i64, tv_nsec: span.subsec_nanos().into() })
     }
 
-    /// Takes packets from a device.
+    /// Reads packets from a device.
     fn read(&mut self, from: Interface, place: usize, device: &SyncDevice, buffer: &mut [u8]) -> io::Result<()> {
         for _ in 0..BATCH {
             let Self { emulation, begin, offloads, .. } = self;
-            // A packet without a way is counted where that is found out.
+            // A packet without a route is counted by the emulation.
             let enter = |packet: &[u8]| _ = emulation.enter(since(*begin), from, packet);
             let read = match offloads.get_mut(place) {
                 Some(offload) => offload.read(device, enter),
@@ -160,14 +160,14 @@ impl Mover {
         Ok(())
     }
 
-    /// Answers what is asked; false if that was to end, or nobody will ask any more.
+    /// Answers queries; false if one was to stop, or the querying thread is gone.
     fn answer(&mut self, requests: &Requests) -> bool {
         let mut bytes = [0; 64];
         while (&requests.wake).read(&mut bytes).is_ok_and(|len| len > 0) {}
         loop {
             match requests.queue.try_recv() {
                 Ok(Request { what, answer }) => {
-                    // Who does not wait for the answer needs none.
+                    // The client has not waited for the answer.
                     _ = answer.send(self.status());
                     match what {
                         Question::Status => {}
@@ -181,7 +181,7 @@ impl Mover {
         }
     }
 
-    /// Begins again.
+    /// Restarts the scenario.
     fn restart(&mut self) {
         self.emulation = Emulation::new(&self.network).expect("it could be made before");
         self.late.fill(Histogram::default());
@@ -204,28 +204,28 @@ impl Mover {
     }
 }
 
-/// The present of a world that began then.
+/// The present time of a world that began then.
 fn since(begin: Instant) -> SimTime {
     let nanos = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
     SimTime::from_ticks(nanos.saturating_mul(PICOS_PER_NANO))
 }
 
-/// What this thread has used of the processor.
+/// The processor time of this thread.
 fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Whether this thread now runs before all that are not in the real-time class. Its timers have no slack in either case.
+/// Requests real-time priority; returns whether it was granted. The timers have no slack in either case.
 pub(super) fn become_real_time(priority: u8) -> bool {
-    // Without it they are 50 microseconds late.
+    // The default slack delays timers by 50 microseconds.
     _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
     let priority = priority.try_into().map(ThreadPriority::Crossplatform);
     priority.is_ok_and(|priority| set_thread_priority_and_policy(thread_native_id(), priority, policy).is_ok())
 }
 
-/// The middle: threads of the kernel that must run first, such as those that move threads from core to core, are above it.
+/// In the middle of the range: kernel threads that must run first, such as those that migrate threads, are above it.
 pub(super) const PRIORITY: u8 = 50;
 
 const PICOS_PER_NANO: u64 = 1000;

@@ -1,4 +1,4 @@
-//! Network namespaces: what is done in them, by `ip` or by a thread that enters them.
+//! Network namespaces: actions in them, by `ip` or by a thread that enters them.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -13,15 +13,15 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 use super::Failure;
 use crate::plan::{HostPlan, Plan, Settings};
 
-/// Where `ip netns` keeps namespaces, by name.
+/// The folder of named namespaces, as `ip netns` uses it.
 const NAMESPACES: &str = "/run/netns";
-/// Where `ip netns exec` finds files that a namespace has instead of those of `/etc`.
+/// The folder of files that replace those of `/etc` in `ip netns exec`.
 const FILES: &str = "/etc/netns";
 
-/// Runs a program to its end and returns what it printed.
+/// Runs a program to its end and returns its output.
 ///
 /// # Errors
-/// If it is missing or fails, with what it said.
+/// If it is missing or fails, with its message.
 pub(super) fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Result<String, Failure> {
     let what = || format!("{program} {}", arguments.join(" "));
     let mut command = Command::new(program);
@@ -34,7 +34,7 @@ pub(super) fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Res
         _ => Failure::failed(what(), error),
     })?;
     if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
-        // Who does not read says why.
+        // A program that does not read its input reports why.
         _ = stdin.write_all(input.as_bytes());
     }
     let output = child.wait_with_output().map_err(|error| Failure::failed(what(), error))?;
@@ -44,10 +44,10 @@ pub(super) fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Res
     }
 }
 
-/// Does something in a namespace, on a thread of its own: what that opens or starts belongs to the namespace.
+/// Runs `work` in a namespace, on a thread of its own: descriptors and processes that it creates belong to the namespace.
 ///
 /// # Errors
-/// If there is no such namespace, or what `work` says.
+/// If there is no such namespace, or `work` fails.
 pub fn within<T: Send>(namespace: &str, work: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
     let path = Path::new(NAMESPACES).join(namespace);
     let file = fs::File::open(&path).map_err(|error| Failure::failed(path.display(), error))?;
@@ -61,10 +61,10 @@ pub fn within<T: Send>(namespace: &str, work: impl FnOnce() -> Result<T, Failure
     })
 }
 
-/// Makes the namespace of a host, and its devices, without addresses.
+/// Creates the namespace of a host and its devices, without addresses.
 ///
 /// # Errors
-/// What the system refuses.
+/// If the system refuses.
 pub(super) fn make(host: &HostPlan, hosts_file: &str, settings: &Settings) -> Result<Vec<SyncDevice>, Failure> {
     run("ip", &["netns", "add", &host.namespace], None)?;
     let folder = Path::new(FILES).join(&host.namespace);
@@ -109,14 +109,14 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// All namespaces whose names begin with `prefix`, and all that have files.
+/// The namespaces, and the folders of files, whose names begin with `prefix`.
 pub(super) fn with_prefix(prefix: &str) -> Vec<String> {
     let list = |folder: &str| fs::read_dir(folder).into_iter().flatten().flatten();
     let names = list(NAMESPACES).chain(list(FILES)).map(|entry| entry.file_name().to_string_lossy().into_owned());
     names.filter(|name| name.starts_with(prefix)).collect()
 }
 
-/// Processes in a namespace, other than this one.
+/// Processes in a namespace, except this one.
 pub(super) fn processes(namespace: &str) -> Vec<i32> {
     let own = std::process::id() as i32;
     let listed = run("ip", &["netns", "pids", namespace], None).unwrap_or_default();
@@ -130,36 +130,36 @@ pub(super) fn processes(namespace: &str) -> Vec<i32> {
 pub(super) fn remove(namespace: &str) -> Result<bool, Failure> {
     let is_there = Path::new(NAMESPACES).join(namespace).exists();
     if is_there {
-        // Sockets that wait for a peer to close keep the namespace and its devices for minutes. A kernel that cannot end them lets them wait.
+        // Closing TCP sockets keep the namespace and its devices for minutes. A kernel that cannot end them lets them expire.
         _ = run("ss", &["-N", namespace, "-K"], None);
         run("ip", &["netns", "del", namespace], None)?;
     }
     let folder = Path::new(FILES).join(namespace);
     if folder.exists() {
         fs::remove_dir_all(&folder).map_err(|error| Failure::failed(folder.display(), error))?;
-        // It was made with the first, unless it has something else in it.
+        // The folder was created with the first namespace; it is removed if it is empty.
         _ = fs::remove_dir(FILES);
     }
     Ok(is_there)
 }
 
-/// Replaces this process by a program in a namespace, which sees names of hosts in `/etc/hosts`. It returns only if that cannot be done.
+/// Replaces this process by a program in a namespace, with host names in `/etc/hosts`. Returns only on failure.
 pub fn exec(namespace: &str, command: &[String]) -> Failure {
     let error = Command::new("ip").args(["netns", "exec", namespace]).args(command).exec();
     Failure::failed("ip netns exec", error)
 }
 
-/// What a device of a host counts.
+/// Counters of a host's device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounts {
-    /// Packets that the kernel threw away because the emulator did not come to read them.
+    /// Packets that the kernel dropped because the emulator did not read them in time.
     pub unread_packets: u64,
 }
 
-/// What the device of an interface counts.
+/// Reads the counters of a device.
 ///
 /// # Errors
-/// If it is gone.
+/// If the device is gone.
 pub fn device_counts(namespace: &str, device: &str) -> Result<DeviceCounts, Failure> {
     let told = run("ip", &["-n", namespace, "-s", "-j", "link", "show", "dev", device], None)?;
     let told: serde_json::Value =
@@ -168,7 +168,7 @@ pub fn device_counts(namespace: &str, device: &str) -> Result<DeviceCounts, Fail
     Ok(DeviceCounts { unread_packets: dropped.unwrap_or(0) })
 }
 
-/// Where a namespace is.
+/// The path of a namespace.
 pub(super) fn path(namespace: &str) -> PathBuf {
     Path::new(NAMESPACES).join(namespace)
 }

@@ -1,4 +1,4 @@
-//! What is written down about an emulator, so that another process can ask it and take it down, even after a crash.
+//! The stored state of an emulator, by which other processes query and remove it, also after a crash.
 
 use std::fs;
 use std::io;
@@ -9,25 +9,25 @@ use serde::{Deserialize, Serialize};
 use super::Failure;
 use crate::plan::Plan;
 
-/// Folders of emulators, by name. It is empty after the machine was started again, as the namespaces are gone then.
+/// The folders of emulators, by name. Like the namespaces, it is gone after a reboot.
 const FOLDERS: &str = "/run/anabranch";
 
-/// An emulator that is up, is coming up, or has crashed.
+/// An emulator that is up, is starting, or has crashed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     /// The scenario's file.
     pub file: String,
-    /// What was, or is to be, made.
+    /// What was created, or will be.
     pub plan: Plan,
     /// The process that moves packets.
     process: Process,
 }
 
-/// A process, not to be mistaken for a later one with the same number.
+/// A process, distinguished from a later one with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Process {
     pub(super) id: i32,
-    /// When it was started, in ticks since the machine was.
+    /// Its start time, in ticks since boot.
     started: u64,
 }
 
@@ -42,10 +42,10 @@ impl Process {
     }
 }
 
-/// When a process was started: field 22 of its `stat` (proc(5)). A zombie is none.
+/// The start time of a process: field 22 of its `stat` (proc(5)). A zombie counts as none.
 fn started(id: i32) -> io::Result<u64> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat"))?;
-    // Field 2 may have spaces and parentheses in it, and is the last with a closing one.
+    // Field 2 may contain spaces and parentheses, and is the last with a closing one.
     let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
     let is_zombie = fields.first() == Some(&"Z");
     let started = fields.get(19).filter(|_| !is_zombie).and_then(|field| field.parse().ok());
@@ -53,15 +53,15 @@ fn started(id: i32) -> io::Result<u64> {
 }
 
 impl State {
-    /// Of this process.
+    /// The state of this process.
     pub(super) fn new(file: String, plan: Plan) -> io::Result<Self> {
         Ok(Self { file, plan, process: Process::current()? })
     }
 
-    /// What is known of an emulator.
+    /// Reads the state of an emulator.
     ///
     /// # Errors
-    /// If there is none of this name, or it has not come up.
+    /// If there is none of this name, or it is still starting.
     pub fn read(name: &str) -> Result<Self, Failure> {
         let path = folder(name).join(STATE);
         let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
@@ -77,7 +77,7 @@ impl State {
         fs::write(&path, text).map_err(|error| Failure::failed(path.display(), error))
     }
 
-    /// Whether packets are moved.
+    /// Whether its process is running.
     pub fn is_alive(&self) -> bool {
         self.process.is_alive()
     }
@@ -94,17 +94,17 @@ pub(super) fn folder(name: &str) -> PathBuf {
     Path::new(FOLDERS).join(name)
 }
 
-/// Where questions are asked.
+/// The socket for queries.
 pub(super) fn socket(name: &str) -> PathBuf {
     folder(name).join("control")
 }
 
-/// Where an emulator without a terminal writes what goes wrong.
+/// The log of an emulator without a terminal.
 pub(super) fn log(name: &str) -> PathBuf {
     folder(name).join("log")
 }
 
-/// Names of all emulators, sorted.
+/// The names of all emulators, sorted.
 pub fn names() -> Vec<String> {
     let entries = fs::read_dir(FOLDERS).into_iter().flatten().flatten();
     let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -112,7 +112,7 @@ pub fn names() -> Vec<String> {
     names
 }
 
-/// Takes a name; false if it is taken.
+/// Claims a name; false if it is taken.
 pub(super) fn claim(name: &str) -> Result<bool, Failure> {
     let failed = |error: io::Error| Failure::failed(folder(name).display(), error);
     fs::create_dir_all(FOLDERS).map_err(failed)?;
@@ -123,11 +123,11 @@ pub(super) fn claim(name: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Gives a name back; false if nobody had it.
+/// Releases a name; false if nobody had it.
 pub(super) fn release(name: &str) -> Result<bool, Failure> {
     match fs::remove_dir_all(folder(name)) {
         Ok(()) => {
-            // It was made with the first, unless there are others.
+            // The folder was created with the first emulator; it is removed if it is empty.
             _ = fs::remove_dir(FOLDERS);
             Ok(true)
         }

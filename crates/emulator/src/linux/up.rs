@@ -1,4 +1,4 @@
-//! Setting an emulator up, and being it.
+//! Starts an emulator, and runs as one.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -12,12 +12,12 @@ use crate::address::Interface;
 use crate::network::Network;
 use crate::plan::{Plan, Settings};
 
-/// The name of an emulator that is to come up, taken from all others.
+/// The claimed name of an emulator that is starting.
 #[derive(Debug)]
 pub struct Claim(String);
 
 impl Claim {
-    /// Takes a name.
+    /// Claims a name.
     ///
     /// # Errors
     /// If it is taken, or the system refuses.
@@ -30,15 +30,15 @@ impl Claim {
         }
     }
 
-    /// Takes over the name from the process that started this one.
+    /// Takes over the claim of the process that started this one.
     pub fn inherited(name: &str) -> Self {
         Self(name.to_owned())
     }
 
-    /// A file for what goes wrong in a process without a terminal.
+    /// The log file for a process without a terminal.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn log(&self) -> Result<(fs::File, PathBuf), Failure> {
         let path = state::log(&self.0);
         let file = fs::File::create(&path).map_err(|error| Failure::failed(path.display(), error))?;
@@ -46,10 +46,11 @@ impl Claim {
     }
 }
 
-/// Makes the namespaces, says that they are there, and moves packets until this process is stopped. What it has made stays: [`super::down`] removes it.
+/// Creates the namespaces, reports that they are ready, and moves packets until this process is stopped. Afterwards [`super::down`]
+/// removes everything.
 ///
 /// # Errors
-/// What the system refuses.
+/// If the system refuses.
 pub fn serve(
     claim: Claim,
     file: &str,
@@ -59,7 +60,7 @@ pub fn serve(
 ) -> Result<(), Failure> {
     let plan = Plan::new(&claim.0, &network, settings).map_err(|refusal| Failure::Usage(refusal.to_string()))?;
     let state = State::new(file.to_owned(), plan).map_err(|error| Failure::failed("/proc", error))?;
-    // First of all: whatever is made now can be found and removed.
+    // Before anything else, so that whatever is created can be found and removed.
     state.write()?;
     let devices = devices(&state.plan, settings)?;
     let requests = control::listen(&claim.0)?;
@@ -68,7 +69,7 @@ pub fn serve(
     driver.run()
 }
 
-/// Makes the namespaces with their devices.
+/// Creates the namespaces with their devices.
 pub(super) fn devices(plan: &Plan, settings: &Settings) -> Result<Vec<(Interface, tun_rs::SyncDevice)>, Failure> {
     let hosts_file = plan.hosts_file();
     let mut devices = vec![];
@@ -79,7 +80,7 @@ pub(super) fn devices(plan: &Plan, settings: &Settings) -> Result<Vec<(Interface
     Ok(devices)
 }
 
-/// The same command, to be started so that it goes on when the terminal is closed and is not interrupted with what else runs there.
+/// Makes a command survive the terminal and its interrupts.
 pub fn detached(command: &mut Command) -> &mut Command {
     command.process_group(0)
 }

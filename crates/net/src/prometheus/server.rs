@@ -1,4 +1,4 @@
-//! As much of HTTP as a scraper needs: one request, one answer, the end ([rfc-9112] sec. 9.6).
+//! A minimal HTTP server: one request, one response, then close ([rfc-9112] sec. 9.6).
 
 use std::io;
 use std::sync::{Arc, Weak};
@@ -12,21 +12,21 @@ use tokio::time::timeout;
 use super::text;
 use crate::state::Shared;
 
-/// Answers as long as the endpoint is there.
+/// Serves while the endpoint exists.
 pub(super) async fn serve(listener: TcpListener, shared: Weak<Shared>) {
     let room = Arc::new(Semaphore::new(SCRAPERS_MAX));
     while shared.strong_count() > 0 {
-        // Who is one too many waits in the kernel's queue until another one goes.
+        // Further connections wait in the kernel's queue.
         let Ok(Ok(permit)) = timeout(LOOK_EVERY, Arc::clone(&room).acquire_owned()).await else { continue };
         let Ok(accepted) = timeout(LOOK_EVERY, listener.accept()).await else { continue };
         let Ok((scraper, _)) = accepted else {
-            // Too many open files, as a rule.
+            // Too many open files, usually.
             tokio::time::sleep(LOOK_EVERY).await;
             continue;
         };
         let shared = shared.clone();
         tokio::spawn(async move {
-            // One that is gone or too slow gets nothing.
+            // A scraper that is gone or too slow gets nothing.
             _ = timeout(PATIENCE, answer(scraper, &shared)).await;
             drop(permit);
         });
@@ -64,7 +64,7 @@ async fn answer(mut scraper: TcpStream, shared: &Weak<Shared>) -> io::Result<()>
     scraper.shutdown().await
 }
 
-/// The request up to the empty line, if it has come.
+/// The request up to the empty line, if it has arrived.
 fn head(request: &[u8]) -> Option<&[u8]> {
     request.windows(4).position(|window| window == b"\r\n\r\n").map(|end| &request[..end])
 }
@@ -79,7 +79,7 @@ enum Answer {
 }
 
 impl Answer {
-    /// To this request line and header.
+    /// The response to this request line and header.
     fn to(head: &[u8]) -> Self {
         let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
         let parts: Vec<_> = line.split(|byte| *byte == b' ').collect();
@@ -108,16 +108,16 @@ impl Answer {
     }
 }
 
-/// Connections at a time: some scrapers, and people who look.
+/// The limit of connections: some scrapers and browsers.
 const SCRAPERS_MAX: usize = 16;
 
-/// Of a request; a scraper's has some hundred bytes.
+/// The limit of a request in bytes; a scraper's has some hundred.
 const REQUEST_MAX: usize = 8 << 10;
 
-/// A request and its answer take no longer.
+/// The limit of a request and its response.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How often it is looked whether the endpoint is still there.
+/// The interval of checks whether the endpoint exists.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 #[cfg(test)]

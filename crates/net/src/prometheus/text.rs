@@ -1,4 +1,4 @@
-//! The text: all samples of a metric together, below what it is.
+//! The text: all samples of a metric together, below its description.
 
 use std::fmt::{Display, Write as _};
 use std::net::SocketAddr;
@@ -11,9 +11,9 @@ use crate::connection::{Path, Stats};
 use crate::key::PublicKey;
 use crate::state::Shared;
 
-/// A connection at a moment.
+/// A snapshot of a connection.
 pub(super) struct Seen {
-    /// In the order in which connections were made, from 0 on.
+    /// The number of the connection in the order of creation, from 0.
     pub(super) number: u64,
     pub(super) peer: PublicKey,
     pub(super) stats: Stats,
@@ -21,7 +21,7 @@ pub(super) struct Seen {
 }
 
 pub(super) fn of(shared: &Shared) -> String {
-    // The lock is not held while the text is made.
+    // The lock is not held while the text is formatted.
     let (count, seen) = {
         let (state, now) = (shared.lock(), shared.clock.now());
         let seen = |(id, call): (ConnectionId, &Call)| {
@@ -34,10 +34,10 @@ pub(super) fn of(shared: &Shared) -> String {
     write(count, &seen)
 }
 
-/// Connections that are shown.
+/// The limit of connections shown.
 const CONNECTIONS_MAX: usize = 256;
 
-/// Of `count` connections, these.
+/// Formats the metrics of these connections; there are `count` in all.
 pub(super) fn write(count: usize, seen: &[Seen]) -> String {
     let mut text = Text(String::new());
     text.head("connections", Kind::Gauge, "Connections of the endpoint.");
@@ -102,7 +102,7 @@ enum Kind {
     Counter,
 }
 
-/// A metric with one number of each connection or path; none where it is not known.
+/// A metric with one value for each connection or path, if it is known.
 struct Metric<T> {
     name: &'static str,
     kind: Kind,
@@ -239,7 +239,7 @@ const OF_PATH: &[Metric<Path>] = &[
 struct Text(String);
 
 impl Text {
-    /// What a metric is. Its help has neither backslashes nor line feeds.
+    /// The description of a metric. Its help has neither backslashes nor line feeds.
     fn head(&mut self, name: &str, kind: Kind, help: &str) {
         let kind = match kind {
             Kind::Gauge => "gauge",
@@ -263,7 +263,7 @@ impl Text {
         }
     }
 
-    /// For how long each limit has been one, and which it is now.
+    /// The time for which each limit applied, and the present one.
     fn limits<'a>(&mut self, of: &str, all: impl Iterator<Item = (Labels, &'a Limits)> + Clone) {
         let seconds = format!("{of}_limited_seconds_total");
         self.head(&seconds, Kind::Counter, "For how long this kept the sender from sending more.");

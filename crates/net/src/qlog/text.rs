@@ -1,6 +1,6 @@
-//! A log as text: records of JSON, each after a record separator (rfc-7464).
+//! A log as text: JSON records, each after a record separator (rfc-7464).
 //!
-//! What is written is numbers, addresses and names of ours: nothing that would have to be escaped.
+//! Values are numbers, addresses and our own names, which need no escaping.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write as _};
@@ -18,7 +18,7 @@ use crate::address;
 pub(super) struct Text<W> {
     out: W,
     line: String,
-    /// What has been sent and not acknowledged, by its place: its length, its path and its number there.
+    /// Unacknowledged segments by offset: length, path, and number on the path.
     outstanding: BTreeMap<u64, Outstanding>,
     metrics: BTreeMap<usize, Metrics>,
     /// Events of a log are in the order of their times.
@@ -60,7 +60,7 @@ impl<W: Write> Text<W> {
         self.write(at, PathId::FIRST, "connectivity:connection_started", &data)
     }
 
-    /// What the application was told; nothing if that is about streams.
+    /// Logs an event for the application; events of streams are not logged.
     pub(super) fn event(&mut self, at: Time, event: Event) -> io::Result<()> {
         let path = |path: PathId, name: &'static str| (path, name, format!(r#"{{"path":{}}}"#, path.index()));
         let (path, name, data) = match event {
@@ -87,7 +87,7 @@ impl<W: Write> Text<W> {
             Traced::Sent(segment) => self.sent(at, path, &segment),
             Traced::Received(segment) => self.received(at, path, &segment),
             Traced::Lost { offset, by_timeout } => {
-                // What was dropped from the trace has no number.
+                // A segment dropped from the trace has no number.
                 let Some(Outstanding { number, .. }) = self.outstanding.get(&offset).copied() else { return Ok(()) };
                 let trigger = if by_timeout { "pto_expired" } else { "time_threshold" };
                 let data =
@@ -98,13 +98,13 @@ impl<W: Write> Text<W> {
         }
     }
 
-    /// So many events are missing here.
+    /// Logs that `count` events are missing here.
     pub(super) fn dropped(&mut self, count: u64) -> io::Result<()> {
         let data = format!(r#"{{"message":"{count} events were dropped: they came faster than they were written"}}"#);
         self.write(self.last, PathId::FIRST, "loglevel:warning", &data)
     }
 
-    /// All that was written reaches the file.
+    /// Writes everything to the file.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
@@ -136,7 +136,7 @@ impl<W: Write> Text<W> {
         Ok(())
     }
 
-    /// What an acknowledgement is the first to tell of, by path.
+    /// The packets that an acknowledgement is the first to report, by path.
     fn acked(&mut self, segment: &TracedSegment) -> BTreeMap<usize, Vec<u64>> {
         let mut acked: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
         let Some(ack) = segment.ack else { return acked };
@@ -168,7 +168,7 @@ impl<W: Write> Text<W> {
         frames: &Frames,
     ) -> io::Result<()> {
         let TracedSegment { number, size, .. } = segment;
-        // There is one count of packets for a path, that of the handshake included.
+        // A path has one count of packets, those of the handshake included.
         let data = format!(
             r#"{{"header":{{"packet_type":"1RTT","packet_number":{number}}},"raw":{{"length":{size}}},"frames":[{}]}}"#,
             frames.0
@@ -217,13 +217,13 @@ impl<W: Write> Text<W> {
 
     fn record(&mut self, record: fmt::Arguments<'_>) -> io::Result<()> {
         self.line.clear();
-        // A String takes everything.
+        // Writing to a String cannot fail.
         _ = writeln!(self.line, "\u{1e}{record}");
         self.out.write_all(self.line.as_bytes())
     }
 }
 
-/// One of the RTTs.
+/// A field of the metrics.
 type RttOf = fn(&Metrics) -> Option<Span>;
 
 fn closed(reason: CloseReason) -> &'static str {
@@ -237,12 +237,12 @@ fn closed(reason: CloseReason) -> &'static str {
     }
 }
 
-/// Frames of a packet, with commas between.
+/// Frames of a packet, separated by commas.
 #[derive(Default)]
 struct Frames(String);
 
 impl Frames {
-    /// What a segment has besides its acknowledgement.
+    /// The frames of a segment besides its acknowledgement.
     fn of(segment: &TracedSegment) -> Self {
         let mut frames = Self::default();
         let TracedSegment { offset, space, stream, flags, .. } = *segment;
@@ -291,7 +291,7 @@ impl Display for Ms {
     }
 }
 
-/// Numbers in their order, as ranges that have their ends in them.
+/// Sorted numbers, as inclusive ranges.
 struct Ranges(Vec<u64>);
 
 impl Display for Ranges {
@@ -316,5 +316,5 @@ impl Display for List<'_> {
     }
 }
 
-/// More segments than that are in flight on no path that a log is written of: 1.5 GB.
+/// No path with a log has more segments in flight: 1.5 GB.
 const OUTSTANDING_MAX: usize = 1 << 20;

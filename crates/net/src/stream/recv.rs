@@ -1,4 +1,4 @@
-//! A stream that is read.
+//! Receiving streams.
 
 use std::future::poll_fn;
 use std::io;
@@ -15,12 +15,12 @@ use crate::waiting::only;
 
 /// A stream of the peer.
 ///
-/// One that is dropped before its end was read is stopped, with code 0: the peer hears that nobody wants the rest.
+/// If it is dropped before its end was read, it is stopped with code 0: the peer learns that the rest is refused.
 #[derive(Debug)]
 pub struct RecvStream {
     handle: Handle,
     sid: Sid,
-    /// What is read when nothing more comes.
+    /// The final result of reads.
     end: Option<Result<(), ReadError>>,
 }
 
@@ -29,24 +29,24 @@ impl RecvStream {
         Self { handle, sid, end: None }
     }
 
-    /// The next bytes, at most `most` of them and at least one; none at the end. Nothing is copied.
+    /// Waits for the next bytes, at least one and at most `most`; `None` at the end. Nothing is copied.
     ///
     /// # Errors
-    /// If the stream is not whole.
+    /// If the stream is incomplete.
     pub async fn read_chunk(&mut self, most: usize) -> Result<Option<Bytes>, ReadError> {
         poll_fn(|cx| self.poll_read_chunk(cx, most)).await
     }
 
-    /// The same as a question.
+    /// Polls for the next bytes.
     ///
     /// # Errors
-    /// If the stream is not whole.
+    /// If the stream is incomplete.
     pub fn poll_read_chunk(&mut self, cx: &Context<'_>, most: usize) -> Poll<Result<Option<Bytes>, ReadError>> {
         let mut chunk = None;
         self.poll_read_pieces(cx, most.max(1), 1, |piece| chunk = Some(piece)).map_ok(|()| chunk)
     }
 
-    /// At most so many bytes in at most so many pieces, as far as they are there: one lock for all.
+    /// At most `most` bytes in several pieces, as far as they are there, under one lock.
     fn poll_read_pieces(
         &mut self,
         cx: &Context<'_>,
@@ -79,7 +79,7 @@ impl RecvStream {
                 break;
             }
             if count == 0 && end.is_none() {
-                // Where both have closed, every stream has an end.
+                // After both ends have closed, every stream has an end.
                 if let Some(lost) = call.lost() {
                     return Poll::Ready(Err(ReadError::Lost(lost)));
                 }
@@ -91,10 +91,10 @@ impl RecvStream {
         })
     }
 
-    /// All of it up to its end.
+    /// Reads the whole stream.
     ///
     /// # Errors
-    /// If there are more than `most` bytes, or the stream is not whole.
+    /// If it has more than `most` bytes, or is incomplete.
     pub async fn read_to_end(&mut self, most: usize) -> Result<Bytes, ReadError> {
         let mut whole = BytesMut::new();
         while let Some(chunk) = self.read_chunk(CHUNK).await? {
@@ -109,7 +109,7 @@ impl RecvStream {
     /// Fills `bytes`.
     ///
     /// # Errors
-    /// If the stream ends before, or is not whole.
+    /// If the stream ends earlier, or is incomplete.
     pub async fn read_exact(&mut self, bytes: &mut [u8]) -> Result<(), ReadError> {
         let mut filled = 0;
         while filled < bytes.len() {
@@ -120,7 +120,7 @@ impl RecvStream {
         Ok(())
     }
 
-    /// Says that the rest is not wanted, and why; what has come of it is dropped.
+    /// Refuses the rest with an error code; received data is dropped.
     pub fn stop(mut self, code: u16) {
         self.stop_here(code);
     }
@@ -137,7 +137,7 @@ impl RecvStream {
                 call.drop_left(sid);
                 call.release(None, sid, woken);
             } else if let Some(connection) = engine.connection(id) {
-                // Its end may have been all that was left.
+                // Only its end may have been left.
                 _ = connection.streams().stop(sid, code);
                 call.release(Some(connection), sid, woken);
             }
@@ -163,5 +163,5 @@ impl Drop for RecvStream {
     }
 }
 
-/// More than a piece has.
+/// More than the size of a piece.
 const CHUNK: usize = 1 << 20;

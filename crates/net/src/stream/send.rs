@@ -1,4 +1,4 @@
-//! A stream that is written.
+//! Sending streams.
 
 use std::future::poll_fn;
 use std::io;
@@ -16,7 +16,7 @@ use crate::waiting::only;
 
 /// A stream to the peer.
 ///
-/// One that is dropped before [`SendStream::finish`] is reset, with code 0: the peer does not take for whole what is not.
+/// If it is dropped before [`SendStream::finish`], it is reset with code 0, so that the peer does not take it for complete.
 #[derive(Debug)]
 pub struct SendStream {
     handle: Handle,
@@ -31,18 +31,19 @@ impl SendStream {
         Self { handle, sid, serial, is_done: false }
     }
 
-    /// Takes as much off `payload` as there is room for, at least a byte of what is not empty. Returns how much. Nothing is copied.
+    /// Takes as much of `payload` as there is room for, at least a byte if it is not empty. Returns the number of bytes. Nothing is
+    /// copied.
     ///
     /// # Errors
-    /// If the stream takes nothing any more.
+    /// If the stream is closed, stopped, or lost.
     pub async fn write_bytes(&mut self, payload: &mut Bytes) -> Result<usize, WriteError> {
         poll_fn(|cx| self.poll_write_bytes(cx, payload)).await
     }
 
-    /// Writes all of it. Nothing is copied.
+    /// Writes all of `payload`. Nothing is copied.
     ///
     /// # Errors
-    /// If the stream takes nothing any more; how much of it was taken is not known then.
+    /// If the stream is closed, stopped, or lost; the number of bytes taken is unknown then.
     pub async fn write_all_bytes(&mut self, mut payload: Bytes) -> Result<(), WriteError> {
         while !payload.is_empty() {
             self.write_bytes(&mut payload).await?;
@@ -50,10 +51,10 @@ impl SendStream {
         Ok(())
     }
 
-    /// Writes all of it.
+    /// Writes all of `bytes`.
     ///
     /// # Errors
-    /// If the stream takes nothing any more; how much of it was taken is not known then.
+    /// If the stream is closed, stopped, or lost; the number of bytes taken is unknown then.
     pub async fn write_all(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
         for piece in bytes.chunks(COPIED_MAX) {
             self.write_all_bytes(Bytes::copy_from_slice(piece)).await?;
@@ -61,10 +62,10 @@ impl SendStream {
         Ok(())
     }
 
-    /// The same as a question.
+    /// Polls for room, and takes as much of `payload` as fits.
     ///
     /// # Errors
-    /// If the stream takes nothing any more.
+    /// If the stream is closed, stopped, or lost.
     pub fn poll_write_bytes(&mut self, cx: &Context<'_>, payload: &mut Bytes) -> Poll<Result<usize, WriteError>> {
         let (id, sid, serial, is_done) = (self.handle.id(), self.sid, self.serial, self.is_done);
         self.handle.shared().with(|state| {
@@ -90,10 +91,10 @@ impl SendStream {
         })
     }
 
-    /// Ends the stream after what has been written. What was written is delivered even if the handle is dropped.
+    /// Ends the stream after the written data, which is delivered even if the handle is dropped.
     ///
     /// # Errors
-    /// If the stream takes nothing any more.
+    /// If the stream is closed, stopped, or lost.
     pub fn finish(&mut self) -> Result<(), WriteError> {
         let (id, sid, serial, is_done) = (self.handle.id(), self.sid, self.serial, self.is_done);
         self.handle.shared().with(|state| {
@@ -109,7 +110,7 @@ impl SendStream {
         Ok(())
     }
 
-    /// Gives the stream up: what waits is dropped, and the peer reads this code instead of what it has not read.
+    /// Resets the stream: waiting data is dropped, and the peer reads this code instead of unread data.
     pub fn reset(&mut self, code: u16) {
         let (id, sid, serial) = (self.handle.id(), self.sid, self.serial);
         self.is_done = true;
@@ -120,14 +121,15 @@ impl SendStream {
                 && call.closed.is_none()
                 && let Some(connection) = engine.connection(id)
             {
-                // One that has been reset stays so.
+                // A stream that has been reset stays so.
                 _ = connection.streams().reset(sid, code);
                 state.rouse();
             }
         });
     }
 
-    /// Waits until the peer has all of a stream that was finished, or says that it does not want the rest: then with the code of its application.
+    /// Waits until the peer has received all of a finished stream, or has refused the rest: then the result is the code of its
+    /// application.
     ///
     /// # Errors
     /// If the connection is lost before.
@@ -152,7 +154,7 @@ impl SendStream {
         .await
     }
 
-    /// From now on the stream stands so to others of this direction.
+    /// Sets the priority of the stream relative to others of this direction.
     pub fn set_priority(&mut self, priority: Priority) {
         let (id, sid, is_done) = (self.handle.id(), self.sid, self.is_done);
         self.handle.shared().with(|state| {
@@ -165,7 +167,7 @@ impl SendStream {
     }
 }
 
-/// Why a stream takes nothing.
+/// Why a stream takes no data.
 fn refusal(call: &mut Call, serial: u64, is_done: bool) -> Option<WriteError> {
     if let Some(lost) = call.lost() {
         return Some(WriteError::Lost(lost));
@@ -183,7 +185,7 @@ impl AsyncWrite for SendStream {
         self.get_mut().poll_write_bytes(cx, &mut piece).map_err(Into::into)
     }
 
-    /// Nothing waits for more to be written.
+    /// Written data never waits for a flush.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
@@ -205,5 +207,5 @@ impl Drop for SendStream {
     }
 }
 
-/// So much is copied at once: what there is no room for then is copied again.
+/// The bytes copied at once; what does not fit is copied again.
 const COPIED_MAX: usize = 1 << 16;
