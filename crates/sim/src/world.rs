@@ -1,12 +1,16 @@
 //! The world: nodes, links, hosts and the loop that moves them.
 
+mod build_error;
 mod builder;
+mod link_spec;
 
 use std::any::Any;
 
 use anabranch_units::SimTime;
 
-pub use builder::{BuildError, Builder, LinkSpec};
+pub use build_error::BuildError;
+pub use builder::Builder;
+pub use link_spec::LinkSpec;
 
 use crate::agenda::{Agenda, Control, Item};
 use crate::distribution::QueueLengths;

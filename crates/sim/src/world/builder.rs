@@ -1,17 +1,19 @@
-//! How a world is described, and what makes a description impossible.
+//! How a world is described.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::marker::PhantomData;
 
 use anabranch_ns2::random::Mrg32k3a;
-use anabranch_units::{Rate, SimSpan, SimTime};
+use anabranch_units::{SimSpan, SimTime};
 
+use super::build_error::BuildError;
+use super::link_spec::LinkSpec;
 use super::{End, Slots, Station, World};
 use crate::agenda::{Agenda, Control, Item};
 use crate::error_model::{ErrorModel, ErrorSpec};
 use crate::event_queue::{EventQueue, Key, Order};
-use crate::hold::{Hold, HoldSpec};
+use crate::hold::Hold;
 use crate::host::{Host, Input};
 use crate::id::{Address, FlowId, HostId, LinkId, NodeId, Port};
 use crate::link::{Link, Queue};
@@ -44,146 +46,6 @@ pub struct Builder {
     observers: Vec<Box<dyn Observer>>,
     has_float_clock: bool,
     random: Option<Mrg32k3a>,
-}
-
-/// What a link is like, in one direction.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LinkSpec {
-    /// Its name, unique in the world; made from its nodes if none is given. Random streams are named after it.
-    pub name: Option<String>,
-    /// How fast it sends.
-    pub rate: Rate,
-    /// How long a bit is under way.
-    pub delay: SimSpan,
-    /// What may wait.
-    pub queue: QueueSpec,
-    /// What is lost in front of the queue, one model after the other.
-    pub errors: Vec<ErrorSpec>,
-    /// When packets come out at the far end; `None`: each as soon as it is there.
-    pub hold: Option<HoldSpec>,
-    /// Bytes of the longest packet that it takes; `None`: any. What is longer is lost without a word.
-    pub mtu: Option<u32>,
-}
-
-/// Why a world cannot be.
-#[derive(Clone, Debug, PartialEq)]
-pub enum BuildError {
-    /// An id that another builder made.
-    Unknown {
-        /// As it prints.
-        what: String,
-    },
-    /// A link sends at rate zero.
-    NoRate {
-        /// Its name.
-        link: String,
-    },
-    /// Two links, or two workloads, have this name: random streams are named after them.
-    NameTaken {
-        /// The name.
-        name: String,
-    },
-    /// A link goes from a node to itself.
-    Loop {
-        /// Its name.
-        link: String,
-    },
-    /// A queue of size zero, or thresholds in the wrong order.
-    BadQueue {
-        /// The link.
-        link: String,
-    },
-    /// ns-2's clock, and a queue that has no place in it.
-    NoFloatClock {
-        /// The link.
-        link: String,
-    },
-    /// A hold without time between two releases, or on a queue that is managed or keeps ns-2's time.
-    BadHold {
-        /// The link.
-        link: String,
-    },
-    /// A probability outside `[0, 1]`, or a period or an outage that cannot be.
-    BadErrorModel {
-        /// The link.
-        link: String,
-    },
-    /// A workload that never moves and never ends, or has no streams.
-    BadWorkload {
-        /// The host.
-        host: HostId,
-    },
-    /// An interval of zero.
-    NoInterval {
-        /// The link that was to be sampled.
-        link: String,
-    },
-    /// Both ends of a flow stand at one node: its packets would meet no link.
-    SameNode {
-        /// The node's name.
-        node: String,
-    },
-    /// A host sends or is reached by a link that does not touch its node.
-    NotThere {
-        /// The link's name.
-        link: String,
-        /// The node's name.
-        node: String,
-    },
-    /// There is no way from one end of a flow to the other.
-    NoRoute {
-        /// Whose.
-        flow: FlowId,
-        /// The node where its packets start.
-        from: String,
-        /// The node that they would go to.
-        to: String,
-    },
-    /// There is a limit.
-    TooMany {
-        /// Of what.
-        what: &'static str,
-        /// The limit.
-        limit: usize,
-    },
-}
-
-impl LinkSpec {
-    /// A link without losses on which everything may wait.
-    pub const fn new(rate: Rate, delay: SimSpan) -> Self {
-        Self { name: None, rate, delay, queue: QueueSpec::Unlimited, errors: Vec::new(), hold: None, mtu: None }
-    }
-
-    /// The same with this name.
-    #[must_use]
-    pub fn named(self, name: impl Into<String>) -> Self {
-        Self { name: Some(name.into()), ..self }
-    }
-
-    /// The same with this queue.
-    #[must_use]
-    pub fn queue(self, queue: QueueSpec) -> Self {
-        Self { queue, ..self }
-    }
-
-    /// The same with packets that come out in batches.
-    #[must_use]
-    pub fn hold(self, hold: HoldSpec) -> Self {
-        Self { hold: Some(hold), ..self }
-    }
-
-    /// The same for packets of at most so many bytes.
-    #[must_use]
-    pub fn mtu(self, mtu: u32) -> Self {
-        Self { mtu: Some(mtu), ..self }
-    }
-
-    /// The same with one more error model, behind those that it has.
-    #[must_use]
-    pub fn error(mut self, error: ErrorSpec) -> Self {
-        self.errors.push(error);
-        self
-    }
 }
 
 impl Builder {
@@ -524,45 +386,6 @@ impl Builder {
 
     fn node_name(&self, node: NodeId) -> Result<String, BuildError> {
         self.nodes.get(node.index()).map(|(name, _)| name.clone()).ok_or_else(|| unknown(node))
-    }
-}
-
-impl std::error::Error for BuildError {}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown { what } => write!(f, "{what} is not part of this world: it comes from another builder"),
-            Self::NoRate { link } => write!(f, "link {link} has rate zero: give it a rate"),
-            Self::NameTaken { name } => write!(f, "`{name}` is taken: random streams need unique names"),
-            Self::Loop { link } => write!(f, "link {link} goes from a node to itself"),
-            Self::BadQueue { link } => {
-                write!(f, "the queue of link {link} can hold nothing, or its thresholds are not in order")
-            }
-            Self::NoFloatClock { link } => {
-                write!(
-                    f,
-                    "{link}: a queue that decides at its head keeps exact time and not ns-2's; choose one of the two"
-                )
-            }
-            Self::BadHold { link } => {
-                write!(
-                    f,
-                    "link {link} holds packets for no time, or has a queue that decides at its head, or keeps ns-2's time"
-                )
-            }
-            Self::BadErrorModel { link } => {
-                write!(f, "an error model of link {link} has a probability outside 0 to 1, or an impossible period")
-            }
-            Self::BadWorkload { host } => {
-                write!(f, "the workload of host {host} has no streams, or offers an endless series at one time")
-            }
-            Self::NoInterval { link } => write!(f, "link {link} cannot be sampled at intervals of zero"),
-            Self::SameNode { node } => write!(f, "both ends of a flow are at node {node}: put them at two nodes"),
-            Self::NotThere { link, node } => write!(f, "link {link} does not start at node {node}"),
-            Self::NoRoute { flow, from, to } => write!(f, "flow {flow} has no way from node {from} to node {to}"),
-            Self::TooMany { what, limit } => write!(f, "too many {what}: at most {limit}"),
-        }
     }
 }
 
