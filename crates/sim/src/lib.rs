@@ -33,7 +33,8 @@
 //!   what applications want to have sent, `agenda` what the scenario does at a time. `driver` stands between a host and the network and makes it a
 //!   program on a real machine, with timers that are late and arrivals that come in batches.
 //! * `network` moves packets between hosts: `route` says where to, `link` how. A link is `error_model`s in front of a `queue`,
-//!   a `link::transmitter`, and a `link::pipe` in which packets fly; `hold` may let them out in batches.
+//!   a `link::transmitter`, whose rate may vary (`link::varying`), and a `link::pipe` in which packets fly; at its end `hold` may let them out in
+//!   batches, and `link::scatter` out of order or twice.
 //! * `probe` looks on: it counts; `trace` and `pcap` write down; `history` remembers and
 //!   `distribution` keeps account, in a memory that has a limit.
 //! * `float_clock` keeps time as ns-2 does, where a world is to agree with it to the last bit.
@@ -50,9 +51,9 @@
 //!
 //! # Where the speed comes from
 //!
-//! Packets of a link do not overtake each other, so of all the packets on it only the next arrival is an event, and the event queue is a
+//! Packets of a link do not overtake each other, but where it scatters them, so of all the packets on it only the next arrival is an event, and the event queue is a
 //! tournament over a few dozen sources, not a heap of thousands of packets. With drop-tail and RED a departure is known on
-//! arrival, so a hop is one event. A packet's body stays put; links pass 40 bytes around. A host is told, asked and drained in
+//! arrival, also where the rate varies as a schedule or a trace says, so a hop is one event. A packet's body stays put; links pass 40 bytes around. A host is told, asked and drained in
 //! one dynamic call. Memory grows with packets in flight, not with time.
 
 #![forbid(unsafe_code)]
@@ -98,7 +99,10 @@ pub use history::{Detail, Entry, History, is_same_bin};
 pub use hold::{DelaySpec, HoldSpec};
 pub use host::{Arrival, Due, Host, Input, Offer, Transmit};
 pub use id::{Address, FlowId, HostId, LinkId, NodeId, Port};
-pub use link::{Counts, DropReason, LinkReport, PACKETS_PER_LINK_MAX};
+pub use link::{
+    Counts, DeliveryTrace, DropReason, LinkReport, PACKETS_PER_LINK_MAX, RateSpec, ReorderSpec, STEP_MIN, STEPS_MAX,
+    ScatterSpec, Steps,
+};
 pub use multihome_host::{MultihomedSink, MultihomedSource, sum_of_paths};
 pub use network::HOPS_MAX;
 pub use ns2_host::{DeliveryRow, GaugeRow, Ns2Sink, Ns2Source};
@@ -107,7 +111,10 @@ pub use pcap::Capture;
 pub use probe::{
     Direction, DropRecord, Drops, Happening, Observer, ObserverId, PacketEvent, QueueArea, QueueSamples, Throughput,
 };
-pub use queue::{CoDelParameters, QueueSpec, RedParameters, RedWeight, Unit};
+pub use queue::{
+    CoDelParameters, DualPi2Parameters, FqCoDelParameters, PieParameters, QueueSpec, RedParameters, RedWeight,
+    StepParameters, Threshold, Unit,
+};
 pub use rng::{Stream, Substreams};
 pub use run_hash::RunHash;
 pub use sctp_host::{Ns2Sctp, SctpDelivery, SctpRow};

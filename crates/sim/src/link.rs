@@ -1,22 +1,23 @@
-//! One direction of a link: a longest packet, error models, then a queue, a transmitter, and a delay.
+//! One direction of a link: a longest packet, error models, then a queue, a transmitter, a delay, and an end.
 //!
 //! ```text
-//! offer ──> mtu ──> error models ──> queue ──> transmitter ──> delay ──> hold ──> arrive
+//! offer ──> mtu ──> error models ──> queue ──> transmitter ──> delay ──> hold or scatter ──> arrive
 //!            │           │             │
 //!            └───────────┴── Dropped ──┘
 //! ```
 //!
-//! The delay is constant, and a hold, which only few links have, keeps the order ([`crate::hold`]). So packets arrive in the order in which they came
-//! in: the link is a first-in-first-out pipe, and of
-//! all the packets in it only the next arrival is an event. Where the queue decides on arrival (drop-tail, RED), the
+//! The delay is constant, and a hold keeps the order ([`crate::hold`]). So packets arrive in the order in which they came in: the link is a
+//! first-in-first-out pipe, and of all the packets in it only the next arrival is an event. Where the queue decides on arrival (drop-tail, RED), the
 //! departure of a packet is known when it comes in, and it goes straight into the pipe. What waits is then a matter of
-//! arithmetic: the packets whose transmission starts later than now.
+//! arithmetic: the packets whose transmission starts later than now. What changes the order stands at the end, behind the pipe ([`scatter`]).
 
 mod counts;
+mod exit;
 mod pipe;
+mod scatter;
+mod schedule;
 mod transmitter;
-
-use std::collections::VecDeque;
+mod varying;
 
 use anabranch_units::{Rate, SimSpan, SimTime};
 
@@ -28,11 +29,17 @@ use crate::hold::Hold;
 use crate::id::NodeId;
 use crate::moment::Moment;
 use crate::packet::{Flight, Leg};
-use crate::queue::{Admission, Backlog, CoDel, Verdict};
+use crate::queue::{Backlog, Queue, Verdict};
+use crate::rng::Stream;
 use counts::LegCounts;
 pub use counts::{Counts, DropReason};
+use exit::Exit;
 use pipe::{Passage, Pipe};
+use scatter::{Fate, Scatter};
+pub use scatter::{ReorderSpec, ScatterSpec};
+pub use schedule::{STEP_MIN, STEPS_MAX, Steps};
 use transmitter::Transmitter;
+pub use varying::{DeliveryTrace, RateSpec};
 
 /// Packets that a link may hold, waiting and in flight: 2 GB of them. What would be one more is dropped.
 pub const PACKETS_PER_LINK_MAX: usize = 1 << 24;
@@ -42,6 +49,8 @@ pub const PACKETS_PER_LINK_MAX: usize = 1 << 24;
 pub struct LinkReport {
     /// What came in and what was lost, over all flows.
     pub counts: Counts,
+    /// Packets that were made at the far end because others came twice.
+    pub duplicates: u64,
     /// Packets that came out at the far end.
     pub delivered: u64,
     /// Their bytes.
@@ -93,38 +102,8 @@ pub(crate) struct Link {
     lengths: QueueLengths,
     /// In a world with ns-2's clock.
     float: Option<Box<FloatLink>>,
-    /// Where packets come out in batches.
-    held: Option<Box<Held>>,
-}
-
-/// The hold at the end of a link, and when each packet in the pipe is released.
-struct Held {
-    hold: Hold,
-    releases: VecDeque<SimTime>,
-}
-
-/// The two kinds of [`crate::queue`].
-pub(crate) enum Queue {
-    Admission(Admission),
-    Managed(Box<CoDel>),
-}
-
-impl Held {
-    /// When a packet that is there at `arrives_at` comes out.
-    fn push(&mut self, arrives_at: SimTime) -> SimTime {
-        let release = self.hold.release(arrives_at);
-        self.releases.push_back(release);
-        release
-    }
-
-    /// A packet came out: when the next one does, if there is one.
-    fn next(&mut self, key: Key) -> Key {
-        self.releases.pop_front();
-        match self.releases.front() {
-            Some(&release) => Key::new(release, key.inserted, key.order),
-            None => key,
-        }
-    }
+    /// Where packets do not simply come out as they come.
+    exit: Option<Box<Exit>>,
 }
 
 impl Link {
@@ -145,7 +124,7 @@ impl Link {
             delivered_bytes: 0,
             lengths: QueueLengths::default(),
             float: None,
-            held: None,
+            exit: None,
         }
     }
 
@@ -159,14 +138,32 @@ impl Link {
         self.mtu = mtu;
     }
 
-    /// Lets packets out in batches. The queue is not managed.
-    pub(crate) fn hold(&mut self, hold: Hold) {
-        self.held = Some(Box::new(Held { hold, releases: VecDeque::new() }));
+    /// Its rate varies. The specification is valid.
+    pub(crate) fn vary(&mut self, rates: RateSpec) {
+        self.transmitter.vary(rates);
     }
 
-    /// Whether packets come out in batches.
-    pub(crate) fn holds(&self) -> bool {
-        self.held.is_some()
+    /// Lets packets out in batches.
+    pub(crate) fn hold(&mut self, hold: Hold) {
+        self.exit = Some(Box::new(Exit::held(hold)));
+    }
+
+    /// Does not keep the order of packets. The specification is valid.
+    pub(crate) fn scatter(&mut self, spec: ScatterSpec, reorder: Stream, duplicates: Stream) {
+        let delay = spec.delay_min(self.delay);
+        self.exit = Some(Box::new(Exit::Scattered(Scatter::new(spec, self.delay, reorder, duplicates))));
+        self.delay = delay;
+    }
+
+    /// Whether something stands at its end: then [`Link::leave`] is asked instead of [`Link::arrive`].
+    #[inline]
+    pub(crate) fn has_exit(&self) -> bool {
+        self.exit.is_some()
+    }
+
+    /// Whether ns-2's clock can be kept on it.
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.is_managed() && !self.has_exit() && !self.transmitter.varies()
     }
 
     /// Puts an error model behind those that there are.
@@ -205,10 +202,14 @@ impl Link {
             Queue::Admission(admission) => admission,
             Queue::Managed(queue) => {
                 self.lengths.advance(now, queue.len() + usize::from(self.transmitter.free_at() > self.lengths.since()));
-                if !queue.enqueue(now, flight) {
-                    return Offered::Dropped(counts.lose(DropReason::Queue));
+                let was_empty = queue.len() == 0;
+                match queue.enqueue(now, flight) {
+                    Verdict::Take => {}
+                    // The queue has marked it.
+                    Verdict::Mark => counts.marks += 1,
+                    Verdict::Drop => return Offered::Dropped(counts.lose(DropReason::Queue)),
                 }
-                return Offered::Stored { is_free: queue.len() == 1 && free_at <= now };
+                return Offered::Stored { is_free: was_empty && free_at <= now };
             }
         };
         if let Some(float) = &mut self.float {
@@ -258,15 +259,46 @@ impl Link {
             }
         });
         self.delivered_bytes += u64::from(flight.size());
-        let next = self.pipe.first().map_or(Key::NONE, |next| Key::new(next.arrives_at, next.starts_at, next.order));
-        let next = match &mut self.held {
-            None => next,
-            Some(held) => held.next(next),
-        };
+        let next = self.next();
         match self.float.as_mut().and_then(|float| float.arrive()) {
             Some(seconds) => (flight, next.at_seconds(seconds)),
             None => (flight, next),
         }
+    }
+
+    /// The same for a link with something at its end: the packet whose event it was, and what becomes of it.
+    pub(crate) fn leave(&mut self, now: SimTime) -> (Flight, Fate) {
+        let first = self.next();
+        let Some(exit) = &mut self.exit else { unreachable!("asked of links with something at their end") };
+        if let Some(flight) = exit.pop_before(first) {
+            self.delivered_bytes += u64::from(flight.size());
+            return (flight, Fate::PLAIN);
+        }
+        let fate = exit.pop(now - self.delay);
+        let (flight, _) = self.arrive();
+        if !fate.extra.is_zero() {
+            self.delivered_bytes -= u64::from(flight.size());
+        }
+        (flight, fate)
+    }
+
+    /// A packet of [`Link::leave`] takes longer, or it is a copy of one.
+    pub(crate) fn wait(&mut self, now: SimTime, fate: Fate, flight: Flight, order: &mut Order) {
+        if let Some(exit) = &mut self.exit {
+            exit.wait(now, fate, flight, order);
+        }
+    }
+
+    /// The link's next event.
+    pub(crate) fn next_event(&self) -> Key {
+        let first = self.next();
+        self.exit.as_ref().map_or(first, |exit| exit.next(first))
+    }
+
+    /// The next arrival of the pipe.
+    #[inline]
+    fn next(&self) -> Key {
+        self.pipe.first().map_or(Key::NONE, |next| Key::new(next.arrives_at, next.starts_at, next.order))
     }
 
     /// The transmitter of a managed queue is free. What the queue throws away goes to `dropped`.
@@ -286,6 +318,11 @@ impl Link {
         }
         let Queue::Managed(queue) = &mut self.queue else { return Served::default() };
         self.lengths.advance(now, queue.len() + usize::from(free_at > self.lengths.since()));
+        let ready_at = self.transmitter.ready_at(now);
+        if ready_at > now && queue.len() > 0 {
+            // It chooses a packet when that can begin to leave, and not before.
+            return Served { arrival: None, free: Some(Key::new(ready_at, now, order.draw())) };
+        }
         let first = dropped.len();
         let next = queue.dequeue(now, dropped);
         for flight in &dropped[first..] {
@@ -300,6 +337,15 @@ impl Link {
         Served { arrival, free: Some(Key::new(self.transmitter.free_at(), start, order.draw())) }
     }
 
+    /// What a managed queue threw away to take what was offered last.
+    pub(crate) fn overflow(&mut self, dropped: &mut Vec<Flight>) {
+        let Queue::Managed(queue) = &mut self.queue else { return };
+        queue.overflow(dropped);
+        for flight in &*dropped {
+            self.legs.of(flight.leg()).drops += 1;
+        }
+    }
+
     /// Puts the packet that the transmitter was given last into the pipe; returns the link's event if it has changed.
     #[inline]
     fn launch(&mut self, flight: Flight, starts_at: SimTime, order: &mut Order) -> Option<Key> {
@@ -307,11 +353,10 @@ impl Link {
         let arrives_at = self.transmitter.free_at().saturating_add(self.delay);
         let is_first = self.pipe.is_empty();
         self.pipe.push(Passage { arrives_at, starts_at, order, flight });
-        let released_at = match &mut self.held {
-            None => arrives_at,
-            Some(held) => held.push(arrives_at),
-        };
-        is_first.then(|| Key::new(released_at, starts_at, order))
+        match &mut self.exit {
+            None => is_first.then(|| Key::new(arrives_at, starts_at, order)),
+            Some(exit) => exit.push(Key::new(arrives_at, starts_at, order), is_first),
+        }
     }
 
     /// Packets that wait at `now`, which is not before the link's last event.
@@ -342,9 +387,11 @@ impl Link {
     pub(crate) fn report(&self, now: SimTime) -> LinkReport {
         let waiting = self.waiting(now);
         // Without management what waits is in the pipe, too.
-        let flying = self.pipe.len() as u64 - if self.is_managed() { 0 } else { waiting };
-        let (delivered, delivered_bytes) = (self.pipe.arrived(), self.delivered_bytes);
-        LinkReport { counts: self.legs.total(), delivered, delivered_bytes, waiting, flying }
+        let (late, duplicates) = self.exit.as_ref().map_or((0, 0), |exit| (exit.len(), exit.copies()));
+        let flying = self.pipe.len() as u64 + late - if self.is_managed() { 0 } else { waiting };
+        let delivered = self.pipe.arrived() + duplicates - late;
+        let delivered_bytes = self.delivered_bytes;
+        LinkReport { counts: self.legs.total(), duplicates, delivered, delivered_bytes, waiting, flying }
     }
 
     pub(crate) fn leg(&self, leg: Leg) -> Counts {

@@ -94,8 +94,35 @@ impl Network {
     #[inline]
     pub(crate) fn arrive(&mut self, index: usize) -> Option<Flight> {
         let link = &mut self.links[index];
+        if link.has_exit() {
+            return self.leave(index);
+        }
         let (flight, next) = link.arrive();
         self.queue.set(index, next);
+        self.pass(index, flight)
+    }
+
+    /// The same where something stands at the end of the link.
+    fn leave(&mut self, index: usize) -> Option<Flight> {
+        let (link, now) = (&mut self.links[index], self.moment.now);
+        let (flight, fate) = link.leave(now);
+        let is_late = !fate.extra.is_zero();
+        if is_late {
+            link.wait(now, fate, flight, &mut self.order);
+        }
+        if fate.is_twofold {
+            let body = self.slab.body(flight.handle()).clone();
+            let copy = flight.with_handle(self.slab.insert(body));
+            link.wait(now, fate, copy, &mut self.order);
+        }
+        self.queue.set(index, link.next_event());
+        if is_late { None } else { self.pass(index, flight) }
+    }
+
+    /// A packet is at the node at the end of a link.
+    #[inline]
+    fn pass(&mut self, index: usize, flight: Flight) -> Option<Flight> {
+        let link = &self.links[index];
         let hop = self.routes.next(link.row, flight.to());
         if !link.observers.is_empty() {
             self.observe(index, Happening::Received, flight);
@@ -147,11 +174,7 @@ impl Network {
             self.queue.set(index, key);
         }
         self.queue.set(slot, served.free.unwrap_or(Key::NONE));
-        for flight in dropped.drain(..) {
-            self.observe(index, Happening::Discarded, flight);
-            self.forget(index, DropReason::Queue, flight);
-        }
-        self.dropped = dropped;
+        self.discard(index, dropped);
     }
 
     #[inline]
@@ -173,10 +196,10 @@ impl Network {
     pub(crate) fn conservation(&self) -> Result<(), String> {
         let mut inside = 0;
         for link in &self.links {
-            let LinkReport { counts, delivered, waiting, flying, .. } = link.report(self.moment.now);
+            let LinkReport { counts, duplicates, delivered, waiting, flying, .. } = link.report(self.moment.now);
             let gone = counts.errors + counts.drops + delivered;
-            if counts.offered != gone + waiting + flying {
-                let offered = counts.offered;
+            let offered = counts.offered + duplicates;
+            if offered != gone + waiting + flying {
                 return Err(format!(
                     "link {}: {offered} offered, {gone} gone, {waiting} waiting, {flying} flying",
                     link.name
@@ -201,15 +224,32 @@ impl Network {
             self.observe(index, happening, flight);
         }
         match offered {
-            Offered::Behind | Offered::Stored { is_free: false } => {}
+            Offered::Behind => {}
             Offered::First(key) => self.queue.set(index, key),
-            Offered::Stored { is_free: true } => {
-                // Few links are managed, and few of their packets find the transmitter free.
-                let place = self.managed.binary_search(&LinkId(index as u32));
-                self.serve(place.expect("the builder lists managed links"));
-            }
+            Offered::Stored { is_free } => self.stored(index, is_free),
             Offered::Dropped(reason) => self.forget(index, reason, flight),
         }
+    }
+
+    /// A packet waits in a queue that is managed.
+    fn stored(&mut self, index: usize, is_free: bool) {
+        let mut dropped = std::mem::take(&mut self.dropped);
+        self.links[index].overflow(&mut dropped);
+        self.discard(index, dropped);
+        if is_free {
+            // Few links are managed, and few of their packets find the transmitter free.
+            let place = self.managed.binary_search(&LinkId(index as u32));
+            self.serve(place.expect("the builder lists managed links"));
+        }
+    }
+
+    /// Packets that a queue threw away are no more, and their list is empty again.
+    fn discard(&mut self, index: usize, mut dropped: Vec<Flight>) {
+        for flight in dropped.drain(..) {
+            self.observe(index, Happening::Discarded, flight);
+            self.forget(index, DropReason::Queue, flight);
+        }
+        self.dropped = dropped;
     }
 
     /// A packet is at a node that does not know where to send it.

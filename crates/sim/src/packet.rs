@@ -128,6 +128,12 @@ impl Flight {
         self.what as u32
     }
 
+    /// The same with another body.
+    #[must_use]
+    pub(crate) const fn with_handle(self, handle: Handle) -> Self {
+        Self { what: self.what & !(u32::MAX as u64) | handle as u64, whither: self.whither }
+    }
+
     /// Bytes on the wire.
     #[inline]
     pub(crate) const fn size(self) -> u32 {

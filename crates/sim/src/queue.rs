@@ -1,21 +1,38 @@
 //! Queues in front of transmitters: which packets may wait.
 //!
-//! Two kinds. *Admission* (drop-tail, RED) decides when a packet arrives, so its departure is known at once and a hop
-//! costs one event. *Management* (CoDel) decides when the transmitter takes the next packet, so its links have an event
-//! for that, too.
+//! Two kinds. *Admission* (drop-tail, a marking threshold, RED) decides when a packet arrives, so its departure is known at once and a hop
+//! costs one event. *Management* (CoDel, FQ-CoDel, PIE, DualPI2) chooses the next packet, or needs to know how long one has waited, when the
+//! transmitter takes it, so its links have an event for that, too.
 
 mod codel;
 mod drop_tail;
+mod dual_pi2;
+mod fq_codel;
+mod pie;
 mod red;
+mod step;
 
 pub use codel::CoDelParameters;
+pub use dual_pi2::DualPi2Parameters;
+pub use fq_codel::FqCoDelParameters;
+pub use pie::PieParameters;
 pub use red::{RedParameters, RedWeight, Unit};
+pub use step::{StepParameters, Threshold};
 
-use anabranch_units::SimSpan;
+use std::fmt;
 
-pub(crate) use codel::CoDel;
-pub(crate) use drop_tail::DropTail;
-pub(crate) use red::Red;
+use anabranch_units::{Rate, SimSpan, SimTime};
+
+use crate::packet::Flight;
+use crate::rng::Stream;
+
+use codel::CoDel;
+use drop_tail::DropTail;
+use dual_pi2::DualPi2;
+use fq_codel::FqCoDel;
+use pie::Pie;
+use red::Red;
+use step::Step;
 
 /// Which queue a link has.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,10 +43,18 @@ pub enum QueueSpec {
     Packets(u32),
     /// At most this many bytes that wait.
     Bytes(u64),
+    /// Drop-tail that marks from a threshold on.
+    Step(StepParameters),
     /// Random early detection.
     Red(RedParameters),
     /// Controlled delay.
     CoDel(CoDelParameters),
+    /// A queue for each flow, and controlled delay in each.
+    FqCoDel(FqCoDelParameters),
+    /// Proportional integral controller enhanced.
+    Pie(PieParameters),
+    /// A queue for scalable senders coupled to one for all others.
+    DualPi2(DualPi2Parameters),
 }
 
 impl QueueSpec {
@@ -40,9 +65,57 @@ impl QueueSpec {
             &Self::Packets(limit) => limit > 0,
             &Self::Bytes(limit) => limit > 0,
             Self::Red(parameters) => parameters.is_valid(),
+            Self::Step(parameters) => parameters.is_valid(),
             Self::CoDel(parameters) => parameters.packets_max > 0 && !parameters.interval.is_zero(),
+            Self::FqCoDel(parameters) => parameters.is_valid(),
+            Self::Pie(parameters) => parameters.is_valid(),
+            Self::DualPi2(parameters) => parameters.is_valid(),
         }
     }
+
+    /// The queue of a link with this rate and delay, which draws from a stream that is named after its kind.
+    pub(crate) fn build(&self, rate: Rate, delay: SimSpan, stream: impl Fn(&str) -> Stream) -> Queue {
+        let admission = match self {
+            Self::Unlimited => Admission::DropTail(DropTail::UNLIMITED),
+            &Self::Packets(limit) => Admission::DropTail(DropTail::packets(limit)),
+            &Self::Bytes(limit) => Admission::DropTail(DropTail::bytes(limit)),
+            &Self::Step(parameters) => Admission::Step(Step::new(parameters, rate)),
+            &Self::Red(parameters) => Admission::Red(Box::new(Red::new(
+                parameters,
+                rate.bits_per_second(),
+                delay.as_secs_f64(),
+                stream("red"),
+            ))),
+            &Self::CoDel(parameters) => return Queue::Managed(Box::new(CoDel::new(parameters))),
+            &Self::FqCoDel(parameters) => {
+                return Queue::Managed(Box::new(FqCoDel::new(parameters, stream("fq_codel"))));
+            }
+            &Self::Pie(parameters) => return Queue::Managed(Box::new(Pie::new(parameters, stream("pie")))),
+            &Self::DualPi2(parameters) => return Queue::Managed(Box::new(DualPi2::new(parameters))),
+        };
+        Queue::Admission(admission)
+    }
+}
+
+/// A queue of one of the two kinds.
+pub(crate) enum Queue {
+    Admission(Admission),
+    Managed(Box<dyn Managed>),
+}
+
+/// A queue that is asked when the transmitter takes the next packet.
+pub(crate) trait Managed: fmt::Debug + Send {
+    /// Packets that wait.
+    fn len(&self) -> usize;
+
+    /// Appends a packet, with its mark if it gets one.
+    fn enqueue(&mut self, now: SimTime, flight: Flight) -> Verdict;
+
+    /// What was thrown away to make room for the packet that came last.
+    fn overflow(&mut self, _dropped: &mut Vec<Flight>) {}
+
+    /// The next packet to be sent, and whether it was marked now; what is thrown away before it goes to `dropped`.
+    fn dequeue(&mut self, now: SimTime, dropped: &mut Vec<Flight>) -> Option<(Flight, bool)>;
 }
 
 /// What a packet that arrives finds.
@@ -69,6 +142,7 @@ pub(crate) enum Verdict {
 #[derive(Clone, Debug)]
 pub(crate) enum Admission {
     DropTail(DropTail),
+    Step(Step),
     Red(Box<Red>),
 }
 
@@ -79,6 +153,7 @@ impl Admission {
         match self {
             Self::DropTail(queue) if queue.admits(size, backlog) => Verdict::Take,
             Self::DropTail(_) => Verdict::Drop,
+            Self::Step(queue) => queue.admits(backlog, is_capable),
             Self::Red(queue) => queue.admits(size, backlog, is_capable),
         }
     }

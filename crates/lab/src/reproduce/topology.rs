@@ -1,6 +1,6 @@
 //! The network of a scenario in words.
 
-use anabranch_sim::{ErrorSpec, GilbertElliott, HoldSpec, QueueSpec, Unit};
+use anabranch_sim::{ErrorSpec, FqCoDelParameters, GilbertElliott, HoldSpec, QueueSpec, Threshold, Unit};
 
 use super::{Topology, TopologyFlow, TopologyLink};
 use anabranch_units::SimTime;
@@ -77,8 +77,25 @@ fn queue(spec: &QueueSpec) -> String {
             let unit = if red.unit == Unit::Packets { "packets" } else { "bytes" };
             format!("RED, {} {unit}, from {} to {}{}", red.limit, red.threshold_min, red.threshold_max, marks(red.ecn))
         }
+        QueueSpec::Step(step) => {
+            let threshold = match step.threshold {
+                Threshold::Packets(packets) => format!("{packets} packets"),
+                Threshold::Bytes(bytes) => format!("{bytes} bytes"),
+                Threshold::Time(span) => span.to_string(),
+            };
+            format!("drop-tail, {} packets, marks above {threshold}", step.packets_max)
+        }
         QueueSpec::CoDel(codel) => {
             format!("CoDel, {} packets, target {}{}", codel.packets_max, codel.target, marks(codel.ecn))
+        }
+        QueueSpec::FqCoDel(FqCoDelParameters { codel, .. }) => {
+            format!("FQ-CoDel, {} packets, target {}{}", codel.packets_max, codel.target, marks(codel.ecn))
+        }
+        QueueSpec::Pie(pie) => {
+            format!("PIE, {} packets, target {}{}", pie.packets_max, pie.target, marks(pie.ecn))
+        }
+        QueueSpec::DualPi2(dual) => {
+            format!("DualPI2, {} packets, target {}{}", dual.packets_max, dual.target, marks(dual.ecn))
         }
     }
 }

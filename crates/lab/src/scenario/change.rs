@@ -14,7 +14,8 @@ use std::fmt;
 
 use anabranch_cc::registry::{Kind, Parameter, Settings, Value};
 use anabranch_ns2::config::{Agent, SenderConfig};
-use anabranch_sim::{ErrorSpec, QueueSpec};
+use anabranch_sim::{ErrorSpec, FqCoDelParameters, QueueSpec, Threshold};
+use anabranch_units::SimSpan;
 
 use super::Scenario;
 use crate::transport::{RBUF_MAX, Transport};
@@ -184,14 +185,34 @@ impl Scale {
                 red.threshold_min = self.number(red.threshold_min);
                 red.threshold_max = self.number(red.threshold_max);
             }
-            QueueSpec::CoDel(codel) => {
-                codel.packets_max = self.small(codel.packets_max, 1);
-                codel.target = match self.way {
-                    Way::Less => codel.target * 4 / 5,
-                    Way::More => codel.target * 6 / 5,
-                };
-                self.has_changed = true;
+            QueueSpec::Step(step) => {
+                step.packets_max = self.small(step.packets_max, 2);
+                match &mut step.threshold {
+                    Threshold::Packets(packets) => *packets = self.small(*packets, 0),
+                    Threshold::Bytes(bytes) => *bytes = self.count(*bytes, 0),
+                    Threshold::Time(span) => *span = self.span(*span),
+                }
             }
+            QueueSpec::CoDel(codel) | QueueSpec::FqCoDel(FqCoDelParameters { codel, .. }) => {
+                codel.packets_max = self.small(codel.packets_max, 1);
+                codel.target = self.span(codel.target);
+            }
+            QueueSpec::Pie(pie) => {
+                pie.packets_max = self.small(pie.packets_max, 1);
+                pie.target = self.span(pie.target);
+            }
+            QueueSpec::DualPi2(dual) => {
+                dual.packets_max = self.small(dual.packets_max, 1);
+                dual.target = self.span(dual.target);
+            }
+        }
+    }
+
+    fn span(&mut self, span: SimSpan) -> SimSpan {
+        self.has_changed = true;
+        match self.way {
+            Way::Less => span * 4 / 5,
+            Way::More => span * 6 / 5,
         }
     }
 

@@ -6,6 +6,8 @@
 
 use anabranch_units::{PICO, Rate, SimTime};
 
+use super::varying::{Departure, RateSpec, Varying};
+
 #[derive(Clone, Debug)]
 pub(crate) struct Transmitter {
     rate: u64,
@@ -15,6 +17,8 @@ pub(crate) struct Transmitter {
     rest: u64,
     /// The divisions for the last two sizes: most links see data of one size, or data and acknowledgements.
     last: [Division; 2],
+    /// Where the rate varies; then `rate` is the one that it has by itself.
+    varying: Option<Box<Varying>>,
 }
 
 /// `size · 8 · 10^12 = ticks · rate + rest`.
@@ -31,7 +35,22 @@ impl Transmitter {
         let rate = rate.bits_per_second();
         assert!(rate > 0, "the builder refuses links without a rate");
         let none = Division { size: 0, ticks: 0, rest: 0 };
-        Self { rate, free_at: SimTime::ZERO, rest: 0, last: [none; 2] }
+        Self { rate, free_at: SimTime::ZERO, rest: 0, last: [none; 2], varying: None }
+    }
+
+    /// Its rate varies. The specification is valid.
+    pub(crate) fn vary(&mut self, spec: RateSpec) {
+        self.varying = Some(Box::new(Varying::new(self.rate(), spec)));
+    }
+
+    /// Whether its rate varies.
+    pub(crate) fn varies(&self) -> bool {
+        self.varying.is_some()
+    }
+
+    /// The first time from `now` on, at which it is free, when a packet can begin to leave.
+    pub(crate) fn ready_at(&self, now: SimTime) -> SimTime {
+        self.varying.as_ref().map_or(now, |varying| varying.ready_at(now))
     }
 
     /// How fast it sends.
@@ -53,6 +72,11 @@ impl Transmitter {
     /// Sends `size` bytes as soon as it can; returns when it starts. Then [`Transmitter::free_at`] says when they have left.
     #[inline]
     pub(crate) fn send(&mut self, now: SimTime, size: u32) -> SimTime {
+        if let Some(varying) = &mut self.varying {
+            let Departure { starts_at, at } = varying.send(now, size);
+            self.free_at = at;
+            return starts_at;
+        }
         // At `now == free_at` the last packet may have left only a fraction of a picosecond later: the rest stays.
         if now > self.free_at {
             self.free_at = now;

@@ -21,6 +21,7 @@ use anabranch_proto::EcnCodepoint;
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::packet::Flight;
+use crate::queue::{Managed, Verdict};
 
 /// What CoDel is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,23 +86,34 @@ impl CoDel {
         }
     }
 
-    /// Packets that wait.
-    pub(crate) fn len(&self) -> usize {
+    /// Bytes that wait.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Throws away what has waited longest, as if it had never come: the law does not hear of it.
+    pub(crate) fn throw_away(&mut self) -> Option<Flight> {
+        let Waiting { flight, .. } = self.waiting.pop_front()?;
+        self.bytes -= u64::from(flight.size());
+        Some(flight)
+    }
+}
+
+impl Managed for CoDel {
+    fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Appends a packet; `false` if there is no room for it.
-    pub(crate) fn enqueue(&mut self, now: SimTime, flight: Flight) -> bool {
+    fn enqueue(&mut self, now: SimTime, flight: Flight) -> Verdict {
         if self.waiting.len() >= self.parameters.packets_max as usize {
-            return false;
+            return Verdict::Drop;
         }
         self.bytes += u64::from(flight.size());
         self.waiting.push_back(Waiting { since: now, flight });
-        true
+        Verdict::Take
     }
 
-    /// The next packet to be sent, and whether it was marked here; what is thrown away before it goes to `dropped`.
-    pub(crate) fn dequeue(&mut self, now: SimTime, dropped: &mut Vec<Flight>) -> Option<(Flight, bool)> {
+    fn dequeue(&mut self, now: SimTime, dropped: &mut Vec<Flight>) -> Option<(Flight, bool)> {
         let (mut next, mut late) = self.take(now);
         let mut is_marked = false;
         if self.dropping {
@@ -136,7 +148,9 @@ impl CoDel {
         }
         next.map(|flight| (flight, is_marked))
     }
+}
 
+impl CoDel {
     /// Marks a packet, if that may be.
     fn mark(&self, next: &mut Option<Flight>) -> bool {
         let Some(flight) = next.as_mut().filter(|flight| self.parameters.ecn && flight.ecn().is_some()) else {
@@ -180,7 +194,7 @@ mod tests {
     fn drop_times(parameters: CoDelParameters) -> Vec<u64> {
         let mut queue = CoDel::new(parameters);
         for number in 0..1000 {
-            assert!(queue.enqueue(SimTime::ZERO, Flight::new(number, 1000, 0, Address(0))));
+            queue.enqueue(SimTime::ZERO, Flight::new(number, 1000, 0, Address(0)));
         }
         let mut times = Vec::new();
         for now in 1..=430 {
@@ -231,7 +245,7 @@ mod tests {
     fn a_full_queue_refuses() {
         let mut queue = CoDel::new(CoDelParameters { packets_max: 2, ..CoDelParameters::default() });
         let accepted = (0..3).map(|number| queue.enqueue(SimTime::ZERO, Flight::new(number, 1, 0, Address(0))));
-        assert_eq!(accepted.collect::<Vec<_>>(), [true, true, false]);
+        assert_eq!(accepted.collect::<Vec<_>>(), [Verdict::Take, Verdict::Take, Verdict::Drop]);
     }
 
     /// As `the_drop_times_of_rfc_8289`: the same times, and nothing is lost. What may not be marked is dropped.
@@ -240,7 +254,7 @@ mod tests {
         for ecn in [Some(EcnCodepoint::Ect0), None] {
             let mut queue = CoDel::new(CoDelParameters { ecn: true, ..CoDelParameters::default() });
             for number in 0..1000 {
-                assert!(queue.enqueue(SimTime::ZERO, Flight::new(number, 1000, 0, Address(0)).with_ecn(ecn)));
+                queue.enqueue(SimTime::ZERO, Flight::new(number, 1000, 0, Address(0)).with_ecn(ecn));
             }
             let (mut marks, mut drops) = (vec![], vec![]);
             for now in 1..=430 {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::id::{FlowId, HostId};
+use crate::link::STEP_MIN;
 
 /// Why a world cannot be.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,13 +33,23 @@ pub enum BuildError {
         /// The link.
         link: String,
     },
-    /// ns-2's clock, and a queue that has no place in it.
+    /// ns-2's clock, and a queue, a rate or an end that has no place in it.
     NoFloatClock {
         /// The link.
         link: String,
     },
-    /// A hold without time between two releases, or on a queue that is managed or keeps ns-2's time.
+    /// A hold without time between two releases.
     BadHold {
+        /// The link.
+        link: String,
+    },
+    /// Rates in steps that are not in order or too close, that repeat within themselves or end at zero, or a trace without an opportunity.
+    BadRates {
+        /// The link.
+        link: String,
+    },
+    /// Delays in steps that are not in order or too close, a share outside `[0, 1]`, or packets that are held in their order besides.
+    BadScatter {
         /// The link.
         link: String,
     },
@@ -102,13 +113,22 @@ impl fmt::Display for BuildError {
             Self::NoFloatClock { link } => {
                 write!(
                     f,
-                    "{link}: a queue that decides at its head keeps exact time and not ns-2's; choose one of the two"
+                    "link {link} has a queue that decides at its head, a rate that varies, or an end that does more than let packets out: \
+                     such links keep exact time and not ns-2's; choose one of the two"
                 )
             }
-            Self::BadHold { link } => {
+            Self::BadHold { link } => write!(f, "link {link} holds packets for no time: give its hold a length"),
+            Self::BadRates { link } => {
                 write!(
                     f,
-                    "link {link} holds packets for no time, or has a queue that decides at its head, or keeps ns-2's time"
+                    "the rates of link {link} are not in order, less than {STEP_MIN} apart, or end at zero; or its trace has no opportunity"
+                )
+            }
+            Self::BadScatter { link } => {
+                write!(
+                    f,
+                    "link {link} has delays that are not in order or less than {STEP_MIN} apart, a share outside 0 to 1, or a hold besides: \
+                     put the hold on a link of its own"
                 )
             }
             Self::BadErrorModel { link } => {

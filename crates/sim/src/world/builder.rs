@@ -16,10 +16,9 @@ use crate::event_queue::{EventQueue, Key, Order};
 use crate::hold::Hold;
 use crate::host::{Host, Input};
 use crate::id::{Address, FlowId, HostId, LinkId, NodeId, Port};
-use crate::link::{Link, Queue};
+use crate::link::Link;
 use crate::network::{Attachment, Network, Outlet, Parts};
 use crate::probe::{Observer, ObserverId, QueueSamples};
-use crate::queue::{Admission, CoDel, DropTail, QueueSpec, Red};
 use crate::rng::{Stream, Substreams};
 use crate::route::{Edge, HERE, NO_WAY, Routes, Target};
 use crate::run_hash::RunHash;
@@ -129,24 +128,21 @@ impl Builder {
         if !spec.queue.is_valid() {
             return Err(BuildError::BadQueue { link: name });
         }
-        let queue = match spec.queue {
-            QueueSpec::Unlimited => Queue::Admission(Admission::DropTail(DropTail::UNLIMITED)),
-            QueueSpec::Packets(limit) => Queue::Admission(Admission::DropTail(DropTail::packets(limit))),
-            QueueSpec::Bytes(limit) => Queue::Admission(Admission::DropTail(DropTail::bytes(limit))),
-            QueueSpec::Red(parameters) => {
-                let stream = self.streams.stream(&format!("link.{name}.red"));
-                let law = Red::new(parameters, spec.rate.bits_per_second(), spec.delay.as_secs_f64(), stream);
-                Queue::Admission(Admission::Red(Box::new(law)))
-            }
-            QueueSpec::CoDel(parameters) => Queue::Managed(Box::new(CoDel::new(parameters))),
-        };
+        if spec.rates.as_ref().is_some_and(|rates| !rates.is_valid(spec.rate)) {
+            return Err(BuildError::BadRates { link: name });
+        }
+        if !spec.scatter.is_valid() || (spec.hold.is_some() && !spec.scatter.is_nothing()) {
+            return Err(BuildError::BadScatter { link: name });
+        }
+        let stream = |what: &str| self.streams.stream(&format!("link.{name}.{what}"));
+        let queue = spec.queue.build(spec.rate, spec.delay, stream);
         if self.links.len() >= LINKS_MAX {
             return Err(BuildError::TooMany { what: "links", limit: LINKS_MAX });
         }
         if !self.names.insert(name.clone()) {
             return Err(BuildError::NameTaken { name });
         }
-        if spec.hold.is_some_and(|hold| !hold.is_valid() || matches!(queue, Queue::Managed(_))) {
+        if spec.hold.is_some_and(|hold| !hold.is_valid()) {
             return Err(BuildError::BadHold { link: name });
         }
         let id = LinkId(self.links.len() as u32);
@@ -155,6 +151,14 @@ impl Builder {
         let mut link = Link::new(name, (from, to), spec.rate, spec.delay, queue);
         if let Some(hold) = hold {
             link.hold(hold);
+        }
+        if let Some(rates) = spec.rates {
+            link.vary(rates);
+        }
+        if !spec.scatter.is_nothing() {
+            let [reorder, duplicate] =
+                ["reorder", "duplicate"].map(|what| self.streams.stream(&format!("link.{}.{what}", link.name)));
+            link.scatter(spec.scatter, reorder, duplicate);
         }
         if let Some(mtu) = spec.mtu {
             link.limit(mtu);
@@ -334,11 +338,8 @@ impl Builder {
             link.row = routes.row(link.to);
         }
         if self.has_float_clock {
-            if let Some(managed) = links.iter().find(|link| link.is_managed()) {
-                return Err(BuildError::NoFloatClock { link: managed.name.clone() });
-            }
-            if let Some(held) = links.iter().find(|link| link.holds()) {
-                return Err(BuildError::BadHold { link: held.name.clone() });
+            if let Some(link) = links.iter().find(|link| !link.is_plain()) {
+                return Err(BuildError::NoFloatClock { link: link.name.clone() });
             }
             links.iter_mut().for_each(Link::use_float_clock);
             agenda.use_float_clock();

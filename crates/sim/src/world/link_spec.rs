@@ -4,6 +4,7 @@ use anabranch_units::{Rate, SimSpan};
 
 use crate::error_model::ErrorSpec;
 use crate::hold::HoldSpec;
+use crate::link::{RateSpec, ScatterSpec};
 use crate::queue::QueueSpec;
 
 /// What a link is like, in one direction.
@@ -21,6 +22,10 @@ pub struct LinkSpec {
     pub errors: Vec<ErrorSpec>,
     /// When packets come out at the far end; `None`: each as soon as it is there.
     pub hold: Option<HoldSpec>,
+    /// How its rate varies; `None`: it does not.
+    pub rates: Option<RateSpec>,
+    /// How its end scatters packets in time; by default it does not.
+    pub scatter: ScatterSpec,
     /// Bytes of the longest packet that it takes; `None`: any. What is longer is lost without a word.
     pub mtu: Option<u32>,
 }
@@ -28,7 +33,17 @@ pub struct LinkSpec {
 impl LinkSpec {
     /// A link without losses on which everything may wait.
     pub const fn new(rate: Rate, delay: SimSpan) -> Self {
-        Self { name: None, rate, delay, queue: QueueSpec::Unlimited, errors: Vec::new(), hold: None, mtu: None }
+        Self {
+            name: None,
+            rate,
+            delay,
+            queue: QueueSpec::Unlimited,
+            errors: Vec::new(),
+            hold: None,
+            rates: None,
+            scatter: ScatterSpec { delays: None, reorder: None, duplicates: 0.0 },
+            mtu: None,
+        }
     }
 
     /// The same with this name.
@@ -47,6 +62,18 @@ impl LinkSpec {
     #[must_use]
     pub fn hold(self, hold: HoldSpec) -> Self {
         Self { hold: Some(hold), ..self }
+    }
+
+    /// The same with a rate that varies.
+    #[must_use]
+    pub fn rates(self, rates: RateSpec) -> Self {
+        Self { rates: Some(rates), ..self }
+    }
+
+    /// The same with packets that its end scatters in time.
+    #[must_use]
+    pub fn scatter(self, scatter: ScatterSpec) -> Self {
+        Self { scatter, ..self }
     }
 
     /// The same for packets of at most so many bytes.

@@ -2,7 +2,7 @@
 
 use anabranch_sim::traffic::Cbr;
 use anabranch_sim::{
-    Arrival, Body, Builder, DelaySpec, Driven, DriverSpec, HoldSpec, Host, HostId, QueueArea, QueueSpec, Raw, Reads,
+    Arrival, Body, Builder, DelaySpec, Driven, DriverSpec, HoldSpec, Host, HostId, QueueArea, Raw, Reads, ScatterSpec,
     Stamps, Substreams, Transmit, World,
 };
 use anabranch_units::{SimSpan, SimTime};
@@ -26,17 +26,18 @@ fn a_link_that_holds_releases_a_burst_on_its_grid() {
 }
 
 #[test]
-fn a_hold_has_a_span_and_a_queue_that_is_not_managed() {
-    let hold = |hold, queue| {
+fn a_hold_has_a_span_and_nothing_beside_it_at_the_end_of_its_link() {
+    let hold = |hold, duplicates| {
         let mut net = Builder::new(1);
         let (a, b) = (net.node("a"), net.node("b"));
-        let link = spec("1Mbit/s", "1ms").queue(queue).hold(hold);
+        let scatter = ScatterSpec { duplicates, ..ScatterSpec::default() };
+        let link = spec("1Mbit/s", "1ms").hold(hold).scatter(scatter);
         net.link(a, b, link).map_err(|error| error.to_string())
     };
-    assert!(hold(HoldSpec::Grid(SimSpan::from_millis(1)), QueueSpec::Packets(5)).is_ok());
-    assert!(hold(HoldSpec::Grid(SimSpan::ZERO), QueueSpec::Packets(5)).is_err());
-    let managed = hold(HoldSpec::Grid(SimSpan::from_millis(1)), QueueSpec::CoDel(Default::default()));
-    assert!(managed.unwrap_err().contains("decides at its head"));
+    let grid = HoldSpec::Grid(SimSpan::from_millis(1));
+    assert!(hold(grid, 0.0).is_ok());
+    assert!(hold(HoldSpec::Grid(SimSpan::ZERO), 0.0).unwrap_err().contains("no time"));
+    assert!(hold(grid, 0.1).unwrap_err().contains("a link of its own"));
 }
 
 /// Answers each packet, wants to be woken up 2.5 ms after it, and writes down when what happens.

@@ -4,6 +4,7 @@
 
 mod capture;
 mod determinism;
+mod disciplines;
 mod drivers;
 mod engine;
 mod hosts;
@@ -15,3 +16,4 @@ mod random;
 mod routes;
 mod standard;
 mod support;
+mod varying;

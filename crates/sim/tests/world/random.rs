@@ -2,18 +2,28 @@
 
 use anabranch_sim::traffic::{Cbr, Sink};
 use anabranch_sim::{
-    Arrival, Builder, CoDelParameters, Control, ErrorSpec, GilbertElliott, Host, Input, LinkSpec, QueueSpec,
-    RedParameters, Transmit,
+    Arrival, Builder, CoDelParameters, Control, DelaySpec, DeliveryTrace, DualPi2Parameters, ErrorSpec,
+    FqCoDelParameters, GilbertElliott, HoldSpec, Host, Input, LinkSpec, PieParameters, QueueSpec, RateSpec,
+    RedParameters, ReorderSpec, ScatterSpec, StepParameters, Steps, Threshold, Transmit,
 };
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 use proptest::prelude::*;
 
 use super::standard::{Echo, Window, millis};
 
+/// What of a link changes.
+#[derive(Clone, Debug)]
+enum Change {
+    Nothing,
+    Rates(RateSpec),
+    Scatter(ScatterSpec),
+    Hold(HoldSpec),
+}
+
 #[derive(Clone, Debug)]
 enum Op {
     /// One more node, linked in both ways to one that is there.
-    Link { to: usize, rate: u64, delay: u64, queue: QueueSpec, error: Option<ErrorSpec> },
+    Link { to: usize, rate: u64, delay: u64, queue: QueueSpec, error: Option<ErrorSpec>, change: Change },
     /// A flow between two nodes.
     Flow { from: usize, to: usize, window: Option<u64>, start: u64 },
     /// A route that changes to any link of its node, or to none.
@@ -27,6 +37,15 @@ fn queue() -> impl Strategy<Value = QueueSpec> {
         (1..30_000_u64).prop_map(QueueSpec::Bytes),
         Just(QueueSpec::Red(RedParameters::default())),
         (1..50_u32).prop_map(|packets_max| QueueSpec::CoDel(CoDelParameters { packets_max, ..Default::default() })),
+        (1..50_u32).prop_map(|packets_max| {
+            let codel = CoDelParameters { packets_max, ..Default::default() };
+            QueueSpec::FqCoDel(FqCoDelParameters { codel, queues: 3, batch: 4, ..Default::default() })
+        }),
+        (1..50_u32).prop_map(|packets_max| QueueSpec::Pie(PieParameters { packets_max, ..Default::default() })),
+        (1..50_u32).prop_map(|packets_max| QueueSpec::DualPi2(DualPi2Parameters { packets_max, ..Default::default() })),
+        (1..30_u32).prop_map(|packets_max| {
+            QueueSpec::Step(StepParameters { packets_max, threshold: Threshold::Packets(packets_max / 2) })
+        }),
     ]
 }
 
@@ -42,10 +61,38 @@ fn error() -> impl Strategy<Value = Option<ErrorSpec>> {
     ]
 }
 
+fn change() -> impl Strategy<Value = Change> {
+    let ms = SimSpan::from_millis;
+    let steps = (1..50_u64, 0..3_u64).prop_map(move |(at, rate)| {
+        let steps = vec![(ms(at), Rate::from_bits_per_second(rate * 1_000_000))];
+        Change::Rates(RateSpec::Steps(Steps { steps, period: Some(ms(at + 30)) }))
+    });
+    let trace = prop::collection::vec(1..200_u64, 1..20).prop_map(move |mut times| {
+        times.sort_unstable();
+        let opportunities = times.into_iter().map(ms).collect();
+        Change::Rates(RateSpec::Trace(DeliveryTrace { opportunities }))
+    });
+    let scatter = (1..50_u64, 0..60_u64, 0..3_u32).prop_map(move |(at, delay, tenths)| {
+        let share = 0.1 * f64::from(tenths);
+        Change::Scatter(ScatterSpec {
+            delays: Some(Steps { steps: vec![(ms(at), ms(delay))], period: Some(ms(at + 30)) }),
+            reorder: Some(ReorderSpec { share, extra: DelaySpec::Exponential(ms(5)) }),
+            duplicates: share,
+        })
+    });
+    prop_oneof![
+        2 => Just(Change::Nothing),
+        1 => steps,
+        1 => trace,
+        1 => scatter,
+        1 => (1..20_u64).prop_map(move |every| Change::Hold(HoldSpec::Grid(ms(every)))),
+    ]
+}
+
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
-        2 => (0..9_usize, 1..20_u64, 0..50_u64, queue(), error())
-            .prop_map(|(to, rate, delay, queue, error)| Op::Link { to, rate, delay, queue, error }),
+        2 => (0..9_usize, 1..20_u64, 0..50_u64, queue(), error(), change())
+            .prop_map(|(to, rate, delay, queue, error, change)| Op::Link { to, rate, delay, queue, error, change }),
         2 => (0..9_usize, 0..9_usize, prop::option::of(1..60_u64), 0..1000_u64)
             .prop_map(|(from, to, window, start)| Op::Flow { from, to, window, start }),
         1 => (0..3000_u64, 0..9_usize, 0..9_usize, 0..30_usize)
@@ -63,12 +110,18 @@ proptest! {
         let mut links = Vec::new();
         for op in ops {
             match op {
-                Op::Link { to, rate, delay, queue, error } => {
+                Op::Link { to, rate, delay, queue, error, change } => {
                     let node = net.node(format!("n{}", nodes.len()));
                     let spec = LinkSpec::new(Rate::from_bits_per_second(rate * 500_000), SimSpan::from_millis(delay));
                     // Packets have 1000 bytes, and those of a constant rate half.
                     let mtu = (delay % 7 == 3).then_some(700);
                     let spec = LinkSpec { errors: error.into_iter().collect(), mtu, ..spec.queue(queue) };
+                    let spec = match change {
+                        Change::Nothing => spec,
+                        Change::Rates(rates) => spec.rates(rates),
+                        Change::Scatter(scatter) => spec.scatter(scatter),
+                        Change::Hold(hold) => spec.hold(hold),
+                    };
                     let other = nodes[to % nodes.len()];
                     let (there, back) = net.duplex(other, node, spec).unwrap();
                     links.extend([(other, there), (node, back)]);

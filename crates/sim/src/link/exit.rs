@@ -1,0 +1,94 @@
+//! The end of a link that does more than let out each packet as it comes: see [`crate::hold`] and [`super::scatter`].
+
+use std::collections::VecDeque;
+
+use anabranch_units::SimTime;
+
+use super::scatter::{Fate, Scatter};
+use crate::event_queue::{Key, Order};
+use crate::hold::Hold;
+use crate::packet::Flight;
+
+/// What stands there.
+#[derive(Debug)]
+pub(crate) enum Exit {
+    Held(Held),
+    Scattered(Scatter),
+}
+
+/// A hold, and when each packet in the pipe is released.
+#[derive(Debug)]
+pub(crate) struct Held {
+    hold: Hold,
+    releases: VecDeque<SimTime>,
+}
+
+impl Exit {
+    pub(crate) fn held(hold: Hold) -> Self {
+        Self::Held(Held { hold, releases: VecDeque::new() })
+    }
+
+    /// A packet that will be there at `key` is in the pipe, alone if it `is_first`: the link's event, if it has changed.
+    pub(crate) fn push(&mut self, key: Key, is_first: bool) -> Option<Key> {
+        match self {
+            Self::Held(held) => {
+                let release = held.hold.release(key.time);
+                held.releases.push_back(release);
+                is_first.then(|| Key::new(release, key.inserted, key.order))
+            }
+            Self::Scattered(scatter) => (is_first && key < scatter.next()).then_some(key),
+        }
+    }
+
+    /// A packet that waits here, if it is the next to come out and not `first`, the first one of the pipe.
+    pub(crate) fn pop_before(&mut self, first: Key) -> Option<Flight> {
+        match self {
+            Self::Scattered(scatter) if scatter.next() < first => scatter.pop(),
+            Self::Scattered(_) | Self::Held(_) => None,
+        }
+    }
+
+    /// A packet, which left the transmitter at `departed_at`, came out of the pipe.
+    pub(crate) fn pop(&mut self, departed_at: SimTime) -> Fate {
+        match self {
+            Self::Held(held) => {
+                held.releases.pop_front();
+                Fate::PLAIN
+            }
+            Self::Scattered(scatter) => scatter.fate(departed_at),
+        }
+    }
+
+    /// It takes longer, or it is a copy of one that came out.
+    pub(crate) fn wait(&mut self, now: SimTime, fate: Fate, flight: Flight, order: &mut Order) {
+        if let Self::Scattered(scatter) = self {
+            scatter.wait(now, fate.extra, flight, order);
+        }
+    }
+
+    /// The link's next event, where `first` is that of its pipe.
+    pub(crate) fn next(&self, first: Key) -> Key {
+        match self {
+            Self::Held(held) => {
+                held.releases.front().map_or(first, |&release| Key::new(release, first.inserted, first.order))
+            }
+            Self::Scattered(scatter) => first.min(scatter.next()),
+        }
+    }
+
+    /// Packets that are out of the pipe and wait here.
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Self::Held(_) => 0,
+            Self::Scattered(scatter) => scatter.len() as u64,
+        }
+    }
+
+    /// Copies made here so far.
+    pub(crate) fn copies(&self) -> u64 {
+        match self {
+            Self::Held(_) => 0,
+            Self::Scattered(scatter) => scatter.copies(),
+        }
+    }
+}

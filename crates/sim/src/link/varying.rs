@@ -1,0 +1,331 @@
+//! When packets leave a link whose rate varies, in steps or as a trace tells.
+//!
+//! Both are known beforehand, so a packet's departure is known when it comes in, as with a constant rate.
+
+use anabranch_units::{PICO, Rate, SimSpan, SimTime};
+
+use super::schedule::{Schedule, Steps};
+
+/// How a link's rate varies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RateSpec {
+    /// In steps. A rate of zero keeps what waits: nothing is lost, and nothing leaves.
+    Steps(Steps<Rate>),
+    /// By opportunities of delivery, as Mahimahi replays what it has recorded (Netravali et al., USENIX ATC 2015).
+    Trace(DeliveryTrace),
+}
+
+/// Opportunities of delivery, which begin anew after the last one. Each of them carries [`DeliveryTrace::BYTES`], of one packet or several; a packet
+/// that does not fit goes on in the next one, and what nobody uses is lost.
+///
+/// Differs from Mahimahi's `mm-link` in: a packet that comes at the very instant of an opportunity may use it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeliveryTrace {
+    /// When each of them is, counted from the start: in order, the last above zero.
+    pub opportunities: std::sync::Arc<[SimSpan]>,
+}
+
+impl DeliveryTrace {
+    /// Bytes of an opportunity.
+    pub const BYTES: u32 = 1504;
+    /// What a packet takes of it besides its own: the header of the device that Mahimahi reads it from.
+    pub const HEADER: u32 = 4;
+    /// Opportunities that a trace may have: a minute at 1 Gbit/s is 5 million.
+    pub const OPPORTUNITIES_MAX: usize = 1 << 24;
+
+    /// After how long it begins anew.
+    pub fn period(&self) -> SimSpan {
+        self.opportunities.last().copied().unwrap_or(SimSpan::ZERO)
+    }
+
+    /// What it carries on average.
+    pub fn rate(&self) -> Rate {
+        let bits = self.opportunities.len() as u128 * u128::from(Self::BYTES) * 8;
+        let rate = bits * u128::from(PICO) / u128::from(self.period().ticks().max(1));
+        Rate::from_bits_per_second(u64::try_from(rate).unwrap_or(u64::MAX))
+    }
+
+    fn is_valid(&self) -> bool {
+        let times = &self.opportunities;
+        times.len() <= Self::OPPORTUNITIES_MAX && times.is_sorted() && !self.period().is_zero()
+    }
+}
+
+impl RateSpec {
+    /// Whether it makes sense for a link with this rate of its own: steps are in order, and something leaves in the long run.
+    pub fn is_valid(&self, first: Rate) -> bool {
+        match self {
+            Self::Trace(trace) => trace.is_valid(),
+            Self::Steps(steps) => {
+                let moves = |rate: Rate| rate.bits_per_second() > 0;
+                steps.is_valid() && {
+                    let schedule = Schedule::new(first, steps.clone());
+                    schedule.last().map_or_else(|| schedule.values().any(moves), moves)
+                }
+            }
+        }
+    }
+}
+
+/// The rate of a transmitter at work.
+#[derive(Clone, Debug)]
+pub(crate) enum Varying {
+    Steps(Stepping),
+    Trace(Replay),
+}
+
+/// A packet's transmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Departure {
+    pub(crate) starts_at: SimTime,
+    /// When it has left.
+    pub(crate) at: SimTime,
+}
+
+impl Varying {
+    /// The specification is valid.
+    pub(crate) fn new(first: Rate, spec: RateSpec) -> Self {
+        match spec {
+            RateSpec::Steps(steps) => Self::Steps(Stepping::new(first, steps)),
+            RateSpec::Trace(trace) => Self::Trace(Replay::new(trace)),
+        }
+    }
+
+    /// Sends `size` bytes from `now` on, after what it was given before.
+    pub(crate) fn send(&mut self, now: SimTime, size: u32) -> Departure {
+        match self {
+            Self::Steps(stepping) => stepping.send(now, size),
+            Self::Trace(replay) => replay.send(now, size),
+        }
+    }
+
+    /// The first time from `now` on at which a packet can begin to leave.
+    pub(crate) fn ready_at(&self, now: SimTime) -> SimTime {
+        match self {
+            Self::Steps(stepping) => stepping.ready_at(now),
+            Self::Trace(replay) => replay.place(now).time(&replay.trace),
+        }
+    }
+}
+
+/// A rate that changes in steps. A packet of b bits is b · 10^12 units of work, of which a rate of r does r in each picosecond: so all is exact, and
+/// what rounding a departure down leaves to do is done first for the next packet.
+#[derive(Clone, Debug)]
+pub(crate) struct Stepping {
+    rates: Schedule<u64>,
+    /// What is done in a whole period.
+    work_per_period: Option<(SimSpan, u128)>,
+    free_at: SimTime,
+    /// What is left to do then, less than a picosecond takes.
+    rest: u128,
+}
+
+impl Stepping {
+    fn new(first: Rate, steps: Steps<Rate>) -> Self {
+        let Steps { steps, period } = steps;
+        let steps = steps.into_iter().map(|(at, rate)| (at, rate.bits_per_second())).collect();
+        let rates = Schedule::new(first.bits_per_second(), Steps { steps, period });
+        let work = |parts: &mut dyn Iterator<Item = (u64, SimSpan)>| {
+            parts.map(|(rate, span)| u128::from(rate) * u128::from(span.ticks())).sum()
+        };
+        let work_per_period = rates.cycle().map(|(period, mut parts)| (period, work(&mut parts)));
+        Self { rates, work_per_period, free_at: SimTime::ZERO, rest: 0 }
+    }
+
+    fn send(&mut self, now: SimTime, size: u32) -> Departure {
+        if now > self.free_at {
+            (self.free_at, self.rest) = (now, 0);
+        }
+        let starts_at = self.free_at;
+        let mut todo = self.rest + u128::from(size) * 8 * u128::from(PICO);
+        let mut time = starts_at;
+        if let Some((period, work)) = self.work_per_period.filter(|&(_, work)| todo > work) {
+            // Something is left to do, so that it leaves when that is done and not at the end of a period.
+            let periods = (todo - 1) / work;
+            todo -= periods * work;
+            time = time.saturating_add(period.saturating_mul(u64::try_from(periods).unwrap_or(u64::MAX)));
+        }
+        while todo > 0 && time < SimTime::NEVER {
+            let (rate, until) = self.rates.at(time);
+            let done = u128::from(rate) * u128::from(until.since(time).ticks());
+            if todo <= done {
+                let rate = u128::from(rate);
+                time = SimTime::from_ticks(time.ticks() + (todo / rate) as u64);
+                todo %= rate;
+                break;
+            }
+            (time, todo) = (until, todo - done);
+        }
+        (self.free_at, self.rest) = (time, todo);
+        Departure { starts_at, at: time }
+    }
+
+    fn ready_at(&self, now: SimTime) -> SimTime {
+        let mut time = now.max(self.free_at);
+        while let (0, until) = self.rates.at(time) {
+            time = until;
+        }
+        time
+    }
+}
+
+/// A trace at work.
+#[derive(Clone, Debug)]
+pub(crate) struct Replay {
+    trace: DeliveryTrace,
+    /// The last opportunity that was used.
+    place: Place,
+}
+
+/// A place in a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    /// Times that the trace has begun anew.
+    cycle: u64,
+    /// The opportunity.
+    index: usize,
+    /// Bytes that are left of it.
+    left: u32,
+}
+
+impl Place {
+    fn time(self, trace: &DeliveryTrace) -> SimTime {
+        let begin = trace.period().saturating_mul(self.cycle);
+        SimTime::ZERO.saturating_add(begin).saturating_add(trace.opportunities[self.index])
+    }
+
+    fn next(self, trace: &DeliveryTrace) -> Self {
+        let (cycle, index) = match self.index + 1 {
+            index if index < trace.opportunities.len() => (self.cycle, index),
+            _ => (self.cycle + 1, 0),
+        };
+        Self { cycle, index, left: DeliveryTrace::BYTES }
+    }
+}
+
+impl Replay {
+    fn new(trace: DeliveryTrace) -> Self {
+        Self { trace, place: Place { cycle: 0, index: 0, left: DeliveryTrace::BYTES } }
+    }
+
+    /// The first opportunity at `now` or later of which something is left.
+    fn place(&self, now: SimTime) -> Place {
+        let here = self.place.time(&self.trace);
+        if here >= now {
+            return if self.place.left > 0 { self.place } else { self.place.next(&self.trace) };
+        }
+        // The last opportunity of a period is at its very end, and belongs to it.
+        let period = self.trace.period().ticks();
+        let cycle = now.ticks().saturating_sub(1) / period;
+        let phase = SimSpan::from_ticks(now.ticks() - cycle * period);
+        let index = self.trace.opportunities.partition_point(|&at| at < phase);
+        Place { cycle, index, left: DeliveryTrace::BYTES }
+    }
+
+    fn send(&mut self, now: SimTime, size: u32) -> Departure {
+        self.place = self.place(now);
+        let starts_at = self.place.time(&self.trace);
+        let mut todo = size.saturating_add(DeliveryTrace::HEADER);
+        while todo > self.place.left {
+            todo -= self.place.left;
+            self.place = self.place.next(&self.trace);
+        }
+        self.place.left -= todo;
+        Departure { starts_at, at: self.place.time(&self.trace) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn millis(millis: u64) -> SimTime {
+        SimTime::ZERO + SimSpan::from_millis(millis)
+    }
+
+    fn steps(first: u64, steps: &[(u64, u64)], period: Option<u64>) -> Varying {
+        let steps = steps.iter().map(|&(ms, rate)| (SimSpan::from_millis(ms), Rate::from_bits_per_second(rate)));
+        let spec = RateSpec::Steps(Steps { steps: steps.collect(), period: period.map(SimSpan::from_millis) });
+        assert!(spec.is_valid(Rate::from_bits_per_second(first)));
+        Varying::new(Rate::from_bits_per_second(first), spec)
+    }
+
+    fn trace(opportunities: &[u64]) -> DeliveryTrace {
+        DeliveryTrace { opportunities: opportunities.iter().map(|&ms| SimSpan::from_millis(ms)).collect() }
+    }
+
+    /// 8 Mbit/s are 1 kB a millisecond. From 3 ms on it is half of that, and from 7 ms on twice: packets of 1 kB leave at 1, 2, 3, then 5, 7, then
+    /// at 7.5, 8 ms.
+    #[test]
+    fn packets_leave_at_the_rate_of_their_time() {
+        let mut varying = steps(8_000_000, &[(3, 4_000_000), (7, 16_000_000)], None);
+        let left: Vec<_> = (0..7).map(|_| varying.send(SimTime::ZERO, 1000).at.ticks() / 500_000_000).collect();
+        assert_eq!(left, [2, 4, 6, 10, 14, 15, 16]);
+    }
+
+    /// A packet of 4 kB begins at 1 ms: 2 kB at 1 kB/ms until 3 ms, nothing until 5 ms, 2 kB at 4 kB/ms.
+    #[test]
+    fn a_packet_goes_on_at_the_next_rate() {
+        let mut varying = steps(8_000_000, &[(3, 0), (5, 32_000_000)], None);
+        assert_eq!(varying.send(millis(1), 4000).at, SimTime::ZERO + SimSpan::from_micros(5500));
+        let stalled = steps(8_000_000, &[(3, 0), (5, 32_000_000)], None);
+        assert_eq!([2, 3, 4, 5].map(|ms| stalled.ready_at(millis(ms))), [2, 5, 5, 5].map(millis));
+    }
+
+    /// 7 bit/s, then 3 bit/s: a byte takes 8/7 s at the first, so rates that divide nothing. A thousand bytes leave exactly when the work is done: in
+    /// 10 s there are 5 · 7 + 5 · 3 = 50 bits, so 8000 bits take 1600 s.
+    #[test]
+    fn steps_do_not_drift() {
+        let mut varying = steps(7, &[(5000, 3)], Some(10_000));
+        for _ in 0..999 {
+            varying.send(SimTime::ZERO, 1);
+        }
+        assert_eq!(varying.send(SimTime::ZERO, 1).at, millis(1_600_000));
+        // All at once is the same.
+        assert_eq!(steps(7, &[(5000, 3)], Some(10_000)).send(SimTime::ZERO, 1000).at, millis(1_600_000));
+    }
+
+    #[test]
+    fn a_link_that_ends_at_nothing_is_refused() {
+        let spec = |rate: u64, period| {
+            let steps = vec![(SimSpan::from_millis(1), Rate::from_bits_per_second(rate))];
+            RateSpec::Steps(Steps { steps, period }).is_valid(Rate::from_bits_per_second(8))
+        };
+        assert!(!spec(0, None) && spec(0, Some(SimSpan::from_millis(2))) && spec(1, None));
+        let is_valid = |times: &[u64]| RateSpec::Trace(trace(times)).is_valid(Rate::from_bits_per_second(8));
+        assert!(is_valid(&[0, 5]) && !is_valid(&[]) && !is_valid(&[0]) && !is_valid(&[3, 2]));
+    }
+
+    /// Opportunities at 2, 2, 5 ms, then at 7, 7, 10 ms and so on. Packets of 1500 B fill one each.
+    #[test]
+    fn a_trace_begins_anew_after_its_last_opportunity() {
+        let mut varying = Varying::new(Rate::from_bits_per_second(1), RateSpec::Trace(trace(&[2, 2, 5])));
+        let left = (0..7).map(|_| varying.send(SimTime::ZERO, 1500).at).collect::<Vec<_>>();
+        assert_eq!(left, [2, 2, 5, 7, 7, 10, 12].map(millis));
+        // 3 opportunities of 1504 B in 5 ms.
+        assert_eq!(trace(&[2, 2, 5]).rate().bits_per_second(), 3 * 1504 * 8 * 200);
+    }
+
+    /// What comes later than an opportunity waits for the next; what nobody used is gone.
+    #[test]
+    fn an_opportunity_that_passes_is_lost() {
+        let mut varying = Varying::new(Rate::from_bits_per_second(1), RateSpec::Trace(trace(&[2, 4, 6, 8])));
+        assert_eq!(varying.ready_at(millis(3)), millis(4));
+        assert_eq!(varying.send(millis(3), 1500), Departure { starts_at: millis(4), at: millis(4) });
+        assert_eq!(varying.ready_at(millis(4)), millis(6));
+        assert_eq!(varying.send(millis(8), 1500).at, millis(8));
+        // 100 periods later, a packet of five opportunities.
+        assert_eq!(varying.send(millis(807), 5 * 1504 - 4).at, millis(816));
+    }
+
+    /// 700 B and 4 B of header are 704 of 1504, so that two of them fit in an opportunity; a third one begins in it and ends in the next.
+    #[test]
+    fn small_packets_share_an_opportunity() {
+        let mut varying = Varying::new(Rate::from_bits_per_second(1), RateSpec::Trace(trace(&[1, 2, 3])));
+        let left = [(); 4].map(|()| varying.send(SimTime::ZERO, 700));
+        assert_eq!(left.map(|departure| departure.at), [1, 1, 2, 2].map(millis));
+        assert_eq!(left.map(|departure| departure.starts_at), [1, 1, 1, 2].map(millis));
+        // 2 · 1504 - 4 · 704 = 192 B are left at 2 ms; who comes then may use them.
+        assert_eq!(varying.ready_at(millis(2)), millis(2));
+    }
+}

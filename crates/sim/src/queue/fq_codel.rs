@@ -1,0 +1,244 @@
+//! Flow queueing with controlled delay (RFC 8290): a queue for each flow, deficit round robin among them, and CoDel in each.
+//!
+//! ```text
+//!   a packet comes   into the queue of its flow's hash; a queue that was empty joins the end of *new* with a deficit of one quantum
+//!   too many wait    the queue with the most bytes loses its oldest packets: half of them, at most `batch`
+//!   a packet leaves  from the first queue of *new*, else of *old*:
+//!                      deficit ≤ 0 ── one quantum more, to the end of *old*, and look again
+//!                      nothing (left by CoDel) ── from *new*: to the end of *old*; from *old*: it is idle; and look again
+//!                      a packet ── the deficit falls by its bytes
+//! ```
+//!
+//! So a flow that sends less than its share is always new, and waits for one quantum of each other new flow at the most (RFC 8290, section 5.2).
+//!
+//! Differs from the RFC in: a flow is a flow of the scenario in one direction, for there are no addresses and ports to hash. CoDel leaves a queue
+//! alone in which at most `bytes_min` bytes are left, each by itself.
+
+use std::collections::VecDeque;
+
+use anabranch_units::SimTime;
+
+use super::codel::{CoDel, CoDelParameters};
+use super::{Managed, Verdict};
+use crate::packet::{Flight, Leg};
+use crate::rng::Stream;
+
+/// What FQ-CoDel is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FqCoDelParameters {
+    /// For CoDel in each queue; its `packets_max` is that of all queues together: 10240 (section 5.2.3 of the RFC).
+    pub codel: CoDelParameters,
+    /// Queues that flows are hashed into: 1024 (section 5.2.4).
+    pub queues: u32,
+    /// Bytes that a queue may send before the next one has its turn: an Ethernet frame (section 5.2.5).
+    pub quantum: u32,
+    /// Packets that are thrown away at once at the most when too many wait: 64 (section 5.1 of the RFC).
+    pub batch: u32,
+}
+
+impl Default for FqCoDelParameters {
+    fn default() -> Self {
+        let codel = CoDelParameters { packets_max: 10_240, ecn: true, ..CoDelParameters::default() };
+        Self { codel, queues: 1024, quantum: 1514, batch: 64 }
+    }
+}
+
+impl FqCoDelParameters {
+    /// Queues that there may be.
+    pub const QUEUES_MAX: u32 = 1 << 16;
+
+    pub(crate) fn is_valid(&self) -> bool {
+        let has_room = self.codel.packets_max > 0 && self.batch > 0;
+        let can_turn = self.quantum > 0 && (1..=Self::QUEUES_MAX).contains(&self.queues);
+        has_room && can_turn && !self.codel.interval.is_zero()
+    }
+}
+
+/// All queues.
+#[derive(Debug)]
+pub(crate) struct FqCoDel {
+    parameters: FqCoDelParameters,
+    /// So that the hash differs from link to link and from seed to seed.
+    perturbation: u64,
+    /// By hash.
+    queues: Vec<FlowQueue>,
+    /// Queues that have just begun to wait, and those that have had a turn.
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    packets: usize,
+}
+
+#[derive(Debug)]
+struct FlowQueue {
+    codel: CoDel,
+    /// Bytes that it may send before its turn ends; above a quantum below zero.
+    deficit: i64,
+    /// Whether it is on one of the two lists.
+    is_listed: bool,
+}
+
+impl FqCoDel {
+    pub(crate) fn new(parameters: FqCoDelParameters, mut stream: Stream) -> Self {
+        let FqCoDelParameters { codel, queues, .. } = parameters;
+        // A queue by itself has no limit: all of them have one.
+        let codel = CoDelParameters { packets_max: u32::MAX, ..codel };
+        let queue = || FlowQueue { codel: CoDel::new(codel), deficit: 0, is_listed: false };
+        let perturbation = (stream.uniform() * (1_u64 << 53) as f64) as u64;
+        let queues = (0..queues).map(|_| queue()).collect();
+        Self { parameters, perturbation, queues, new: VecDeque::new(), old: VecDeque::new(), packets: 0 }
+    }
+
+    /// The queue of a flow in one direction: SplitMix64's mixing, then a multiplication in place of a division.
+    fn queue_of(&self, leg: Leg) -> u32 {
+        let mut hash = (u64::from(leg) ^ self.perturbation).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        hash ^= hash >> 31;
+        (((hash >> 32) * u64::from(self.parameters.queues)) >> 32) as u32
+    }
+}
+
+impl Managed for FqCoDel {
+    fn len(&self) -> usize {
+        self.packets
+    }
+
+    fn enqueue(&mut self, now: SimTime, flight: Flight) -> Verdict {
+        let index = self.queue_of(flight.leg());
+        let queue = &mut self.queues[index as usize];
+        queue.codel.enqueue(now, flight);
+        self.packets += 1;
+        if !queue.is_listed {
+            (queue.is_listed, queue.deficit) = (true, self.parameters.quantum.into());
+            self.new.push_back(index);
+        }
+        Verdict::Take
+    }
+
+    fn overflow(&mut self, dropped: &mut Vec<Flight>) {
+        if self.packets <= self.parameters.codel.packets_max as usize {
+            return;
+        }
+        // The first of the fattest: only queues with packets are on a list.
+        let listed = self.new.iter().chain(&self.old).copied();
+        let fattest = listed.min_by_key(|&index| (u64::MAX - self.queues[index as usize].codel.bytes(), index));
+        let codel = &mut self.queues[fattest.expect("packets are in listed queues") as usize].codel;
+        let count = codel.len().div_ceil(2).min(self.parameters.batch as usize);
+        dropped.extend((0..count).filter_map(|_| codel.throw_away()));
+        self.packets -= count;
+    }
+
+    fn dequeue(&mut self, now: SimTime, dropped: &mut Vec<Flight>) -> Option<(Flight, bool)> {
+        loop {
+            let is_new = !self.new.is_empty();
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            let index = *list.front()?;
+            let queue = &mut self.queues[index as usize];
+            if queue.deficit <= 0 {
+                queue.deficit += i64::from(self.parameters.quantum);
+                list.pop_front();
+                self.old.push_back(index);
+                continue;
+            }
+            let before = queue.codel.len();
+            let next = queue.codel.dequeue(now, dropped);
+            self.packets -= before - queue.codel.len();
+            if let Some((flight, is_marked)) = next {
+                queue.deficit -= i64::from(flight.size());
+                return Some((flight, is_marked));
+            }
+            list.pop_front();
+            if is_new {
+                self.old.push_back(index);
+            } else {
+                queue.is_listed = false;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::Address;
+    use crate::rng::Substreams;
+
+    fn queue(parameters: FqCoDelParameters) -> FqCoDel {
+        FqCoDel::new(parameters, Substreams::new(1).stream("test"))
+    }
+
+    fn enqueue(queue: &mut FqCoDel, leg: Leg, sizes: &[u32]) {
+        for &size in sizes {
+            queue.enqueue(SimTime::ZERO, Flight::new(0, size, leg, Address(0)));
+        }
+    }
+
+    /// Legs of the packets that leave.
+    fn drain(queue: &mut FqCoDel, count: usize) -> Vec<Leg> {
+        (0..count)
+            .map_while(|_| queue.dequeue(SimTime::ZERO, &mut Vec::new()))
+            .map(|(flight, _)| flight.leg())
+            .collect()
+    }
+
+    /// With a quantum of 1500 B flow 0 sends 1500 B, and flow 2 three packets of 500 B, in turn. Flow 4 comes later and is new: it is the next.
+    #[test]
+    fn flows_have_turns_of_a_quantum_and_a_new_flow_goes_first() {
+        let mut queue = queue(FqCoDelParameters { quantum: 1500, ..FqCoDelParameters::default() });
+        enqueue(&mut queue, 0, &[1500; 4]);
+        enqueue(&mut queue, 2, &[500; 9]);
+        assert_eq!(drain(&mut queue, 6), [0, 2, 2, 2, 0, 2]);
+        enqueue(&mut queue, 4, &[100]);
+        assert_eq!(drain(&mut queue, 20), [4, 2, 2, 0, 2, 2, 2, 0]);
+        assert_eq!(queue.len(), 0);
+    }
+
+    /// A packet of 3000 B is two quanta: the flow misses its next turn.
+    #[test]
+    fn what_a_flow_takes_too_much_it_pays_back() {
+        let mut queue = queue(FqCoDelParameters { quantum: 1500, ..FqCoDelParameters::default() });
+        enqueue(&mut queue, 0, &[3000; 2]);
+        enqueue(&mut queue, 2, &[1500; 4]);
+        assert_eq!(drain(&mut queue, 6), [0, 2, 2, 0, 2, 2]);
+    }
+
+    /// Section 4.2 of the RFC: a new queue that has become empty goes to the old ones, so that it is not new again at once.
+    #[test]
+    fn a_flow_is_not_new_twice_in_a_row() {
+        let mut queue = queue(FqCoDelParameters { quantum: 1500, ..FqCoDelParameters::default() });
+        enqueue(&mut queue, 0, &[1500; 3]);
+        assert_eq!(drain(&mut queue, 1), [0]);
+        enqueue(&mut queue, 2, &[1500]);
+        assert_eq!(drain(&mut queue, 2), [2, 0]);
+        // It was found empty behind the other one, and is new again only now.
+        enqueue(&mut queue, 2, &[1500]);
+        assert_eq!(drain(&mut queue, 2), [2, 0]);
+    }
+
+    /// Eleven packets where ten may wait: the flow with the most bytes loses half of its packets, from the head.
+    #[test]
+    fn too_many_packets_are_the_loss_of_the_fattest_flow() {
+        let codel = CoDelParameters { packets_max: 10, ..CoDelParameters::default() };
+        for (batch, expected) in [(64, 3), (2, 2)] {
+            let mut queue = queue(FqCoDelParameters { codel, batch, ..FqCoDelParameters::default() });
+            enqueue(&mut queue, 0, &[100; 5]);
+            enqueue(&mut queue, 2, &[200, 201, 202, 203, 204, 205]);
+            let mut dropped = Vec::new();
+            queue.overflow(&mut dropped);
+            let sizes: Vec<_> = dropped.iter().map(|flight| flight.size()).collect();
+            assert_eq!(sizes, [200, 201, 202][..expected]);
+            assert_eq!(queue.len(), 11 - expected);
+            queue.overflow(&mut dropped);
+            assert_eq!(dropped.len(), expected, "there is room again");
+        }
+    }
+
+    /// Of 2048 flows in 1024 queues a queue stays empty with probability e^-2: 138.6 of them, with a deviation below 11.
+    #[test]
+    fn flows_spread_over_the_queues() {
+        let queue = queue(FqCoDelParameters::default());
+        let used: std::collections::BTreeSet<_> = (0..2048).map(|flow| queue.queue_of(2 * flow)).collect();
+        assert!((830..=940).contains(&used.len()), "{}", used.len());
+        assert!(used.last().is_some_and(|&last| last < 1024));
+    }
+}

@@ -1,0 +1,96 @@
+//! A marking threshold, as DCTCP wants it of a switch (RFC 8257, section 3.1; Alizadeh et al., SIGCOMM 2010): drop-tail, and a packet that finds
+//! more than the threshold waiting is marked.
+//!
+//! ```text
+//!   waiting > limit        drop
+//!   waiting > threshold    mark if its sender understands that, else drop: what RED does with both thresholds at one place
+//!   else                   take
+//! ```
+//!
+//! Differs from the RFC in: nothing that it leaves open. The packet in transmission does not wait; a threshold in time is one in bytes at the
+//! link's own rate.
+
+use anabranch_units::{PICO, Rate, SimSpan};
+
+use super::{Backlog, Verdict};
+
+/// What a queue with a threshold is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepParameters {
+    /// At most this many packets, as [`super::QueueSpec::Packets`] counts them.
+    pub packets_max: u32,
+    /// From where on it marks.
+    pub threshold: Threshold,
+}
+
+/// Where marking begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threshold {
+    /// More than so many packets wait.
+    Packets(u32),
+    /// More than so many bytes wait.
+    Bytes(u64),
+    /// What waits needs more than this to be sent.
+    Time(SimSpan),
+}
+
+impl StepParameters {
+    pub(crate) fn is_valid(&self) -> bool {
+        self.packets_max > 0
+    }
+}
+
+/// The queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    packets_max: u64,
+    /// Above one of these it marks.
+    packets: u64,
+    bytes: u64,
+}
+
+impl Step {
+    /// The queue of a link with this rate.
+    pub(crate) fn new(StepParameters { packets_max, threshold }: StepParameters, rate: Rate) -> Self {
+        let (packets, bytes) = match threshold {
+            Threshold::Packets(packets) => (packets.into(), u64::MAX),
+            Threshold::Bytes(bytes) => (u64::MAX, bytes),
+            Threshold::Time(span) => {
+                let bytes = u128::from(rate.bits_per_second()) * u128::from(span.ticks()) / (8 * u128::from(PICO));
+                (u64::MAX, u64::try_from(bytes).unwrap_or(u64::MAX))
+            }
+        };
+        Self { packets_max: packets_max.into(), packets, bytes }
+    }
+
+    /// What becomes of a packet; `is_capable` says whether it may be marked. Not inlined: drop-tail links pass by here.
+    #[inline(never)]
+    pub(crate) fn admits(&self, backlog: Backlog, is_capable: bool) -> Verdict {
+        let is_above = backlog.packets > self.packets || backlog.bytes > self.bytes;
+        match (backlog.packets + 1 < self.packets_max, is_above, is_capable) {
+            (true, false, _) => Verdict::Take,
+            (true, true, true) => Verdict::Mark,
+            (true, true, false) | (false, ..) => Verdict::Drop,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdicts(threshold: Threshold, is_capable: bool) -> [Verdict; 4] {
+        let step = Step::new(StepParameters { packets_max: 10, threshold }, Rate::from_bits_per_second(8_000_000));
+        [4, 5, 8, 9].map(|packets| step.admits(Backlog { packets, bytes: 1000 * packets, idle: None }, is_capable))
+    }
+
+    /// At 8 Mbit/s 4 kB are 4 ms.
+    #[test]
+    fn it_marks_above_its_threshold_and_drops_above_its_limit() {
+        use Verdict::{Drop, Mark, Take};
+        for threshold in [Threshold::Packets(4), Threshold::Bytes(4000), Threshold::Time(SimSpan::from_millis(4))] {
+            assert_eq!(verdicts(threshold, true), [Take, Mark, Mark, Drop], "{threshold:?}");
+            assert_eq!(verdicts(threshold, false), [Take, Drop, Drop, Drop], "{threshold:?}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Queues that manage what waits, against senders that do not listen: what their RFCs promise then has a closed form.
+
+use anabranch_proto::EcnCodepoint;
+use anabranch_sim::traffic::{Cbr, Sink};
+use anabranch_sim::{
+    Arrival, Builder, DualPi2Parameters, FlowId, FqCoDelParameters, Host, HostId, Input, LinkId, NodeId, PieParameters,
+    QueueSpec, StepParameters, Threshold, Transmit, World,
+};
+use anabranch_units::SimTime;
+
+use super::standard::{millis, spec};
+
+/// A source whose packets may be marked.
+struct Capable<H>(H, EcnCodepoint);
+
+impl<H: Host> Host for Capable<H> {
+    fn handle(&mut self, now: SimTime, arrival: Arrival<'_>) {
+        self.0.handle(now, arrival);
+    }
+
+    fn handle_timeout(&mut self, now: SimTime) {
+        self.0.handle_timeout(now);
+    }
+
+    fn handle_input(&mut self, now: SimTime, input: Input) {
+        self.0.handle_input(now, input);
+    }
+
+    fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit> {
+        let transmit = self.0.poll_transmit(now)?;
+        Some(Transmit { ecn: Some(self.1), ..transmit })
+    }
+
+    fn poll_timeout(&self) -> SimTime {
+        self.0.poll_timeout()
+    }
+}
+
+/// A link of 10 Mbit/s, on which a packet of 1000 B takes 0.8 ms.
+struct Bottleneck {
+    net: Builder,
+    ends: [NodeId; 2],
+    link: LinkId,
+    sinks: Vec<HostId>,
+    flows: Vec<FlowId>,
+}
+
+impl Bottleneck {
+    fn new(queue: QueueSpec) -> Self {
+        let mut net = Builder::new(1);
+        let (left, right) = (net.node("left"), net.node("right"));
+        let (link, _) = net.duplex(left, right, spec("10Mbit/s", "1ms").queue(queue)).unwrap();
+        Self { net, ends: [left, right], link, sinks: vec![], flows: vec![] }
+    }
+
+    /// One more sender, of packets of so many bytes at this rate.
+    fn sender(mut self, rate: &str, size: u32, ecn: Option<EcnCodepoint>) -> Self {
+        let cbr = Cbr::new(rate.parse().unwrap(), size);
+        let [left, right] = self.ends;
+        let source = match ecn {
+            Some(ecn) => self.net.host(left, Capable(cbr, ecn)),
+            None => self.net.host(left, cbr),
+        };
+        let (source, sink) = (source.unwrap(), self.net.host(right, Sink::default()).unwrap());
+        self.flows.push(self.net.flow(source, sink).unwrap());
+        self.sinks.push(sink);
+        self.net.start(SimTime::ZERO, source).unwrap();
+        self
+    }
+
+    /// Runs for so long.
+    fn run(self, seconds: u64) -> Run {
+        let Self { net, link, sinks, flows, .. } = self;
+        let mut world = net.build().unwrap();
+        world.run_until(millis(1000 * seconds));
+        world.assert_conserved();
+        Run { world, link, sinks, flows }
+    }
+}
+
+/// What came of it.
+struct Run {
+    world: World,
+    link: LinkId,
+    sinks: Vec<HostId>,
+    flows: Vec<FlowId>,
+}
+
+impl Run {
+    fn sink(&self, sender: usize) -> Sink {
+        *self.world.host(self.sinks[sender]).unwrap()
+    }
+
+    /// Milliseconds that a packet is under way on average.
+    fn delay(&self, sender: usize) -> f64 {
+        let Sink { packets, delay, .. } = self.sink(sender);
+        1000.0 * delay.as_secs_f64() / packets as f64
+    }
+
+    /// Shares of a sender's packets that are dropped and marked.
+    fn struck(&self, sender: usize) -> [f64; 2] {
+        let counts = self.world.link_flow(self.link, self.flows[sender]);
+        [counts.drops, counts.marks].map(|count| count as f64 / counts.offered as f64)
+    }
+}
+
+#[track_caller]
+fn assert_near(got: f64, expected: f64, within: f64) {
+    assert!((got - expected).abs() <= within, "{got}, not {expected} within {within}");
+}
+
+/// An integral controller has no error that stays: of 10.5 Mbit/s 5/105 go, and what is left waits 15 ms, besides 1.8 ms for transmission and delay.
+#[test]
+fn pie_keeps_its_target() {
+    let run = Bottleneck::new(QueueSpec::Pie(PieParameters::default())).sender("10.5Mbit/s", 1000, None).run(200);
+    assert_near(run.struck(0)[0], 5.0 / 105.0, 0.002);
+    assert_near(run.delay(0), 15.0 + 1.8, 1.5);
+}
+
+/// RFC 8290, section 5.2: of two senders that ask for 12 and 8 Mbit/s each gets a half, less what the third wants, which asks for 0.1 Mbit/s and waits for
+/// a packet of each of the others at the most.
+#[test]
+fn fq_codel_isolates_flows() {
+    let parameters = FqCoDelParameters::default();
+    let run = Bottleneck::new(QueueSpec::FqCoDel(parameters))
+        .sender("12Mbit/s", 1000, None)
+        .sender("8Mbit/s", 1000, None)
+        .sender("0.1Mbit/s", 250, None)
+        .run(100);
+    let rate = |sender: usize| run.sink(sender).bytes as f64 * 8.0 / 100e6;
+    for (sender, expected) in [(0, 4.95), (1, 4.95), (2, 0.1)] {
+        assert_near(rate(sender), expected, 0.01 * expected);
+    }
+    assert_near(run.struck(2)[0], 0.0, 0.0);
+    // Its own transmission and delay are 1.2 ms; a packet that is being sent is half sent on average, and a new flow goes first.
+    assert_near(run.delay(2), 1.2 + 0.4, 0.1);
+}
+
+/// RFC 9332, section 2.1: p_L = k p' where p_C = p'². Of 10.3 Mbit/s of C and L together C loses so much that 10 are left.
+#[test]
+fn dual_pi2_couples_its_queues() {
+    let run = Bottleneck::new(QueueSpec::DualPi2(DualPi2Parameters::default()))
+        .sender("9.8Mbit/s", 1000, None)
+        .sender("0.5Mbit/s", 250, Some(EcnCodepoint::Ect1))
+        .run(400);
+    let [dropped, _] = run.struck(0);
+    assert_near(dropped, 0.3 / 9.8, 0.002);
+    let [lost, marked] = run.struck(1);
+    assert_near(lost, 0.0, 0.0);
+    assert_near(marked, 2.0 * (0.3_f64 / 9.8).sqrt(), 0.01);
+    // C waits for its target; L for the packet that is being sent, sometimes for one that is C's turn, and has 1.2 ms of its own.
+    assert_near(run.delay(0), 15.0 + 1.8, 1.5);
+    assert!(run.delay(1) < 1.2 + 1.0, "{}", run.delay(1));
+}
+
+/// Twice what the link can carry: everything that finds 20 packets waiting is marked, and the limit of 100 is what bounds it.
+#[test]
+fn a_threshold_marks_all_that_comes_above_it() {
+    let step = StepParameters { packets_max: 100, threshold: Threshold::Packets(20) };
+    let run = Bottleneck::new(QueueSpec::Step(step)).sender("20Mbit/s", 1000, Some(EcnCodepoint::Ect0)).run(10);
+    let [dropped, marked] = run.struck(0);
+    assert_near(dropped, 0.5, 0.01);
+    assert_near(marked, 0.5, 0.01);
+    // What may not be marked is dropped at the threshold: 21 wait, so 22 packets' time and the delay.
+    let run = Bottleneck::new(QueueSpec::Step(step)).sender("20Mbit/s", 1000, None).run(10);
+    assert_near(run.delay(0), 22.0 * 0.8 + 1.0, 0.8);
+}
