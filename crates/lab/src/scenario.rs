@@ -235,15 +235,17 @@ impl Scenario {
             | ErrorSpec::At(_)
             | ErrorSpec::Periodic { .. }
             | ErrorSpec::Policer { .. }
-            | ErrorSpec::Outage { .. } => false,
+            | ErrorSpec::Outage { .. }
+            | ErrorSpec::Outages { .. } => false,
             &ErrorSpec::PerPacket(p) | &ErrorSpec::PerByte(p) => is_open(p),
             ErrorSpec::GilbertElliott(_) => true,
         };
         let is_held = |link: &Link| link.hold.is_some_and(HoldSpec::is_random);
-        self.links
-            .iter()
-            .any(|link| link.errors.iter().any(loses) || matches!(link.queue, QueueSpec::Red(_)) || is_held(link))
-            || self.drivers.values().any(|driver| driver.is_random())
+        self.links.iter().any(|link| {
+            link.errors.iter().any(loses)
+                || matches!(link.queue, QueueSpec::Red(_) | QueueSpec::FqCoDel(_) | QueueSpec::Pie(_))
+                || is_held(link)
+        }) || self.drivers.values().any(|driver| driver.is_random())
             || self.flows.iter().any(|flow| flow.transport.is_random() || !flow.start_jitter.is_zero())
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Every model counts the packets that are offered to it, from 0. Several in a row see what those before them let pass.
 
-use anabranch_units::{Bytes, Rate, SimTime};
+use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
 use crate::rng::Stream;
 
@@ -42,6 +42,15 @@ pub enum ErrorSpec {
         /// When it ends, after it has begun.
         until: SimTime,
     },
+    /// The same again and again: everything that comes in the first `length` of each `every`, from `first` on.
+    Outages {
+        /// When the first one begins.
+        first: SimTime,
+        /// How long each is, less than `every`.
+        length: SimSpan,
+        /// From the beginning of one to that of the next.
+        every: SimSpan,
+    },
 }
 
 /// A channel that is good or bad (Gilbert, BSTJ 39, 1960; Elliott, BSTJ 42, 1963). It starts good. A packet is lost with the
@@ -72,6 +81,7 @@ impl ErrorSpec {
             &Self::Periodic { period, burst, .. } => period > 0 && burst <= period,
             Self::Policer { rate, .. } => rate.bits_per_second() > 0,
             Self::Outage { from, until } => from < until,
+            Self::Outages { length, every, .. } => !length.is_zero() && length < every,
         }
     }
 }
@@ -140,6 +150,9 @@ impl ErrorModel {
                 exceeds
             }
             &ErrorSpec::Outage { from, until } => from <= now && now < until,
+            &ErrorSpec::Outages { first, length, every } => {
+                first <= now && now.since(first).ticks() % every.ticks() < length.ticks()
+            }
         }
     }
 }
@@ -159,8 +172,6 @@ fn power(base: f64, exponent: u32) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use anabranch_units::SimSpan;
-
     use super::*;
     use crate::rng::Substreams;
 
@@ -218,6 +229,16 @@ mod tests {
             ErrorModel::new(ErrorSpec::Outage { from: at(3), until: at(6) }, Substreams::new(1).stream("test"));
         let lost: Vec<u64> = (0..9).filter(|&ms| model.strikes(at(ms), 1000)).collect();
         assert_eq!(lost, [3, 4, 5]);
+    }
+
+    /// A hand-over every 4 ms from 3 ms on, 2 ms long.
+    #[test]
+    fn outages_come_again_and_again() {
+        let at = |ms| SimTime::ZERO + SimSpan::from_millis(ms);
+        let spec = ErrorSpec::Outages { first: at(3), length: SimSpan::from_millis(2), every: SimSpan::from_millis(4) };
+        let mut model = ErrorModel::new(spec, Substreams::new(1).stream("test"));
+        let lost: Vec<_> = (0..14).filter(|&ms| model.strikes(at(ms), 1000)).collect();
+        assert_eq!(lost, [3, 4, 7, 8, 11, 12]);
     }
 
     #[test]

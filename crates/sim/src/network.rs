@@ -10,7 +10,7 @@ use crate::link::{DropReason, Link, LinkReport, Offered};
 use crate::moment::Moment;
 use crate::packet::{Body, Flight, Leg, Slab};
 use crate::probe::{Direction, Happening, Observer, PacketEvent};
-use crate::route::{HERE, Hop, NO_WAY, Routes};
+use crate::route::{HERE, Hop, NO_WAY, Routes, UNUSUAL};
 use crate::run_hash::RunHash;
 
 /// Links that a packet may pass: IP's usual time to live. More is a loop in the routes.
@@ -134,8 +134,8 @@ impl Network {
             return Some(flight);
         }
         let flight = flight.hop();
-        if hop == NO_WAY || flight.hops() >= HOPS_MAX {
-            self.stray(index, hop, flight);
+        if hop >= UNUSUAL || flight.hops() >= HOPS_MAX {
+            self.turn_off(index, hop, flight);
         } else {
             self.forward(hop as usize, flight);
         }
@@ -156,7 +156,8 @@ impl Network {
             }
             None => self.routes.next(self.routes.row(*node), to),
         };
-        if hop == NO_WAY || hop == HERE {
+        let hop = if hop < UNUSUAL { hop } else { self.routes.choose(hop, outlet.leg) };
+        if hop >= UNUSUAL {
             self.count_stray(outlet.leg);
             return;
         }
@@ -250,6 +251,16 @@ impl Network {
             self.forget(index, DropReason::Queue, flight);
         }
         self.dropped = dropped;
+    }
+
+    /// A packet is at a node that has several ways for it, or none.
+    fn turn_off(&mut self, index: usize, hop: Hop, flight: Flight) {
+        let chosen = if hop < UNUSUAL { hop } else { self.routes.choose(hop, flight.leg()) };
+        if chosen >= UNUSUAL || flight.hops() >= HOPS_MAX {
+            self.stray(index, chosen, flight);
+        } else {
+            self.forward(chosen as usize, flight);
+        }
     }
 
     /// A packet is at a node that does not know where to send it.

@@ -3,10 +3,16 @@
 //! The tables are made once, by fewest hops; of two links that are equally good the one declared first is taken. They can be
 //! overruled, at the start and later; packets in flight stay on the way they are on.
 //!
+//! With equal-cost multipath (ECMP) all links that are equally good are a group, and a node sends each direction of a flow by one of them, which a hash of
+//! flow, direction and group chooses (RFC 2992, section 2; modulo the number of links). So the packets of a flow keep their order.
+//!
 //! A node has one address, and may have more: an address *through* a link is reached over this last link only, which is how a
 //! multihomed host says over which of its interfaces it wants to be reached.
 
+use std::collections::BTreeMap;
+
 use crate::id::{Address, LinkId, NodeId};
+use crate::packet::Leg;
 
 /// The next hop of every node towards every address.
 #[derive(Clone, Debug)]
@@ -14,10 +20,17 @@ pub(crate) struct Routes {
     addresses: usize,
     /// Row by node, column by address.
     next: Vec<Hop>,
+    /// Links that are equally good, from one node each.
+    groups: Vec<Vec<Hop>>,
+    /// So that flows hash otherwise with another seed.
+    perturbation: u64,
 }
 
-/// What a node does with a packet: the index of a link, or one of the two constants.
+/// What a node does with a packet: the index of a link, or [`UNUSUAL`] and above a group of links or one of the two constants.
 pub(crate) type Hop = u32;
+
+/// The first that is not a link: there are fewer of those.
+pub(crate) const UNUSUAL: Hop = 1 << 31;
 
 /// The packet is where it was sent to.
 pub(crate) const HERE: Hop = Hop::MAX;
@@ -44,19 +57,47 @@ impl Routes {
 
     /// The tables by fewest hops.
     pub(crate) fn shortest(nodes: usize, edges: &[Edge], targets: &[Target]) -> Self {
+        Self::find(nodes, edges, targets, |_, _| {})
+    }
+
+    /// The same with all links that are equally good.
+    pub(crate) fn multipath(nodes: usize, edges: &[Edge], targets: &[Target], perturbation: u64) -> Self {
+        // By entry, in order: the links besides the first.
+        let mut others: BTreeMap<usize, Vec<Hop>> = BTreeMap::new();
+        let mut routes = Self::find(nodes, edges, targets, |entry, link| others.entry(entry).or_default().push(link));
+        let mut known: BTreeMap<Vec<Hop>, Hop> = BTreeMap::new();
+        for (entry, mut links) in others {
+            links.insert(0, routes.next[entry]);
+            routes.next[entry] = *known.entry(links).or_insert_with_key(|links| {
+                routes.groups.push(links.clone());
+                UNUSUAL + routes.groups.len() as Hop - 1
+            });
+        }
+        routes.perturbation = perturbation;
+        routes
+    }
+
+    /// The first of the shortest ways; `on_other` is told of further ones, by entry and link.
+    fn find(nodes: usize, edges: &[Edge], targets: &[Target], mut on_other: impl FnMut(usize, Hop)) -> Self {
         let mut incoming = vec![Vec::new(); nodes];
         for edge in edges {
             incoming[edge.to.index()].push(edge.from);
         }
-        let mut routes = Self { addresses: targets.len(), next: vec![NO_WAY; nodes * targets.len()] };
+        let next = vec![NO_WAY; nodes * targets.len()];
+        let mut routes = Self { addresses: targets.len(), next, groups: Vec::new(), perturbation: 0 };
         for (column, target) in targets.iter().enumerate() {
             let distance = distances(&incoming, edges, *target);
             for (index, edge) in edges.iter().enumerate() {
                 let (from, to) = (distance[edge.from.index()], distance[edge.to.index()]);
                 let fits = target.through.is_none_or(|link| edge.to != target.node || link.index() == index);
-                let entry = &mut routes.next[edge.from.index() * targets.len() + column];
-                if *entry == NO_WAY && fits && from != UNREACHED && to != UNREACHED && to + 1 == from {
-                    *entry = index as Hop;
+                if !fits || from == UNREACHED || to == UNREACHED || to + 1 != from {
+                    continue;
+                }
+                let entry = edge.from.index() * targets.len() + column;
+                if routes.next[entry] == NO_WAY {
+                    routes.next[entry] = index as Hop;
+                } else if edge.from != target.node {
+                    on_other(entry, index as Hop);
                 }
             }
             routes.next[target.node.index() * targets.len() + column] = HERE;
@@ -72,6 +113,25 @@ impl Routes {
     #[inline]
     pub(crate) fn next(&self, row: usize, to: Address) -> Hop {
         self.next[row + to.index()]
+    }
+
+    /// What becomes of a packet of this leg whose next hop is not a link: a link out of the group that it is, or one of the two constants.
+    #[cold]
+    pub(crate) fn choose(&self, hop: Hop, leg: Leg) -> Hop {
+        if hop >= NO_WAY {
+            return hop;
+        }
+        let group = &self.groups[(hop - UNUSUAL) as usize];
+        // A node's groups are its own, so that flows which meet part again. SplitMix64's mixing.
+        let mut hash = (u64::from(hop) << 32 | u64::from(leg)) ^ self.perturbation;
+        hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        group[((hash ^ (hash >> 31)) % group.len() as u64) as usize]
+    }
+
+    /// The first of the links of a group; what is none is what it is.
+    pub(crate) fn first(&self, hop: Hop) -> Hop {
+        if (UNUSUAL..NO_WAY).contains(&hop) { self.groups[(hop - UNUSUAL) as usize][0] } else { hop }
     }
 
     pub(crate) fn set(&mut self, node: NodeId, to: Address, hop: Hop) {
@@ -151,5 +211,21 @@ mod tests {
     fn fewer_hops_win() {
         let edges = [edge(0, 1), edge(1, 2), edge(0, 2)];
         assert_next(&Routes::shortest(3, &edges, &[node(2)]), 0, 0, 2);
+    }
+
+    /// From 0 to 3 both ways are equally good: about half of the flows take each, in either direction, and each flow always the same. With one way
+    /// there is nothing to choose.
+    #[test]
+    fn equal_ways_share_the_flows() {
+        let targets = [node(0), node(1), node(2), node(3)];
+        let routes = Routes::multipath(4, &DIAMOND, &targets, 7);
+        let hop = routes.next(0, Address(3));
+        assert!((UNUSUAL..NO_WAY).contains(&hop) && routes.first(hop) == 0);
+        let first = (0..10_000).filter(|&leg| routes.choose(hop, leg) == 0).count();
+        // Binomial: the deviation is 50.
+        assert!(first.abs_diff(5000) < 250, "{first}");
+        assert_next(&routes, 0, 1, 1);
+        assert_next(&routes, 3, 0, NO_WAY);
+        assert_eq!([routes.choose(HERE, 5), routes.choose(NO_WAY, 5)], [HERE, NO_WAY]);
     }
 }

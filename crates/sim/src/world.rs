@@ -131,10 +131,10 @@ impl World {
         self.network.queue.next().key.time
     }
 
-    /// The link by which `node` sends packets for `to` now, if it has one.
+    /// The link by which `node` sends packets for `to` now, if it has one; the first of several that are equally good.
     pub fn way(&self, node: NodeId, to: Address) -> Option<LinkId> {
         let routes = &self.network.routes;
-        let hop = routes.next(routes.row(node), to);
+        let hop = routes.first(routes.next(routes.row(node), to));
         (hop != NO_WAY && hop != HERE).then_some(LinkId(hop))
     }
 

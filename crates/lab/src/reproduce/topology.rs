@@ -51,7 +51,11 @@ impl Topology {
 
 /// What a link has in common with its way back.
 fn outages(link: &Link) -> Vec<ErrorSpec> {
-    link.errors.iter().filter(|error| matches!(error, ErrorSpec::Outage { .. })).cloned().collect()
+    link.errors
+        .iter()
+        .filter(|error| matches!(error, ErrorSpec::Outage { .. } | ErrorSpec::Outages { .. }))
+        .cloned()
+        .collect()
 }
 
 /// How long a packet is under way, and when it comes out.
@@ -125,6 +129,7 @@ fn error(spec: &ErrorSpec) -> String {
         ErrorSpec::Periodic { period, burst, .. } => format!("{burst} of every {period} packets"),
         ErrorSpec::Policer { rate, burst } => format!("what exceeds {rate} by more than {burst}"),
         ErrorSpec::Outage { from, until } => format!("everything from {from} to {until}"),
+        ErrorSpec::Outages { first, length, every } => format!("everything for {length} each {every}, from {first} on"),
     }
 }
 

@@ -243,7 +243,11 @@ impl Scale {
                 *period = inverse.count(*period, *burst);
                 self.has_changed |= inverse.has_changed;
             }
-            ErrorSpec::List(_) | ErrorSpec::At(_) | ErrorSpec::Policer { .. } | ErrorSpec::Outage { .. } => {}
+            ErrorSpec::List(_)
+            | ErrorSpec::At(_)
+            | ErrorSpec::Policer { .. }
+            | ErrorSpec::Outage { .. }
+            | ErrorSpec::Outages { .. } => {}
         }
     }
 }

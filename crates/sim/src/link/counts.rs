@@ -1,5 +1,7 @@
 //! What happened to packets on a link, by flow and direction.
 
+use std::collections::BTreeMap;
+
 use anabranch_proto::EcnCodepoint;
 
 use crate::packet::{Flight, Leg};
@@ -81,42 +83,89 @@ impl Counts {
 }
 
 /// Counts by flow and direction. A link sees few flows of a large world, often neighbours, so this is a window over the
-/// numbers of their legs.
+/// numbers of their legs. Where it sees some of thousands, as in a network with many ways, those far from the others are apart.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LegCounts {
     first: Leg,
     counts: Vec<Counts>,
+    far: BTreeMap<Leg, Counts>,
 }
+
+/// Places that the window may get at once. It bounds what a leg costs that is no neighbour of another one: a kilobyte.
+const GROWTH_MAX: usize = 16;
 
 impl LegCounts {
     #[inline]
     pub(crate) fn of(&mut self, leg: Leg) -> &mut Counts {
         let index = leg.wrapping_sub(self.first) as usize;
         if index >= self.counts.len() {
-            self.widen(leg);
+            return self.outside(leg);
         }
-        &mut self.counts[(leg - self.first) as usize]
+        &mut self.counts[index]
     }
 
+    /// A leg that is not in the window, perhaps not yet.
     #[cold]
-    fn widen(&mut self, leg: Leg) {
+    fn outside(&mut self, leg: Leg) -> &mut Counts {
         if self.counts.is_empty() {
             self.first = leg;
         }
-        if leg < self.first {
-            let missing = (self.first - leg) as usize;
-            self.counts.splice(0..0, std::iter::repeat_n(Counts::default(), missing));
-            self.first = leg;
+        let first = self.first.min(leg);
+        let len = (self.first - first) as usize + self.counts.len();
+        let len = len.max((leg - first) as usize + 1);
+        if len - self.counts.len() > GROWTH_MAX {
+            return self.far.entry(leg).or_default();
         }
-        let len = (leg - self.first) as usize + 1;
-        self.counts.resize(len.max(self.counts.len()), Counts::default());
+        let missing = (self.first - first) as usize;
+        self.counts.splice(0..0, std::iter::repeat_n(Counts::default(), missing));
+        self.counts.resize(len, Counts::default());
+        self.first = first;
+        // Whoever was far and is in the window now.
+        while let Some((&leg, _)) = self.far.range(first..).next()
+            && ((leg - first) as usize) < len
+        {
+            self.counts[(leg - first) as usize] = self.far.remove(&leg).unwrap_or_default();
+        }
+        &mut self.counts[(leg - first) as usize]
     }
 
     pub(crate) fn get(&self, leg: Leg) -> Counts {
-        leg.checked_sub(self.first).and_then(|index| self.counts.get(index as usize)).copied().unwrap_or_default()
+        let near = leg.checked_sub(self.first).and_then(|index| self.counts.get(index as usize));
+        near.or_else(|| self.far.get(&leg)).copied().unwrap_or_default()
     }
 
     pub(crate) fn total(&self) -> Counts {
-        self.counts.iter().copied().fold(Counts::default(), Counts::plus)
+        self.counts.iter().chain(self.far.values()).copied().fold(Counts::default(), Counts::plus)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against a map, whatever the order.
+        #[test]
+        fn every_leg_has_counts_of_its_own(legs in prop::collection::vec(0..200_u32, 1..300)) {
+            let (mut counts, mut model) = (LegCounts::default(), BTreeMap::new());
+            for &leg in &legs {
+                counts.of(leg).offered += 1;
+                *model.entry(leg).or_default() += 1;
+            }
+            for leg in 0..220 {
+                prop_assert_eq!(counts.get(leg).offered, model.get(&leg).copied().unwrap_or(0), "leg {}", leg);
+            }
+            prop_assert_eq!(counts.total().offered, legs.len() as u64);
+        }
+    }
+
+    /// Thousands of legs of which a link sees some do not cost thousands of places.
+    #[test]
+    fn what_is_far_apart_costs_little() {
+        let mut counts = LegCounts::default();
+        (0..100).for_each(|number| counts.of(1000 * number).offered += 1);
+        assert_eq!((counts.counts.len(), counts.far.len()), (1, 99));
     }
 }

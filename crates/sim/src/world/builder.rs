@@ -44,6 +44,7 @@ pub struct Builder {
     samples: Vec<QueueSamples>,
     observers: Vec<Box<dyn Observer>>,
     has_float_clock: bool,
+    has_multipath: bool,
     random: Option<Mrg32k3a>,
 }
 
@@ -66,6 +67,7 @@ impl Builder {
             samples: Vec::new(),
             observers: Vec::new(),
             has_float_clock: false,
+            has_multipath: false,
             random: None,
         }
     }
@@ -73,6 +75,11 @@ impl Builder {
     /// Keeps time as ns-2 does, in doubles: for comparisons with it to the last bit. It costs some speed.
     pub fn ns2_clock(&mut self) {
         self.has_float_clock = true;
+    }
+
+    /// Where several links are equally good, flows are spread over them by a hash (ECMP), and do not all take the first.
+    pub fn multipath(&mut self) {
+        self.has_multipath = true;
     }
 
     /// Hosts that can draw from ns-2's default stream draw from this one, in the order of events, instead of one each.
@@ -319,7 +326,12 @@ impl Builder {
         if nodes.len() * targets.len() > Routes::ENTRIES_MAX {
             return Err(BuildError::TooMany { what: "entries of routing tables", limit: Routes::ENTRIES_MAX });
         }
-        let mut routes = Routes::shortest(nodes.len(), &edges, &targets);
+        let mut routes = if self.has_multipath {
+            let perturbation = (streams.stream("routes.multipath").uniform() * (1_u64 << 53) as f64) as u64;
+            Routes::multipath(nodes.len(), &edges, &targets, perturbation)
+        } else {
+            Routes::shortest(nodes.len(), &edges, &targets)
+        };
         for (node, to, via) in self.routes {
             routes.set(node, to, via.0);
         }

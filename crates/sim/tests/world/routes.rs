@@ -43,6 +43,34 @@ fn a_route_changes_at_its_time_and_packets_in_flight_stay() {
     assert_eq!(arrivals, [(20, true), (34, true), (115, false), (116, false)]);
 }
 
+/// Both ways from a to d have two hops. Of 400 flows about half take each, all packets of a flow the same; without multipath all take the first.
+#[test]
+fn equal_ways_are_shared_by_flow() {
+    for has_multipath in [false, true] {
+        let Diamond { mut net, nodes: [a, _, _, d], links: [by_b, _, by_c, _] } = diamond();
+        if has_multipath {
+            net.multipath();
+        }
+        let flows: Vec<_> = (0..400)
+            .map(|_| {
+                let source = net.host(a, Burst::new(1000, 5)).unwrap();
+                let sink = net.host(d, Log::default()).unwrap();
+                net.start(SimTime::ZERO, source).unwrap();
+                net.flow(source, sink).unwrap()
+            })
+            .collect();
+        let mut world = net.build().unwrap();
+        world.run_until(millis(1000));
+        world.assert_conserved();
+        let offered = |flow| [by_b, by_c].map(|link| world.link_flow(link, flow).offered);
+        assert!(flows.iter().all(|&flow| [[5, 0], [0, 5]].contains(&offered(flow))));
+        let first = flows.iter().filter(|&&flow| offered(flow)[0] == 5).count();
+        // Binomial: the deviation is 10.
+        let expected = if has_multipath { 150..250 } else { 400..401 };
+        assert!(expected.contains(&first), "{first}");
+    }
+}
+
 #[test]
 fn a_route_that_is_taken_away_loses_packets() {
     let Diamond { mut net, nodes: [a, b, _, d], links } = diamond();
