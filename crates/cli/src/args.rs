@@ -1,4 +1,4 @@
-//! What can be typed.
+//! Command-line arguments.
 
 pub(crate) mod link;
 pub(crate) mod network;
@@ -9,10 +9,12 @@ use std::path::PathBuf;
 use anabranch_lab::sweep::Shard;
 use clap::{Args, Parser, Subcommand};
 
-/// One transport, and the laboratory that proves it.
+/// A transport protocol over UDP, and the laboratory that tests it.
 #[derive(Debug, Parser)]
 #[command(name = "anabranch", version, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 good, 1 failed, 2 usage or bad input, 3 a claim or an --assert missed.")]
+#[command(
+    after_help = "Exit codes: 0 success, 1 failure, 2 wrong usage or input, 3 a claim or an --assert does not hold."
+)]
 pub(crate) struct Anabranch {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -20,36 +22,36 @@ pub(crate) struct Anabranch {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run the experiments of all papers, or of some, and hold them against what is published.
+    /// Run the papers' experiments, all or some, and compare with the published numbers.
     Reproduce(Reproduce),
     /// Simulate scenarios.
     #[command(subcommand)]
     Sim(Sim),
-    /// Bundle experiments and their outcome in one file, for others to check.
+    /// Pack experiments and their outcome into one file, for others to verify.
     #[command(subcommand)]
     Artifact(Artifact),
-    /// Congestion laws: what there is and what can be set.
+    /// List congestion laws and their settings.
     #[command(subcommand)]
     Cc(Cc),
-    /// Send files and folders to who has made this ticket. Send again after an interruption: it goes on where it stopped.
+    /// Send files and folders to the receiver that printed this ticket. After an interruption the same command resumes.
     Send(network::Send),
     /// Receive files and folders: print a ticket for the sender, and wait.
     Recv(network::Recv),
-    /// Measure a network with the transport: rate, RTT, window, losses.
+    /// Measure a network path: rate, RTT, window, losses.
     Bench(network::Bench),
-    /// Forward TCP ports, as `ssh -L`, `-R` and `-D` do: each TCP connection is a stream that waits for no other.
+    /// Forward TCP ports, as `ssh -L`, `-R` and `-D` do. Each TCP connection is an independent stream.
     Tunnel(network::Tunnel),
-    /// Watch a transfer, a measurement or a tunnel that runs: rate, RTT, window, queue of each path, and what limits it.
+    /// Watch a running transfer, measurement or tunnel: rate, RTT, window and queue of each path, and what limits it.
     Watch(network::Watch),
-    /// Look at what this machine can do for the transport and the emulator, and say what to do about what it cannot.
+    /// Test which features this machine has for the transport and the emulator, and print remedies.
     Doctor(Doctor),
     /// Emulate the links of a scenario between network namespaces of this machine, for real programs (Linux, root).
     #[command(subcommand)]
     Link(link::Link),
-    /// Keys: make one, show whose name it proves.
+    /// Create a key, or show its public key.
     #[command(subcommand)]
     Key(network::Key),
-    /// Write what is made from this program: completions, man pages, the reference of scenario files.
+    /// Generate completions, man pages, or the reference of scenario files.
     #[command(subcommand)]
     Generate(Generate),
 }
@@ -58,29 +60,29 @@ pub(crate) enum Command {
 pub(crate) struct Reproduce {
     #[command(flatten)]
     pub(crate) selection: Selection,
-    /// How to print the outcome.
+    /// The format of the outcome.
     #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT")]
     format: Format,
-    /// Print one JSON document: --format json.
+    /// Print one JSON document; the same as --format json.
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Print every table with its numbers, reasons and remarks, and not a screen a paper.
+    /// Print every table with its numbers, reasons and remarks, instead of a summary of each paper.
     #[arg(long, short)]
     pub(crate) verbose: bool,
-    /// Write the report (report.html) and the outcome (outcome.json, outcome.csv, outcome.md) into this folder. Without it,
-    /// the text format writes reproduction/report.html, and the others write nothing.
+    /// Write the report (report.html) and the outcome (outcome.json, outcome.csv, outcome.md) into this folder. By default the text
+    /// format writes reproduction/report.html, and the other formats write nothing.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }
 
-/// Which experiments are run, and how.
+/// The selection of experiments.
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
-    /// Keys of papers, such as ctcp-2019; all if there is none.
+    /// Keys of papers, such as ctcp-2019; the default is all.
     #[arg(value_name = "KEY")]
     pub(crate) keys: Vec<String>,
-    /// Seeds of each variant with chance in it, instead of the experiments' own number. With fewer than ten,
-    /// intervals are so wide that hardly anything is missed.
+    /// Seeds of each variant that involves chance; the default is each experiment's own number. With fewer than ten, intervals are
+    /// so wide that few claims can fail.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub(crate) seeds: Option<u32>,
     #[command(flatten)]
@@ -89,16 +91,16 @@ pub(crate) struct Selection {
     pub(crate) experiments: Experiments,
 }
 
-/// How an outcome is printed.
+/// The format of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
     /// Tables for a terminal.
     Text,
     /// Tables for a page.
     Markdown,
-    /// One document with everything in it.
+    /// One complete document.
     Json,
-    /// One row a claim.
+    /// One row for each claim.
     Csv,
 }
 
@@ -110,7 +112,7 @@ impl Reproduce {
 
 #[derive(Debug, Args)]
 pub(crate) struct Jobs {
-    /// Runs at once; one a core if absent.
+    /// Runs in parallel; the default is the number of cores.
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
 }
@@ -123,7 +125,7 @@ impl Jobs {
 
 #[derive(Debug, Args)]
 pub(crate) struct Experiments {
-    /// The folder that holds the experiments, one folder a paper.
+    /// The folder of experiments, with a folder for each paper.
     #[arg(long = "experiments", value_name = "DIR", default_value = "experiments")]
     pub(crate) folder: PathBuf,
 }
@@ -137,15 +139,15 @@ pub(crate) struct Doctor {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Artifact {
-    /// Run experiments, and pack them with their seeds, their outcome and a SHA-256 of everything.
+    /// Run experiments, and pack them with their seeds, their outcome and SHA-256 hashes.
     Pack(Pack),
-    /// Run the experiments of an artifact again, draw every file from what comes out, and compare byte by byte.
+    /// Run the experiments of an artifact again, and compare every file byte by byte.
     Verify(Verify),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Pack {
-    /// The file to write.
+    /// The artifact to write.
     #[arg(value_name = "OUT.zip")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
@@ -154,7 +156,7 @@ pub(crate) struct Pack {
 
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
-    /// The artifact.
+    /// The artifact to verify.
     #[arg(value_name = "FILE.zip")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
@@ -163,29 +165,29 @@ pub(crate) struct Verify {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sim {
-    /// Run one scenario and tell what was measured.
+    /// Run one scenario and print its measurements.
     Run(Run),
-    /// Run every combination of a scenario's axes with several seeds; write mean, sd and 95 % interval of everything as CSV.
+    /// Run every combination of a scenario's axes with several seeds; write mean, sd and 95 % interval of each measure as CSV.
     Sweep(Sweep),
-    /// Run our transport over random networks with random faults, and check that nothing is lost, doubled or stuck.
+    /// Run the transport over random networks with random faults, and check that no data is lost, duplicated or stuck.
     Swarm(Swarm),
-    /// Measure the simulator itself on experiments/bench.
+    /// Measure the simulator's speed on experiments/bench.
     Bench(Bench),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Overrides {
-    /// Override a key: flow.f0.cc.alpha=5. Elements of a list are named by their id, or counted from 0.
+    /// Override a key, such as flow.f0.cc.alpha=5. Elements of a list are addressed by id, or by position from 0.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Seed of every random number; the scenario's if absent.
+    /// The seed of all random numbers; the default is the scenario's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(0..))]
     pub(crate) seed: Option<i64>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// The scenario.
+    /// The scenario file.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
@@ -193,20 +195,20 @@ pub(crate) struct Run {
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write a table of each flow (flow.ID.csv) and link (link.ID.csv) into this folder, a row at each change.
+    /// Write a table for each flow (flow.ID.csv) and link (link.ID.csv) into this folder, with a row for each change.
     #[arg(long, value_name = "DIR")]
     pub(crate) trace: Option<PathBuf>,
     /// Write every packet that enters a link into this file (pcap-ng, headers only), for Wireshark or tcpdump.
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
-    /// Exit with code 3 unless this holds: "flow.f0.dropped_packets == 0".
+    /// Exit with code 3 unless this holds, such as "flow.f0.dropped_packets == 0".
     #[arg(long = "assert", value_name = "EXPRESSION")]
     pub(crate) asserts: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Sweep {
-    /// The scenario, with its axes.
+    /// The scenario file, with its axes.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
@@ -229,12 +231,12 @@ pub(crate) struct Swarm {
     /// The first seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// How many seeds, counted up from the first.
+    /// The number of seeds, counted up from the first.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) seeds: u32,
     #[command(flatten)]
     pub(crate) jobs: Jobs,
-    /// Write the scenario of each seed that fails into this folder (swarm-SEED.toml), to be run by itself.
+    /// Write the scenario of each failing seed into this folder (swarm-SEED.toml), to be run alone.
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
     /// Print one JSON document.
@@ -259,9 +261,9 @@ pub(crate) enum Cc {
         #[arg(long)]
         json: bool,
     },
-    /// Show one law and its parameters.
+    /// Show one law and its settings.
     Show {
-        /// The law.
+        /// The name of the law.
         #[arg(value_name = "NAME")]
         name: String,
         /// Print one JSON document.
@@ -274,21 +276,21 @@ pub(crate) enum Cc {
 pub(crate) enum Generate {
     /// Print completions for a shell.
     Completions {
-        /// The shell.
+        /// The shell to complete for.
         shell: clap_complete::Shell,
     },
-    /// Write man pages, one a command.
+    /// Write man pages, one for each command.
     Man {
-        /// Where to.
+        /// The folder to write to.
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
     /// Write scenario.md, measures.md and scenario.schema.json.
     Reference {
-        /// Where to.
+        /// The folder to write to.
         #[arg(value_name = "DIR", default_value = "docs/reference")]
         folder: PathBuf,
-        /// Write nothing; exit with code 1 if what is there is out of date.
+        /// Write nothing; exit with code 1 if the files are out of date.
         #[arg(long)]
         check: bool,
     },

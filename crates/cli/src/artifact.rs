@@ -1,4 +1,4 @@
-//! `anabranch artifact`: what was run and what came out, for others to check.
+//! `anabranch artifact`: packs experiments with their outcome, and verifies them.
 
 use std::fs::File;
 use std::io::{BufReader, Cursor, Write as _};
@@ -15,11 +15,11 @@ use crate::files::{Folder, Inputs};
 use crate::reproduce::load;
 use crate::terminal::{Progress, shown};
 
-/// More differences than these tell nothing new.
+/// More differences than this are not shown.
 const DIFFERENCES_SHOWN: usize = 20;
 
 pub(crate) fn pack(args: &Pack) -> Outcome {
-    // An outcome names the files it is from: in an artifact, by the names that they have there.
+    // An outcome names its source files: in an artifact, by their names there.
     let mut inputs = Inputs::default();
     let mut documents: Vec<Document> = load(&args.selection, &mut inputs)?
         .iter()
@@ -30,7 +30,7 @@ pub(crate) fn pack(args: &Pack) -> Outcome {
         let marks = inputs.read_plain(&sensitivity)?;
         documents.push(Document::parse(&artifact::name_of_sensitivity(), marks.text())?);
     }
-    // In the order in which whoever checks it will read them.
+    // Sorted as the verifier will read them.
     documents.sort_by(|a, b| a.file().cmp(b.file()));
     let (folder, name) = Folder::of_file(&args.file, &inputs)?;
     let outcome = run(&documents, &args.selection.jobs, args.selection.seeds)?;

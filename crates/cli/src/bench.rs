@@ -1,4 +1,4 @@
-//! `anabranch sim bench`: how fast the simulator is.
+//! `anabranch sim bench`: the simulator's speed.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,16 +13,16 @@ use crate::failure::{Failure, Outcome};
 use crate::files::Inputs;
 use crate::terminal::{Align, BOLD, DIM, PLAIN, Table, number};
 
-/// Scenarios and how often each is run, one run after the other on one core.
+/// The scenarios, and the number of sequential runs of each on one core.
 const SCENARIOS: [(&str, u32); 2] = [("highspeed.toml", 1), ("small.toml", 100)];
 
-/// The link whose packets count as forwarded.
+/// The link whose packets are counted.
 const BOTTLENECK: &str = "bottleneck";
 
 #[derive(Serialize)]
 struct Benchmark {
     schema: &'static str,
-    /// The most memory that the process has held; `null` where the system does not tell.
+    /// The peak memory of the process; `null` if the system does not report it.
     peak_memory_bytes: Option<u64>,
     scenarios: Vec<Measurement>,
 }
@@ -33,15 +33,15 @@ struct Measurement {
     question: String,
     runs: u32,
     wall_seconds: f64,
-    /// Of one run.
+    /// Simulated time of one run.
     simulated_seconds: f64,
-    /// Of all runs.
+    /// Packets over the bottleneck in all runs.
     bottleneck_packets: u64,
     bottleneck_packets_per_second: f64,
-    /// Transmissions over any link.
+    /// Transmissions over all links.
     hops: u64,
     hops_per_second: f64,
-    /// Of the last run.
+    /// The hash of the last run.
     hash: String,
 }
 
@@ -95,7 +95,7 @@ fn measure(name: String, question: String, scenario: &Scenario, runs: u32) -> Re
     })
 }
 
-/// The high-water mark of this process's memory, from Linux' `/proc`.
+/// The peak memory of this process, from Linux' `/proc`.
 fn peak_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

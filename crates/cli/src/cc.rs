@@ -91,7 +91,7 @@ fn shown(row: &Row) -> String {
     )
 }
 
-/// Who runs a law.
+/// The transports that can use a law.
 fn usage(name: &str) -> String {
     let line = |transport: &str| format!("In a scenario: transport = \"{transport}\", cc = {{ name = \"{name}\" }}\n");
     let ns2 = match transport::fast_laws().contains(&name) {

@@ -1,4 +1,4 @@
-//! `anabranch doctor`: what this machine can do for the transport and the emulator.
+//! `anabranch doctor`: tests the machine's features for the transport and the emulator.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,20 +12,20 @@ use crate::failure::{Failure, Outcome};
 use crate::network;
 use crate::terminal::{Align, PLAIN, Table};
 
-/// One thing that was looked at.
+/// The result of one test.
 #[derive(Serialize)]
 struct Finding {
     what: &'static str,
     found: String,
-    /// What to do about it, where something is to be gained.
+    /// The remedy, if it would help.
     remedy: Option<String>,
 }
 
-/// Looks, and prints what was found.
+/// Runs the tests and prints the results.
 pub(crate) fn doctor(args: &Doctor) -> Outcome {
     let wanted = Config::default().socket_buffer;
     let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let failed = |error| Failure::failed(format!("two UDP sockets of this computer cannot talk: {error}"));
+    let failed = |error| Failure::failed(format!("two UDP sockets of this computer cannot communicate: {error}"));
     let socket = network::block_on(async { Diagnosis::of(here, wanted).await.map_err(failed) })?;
     let mut findings = of_socket(&socket, wanted);
     findings.push(ciphers());
@@ -46,7 +46,7 @@ fn of_socket(socket: &Diagnosis, wanted: usize) -> Vec<Finding> {
     let buffer = |what, size: usize, key: &str| Finding {
         what,
         found: format!("{} kB", size / 1000),
-        // Linux gives twice what it was asked for, for its own needs.
+        // Linux reports twice the requested size, for its own overhead.
         remedy: (size < wanted)
             .then(|| format!("sysctl -w net.core.{key}={wanted}: bursts are lost when a buffer is full")),
     };
@@ -57,13 +57,13 @@ fn of_socket(socket: &Diagnosis, wanted: usize) -> Vec<Finding> {
             what: "ECN",
             found: yes_no(socket.has_ecn),
             remedy: (!socket.has_ecn)
-                .then(|| "the system hides marks from programs; losses tell of congestion, later".to_owned()),
+                .then(|| "the system hides ECN marks from programs; losses signal congestion, later".to_owned()),
         },
         Finding {
-            what: "times of arrival",
+            what: "receive timestamps",
             found: yes_no(socket.has_arrival_times),
             remedy: (!socket.has_arrival_times)
-                .then(|| "a busy machine makes delays look longer: Linux has times by the kernel".to_owned()),
+                .then(|| "a busy machine makes delays look longer; Linux has kernel timestamps".to_owned()),
         },
         buffer("receive buffer", socket.receive_buffer, "rmem_max"),
         buffer("send buffer", socket.send_buffer, "wmem_max"),
@@ -79,7 +79,7 @@ fn ciphers() -> Finding {
     }
 }
 
-/// What `anabranch link` needs.
+/// The requirements of `anabranch link`.
 fn of_emulator() -> Vec<Finding> {
     let is_root = fs::read_to_string("/proc/self/status").is_ok_and(|status| {
         status.lines().any(|line| line.starts_with("Uid:") && line.split_whitespace().nth(2) == Some("0"))
@@ -91,7 +91,7 @@ fn of_emulator() -> Vec<Finding> {
         Finding {
             what: "root",
             found: if is_root { "yes" } else { "no" }.to_owned(),
-            remedy: (!is_root).then(|| "sudo anabranch link …: namespaces and devices are root's".to_owned()),
+            remedy: (!is_root).then(|| "sudo anabranch link …: namespaces and devices need root".to_owned()),
         },
         Finding {
             what: "TUN devices",

@@ -1,10 +1,10 @@
-//! Why the command ends with another code than 0.
+//! Failures of a command, with their exit codes.
 
 use std::io;
 
 use anabranch_lab::diagnostic::Diagnostic;
 
-/// An exit code, and what to say; nothing if it has been said.
+/// An exit code and a message, which is empty if it has been printed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: u8,
@@ -14,17 +14,17 @@ pub(crate) struct Failure {
 pub(crate) type Outcome = Result<(), Failure>;
 
 impl Failure {
-    /// It was asked for something that cannot be.
+    /// Wrong usage or invalid input.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { code: 2, message: message.into() }
     }
 
-    /// It was asked for the right thing and could not do it.
+    /// The operation failed.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self { code: 1, message: message.into() }
     }
 
-    /// It did it, and a claim or an assertion does not hold.
+    /// A claim or an assertion does not hold.
     pub(crate) fn missed(message: impl Into<String>) -> Self {
         Self { code: 3, message: message.into() }
     }
@@ -36,7 +36,7 @@ impl From<Diagnostic> for Failure {
     }
 }
 
-/// Of printing. A reader that goes away (`| head`) is no mistake and no news.
+/// Failures of printing. A reader that goes away (`| head`) is no failure.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {

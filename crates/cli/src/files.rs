@@ -1,4 +1,4 @@
-//! Reading inputs, and writing outputs whole or not at all.
+//! Reads inputs, and writes outputs completely or not at all.
 
 mod unfinished;
 
@@ -11,7 +11,7 @@ use anabranch_lab::document::Document;
 use crate::args::Overrides;
 use crate::failure::Failure;
 
-/// Reads files, and knows which: nothing is written over them.
+/// Reads files and remembers them, so that no output overwrites an input.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inputs(Vec<(Identity, PathBuf)>);
 
@@ -28,7 +28,7 @@ impl Inputs {
         Ok(document)
     }
 
-    /// Reads a scenario as it stands.
+    /// Reads a scenario without overrides.
     pub(crate) fn read_plain(&mut self, file: &Path) -> Result<Document, Failure> {
         let name = file.display().to_string();
         if let Some(identity) = Identity::of(file) {
@@ -42,7 +42,7 @@ impl Inputs {
         Ok(Document::read(file)?)
     }
 
-    /// Refuses to write to one of them.
+    /// Refuses an output that would overwrite an input.
     fn spare(&self, output: &Path) -> Result<(), Failure> {
         let identity = Identity::of(output);
         match self.0.iter().find(|(input, _)| identity.as_ref() == Some(input)) {
@@ -57,17 +57,17 @@ impl Inputs {
     }
 }
 
-/// What tells whether two names, links among them, are of one plain file.
+/// The identity of a plain file, equal for all its names and links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Identity(
-    /// Device and inode: hard links have no other name that is the file's.
+    /// Device and inode: hard links have no canonical name.
     #[cfg(unix)]
     (u64, u64),
     #[cfg(not(unix))] PathBuf,
 );
 
 impl Identity {
-    /// Of a plain file that exists.
+    /// The identity of an existing plain file.
     #[cfg(unix)]
     fn of(path: &Path) -> Option<Self> {
         Self::of_metadata(&fs::metadata(path).ok()?)
@@ -98,15 +98,15 @@ impl Identity {
     }
 }
 
-/// A folder that was seen to be writable before any work is done for it.
+/// An output folder that was tested to be writable before any work.
 pub(crate) struct Folder {
     path: PathBuf,
-    /// Not to be written over.
+    /// Inputs that must not be overwritten.
     inputs: Inputs,
 }
 
 impl Folder {
-    /// A folder for files of these names, none of which is one of `inputs`.
+    /// The folder for files of these names, none of which is an input.
     pub(crate) fn create<'a>(
         path: &Path,
         names: impl IntoIterator<Item = &'a str>,
@@ -125,7 +125,7 @@ impl Folder {
         Ok(Self { path: path.to_owned(), inputs: inputs.clone() })
     }
 
-    /// The folder of a file, which must have one, and its name.
+    /// The folder and the name of an output file.
     pub(crate) fn of_file(path: &Path, inputs: &Inputs) -> Result<(Self, String), Failure> {
         let name = path.file_name().and_then(|name| name.to_str()).filter(|_| !path.is_dir());
         let Some(name) = name else {
@@ -134,26 +134,26 @@ impl Folder {
         inputs.spare(path)?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-            // Of a device the folder need not be writable.
+            // The folder of a device need not be writable.
             return Ok((Self { path: parent.to_owned(), inputs: inputs.clone() }, name.to_owned()));
         }
         Self::create(parent, [], inputs).map(|folder| (folder, name.to_owned()))
     }
 
-    /// Where a file of this name is: if it is a link, where that leads.
+    /// The target of this name: if it is a link, where the link leads.
     fn place(&self, name: &str) -> PathBuf {
         let named = self.path.join(name);
         let folder = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
         fs::canonicalize(named).unwrap_or_else(|_| folder.join(name))
     }
 
-    /// Writes a file under a temporary name and renames it when it is whole.
+    /// Writes a file under a temporary name and renames it when it is complete.
     pub(crate) fn write(
         &self,
         name: &str,
         write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
-        // Nobody knows what has become of the folder since it was looked at.
+        // The folder may have changed since it was tested.
         self.inputs.spare(&self.path.join(name))?;
         let part = Part::of(self, name);
         let written = part.writer().and_then(|mut out| {
@@ -164,11 +164,10 @@ impl Folder {
     }
 }
 
-/// A file that is being written, under a temporary name until it is whole. What is there and is no plain file, such as a
-/// device or a pipe, is written to as it is; where a link points to one, that is the file.
+/// An output file under a temporary name until it is complete. An existing device or pipe is written directly; a link is followed.
 pub(crate) struct Part {
     path: PathBuf,
-    /// `None`: there is no temporary name.
+    /// `None` if there is no temporary name.
     part: Option<PathBuf>,
 }
 
@@ -176,24 +175,24 @@ impl Part {
     fn of(folder: &Folder, name: &str) -> Self {
         let path = folder.place(name);
         let is_plain = fs::metadata(&path).map_or(true, |found| found.is_file());
-        // Two programs that write one file at once do not write into one another's.
+        // A name of its own, in case two processes write the same file.
         let part = format!(".{}.{}.part", path.file_name().unwrap_or_default().to_string_lossy(), std::process::id());
         let part = is_plain.then(|| path.with_file_name(part));
         Self { path, part }
     }
 
-    /// A file in a folder that was seen to be writable.
+    /// An output file in a folder that was tested to be writable.
     pub(crate) fn create(path: &Path, inputs: &Inputs) -> Result<Self, Failure> {
         let (folder, name) = Folder::of_file(path, inputs)?;
         Ok(Self::of(&folder, &name))
     }
 
-    /// Whether the folder's file of this name is the same.
+    /// Whether it is the folder's file of this name.
     pub(crate) fn is_in(&self, folder: &Folder, name: &str) -> bool {
         self.path == folder.place(name)
     }
 
-    /// Where to write it.
+    /// The writer of its content.
     pub(crate) fn writer(&self) -> io::Result<Box<dyn io::Write + Send>> {
         let file = match &self.part {
             Some(part) => {
@@ -205,7 +204,7 @@ impl Part {
         Ok(Box::new(io::BufWriter::new(file)))
     }
 
-    /// Gives it its name if it was written well.
+    /// Renames the file if it was written completely.
     pub(crate) fn finish<T>(self, written: io::Result<T>) -> Result<T, Failure> {
         let Self { path, part } = self;
         let name = |part: &PathBuf| fs::rename(part, &path);

@@ -1,4 +1,4 @@
-//! `anabranch generate`: what is made from this program.
+//! `anabranch generate`: completions, man pages and the reference.
 
 use std::fs;
 use std::io::Write as _;
@@ -44,7 +44,7 @@ pub(crate) fn generate(command: &Generate) -> Outcome {
     }
 }
 
-/// A page for a command and for each command below it.
+/// The man pages of a command and its subcommands.
 fn pages(command: &clap::Command, folder: &Folder) -> Outcome {
     let man = clap_mangen::Man::new(command.clone());
     folder.write(&man.get_filename(), |mut out| man.render(&mut out))?;

@@ -1,4 +1,4 @@
-//! What the commands that move bytes over a network share.
+//! The common part of the commands that use a network.
 
 mod bench;
 mod code;
@@ -44,7 +44,7 @@ pub(crate) fn key(command: &Key) -> Outcome {
     Ok(writeln!(anstream::stdout(), "{}", key.public())?)
 }
 
-/// A transfer or a measurement in the words of JSON.
+/// The JSON document of a transfer or a measurement.
 #[derive(Serialize)]
 struct Ended {
     files: u64,
@@ -69,7 +69,7 @@ impl Ended {
         Self { files, bytes, files_there, bytes_there, failed, wall_seconds }
     }
 
-    /// A line for people.
+    /// A summary for people.
     fn line(&self) -> String {
         let there =
             if self.files_there > 0 { format!(", {} were there already", self.files_there) } else { String::new() };
@@ -78,7 +78,7 @@ impl Ended {
     }
 }
 
-/// The ticket as a QR code, if that was asked for.
+/// Prints the ticket as a QR code, if requested.
 fn show_code(out: &mut impl io::Write, listen: &Listen, ticket: &str) -> io::Result<()> {
     if listen.qr { writeln!(out, "{}", code::qr(ticket)) } else { Ok(()) }
 }
@@ -97,7 +97,7 @@ fn config(law: &str) -> Result<Config, Failure> {
     Ok(Config { law: Settings::default_for(row), ..Config::default() })
 }
 
-/// The same, and connections are logged.
+/// The same settings with logs.
 fn logged(config: Config, log: &Log) -> Config {
     let level = log.log.map(|level| match level {
         Level::Warn => LevelFilter::WARN,
@@ -111,12 +111,12 @@ fn logged(config: Config, log: &Log) -> Config {
     Config { qlog: log.qlog.clone(), ..config }
 }
 
-/// Ends the logs, if there are any, and says in a line what is missing in them. The work is done, whatever has become of them.
+/// Ends the logs, if there are any, and reports what is missing. A failure does not fail the command.
 async fn end_logs(endpoint: &Endpoint, log: &Log) {
     if log.qlog.is_none() {
         return;
     }
-    // The end of a connection belongs to its log.
+    // A log includes the end of its connection.
     _ = tokio::time::timeout(LOGS_WITHIN, endpoint.wait_idle()).await;
     let Some(report) = endpoint.finish_qlog().await else { return };
     if let Some(error) = &report.error {
@@ -134,21 +134,21 @@ fn identity(file: Option<&Path>) -> Result<SecretKey, Failure> {
     }
 }
 
-/// An endpoint that lets others in.
+/// An endpoint that accepts connections.
 fn server(listen: &Listen, config: Config) -> Result<Endpoint, Failure> {
     let key = identity(listen.key.as_deref())?;
     let bind = |address| Endpoint::server(address, &key, config.clone());
     let all = || bind((Ipv6Addr::UNSPECIFIED, 0).into()).or_else(|_| bind((Ipv4Addr::UNSPECIFIED, 0).into()));
     let endpoint = listen.address.map_or_else(all, bind).map_err(|error| Failure::failed(error.to_string()))?;
     if let Some(ListenAt(address)) = listen.metrics {
-        let refused = |error| Failure::failed(format!("nobody can listen at {address} for metrics: {error}"));
+        let refused = |error| Failure::failed(format!("cannot serve metrics at {address}: {error}"));
         let address = endpoint.serve_metrics(address).map_err(refused)?;
         writeln!(anstream::stderr(), "metrics at http://{address}/metrics")?;
     }
     Ok(endpoint)
 }
 
-/// An endpoint that calls.
+/// An endpoint that connects.
 fn client(key: Option<&Path>, config: Config) -> Result<Endpoint, Failure> {
     let key = identity(key)?;
     let bind = |address: SocketAddr| Endpoint::bind(address, &key, config.clone());
@@ -156,17 +156,17 @@ fn client(key: Option<&Path>, config: Config) -> Result<Endpoint, Failure> {
     bound.map_err(|error| Failure::failed(error.to_string()))
 }
 
-/// Runs what has to wait for sockets.
+/// Runs asynchronous work.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::failed(format!("no threads to be had: {error}")))?;
+    let runtime = runtime.map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
     let result = runtime.block_on(work);
-    // What still reads a file then is of no use to anybody.
+    // Pending reads of files are abandoned.
     runtime.shutdown_background();
     result
 }
 
-/// A line of JSON.
+/// Prints a line of JSON.
 pub(crate) fn print_line(document: &impl Serialize) -> Outcome {
     let line = serde_json::to_string(document).map_err(|error| Failure::failed(error.to_string()))?;
     let mut out = io::stdout().lock();
@@ -174,10 +174,10 @@ pub(crate) fn print_line(document: &impl Serialize) -> Outcome {
     Ok(out.flush()?)
 }
 
-/// Who closes first waits two seconds for a peer that has not heard that all has arrived.
+/// The end that closes first waits two seconds for a peer that may have missed the last acknowledgement.
 const LOGS_WITHIN: Duration = Duration::from_secs(4);
 
-/// Bytes as people count them.
+/// Bytes with a decimal unit.
 fn decimal(bytes: f64) -> String {
     let (unit, size) = match bytes {
         _ if bytes >= 1e9 => ("GB", bytes / 1e9),

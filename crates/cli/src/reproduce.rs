@@ -1,4 +1,4 @@
-//! `anabranch reproduce`: published tables beside ours.
+//! `anabranch reproduce`: published numbers beside ours.
 
 mod screen;
 mod summary;
@@ -23,7 +23,7 @@ pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
     let mut inputs = Inputs::default();
     let experiments = load(&args.selection, &mut inputs)?;
     let is_for_people = args.format() == Format::Text;
-    // Who reads the text shall find the report; a program asks for what it wants to have.
+    // People want the report; a program requests its files.
     let path = args.out.as_deref().or(is_for_people.then_some(Path::new(REPORT_FOLDER)));
     let names = if args.out.is_some() { &[REPORT, JSON, CSV, MARKDOWN][..] } else { &[REPORT] };
     let create = |path| Folder::create(path, names.iter().copied(), &inputs);
@@ -70,7 +70,7 @@ pub(crate) fn reproduce(args: &Reproduce) -> Outcome {
 struct Printer {
     progress: Progress,
     of_paper: Option<fn(&Paper) -> String>,
-    /// Once something could not be printed, nothing more is.
+    /// After a failure nothing more is printed.
     printed: io::Result<()>,
 }
 
@@ -96,14 +96,14 @@ impl Watch for &mut Printer {
     }
 }
 
-/// Where the report goes unless somebody says otherwise.
+/// The default folder of the report.
 const REPORT_FOLDER: &str = "reproduction";
 const REPORT: &str = "report.html";
 const JSON: &str = "outcome.json";
 const CSV: &str = "outcome.csv";
 const MARKDOWN: &str = "outcome.md";
 
-/// The experiments of some papers, or of all, in the order of their keys and of their files' names.
+/// The experiments of some papers, or of all, sorted by key and file name.
 pub(crate) fn load(
     Selection { keys, experiments: Experiments { folder }, .. }: &Selection,
     inputs: &mut Inputs,
@@ -115,7 +115,7 @@ pub(crate) fn load(
             entries(paper)?.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
         {
             let experiment = Experiment::parse(inputs.read_plain(&file)?)?;
-            // A folder may hold scenarios that claim nothing, as those of the benchmark.
+            // A folder may contain scenarios without claims, such as the benchmark's.
             if !experiment.paper.is_empty() {
                 experiments.push(experiment);
             }

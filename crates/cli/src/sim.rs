@@ -85,7 +85,7 @@ pub(crate) fn run(args: &args::Run) -> Outcome {
     Ok(())
 }
 
-/// What to say of series that did not fit into memory.
+/// The message for series that were recorded at a coarser resolution.
 fn coarsened(trace: &Trace<'_>) -> Option<String> {
     trace.coarsened().map(|resolution| {
         format!(
@@ -95,7 +95,7 @@ fn coarsened(trace: &Trace<'_>) -> Option<String> {
     })
 }
 
-/// What else the file asks for, and who does it.
+/// What else the file contains, and the command for it.
 fn left_out(experiment: &Experiment, args: &args::Run) -> Vec<String> {
     let mut notes = Vec::new();
     let file = args.file.display();
@@ -116,7 +116,7 @@ fn left_out(experiment: &Experiment, args: &args::Run) -> Vec<String> {
     notes
 }
 
-/// Parsed before anything runs.
+/// Parses assertions before the run.
 fn assertions(texts: &[String], experiment: &Experiment, scenario: &Scenario) -> Result<Vec<Assertion>, Failure> {
     let refuse = |text: &str, error: String| Failure::usage(format!("--assert \"{text}\": {error}"));
     let parse = |text: &String| {

@@ -97,5 +97,5 @@ fn text(document: &Document) -> String {
     text
 }
 
-/// More failures than this are one.
+/// The limit of failures shown.
 const SHOWN_MAX: usize = 10;

@@ -1,4 +1,4 @@
-//! Text for people: tables, colours on a terminal only, progress.
+//! Terminal output: tables, colours on a terminal only, progress.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -17,13 +17,13 @@ pub(crate) const NOTABLE: Style = AnsiColor::Yellow.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const PLAIN: Style = Style::new();
 
-/// Says on stderr what is wrong.
+/// Prints an error to stderr.
 pub(crate) fn complain(message: &str) {
-    // If even stderr is gone, the exit code has to do.
+    // If even stderr is gone, the exit code remains.
     let _ = writeln!(anstream::stderr(), "{BAD}error{BAD:#}: {}", shown(message));
 }
 
-/// A text from elsewhere, such as the name of a file or what an artifact says of itself, without commands for the terminal.
+/// A text from elsewhere, such as a file name or an artifact's content, without control sequences.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     match text.contains(is_command) {
         false => text.into(),
@@ -31,10 +31,10 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Lines of a paragraph are at most this wide: what fits a page and a narrow terminal.
+/// The width of a paragraph, which fits a page and a narrow terminal.
 const WIDTH: usize = 100;
 
-/// `text` in lines with an indent; the first begins with `bullet`.
+/// `text` wrapped with an indent; the first line begins with `bullet`.
 pub(crate) fn paragraph(bullet: &str, text: &str) -> String {
     let indent = " ".repeat(bullet.chars().count());
     let mut lines = String::new();
@@ -56,7 +56,7 @@ pub(crate) fn paragraph(bullet: &str, text: &str) -> String {
     lines + &line + "\n"
 }
 
-/// How the cells of a column stand.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
@@ -83,7 +83,7 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Without columns that are empty from head to foot.
+    /// Omits columns that are entirely empty.
     pub(crate) fn render(&self, indent: &str) -> String {
         let cells = |column: usize| self.rows.iter().map(move |row| row[column].0.as_str());
         let columns: Vec<(usize, usize)> = (0..self.columns.len())
@@ -121,32 +121,32 @@ impl Table {
     }
 }
 
-/// A bar on stderr that is drawn on a terminal only, when the work has taken a second, and leaves nothing behind.
+/// A progress bar on stderr: drawn on a terminal only, after a second, and removed at the end.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    /// Draws the time on while nothing is done.
+    /// Updates the elapsed time.
     ticker: Option<JoinHandle<()>>,
 }
 
 impl Progress {
-    /// How many of a number of runs are done.
+    /// A bar for a number of runs.
     pub(crate) fn of_runs() -> Self {
         Self::new("{elapsed:>4} {bar:40.green/black.bright} {pos}/{len} runs, {eta} to go")
     }
 
-    /// How much of one run is done.
+    /// A bar for the progress of one run.
     pub(crate) fn of_a_run() -> Self {
         Self::new("{elapsed:>4} {bar:40.green/black.bright} {percent} % of the run, {eta} to go")
     }
 
-    /// How many bytes are done, and what somebody else says.
+    /// A bar for bytes, with a message.
     pub(crate) fn of_bytes() -> Self {
         Self::new(
             "{elapsed:>4} {bar:30.green/black.bright} {decimal_bytes}/{decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} to go{msg}",
         )
     }
 
-    /// Something to say beside the bar.
+    /// Sets the message beside the bar.
     pub(crate) fn say(&self, message: String) {
         self.bar.set_message(message);
     }
@@ -169,11 +169,11 @@ impl Progress {
                 thread::park_timeout(TICK);
             }
         };
-        // Where there is no thread to be had, there is no bar.
+        // Without a thread there is no bar.
         Self { bar, ticker: thread::Builder::new().spawn(tick).ok() }
     }
 
-    /// Does something without the bar in its way.
+    /// Prints with the bar hidden.
     pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         self.bar.suspend(print)
     }
@@ -189,18 +189,18 @@ impl Drop for Progress {
         self.bar.finish_and_clear();
         if let Some(ticker) = self.ticker.take() {
             ticker.thread().unpark();
-            // A ticker that has panicked has said so.
+            // A ticker's panic has been reported.
             _ = ticker.join();
         }
     }
 }
 
-/// What takes less time needs no bar.
+/// Shorter work needs no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// From one drawing to the next: fast enough to look alive.
+/// The redraw interval, fast enough to look alive.
 const TICK: Duration = Duration::from_millis(200);
 
-/// A number with as many decimals as it is worth: whole from 1000 on, four significant digits below.
+/// A number with four significant digits, whole from 1000 on.
 pub(crate) fn number(value: f64) -> String {
     let size = value.abs();
     let decimals = match size {
@@ -211,7 +211,7 @@ pub(crate) fn number(value: f64) -> String {
         _ => 4,
     };
     let text = format!("{value:.decimals$}");
-    // A rounded `-0` says nothing.
+    // A rounded `-0` becomes `0`.
     if text.trim_start_matches(['-', '0', '.']).is_empty() { "0".to_owned() } else { text }
 }
 

@@ -78,7 +78,7 @@ struct Runtime {
 }
 
 impl Endpoint {
-    /// As [`crate::Endpoint::client`].
+    /// Connects only: as [`crate::Endpoint::client`].
     ///
     /// # Errors
     /// As there, or if no thread can be started.
@@ -86,7 +86,7 @@ impl Endpoint {
         Self::start(|| crate::Endpoint::client(config))
     }
 
-    /// As [`crate::Endpoint::server`].
+    /// Admits every peer with its ticket: as [`crate::Endpoint::server`].
     ///
     /// # Errors
     /// As there, or if no thread can be started.
@@ -94,7 +94,7 @@ impl Endpoint {
         Self::start(|| crate::Endpoint::server(address, key, config))
     }
 
-    /// As [`crate::Endpoint::bind`].
+    /// Binds an endpoint with a key: as [`crate::Endpoint::bind`].
     ///
     /// # Errors
     /// As there, or if no thread can be started.
@@ -121,7 +121,7 @@ impl Endpoint {
         Ok(Self { runtime: Arc::new(Runtime { handle, last: Some((endpoint, sender)) }) })
     }
 
-    /// As [`crate::Endpoint::connect`].
+    /// Connects to a ticket's endpoint: as [`crate::Endpoint::connect`].
     ///
     /// # Errors
     /// As there: no answer, or a refusal.
@@ -141,7 +141,7 @@ impl Endpoint {
         self.runtime.wait(self.get_ref().wait_idle());
     }
 
-    /// As [`crate::Endpoint::ticket`].
+    /// A ticket for this endpoint: as [`crate::Endpoint::ticket`].
     pub fn ticket(&self) -> Ticket {
         self.get_ref().ticket()
     }
@@ -168,7 +168,7 @@ impl Connection {
         Ok(SendStream { inner, runtime: Arc::clone(&self.runtime) })
     }
 
-    /// As [`crate::Connection::accept_stream`].
+    /// Waits for the next stream of the peer: as [`crate::Connection::accept_stream`].
     ///
     /// # Errors
     /// As there: closed, or lost.
@@ -177,7 +177,7 @@ impl Connection {
         Ok(RecvStream { inner, runtime: Arc::clone(&self.runtime) })
     }
 
-    /// As [`crate::Connection::send_message`].
+    /// Sends a message as a stream of its own: as [`crate::Connection::send_message`].
     ///
     /// # Errors
     /// As there: closed, or lost.
@@ -222,7 +222,7 @@ impl Connection {
         self.runtime.wait(self.inner.closed())
     }
 
-    /// As [`crate::Connection::stats`].
+    /// The present counters: as [`crate::Connection::stats`].
     pub fn stats(&self) -> Stats {
         self.inner.stats()
     }

@@ -60,7 +60,7 @@ pub struct Stats {
     pub segments_doubled: u64,
     /// Spurious episodes of loss, which were undone.
     pub losses_undone: u64,
-    /// Retransmission timeouts.
+    /// Retransmission timeouts on all paths.
     pub timeouts: u64,
     /// Bytes that the peer has acknowledged, stream headers included.
     pub bytes_acknowledged: u64,

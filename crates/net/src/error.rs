@@ -169,9 +169,9 @@ impl fmt::Display for BindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Socket(address, error) => write!(f, "no UDP socket at {address}: {error}"),
-            Self::Randomness(error) => write!(f, "the system gives no random numbers: {error}"),
+            Self::Randomness(error) => write!(f, "the system has no random numbers: {error}"),
             Self::Config(error) => write!(f, "the settings cannot work: {error:?}"),
-            Self::Thread(error) => write!(f, "the system gives no thread to work in: {error}"),
+            Self::Thread(error) => write!(f, "cannot start a thread: {error}"),
             Self::Qlog(folder, error) => write!(f, "no logs can be written into {}: {error}", folder.display()),
         }
     }
@@ -190,7 +190,7 @@ impl fmt::Display for ConnectError {
             }
             Self::Refused(address) => write!(f, "{address} refuses the connection"),
             Self::NoAddress => f.write_str("the ticket has no address that this socket can reach (IPv4 or IPv6)"),
-            Self::TooMany => f.write_str("there are as many connections as there may be"),
+            Self::TooMany => f.write_str("the limit of connections is reached"),
             Self::Config(error) => write!(f, "the settings cannot work: {error:?}"),
             Self::EndpointGone => Lost::EndpointGone.fmt(f),
         }
@@ -202,8 +202,8 @@ impl fmt::Display for AddPathError {
         match self {
             Self::NoSocket(ip) => write!(f, "no socket of the endpoint sends from {ip}"),
             Self::NotNegotiated => f.write_str("the connection is not open, or has a single path"),
-            Self::TooMany => f.write_str("there are as many paths as there may be"),
-            Self::InUse => f.write_str("there is such a path"),
+            Self::TooMany => f.write_str("the limit of paths is reached"),
+            Self::InUse => f.write_str("the path exists already"),
             Self::NoAnswer(address) => {
                 write!(f, "{address} does not answer on that path: does a route lead there from this address?")
             }
@@ -215,10 +215,10 @@ impl fmt::Display for AddPathError {
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Reset => "the other end has ended the connection",
-            Self::TimedOut => "the other end does not answer any more",
+            Self::Reset => "the other end has reset the connection",
+            Self::TimedOut => "the other end no longer answers",
             Self::Aborted => "the connection was aborted here",
-            Self::Misbehaved => "the other end has broken the rules",
+            Self::Misbehaved => "the other end has violated the protocol",
             Self::EndpointGone => "the socket is gone",
         })
     }
@@ -245,7 +245,7 @@ impl fmt::Display for MessageError {
 impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Stopped(code) => write!(f, "the other end does not want more of the stream (code {code})"),
+            Self::Stopped(code) => write!(f, "the other end has refused the rest of the stream (code {code})"),
             Self::Closed => f.write_str("the stream is closed"),
             Self::Lost(lost) => lost.fmt(f),
         }
@@ -255,7 +255,7 @@ impl fmt::Display for WriteError {
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Reset(code) => write!(f, "the other end has given the stream up (code {code})"),
+            Self::Reset(code) => write!(f, "the other end has reset the stream (code {code})"),
             Self::Ended => f.write_str("the stream ended too early"),
             Self::TooLong => f.write_str("the stream is longer than expected"),
             Self::Lost(lost) => lost.fmt(f),

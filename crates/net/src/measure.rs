@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use crate::connection::Connection;
 use crate::error::{Lost, ReadError, StreamError, WriteError};
 
-/// A measurement.
+/// The parameters of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Which end sends.

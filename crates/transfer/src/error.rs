@@ -13,7 +13,7 @@ use crate::manifest::ManifestError;
 pub struct Failed {
     /// Its name, or its path at the sender.
     pub name: String,
-    /// The reason.
+    /// Why it was not.
     pub reason: String,
 }
 
@@ -61,10 +61,8 @@ impl fmt::Display for SendError {
                 write!(f, "more than {} files and folders; send them in parts", crate::manifest::ENTRIES_MAX)
             }
             Self::Receiver(reason) => write!(f, "the receiver cannot go on: {reason}"),
-            Self::Lost(lost) => write!(f, "{lost}; send again: it goes on from where it stopped"),
-            Self::Protocol => {
-                f.write_str("the other end does not speak as a receiver of files: is it `anabranch recv`?")
-            }
+            Self::Lost(lost) => write!(f, "{lost}; send again to resume"),
+            Self::Protocol => f.write_str("the other end is not a receiver of files: is it `anabranch recv`?"),
         }
     }
 }
@@ -74,14 +72,10 @@ impl fmt::Display for ReceiveError {
         match self {
             Self::Manifest(error) => error.fmt(f),
             Self::Folder(path, error) => {
-                write!(
-                    f,
-                    "{}: {error}; when that is mended, send again: it goes on from where it stopped",
-                    path.display()
-                )
+                write!(f, "{}: {error}; correct this, then send again to resume", path.display())
             }
             Self::Lost(lost) => write!(f, "{lost}; what has arrived is kept for the next time"),
-            Self::Protocol => f.write_str("the other end does not speak as a sender of files: is it `anabranch send`?"),
+            Self::Protocol => f.write_str("the other end is not a sender of files: is it `anabranch send`?"),
             Self::Replaced => f.write_str("another sender has come with the same files"),
         }
     }

@@ -50,7 +50,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// The result of a transfer.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// Files transferred.
+    /// Files that were transferred.
     pub files: u64,
     /// Bytes of these files.
     pub bytes: u64,

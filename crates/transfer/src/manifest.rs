@@ -166,7 +166,7 @@ impl Stamp {
 impl fmt::Display for ManifestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Magic => f.write_str("what came is no list of files, or of another version of anabranch"),
+            Self::Magic => f.write_str("the list of files is invalid, or of another version of anabranch"),
             Self::Entry(number) => write!(f, "entry {number} of the list of files cannot be read"),
             Self::Name(number, error) => write!(f, "entry {number} of the list of files is refused: {error}"),
             Self::Twice(number, name) => {

@@ -119,10 +119,10 @@ impl fmt::Display for NameError {
         f.write_str(match self {
             Self::Empty => "a part of the name is empty, or the name is absolute",
             Self::Dots => "`.` and `..` lead elsewhere",
-            Self::Character => "the name has a character that no name may have here",
+            Self::Character => "the name has a character that is not allowed here",
             Self::Device => "the name is that of a device here",
             Self::Long => "the name is too long",
-            Self::Reserved => "the name is reserved for files that are not whole yet",
+            Self::Reserved => "the name is reserved for incomplete files",
             Self::Unicode => "the name is not Unicode",
         })
     }

@@ -122,7 +122,7 @@ impl Place {
         if there.is_symlink() {
             Some("a symbolic link has this name".into())
         } else if !there.is_file() {
-            Some("something that is no file has this name".into())
+            Some("something other than a file has this name".into())
         } else if self.existing == Existing::Keep {
             Some("another file has this name; receive with --overwrite, or elsewhere".into())
         } else {
@@ -200,7 +200,7 @@ impl Place {
         };
         if entry.size() != Some(written) || own != *hash {
             self.discard(entry);
-            return Err(PartError::Refused("what has arrived is not what was sent; send it again".into()));
+            return Err(PartError::Refused("the checksum of the file is wrong; send it again".into()));
         }
         let target = entry.name.below(&self.folder);
         if let Some(reason) = fs::symlink_metadata(&target).ok().and_then(|there| self.refusal(&there)) {

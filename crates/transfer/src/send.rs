@@ -328,7 +328,7 @@ impl Reader {
     }
 }
 
-const CHANGED: &str = "it has changed since it was looked at; send it again";
+const CHANGED: &str = "it has changed since the start of the transfer; send it again";
 
 /// The bytes of small files gathered before a write.
 const GATHERED: usize = 32 << 10;

@@ -154,11 +154,11 @@ impl std::fmt::Display for Answer {
         f.write_str(match self {
             Self::Done => "done",
             Self::Forbidden => "the other end does not allow it",
-            Self::NoHost => "the other end knows no such host",
-            Self::Unreachable => "no way leads there from the other end",
-            Self::Refused => "the connection is refused there",
+            Self::NoHost => "the other end cannot resolve the host",
+            Self::Unreachable => "the other end has no route to the target",
+            Self::Refused => "refused at the other end",
             Self::TimedOut => "the target does not answer",
-            Self::Failed => "the other end could not do it",
+            Self::Failed => "the other end failed",
         })
     }
 }

@@ -69,7 +69,7 @@ async fn ask(tcp: &mut TcpStream) -> io::Result<Target> {
     tcp.read_exact(&mut methods).await?;
     if !methods.contains(&NO_AUTHENTICATION) {
         tcp.write_all(&[VERSION, NO_METHOD]).await?;
-        return Err(wrong("it wants to say who it is"));
+        return Err(wrong("it demands authentication"));
     }
     tcp.write_all(&[VERSION, NO_AUTHENTICATION]).await?;
     let [version, command, _, family] = take(tcp).await?;
@@ -83,17 +83,17 @@ async fn ask(tcp: &mut TcpStream) -> io::Result<Target> {
             let [len] = take(tcp).await?;
             let mut name = vec![0; len.into()];
             tcp.read_exact(&mut name).await?;
-            String::from_utf8(name).map_err(|_| wrong("a host's name has letters that no name has"))?
+            String::from_utf8(name).map_err(|_| wrong("the host's name has invalid characters"))?
         }
         _ => {
             reply(tcp, FAMILY_UNKNOWN).await?;
-            return Err(wrong("it names a host in a way that is not known"));
+            return Err(wrong("its type of address is unknown"));
         }
     };
     let port = u16::from_be_bytes(take(tcp).await?);
     if command != CONNECT {
         reply(tcp, COMMAND_UNKNOWN).await?;
-        return Err(wrong("it wants something else than to connect"));
+        return Err(wrong("it requests something other than CONNECT"));
     }
     match Target::new(&host, port) {
         Ok(target) => Ok(target),

@@ -57,7 +57,7 @@ impl fmt::Display for ParseForwardError {
             Self::Parts => {
                 f.write_str("it is [ADDRESS:]PORT:HOST:PORT, as in 8080:example.org:80, addresses of IPv6 in brackets")
             }
-            Self::Address => f.write_str("the address to listen at is none: 127.0.0.1 and [::1] are some"),
+            Self::Address => f.write_str("the address to listen at is invalid: write 127.0.0.1 or [::1], for example"),
             Self::Port => f.write_str("the port to listen at is a number from 0 (any) to 65535"),
             Self::Target(error) => write!(f, "the target: {error}"),
         }

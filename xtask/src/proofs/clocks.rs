@@ -1,4 +1,4 @@
-//! Real clocks: the pace, the baseRTT and the queue of one flow are what the simulator says, where clocks are perfect.
+//! Real clocks: the pacing rate, the baseRTT and the queue of one flow equal those of the simulator, whose clocks are perfect.
 //!
 //! Each is measured on links that deliver packet by packet, on the same whose packets come in batches that the kernel joins (GRO), and with a program beside
 //! it that takes a core. GRO needs batches: those that a `hold` of the link makes, as a network card does that interrupts once for several packets. The simulated
@@ -57,10 +57,11 @@ pub(super) fn run(bench: &Bench, table: &mut Table) -> Result<(), String> {
 fn timestamps(bench: &Bench, table: &mut Table) -> Result<(), String> {
     let told = json(&output(&bench.anabranch, &["doctor", "--json"])?)?;
     let mut findings = told.as_array().ok_or("what doctor tells is not understood")?.iter();
-    let finding =
-        findings.find(|finding| finding["what"] == "times of arrival").ok_or("doctor tells no times of arrival")?;
+    let finding = findings
+        .find(|finding| finding["what"] == "receive timestamps")
+        .ok_or("doctor reports no receive timestamps")?;
     let has_times = finding["found"] == "yes";
-    table.row("times of arrival", "the kernel's", if has_times { "the kernel's" } else { "our own" }, has_times);
+    table.row("receive timestamps", "the kernel's", if has_times { "the kernel's" } else { "our own" }, has_times);
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! What can be wrong with files and folders while they are sent, and with keys: a clear message, the documented exit code, and nothing lost.
+//! Faults of files, folders and keys during a transfer: each gives a clear message and the documented exit code, and loses no data.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -62,7 +62,7 @@ fn changing_file(bench: &Bench, table: &mut Table) -> Result<(), String> {
     let grow = || OpenOptions::new().append(true).open(&payload)?.write_all(b"and so on");
     grow().map_err(|error| error.to_string())?;
     let ended = Ended::of(&mut receiver, &mut sender)?;
-    ended.rows(table, "a file that changes", &["has changed since it was looked at; send it again"]);
+    ended.rows(table, "a file that changes", &["has changed since the start of the transfer; send it again"]);
     let is_old = is_equal(&old, &there)?;
     table.row(
         "a file that changes, what was there",

@@ -1,4 +1,4 @@
-//! The commands where there are namespaces.
+//! `anabranch link` on Linux.
 
 mod text;
 
@@ -39,7 +39,7 @@ fn up(args: &Up) -> Outcome {
     let network = network(topology);
     let settings =
         Settings { mtu: args.mtu, congestion_control: args.congestion_control.clone(), offload: args.offload };
-    // What cannot be emulated is found before anything is made.
+    // Errors of the network are found before anything is created.
     Plan::new(&name, &network, &settings)
         .map_err(|refusal| Failure::usage(format!("{}: {refusal}", args.file.display())))?;
     let report = |plan: &Plan| -> Outcome {
@@ -66,20 +66,20 @@ fn up(args: &Up) -> Outcome {
     Ok(served?)
 }
 
-/// The scenario's file, for people who ask what is up.
+/// The absolute path of the scenario file, for `status`.
 fn file_of(args: &Up) -> String {
     let path = fs::canonicalize(&args.file).unwrap_or_else(|_| args.file.clone());
     path.display().to_string()
 }
 
-/// Starts this command again, without a terminal, and waits until it is up.
+/// Starts this command again without a terminal, and waits until the emulator is up.
 fn start(name: &str) -> Result<Plan, Failure> {
     let claim = Claim::new(name)?;
     let (log, log_path) = claim.log()?;
     let program = std::env::current_exe().map_err(|error| Failure::failed(error.to_string()))?;
     let mut command = Command::new(program);
     command.args(std::env::args_os().skip(1)).args(["--foreground", "--detached"]);
-    // A folder that is removed later would keep its file system busy.
+    // The current folder may be removed, and must not keep its file system busy.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
     let mut child = linux::detached(&mut command).spawn().map_err(|error| Failure::failed(error.to_string()))?;
     loop {
@@ -96,7 +96,7 @@ fn start(name: &str) -> Result<Plan, Failure> {
     }
 }
 
-/// Who interrupts the foreground wants nothing left.
+/// An interrupt of the foreground takes everything down.
 fn take_down_when_interrupted(name: String) -> Outcome {
     let handler = move || {
         let code = match linux::down(&name) {
@@ -187,19 +187,19 @@ fn check(args: &Check) -> Outcome {
     Ok(())
 }
 
-/// What all devices of the hosts have thrown away.
+/// Packets dropped by all devices of the hosts.
 fn unread(plan: &Plan) -> DeviceCounts {
     let devices = plan.hosts.iter().flat_map(|host| host.interfaces.iter().map(move |interface| (host, interface)));
-    // One that is gone has lost nothing that anybody could still ask for.
+    // A device that is gone counts nothing.
     let counts = devices.filter_map(|(host, interface)| linux::device_counts(&host.namespace, &interface.device).ok());
     DeviceCounts { unread_packets: counts.map(|counts| counts.unread_packets).sum() }
 }
 
-/// A status in the words of JSON.
+/// The JSON document of a status.
 #[derive(Serialize)]
 struct StatusJson<'a> {
     name: &'a str,
-    /// Packets that devices threw away because the emulator did not come to read them.
+    /// Packets that devices dropped because the emulator did not read them in time.
     unread_packets: u64,
     #[serde(flatten)]
     status: &'a Status,
@@ -219,7 +219,7 @@ fn plan_json(plan: &Plan, notes: &[String]) -> serde_json::Value {
     serde_json::json!({ "name": plan.name, "hosts": hosts, "notes": notes })
 }
 
-/// The name that was typed, or the only one that there is.
+/// The given name, or the only emulator's.
 fn only(name: Option<&str>) -> Result<String, Failure> {
     if let Some(name) = name {
         return Ok(known(name));
@@ -231,7 +231,7 @@ fn only(name: Option<&str>) -> Result<String, Failure> {
     }
 }
 
-/// A name as it was typed, or that of a file.
+/// The given name, or that of the given file.
 fn known(name: &str) -> String {
     match Path::new(name).extension().is_some_and(|extension| extension == "toml") {
         true => plain(name),
@@ -250,14 +250,14 @@ fn name_of(args: &Up) -> Result<String, Failure> {
     }
 }
 
-/// A file's name without its folder and its end, and with nothing in it that is no part of a name.
+/// A file's name without folder and extension, reduced to valid characters.
 fn plain(file: &str) -> String {
     let stem = Path::new(file).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let plain = stem.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' });
     plain.take(NAME_MAX).collect()
 }
 
-/// With the name of a host, which a scenario bounds, it fits the name of a file.
+/// Together with a host's name it fits into a file name.
 const NAME_MAX: usize = 64;
 
 fn network(topology: Topology) -> Network {

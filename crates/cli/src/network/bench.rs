@@ -1,4 +1,4 @@
-//! `anabranch bench`: how fast a network is with the transport.
+//! `anabranch bench`: measures a network path.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -14,16 +14,16 @@ use crate::args::network::{Bench, BenchServer, Listen, Log};
 use crate::failure::{Failure, Outcome};
 use crate::terminal::{self, Align, DIM, PLAIN, Table};
 
-/// What is printed at the end.
+/// The final document.
 #[derive(Serialize)]
 struct Measured {
     direction: &'static str,
     streams: u8,
     cc: String,
-    /// What each end that sends was held to.
+    /// The rate limit of each sending end.
     rate_bits_per_second: Option<u64>,
     seconds: f64,
-    /// Of both directions, if both sent.
+    /// Sum over both directions, if both sent.
     bytes: u64,
     bits_per_second: f64,
     bytes_sent: u64,
@@ -31,28 +31,28 @@ struct Measured {
     segments_sent: u64,
     segments_sent_again: u64,
     segments_lost: u64,
-    /// Of these, those that no acknowledgement told of.
+    /// Of these, segments lost without an acknowledgement that said so.
     segments_lost_by_timeout: u64,
-    /// Times that the other end got something twice.
+    /// Duplicate arrivals at the other end.
     segments_doubled: u64,
-    /// Of all samples of the first path.
+    /// The mean of all samples of the first path.
     rtt_ms_mean: Option<f64>,
     rtt_ms_p50: Option<f64>,
     rtt_ms_p95: Option<f64>,
     rtt_ms_p99: Option<f64>,
-    /// What kept this end from sending more, in parts of the time in which it had something to send; none if it did not.
+    /// What limited this end, as shares of the time in which it had data to send; `None` if it did not send.
     limits: Option<Shares>,
-    /// Where they ended.
+    /// The paths at the end.
     paths: Vec<PathSeen>,
     intervals: Vec<Interval>,
 }
 
-/// What happened in a second.
+/// An interval of a second.
 #[derive(Clone, Copy, Serialize)]
 struct Interval {
-    /// When it ended.
+    /// The time of its end.
     seconds: f64,
-    /// Of both directions, if both send.
+    /// Sum over both directions, if both send.
     bits_per_second: f64,
     sent_bits_per_second: f64,
     received_bits_per_second: f64,
@@ -60,11 +60,11 @@ struct Interval {
     rtt_base_ms: Option<f64>,
     window_segments: f64,
     segments_lost: u64,
-    /// What kept this end from sending more for the most of the time; none if it does not send.
+    /// The limit that applied longest; `None` if this end does not send.
     limited_by: Option<&'static str>,
 }
 
-/// What is printed with `--jsonl`, a document a line.
+/// The documents of `--jsonl`.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum Told<'a> {
@@ -77,7 +77,7 @@ struct Listening<'a> {
     ticket: &'a str,
 }
 
-/// How it is printed.
+/// The output format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Print {
     Text,
@@ -97,7 +97,7 @@ impl Print {
     }
 }
 
-/// Measures, or waits for others to measure with.
+/// Measures, or serves measurements.
 pub(crate) fn bench(args: &Bench) -> Outcome {
     match (&args.serve, &args.ticket) {
         (Some(BenchServer::Serve { listen, law, log, json }), _) => super::block_on(serve(listen, law, log, *json)),
@@ -166,17 +166,17 @@ async fn run(args: &Bench) -> Result<Measured, Failure> {
     Ok(measured)
 }
 
-/// Looks at a connection while it is measured.
+/// Samples a connection during the measurement.
 struct Watch<'a> {
     connection: &'a Connection,
     direction: Direction,
     print: Print,
     begin: Instant,
-    /// When the present interval began, and what had happened then.
+    /// The start of the present interval, and the counters then.
     since: (f64, Stats),
-    /// When it ends: they end with whole seconds, so that what a sample comes late does not add up.
+    /// The end of the interval, a whole second, so that late samples do not add up.
     until: f64,
-    /// The latest, as long as there was any.
+    /// The latest counters while the connection existed.
     last: (f64, Stats),
     /// The first path then: at the end the peer may have closed, and there is none.
     path: Option<Path>,
@@ -194,7 +194,7 @@ impl<'a> Watch<'a> {
         Self { connection, direction, print, begin, since, until, last, path, rtts_ms, rtt_ms_mean, paths, intervals }
     }
 
-    /// Ends only if nothing can be printed.
+    /// Returns only if printing fails.
     async fn run(&mut self) -> Failure {
         loop {
             tokio::time::sleep(SAMPLE).await;
@@ -217,7 +217,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The measurement is over: what is left of the last interval is one, too, if it says anything.
+    /// The measurement is over: prints the rest of the last interval, if it is long enough.
     fn end_interval(&mut self) -> Outcome {
         let (now, stats) = self.last;
         match self.path {
@@ -249,7 +249,7 @@ impl<'a> Watch<'a> {
             rtt_ms: path.report.tally.rtt_latest.map(|rtt| rtt.as_secs_f64() * 1e3),
             rtt_base_ms: ms(path.rtt_base()),
             window_segments: path.report.window,
-            // Those of a path that has gone meanwhile count no more.
+            // Counters of a path that has gone meanwhile are excluded.
             segments_lost: stats.segments_lost.saturating_sub(before.segments_lost),
             limited_by: self
                 .sends()
@@ -335,7 +335,7 @@ fn print(measured: &Measured) -> Outcome {
         ("sent", super::decimal(measured.bytes_sent as f64)),
         ("received", super::decimal(measured.bytes_received as f64)),
         ("segments sent", measured.segments_sent.to_string()),
-        ("taken for lost", measured.segments_lost.to_string()),
+        ("segments lost", measured.segments_lost.to_string()),
         ("RTT p50", ms(measured.rtt_ms_p50)),
         ("RTT p95", ms(measured.rtt_ms_p95)),
         ("RTT p99", ms(measured.rtt_ms_p99)),
@@ -350,8 +350,8 @@ fn print(measured: &Measured) -> Outcome {
     Ok(())
 }
 
-/// From one sample to the next.
+/// The interval between samples.
 const SAMPLE: Duration = Duration::from_millis(10);
 
-/// An interval is no shorter, in seconds.
+/// The shortest interval, in seconds.
 const SHORTEST: f64 = 0.5;

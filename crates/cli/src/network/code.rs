@@ -6,13 +6,13 @@ use anstyle::{AnsiColor, Color, Style};
 use qrcode::render::unicode::Dense1x2;
 use qrcode::{EcLevel, QrCode};
 
-/// Dark on light, whatever the terminal's own colours are.
+/// Dark on light, whatever the terminal's colours are.
 const PAPER: Style =
     Style::new().fg_color(Some(Color::Ansi(AnsiColor::Black))).bg_color(Some(Color::Ansi(AnsiColor::BrightWhite)));
 
-/// The lines of a QR code that says `ticket`, two modules a character high, with the margin that the standard asks for.
+/// The lines of a QR code of `ticket`, two modules a character high, with the margin that the standard requires.
 pub(super) fn qr(ticket: &str) -> String {
-    // Capital letters and digits take five and a half bits each, others eight; a ticket is the same in either.
+    // In capitals a letter takes five and a half bits instead of eight; a ticket is the same in either case.
     let code = QrCode::with_error_correction_level(ticket.to_ascii_uppercase(), EcLevel::L);
     let code = code.expect("a ticket is much shorter than the longest code");
     let picture = code.render::<Dense1x2>().build();
@@ -27,7 +27,7 @@ pub(super) fn qr(ticket: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What a reader that somebody else wrote makes of the picture, drawn with `scale` pixels a module.
+    /// Decodes the picture with an independent reader, with `scale` pixels a module.
     fn read(picture: &str, scale: usize) -> String {
         let rows: Vec<Vec<char>> =
             anstream::adapter::strip_str(picture).to_string().lines().map(|line| line.chars().collect()).collect();
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn a_reader_finds_the_ticket_in_it() {
-        // The shortest ticket, and one with all the addresses of IPv6 that there may be.
+        // The shortest ticket, and one with the most IPv6 addresses.
         for letters in [62, 3 + 600] {
             let ticket = "ab1".chars().chain(('a'..='z').chain('2'..='7').cycle()).take(letters).collect::<String>();
             assert_eq!(read(&qr(&ticket), 3).to_ascii_lowercase(), ticket);

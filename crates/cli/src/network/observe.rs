@@ -1,5 +1,4 @@
-//! What a connection says of itself, in the words of JSON and of people: what `bench` prints at its end, what the progress of a transfer shows, and
-//! what `watch` reads.
+//! A snapshot of a connection, as JSON and as text: for the end of `bench`, the progress of a transfer, and `watch`.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -7,45 +6,45 @@ use std::net::SocketAddr;
 use anabranch::{Connection, Limit, Limits, Path, PathState, PathStatus};
 use serde::{Deserialize, Serialize};
 
-/// Parts of a time by what kept the sender from sending more, by name; those of no time are left out.
+/// Shares of time by limit; limits that never applied are omitted.
 pub(super) type Shares = BTreeMap<String, f64>;
 
-/// A path, as it was at last.
+/// A snapshot of a path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct PathSeen {
     pub(super) id: usize,
     pub(super) local: SocketAddr,
     pub(super) remote: SocketAddr,
-    /// Whether data takes it.
+    /// Whether it carries data.
     pub(super) is_live: bool,
     pub(super) is_standby: bool,
     pub(super) segments_sent: u64,
     pub(super) segments_lost: u64,
-    /// Of these, those that no acknowledgement told of.
+    /// Of these, segments lost without an acknowledgement that said so.
     pub(super) segments_lost_by_timeout: u64,
-    /// Times that the peer got something twice.
+    /// Duplicate arrivals at the other end.
     pub(super) segments_doubled: u64,
     pub(super) bytes_acknowledged: u64,
     pub(super) window_segments: f64,
     pub(super) flight_segments: f64,
-    /// What the law takes to wait in queues.
+    /// The law's estimate of its queued segments.
     pub(super) queue_segments: Option<f64>,
-    /// Smoothed.
+    /// The smoothed RTT.
     pub(super) rtt_ms: Option<f64>,
     pub(super) rtt_latest_ms: Option<f64>,
-    /// Without a queue.
+    /// The RTT without a queue.
     pub(super) rtt_base_ms: Option<f64>,
-    /// What it delivered in the best of its last rounds.
+    /// The largest delivery rate of recent rounds.
     pub(super) delivery_bits_per_second: Option<f64>,
     pub(super) pacing_bits_per_second: Option<f64>,
-    /// The longest datagram that it takes, as far as is known: bytes of UDP's payload.
+    /// The largest confirmed datagram, in bytes of UDP payload.
     pub(super) datagram_bytes_max: u32,
-    /// What keeps it from sending more.
+    /// What limits it.
     pub(super) limited_by: Option<String>,
     pub(super) limits: Shares,
 }
 
-/// A connection at a moment.
+/// A snapshot of a connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Seen {
     pub(super) bytes_acknowledged: u64,
@@ -112,19 +111,19 @@ fn name(limit: Option<Limit>) -> Option<String> {
     limit.map(|limit| limit.name().to_owned())
 }
 
-/// The parts of an account.
+/// The shares of an account.
 pub(super) fn shares(limits: &Limits) -> Shares {
     let parts = Limit::ALL.into_iter().map(|limit| (limit.name().to_owned(), limits.share(limit)));
     parts.filter(|(_, share)| *share > 0.0).collect()
 }
 
-/// What had the most of the time; none if none has passed.
+/// The limit that applied longest; `None` if no time has passed.
 pub(super) fn most(limits: &Limits) -> Option<Limit> {
     let all = Limit::ALL.into_iter().filter(|limit| limits.share(*limit) > 0.0);
     all.max_by_key(|limit| limits.span(*limit))
 }
 
-/// A limit for people.
+/// The name of a limit for people.
 pub(super) fn words(name: &str) -> &str {
     match name {
         "application" => "nothing to send",
@@ -137,7 +136,7 @@ pub(super) fn words(name: &str) -> &str {
     }
 }
 
-/// Shares for people, the largest first; what rounds to nothing is left out.
+/// Shares for people, the largest first; those that round to zero are omitted.
 pub(super) fn sentence(shares: &Shares) -> String {
     let mut parts: Vec<_> = shares.iter().filter(|(_, share)| **share >= 0.005).collect();
     parts.sort_by(|(_, one), (_, other)| other.total_cmp(one));
@@ -166,7 +165,7 @@ mod tests {
         assert_eq!(sentence(&Shares::new()), "?");
     }
 
-    /// Each limit has words of its own.
+    /// Each limit has a name of its own.
     #[test]
     fn every_limit_has_words() {
         for limit in Limit::ALL {

@@ -1,8 +1,8 @@
-//! What a command that runs shows to `anabranch watch`: a Unix socket of its own, on which it writes a line of JSON ten times a second to who connects.
+//! The Unix socket of a running command, on which it writes its state to `anabranch watch`: a line of JSON ten times a second.
 //!
-//! The socket is `anabranch-PID.sock` in `XDG_RUNTIME_DIR`, else in the folder for temporary files, and only its owner may connect: it is made in a
-//! folder that nobody else may enter, and moved to its place when its mode is set. What another user has at that place stays, and nothing is offered then,
-//! as where there are no Unix sockets. What commands of this user that were killed have left is removed.
+//! The socket is `anabranch-PID.sock` in `XDG_RUNTIME_DIR`, else in the folder for temporary files, and only its owner may connect.
+//! It is created in a private folder, and moved when its mode is set. A file of another user at that place stays, and then nothing
+//! is offered; so it is on systems without Unix sockets. Sockets that killed commands of this user have left are removed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,31 +15,31 @@ use serde::{Deserialize, Serialize};
 use super::observe::Seen;
 use super::place;
 
-/// A command at a moment.
+/// The state of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Frame {
     pub(super) pid: u32,
-    /// What was called: `send`, `bench serve`.
+    /// The name of the command: `send`, `bench serve`.
     pub(super) command: String,
-    /// Since it was.
+    /// Seconds since its start.
     pub(super) seconds: f64,
     pub(super) connections: Vec<Shown>,
 }
 
-/// A connection of it.
+/// A connection of the command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Shown {
-    /// Counts the connections of the command.
+    /// The number of the connection in the command.
     pub(super) number: u64,
     #[serde(flatten)]
     pub(super) seen: Seen,
 }
 
-/// What a command offers, as long as it is there.
+/// The socket of a command, while it exists.
 #[derive(Clone, Debug)]
 pub(super) struct Offer {
     all: Arc<Mutex<Connections>>,
-    /// Removed when the last copy is gone.
+    /// Removed with the last clone.
     _place: Option<Arc<Place>>,
 }
 
@@ -49,11 +49,11 @@ struct Connections {
     open: Vec<(u64, Connection)>,
 }
 
-/// A file that goes when this does.
+/// A file that is removed when this is dropped.
 #[derive(Debug)]
 struct Place(PathBuf);
 
-/// As long as it is there, its connection is shown. It is a handle of the connection.
+/// Shows a connection while it exists. It is a handle of the connection.
 #[derive(Debug)]
 pub(super) struct Showing {
     number: u64,
@@ -61,7 +61,7 @@ pub(super) struct Showing {
 }
 
 impl Offer {
-    /// Offers what this command does. Without a socket it goes on all the same, and nobody can watch.
+    /// Opens the socket of this command. Without a socket the command runs, and cannot be watched.
     pub(super) fn new(command: &'static str) -> Self {
         let all = Arc::<Mutex<Connections>>::default();
         let place = serve(command, &all, &place::folder()).ok().map(|place| Arc::new(Place(place)));
@@ -89,7 +89,7 @@ impl Drop for Showing {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Who finds it finds nobody behind it.
+        // A process that connects now gets no answer.
         #[cfg(unix)]
         {
             _ = place::vacate(&self.0);
@@ -114,14 +114,14 @@ fn serve(command: &'static str, all: &Arc<Mutex<Connections>>, folder: &Path) ->
     let place = place::place(folder, pid);
     let private = folder.join(format!("anabranch-{pid}.new"));
     let inside = private.join("s");
-    // What a process of this number that was killed has left.
+    // Left by a killed process with this number.
     _ = place::vacate(&inside);
     _ = fs::remove_dir(&private);
     DirBuilder::new().mode(0o700).create(&private)?;
     let bind = || {
         let listener = tokio::net::UnixListener::bind(&inside)?;
         fs::set_permissions(&inside, Permissions::from_mode(0o600))?;
-        // One of a process of this number that was killed is replaced.
+        // A socket of a killed process with this number is replaced.
         place::vacate(&place)?;
         fs::rename(&inside, &place)?;
         Ok::<_, io::Error>(listener)
@@ -132,7 +132,7 @@ fn serve(command: &'static str, all: &Arc<Mutex<Connections>>, folder: &Path) ->
     let (all, room) = (Arc::downgrade(all), Arc::new(Semaphore::new(WATCHERS_MAX)));
     tokio::spawn(async move {
         loop {
-            // Who is one too many waits until another one goes.
+            // Further watchers wait.
             let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
             let Ok((watcher, _)) = listener.accept().await else {
                 tokio::time::sleep(TICK).await;
@@ -178,16 +178,16 @@ async fn write_all(watcher: &tokio::net::UnixStream, mut line: &[u8]) -> io::Res
     Ok(())
 }
 
-/// From one line to the next.
+/// The interval between lines.
 const TICK: Duration = Duration::from_millis(100);
 
-/// A watcher that takes nothing for so long is let go.
+/// The timeout of a watcher.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Watchers at a time.
+/// The limit of watchers.
 const WATCHERS_MAX: usize = 8;
 
-/// Connections that are shown.
+/// The limit of connections shown.
 pub(super) const SHOWN_MAX: usize = 16;
 
 #[cfg(test)]

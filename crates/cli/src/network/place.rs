@@ -1,7 +1,7 @@
-//! Where a command has its socket, and whose that is.
+//! The place of a command's socket, and the check of its owner.
 //!
-//! The folder may be everybody's, as `/tmp` is: another user can put there what looks like the socket of a command. Nothing of another user is connected
-//! to, written over or removed.
+//! Everyone may write to the folder, as in `/tmp`, so another user can put a fake socket there. Files of other users are never
+//! connected to, overwritten or removed.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ pub(super) fn folder() -> PathBuf {
     runtime.unwrap_or_else(std::env::temp_dir)
 }
 
-/// Where a process has its socket.
+/// The place of a process's socket.
 pub(super) fn place(folder: &Path, pid: u32) -> PathBuf {
     folder.join(format!("anabranch-{pid}.sock"))
 }
@@ -30,11 +30,11 @@ mod unix {
     /// Connects to the socket of a command of this user.
     ///
     /// # Errors
-    /// If there is none, or the file or the process behind it is another user's.
+    /// If there is none, or the file or the process behind it belongs to another user.
     pub(in super::super) fn connect(place: &Path) -> io::Result<UnixStream> {
         check(place)?;
         let stream = UnixStream::connect(place)?;
-        // Between the check and the connection somebody else may have got the place, where the folder lets him.
+        // Between the check and the connection another user may have taken the place, if the folder permits it.
         #[cfg(target_os = "linux")]
         if let served_by = rustix::net::sockopt::socket_peercred(&stream)?.uid.as_raw()
             && served_by != own()
@@ -44,10 +44,10 @@ mod unix {
         Ok(stream)
     }
 
-    /// Makes sure that nothing is at a place that this user may not write over: only a socket of his own.
+    /// Clears a place: removes a socket of this user.
     ///
     /// # Errors
-    /// If something else is there, or another user's.
+    /// If something else is there, or a file of another user.
     pub(in super::super) fn vacate(place: &Path) -> io::Result<()> {
         match check(place) {
             Ok(()) => fs::remove_file(place),
@@ -56,7 +56,7 @@ mod unix {
         }
     }
 
-    /// Process ids of this user's commands that have a socket here and answer, in order. His sockets at which nobody listens any more are removed.
+    /// Process ids of this user's commands with a live socket here, sorted. Dead sockets of this user are removed.
     pub(in super::super) fn running(folder: &Path) -> Vec<u32> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let mut pids: Vec<u32> = entries
@@ -66,7 +66,7 @@ mod unix {
                 let place = entry.path();
                 match connect(&place) {
                     Ok(_) => return Some(pid),
-                    // Of a process that was killed; whose it is, has been looked at.
+                    // Left by a killed process; its owner was checked.
                     Err(error) if error.kind() == ErrorKind::ConnectionRefused => _ = vacate(&place),
                     Err(_) => {}
                 }
@@ -77,19 +77,19 @@ mod unix {
         pids
     }
 
-    /// Whether this is a socket of this user. A link is none, wherever it leads.
+    /// Checks that this is a socket of this user. A link is none, wherever it leads.
     fn check(place: &Path) -> io::Result<()> {
         let found = fs::symlink_metadata(place)?;
         if found.uid() != own() {
             return Err(foreign("its socket is", found.uid()));
         }
         if !found.file_type().is_socket() {
-            return Err(io::Error::new(ErrorKind::InvalidInput, format!("{} is no socket", place.display())));
+            return Err(io::Error::new(ErrorKind::InvalidInput, format!("{} is not a socket", place.display())));
         }
         Ok(())
     }
 
-    /// As whom this process acts.
+    /// The effective user of this process.
     fn own() -> u32 {
         rustix::process::geteuid().as_raw()
     }
@@ -114,7 +114,7 @@ mod unix {
             folder
         }
 
-        /// One listens, one was killed, and besides there are a file, a link to a socket, and names of others.
+        /// One listens, one was killed; beside them are a file, a link to a socket, and names of others.
         #[test]
         fn sockets_of_dead_processes_go_and_nothing_else_does() {
             let folder = folder("dead");
@@ -127,7 +127,7 @@ mod unix {
             let mut left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
             left.sort();
             assert_eq!(left, ["anabranch-2.sock", "anabranch-4.sock", "anabranch-5.sock", "other-6.sock"]);
-            for (pid, why) in [(4, "is no socket"), (5, "is no socket")] {
+            for (pid, why) in [(4, "is not a socket"), (5, "is not a socket")] {
                 let place = place(&folder, pid);
                 assert!(connect(&place).unwrap_err().to_string().ends_with(why));
                 assert!(vacate(&place).unwrap_err().to_string().ends_with(why));
@@ -139,7 +139,7 @@ mod unix {
             fs::remove_dir_all(&folder).unwrap();
         }
 
-        /// Another user's socket may lead to anybody.
+        /// Another user's socket may lead anywhere.
         #[test]
         fn what_another_user_has_put_there_is_left_alone() {
             let folder = folder("foreign");

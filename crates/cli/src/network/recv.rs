@@ -93,7 +93,8 @@ async fn receive(
     (from, received.map(|summary| Ended::new(&summary, begin.elapsed().as_secs_f64())))
 }
 
-/// Says what has become of a transfer. Returns with which outcome the command ends if there is to be only one; none if that was no transfer to its end.
+/// Reports the result of a transfer. Returns the command's result if this was its only transfer; `None` if it was no complete
+/// transfer.
 fn tell(args: &Recv, from: String, ended: Result<Ended, ReceiveError>) -> Result<Option<Outcome>, Failure> {
     match ended {
         Ok(ended) => {
@@ -108,7 +109,7 @@ fn tell(args: &Recv, from: String, ended: Result<Ended, ReceiveError>) -> Result
             Ok(Some(if lines.is_empty() { Ok(()) } else { once_or_said(args, failure) }))
         }
         Err(error) => {
-            // Who called and said nothing was no sender; who is interrupted comes again.
+            // A caller that said nothing was no sender; an interrupted one will resume.
             let is_last = matches!(error, ReceiveError::Folder(..));
             let failure = Failure::failed(error.to_string());
             if args.json {
@@ -120,7 +121,7 @@ fn tell(args: &Recv, from: String, ended: Result<Ended, ReceiveError>) -> Result
     }
 }
 
-/// A failure with which the command does not end is said at once.
+/// Prints a failure at once if the command continues.
 fn once_or_said(args: &Recv, failure: Failure) -> Outcome {
     if !args.once {
         terminal::complain(&failure.message);

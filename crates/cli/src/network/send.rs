@@ -14,7 +14,7 @@ use crate::args::network::Send;
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
 
-/// Sends, and says what has become of it.
+/// Sends, and reports the result.
 pub(crate) fn send(args: &Send) -> Outcome {
     let ended = super::block_on(async {
         let ended = transfer(args).await?;
@@ -23,7 +23,7 @@ pub(crate) fn send(args: &Send) -> Outcome {
         } else {
             writeln!(anstream::stdout(), "sent {}", ended.line())?;
         }
-        // That all has arrived, and that both ends have closed, is known: nobody is waited for.
+        // Everything has arrived and both ends have closed: nothing is waited for.
         Ok(ended)
     })?;
     if ended.failed.is_empty() {
@@ -36,7 +36,7 @@ pub(crate) fn send(args: &Send) -> Outcome {
 async fn transfer(args: &Send) -> Result<Ended, Failure> {
     let begin = Instant::now();
     for path in &args.paths {
-        // Before anybody is called.
+        // Before connecting.
         std::fs::metadata(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
     }
     let endpoint = super::client(args.key.as_deref(), super::logged(Config::default(), &args.log))?;
@@ -64,14 +64,14 @@ async fn transfer(args: &Send) -> Result<Ended, Failure> {
     Ok(Ended::new(&summary, begin.elapsed().as_secs_f64()))
 }
 
-/// What an end of a transfer does.
+/// The role of an end of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Sends,
     Receives,
 }
 
-/// Keeps a bar up to date.
+/// Updates a progress bar.
 pub(super) async fn draw(bar: &terminal::Progress, progress: &Progress, connection: &Connection, side: Side) {
     let mut past: VecDeque<Limits> = VecDeque::new();
     loop {
@@ -83,7 +83,7 @@ pub(super) async fn draw(bar: &terminal::Progress, progress: &Progress, connecti
         let before = if past.len() > LIMITS_KEPT { past.pop_front() } else { past.front().copied() };
         let limit = match side {
             Side::Sends => before.and_then(|before| observe::most(&stats.limits.since(&before))).map(Limit::name),
-            // The other end alone knows what it is, unless it is this one.
+            // Only the other end knows the limit, unless it is this end.
             Side::Receives => (stats.bytes_unread > Config::default().receive_buffer / 2).then_some("host"),
         };
         let limit = limit.map(|name| format!(", limited by {}", limit_words(name))).unwrap_or_default();
@@ -93,12 +93,12 @@ pub(super) async fn draw(bar: &terminal::Progress, progress: &Progress, connecti
     }
 }
 
-/// A sender that has nothing to send reads its files too slowly.
+/// A sender with nothing to send reads its files too slowly.
 fn limit_words(name: &str) -> &str {
     if name == Limit::Application.name() { "reading files" } else { observe::words(name) }
 }
 
-/// What limits a transfer is that of the last second.
+/// The limit shown is that of the last second.
 const LIMITS_KEPT: usize = 10;
 
 const TICK: Duration = Duration::from_millis(100);

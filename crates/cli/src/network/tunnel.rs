@@ -15,7 +15,7 @@ use crate::args::network::{Tunnel as Args, TunnelServe, TunnelServer};
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
 
-/// What is printed with `--json`, a document a line.
+/// The documents of `--json`.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum Told {
@@ -25,7 +25,7 @@ enum Told {
     Lost { reason: String },
 }
 
-/// Waits for others, or calls and listens.
+/// Serves, or connects and listens.
 pub(crate) fn tunnel(args: &Args) -> Outcome {
     match (&args.serve, &args.ticket) {
         (Some(TunnelServer::Serve(serve)), _) => super::block_on(wait(serve)),
@@ -37,7 +37,7 @@ pub(crate) fn tunnel(args: &Args) -> Outcome {
 async fn wait(args: &TunnelServe) -> Outcome {
     if args.targets.is_empty() && !args.anywhere && !args.listens {
         return Err(Failure::usage(
-            "nothing would be allowed: name where others may connect to (--to HOST:PORT, or --anywhere), or let them listen here (--listens)",
+            "nothing is allowed: name allowed targets (--to HOST:PORT, or --anywhere), or allow listeners here (--listens)",
         ));
     }
     let targets = if args.anywhere { Targets::All } else { Targets::Listed(args.targets.iter().cloned().collect()) };
@@ -61,9 +61,9 @@ async fn wait(args: &TunnelServe) -> Outcome {
     while let Some(connection) = endpoint.accept().await {
         let permissions = permissions.clone();
         let showing = offer.show(&connection);
-        // Who loses its connection calls again.
+        // The other end reconnects after a loss.
         tokio::spawn(async move {
-            // Who loses its connection has said so.
+            // The other end reports the loss.
             _ = Tunnel::new(connection, permissions).run().await;
             drop(showing);
         });
@@ -71,16 +71,16 @@ async fn wait(args: &TunnelServe) -> Outcome {
     Err(Failure::failed("the socket is gone"))
 }
 
-/// A port of this computer that is open.
+/// A listening port of this computer.
 struct Door {
     listener: TcpListener,
-    /// Where it leads; none if each connection says so itself.
+    /// Its target; `None` if each connection names its own (SOCKS5).
     target: Option<Target>,
 }
 
 async fn call(args: &Args, ticket: &Ticket) -> Outcome {
     if args.local.is_empty() && args.remote.is_empty() && args.socks.is_empty() {
-        return Err(Failure::usage("nothing to forward: --local, --remote and --socks say what"));
+        return Err(Failure::usage("nothing to forward: use --local, --remote or --socks"));
     }
     let mut doors = vec![];
     for PortForward { listen, target } in &args.local {
@@ -111,7 +111,7 @@ async fn call(args: &Args, ticket: &Ticket) -> Outcome {
     }
 }
 
-/// Calls, and serves the doors until the connection is lost; or until somebody wants an end, then nothing is returned.
+/// Connects, and serves the ports until the connection is lost (returns the loss) or the user stops the command (returns `None`).
 async fn serve(
     args: &Args,
     endpoint: &Endpoint,
@@ -180,9 +180,9 @@ async fn serve(
     }
 }
 
-/// Lets the other end hear of the end.
+/// Closes the connection, so that the other end knows.
 async fn stop(endpoint: &Endpoint, args: &Args) -> Outcome {
-    // Who does not hear of it finds out by itself.
+    // An other end that misses the close will time out.
     _ = tokio::time::timeout(FAREWELL_WITHIN, endpoint.wait_idle()).await;
     super::end_logs(endpoint, &args.log).await;
     Ok(())
@@ -190,10 +190,10 @@ async fn stop(endpoint: &Endpoint, args: &Args) -> Outcome {
 
 impl Door {
     async fn open(args: &Args, listen: SocketAddr, target: Option<Target>) -> Result<Self, Failure> {
-        let failed = |error: std::io::Error| Failure::failed(format!("nobody can listen at {listen}: {error}"));
+        let failed = |error: std::io::Error| Failure::failed(format!("cannot listen at {listen}: {error}"));
         let listener = anabranch_tunnel::bind(listen).map_err(failed)?;
         let at = listener.local_addr().map_err(failed)?;
-        let to = target.as_ref().map_or_else(|| "where SOCKS5 says".to_owned(), ToString::to_string);
+        let to = target.as_ref().map_or_else(|| "the target of each SOCKS5 request".to_owned(), ToString::to_string);
         tell_forward(args, &at.to_string(), &to)?;
         Ok(Self { listener, target })
     }
@@ -204,7 +204,7 @@ fn tell_forward(args: &Args, listen: &str, target: &str) -> Outcome {
         return super::print_line(&Told::Forwarding { listen: listen.to_owned(), target: target.to_owned() });
     }
     let mut out = anstream::stdout();
-    writeln!(out, "{listen} leads to {target}")?;
+    writeln!(out, "{listen} forwards to {target}")?;
     Ok(out.flush()?)
 }
 
@@ -212,12 +212,12 @@ fn tell_lost(args: &Args, reason: &str) -> Outcome {
     if args.json {
         return super::print_line(&Told::Lost { reason: reason.to_owned() });
     }
-    Ok(writeln!(anstream::stderr(), "{reason}; calling again")?)
+    Ok(writeln!(anstream::stderr(), "{reason}; reconnecting")?)
 }
 
-/// A call after a connection that was lost, and after one that did not come about.
+/// The delay before reconnecting: after a loss, and after a failed attempt at most.
 const AGAIN_LEAST: Duration = Duration::from_secs(1);
 const AGAIN_MOST: Duration = Duration::from_secs(30);
 
-/// A round trip is enough, as a rule.
+/// A round trip usually suffices.
 const FAREWELL_WITHIN: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! `anabranch watch`: a look at a command that runs.
+//! `anabranch watch`: shows a running command.
 
 mod view;
 
@@ -10,10 +10,10 @@ use super::place;
 use crate::args::network::Watch;
 use crate::failure::{Failure, Outcome};
 
-/// Shows what a command does, or lists those that there are.
+/// Shows a command, or lists the running ones.
 pub(crate) fn watch(args: &Watch) -> Outcome {
     if cfg!(not(unix)) {
-        return Err(Failure::failed("this system has no Unix sockets, by which commands could be watched"));
+        return Err(Failure::failed("this system has no Unix sockets, which watch needs"));
     }
     let pid = match args.pid {
         Some(pid) => pid,
@@ -37,7 +37,7 @@ fn running() -> Vec<u32> {
     vec![]
 }
 
-/// What a process shows, until it ends.
+/// The frames of a process, until it ends.
 #[cfg(unix)]
 fn frames(pid: u32) -> Result<Frames, Failure> {
     use std::io::BufReader;
@@ -62,7 +62,7 @@ fn frames(_: u32) -> Result<Frames, Failure> {
     Err(Failure::failed("this system has no Unix sockets"))
 }
 
-/// A line of reasonable length, with as much as a command shows.
+/// Reads a frame, with limits on its length and content.
 #[cfg(unix)]
 fn read(lines: &mut impl std::io::BufRead) -> Option<Frame> {
     use std::io::{BufRead as _, Read as _};
@@ -89,7 +89,7 @@ fn list(pids: &[u32]) -> Outcome {
     Ok(())
 }
 
-/// As text: once, when there is a rate to be told, or every other second.
+/// Prints text: once, when there is a rate, or every other second.
 fn print(frames: Frames, once: bool) -> Outcome {
     let mut view = View::default();
     let mut count = 0_u32;
@@ -112,7 +112,7 @@ fn print(frames: Frames, once: bool) -> Outcome {
     Ok(())
 }
 
-/// On a terminal, until somebody types `q` or the command ends.
+/// Draws on a terminal until the user types `q` or the command ends.
 fn draw(frames: Frames) -> Outcome {
     use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 
@@ -142,24 +142,24 @@ fn draw(frames: Frames) -> Outcome {
         }
     };
     ratatui::restore();
-    // What was seen last stays.
+    // The last state remains on the terminal.
     write!(anstream::stdout(), "{}", view.text())?;
     outcome
 }
 
-/// A command that shows nothing for so long has ended, or stands still.
+/// A command that sends nothing for this long has ended, or hangs.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// Half a second tells a rate.
+/// Half a second gives a rate.
 const FRAMES_ONCE: u32 = 6;
 
 const FRAMES_A_TEXT: u32 = 20;
 
-/// A line has some kilobytes a path.
+/// A frame has some kilobytes a path.
 #[cfg(unix)]
 const LINE_MAX: u64 = 1 << 20;
 
-/// A connection has no more.
+/// The limit of paths of a connection.
 const PATHS_MAX: usize = 16;
 
 #[cfg(test)]

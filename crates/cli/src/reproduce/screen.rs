@@ -1,4 +1,4 @@
-//! A paper on a screen: what it claims, what of it comes out, and what does not, with the reason in short.
+//! The summary of a paper on a terminal: claims by outcome, and deviations with shortened reasons.
 
 use anabranch_lab::experiment::ClaimKind;
 use anabranch_lab::reproduce::{EngineCount, JudgedClaim, Paper, Total, Under, item_name, item_rank};
@@ -6,20 +6,20 @@ use anabranch_lab::verdict::Verdict;
 
 use crate::terminal::{Align, BAD, BOLD, DIM, GOOD, NOTABLE, PLAIN, Table, paragraph};
 
-/// With more titles, a line is an item: all that Table 4 says.
+/// With more titles, a line is an item, such as all of Table 4.
 const TITLES_MAX: usize = 24;
-/// Of a title; no column of the table is wider.
+/// The limit of a title in characters; no other column is wider.
 const TITLE_MAX: usize = 72;
-/// Claims that one reason is shown with.
+/// The claims shown with one reason.
 const CLAIMS_MAX: usize = 3;
-/// Reasons of what is explained. What is not explained is shown whatever there is of it.
+/// The limit of reasons for explained deviations; unexplained ones are all shown.
 const REASONS_MAX: usize = 8;
-/// Of a reason, in characters: two lines.
+/// The limit of a reason in characters: two lines.
 const REASON_MAX: usize = 180;
 
 pub(super) fn text(paper: &Paper) -> String {
     let totals = paper.totals();
-    // A paper's own claims; of what is no paper, those that its questions are about.
+    // A paper's own claims; for the other keys, the claims of their main source.
     let main = totals.first().map_or(Under::Paper, |total| total.under);
     let claims: Vec<&JudgedClaim> = paper.claims().filter(|claim| claim.under() == main).collect();
     let mut text = format!("{BOLD}{}{BOLD:#}  {}\n\n", paper.key, paper.title);
@@ -28,7 +28,7 @@ pub(super) fn text(paper: &Paper) -> String {
     text + &besides(paper, &totals, main) + "\n"
 }
 
-/// What is claimed, a line a title, and what became of it.
+/// Claims and outcomes, a line for each title.
 fn table(claims: &[&JudgedClaim]) -> String {
     let mut claims = claims.to_vec();
     claims.sort_by_key(|claim| item_rank(&claim.item));
@@ -60,7 +60,7 @@ fn table(claims: &[&JudgedClaim]) -> String {
     table.render("  ")
 }
 
-/// What does not come out, those with one reason together: of what the paper claims, and whatever is not explained.
+/// Deviations grouped by reason: those of the paper's claims, and all that are unexplained.
 fn deviations(paper: &Paper, main: Under) -> String {
     let odd = paper.claims().filter(|claim| {
         let is_odd = matches!(claim.verdict, Verdict::Deviates | Verdict::NotReproducible);
@@ -77,7 +77,7 @@ fn deviations(paper: &Paper, main: Under) -> String {
             None => groups.push(vec![claim]),
         }
     }
-    // What nobody has explained comes first, and is shown whatever there is of it.
+    // Unexplained deviations come first, and are all shown.
     let is_unexplained = |group: &Vec<&JudgedClaim>| group[0].is_missed || group[0].is_open;
     groups.sort_by_key(|group| !is_unexplained(group));
     let shown = groups.iter().filter(|group| is_unexplained(group)).count().max(REASONS_MAX);
@@ -112,7 +112,7 @@ fn deviations(paper: &Paper, main: Under) -> String {
     if text.is_empty() { text } else { format!("\n{text}") }
 }
 
-/// A claim, what it says and what we have instead.
+/// A claim, its value, and ours.
 fn which(claim: &JudgedClaim) -> String {
     let place: Vec<&str> =
         [claim.row.as_str(), claim.column.as_str()].into_iter().filter(|word| !word.is_empty()).collect();
@@ -127,7 +127,7 @@ fn which(claim: &JudgedClaim) -> String {
     format!("{}, {} ({}, {ours})", item_name(&claim.item), place.join(", "), claim.published)
 }
 
-/// What else is held to the same experiments.
+/// The other claims of the same experiments.
 fn besides(paper: &Paper, totals: &[Total], main: Under) -> String {
     let mut parts: Vec<String> = Vec::new();
     for total in totals.iter().filter(|total| total.under != main) {
@@ -144,7 +144,7 @@ fn besides(paper: &Paper, totals: &[Total], main: Under) -> String {
     }
 }
 
-/// At most so many characters, whole words, and a sign that there is more.
+/// Shortens a text to whole words, with a mark.
 fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

@@ -1,10 +1,10 @@
-//! What all papers come to.
+//! The totals over all papers.
 
 use anabranch_lab::reproduce::{Outcome, Total};
 
 use crate::terminal::{Align, BAD, BOLD, DIM, GOOD, NOTABLE, PLAIN, Table};
 
-/// Claims by who says so: results first, then what cannot fail or nobody else says.
+/// Claims by source: results first, then checks that are not results.
 fn totals(outcome: &Outcome) -> String {
     let totals = outcome.totals();
     let columns = [

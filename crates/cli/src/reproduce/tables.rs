@@ -1,4 +1,4 @@
-//! A paper in full: every published number beside ours, with the reasons of what deviates, and remarks.
+//! The full tables of a paper: every published number beside ours, reasons, and remarks.
 
 use anabranch_lab::reproduce::{JudgedClaim, Paper, item_rank};
 use anabranch_lab::verdict::Verdict;
@@ -8,7 +8,7 @@ use crate::terminal::{Align, BAD, BOLD, DIM, GOOD, NOTABLE, PLAIN, Table, paragr
 pub(super) fn text(paper: &Paper) -> String {
     let mut text = format!("{BOLD}{}{BOLD:#}\n", paper.key);
     let claims: Vec<&JudgedClaim> = paper.claims().collect();
-    // The claims of an item may stand in several files. Tables come first, then figures, then what the text says.
+    // The claims of an item may be in several files. Tables come first, then figures, then the text's claims.
     let mut items: Vec<&str> = Vec::new();
     for claim in &claims {
         if !items.contains(&claim.item.as_str()) {

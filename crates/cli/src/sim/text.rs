@@ -1,11 +1,11 @@
-//! A run for people: a table of flows, of paths, of links and of what the file measures.
+//! A report for people: tables of flows, paths, links and the file's measures.
 
 use anabranch_lab::report::Report;
 use anstyle::Style;
 
 use crate::terminal::{Align, BOLD, DIM, PLAIN, Table, number, paragraph};
 
-/// All of it.
+/// The complete report.
 pub(super) fn text(report: &Report) -> String {
     let Report { seed, hash, wall_seconds, simulated_seconds, events, .. } = report;
     let mut text = format!(
@@ -34,7 +34,7 @@ fn count(count: u64) -> (String, Style) {
     (count.to_string(), PLAIN)
 }
 
-/// A dash for what was not measured.
+/// A dash for a missing value.
 fn known(shown: Option<String>) -> (String, Style) {
     (shown.unwrap_or_else(|| "–".to_owned()), PLAIN)
 }
@@ -81,7 +81,7 @@ fn flows(report: &Report) -> Table {
     table
 }
 
-/// Nothing if no flow has several.
+/// `None` if no flow has several paths.
 fn paths(report: &Report) -> Option<Table> {
     let mut table = Table::new(&[
         ("path", Align::Left),
@@ -140,7 +140,7 @@ fn links(report: &Report) -> Table {
     table
 }
 
-/// Nothing if the file has none.
+/// `None` if the file has no measures.
 fn measures(report: &Report) -> Option<Table> {
     let mut table = Table::new(&[("measure", Align::Left), ("value", Align::Right), ("", Align::Left)]);
     for measure in &report.measures {

@@ -435,7 +435,7 @@ fn a_server_tells_prometheus() {
     std::io::Read::read_to_string(&mut tcp, &mut answer).unwrap();
     assert!(answer.contains("\nanabranch_connections 0\n"), "{answer}");
     let taken = anabranch(&folder, &["recv", "--metrics", address]);
-    refused(&taken, 1, &format!("nobody can listen at {address} for metrics: "));
+    refused(&taken, 1, &format!("cannot serve metrics at {address}: "));
     refused(&anabranch(&folder, &["recv", "--metrics", "x"]), 2, "the port");
 }
 

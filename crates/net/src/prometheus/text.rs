@@ -72,7 +72,7 @@ pub(super) fn write(count: usize, seen: &[Seen]) -> String {
     text.head(
         "path_segments_lost_total",
         Kind::Counter,
-        "Times that a segment was taken for lost, by what told of it: acknowledgements, or only a timeout or the end of the path.",
+        "Segments detected as lost, by cause: acknowledgements, or a timeout or the abandonment of the path.",
     );
     for (labels, path) in paths() {
         let tally = &path.report.tally;
@@ -114,13 +114,13 @@ const OF_CONNECTION: &[Metric<Stats>] = &[
     Metric {
         name: "bytes_acknowledged_total",
         kind: Kind::Counter,
-        help: "Bytes that the peer has acknowledged, with the headers of streams.",
+        help: "Bytes that the peer has acknowledged, stream headers included.",
         value: |stats| Some(stats.bytes_acknowledged as f64),
     },
     Metric {
         name: "bytes_received_total",
         kind: Kind::Counter,
-        help: "Bytes that have arrived in order, with the headers of streams.",
+        help: "Bytes that have arrived in order, stream headers included.",
         value: |stats| Some(stats.bytes_received as f64),
     },
     Metric {
@@ -147,7 +147,7 @@ const OF_PATH: &[Metric<Path>] = &[
     Metric {
         name: "path_queue_segments",
         kind: Kind::Gauge,
-        help: "Segments that wait in queues on the way, as the congestion law estimates them.",
+        help: "Segments in queues on the path, as the congestion law estimates them.",
         value: Path::queue,
     },
     Metric {
@@ -171,19 +171,19 @@ const OF_PATH: &[Metric<Path>] = &[
     Metric {
         name: "path_delivery_bytes_per_second",
         kind: Kind::Gauge,
-        help: "What the path delivered in the best of its last rounds.",
+        help: "The largest delivery rate of recent rounds.",
         value: Path::delivery_rate,
     },
     Metric {
         name: "path_pacing_bytes_per_second",
         kind: Kind::Gauge,
-        help: "The rate at which segments leave.",
+        help: "The pacing rate.",
         value: |path| path.report.pacing_rate.map(|rate| rate.bits_per_second() as f64 / 8.0),
     },
     Metric {
         name: "path_datagram_bytes_max",
         kind: Kind::Gauge,
-        help: "The longest datagram that the path takes, as far as is known: bytes of the payload of UDP.",
+        help: "The largest confirmed datagram, in bytes of UDP payload.",
         value: |path| Some(f64::from(path.report.datagram_max)),
     },
     Metric {
@@ -207,25 +207,25 @@ const OF_PATH: &[Metric<Path>] = &[
     Metric {
         name: "path_segments_doubled_total",
         kind: Kind::Counter,
-        help: "Times that the peer got something twice.",
+        help: "Duplicate arrivals at the peer.",
         value: |path| Some(path.report.tally.duplicates as f64),
     },
     Metric {
         name: "path_losses_undone_total",
         kind: Kind::Counter,
-        help: "Episodes of loss that turned out to be none.",
+        help: "Spurious episodes of loss, which were undone.",
         value: |path| Some(path.report.tally.undone as f64),
     },
     Metric {
         name: "path_losses_random_total",
         kind: Kind::Counter,
-        help: "Episodes of loss that were found random, and left the window alone.",
+        help: "Episodes of loss classified as random, without a window reduction.",
         value: |path| Some(path.report.tally.random as f64),
     },
     Metric {
         name: "path_marks_total",
         kind: Kind::Counter,
-        help: "Acknowledgements that told of ECN marks of routers.",
+        help: "Acknowledgements that reported ECN marks.",
         value: |path| Some(path.report.tally.marked as f64),
     },
     Metric {

@@ -106,7 +106,7 @@ impl RecvStream {
         Ok(whole.freeze())
     }
 
-    /// Fills `bytes`.
+    /// Fills `bytes` from the stream.
     ///
     /// # Errors
     /// If the stream ends earlier, or is incomplete.

@@ -91,7 +91,7 @@ async fn a_file_that_changes_while_it_is_sent_is_refused() {
     );
     let (sent, received) = (sent.unwrap(), received.unwrap());
     assert_eq!((sent.files, received.files), (1, 1), "the other one arrives");
-    assert_eq!(sent.failed[0].to_string(), "f/big: it has changed since it was looked at; send it again");
+    assert_eq!(sent.failed[0].to_string(), "f/big: it has changed since the start of the transfer; send it again");
     assert_eq!(fs::read_dir(to.0.join("f")).unwrap().count(), 1);
     assert!(!to.0.join(".anabranch").exists(), "nothing is kept of it");
 }

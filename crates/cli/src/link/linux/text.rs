@@ -1,4 +1,4 @@
-//! What is up and what has happened, for people.
+//! Texts of `anabranch link` for people.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use anabranch_units::Rate;
 
 use crate::terminal::{Align, BAD, GOOD, NOTABLE, PLAIN, Table, paragraph};
 
-/// Who is where.
+/// The hosts and their addresses.
 pub(super) fn up(plan: &Plan, notes: &[String]) -> String {
     let left = ["host", "device", "IPv4", "IPv6", "namespace"].map(|head| (head, Align::Left));
     let mut table = Table::new(&left);
@@ -30,7 +30,7 @@ pub(super) fn up(plan: &Plan, notes: &[String]) -> String {
     }
     if let [first, .., last] = &plan.hosts[..] {
         let (name, first, last) = (&plan.name, &first.name, &last.name);
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         _ = write!(
             text,
             "\nTry:  anabranch link exec --name {name} {first} -- ping {last}\nThen: anabranch link down {name}\n"
@@ -39,7 +39,7 @@ pub(super) fn up(plan: &Plan, notes: &[String]) -> String {
     text
 }
 
-/// What has happened on the links.
+/// The counters of the links.
 pub(super) fn status(name: &str, status: &Status, unread: u64) -> String {
     let columns = [
         ("link", Align::Left),
@@ -98,7 +98,7 @@ fn millis(late: Option<Lateness>, of: fn(&Lateness) -> f64) -> String {
     late.as_ref().map_or_else(|| "-".to_owned(), |late| format!("{:.3}", of(late)))
 }
 
-/// How late links are here.
+/// The lateness of links.
 pub(super) fn check(rows: &[CheckRow]) -> String {
     let right = |head| (head, Align::Right);
     let heads = ["rate", "delay ms", "sent", "delivered", "late p50", "p99", "max ms", "emulator p99", "CPU"];
@@ -121,7 +121,7 @@ pub(super) fn check(rows: &[CheckRow]) -> String {
         table.row(cells.collect());
     }
     let mut text = table.render("");
-    // At every delay that was tried.
+    // At every measured delay.
     let is_carried = |rate: u64| rows.iter().filter(|row| row.rate_bps == rate).all(CheckRow::is_carried);
     let most = rows.iter().map(|row| row.rate_bps).filter(|&rate| is_carried(rate)).max();
     text.push_str(&match most {

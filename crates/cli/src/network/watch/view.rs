@@ -1,4 +1,4 @@
-//! What `anabranch watch` shows: the paths of a command over time, drawn or as text.
+//! The view of `anabranch watch`: the paths of a command over time, drawn or as text.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,7 +12,7 @@ use crate::network::observe::{self, PathSeen};
 use crate::network::offer::{Frame, Shown};
 use crate::terminal::{number, shown};
 
-/// Frames so far.
+/// The history of a command.
 #[derive(Default)]
 pub(super) struct View {
     last: Option<Frame>,
@@ -20,10 +20,10 @@ pub(super) struct View {
     histories: BTreeMap<(u64, usize), History>,
 }
 
-/// A path over time, the latest at the end.
+/// The history of a path, the latest at the end.
 #[derive(Default)]
 struct History {
-    /// When, and bytes that had been acknowledged.
+    /// Times, and acknowledged bytes.
     bytes: VecDeque<(f64, u64)>,
     rates: VecDeque<u64>,
     windows: VecDeque<u64>,
@@ -50,7 +50,7 @@ impl View {
         self.last.is_some()
     }
 
-    /// The same as text.
+    /// The present state as text.
     pub(super) fn text(&self) -> String {
         let Some(frame) = &self.last else { return "nothing yet\n".to_owned() };
         let mut text = title(frame) + "\n";
@@ -67,7 +67,7 @@ impl View {
         text
     }
 
-    /// Draws the latest.
+    /// Draws the present state.
     pub(super) fn draw(&self, screen: &mut Screen<'_>) {
         let area = screen.area();
         let [head, body, foot] =
@@ -128,7 +128,7 @@ impl History {
         push(&mut self.queues, path.queue_segments.map_or(0, |segments| segments.max(0.0) as u64));
     }
 
-    /// Bits a second over the last second, or what there is of it.
+    /// Bits a second over the last second, or over the time so far.
     fn rate(&self) -> f64 {
         let Some(&(end, after)) = self.bytes.back() else { return 0.0 };
         let before = self.bytes.iter().rev().find(|(seconds, _)| end - seconds >= 1.0).or_else(|| self.bytes.front());
@@ -180,18 +180,18 @@ fn limits(now: Option<&str>, shares: &observe::Shares) -> String {
     format!("limited by: {now}; so far {}", line(&observe::sentence(shares)))
 }
 
-/// A text from elsewhere that stays in its line.
+/// A text from elsewhere, reduced to one line.
 pub(super) fn line(text: &str) -> String {
     shown(text).replace(['\n', '\t'], "\u{fffd}")
 }
 
-/// At ten a second, a minute.
+/// A minute at ten a second.
 const SAMPLES_KEPT: usize = 600;
 
 /// A frame, a line and charts.
 const PATH_LINES: u16 = 9;
 
-/// A connection has no more.
+/// The limit of paths of a connection.
 const PATHS_SHOWN: usize = 16;
 
 #[cfg(test)]
