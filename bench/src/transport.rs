@@ -8,7 +8,7 @@ use bytes::Bytes;
 /// Why a measurement failed.
 pub type Failed = Box<dyn std::error::Error + Send + Sync>;
 
-/// A transport.
+/// A transport that is compared.
 pub trait Transport: Sized + 'static {
     /// A connection, at either end.
     type Link: Link;
@@ -51,7 +51,7 @@ pub trait SendSide: Send + 'static {
     /// Returns when the transport has taken all of it.
     fn write(&mut self, bytes: Bytes) -> impl Future<Output = Result<(), Failed>> + Send;
 
-    /// Nothing follows.
+    /// Ends the stream after the written bytes.
     fn finish(&mut self) -> impl Future<Output = Result<(), Failed>> + Send;
 }
 

@@ -1,5 +1,4 @@
-//! `cargo xtask counts`: instructions of the benchmarks, the measure of speed that does not depend on the machine's
-//! load.
+//! `cargo xtask counts`: counts the instructions of the benchmarks, a measure of speed that the machine's load does not change.
 
 use std::fs;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! `cargo xtask generate`: documents made from the code, and the check that they are up to date.
+//! `cargo xtask generate`: writes the documents made from the code, or checks that they are up to date.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What else a machine did while something was measured: on one that is not free, timings are its own as much as ours.
+//! The load of the machine during a measurement. On a busy machine timings measure the other load too.
 
 use std::fs;
 

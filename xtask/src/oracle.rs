@@ -1,4 +1,4 @@
-//! `cargo xtask oracle`: every packet of random small topologies, in ns-2 and here.
+//! `cargo xtask oracle`: runs random small topologies in ns-2 and here and compares every packet.
 
 mod case;
 mod sctp;

@@ -1,4 +1,4 @@
-//! Programs that are no part of Rust: those that the checks need, and how to get them.
+//! External programs that the checks need, and how to install them.
 
 use crate::run;
 

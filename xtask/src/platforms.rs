@@ -1,7 +1,7 @@
-//! `cargo xtask platforms`: whether the library and the command compile for systems that are not at hand.
+//! `cargo xtask platforms`: checks that the library and the command compile for other operating systems.
 //!
-//! `cargo check` needs no linker and no system's libraries, but `ring` has C in it: for Windows mingw compiles that, for macOS zig, which has the headers. Nothing is run
-//! there, so this says that what is ours names nothing that those systems have not, and no more.
+//! `cargo check` needs no linker and no system libraries, but `ring` contains C: mingw compiles it for Windows, zig, which has the headers, for macOS.
+//! Nothing is run. The check proves only that our code uses no interface that those systems lack.
 
 use std::fs;
 use std::path::Path;

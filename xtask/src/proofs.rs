@@ -1,4 +1,4 @@
-//! `cargo xtask proofs`: what is promised of the transport, shown on real sockets, with its aim beside it.
+//! `cargo xtask proofs`: measures each promise of the transport on real sockets and prints the target beside the result.
 //!
 //! Programs of the release run in network namespaces, joined by `anabranch link`, or on loopback. Each proof prints rows of a table; one that does not run to
 //! its end is missed, and the others go on.

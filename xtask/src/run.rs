@@ -1,4 +1,4 @@
-//! Running other programs and telling what happens.
+//! Runs other programs and reports their outcome.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! `cargo xtask sensitivity`: which reproduced claims of the papers no change of the inputs by a fifth flips.
+//! `cargo xtask sensitivity`: finds the reproduced claims that survive every change of an input by a fifth.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,8 +1,8 @@
-//! `cargo xtask soak`: everything that the library does, at once and for long, and whether anything grows.
+//! `cargo xtask soak`: runs all functions of the library at once for a long time and checks that no resource grows.
 //!
-//! The example `soak` runs at both ends of two emulated links that lose packets, of which the second is cut now and then: connections, streams, messages,
-//! resets and paths come and go, and every byte is checked. Beside it `anabranch recv` stays and gets a file again and again. Memory, open files and tasks of those
-//! that stay are looked at each second. What is there while the machine works is not to grow after the first third, and when all is over no connection is to leave anything.
+//! The example `soak` runs at both ends of two emulated links that lose packets; the second link is cut now and then. Connections, streams, messages,
+//! resets and paths come and go, and every byte is checked. In parallel, one `anabranch recv` receives a file again and again. The memory, open files
+//! and tasks of the long-running processes are sampled each second. They must not grow after the first third of the run, and at its end no connection may leave anything.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The steps of the test command, and what each of them cost.
+//! The steps of the test command, and the time each took.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Composite: a loss policy around a law, whichever it is. A random loss is repaired and nothing else happens.
+//! Composite TCP as a decorator of any law: a random loss is repaired, and the law is not told.
 //!
 //! ```text
 //! duplicate ACKs, cause random:    retransmit; the base law hears of no loss and of no fast recovery
@@ -7,13 +7,13 @@
 //! all else:                        the base law
 //! ```
 //!
-//! Citation: ctcp-2019 sec. 3. Which loss is random is told by [`mod@crate::classify`].
+//! Citation: ctcp-2019 sec. 3. [`mod@crate::classify`] decides which loss is random.
 //!
 //! Differs from the paper in:
 //! * It works on any law, not on SACK TCP alone.
-//! * A second loss while a random one is being repaired goes to the base law as soon as the driver reports it: the paper's
-//!   "second gap in the same window". Whether a driver looks again is its reading.
-//! * [`Composite::believing`] puts an end to it where too many losses seem random.
+//! * A second loss during the recovery from a random one goes to the base law as soon as the driver reports it: the paper's "second
+//!   gap in the same window". The driver decides whether to look again.
+//! * [`Composite::believing`] limits the share of losses that count as random.
 
 use anabranch_units::Rate;
 
@@ -21,22 +21,22 @@ use crate::controller::{
     Ack, Cause, Controller, Gauges, Loss, PathSummary, PathView, Phase, Restart, Round, Sent, Signal, Transmission,
 };
 
-/// A law that does not hear of random losses.
+/// A law that is not told of random losses.
 #[derive(Debug)]
 pub struct Composite {
     base: Box<dyn Controller>,
     repair: Repair,
     belief: Belief,
-    /// The latest loss, until it is taken back.
+    /// The latest loss, until it is undone.
     latest: Latest,
     /// Random losses so far, for the gauges.
     randoms: u64,
 }
 
-/// What is being repaired, as the base law has been told.
+/// The loss in recovery, as the base law has been told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repair {
-    /// Nothing.
+    /// No loss.
     None,
     /// A loss that it does not know of.
     Random,
@@ -44,14 +44,14 @@ enum Repair {
     Congestion,
 }
 
-/// What became of the latest loss.
+/// The fate of the latest loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Latest {
-    /// There is none, or it was taken back.
+    /// There is none, or it was undone.
     None,
-    /// The base law does not know of it; so long was the smoothed interval before it.
+    /// The base law does not know of it; `interval` is the smoothed interval before it.
     Kept { interval: f64 },
-    /// The base law has heard of it.
+    /// The base law has been told of it.
     Told,
 }
 
@@ -61,22 +61,22 @@ impl Composite {
         Self::believing(base, 1.0)
     }
 
-    /// `base` under the loss policy of ctcp-2019 as long as no more than the share `loss_most` of the segments is lost at
-    /// random. Beyond it the base law hears of those losses too: a policer drops singly and without delay, and that rule
-    /// alone would never give way to it.
+    /// `base` under the loss policy of ctcp-2019 while at most the share `loss_most` of the segments is lost at random. Beyond it
+    /// the base law is told of those losses, too: a policer drops single packets without delay, and the rule alone would never give
+    /// way to it.
     pub fn believing(base: Box<dyn Controller>, loss_most: f64) -> Self {
         Self { base, repair: Repair::None, belief: Belief::new(loss_most), latest: Latest::None, randoms: 0 }
     }
 }
 
-/// How far to believe that losses are random: as long as they are rare.
+/// The limit of random losses.
 #[derive(Clone, Copy, Debug)]
 struct Belief {
     /// The largest share of segments that may be lost at random; more than zero.
     loss_most: f64,
     /// Segments acknowledged since the last random loss.
     acked: f64,
-    /// Segments sent again since the last random loss: a driver tells of an episode once, however many losses it holds.
+    /// Segments retransmitted since the last random loss: a driver reports an episode once, however many losses it holds.
     resent: f64,
     /// Segments acknowledged for each lost at random, smoothed.
     interval: f64,
@@ -87,14 +87,14 @@ impl Belief {
     /// policer that begins to take a tenth is recognised within thirty episodes.
     const WEIGHT: f64 = 0.125;
 
-    /// No interval counts for more than this many of the least one, so that a long clean time does not outweigh the present.
+    /// An interval counts as at most this many of the least one, so that a long time without loss does not outweigh the present.
     const CLEAN_MOST: f64 = 4.0;
 
     fn new(loss_most: f64) -> Self {
         Self { loss_most, acked: 0.0, resent: 0.0, interval: Self::CLEAN_MOST / loss_most }
     }
 
-    /// A loss of `lost` segments seems random. Whether to believe it.
+    /// A loss of `lost` segments seems random. Returns whether it counts as random.
     fn on_random(&mut self, lost: f64) -> bool {
         let interval = (self.acked / self.resent.max(lost).max(1.0)).min(Self::CLEAN_MOST / self.loss_most);
         self.interval += (interval - self.interval) * Self::WEIGHT;

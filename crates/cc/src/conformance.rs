@@ -1,15 +1,15 @@
-//! What every law must do, whatever it is: random but legal events, then invariants.
+//! What every law must do: random but legal events, then invariants.
 //!
 //! [`play`] is a transport that keeps the seam's contract. After each event it checks:
 //!
-//! * the window is finite and at least one segment; a pacing rate is positive; gauges have one name each and are no NaN;
-//! * what leaves moves neither;
-//! * a loss that is taken back leaves no less of the window than there was before it;
-//! * a loss by duplicate ACKs whose cause is congestion never enlarges the window, and shrinks it as the [`LossContract`] says; a
+//! * the window is finite and at least one segment; a pacing rate is positive; gauges have unique names and are never NaN;
+//! * a departure changes neither window nor rate;
+//! * the undo of a spurious loss leaves a window at least as large as before the loss;
+//! * a loss by duplicate ACKs with the cause congestion never enlarges the window, and shrinks it as the [`LossContract`] says; a
 //!   timeout leads to the window that it says.
 //!
-//! [`check`] draws the events, plays each story twice (the same events give the same bits), shortens one that fails, and looks whether
-//! the law grows at all. `tests/conformance.rs` draws stories for the laws of the table, under random settings.
+//! [`check`] draws the events, plays each story twice (equal events give equal bits), shrinks a failing story, and checks that the
+//! law grows at all. `tests/conformance.rs` draws stories for the registered laws under random settings.
 
 use std::fmt;
 use std::mem;
@@ -25,60 +25,60 @@ use crate::row::{LossContract, LossResponse};
 /// The payload of a full segment, in bytes.
 pub const MSS: u64 = 1448;
 
-/// What happens on a path.
+/// An event on a path.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
-    /// Time passes.
+    /// The clock advances.
     Wait {
-        /// So much.
+        /// The time in microseconds.
         micros: u64,
     },
     /// An ACK for part of the window, or for much more than one segment.
     Ack {
-        /// Above zero.
+        /// Segments acknowledged, above zero.
         segments: f64,
-        /// Its sample; a coarse clock gives samples of zero.
+        /// The RTT sample in microseconds; a coarse clock gives zero.
         rtt_micros: Option<u64>,
         /// Bytes of the segment, at most [`MSS`].
         size: u64,
-        /// What holds the sender back.
+        /// What limits the sender.
         limit: Limit,
     },
     /// A round ends, if something was acknowledged in it.
     EndRound,
-    /// Duplicate ACKs show a loss: a new episode, or another verdict about a loss that seemed random.
+    /// Duplicate ACKs reveal a loss: a new episode, or another classification of a loss that seemed random.
     Lose {
-        /// What it is thought to come from.
+        /// The classified cause.
         cause: Cause,
     },
-    /// ECN.
+    /// An ECN mark.
     Mark,
     /// The timer expires.
     TimeOut,
     /// Fast recovery ends, or everything outstanding at a timeout is acknowledged.
     Recover,
-    /// The latest loss turns out to be none.
+    /// The latest loss proves spurious.
     Undo,
     /// Nothing was sent for a while.
     Idle {
-        /// So long.
+        /// The idle time in microseconds.
         micros: u64,
     },
     /// The path changes.
     ChangePath,
-    /// The other paths are heard of.
+    /// The summaries of all paths arrive.
     Group {
         /// Their windows in segments.
         windows: Vec<f64>,
     },
 }
 
-/// What a law did that it must not, and the events that led to it.
+/// A violation of the contract, and the events that led to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    /// What it did.
+    /// The violated rule.
     pub message: String,
-    /// The events, the last of which shows it. Those that are not legal when they come do nothing.
+    /// The events; the last one shows the violation. An event that is illegal at its turn does nothing.
     pub story: Vec<Operation>,
 }
 
@@ -101,10 +101,10 @@ impl std::error::Error for Violation {}
 /// Makes a controller.
 pub type Make<'a> = dyn Fn() -> Box<dyn Controller> + 'a;
 
-/// Plays `cases` stories of up to 300 events, the same on every call, and looks whether the law grows.
+/// Plays `cases` stories of up to 300 events, the same on every call, and checks that the law grows.
 ///
 /// # Errors
-/// The first thing that it must not do, with a short story that leads to it.
+/// The first violation, with a short story that leads to it.
 pub fn check(make: &Make<'_>, contract: &LossContract, cases: u32) -> Result<(), Violation> {
     let mut draws = Draws(SEED);
     for _ in 0..cases {
@@ -118,7 +118,7 @@ pub fn check(make: &Make<'_>, contract: &LossContract, cases: u32) -> Result<(),
 /// Plays a story twice.
 ///
 /// # Errors
-/// What the law must not do, or that it did not do the same both times.
+/// A violation, or a difference between the two runs.
 pub fn play_twice(make: &Make<'_>, contract: &LossContract, story: &[Operation]) -> Result<(), Violation> {
     let (first, second) = (play(make, contract, story)?, play(make, contract, story)?);
     match first == second {
@@ -127,10 +127,10 @@ pub fn play_twice(make: &Make<'_>, contract: &LossContract, story: &[Operation])
     }
 }
 
-/// Plays a story and returns all that the law showed on the way, as bits.
+/// Plays a story and returns everything that the law showed, as bits.
 ///
 /// # Errors
-/// What the law must not do.
+/// The first violation.
 pub fn play(make: &Make<'_>, contract: &LossContract, story: &[Operation]) -> Result<Vec<u64>, Violation> {
     let fail = |told: usize| move |message: String| Violation { message, story: story[..told].to_vec() };
     let mut transport = Transport::new(make());
@@ -141,7 +141,7 @@ pub fn play(make: &Make<'_>, contract: &LossContract, story: &[Operation]) -> Re
     Ok(transport.shown)
 }
 
-/// A law that never grows would pass all of the above. On an empty path without loss each at least doubles in fifty rounds.
+/// A law that never grows would pass all other checks. On an empty path without loss the window at least doubles in fifty rounds.
 ///
 /// # Errors
 /// If it does not.
@@ -164,7 +164,7 @@ pub fn grows(make: &Make<'_>) -> Result<(), String> {
     }
 }
 
-/// The same failure of a shorter story, by leaving out events as long as one can be left out.
+/// Shrinks a failing story by leaving out events while it still fails.
 fn shortened(make: &Make<'_>, contract: &LossContract, violation: Violation) -> Violation {
     let mut shortest = violation;
     let mut width = shortest.story.len() / 2;
@@ -251,10 +251,10 @@ struct Transport {
     controller: Box<dyn Controller>,
     now: Time,
     phase: Phase,
-    /// What the controller was told of the loss under repair.
+    /// The cause that the controller was told of the loss in recovery.
     repairing: Option<Cause>,
     timed_out: bool,
-    /// What taking back the latest loss must at least lead to, as long as that is legal.
+    /// The least window that an undo of the latest loss must lead to, while it is legal.
     before_loss: Option<f64>,
     rtts: Vec<Span>,
     rtt_min: Option<Span>,
@@ -262,7 +262,7 @@ struct Transport {
     round_acked: f64,
     rounds: u64,
     delivered: f64,
-    /// Segments lost of which the controller has not been told.
+    /// Lost segments that the controller has not been told of.
     lost: f64,
     /// Everything the controller has shown, as bits.
     shown: Vec<u64>,
@@ -314,7 +314,7 @@ impl Transport {
         self.check()?;
         let after = self.controller.window();
         match *operation {
-            // Nothing happens if the operation was not legal, which shows in that recovery did not begin.
+            // An illegal operation does nothing: recovery did not begin.
             Operation::Lose { cause } if was != (self.phase, self.repairing) => {
                 check_loss(contract, cause, before, after)
             }
@@ -416,7 +416,7 @@ impl Transport {
         let lost = if signal == Signal::Ecn { 0.0 } else { 1.0 };
         self.lost += lost;
         self.controller.on_loss(&self.view(), &Loss { signal, cause, lost, departure: self.departure() });
-        // A loss that leaves the window alone has nothing to give back.
+        // A loss that leaves the window alone cannot be undone.
         let is_taken = self.controller.window() < before;
         self.before_loss = Some(if is_taken { before } else { WINDOW_MIN });
     }

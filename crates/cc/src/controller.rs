@@ -1,4 +1,4 @@
-//! The seam between a transport and a congestion law: one trait, the events it hears, and the gauges it shows.
+//! The interface between a transport and a congestion law: one trait, its events, and the gauges of a law.
 //!
 //! Order inside one ACK, which every driver keeps: RTT estimate, [`Controller::on_undo`], loss detection, classification,
 //! [`Controller::on_loss`], [`Controller::on_ack`], [`Controller::on_round`].
@@ -7,25 +7,25 @@ use std::fmt;
 
 use anabranch_units::{Bytes, Rate, Span, Time};
 
-/// No window is smaller, in segments: with less than one segment nothing would ever be sent again.
+/// The least window in segments: below one segment nothing would ever be sent again.
 pub const WINDOW_MIN: f64 = 1.0;
 
 /// How many gauges a law may show.
 pub const GAUGES_MAX: usize = 16;
 
-/// How the window of one path moves: told facts, asked for a window.
+/// The window law of one path: it receives events and is asked for a window.
 ///
 /// Windows and flights are in segments, as floats: the papers compute so, and the transport turns them into bytes. A
 /// controller is deterministic: equal events give equal bits.
 pub trait Controller: Send + fmt::Debug {
-    /// A segment left. `path.flight` already counts it. That moves neither the window nor the rate: a law counts, and answers to what comes
-    /// back.
+    /// A segment left; `path.flight` includes it. Window and rate must not change: a law counts here, and responds to
+    /// acknowledgements.
     fn on_sent(&mut self, path: &PathView, sent: &Sent) {
         let _ = (path, sent);
     }
 
-    /// Whether it wants to hear of what leaves for the first time. If not, [`Self::on_sent`] may be left out for [`Transmission::First`]: most laws
-    /// count only what leaves again. Asked once, when the path is set up.
+    /// Whether it needs to be told of first transmissions. If not, [`Self::on_sent`] may be omitted for [`Transmission::First`]:
+    /// most laws count only retransmissions. Asked once, when the path is set up.
     fn hears_first(&self) -> bool {
         true
     }
@@ -33,7 +33,7 @@ pub trait Controller: Send + fmt::Debug {
     /// An ACK arrived that acknowledged something new, cumulatively or selectively. Called once per ACK.
     fn on_ack(&mut self, path: &PathView, ack: &Ack);
 
-    /// A round ended: something was acknowledged that left after the round began. Follows the [`Self::on_ack`] of that ACK.
+    /// A round ended: a segment that left after its start was acknowledged. Follows the [`Self::on_ack`] of that ACK.
     fn on_round(&mut self, path: &PathView, round: &Round) {
         let _ = (path, round);
     }
@@ -47,10 +47,9 @@ pub trait Controller: Send + fmt::Debug {
         let _ = path;
     }
 
-    /// The latest loss was none: what seemed lost was late (RFC 3708, 4015, 5682). Takes back what [`Self::on_loss`] did, so that
-    /// the window is no less than before it. Called at most once per loss, with no [`Self::on_restart`] between the two but
-    /// [`Restart::AfterTimeout`]. If the loss is still being repaired, that ends here: neither [`Self::on_recovered`] nor
-    /// [`Restart::AfterTimeout`] follows.
+    /// The latest loss was spurious: the segments were late (RFC 3708, 4015, 5682). Undoes [`Self::on_loss`], so that the window is
+    /// at least as large as before it. Called at most once per loss, with no [`Self::on_restart`] between the two except
+    /// [`Restart::AfterTimeout`]. A recovery ends with it: neither [`Self::on_recovered`] nor [`Restart::AfterTimeout`] follows.
     fn on_undo(&mut self, path: &PathView) {
         let _ = path;
     }
@@ -60,25 +59,25 @@ pub trait Controller: Send + fmt::Debug {
         let _ = (path, restart);
     }
 
-    /// Once a round when the connection has several paths: all of them, this one included. The one hook for coupled laws.
+    /// Once a round when the connection has several paths: the summaries of all, this one included. The one hook for coupled laws.
     fn on_group(&mut self, path: &PathView, group: &[PathSummary]) {
         let _ = (path, group);
     }
 
-    /// How much may be in flight, in segments; finite and at least [`WINDOW_MIN`] at any time.
+    /// The congestion window in segments; finite and at least [`WINDOW_MIN`] at any time.
     fn window(&self) -> f64;
 
-    /// The rate at which segments should leave; `None` leaves the spacing to the ACK clock or to the pacer's own rule.
+    /// The pacing rate; `None` leaves the spacing to the ACK clock or to the pacer's own rule.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// How what is in flight comes down to the window that a loss leaves. The same at all times.
+    /// How the flight is reduced to the window after a loss. Constant.
     fn reduction(&self) -> Reduction {
         Reduction::AtOnce
     }
 
-    /// Shows what is inside, for traces and reports. Names are unique within one law and keep their meaning.
+    /// Reports internal variables, for traces and reports. Names are unique within one law and keep their meaning.
     fn gauges(&self, gauges: &mut Gauges) {
         let _ = gauges;
     }
@@ -93,25 +92,25 @@ pub struct PathView {
     pub flight: f64,
     /// Payload bytes of a full segment.
     pub mss: Bytes,
-    /// SRTT of RFC 6298, for what needs a rough idea of the RTT. Delay-based laws use the raw samples in [`Ack`].
+    /// The smoothed RTT of RFC 6298, for a rough idea of the RTT. Delay-based laws use the raw samples in [`Ack`].
     pub rtt_smoothed: Option<Span>,
     /// The least RTT sample on this path since it was established or changed.
     pub rtt_min: Option<Span>,
 }
 
-/// A segment left.
+/// A departure of a segment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sent {
-    /// How much of a full segment it was.
+    /// Its size as a fraction of a full segment.
     pub segments: f64,
-    /// Whether the network sees the data for the first time.
+    /// Whether the data is sent for the first time.
     pub transmission: Transmission,
 }
 
-/// Whether data is sent for the first time.
+/// First transmission or retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transmission {
-    /// New data.
+    /// A first transmission of new data.
     First,
     /// A retransmission or a probe with old data.
     Again,
@@ -122,24 +121,23 @@ pub enum Transmission {
 pub struct Ack {
     /// Segments acknowledged for the first time, cumulatively or selectively; more than zero.
     pub newly_acked: f64,
-    /// Segments found to be lost since the ACK before it, by whatever showed it; zero or more. [`Controller::on_loss`] tells of
-    /// episodes, this counts.
+    /// Segments detected as lost since the last ACK; zero or more. [`Controller::on_loss`] reports episodes, this counts segments.
     pub newly_lost: f64,
     /// The raw RTT sample of the newest segment it acknowledges; `None` where Karn's rule forbids one.
     pub rtt: Option<Span>,
     /// The payload of that segment.
     pub size: Bytes,
-    /// When the ACK arrived. Earlier than `now` where the driver hands over ACKs in batches.
+    /// When the ACK arrived. Earlier than `now` if the driver handles ACKs in batches.
     pub arrival: Time,
-    /// How things stood when the newest acknowledged segment last left.
+    /// The record of the last departure of the newest acknowledged segment.
     pub departure: Departure,
-    /// What has been holding the sender back.
+    /// What limits the sender.
     pub limit: Limit,
     /// Whether the sender is in fast recovery, this ACK included.
     pub phase: Phase,
 }
 
-/// How things stood when a segment left: one RTT old when its ACK arrives, and that is the point (fast-2006, eq. 8).
+/// The record of a departure: it is one RTT old when the ACK arrives, as the law needs it (fast-2006, eq. 8).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Departure {
     /// When it left.
@@ -150,86 +148,86 @@ pub struct Departure {
     pub flight: f64,
 }
 
-/// What holds the sender back.
+/// What limits the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// The congestion window: a larger one would be used.
     Window,
-    /// The application, the peer's window or a rate of the law's own: the congestion window has not been full in the last round, so an ACK
-    /// says nothing about a larger one (RFC 9438 sec. 5.8, RFC 7661).
+    /// The application, the peer's window or the law's own rate: the congestion window was not full in the last round, so an ACK is
+    /// no evidence for a larger one (RFC 9438 sec. 5.8, RFC 7661).
     Application,
 }
 
-/// How what is in flight comes down to the window that a loss leaves, while what was lost is sent again.
+/// How the flight is reduced to the window after a loss, during the recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
-    /// Nothing leaves but one segment until less is in flight; then as much as the window lets (RFC 6675).
+    /// Only one segment leaves until the flight is below the window; then as much as the window admits (RFC 6675).
     AtOnce,
-    /// Evenly over a round trip, and after heavy losses by the ACK (RFC 9937): for laws whose window stands still in
+    /// Evenly over a round trip, and after heavy losses by arrivals (RFC 9937): for laws whose window is constant in
     /// [`Phase::Recovery`].
     Proportional,
 }
 
-/// Whether the sender is repairing a loss.
+/// Whether the sender is in fast recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// No loss is being repaired, or one that a timeout found: then the window grows while it is repaired.
+    /// No recovery, or one after a timeout, in which the window grows.
     Open,
     /// Fast recovery: from the [`Controller::on_loss`] by duplicate ACKs to [`Controller::on_recovered`].
     Recovery,
 }
 
-/// A round: about one RTT, counted by what is acknowledged.
+/// A round: about one RTT, counted by acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Round {
     /// Rounds that ended before this one.
     pub count: u64,
-    /// How long it took.
+    /// The duration of the round.
     pub elapsed: Span,
     /// Segments acknowledged for the first time within it.
     pub acked: f64,
-    /// The least RTT sample within it; `None` if Karn's rule forbade all.
+    /// The least RTT sample in the round; `None` if Karn's rule excluded all.
     pub rtt_min: Option<Span>,
     /// The mean of the RTT samples within it.
     pub rtt_mean: Option<Span>,
 }
 
-/// Data was lost, or the network says that it is about to be.
+/// A loss, or an ECN mark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loss {
-    /// How it showed.
+    /// How it was detected.
     pub signal: Signal,
-    /// What it is thought to come from.
+    /// Its classified cause.
     pub cause: Cause,
     /// Segments known to be lost so far; zero for [`Signal::Ecn`].
     pub lost: f64,
-    /// How things stood when the first lost or marked segment left.
+    /// The record of the departure of the first lost or marked segment.
     pub departure: Departure,
 }
 
-/// How a loss showed.
+/// How a loss was detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// Duplicate ACKs, SACK or time (RFC 5681, 6675, 8985): later data arrived.
+    /// By duplicate ACKs, SACK or time (RFC 5681, 6675, 8985): later data arrived.
     DupAcks,
-    /// The retransmission timer expired.
+    /// By the retransmission timer.
     Timeout,
-    /// A router marked instead of dropping (RFC 3168). Nothing is lost.
+    /// By a router's mark instead of a drop (RFC 3168). Nothing is lost.
     Ecn,
 }
 
-/// What a loss is thought to come from.
+/// The classified cause of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// A full queue.
     Congestion,
-    /// Damage on a link: no reason to send less.
+    /// Corruption on a link, which is no reason to send less.
     Random,
-    /// The evidence does not say. To be treated as congestion.
+    /// Unknown; to be treated as congestion.
     Unknown,
 }
 
-/// Why sending starts or starts again.
+/// Why sending starts or restarts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
     /// The path has just been established or validated.
@@ -238,14 +236,14 @@ pub enum Restart {
     Idle,
     /// Everything outstanding at a timeout has been acknowledged.
     AfterTimeout,
-    /// The path's address or route changed: what was learnt of it no longer holds.
+    /// The path's address or route changed: estimates of it no longer hold.
     PathChanged,
 }
 
-/// One path of a connection, as the controllers of all its paths see it.
+/// One path of a connection, as seen by the controllers of all its paths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathSummary {
-    /// Which path; stable while it exists.
+    /// The identifier of the path; stable while it exists.
     pub path: u32,
     /// Whether it is the path of the controller that is told.
     pub own: bool,
@@ -253,9 +251,9 @@ pub struct PathSummary {
     pub window: f64,
     /// Segments in flight on it.
     pub flight: f64,
-    /// Its SRTT.
+    /// The smoothed RTT of the path (SRTT).
     pub rtt_smoothed: Option<Span>,
-    /// Its least RTT.
+    /// The least RTT of the path.
     pub rtt_min: Option<Span>,
     /// Segments delivered on it so far.
     pub delivered: f64,
@@ -263,7 +261,7 @@ pub struct PathSummary {
     pub lost: f64,
 }
 
-/// Where a law puts the numbers it wants to be seen: at most [`GAUGES_MAX`], without allocation.
+/// The sink for a law's gauges: at most [`GAUGES_MAX`], without allocation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Gauges {
     /// The first `len` are set, with different names.
@@ -272,8 +270,8 @@ pub struct Gauges {
 }
 
 impl Gauges {
-    /// Shows `value` as `name`. The unit ends the name unless it is segments or a pure number. Infinity says that there is no
-    /// such thing yet; no value is NaN.
+    /// Reports `value` as `name`. The unit ends the name unless it is segments or a pure number. Infinity means that there is no
+    /// value yet; NaN is not allowed.
     ///
     /// # Panics
     /// If the law shows more than [`GAUGES_MAX`] gauges, or one twice: which gauges a law has is fixed when it is written.
@@ -284,17 +282,17 @@ impl Gauges {
         self.len += 1;
     }
 
-    /// The value shown as `name`.
+    /// The value of the gauge `name`.
     pub fn value(&self, name: &str) -> Option<f64> {
         self.iter().find(|&(shown, _)| shown == name).map(|(_, value)| value)
     }
 
-    /// Names and values in the order in which the law showed them.
+    /// Names and values in the order of the law's reports.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
         self.entries[..self.len].iter().copied()
     }
 
-    /// Forgets everything, so that the sink can be used again.
+    /// Clears all gauges, so that the sink can be reused.
     pub fn clear(&mut self) {
         self.len = 0;
     }

@@ -1,4 +1,4 @@
-//! A law that stands in no table: a caller's own controller, wherever settings are wanted.
+//! A caller's own law, which is in no registry, wherever settings are expected.
 //!
 //! ```
 //! use anabranch_cc::{Controller, own};
@@ -21,7 +21,7 @@ use crate::controller::Controller;
 use crate::row::{AnyLaw, LossContract, LossResponse, Row, Settings};
 use crate::settings::{AnyTable, Fields, NoSettings, Table};
 
-/// Settings that build what `make` gives, a controller for each path. Their row is in no table, and nothing of it can be set.
+/// Settings that build a controller of `make` for each path. They have nothing to set.
 pub fn settings(make: impl Fn() -> Box<dyn Controller> + Send + Sync + 'static) -> Settings {
     Settings::of_table(&ROW, Box::new(Maker(Arc::new(make))))
 }
@@ -30,7 +30,7 @@ const ROW: Row = Row {
     name: "own",
     summary: "a controller that the caller brings along",
     citation: "",
-    // Whoever checks it says what it promises.
+    // The caller's tests define the contract.
     loss_contract: LossContract {
         shrinks_above: f64::INFINITY,
         timeout_window_max: f64::INFINITY,
@@ -39,7 +39,7 @@ const ROW: Row = Row {
     law: &OwnLaw,
 };
 
-/// Who makes it is its only setting.
+/// The constructor is the only setting.
 #[derive(Debug)]
 struct OwnLaw;
 

@@ -1,4 +1,4 @@
-//! The one table of congestion laws: what there is, what can be set, and how to build it.
+//! The registry of congestion laws: names, settings, and construction.
 //!
 //! ```
 //! use anabranch_cc::registry::{self, Settings};
@@ -24,7 +24,7 @@ pub fn rows() -> &'static [Row] {
 /// The law called `name`.
 ///
 /// # Errors
-/// [`SettingError::UnknownLaw`] with what there is if there is none.
+/// [`SettingError::UnknownLaw`] with all names if there is none.
 pub fn find(name: &str) -> Result<&'static Row, SettingError> {
     let unknown = || SettingError::unknown_law(name, rows().iter().map(|row| row.name));
     rows().iter().find(|row| row.name == name).ok_or_else(unknown)

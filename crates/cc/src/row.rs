@@ -1,4 +1,4 @@
-//! One law: what people need to know to choose it, what it is set to, and how it is made.
+//! A row of the registry: the description, settings and constructor of a law.
 
 use std::any::Any;
 use std::fmt;
@@ -6,23 +6,23 @@ use std::fmt;
 use crate::controller::Controller;
 use crate::settings::{AnyTable, Parameter, SettingError, Table, Value};
 
-/// One law: what people need to know to choose and set it, and what the conformance model holds it to.
+/// A law as a row of the registry, with the contract that the conformance model tests.
 #[derive(Debug)]
 pub struct Row {
-    /// What it is called in scenarios and on the command line.
+    /// The name in scenarios and on the command line.
     pub name: &'static str,
-    /// What it is, in one line without a full stop.
+    /// A description in one line without a full stop.
     pub summary: &'static str,
     /// Keys of `docs/bibliography.md`, the law's own first.
     pub citation: &'static str,
-    /// What the conformance model expects of it.
+    /// The contract that the conformance model tests.
     pub loss_contract: LossContract,
-    /// A [`Law`]: what can be set, and how one is made.
+    /// The [`Law`]: its settings and constructor.
     pub law: &'static dyn AnyLaw,
 }
 
 impl Row {
-    /// What can be set, and what it is if nobody says.
+    /// The settings with their defaults.
     pub fn parameters(&self) -> Vec<Parameter> {
         self.law.defaults().parameters()
     }
@@ -30,18 +30,18 @@ impl Row {
     /// A new controller for one path.
     ///
     /// # Panics
-    /// If `settings` were made for another row: they would be silently ignored.
+    /// If `settings` belong to another row: they would be silently ignored.
     pub fn build(&self, settings: &Settings) -> Box<dyn Controller> {
         assert_eq!(self.name, settings.row().name, "the settings are those of this law");
         self.law.make(&*settings.table)
     }
 }
 
-/// How a law is made from settings of the type `T`.
+/// The constructor of a law with settings of the type `T`.
 pub struct Law<T> {
-    /// What it is set to if nobody says.
+    /// The default settings.
     pub defaults: T,
-    /// Makes one.
+    /// Makes a controller from settings.
     pub make: fn(settings: &T) -> Box<dyn Controller>,
 }
 
@@ -51,15 +51,15 @@ impl<T> fmt::Debug for Law<T> {
     }
 }
 
-/// A [`Law`] whatever its settings are.
+/// A [`Law`] with its type of settings erased.
 pub trait AnyLaw: fmt::Debug + Sync {
-    /// What it is set to if nobody says.
+    /// The default settings.
     fn defaults(&self) -> Box<dyn AnyTable>;
 
-    /// Makes one.
+    /// Makes a controller from settings.
     ///
     /// # Panics
-    /// If `table` is of another law's type.
+    /// If `table` has another type.
     fn make(&self, table: &dyn AnyTable) -> Box<dyn Controller>;
 }
 
@@ -73,14 +73,14 @@ impl<T: Table> AnyLaw for Law<T> {
     }
 }
 
-/// What a law promises to do about losses, checked for every law by `tests/conformance.rs`.
+/// A law's promises about losses, which `tests/conformance.rs` checks for every law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossContract {
     /// A loss by duplicate ACKs shrinks a window above this many segments.
     pub shrinks_above: f64,
     /// The largest window right after a timeout, in segments.
     pub timeout_window_max: f64,
-    /// What a loss by duplicate ACKs does, by its cause.
+    /// The response to a loss by duplicate ACKs, by its cause.
     pub loss: LossResponse,
 }
 
@@ -89,28 +89,28 @@ pub struct LossContract {
 pub enum LossResponse {
     /// All of them.
     Shrinks,
-    /// All but those classified as random, which leave it exactly as it is; the citation says who says so.
+    /// All except those classified as random, which leave it unchanged; the citation gives the source.
     ShrinksUnlessRandom {
-        /// Key and section.
+        /// The key and section of the source.
         citation: &'static str,
     },
-    /// It depends on the settings and on what was lost before; the citation says who says that a loss may leave it.
+    /// It depends on the settings and on earlier losses; the citation gives the source.
     MayHold {
-        /// Key and section.
+        /// The key and section of the source.
         citation: &'static str,
     },
-    /// A loss alone does not shrink it; the citation says who says so.
+    /// A loss alone does not shrink it; the citation gives the source.
     Holds {
-        /// Key and section.
+        /// The key and section of the source.
         citation: &'static str,
     },
 }
 
-/// A law, and what it is set to: parsed once, so that a law never sees a value outside its range.
+/// A law with its settings: parsed once, so that a law never sees a value outside its range.
 #[derive(Debug)]
 pub struct Settings {
     row: &'static Row,
-    /// Of the type of the row's law.
+    /// The settings, of the type of the row's law.
     table: Box<dyn AnyTable>,
 }
 
@@ -121,20 +121,20 @@ impl Clone for Settings {
 }
 
 impl Settings {
-    /// What is set, of the type of the row's law.
+    /// Settings of the type of the row's law.
     pub(crate) fn of_table(row: &'static Row, table: Box<dyn AnyTable>) -> Self {
         Self { row, table }
     }
 
-    /// Everything at its default.
+    /// The default settings of a law.
     pub fn default_for(row: &'static Row) -> Self {
         Self { row, table: row.law.defaults() }
     }
 
-    /// The defaults, changed by pairs of key and value in their order.
+    /// The defaults, changed by pairs of key and value in order.
     ///
     /// # Errors
-    /// As [`Settings::set`], at the first pair that does not fit.
+    /// As [`Settings::set`], at the first invalid pair.
     pub fn parse<'a>(
         row: &'static Row,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -146,13 +146,13 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Sets the parameter `key` to what `value` says. A part is named by its kind: `refill` to `ccafr`, or `refill.kind`; then
-    /// what that kind can be set to follows: `refill.ipd_weight`. A part that becomes of another kind begins with the defaults of that kind.
+    /// Sets `key` to `value`. A part is set by the name of its kind: `refill` to `ccafr`, or `refill.kind`; the settings of that
+    /// kind follow: `refill.ipd_weight`. A part that changes its kind starts with the defaults of that kind.
     ///
     /// # Errors
-    /// [`SettingError::UnknownKey`] if the law has no such parameter, [`SettingError::OtherKind`] if it is that of a part which is of another kind,
-    /// so that the value would be ignored, [`SettingError::BadValue`] if the value is not of its kind or not in its range. Each says
-    /// what would do. Nothing is changed then.
+    /// [`SettingError::UnknownKey`] if the law has no such key, [`SettingError::OtherKind`] if the key belongs to another kind of
+    /// its part, so that the value would be ignored, [`SettingError::BadValue`] if the value is invalid or out of range. Each lists
+    /// the valid ones. Nothing is changed then.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingError> {
         self.table.set(self.row.name, key, value)
     }
@@ -162,12 +162,12 @@ impl Settings {
         self.row
     }
 
-    /// Parameters and what they are set to, in the law's order. Those of kinds of which their part is not are among them.
+    /// The settings and their values, in the law's order, including those of kinds that are not selected.
     pub fn parameters(&self) -> Vec<Parameter> {
         self.table.parameters()
     }
 
-    /// What `key` is set to; `None` if there is no such parameter, or if its part is of another kind.
+    /// The value of `key`; `None` if there is no such key, or its part has another kind.
     pub fn value(&self, key: &str) -> Option<Value> {
         let parameters = self.parameters();
         let part = key.split_once('.').and_then(|(part, _)| parameters.iter().find(|known| known.name == part));
@@ -176,7 +176,7 @@ impl Settings {
         parameters.iter().find(|known| known.name == key && fits(known.only)).map(|known| known.value)
     }
 
-    /// The settings themselves, if they are of this type.
+    /// The typed settings, if they have this type.
     pub fn table<T: Any>(&self) -> Option<&T> {
         self.table.as_any().downcast_ref()
     }

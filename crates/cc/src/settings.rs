@@ -1,11 +1,11 @@
-//! What can be set: a typed struct a law, and a nested table a part.
+//! Settings of laws: a typed struct for each law, and a nested table for each part.
 //!
-//! A law reads fields, so a typo in it does not compile. Each struct is a [`Table`]: it shows its fields to a visitor, [`Fields`], each with
-//! name, unit, range and help. The same walk lists them for people and sets one by its name, so nothing is declared twice. What a row has by
-//! default is a value of the struct.
+//! A law reads fields, so a typo does not compile. Each struct is a [`Table`]: it lists its fields to a visitor, [`Fields`], each
+//! with name, unit, range and help. The same visit lists the settings for people and sets one by its name, so nothing is declared
+//! twice. The defaults in a row are a value of the struct.
 //!
-//! A part that can be of several kinds is a [`Choice`]: the word for its kind has the part's name, and what this kind can be set to is named
-//! after a dot: `refill`, `refill.ipd_weight`. What belongs to another kind is refused.
+//! A part with several kinds is a [`Choice`]: the key of the part selects the kind, and the settings of that kind follow after a
+//! dot: `refill`, `refill.ipd_weight`. A setting of another kind is refused.
 
 mod error;
 mod parameter;
@@ -22,21 +22,21 @@ use self::parameter::is_in;
 pub use self::error::SettingError;
 pub use self::parameter::{Kind, Parameter, Value};
 
-/// What a law, or a part of one, is set to.
+/// The settings of a law, or of a part of one.
 pub trait Table: Clone + fmt::Debug + Send + Sync + 'static {
-    /// Shows every field, in the order in which people are to read them.
+    /// Lists every field, in the order for readers.
     fn visit(&mut self, fields: &mut Fields<'_>);
 }
 
-/// One of several words, or a part that can be of several kinds, of which each has settings of its own.
+/// One of several words, or of several kinds with settings of their own.
 pub trait Choice: Clone + 'static {
-    /// The words, and what each of them is by default.
+    /// The words, each with its default value.
     const KINDS: &'static [(&'static str, Self)];
 
-    /// Shows the fields of the kind that it is.
+    /// Lists the fields of the present kind.
     fn visit(&mut self, _fields: &mut Fields<'_>) {}
 
-    /// The word for the kind that it is.
+    /// The word for the present kind.
     fn word(&self) -> &'static str {
         let mut kinds = Self::KINDS.iter();
         let kind = kinds.find(|(_, kind)| discriminant(kind) == discriminant(self));
@@ -44,9 +44,9 @@ pub trait Choice: Clone + 'static {
     }
 }
 
-/// The visitor of a [`Table`]: each of its methods is shown one field.
+/// The visitor of a [`Table`]: each method takes one field.
 pub struct Fields<'a> {
-    /// The part whose fields are shown; `""` at the top.
+    /// The part whose fields are visited; `""` at the top.
     part: &'static str,
     /// The kind of that part.
     only: Option<&'static str>,
@@ -54,7 +54,7 @@ pub struct Fields<'a> {
 }
 
 enum Task<'a> {
-    /// Writes down what there is.
+    /// Lists the settings.
     List(&'a mut Vec<Parameter>),
     /// Sets `key` to `value`.
     Set { law: &'static str, key: &'a str, value: &'a str, outcome: &'a mut Option<Result<(), SettingError>> },
@@ -76,7 +76,7 @@ impl Fields<'_> {
         }
     }
 
-    /// A length of time that the law has in seconds.
+    /// A duration, which the law has in seconds.
     pub fn seconds(&mut self, name: &'static str, field: &mut f64, range: RangeInclusive<Span>, help: &'static str) {
         let kind = Kind::Span { least: *range.start(), most: *range.end() };
         let now = Value::Span(Span::from_secs_f64(*field));
@@ -92,13 +92,13 @@ impl Fields<'_> {
         }
     }
 
-    /// The window before the first ACK; every law of the project has it.
+    /// The window before the first ACK, in segments; every law of the project has it.
     pub fn initial_window(&mut self, field: &mut f64) {
         self.number("initial_window", field, 1.0..=1000.0, "segments", "window before the first ACK");
     }
 
-    /// One of several words, or a part of one of several kinds and what this kind can be set to. A part that becomes of another kind begins with
-    /// what that is by default.
+    /// One of several words, or a part with several kinds and their settings. A part that changes its kind starts with the defaults
+    /// of that kind.
     pub fn choice<C: Choice>(&mut self, name: &'static str, field: &mut C, help: &'static str) {
         let kind = Kind::Choice { options: C::KINDS.iter().map(|&(word, _)| word).collect() };
         let word = field.word();
@@ -137,7 +137,7 @@ impl Fields<'_> {
         }
     }
 
-    /// A part that is always there, with settings of its own.
+    /// A part that is always present, with settings of its own.
     pub fn table(&mut self, name: &'static str, table: &mut impl Table) {
         let task = match &mut self.task {
             Task::List(list) => Task::List(list),
@@ -146,7 +146,7 @@ impl Fields<'_> {
         table.visit(&mut Fields { part: name, only: None, task });
     }
 
-    /// The value to be set, if it is this field's.
+    /// The value to set, if the key is this field's.
     fn scalar(
         &mut self,
         name: &'static str,
@@ -179,15 +179,15 @@ impl Fields<'_> {
     }
 }
 
-/// How the name of a part ends where its settings stand in a table, of which the kind is one.
+/// The suffix of the key of a part's kind.
 const KIND: &str = ".kind";
 
-/// A [`Table`] whose type only its law knows.
+/// A [`Table`] with its type erased.
 pub trait AnyTable: fmt::Debug + Send + Sync {
-    /// What there is and what it is set to, in the table's order.
+    /// The settings and their values, in the table's order.
     fn parameters(&self) -> Vec<Parameter>;
 
-    /// Sets `key` to what `value` says, for the law of this name.
+    /// Sets `key` to `value`, for the law of this name.
     ///
     /// # Errors
     /// As [`crate::registry::Settings::set`].
@@ -196,7 +196,7 @@ pub trait AnyTable: fmt::Debug + Send + Sync {
     /// A copy of it.
     fn copy(&self) -> Box<dyn AnyTable>;
 
-    /// To get back its type.
+    /// For a downcast to the type.
     fn as_any(&self) -> &dyn Any;
 }
 
@@ -223,7 +223,7 @@ impl<T: Table> AnyTable for T {
     }
 }
 
-/// What a law is set to that has nothing to set.
+/// The settings of a law that has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoSettings;
 
@@ -231,15 +231,15 @@ impl Table for NoSettings {
     fn visit(&mut self, _fields: &mut Fields<'_>) {}
 }
 
-/// What a law is set to that has nothing else to set than its first window.
+/// The settings of a law that has only an initial window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowSettings {
-    /// Segments.
+    /// The window before the first ACK, in segments.
     pub initial_window: f64,
 }
 
 impl WindowSettings {
-    /// What it is if nobody says.
+    /// The default settings.
     pub const DEFAULT: Self = Self { initial_window: INITIAL_WINDOW };
 }
 
@@ -249,7 +249,7 @@ impl Table for WindowSettings {
     }
 }
 
-/// The window before the first ACK in segments, if nobody says (RFC 6928 sec. 2).
+/// The default window before the first ACK, in segments (RFC 6928 sec. 2).
 pub const INITIAL_WINDOW: f64 = 10.0;
 
 #[cfg(test)]

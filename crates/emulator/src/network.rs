@@ -42,7 +42,7 @@ pub struct RouteChange {
     pub at: SimTime,
     /// The node whose route changes.
     pub node: usize,
-    /// The destination.
+    /// The position of the destination.
     pub to: usize,
     /// The position of the link that packets leave by.
     pub via: usize,

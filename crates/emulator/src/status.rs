@@ -34,7 +34,7 @@ pub struct LinkStatus {
     pub to: String,
     /// Packets offered to the link.
     pub sent_packets: u64,
-    /// Their bytes.
+    /// The bytes of those packets.
     pub sent_bytes: u64,
     /// Packets lost by an error model or an outage.
     pub lost_packets: u64,
@@ -42,7 +42,7 @@ pub struct LinkStatus {
     pub dropped_packets: u64,
     /// Packets that left the link.
     pub delivered_packets: u64,
-    /// Their bytes.
+    /// The bytes of those packets.
     pub delivered_bytes: u64,
     /// Packets queued now.
     pub waiting_packets: u64,

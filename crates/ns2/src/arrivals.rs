@@ -1,24 +1,24 @@
-//! Which packets of a sequence have arrived: all before the first hole, and blocks above it.
+//! The packets of a sequence that have arrived: all before the first hole, and blocks above it.
 
 /// What has arrived of packets that are counted from 0.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Arrivals {
     /// First packet that has not arrived.
     next: i32,
-    /// What has arrived above it, as `left..right`: disjoint, not touching, in order.
+    /// Packets above it that have arrived, as `left..right`: disjoint, not touching, in order.
     above: Vec<(i32, i32)>,
     /// How many packets those are.
     held: u32,
 }
 
-/// What the arrival of a packet meant.
+/// The effect of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// It had arrived before.
+    /// It is a duplicate.
     Again,
     /// It lies above a hole.
     Above,
-    /// It was the first that was missing: so many packets are in order now that were not.
+    /// It was the first missing packet: this many packets are newly in order.
     InOrder(u32),
 }
 

@@ -28,12 +28,12 @@ pub(crate) struct Composite {
     rtt_smoothed: f64,
 }
 
-/// What a duplicate ACK from the third on means.
+/// The meaning of a duplicate ACK from the third on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The loss is random: resend it and go on.
+    /// The loss is random: retransmit it and continue.
     Random,
-    /// It was found random before, and nothing speaks against it.
+    /// It was classified as random before, and still is.
     StillRandom,
     /// Recover from congestion, or be in that recovery already.
     Congestion,

@@ -1,4 +1,4 @@
-//! What an ns-2 script sets on a sender and its sink before it starts.
+//! The settings that an ns-2 script makes on a sender and its sink before the start.
 
 pub use anabranch_cc::law::fast::base_rtt::Average;
 use anabranch_cc::law::fast::loss::Policy;
@@ -9,15 +9,15 @@ use anabranch_units::SimSpan;
 /// The senders of ns-2.35 that the papers used, and Composite TCP on top of SACK.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Agent {
-    /// `Agent/TCP/Reno`.
+    /// The agent `Agent/TCP/Reno`.
     Reno,
-    /// `Agent/TCP/Newreno`.
+    /// The agent `Agent/TCP/Newreno`.
     NewReno(NewRenoOptions),
-    /// `Agent/TCP/Sack1`.
+    /// The agent `Agent/TCP/Sack1`.
     Sack,
-    /// `Agent/TCP/Fack`.
+    /// The agent `Agent/TCP/Fack`.
     Fack,
-    /// `Agent/TCP/Vegas`.
+    /// The agent `Agent/TCP/Vegas`.
     Vegas(VegasOptions),
     /// `Agent/TCP/FS`: Tahoe with fast start.
     FastStart,
@@ -34,7 +34,7 @@ pub enum Agent {
 pub struct FastOptions {
     /// Packets to keep queued; below that many the window is updated (`alpha_`).
     pub alpha: f64,
-    /// So is it from that many on (`beta_`): with `beta` at or below `alpha`, always.
+    /// From this many on it is updated, too (`beta_`): with `beta` at or below `alpha`, always.
     pub beta: f64,
     /// Share of the way to the target that an update goes (`gamma_`).
     pub gamma: f64,
@@ -42,7 +42,7 @@ pub struct FastOptions {
     pub mi_threshold: f64,
     /// Least time in seconds between two updates (`cwnd_update_period_`).
     pub period: f64,
-    /// When baseRTT is forgotten.
+    /// When baseRTT is reset.
     pub base: BaseRtt,
     /// How the window grows after a recovery.
     pub refill: Refill,
@@ -66,7 +66,7 @@ impl Default for FastOptions {
 }
 
 impl FastOptions {
-    /// What can be set of a law of FAST's family that the agent has, too.
+    /// The settings of a law of the FAST family that the agent supports.
     pub const PARAMETERS: [&str; 16] = [
         "alpha",
         "beta",
@@ -86,10 +86,10 @@ impl FastOptions {
         "loss",
     ];
 
-    /// The options that settings of a law of FAST's family ask for, as far as they are among [`Self::PARAMETERS`].
+    /// The options for settings of a law of the FAST family, as far as they are among [`Self::PARAMETERS`].
     ///
     /// # Panics
-    /// If they try losses: ns-2's agent has no such part.
+    /// If they use loss trials, which ns-2's agent does not have.
     pub fn from_settings(settings: &FastSettings) -> Self {
         let Goal { alpha, beta, gamma } = settings.goal;
         Self {
@@ -109,12 +109,12 @@ impl FastOptions {
     }
 }
 
-/// When baseRTT is forgotten.
+/// When baseRTT is reset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BaseRtt {
-    /// Never.
+    /// Never: the minimum of all samples.
     Min,
-    /// When the route has become longer (rrfast-2017), and what becomes of avgRTT then.
+    /// When a longer route is detected (rrfast-2017), and the treatment of avgRTT then.
     Reroute(base_rtt::Rule, Average),
 }
 
@@ -127,16 +127,16 @@ pub enum Refill {
     Ccafr(refill::Rule),
 }
 
-/// What a loss does to the window.
+/// The response of the window to a loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LossPolicy {
-    /// Halves it.
+    /// It is halved.
     Halve,
-    /// Nothing if it is random (ctcp-2019).
+    /// None if the loss is random (ctcp-2019).
     Composite(CompositeOptions),
 }
 
-/// What old versions of ns did otherwise.
+/// Differences of old versions of ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewRenoOptions {
     /// Restart the retransmission timer only for the first partial ACK of an episode (ns-2's `newreno_changes1_`, the
@@ -167,7 +167,7 @@ impl Default for VegasOptions {
     }
 }
 
-/// The readings of ctcp-2019: its text leaves three choices open. What each gives is in `experiments/ctcp-2019/readings.toml`.
+/// The readings of ctcp-2019: its text leaves three choices open. `experiments/ctcp-2019/readings.toml` has the results of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompositeOptions {
     /// Which SACK pattern says "random".
@@ -187,18 +187,18 @@ impl Default for CompositeOptions {
 /// Which SACK pattern says that a loss is random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HoleTest {
-    /// Any.
+    /// Every pattern does.
     Ignored,
     /// One packet only is missing at the third duplicate ACK.
     AtThirdDuplicate,
-    /// The same, and another one that shows missing later in the same window takes it back: halve and recover as SACK does.
+    /// The same, and a second hole later in the same window revokes it: the sender halves its window and recovers as SACK does.
     WholeWindow,
 }
 
 /// Which RTT confirms that a loss is random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RttTest {
-    /// Any.
+    /// Every RTT does.
     Ignored,
     /// The last sample of the coarse clock is at most the smoothed one, in whole ticks.
     Coarse,
@@ -206,12 +206,12 @@ pub enum RttTest {
     Fine,
 }
 
-/// What duplicate ACKs do after a loss that was found to be random.
+/// The effect of duplicate ACKs after a random loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendRule {
-    /// Nothing: the window stands until the hole is filled.
+    /// No packet is sent until the hole is filled.
     Nothing,
-    /// What the duplicates say was delivered is replaced, beyond the receiver's window too.
+    /// Delivered packets are replaced, also beyond the receiver's window.
     ReplaceDelivered,
     /// Each further one sends one new packet, if the receiver's window has room for it.
     OnePerDuplicate,
@@ -220,7 +220,7 @@ pub enum SendRule {
 /// Everything about a sender that a script can set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderConfig {
-    /// Which agent.
+    /// The ns-2 agent to model.
     pub agent: Agent,
     /// Bytes of payload in a packet (`packetSize_`). All agents but Vegas add 40 bytes of headers.
     pub payload: u32,

@@ -1,4 +1,4 @@
-//! What all one-way TCP senders of ns-2 share: sequence numbers, window, timer, output (its `TcpAgent`).
+//! The part that all one-way TCP senders of ns-2 share (its `TcpAgent`): sequence numbers, window, timer, output.
 //!
 //! Everything is counted in packets. There is no handshake: a 40-byte SYN is packet 0, sent when the flow starts. The window
 //! is 1 until it is acknowledged.
@@ -35,7 +35,7 @@ pub(crate) enum LastAction {
     Recovered,
 }
 
-/// What a reduction does to the window; all but the last two also touch `ssthresh`.
+/// The effect of a reduction on the window; all but the last two also change `ssthresh`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reduction {
     /// `ssthresh` and window to half.

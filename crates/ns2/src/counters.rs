@@ -1,8 +1,8 @@
-//! What a sender has done so far.
+//! Counters of a sender.
 
 use anabranch_units::SimSpan;
 
-/// What a sender has done so far.
+/// Counters of a sender since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets sent, again or not, the SYN included (`ndatapack_`).
@@ -15,11 +15,11 @@ pub struct Counters {
     pub window_cuts: u64,
     /// Retransmission timeouts with data outstanding (`nrexmit_`).
     pub timeouts: u64,
-    /// Losses that Composite TCP took for random.
+    /// Losses that Composite TCP classified as random.
     pub random_losses: u64,
     /// RTTs measured: one per ACK of new data.
     pub rtt_samples: u64,
-    /// Their sum.
+    /// The sum of these RTTs.
     pub rtt_sum: SimSpan,
     /// Of these ACKs, those at which the receiver's window allowed no more than the congestion window did.
     pub window_limited_acks: u64,

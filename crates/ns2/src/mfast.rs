@@ -45,10 +45,10 @@ impl StreamHeader {
     }
 }
 
-/// What MFast's receiver has beside a [`Sink`](crate::Sink), which keeps ESEQ and answers: its streams and their buffer.
+/// The streams of MFast's receiver and their buffer, beside a [`Sink`](crate::Sink), which keeps ESEQ and answers.
 #[derive(Clone, Debug)]
 pub struct Streams {
-    /// ESSN of each, and what waits above it.
+    /// The ESSN of each stream, and packets above it.
     streams: Vec<Arrivals>,
     count: NonZeroU8,
     buffer_max: u32,
@@ -56,23 +56,23 @@ pub struct Streams {
     held_max: u32,
 }
 
-/// What became of a packet.
+/// The result of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// It is the SYN, which is in no stream.
+    /// The SYN, which belongs to no stream.
     Syn,
-    /// Its stream has it.
+    /// Its stream has accepted it.
     Data(Delivery),
-    /// There is no room for it: the sink must not see it.
+    /// The buffer is full: the sink must not see the packet.
     NoRoom,
 }
 
-/// What a packet with data did for the application.
+/// The effect of a data packet for the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
     /// Its stream, from 1.
     pub stream: u8,
-    /// Packets of this stream that the application can have now and could not before; none if it waits.
+    /// Packets of this stream that are newly deliverable; zero if the packet waits.
     pub packets: u32,
     /// First packet of the stream that is missing (ESSN): what an ACK of the paper says beside ESEQ.
     pub essn: i32,
@@ -103,12 +103,12 @@ impl Streams {
         Taken::Data(Delivery { stream: header.stream, packets, essn: stream.next() })
     }
 
-    /// Packets that wait for one before them in their stream: what of the receiver's buffer is in use.
+    /// Packets that wait for an earlier one in their stream: the used part of the receiver's buffer.
     pub fn held_packets(&self) -> u32 {
         self.held
     }
 
-    /// The most there were at one time.
+    /// The maximum of [`Self::held_packets`].
     pub fn held_packets_max(&self) -> u32 {
         self.held_max
     }

@@ -58,9 +58,9 @@ use crate::packet::Packet;
 /// A packet that leaves by one of the paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// By its position.
+    /// The position of the path.
     pub path: usize,
-    /// The packet.
+    /// The packet to send.
     pub packet: Packet,
 }
 

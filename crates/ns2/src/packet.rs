@@ -1,11 +1,11 @@
-//! What travels between an ns-2 sender and its sink.
+//! The packets between an ns-2 sender and its sink.
 
 use anabranch_units::SimTime;
 
 /// A data packet or an acknowledgement of a one-way ns-2 agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Which of the two it is.
+    /// Data packet or acknowledgement.
     pub kind: Kind,
     /// Bytes on the wire, headers included.
     pub size: u32,

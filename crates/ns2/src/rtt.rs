@@ -7,7 +7,7 @@
 
 use anabranch_units::{SimSpan, SimTime};
 
-/// ns-2's `tcpTick_`.
+/// The tick of the coarse clock (`tcpTick_`).
 pub const TICK: SimSpan = SimSpan::from_millis(10);
 
 /// The estimator, its back-off and the timeout they give.

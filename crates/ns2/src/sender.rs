@@ -50,7 +50,7 @@ pub struct Gauges {
     pub rtt_base: Option<SimSpan>,
     /// Packets sent and not yet acknowledged, cumulatively.
     pub in_flight: i32,
-    /// As [`Sender::reroutes`].
+    /// Detected reroutes: as [`Sender::reroutes`].
     pub reroutes: u64,
 }
 
@@ -131,7 +131,7 @@ impl Sender {
             return;
         }
         core.now = now;
-        // A timer that fires is idle until it is set again: what is sent meanwhile sets it.
+        // A timer that fires is idle until it is set again, which sending does.
         core.rto_deadline = SimTime::NEVER;
         match &mut self.variant {
             Variant::Reno(reno) => reno.on_timeout(core),
@@ -155,7 +155,7 @@ impl Sender {
         self.core.rto_deadline
     }
 
-    /// What it was made from.
+    /// The configuration of the sender.
     pub fn config(&self) -> &SenderConfig {
         &self.core.config
     }
@@ -170,12 +170,12 @@ impl Sender {
         self.core.highest_ack
     }
 
-    /// What it has done so far.
+    /// The counters since the start.
     pub fn counters(&self) -> Counters {
         self.core.counters
     }
 
-    /// How often FAST with the rule of rrfast-2017 has recognised a longer route.
+    /// How often FAST with the rule of rrfast-2017 has detected a longer route.
     pub fn reroutes(&self) -> u64 {
         match &self.variant {
             Variant::Fast(fast) => fast.resets(),
@@ -183,7 +183,7 @@ impl Sender {
         }
     }
 
-    /// Its variables now.
+    /// Its present variables.
     pub fn gauges(&self) -> Gauges {
         let core = &self.core;
         let ticks = |ticks: i32| TICK * u64::from(ticks.max(0).unsigned_abs());
@@ -207,7 +207,7 @@ impl Sender {
         }
     }
 
-    /// Whether it is in a state in which more room lets it send: it does not count duplicates.
+    /// Whether more room would let it send: it does not count duplicates.
     pub(crate) fn may_send(&self) -> bool {
         self.core.duplicates == 0 || matches!(&self.variant, Variant::Fast(fast) if fast.is_recovering())
     }

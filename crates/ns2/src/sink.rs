@@ -36,7 +36,7 @@ pub(crate) struct Reports {
     reported: Vec<(i32, i32)>,
 }
 
-/// What a sink has received so far.
+/// Counters of a sink.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// Packets that arrived, again or not.
@@ -122,12 +122,12 @@ impl Sink {
         u64::from(self.arrivals.next().unsigned_abs())
     }
 
-    /// Packets that wait above a hole: what of the receiver's buffer is in use.
+    /// Packets above a hole: the used part of the receiver's buffer.
     pub fn held_packets(&self) -> u32 {
         self.arrivals.held()
     }
 
-    /// The most there were at one time.
+    /// The maximum of [`Self::held_packets`].
     pub fn held_packets_max(&self) -> u32 {
         self.held_max
     }

@@ -106,7 +106,7 @@ pub struct Transmit<P> {
     pub path: PathId,
     /// Its source and target.
     pub tuple: FourTuple,
-    /// The segment.
+    /// The segment to send.
     pub segment: Segment<P>,
     /// In the sealed form, the largest datagram of the path, in bytes of UDP payload.
     pub datagram_max: u32,

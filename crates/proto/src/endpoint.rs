@@ -114,7 +114,7 @@ pub struct ConnectionId {
 /// An event of a connection of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointEvent {
-    /// The connection.
+    /// The connection that it concerns.
     pub connection: ConnectionId,
     /// The event. The first one of an incoming connection says that it is established.
     pub event: Event,

@@ -21,7 +21,7 @@ pub enum Event {
     Finished(Sid),
     /// The peer has refused the rest of a stream, which was therefore reset.
     Stopped {
-        /// The stream.
+        /// The stream that was reset.
         sid: Sid,
         /// The error code of the peer's application.
         code: u16,

@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 
 /// Bytes that can be cut without a copy.
 pub trait Payload: Clone + fmt::Debug {
-    /// Their number.
+    /// The number of bytes.
     fn len(&self) -> u32;
 
     /// Whether there are no bytes.

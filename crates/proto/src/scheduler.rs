@@ -29,7 +29,7 @@ pub enum Scheduling {
 }
 
 impl Scheduling {
-    /// All schedulers.
+    /// Every scheduler, in order.
     pub const ALL: [Self; 4] = [Self::Window, Self::MinRtt, Self::Weighted, Self::Backup];
 
     /// The name of the scheduler in scenarios.

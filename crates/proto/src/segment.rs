@@ -52,7 +52,7 @@ pub struct Flags(u16);
 /// The content of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content<P> {
-    /// No content.
+    /// The segment has no content.
     Nothing,
     /// Data of one stream.
     Data(P),

@@ -13,7 +13,7 @@ use crate::manifest::ManifestError;
 pub struct Failed {
     /// Its name, or its path at the sender.
     pub name: String,
-    /// Why it was not.
+    /// Why it was not transferred.
     pub reason: String,
 }
 

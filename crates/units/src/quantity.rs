@@ -15,24 +15,24 @@ pub struct Bytes(u64);
 pub struct Rate(u64);
 
 impl Bytes {
-    /// `count` bytes.
+    /// An amount of `count` bytes.
     pub const fn new(count: u64) -> Self {
         Self(count)
     }
 
-    /// How many bytes.
+    /// The number of bytes.
     pub const fn count(self) -> u64 {
         self.0
     }
 }
 
 impl Rate {
-    /// `bits` per second.
+    /// A rate of `bits` per second.
     pub const fn from_bits_per_second(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// Bits per second.
+    /// The rate in bits per second.
     pub const fn bits_per_second(self) -> u64 {
         self.0
     }
@@ -46,7 +46,7 @@ impl Rate {
         Self(u64::try_from(bits).unwrap_or(u64::MAX))
     }
 
-    /// How long `data` takes at this rate, rounded to the nearest tick; the longest span at rate zero.
+    /// The transmission time of `data` at this rate, rounded to the nearest tick; the longest span at rate zero.
     pub fn transmission<const TICKS: u64>(self, data: Bytes) -> Duration<TICKS> {
         if self.0 == 0 {
             return Duration::MAX;

@@ -15,9 +15,9 @@ pub struct Instant<const TICKS: u64>(u64);
 pub struct Duration<const TICKS: u64>(u64);
 
 impl<const TICKS: u64> Instant<TICKS> {
-    /// The epoch.
+    /// The epoch: zero ticks.
     pub const ZERO: Self = Self(0);
-    /// Later than anything that happens: the deadline of a timer that is not set.
+    /// Later than any event: the deadline of a timer that is not set.
     pub const NEVER: Self = Self(u64::MAX);
 
     /// The instant `ticks` after the epoch.
@@ -52,7 +52,7 @@ impl<const TICKS: u64> Instant<TICKS> {
 }
 
 impl<const TICKS: u64> Duration<TICKS> {
-    /// No time at all.
+    /// A span of zero length.
     pub const ZERO: Self = Self(0);
     /// The longest span.
     pub const MAX: Self = Self(u64::MAX);
@@ -65,7 +65,7 @@ impl<const TICKS: u64> Duration<TICKS> {
     /// A span of whole seconds.
     ///
     /// # Panics
-    /// If it does not fit: a constant that is too long is a mistake in the program.
+    /// If it does not fit: a constant that is too long is a programming error.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.checked_mul(TICKS).expect("seconds fit the resolution"))
     }
@@ -86,23 +86,23 @@ impl<const TICKS: u64> Duration<TICKS> {
         Self(micros.checked_mul(TICKS / 1_000_000).expect("microseconds fit the resolution"))
     }
 
-    /// The span nearest to `secs` seconds. Negative and NaN become zero, what is too long becomes [`Duration::MAX`]: float to
-    /// integer casts saturate.
+    /// The span nearest to `secs` seconds. Negative values and NaN give zero, too large ones [`Duration::MAX`], because float casts
+    /// saturate.
     pub fn from_secs_f64(secs: f64) -> Self {
         Self((secs * TICKS as f64).round() as u64)
     }
 
-    /// Length in ticks.
+    /// The length in ticks.
     pub const fn ticks(self) -> u64 {
         self.0
     }
 
-    /// Length in seconds.
+    /// The length in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / TICKS as f64
     }
 
-    /// Whether there is no time in it.
+    /// Whether the span is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -196,7 +196,7 @@ impl<const TICKS: u64> Div<u64> for Duration<TICKS> {
     }
 }
 
-/// The largest unit in which the span is at least one, with as many decimals as it needs: `100ms`, `1.5s`, `250ns`.
+/// In the largest unit in which the span is at least one, with as many decimals as needed: `100ms`, `1.5s`, `250ns`.
 impl<const TICKS: u64> fmt::Display for Duration<TICKS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [("s", TICKS), ("ms", TICKS / 1000), ("us", TICKS / 1_000_000), ("ns", TICKS / 1_000_000_000)];

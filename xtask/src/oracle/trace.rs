@@ -1,4 +1,4 @@
-//! What happened to packets at links, as ns-2 traces it and as we record it.
+//! Packet events at links: ns-2's trace and our record.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The case in our simulator.
+//! Builds and runs a case in our simulator.
 
 use anabranch_ns2::config::{Agent, NewRenoOptions, SenderConfig, SinkConfig, VegasOptions};
 use anabranch_ns2::random::Mrg32k3a;

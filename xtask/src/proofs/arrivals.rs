@@ -1,4 +1,4 @@
-//! What the example `arrivals` has measured at the receiver.
+//! The measurements that the example `arrivals` takes at the receiver.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,4 +1,4 @@
-//! What others send changes no transfer, and makes nobody hold memory; and what many connections take.
+//! Packets of an attacker change no transfer and make no end allocate memory; and the memory of many connections.
 
 use std::thread::sleep;
 use std::time::Duration;

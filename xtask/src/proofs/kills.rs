@@ -1,4 +1,4 @@
-//! Both ends of a transfer are killed again and again, and what has arrived is not sent again.
+//! Both ends of a transfer are killed repeatedly. Data that has arrived is not sent again.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

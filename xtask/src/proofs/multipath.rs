@@ -1,4 +1,4 @@
-//! Two paths at once: their sum, and what it costs that one dies.
+//! Two paths at once: the sum of their rates, and the cost of a path failure.
 
 use std::thread::sleep;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A program that a proof runs beside itself. Whoever waits for it waits for so long and no longer.
+//! A program that a proof runs in the background. Every wait for it has a limit.
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};

@@ -1,4 +1,4 @@
-//! A file over a link that loses packets: it arrives as it was, and fast.
+//! A file over a link that loses packets arrives unchanged and fast.
 
 use std::fs;
 use std::path::Path;

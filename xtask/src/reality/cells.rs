@@ -1,4 +1,4 @@
-//! What is compared, and what comes of it.
+//! The quantities compared, and the results.
 
 /// A variant of a scenario.
 pub(super) struct Cell {

@@ -1,4 +1,4 @@
-//! What the experiments of reality say: what a variant sets, and what was real of it.
+//! The experiments of `reality`: the settings of each variant, and its measured values.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! No circle among the modules of a crate: what two modules know of each other is one module, or a third one.
+//! Refuses dependency cycles among the modules of a crate. Two modules that need each other are one module, or share a third.
 //!
 //! A module is a file. It may name what is above it in the tree, whose part it is; so only edges between modules of which neither contains
 //! the other count. Names are taken from paths that begin with `crate` or `super`, outside comments and tests.

@@ -7,8 +7,8 @@
 //!
 //! Citation: ctcp-2019 sec. 3.
 //!
-//! Differs from the paper in: what [`crate::composite`] says; nothing bounds how many losses seem random. FAST has the policy as a part of its own:
-//! `loss = "composite"`.
+//! Differs from the paper in: what [`crate::composite`] says; the share of random losses is not limited. FAST has this policy as a
+//! part of its own: `loss = "composite"`.
 
 use crate::composite::Composite;
 use crate::controller::{Controller, WINDOW_MIN};
@@ -34,23 +34,23 @@ pub(crate) const ROW: Row = Row {
     },
 };
 
-/// What the law is set to.
+/// The settings of the law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CompositeSettings {
-    /// Segments.
+    /// The window before the first ACK, in segments.
     pub initial_window: f64,
-    /// The law that moves the window otherwise.
+    /// The law for everything but random losses.
     pub base: Base,
 }
 
-/// The law that moves the window unless a loss is random.
+/// The base law.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
-    /// [`crate::law::reno`].
+    /// Standard TCP: [`crate::law::reno`].
     Reno,
-    /// [`crate::law::linux`].
+    /// ns-2's Linux agent: [`crate::law::linux`].
     Linux,
-    /// [`crate::law::cubic`].
+    /// CUBIC (RFC 9438): [`crate::law::cubic`].
     Cubic,
 }
 

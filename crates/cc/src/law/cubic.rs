@@ -36,14 +36,14 @@ pub(crate) const ROW: Row = Row {
     law: &Law { defaults: CubicSettings::DEFAULT, make: |settings| Box::new(Cubic::new(settings)) },
 };
 
-/// What CUBIC is set to.
+/// The settings of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CubicSettings {
-    /// Segments.
+    /// The window before the first ACK, in segments.
     pub initial_window: f64,
     /// How aggressively the window grows far from the last loss, in segments a cubic second.
     pub c: f64,
-    /// What a loss leaves of the window.
+    /// The share of the window that remains after a loss.
     pub beta: f64,
     /// Whether to aim lower when losses come at ever smaller windows.
     pub fast_convergence: bool,
@@ -96,7 +96,7 @@ pub struct Cubic {
     start: Start,
     curve: Option<Curve>,
     before_loss: Option<BeforeLoss>,
-    /// When the last ACK was heard.
+    /// When the last ACK arrived.
     heard: Time,
     window_initial: f64,
     c: f64,
@@ -104,7 +104,7 @@ pub struct Cubic {
     fast_convergence: bool,
 }
 
-/// How the next curve begins.
+/// The shape of the next curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
     /// Below the plateau at `window_max`, after fast recovery.
@@ -116,7 +116,7 @@ enum Start {
 /// The curve of one stage of congestion avoidance.
 #[derive(Clone, Copy, Debug)]
 struct Curve {
-    /// When it began, later by the time in which the application did not fill the window.
+    /// When it began, shifted by the time in which the application did not fill the window.
     epoch: Time,
     plateau: f64,
     /// K in seconds.
@@ -125,7 +125,7 @@ struct Curve {
     friendly: f64,
 }
 
-/// What the latest loss changed, as it was before, until it is taken back (rfc-9438 sec. 4.9).
+/// The state before the latest loss, until it is undone (rfc-9438 sec. 4.9).
 #[derive(Clone, Copy, Debug)]
 struct BeforeLoss {
     window: f64,

@@ -14,9 +14,9 @@
 //! Differs from ns-2.35 in:
 //! * The first ssthresh is the parameter `initial_ssthresh`; in ns-2 it is `window_` (50 in ctcp-2019), and nothing else limits
 //!   the agent: hence the 146302 packets of ctcp-2019 Table 2.
-//! * Rate halving, the way in which the agent comes down to the new window, is the transport's business.
-//! * A loss that turns out to be none is taken back; ns-2's agent never learns of that.
-//! * An ACK that acknowledges selectively below a loss that is not detected yet counts as an ACK.
+//! * Rate halving, by which the agent reduces its flight to the new window, belongs to the transport.
+//! * A spurious loss is undone; ns-2's agent never detects one.
+//! * An ACK with SACK blocks below an undetected loss counts as an ACK.
 
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Signal, WINDOW_MIN};
 use crate::law::reno;
@@ -35,17 +35,17 @@ pub(crate) const ROW: Row = Row {
     law: &Law { defaults: LinuxSettings::DEFAULT, make: |settings| Box::new(Linux::new(settings)) },
 };
 
-/// What the law is set to.
+/// The settings of the law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinuxSettings {
-    /// Segments.
+    /// The window before the first ACK, in segments.
     pub initial_window: f64,
     /// Slow-start threshold before the first loss, in segments.
     pub initial_ssthresh: f64,
 }
 
 impl LinuxSettings {
-    /// The threshold is as good as none: more than fits an advertised window of one gigabyte.
+    /// The threshold is practically infinite: more than fits an advertised window of one gigabyte.
     pub const DEFAULT: Self = Self { initial_window: INITIAL_WINDOW, initial_ssthresh: 1e6 };
 }
 
@@ -57,7 +57,7 @@ impl Table for LinuxSettings {
     }
 }
 
-/// How many segments beyond what is in flight the end of a recovery may let out at once.
+/// The burst in segments that the end of a recovery may release.
 pub const BURST_MAX: f64 = 3.0;
 
 /// The slow-start threshold after a loss at `window`, of which the integer part counts.
@@ -82,7 +82,7 @@ pub struct Linux {
     value: f64,
     /// Whole segments, at least two.
     ssthresh: f64,
-    /// Both before the latest loss, until it is taken back.
+    /// Both before the latest loss, until it is undone.
     before_loss: Option<(f64, f64)>,
     window_initial: f64,
     ssthresh_initial: f64,

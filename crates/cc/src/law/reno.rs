@@ -12,10 +12,9 @@
 //! Differs from rfc-5681 in:
 //! * It halves the window, not FlightSize. The two agree while the window is full, and a window that is not full does not
 //!   grow ([`Limit::Application`]).
-//! * Slow start counts all segments that an ACK covers (rfc-3465 with no limit L): a receiver or a NIC that merges ACKs does
-//!   not slow the start down. The driver paces what this lets out.
-//! * No inflation by three segments and by duplicate ACKs: the transport counts what is in flight (rfc-6675), which does
-//!   the same.
+//! * Slow start counts all segments that an ACK covers (rfc-3465 with no limit L), so merged ACKs do not slow it down. The driver
+//!   paces the result.
+//! * No inflation by three segments and by duplicate ACKs: the transport counts the flight (rfc-6675), which has the same effect.
 
 use crate::controller::{
     Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Reduction, Restart, Signal, WINDOW_MIN,
@@ -67,7 +66,7 @@ pub struct Reno {
     window: f64,
     /// Segments; infinite before the first loss.
     ssthresh: f64,
-    /// Both before the latest loss, until it is taken back.
+    /// Both before the latest loss, until it is undone.
     before_loss: Option<(f64, f64)>,
     window_initial: f64,
 }

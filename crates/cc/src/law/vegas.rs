@@ -12,10 +12,10 @@
 //!
 //! Differs from the paper in:
 //! * RTT is the mean of a round's samples, as in ns-2; the paper times one distinguished segment.
-//! * w is what was in flight when the round's last acknowledged segment left, where that is less than the window: what was
-//!   not sent cannot queue.
-//! * No retransmission by fine-grained timeout: when to retransmit is the transport's business. The paper's rule that a loss
-//!   from before the last reduction does not reduce again is kept by the seam, which tells of an episode once.
+//! * w is the flight when the round's last acknowledged segment left, if that is less than the window: what was not sent cannot
+//!   queue.
+//! * No retransmission by fine-grained timeout, which belongs to the transport. The paper's rule that a loss from before the last
+//!   reduction does not reduce again holds, because the interface reports an episode once.
 
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Round, Signal};
 use crate::law::reno;
@@ -34,16 +34,16 @@ pub(crate) const ROW: Row = Row {
     law: &Law { defaults: VegasSettings::DEFAULT, make: |settings| Box::new(Vegas::new(settings)) },
 };
 
-/// What Vegas is set to, in segments.
+/// The settings of Vegas, in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VegasSettings {
     /// The window before the first ACK.
     pub initial_window: f64,
-    /// Fewer queued make the window grow.
+    /// The window grows below this many queued segments.
     pub alpha: f64,
-    /// More queued make the window shrink; no less than `alpha` is used.
+    /// The window shrinks above this many queued segments; at least `alpha`.
     pub beta: f64,
-    /// More queued end slow start.
+    /// Slow start ends above this many queued segments.
     pub gamma: f64,
 }
 
@@ -71,19 +71,19 @@ pub fn diff(expected: f64, actual: f64, base: f64) -> f64 {
     (expected - actual) * base
 }
 
-/// How many of `window` segments are queued, if a round trip takes `rtt` and an empty one `base`, both in seconds.
+/// The queued segments of a window, if a round trip takes `rtt` and an empty one `base`, both in seconds.
 pub fn backlog(window: f64, base: f64, rtt: f64) -> f64 {
     diff(window / base, window / rtt, base)
 }
 
-/// Where the window goes during the next round.
+/// The direction of the window in the next round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Grow.
+    /// The window grows.
     Up,
-    /// Stay: what is queued lies between alpha and beta, both included.
+    /// The window stays: the backlog is between alpha and beta, both included.
     Hold,
-    /// Shrink.
+    /// The window shrinks.
     Down,
 }
 
@@ -108,7 +108,7 @@ pub fn leave_slow_start(window: f64) -> f64 {
     (window - window / 8.0).max(WINDOW_MIN)
 }
 
-/// The window after a loss that duplicate ACKs tell of.
+/// The window after a loss detected by duplicate ACKs.
 pub fn reduce(window: f64) -> f64 {
     (window - window / 4.0).max(WINDOW_MIN)
 }
@@ -120,9 +120,9 @@ pub struct Vegas {
     window: f64,
     /// Segments; slow start goes on below it.
     ssthresh: f64,
-    /// The round that is under way: [`Step::Up`] grows by ACKs, in slow start by one each.
+    /// The direction in the present round: [`Step::Up`] grows by ACKs, in slow start by one each.
     step: Step,
-    /// The three before the latest loss, until it is taken back.
+    /// The three before the latest loss, until it is undone.
     before_loss: Option<(f64, f64, Step)>,
     /// Least RTT sample in seconds; infinite before the first.
     base: f64,

@@ -1,4 +1,4 @@
-//! Westwood+: Reno that comes down to what the path has been delivering instead of to one half.
+//! Westwood+: Reno whose window after a loss is the measured delivery rate times the least RTT.
 //!
 //! ```text
 //! once a round:            sample = acked/elapsed;   BWE ← 7/8 BWE + 1/8 sample     (segments per second)
@@ -12,7 +12,7 @@
 //! Differs from the paper in:
 //! * A round ends by what is acknowledged ([`crate::controller::Round`]), not when an RTT has passed; with ACKs arriving the
 //!   two agree.
-//! * Rounds in which the application left the window empty say nothing of the path and give no sample.
+//! * A round in which the application did not fill the window gives no sample.
 //! * Before the first sample a loss halves the window, as in Reno.
 
 use crate::controller::{
@@ -29,7 +29,7 @@ pub(crate) const ROW: Row = Row {
     loss_contract: LossContract {
         shrinks_above: reno::SSTHRESH_MIN,
         timeout_window_max: WINDOW_MIN,
-        // A window no larger than the path needs is not to blame for a loss.
+        // A window that the path needs is not the cause of a loss.
         loss: LossResponse::Holds { citation: "westwood-2004 sec. 2" },
     },
     law: &Law { defaults: WindowSettings::DEFAULT, make: |settings| Box::new(Westwood::new(settings)) },
@@ -47,13 +47,13 @@ pub struct Westwood {
     window: f64,
     /// Segments; infinite before the first loss.
     ssthresh: f64,
-    /// Both before the latest loss, until it is taken back.
+    /// Both before the latest loss, until it is undone.
     before_loss: Option<(f64, f64)>,
     /// BWE in segments per second; `None` before the first sample.
     bandwidth: Option<f64>,
     /// RTTmin in seconds; infinite before the first.
     rtt_min: f64,
-    /// What held the sender back at the latest ACK.
+    /// What limited the sender at the latest ACK.
     limit: Limit,
     window_initial: f64,
 }
@@ -65,7 +65,7 @@ impl Westwood {
         Self { window: window_initial, ssthresh, before_loss: None, bandwidth: None, rtt_min, limit, window_initial }
     }
 
-    /// The window that the path needs, as far as it is known.
+    /// The window that fills the path, as far as it is known.
     fn pipe(&self) -> f64 {
         match self.bandwidth {
             Some(bandwidth) if self.rtt_min.is_finite() => (bandwidth * self.rtt_min).max(reno::SSTHRESH_MIN),

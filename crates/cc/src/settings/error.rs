@@ -1,48 +1,48 @@
-//! Why a law cannot be found or set, in words that say what would do.
+//! Errors of the registry, which list the valid names and values.
 
 use std::fmt;
 
 use super::parameter::{Kind, Parameter, is_in};
 
-/// Why a law cannot be found or set.
+/// Why a law cannot be found, or a setting cannot be set.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SettingError {
-    /// There is no such law.
+    /// There is no law of this name.
     UnknownLaw {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The names of all laws.
         known: Vec<&'static str>,
     },
-    /// The law has no such parameter.
+    /// The law has no setting of this name.
     UnknownKey {
-        /// The law.
+        /// The name of the law.
         law: &'static str,
-        /// What was to be set.
+        /// The requested key.
         key: String,
-        /// What there is.
+        /// The keys of the law.
         known: Vec<String>,
     },
-    /// The parameter is that of another kind of its part.
+    /// The key belongs to another kind of its part.
     OtherKind {
-        /// The law.
+        /// The name of the law.
         law: &'static str,
-        /// What was to be set.
+        /// The requested key.
         key: String,
-        /// The part.
+        /// The name of the part.
         part: &'static str,
-        /// The kind that has the parameter.
+        /// The kind that has the key.
         kind: &'static str,
-        /// The kind that the part is of.
+        /// The present kind of the part.
         is: &'static str,
     },
-    /// The value is not what the parameter may be.
+    /// The value is invalid or out of range.
     BadValue {
-        /// The law.
+        /// The name of the law.
         law: &'static str,
-        /// The parameter, which knows what it may be.
+        /// The setting with its range.
         parameter: Box<Parameter>,
-        /// What it was to be set to.
+        /// The requested value.
         value: String,
     },
 }
@@ -108,7 +108,7 @@ impl fmt::Display for SettingError {
     }
 }
 
-/// The one of `known` that is most like `text`, if it is like it at all: half of the letters may differ.
+/// The name in `known` that is most similar to `text`, if at most half of the letters differ.
 fn nearest<'a>(text: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let text = text.to_lowercase();
     known

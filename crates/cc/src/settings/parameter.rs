@@ -1,27 +1,27 @@
-//! What can be set, what it may be, and what it is set to.
+//! A setting with its range and value.
 
 use std::fmt;
 
 use anabranch_units::Span;
 
-/// Something that can be set, and what it is set to.
+/// A setting and its present value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its name in scenarios and on the command line; that of its part and a dot stand before it.
+    /// Its key in scenarios and on the command line, prefixed by its part and a dot.
     pub name: String,
-    /// What it does, in one line without a full stop.
+    /// A description in one line without a full stop.
     pub help: &'static str,
-    /// Unit of a number, `""` if it has none.
+    /// The unit of a number, `""` if it has none.
     pub unit: &'static str,
-    /// What it may be.
+    /// The valid values.
     pub kind: Kind,
-    /// What it is set to.
+    /// The present value.
     pub value: Value,
-    /// The kind of its part that has it; `None` if all have it.
+    /// The kind of its part that has it; `None` if all kinds have it.
     pub only: Option<&'static str>,
 }
 
-/// What a parameter may be.
+/// The valid values of a setting.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// A number from `least` to `most`, both included.
@@ -31,7 +31,7 @@ pub enum Kind {
         /// Largest value allowed.
         most: f64,
     },
-    /// A length of time from `least` to `most`, both included, written with its unit.
+    /// A duration from `least` to `most`, both included, written with its unit.
     Span {
         /// Least value allowed.
         least: Span,
@@ -42,7 +42,7 @@ pub enum Kind {
     Switch,
     /// One of several words.
     Choice {
-        /// The words.
+        /// The valid words.
         options: Vec<&'static str>,
     },
 }
@@ -65,7 +65,7 @@ impl Kind {
     }
 }
 
-/// What is allowed, as an error or a help text says it: `a number from 1 to 1000`.
+/// The valid values for an error or a help text: `a number from 1 to 1000`.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -77,20 +77,20 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The value of a parameter.
+/// The value of a setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// A number, in the parameter's unit.
+    /// A number in the setting's unit.
     Number(f64),
-    /// A length of time.
+    /// A duration, written with its unit.
     Span(Span),
     /// On or off.
     Switch(bool),
-    /// One of the parameter's words.
+    /// One of the valid words.
     Choice(&'static str),
 }
 
-/// As it would be written to set it.
+/// In the syntax for setting it.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -102,7 +102,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Whether `key` is that of a setting of the part `name`.
+/// Whether `key` is a setting of the part `name`.
 pub(super) fn is_in(key: &str, name: &str) -> bool {
     key.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
 }

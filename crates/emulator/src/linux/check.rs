@@ -22,7 +22,7 @@ use crate::network::{Network, Wire};
 use crate::plan::{Plan, Settings};
 use crate::status::{Lateness, Status};
 
-/// A measurement.
+/// One measurement of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check {
     /// The rate of the link in both directions.

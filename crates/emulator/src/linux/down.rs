@@ -11,7 +11,7 @@ use crate::plan::Plan;
 /// What was removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
-    /// Namespaces.
+    /// Namespaces that were removed.
     pub namespaces: usize,
     /// Programs in the namespaces that were stopped.
     pub programs: usize,

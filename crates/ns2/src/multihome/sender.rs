@@ -15,15 +15,15 @@ use crate::sender::{Gauges, Sender as PathAgent};
 /// More interfaces than a host has.
 pub const PATHS_MAX: usize = 8;
 
-/// What is set before it starts.
+/// The settings of a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// FAST's agent, the same on each path. Its `window` is the receiver's buffer, which all paths share.
     pub agent: SenderConfig,
     /// How many paths, up to [`PATHS_MAX`].
     pub paths: usize,
-    /// After how long without a SACK a path that times out lets the others send what it has in flight; never if absent, as in
-    /// the paper.
+    /// The time without a SACK after which a path that times out lets the others retransmit its flight; `None` is never, as in the
+    /// paper.
     pub reinject: Option<SimSpan>,
 }
 
@@ -131,7 +131,7 @@ impl Sender {
         self.paths.iter().map(|path| path.agent.poll_timeout()).min().unwrap_or(SimTime::NEVER)
     }
 
-    /// What it was made from.
+    /// The configuration of the sender.
     pub fn config(&self) -> &Config {
         &self.config
     }
@@ -146,12 +146,12 @@ impl Sender {
         self.acked
     }
 
-    /// What it has done so far on all paths together.
+    /// The counters of all paths together.
     pub fn counters(&self) -> Counters {
         self.paths.iter().fold(Counters::default(), |sum, path| sum.plus(&path.agent.counters()))
     }
 
-    /// What it has done so far on one path.
+    /// The counters of one path.
     ///
     /// # Panics
     /// If there is none of this position.
@@ -159,7 +159,7 @@ impl Sender {
         self.paths[path].agent.counters()
     }
 
-    /// The variables of one path now.
+    /// The present variables of one path.
     ///
     /// # Panics
     /// If there is none of this position.

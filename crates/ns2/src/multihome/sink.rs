@@ -92,12 +92,12 @@ impl Sink {
         u64::from(self.arrivals.next().unsigned_abs())
     }
 
-    /// Packets that wait above a hole: what of the receiver's buffer is in use.
+    /// Packets above a hole: the used part of the receiver's buffer.
     pub fn held_packets(&self) -> u32 {
         self.arrivals.held()
     }
 
-    /// The most there were at one time.
+    /// The maximum of [`Self::held_packets`].
     pub fn held_packets_max(&self) -> u32 {
         self.held_max
     }

@@ -105,9 +105,9 @@ pub enum RetransmissionPolicy {
 pub enum Alternate {
     /// Nothing, as long as the destination is active.
     Never,
-    /// Everything.
+    /// Every lost chunk.
     Always,
-    /// What timed out.
+    /// Chunks that timed out.
     Timeouts,
 }
 

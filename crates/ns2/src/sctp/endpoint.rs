@@ -101,18 +101,18 @@ pub(super) enum Supply {
 /// A packet that leaves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Departure {
-    /// For which destination, in the order in which they were given.
+    /// The destination, by position.
     pub destination: usize,
-    /// What leaves.
+    /// The packet to send.
     pub packet: Packet,
 }
 
 /// A chunk that its stream hands to the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Its stream.
+    /// The stream of the chunk.
     pub stream: u16,
-    /// Its number in the association.
+    /// The chunk's number in the association (TSN).
     pub tsn: u32,
     /// Bytes of payload.
     pub bytes: u32,
@@ -166,7 +166,7 @@ pub struct Gauges {
     pub window: i32,
     /// Slow start threshold in bytes.
     pub ssthresh: i32,
-    /// Bytes outstanding.
+    /// Bytes sent and not acknowledged.
     pub in_flight: i32,
     /// Retransmission timeout in seconds.
     pub rto_s: f64,

@@ -18,30 +18,30 @@ pub struct Packet {
 /// A part of a packet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Chunk {
-    /// Asks for an association.
+    /// The first step of the handshake: requests an association.
     Init(Greeting),
-    /// FlowControl it.
+    /// The second step of the handshake: grants the association.
     InitAck(Greeting),
-    /// Third step of the handshake.
+    /// The third step of the handshake.
     CookieEcho,
-    /// Fourth step.
+    /// The fourth step of the handshake.
     CookieAck,
-    /// User data.
+    /// User data of one stream.
     Data(Data),
-    /// Acknowledgement.
+    /// An acknowledgement with gap blocks.
     Sack(Sack),
-    /// Asks whether a destination is there.
+    /// Probes a destination.
     Heartbeat(Heartbeat),
-    /// Says so.
+    /// The answer to a heartbeat.
     HeartbeatAck(Heartbeat),
 }
 
-/// What both ends tell each other first.
+/// The parameters of an end in the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Greeting {
     /// Bytes that the receive buffer holds.
     pub window: u32,
-    /// Streams outwards.
+    /// The number of outgoing streams.
     pub streams: u16,
 }
 
@@ -62,10 +62,10 @@ pub struct Data {
     pub first_sent_at: SimTime,
 }
 
-/// An acknowledgement.
+/// An acknowledgement with gap blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sack {
-    /// Everything up to it has come.
+    /// The cumulative TSN: everything up to it has arrived.
     pub cumulative: u32,
     /// Bytes that still fit the receive buffer.
     pub window: u32,

@@ -35,7 +35,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// All limits.
+    /// Every limit, in order.
     pub const ALL: [Self; 6] =
         [Self::Application, Self::CongestionWindow, Self::PeerBuffer, Self::Pacing, Self::Memory, Self::Host];
 

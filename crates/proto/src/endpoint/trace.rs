@@ -18,11 +18,11 @@ use crate::seq::{Offset, SeqNumber};
 /// A traced event of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TraceEvent {
-    /// When.
+    /// When it happened.
     pub at: Time,
-    /// The path.
+    /// The path that it concerns.
     pub path: PathId,
-    /// The event.
+    /// What happened there.
     pub what: Traced,
 }
 
@@ -97,7 +97,7 @@ pub(super) struct Trace {
 /// The trace of a connection since the last call.
 #[derive(Debug)]
 pub struct Traces {
-    /// The connection.
+    /// The traced connection.
     pub connection: ConnectionId,
     /// The events, the earliest first.
     pub events: Vec<TraceEvent>,
@@ -185,7 +185,7 @@ impl Endpoint {
         self.is_tracing = true;
     }
 
-    /// Stops tracing.
+    /// Stops tracing connections.
     pub fn stop_trace(&mut self) {
         self.is_tracing = false;
         self.traces_left.clear();

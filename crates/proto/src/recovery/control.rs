@@ -114,7 +114,7 @@ pub struct Tally {
     pub lost_by_timeout: u64,
     /// Acknowledgements that reported ECN marks.
     pub marked: u64,
-    /// Retransmission timeouts.
+    /// Retransmission timeouts that expired.
     pub timeouts: u64,
     /// Episodes of loss classified as random at their start, without a window reduction.
     pub random: u64,
@@ -124,7 +124,7 @@ pub struct Tally {
     pub undone: u64,
     /// Sequence space delivered, in bytes.
     pub delivered: u64,
-    /// RTT samples.
+    /// The number of RTT samples.
     pub rtt_samples: u64,
     /// The sum of all RTT samples.
     pub rtt_sum: Span,

@@ -12,7 +12,7 @@ use anabranch_units::{NANO, Span, Time};
 pub struct Pace {
     /// The sustained rate, per second.
     pub per_second: u32,
-    /// The burst.
+    /// The size of a burst.
     pub burst: u32,
 }
 

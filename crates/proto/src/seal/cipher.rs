@@ -45,7 +45,7 @@ pub(super) struct UseLimits {
 }
 
 impl Cipher {
-    /// All ciphers.
+    /// Every cipher, by number.
     pub const ALL: [Self; 3] = [Self::ChaCha20Poly1305, Self::Aes128Gcm, Self::Aes256Gcm];
 
     pub(super) const fn number(self) -> u8 {

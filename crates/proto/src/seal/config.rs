@@ -19,7 +19,7 @@ pub struct SealConfig {
 /// bytes shorter than its path's limit is not padded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Padding {
-    /// No padding.
+    /// Datagrams are not padded.
     #[default]
     None,
     /// To a multiple of this many bytes: few lengths remain distinguishable.

@@ -21,7 +21,7 @@ use super::{NUMBER_MAX, PublicKey, Refusal, Seal, SealConfig, SealTally, SecretK
 use crate::path::FourTuple;
 use crate::segment::Segment;
 
-/// Answers initiations.
+/// Answers initiations at a socket.
 #[derive(Debug)]
 pub struct Listener {
     secret: SecretKey,
@@ -64,9 +64,9 @@ pub struct ListenerConfig {
 pub enum Answer {
     /// A new connection.
     Accept {
-        /// Its seal.
+        /// The seal of the connection.
         seal: Box<Seal>,
-        /// The SYN.
+        /// The SYN of the initiation.
         segment: Segment<Bytes>,
         /// The half-open connection that was evicted for it: the driver drops it.
         evicted: Option<u32>,

@@ -3,11 +3,11 @@
 /// Counters of a seal's datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SealTally {
-    /// Datagrams sealed.
+    /// Datagrams that were sealed.
     pub sealed: u64,
     /// Segments sent as fragments.
     pub fragmented: u64,
-    /// Datagrams opened.
+    /// Datagrams that were opened.
     pub opened: u64,
     /// Datagrams opened whose content this version does not know.
     pub ignored: u64,
@@ -25,7 +25,7 @@ pub enum Refusal {
     UnknownSession,
     /// A replay, or a counter below the replay window.
     Replayed,
-    /// Not authentic.
+    /// The authentication tag is wrong.
     Forged,
     /// Not expected in the present state.
     Unexpected,
@@ -66,7 +66,7 @@ impl SealTally {
 }
 
 impl Refusal {
-    /// All reasons.
+    /// Every reason for a refusal.
     pub const ALL: [Self; 9] = [
         Self::Malformed,
         Self::UnknownSession,
