@@ -7,7 +7,7 @@ use std::fs;
 pub(crate) struct Machine {
     /// Ticks of all processors so far: those that the host of this virtual machine took, and all.
     before: Option<(u64, u64)>,
-    /// What was told last.
+    /// The last message.
     told: Option<String>,
 }
 

@@ -16,24 +16,24 @@ use crate::links::{Links, Server, json, output};
 use crate::machine::Machine;
 use crate::run::{self, say};
 
-/// What to compare.
+/// The cells to compare.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// How long each transfer takes.
+    /// Duration of each transfer.
     #[arg(long, value_name = "SECONDS", default_value_t = SECONDS, value_parser = clap::value_parser!(u32).range(5..=600))]
     seconds: u32,
-    /// Only cells whose name contains this.
+    /// Run only cells whose name contains this.
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
-    /// Let the kernel's Reno, CUBIC and BBR run, too (Debian's package `iperf3`).
+    /// Also run the kernel's Reno, CUBIC and BBR (Debian's package `iperf3`).
     #[arg(long)]
     kernel: bool,
-    /// Write what was real into `experiments/reality/`.
+    /// Write the measured values into `experiments/reality/`.
     #[arg(long, conflicts_with = "seconds")]
     write: bool,
 }
 
-/// As long as the experiments are.
+/// The duration of the experiments.
 const SECONDS: u32 = 20;
 
 pub(crate) fn run(options: &Options) -> Result<(), String> {
@@ -139,5 +139,5 @@ fn kernel(anabranch: &str, law: &str, seconds: u32) -> Result<Came, String> {
     Ok(Came { megabits: bits / 1e6, rtt: sender["mean_rtt"].as_f64().map(|rtt| rtt / 1e6), lost })
 }
 
-/// What the links are called.
+/// The name of the links.
 const NAME: &str = "reality";

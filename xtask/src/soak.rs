@@ -16,26 +16,26 @@ use crate::links::{Links, json, output};
 use crate::proofs::program::Program;
 use crate::proofs::{Bench, SOON, Table, is_equal};
 
-/// How long.
+/// The options of a soak test.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// How long it works.
+    /// Duration of the test.
     #[arg(long, value_name = "MINUTES", default_value_t = 30, value_parser = clap::value_parser!(u32).range(2..=10_080))]
     minutes: u32,
-    /// The folder `release` of a target, with the command and the examples. Without it they are built here.
+    /// Folder `release` of a target, with the command and the examples; built here if absent.
     #[arg(long, value_name = "DIR")]
     release: Option<PathBuf>,
-    /// Where files are made, which take 20 MB; a folder of the system's for such things if absent.
+    /// Folder for temporary files of 20 MB; the system's if absent.
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
 }
 
-/// What the links are called.
+/// The name of the links.
 const NAME: &str = "soak";
 const TWO: &str = "xtask/src/proofs/two.toml";
-/// Of packets on each link and each way.
+/// The loss of packets on each link in each direction.
 const LOSS: &str = "{ kind = \"uniform\", rate = 0.005 }";
-/// The second link is cut so often, in seconds, and for so long.
+/// The interval and the duration of the cuts of the second link, in seconds.
 const CUT_EVERY: u32 = 20;
 const CUT: u32 = 3;
 /// A file that is sent again and again, in bytes.
@@ -57,7 +57,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     table.verdict()
 }
 
-/// What was seen of a program that stays.
+/// The samples of a long-running program.
 struct Watched {
     name: &'static str,
     program: Program,

@@ -8,8 +8,8 @@ use crate::{counts, generate, oracle, packages, run, tidy};
 /// Version of `cargo deny` that checks licences and sources.
 const DENY_VERSION: &str = "0.20.2";
 
-/// Where the outcome of all experiments is kept, in the folder of what is built. Tests that need one read it instead of running
-/// all of them again.
+/// The place of the outcome of all experiments, in the build folder. Tests that need one read it instead of running all experiments
+/// again.
 const REPRODUCTION: &str = "reproduction";
 
 pub(crate) fn run() -> Result<(), String> {
@@ -63,7 +63,7 @@ fn formatting() -> Result<(), String> {
 /// Runs every experiment, whose claims must hold, and returns the folder with the outcome.
 fn reproduce() -> Result<String, String> {
     let folder = run::target()?.join(REPRODUCTION);
-    // What is left of an earlier run must not pass for this one's.
+    // An outcome of an earlier run must not pass for this run's.
     if folder.exists() {
         fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }

@@ -65,7 +65,7 @@ const LAYERS: &[Layer] = &[
     },
 ];
 
-/// What a pure crate must not name: clocks, files, sockets, the environment, threads, hash maps, printing.
+/// The names that a pure crate must not use: clocks, files, sockets, the environment, threads, hash maps, printing.
 const IMPURE: &[&str] = &[
     "std::time",
     "std::fs",

@@ -1,13 +1,13 @@
 //! The packets of a sequence that have arrived: all before the first hole, and blocks above it.
 
-/// What has arrived of packets that are counted from 0.
+/// The arrived packets of a sequence that starts at 0.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Arrivals {
     /// First packet that has not arrived.
     next: i32,
     /// Packets above it that have arrived, as `left..right`: disjoint, not touching, in order.
     above: Vec<(i32, i32)>,
-    /// How many packets those are.
+    /// The number of these packets.
     held: u32,
 }
 
@@ -69,7 +69,7 @@ impl Arrivals {
         &self.above
     }
 
-    /// How many packets they hold.
+    /// The number of packets in the blocks.
     pub(crate) fn held(&self) -> u32 {
         self.held
     }

@@ -44,9 +44,9 @@ pub struct FastOptions {
     pub period: f64,
     /// When baseRTT is reset.
     pub base: BaseRtt,
-    /// How the window grows after a recovery.
+    /// The growth of the window after a recovery.
     pub refill: Refill,
-    /// What a loss does to the window.
+    /// The reaction of the window to a loss.
     pub loss: LossPolicy,
 }
 
@@ -118,7 +118,7 @@ pub enum BaseRtt {
     Reroute(base_rtt::Rule, Average),
 }
 
-/// How the window grows after a recovery.
+/// The growth of the window after a recovery.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Refill {
     /// As always, once in two RTTs.
@@ -174,7 +174,7 @@ pub struct CompositeOptions {
     pub holes: HoleTest,
     /// Which RTT confirms it.
     pub rtt: RttTest,
-    /// What duplicate ACKs do after a loss that was found to be random.
+    /// The reaction to duplicate ACKs after a loss classified as random.
     pub send: SendRule,
 }
 
@@ -266,8 +266,8 @@ impl SenderConfig {
 }
 
 impl Agent {
-    /// How many numbers the creation of such an agent takes from ns-2's default stream: each resets its clock's phase once,
-    /// Vegas and FAST twice. The start of the simulation resets every agent once more.
+    /// The count of numbers that the creation of such an agent draws from ns-2's default stream: each agent resets its clock's
+    /// phase once, Vegas and FAST twice. The start of the simulation resets every agent once more.
     pub fn draws_at_creation(&self) -> usize {
         if matches!(self, Self::Vegas(_) | Self::Fast(_)) { 2 } else { 1 }
     }
@@ -283,7 +283,8 @@ impl Agent {
 pub struct SinkConfig {
     /// Whether ACKs carry SACK blocks (`Agent/TCPSink/Sack1`).
     pub sack: bool,
-    /// How long an ACK may wait for a second packet (`interval_` of the `DelAck` sinks); `None` acknowledges each at once.
+    /// The longest delay of an ACK in wait for a second packet (`interval_` of the `DelAck` sinks); `None` acknowledges each packet
+    /// at once.
     pub delay: Option<SimSpan>,
 }
 

@@ -62,7 +62,7 @@ struct Rtts {
     latest: f64,
 }
 
-/// What is remembered of each packet, by its number modulo the receiver's window.
+/// The state of each packet in flight, by its number modulo the receiver's window.
 #[derive(Clone, Debug)]
 struct Flights {
     places: Vec<Flight>,
@@ -118,7 +118,7 @@ impl Fast {
         self.rtts.map(|rtts| SimSpan::from_secs_f64(rtts.latest))
     }
 
-    /// How often a longer route was recognised.
+    /// The number of longer routes recognised.
     pub(crate) fn resets(&self) -> u64 {
         self.resets
     }
@@ -317,7 +317,7 @@ impl Flights {
         seq.rem_euclid(self.places.len() as i32) as usize
     }
 
-    /// What was remembered of `acked`; everything after `natural_ack` up to it is forgotten.
+    /// The state of packet `acked`; removes everything after `natural_ack` up to it.
     fn take(&mut self, natural_ack: i32, acked: i32) -> Flight {
         let flight = self.places[self.index(acked)];
         for seq in natural_ack + 1..=acked {

@@ -5,7 +5,7 @@
 
 use crate::packet::SackBlocks;
 
-/// What an ACK told.
+/// The effect of an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Report {
     /// Packets were newly sacked.
@@ -18,7 +18,7 @@ pub(crate) struct Report {
 pub(crate) struct Scoreboard {
     /// In order and without gaps.
     runs: Vec<Run>,
-    /// Where the search for the next packet to resend begins, `None` if none is to be resent.
+    /// The start of the search for the next packet to resend; `None` if none is to be resent.
     next_lost: Option<usize>,
     /// Highest sacked packet.
     forward_ack: i32,

@@ -26,7 +26,7 @@ use crate::arrivals::{Arrival, Arrivals};
 /// Bytes of the stream header: SID and SSN (mfast-2019, Figure 3).
 pub const STREAM_HEADER: u32 = 4;
 
-/// What names a packet within its stream.
+/// The header of a packet in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamHeader {
     /// The stream (SID), from 1.

@@ -21,14 +21,14 @@ pub(crate) struct PipeRecovery {
     pipe: i32,
 }
 
-/// What an ACK did to recovery.
+/// The effect of an ACK on recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     Recovering,
     Recovered,
 }
 
-/// Where the agents differ in what they send.
+/// The part of sending in which the agents differ.
 pub(crate) trait Outlet {
     /// Whether there may be something to send.
     fn has_data(&self, core: &Core) -> bool;
@@ -60,7 +60,7 @@ impl PipeRecovery {
     /// Halves the window and counts the pipe. The caller sends the first hole.
     pub(crate) fn begin(&mut self, core: &mut Core) {
         core.recover = core.max_seq;
-        // What the duplicates report has left the pipe.
+        // Packets that the duplicates report have left the pipe.
         self.pipe = core.max_seq - core.highest_ack - core.duplicates;
         core.restart_timer_after_loss(BackOff::Keep);
         self.recovering = true;

@@ -28,7 +28,7 @@ pub(crate) struct RttEstimator {
     backoff: i32,
 }
 
-/// How the mean deviation follows a sample that lies below the mean.
+/// The update of the mean deviation by a sample below the mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deviation {
     /// As one above it (Jacobson).

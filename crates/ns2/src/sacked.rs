@@ -48,7 +48,7 @@ impl Sacked {
                 return Some(self.resend_from);
             }
             if right >= self.resend_from {
-                // What follows the last block is no hole.
+                // Packets after the last block are no hole.
                 if index + 1 == blocks.len() {
                     return None;
                 }
@@ -71,7 +71,7 @@ impl Sacked {
         Some(if left > from { from } else { right })
     }
 
-    /// How many packets are missing between the cumulative ACK and the highest sacked packet.
+    /// The number of missing packets between the cumulative ACK and the highest sacked packet.
     pub(crate) fn missing(&self) -> usize {
         let mut edge = self.base;
         let mut missing = 0;

@@ -175,7 +175,7 @@ impl Sender {
         self.core.counters
     }
 
-    /// How often FAST with the rule of rrfast-2017 has detected a longer route.
+    /// The number of times that FAST with the rule of rrfast-2017 detected a longer route.
     pub fn reroutes(&self) -> u64 {
         match &self.variant {
             Variant::Fast(fast) => fast.resets(),

@@ -112,7 +112,7 @@ impl Sink {
         self.waiting.map_or(SimTime::NEVER, |(_, deadline)| deadline)
     }
 
-    /// What has arrived so far.
+    /// The counters since the start.
     pub fn received(&self) -> Received {
         self.received
     }

@@ -38,7 +38,7 @@ pub(crate) struct Vegas {
     /// First packet of the round trip after this one, and when it was tagged.
     round_end: i32,
     round_began: f64,
-    /// What an ACK adds to the window in this round trip.
+    /// The window increment of an ACK in this round trip.
     increment: f64,
     /// Slow start may grow in this round trip.
     growing: bool,

@@ -22,7 +22,7 @@ pub(super) struct Arrivals {
     /// Of the first path, when all was written.
     pub(super) rtt_base_ms: Option<f64>,
     pub(super) rtt_mean_ms: Option<f64>,
-    /// What kept the first path from sending more until then, in parts of the time, by name.
+    /// The limits of the first path until then, by name, as shares of the time.
     pub(super) limits: Value,
     /// Segments that the sender sent on each path that was left at the end.
     pub(super) segments: Vec<u64>,

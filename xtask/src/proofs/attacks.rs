@@ -106,8 +106,8 @@ pub(super) fn handshakes(bench: &Bench, table: &mut Table) -> Result<(), String>
     Ok(())
 }
 
-/// What the kernel has counted of UDP at a host so far: `RcvbufErrors` are datagrams that found the socket of a program full, `InDatagrams` messages that
-/// were read.
+/// The kernel's UDP counters of a host so far: `RcvbufErrors` are datagrams that found the socket buffer of a program full,
+/// `InDatagrams` messages that were read.
 pub(super) fn udp_count(bench: &Bench, host: &str, name: &str) -> Result<u64, String> {
     let told = output(&bench.anabranch, &bench.at(host, &["cat", "/proc/net/snmp"]))?;
     let mut lines = told.lines().filter(|line| line.starts_with("Udp:")).map(str::split_whitespace);

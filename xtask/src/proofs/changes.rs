@@ -17,7 +17,7 @@ pub(super) fn run(bench: &Bench, table: &mut Table) -> Result<(), String> {
 
 /// When something changes, in seconds since the links began.
 const CHANGE: f64 = 8.0;
-/// How long a transfer takes.
+/// The duration of a transfer in seconds.
 const SECONDS: u32 = 20;
 
 /// The link takes packets of 1500 bytes, then no longer ones than `mtu`, and says nothing.
@@ -61,7 +61,7 @@ fn another_address(bench: &Bench, table: &mut Table) -> Result<(), String> {
     Ok(())
 }
 
-/// What a change at this time cost.
+/// The cost of a change at this time.
 fn cost(arrivals: &Arrivals, at: f64) -> String {
     format!(
         "longest gap {:.0} ms; {:.1} Mbit/s before, {:.1} from 3 s after it",

@@ -12,7 +12,7 @@ use super::program::Program;
 use super::{Bench, NAME, ONE, Table};
 use crate::links::{Links, json, output};
 
-/// What stands beside the flow.
+/// The conditions beside the flow.
 struct Mode {
     name: &'static str,
     /// Whether packets come in batches and are joined.
@@ -102,7 +102,7 @@ fn pace(bench: &Bench, table: &mut Table, mode: &Mode, megabits: u32) -> Result<
 /// Seconds of a transfer of which delays are measured, and simulated.
 const SECONDS: u32 = 12;
 
-/// What a flow has seen.
+/// The measurements of a flow.
 struct Seen {
     /// In ms.
     rtt_base: f64,
@@ -160,8 +160,8 @@ fn held<'a>(mode: &Mode, set: &[&'a str]) -> Vec<&'a str> {
     set.iter().copied().chain(hold).collect()
 }
 
-/// How long a batch is gathered: as long as network cards wait for more before they interrupt. 500 Mbit/s have ten packets in that time, 100 Mbit/s two, 10
-/// Mbit/s one.
+/// The time for which a batch is gathered: that of network cards that wait for more packets before they interrupt. 500 Mbit/s have
+/// ten packets in that time, 100 Mbit/s two, 10 Mbit/s one.
 const HOLD: &str = "link.there.hold={ kind = \"gather\", span = \"0.25ms\" }";
 
 fn up<'a>(bench: &'a Bench, mode: &Mode, set: &[&str]) -> Result<Links<'a>, String> {
@@ -169,7 +169,7 @@ fn up<'a>(bench: &'a Bench, mode: &Mode, set: &[&str]) -> Result<Links<'a>, Stri
     Links::up_with(&bench.anabranch, NAME, ONE, &held(mode, set), offload)
 }
 
-/// How many datagrams a message had on average that a socket of the receiver has read.
+/// The mean number of datagrams in a message that a socket of the receiver has read.
 fn joined(bench: &Bench, links: &Links<'_>) -> Result<f64, String> {
     let delivered = links.status()?["links"][0]["delivered_packets"].as_f64().ok_or("no delivered_packets")?;
     Ok(delivered / udp_count(bench, "b", "InDatagrams")? as f64)

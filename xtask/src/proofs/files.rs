@@ -149,7 +149,7 @@ fn small_files(bench: &Bench, table: &mut Table) -> Result<(), String> {
 
 const SMALL_FILES: u32 = 10_000;
 
-/// How both commands ended.
+/// The outcome of both commands.
 struct Ended {
     /// Of the receiver and of the sender.
     codes: (Option<i32>, Option<i32>),

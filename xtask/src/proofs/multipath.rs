@@ -12,7 +12,7 @@ const TWO: &str = "xtask/src/proofs/two.toml";
 /// Both paths together, headers included, in bits a second.
 const SUM: f64 = 100e6;
 
-/// What is set of the links, and the part of the sum that is aimed at.
+/// The settings of the links, and the target as a part of the sum.
 const PAIRS: [(&str, &[&str], f64); 2] = [
     ("50 and 50 ms", &[], 0.94),
     (
@@ -59,7 +59,7 @@ pub(super) fn run(bench: &Bench, table: &mut Table) -> Result<(), String> {
     Ok(())
 }
 
-/// How a path dies.
+/// The kind of a path failure.
 #[derive(Clone, Copy)]
 enum Death {
     /// The link is cut somewhere, and nobody is told.

@@ -104,7 +104,7 @@ fn cells(bench: &Bench, table: &mut Table, site: &Site, loss: &str) -> Result<()
     Ok(())
 }
 
-/// How a page comes from the server.
+/// The way of a page from the server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// Over the kernel's TCP, with this law at the server.
@@ -124,7 +124,7 @@ impl Way {
         }
     }
 
-    /// Where curl connects to.
+    /// The address to which curl connects.
     fn server(self) -> String {
         match self {
             Self::Tcp(_) => format!("server:{PORT}"),
@@ -156,7 +156,7 @@ fn call(bench: &Bench, ticket: &str, way: Way) -> Result<Program, String> {
 #[derive(Clone, Copy)]
 struct Http {
     version: &'static str,
-    /// How many requests are under way at a time.
+    /// The number of concurrent requests.
     requests: &'static str,
     connections: u32,
 }
@@ -170,7 +170,7 @@ impl Http {
     }
 }
 
-/// What the server has, and its configuration.
+/// The content of the server, and its configuration.
 struct Site {
     folder: PathBuf,
     sizes: Vec<u64>,
@@ -238,7 +238,7 @@ impl Site {
     }
 }
 
-/// How many objects came with this version and how many bytes they have, and how many connections were made.
+/// The number of objects received with this version and their bytes, and the number of connections.
 fn read(printed: &str, version: &str) -> ((usize, u64), u32) {
     let mut whole = (0, 0);
     let mut connections = 0;
@@ -252,7 +252,7 @@ fn read(printed: &str, version: &str) -> ((usize, u64), u32) {
     (whole, connections)
 }
 
-/// How long curl takes that gets nothing. It is a part of every page.
+/// The run time of a curl that requests nothing. It is a part of every page.
 fn starts(bench: &Bench) -> Result<Vec<f64>, String> {
     (0..PAGES).map(|_| timed(bench, "curl -q --version").map(|(seconds, _)| seconds)).collect()
 }

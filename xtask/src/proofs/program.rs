@@ -59,7 +59,7 @@ impl Program {
         json(&self.line(within)?)
     }
 
-    /// What it has complained about since this was asked.
+    /// Its standard error since the last call.
     pub(crate) fn complaint(&mut self) -> String {
         self.err.try_iter().collect::<Vec<_>>().join(" ")
     }
@@ -85,7 +85,7 @@ impl Program {
         let begin = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().map_err(|error| format!("{}: {error}", self.line))? {
-                // What it said last is on its way.
+                // Its last output may still be on its way.
                 std::thread::sleep(Duration::from_millis(50));
                 return Ok(status);
             }

@@ -11,7 +11,7 @@ use crate::links::Links;
 /// Losses and the goodput that is aimed at, as parts of one.
 const CELLS: [(&str, f64); 3] = [("0", 0.94), ("0.001", 0.93), ("0.01", 0.91)];
 
-/// What the link carries, in bits a second, headers included.
+/// The rate of the link in bit/s, headers included.
 const RATE: f64 = 100e6;
 
 /// 48 s at that rate, so that slow start is a small part.
@@ -54,7 +54,7 @@ struct Came {
     steady: f64,
     /// The longest time from one chunk to the next, in seconds, and when it ended.
     stall: (f64, f64),
-    /// How much later than the sender the receiver ended, in seconds.
+    /// The time between the end of the sender and that of the receiver, in seconds.
     later: f64,
 }
 

@@ -15,7 +15,7 @@ impl Cell {
         Self { name, file: ONE, rtt, paths: false }
     }
 
-    /// How far another RTT may be from this one: by 10 % of what it queues, or by 1 ms.
+    /// The allowed difference of another RTT: 10 % of the queueing delay, or 1 ms.
     pub(super) fn allowance(&self, rtt: f64) -> f64 {
         (0.1 * (rtt - self.rtt)).max(0.001)
     }
@@ -40,7 +40,7 @@ pub(super) const CELLS: &[Cell] = &[
     Cell { name: "reroute 125-376ms", file: REROUTE, rtt: 0.125, paths: false },
 ];
 
-/// What came of a transfer.
+/// The outcome of a transfer.
 #[derive(Clone, Copy)]
 pub(super) struct Came {
     pub(super) megabits: f64,

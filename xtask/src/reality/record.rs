@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use super::cells::{Came, Cell};
 use crate::run;
 
-/// What the variant sets, as `--set` takes it.
+/// The settings of the variant, as `--set` takes them.
 pub(super) fn settings(cell: &Cell) -> Result<Vec<String>, String> {
     let text = read(cell.file)?;
     settings_in(&text, cell.name).map_err(|problem| format!("{}: {problem}", cell.file))

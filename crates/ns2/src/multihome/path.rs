@@ -18,7 +18,7 @@ pub(super) struct Path {
     /// Names of the agent's packets from `first` on, rising but for what was sent over another path before.
     buffer: VecDeque<Entry>,
     first: i32,
-    /// How many of them were sent over another path before.
+    /// The number of them that were sent over another path before.
     adopted: usize,
     /// Highest of the agent's packets up to which the receiver has all, as far as SACKs over this path tell.
     acked: i32,
@@ -37,7 +37,7 @@ struct Entry {
     is_adopted: bool,
 }
 
-/// Where a number of the one sequence space comes from.
+/// The origin of a number of the one sequence space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// It is the next one.
@@ -76,7 +76,7 @@ impl Path {
         self.buffer.push_back(Entry { number, is_adopted });
     }
 
-    /// What the agent's packet `seq` is called.
+    /// The number of the agent's packet `seq` in the one sequence space.
     pub(super) fn number(&self, seq: i32) -> i32 {
         let entry = usize::try_from(seq - self.first).ok().and_then(|index| self.buffer.get(index));
         entry.expect("a packet is remembered as long as the agent may send it").number

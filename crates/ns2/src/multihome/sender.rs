@@ -20,7 +20,7 @@ pub const PATHS_MAX: usize = 8;
 pub struct Config {
     /// FAST's agent, the same on each path. Its `window` is the receiver's buffer, which all paths share.
     pub agent: SenderConfig,
-    /// How many paths, up to [`PATHS_MAX`].
+    /// The number of paths, up to [`PATHS_MAX`].
     pub paths: usize,
     /// The time without a SACK after which a path that times out lets the others retransmit its flight; `None` is never, as in the
     /// paper.
@@ -36,14 +36,14 @@ pub struct Sender {
     rbuf: i32,
     /// Highest packet up to which the receiver is known to have all.
     acked: i32,
-    /// What it is known to have above.
+    /// The packets above that are known to have arrived.
     above: Ranges,
     /// The next number of the one sequence space.
     next: i32,
     /// Packets of data that have no number yet; none where there is no end.
     supply: Option<i32>,
     is_stopped: bool,
-    /// What silent paths have in flight: the number, and the path.
+    /// The packets in flight on silent paths: the number, and the path.
     orphans: VecDeque<(i32, usize)>,
     out: VecDeque<Departure>,
 }
@@ -218,7 +218,7 @@ impl Sender {
         let agent = &mut self.paths[path].agent;
         agent.core.now = now;
         (agent.core.edge, agent.core.share) = (Some(edge), f64::from(share));
-        // What was stopped stays so, but for what others have left behind.
+        // A stopped path sends only what other paths left behind.
         if !self.is_stopped || orphans > 0 {
             let supply =
                 self.supply.map(|supply| supply.saturating_add(orphans).saturating_add(agent.core.max_seq + 1));
@@ -279,7 +279,7 @@ impl Sender {
         number > self.acked && !self.above.contains(number)
     }
 
-    /// How many packets a path could adopt.
+    /// The number of packets that a path can adopt.
     fn orphans_for(&self, path: usize) -> i32 {
         self.orphans.iter().filter(|&&(number, from)| from != path && self.is_missing(number)).count() as i32
     }

@@ -22,7 +22,7 @@ pub struct Sink {
     out: VecDeque<Departure>,
 }
 
-/// What is remembered of a path: the head of its virtual receive buffer.
+/// The receiver's state of a path: the head of its virtual receive buffer.
 #[derive(Clone, Debug, Default)]
 struct Path {
     echo: SimTime,
@@ -61,7 +61,7 @@ impl Sink {
         if arrival == Arrival::Above {
             self.held_max = self.held_max.max(self.arrivals.held());
         }
-        // What came over other paths may have filled the hole below a block that this one reported.
+        // Arrivals over other paths may have filled the hole below a block that this path reported.
         state.reports.forget_below(self.arrivals.next());
         let sack = state.reports.blocks(&self.arrivals, self.highest, seq, is_again);
         state.last_acked = self.arrivals.next() - 1;
@@ -82,7 +82,7 @@ impl Sink {
         self.out.pop_front()
     }
 
-    /// What has arrived so far, on all paths together.
+    /// The counters of all paths together.
     pub fn received(&self) -> Received {
         self.received
     }

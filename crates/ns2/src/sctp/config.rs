@@ -1,4 +1,4 @@
-//! What an ns-2 script can set on an SCTP endpoint before it starts. The defaults are ns-2.35's.
+//! The settings that an ns-2 script makes on an SCTP endpoint before the start. The defaults are ns-2.35's.
 
 use anabranch_units::SimSpan;
 
@@ -22,8 +22,8 @@ pub struct EndpointConfig {
     pub window_floor: u32,
     /// Streams outwards, fed in turn by an endless source (`numOutStreams_`).
     pub streams: u16,
-    /// How long the SACK of a first packet waits for a second one; none acknowledges each at once (`useDelayedSacks_`,
-    /// `sackDelay_`).
+    /// The delay of the SACK of a first packet, in wait for a second one; `None` acknowledges each packet at once
+    /// (`useDelayedSacks_`, `sackDelay_`).
     pub sack_delay: Option<SimSpan>,
     /// Whether at most four packets leave on an ACK of what was retransmitted (`useMaxBurst_`).
     pub limits_bursts: bool,
@@ -37,9 +37,9 @@ pub struct EndpointConfig {
     pub missing_reports: u32,
     /// Whether chunks are delivered as they come (`unordered_`).
     pub unordered: bool,
-    /// What is retransmitted to another destination; CMT has a policy of its own (`rtxToAlt_`).
+    /// The chunks that are retransmitted to another destination; CMT has its own policy (`rtxToAlt_`).
     pub alternate: Alternate,
-    /// What happens when all destinations have failed (`dormantAction_`).
+    /// The behaviour after the failure of all destinations (`dormantAction_`).
     pub dormant: Dormant,
     /// Timeouts in a row after which a destination is inactive (`pathMaxRetrans_`).
     pub path_errors_max: u32,
@@ -70,7 +70,7 @@ pub struct CmtOptions {
     pub window_update: bool,
     /// Delayed SACKs in spite of gaps; they say how many packets they stand for (`useCmtDelAck_`).
     pub delayed_ack: bool,
-    /// Where lost chunks go (`eCmtRtxPolicy_`).
+    /// The destination of lost chunks (`eCmtRtxPolicy_`).
     pub policy: RetransmissionPolicy,
 }
 
@@ -85,12 +85,12 @@ impl Default for CmtOptions {
     }
 }
 
-/// Where CMT sends lost chunks. Ties are broken by a draw.
+/// The destination to which CMT sends lost chunks. Ties are broken by a draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetransmissionPolicy {
     /// Any destination whose window has room (RTX-ASAP).
     Asap,
-    /// Where they were sent before (RTX-SAME).
+    /// The destination of the original transmission (RTX-SAME).
     Same,
     /// The largest slow start threshold (RTX-SSTHRESH).
     Ssthresh,
@@ -100,7 +100,7 @@ pub enum RetransmissionPolicy {
     Window,
 }
 
-/// What plain SCTP retransmits to another destination.
+/// The chunks that plain SCTP retransmits to another destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alternate {
     /// Nothing, as long as the destination is active.
@@ -111,7 +111,7 @@ pub enum Alternate {
     Timeouts,
 }
 
-/// Where to send when all destinations have failed.
+/// The destination after the failure of all destinations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dormant {
     /// To the next one each time.
@@ -127,7 +127,7 @@ pub enum Dormant {
 pub struct DestinationConfig {
     /// Our interface by which it is reached, counted from 0.
     pub interface: u8,
-    /// What RTX-LOSSRATE takes for its loss rate (`set-destination-lossrate`).
+    /// The loss rate that RTX-LOSSRATE assumes (`set-destination-lossrate`).
     pub loss_rate: f32,
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Destination {
     pub(crate) cmt: CmtState,
 }
 
-/// What is known of a destination's health.
+/// The health of a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     Active,
@@ -47,7 +47,7 @@ pub(crate) enum Status {
     Unconfirmed,
 }
 
-/// What the present SACK says about a destination; forgotten with the next one.
+/// The report of the present SACK about a destination; reset with the next SACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SackNews {
     pub(crate) newly_acked: i32,
@@ -63,7 +63,7 @@ pub(crate) struct SackNews {
     pub(crate) has_new_pseudo_cumulative: bool,
 }
 
-/// What CMT keeps of a destination.
+/// CMT's state of a destination.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CmtState {
     /// Least TSN that was sent once to this destination and is not acknowledged (`uiExpectedPseudoCum`).
@@ -142,7 +142,7 @@ impl Destination {
         self.ssthresh = (self.window / 2).max(floor);
         self.window = self.ssthresh;
         self.partial = 0;
-        // What was sent before the loss measures nothing any more.
+        // Packets sent before the loss give no RTT samples.
         self.is_measuring = false;
     }
 

@@ -37,9 +37,9 @@ pub struct Endpoint {
 
     pub(super) destinations: Vec<Destination>,
     pub(super) primary: usize,
-    /// Where new data goes (`spNewTxDest`).
+    /// The destination of new data (`spNewTxDest`).
     pub(super) current: usize,
-    /// Where the last packet came from.
+    /// The source of the last packet.
     reply: usize,
     /// Timeouts in a row, of all destinations.
     pub(super) association_errors: u32,
@@ -49,7 +49,7 @@ pub struct Endpoint {
 
     /// TSN of the last new chunk.
     pub(super) tsn: u32,
-    /// Whose turn it is; it wraps as a 16-bit number, and with it the rotation.
+    /// The destination whose turn it is; it wraps as a 16-bit number, and with it the rotation.
     pub(super) turn: u16,
     /// Next SSN by stream.
     pub(super) ssn: Vec<u16>,
@@ -57,7 +57,7 @@ pub struct Endpoint {
     pub(super) buffer: SendBuffer,
     /// Room that the other end has left (`uiPeerRwnd`).
     pub(super) peer_window: u32,
-    /// What it said last.
+    /// The receive window in the peer's last SACK.
     pub(super) peer_window_said: u32,
     pub(super) cumulative: u32,
     /// `uiHighestTsnNewlyAcked`.
@@ -80,7 +80,7 @@ pub struct Endpoint {
     deliveries: VecDeque<Delivery>,
 }
 
-/// What stands between two ends.
+/// The state of the association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Closed,
@@ -89,12 +89,12 @@ pub(super) enum State {
     Established,
 }
 
-/// Where data comes from.
+/// The source of the data.
 #[derive(Clone, Debug)]
 pub(super) enum Supply {
     /// Data for ever, in chunks of the configured size.
     Endless,
-    /// What was offered: stream and bytes of payload of each chunk.
+    /// The offered messages: stream and bytes of payload of each chunk.
     Messages(VecDeque<(u16, u32)>),
 }
 
@@ -118,7 +118,7 @@ pub struct Delivery {
     pub bytes: u32,
 }
 
-/// What an endpoint has sent so far.
+/// The sender's counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets, of whatever kind.
@@ -136,7 +136,7 @@ pub struct Counters {
     pub timeouts_in_row_max: u32,
 }
 
-/// What it has received so far.
+/// The receiver's counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// Packets with data.
@@ -341,12 +341,12 @@ impl Endpoint {
         self.deliveries.pop_front()
     }
 
-    /// Where it draws from: a world that agrees with ns-2 has one stream for all.
+    /// Its random stream: in a world that agrees with ns-2 all endpoints share one.
     pub fn random(&mut self) -> &mut Mrg32k3a {
         &mut self.random
     }
 
-    /// What it was made from.
+    /// The configuration of the endpoint.
     pub fn config(&self) -> &EndpointConfig {
         &self.config
     }
@@ -356,12 +356,12 @@ impl Endpoint {
         self.state == State::Established
     }
 
-    /// What it has sent.
+    /// The sender's counters.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// What it has received.
+    /// The receiver's counters.
     pub fn received(&self) -> Received {
         self.received
     }
@@ -381,7 +381,7 @@ impl Endpoint {
         }
     }
 
-    /// How many destinations there are.
+    /// The number of destinations.
     pub fn destinations(&self) -> usize {
         self.destinations.len()
     }
@@ -423,7 +423,7 @@ impl Endpoint {
         self.destinations.iter().fold(0_u32, |sum, it| sum.wrapping_add(it.outstanding as u32))
     }
 
-    /// What the other end can still take, from what it said and what is on its way.
+    /// Computes the free part of the peer's receive window, from its last SACK and the data in flight.
     pub(super) fn update_peer_window(&mut self) {
         self.peer_window = self.peer_window_said.saturating_sub(self.outstanding());
     }

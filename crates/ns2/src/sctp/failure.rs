@@ -89,7 +89,7 @@ impl Endpoint {
         self.timers.set(Timer::HeartbeatAck(destination), &self.clock, it.rto.timeout_s());
     }
 
-    /// Nothing was sent to a destination for one RTO.
+    /// Called when nothing was sent to a destination for one RTO.
     pub(super) fn on_idle(&mut self, destination: usize) {
         let packet = self.config.room() as i32;
         let it = &mut self.destinations[destination];

@@ -6,12 +6,12 @@ use anabranch_units::SimTime;
 /// Bytes of the headers of IP and SCTP (`ipHeaderSize_`, and the common header of 12).
 pub(crate) const HEADERS: u32 = 32;
 
-/// What travels between two endpoints.
+/// A packet between two endpoints.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packet {
     /// The interface of the sender that it left by, which answers go to.
     pub source: u8,
-    /// What it carries, at least one.
+    /// Its chunks, at least one.
     pub chunks: Vec<Chunk>,
 }
 

@@ -20,9 +20,9 @@ pub(crate) struct Receiver {
     /// Everything up to it has come.
     pub(crate) cumulative: u32,
     highest: u32,
-    /// What has come above: first and last TSN, in order, neither overlapping nor touching. Bounded by the buffer.
+    /// The arrived blocks above it: first and last TSN, in order, disjoint and not adjacent. Bounded by the buffer.
     blocks: Vec<(u32, u32)>,
-    /// What came twice since the last SACK, in order.
+    /// The duplicates since the last SACK, in order.
     duplicates: Vec<u32>,
     streams: Vec<InStream>,
     /// Chunks that wait in their streams.
@@ -31,7 +31,7 @@ pub(crate) struct Receiver {
     pub(crate) packets: u32,
 }
 
-/// What becomes of a chunk.
+/// The fate of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     New,

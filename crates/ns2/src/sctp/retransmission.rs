@@ -19,7 +19,7 @@ use super::packet::Chunk;
 use super::send_buffer::Mark;
 use super::timers::Timer;
 
-/// How much may be sent again at once.
+/// The limit of retransmissions at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Limit {
     OnePacket,
@@ -102,14 +102,14 @@ impl Endpoint {
         self.is_any_marked = self.buffer.is_any_marked();
     }
 
-    /// What is marked does not count as outstanding.
+    /// Removes the marked chunks from the outstanding ones.
     pub(super) fn discount_marked(&mut self) {
         for chunk in self.buffer.iter().filter(|chunk| chunk.is_marked()) {
             self.destinations[chunk.destination].outstanding -= chunk.length();
         }
     }
 
-    /// What is marked counts as outstanding again.
+    /// Counts the marked chunks as outstanding again.
     pub(super) fn count_marked(&mut self) {
         for chunk in self.buffer.iter().filter(|chunk| chunk.is_marked()) {
             self.destinations[chunk.destination].outstanding += chunk.length();

@@ -1,4 +1,4 @@
-//! Where CMT sends a lost chunk: the five policies of its authors.
+//! CMT's retransmission policies: the five of its authors select the destination of a lost chunk.
 //!
 //! A destination is chosen first and asked for room afterwards: if the best one is full, the chunk waits. Room is a window that
 //! is not full, or, right after a loss was reported there, one packet in excess.

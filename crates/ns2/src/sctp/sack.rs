@@ -1,4 +1,4 @@
-//! What an acknowledgement does to the sender (RFC 4960, sections 6.2.1, 6.3.2, 7.2).
+//! The sender's reaction to an acknowledgement (RFC 4960, sections 6.2.1, 6.3.2, 7.2).
 //!
 //! ```text
 //! cumulative part: chunks leave the buffer            gaps: chunks are acknowledged, or no longer

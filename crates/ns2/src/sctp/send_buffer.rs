@@ -1,4 +1,4 @@
-//! What has been sent and not cumulatively acknowledged, in the order of TSNs, without a hole.
+//! The sent chunks that are not cumulatively acknowledged, in the order of TSNs, without a hole.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ pub(crate) struct SendBuffer {
 #[derive(Clone, Debug)]
 pub(crate) struct Outstanding {
     pub(crate) data: Data,
-    /// Where it was last sent.
+    /// The destination of the last transmission.
     pub(crate) destination: usize,
     /// Whether the last SACK has it in a gap.
     pub(crate) is_gap_acked: bool,

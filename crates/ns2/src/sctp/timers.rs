@@ -2,7 +2,7 @@
 
 use anabranch_units::{SimSpan, SimTime};
 
-/// What is waited for.
+/// The timers of an endpoint, named by the awaited event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
     /// The INIT-ACK (`T1-init`).
