@@ -5,8 +5,9 @@ use anabranch_units::Span;
 
 use crate::options::Timestamps;
 use crate::receive::acks::AckPolicy;
-use crate::recovery::control::Timing;
+use crate::recovery::detection::LossDetection;
 use crate::recovery::pacer::Pacing;
+use crate::recovery::timing::Timing;
 use crate::scheduler::Scheduling;
 use crate::segment::{HEADERS, StreamHeader};
 
@@ -147,15 +148,6 @@ pub enum Failover {
     /// end removes the path or the peer's address changes. The reserve paths of [`Scheduling::Backup`](crate::Scheduling::Backup)
     /// are not used.
     Never,
-}
-
-/// How losses are detected. Without SACK, duplicate ACKs are used in either case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LossDetection {
-    /// By time, with an adaptive reordering window and tail loss probes: [rfc-8985].
-    Rack,
-    /// By counting SACKed segments that were sent later: [rfc-6675].
-    DupAcks,
 }
 
 /// The schedule of keep-alive probes ([rfc-9293] sec. 3.8.4).

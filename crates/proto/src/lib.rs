@@ -68,7 +68,7 @@ mod testing;
 mod vectors;
 pub mod wire;
 
-pub use config::{Config, Failover, Form, KeepAlive, LossDetection, PathMtu, Repair, StreamBuffer};
+pub use config::{Config, Failover, Form, KeepAlive, PathMtu, Repair, StreamBuffer};
 pub use connection::{ConfigError, Connection, Limit, Limits, PathReport, Paths, State, Streams, Transmit};
 pub use ecn::EcnCodepoint;
 pub use event::{CloseReason, Event};
@@ -81,6 +81,7 @@ pub use payload::{Payload, Virtual};
 pub use random::Secret;
 pub use receive::acks::AckPolicy;
 pub use recovery::control::Tally;
+pub use recovery::detection::LossDetection;
 pub use recovery::pacer::Pacing;
 pub use scheduler::Scheduling;
 pub use segment::{Content, Flags, HEADERS, Header, Record, RecordList, Segment};

@@ -10,7 +10,7 @@ use crate::options::{Features, HandshakeOptions, Multistream, Timestamps};
 use crate::path::PathId;
 use crate::payload::Payload;
 use crate::receive::window::{SHIFT_MAX, Window};
-use crate::recovery::control::dup_acks::Detection;
+use crate::recovery::detection::Detection;
 use crate::segment::{Flags, Segment, Sid};
 use crate::stream::flow_control::FlowControl;
 use crate::stream::inbound::Inbound;

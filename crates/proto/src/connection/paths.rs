@@ -38,7 +38,7 @@ use crate::options::{Options, PathOption, Timestamps};
 use crate::path::{AddPathError, FourTuple, PATHS_MAX, PathId, PathState, PathStatus, RemovePathError, UNINVITED_MAX};
 use crate::payload::Payload;
 use crate::recovery::control::PathControl;
-use crate::recovery::control::dup_acks::Detection;
+use crate::recovery::detection::Detection;
 use crate::segment::{Flags, Segment};
 use crate::seq::SeqNumber;
 use crate::stream::outbound::Framing;

@@ -8,7 +8,7 @@
 //! Differs from rfc-8985 in: after a timeout, segments sent more than an SRTT ago count as lost (sec. 6.3 uses RACK's RTT and
 //! window).
 
-pub(crate) mod dup_acks;
+mod dup_acks;
 mod losses;
 mod sending;
 mod timers;
@@ -17,12 +17,13 @@ pub(crate) mod undo;
 use anabranch_cc::{Ack, Cause, Controller, Gauges, PathSummary, PathView, Restart, Signal, Transmission};
 use anabranch_units::{Bytes, Span, Time};
 
-use self::dup_acks::{Detection, Duplicates};
+use self::dup_acks::Duplicates;
 use self::timers::{Probe, Timer};
 use self::undo::Suspicion;
 use crate::ecn::{EcnReport, PathEcn};
 use crate::path::PathId;
 use crate::recovery::delivery_rate::DeliveryRate;
+use crate::recovery::detection::Detection;
 use crate::recovery::episode::Episode;
 use crate::recovery::law::Law;
 use crate::recovery::pacer::{Pacer, Pacing, WindowRate};
@@ -31,6 +32,7 @@ use crate::recovery::rack::Rack;
 use crate::recovery::rounds::Rounds;
 use crate::recovery::rtt::{RttEstimator, TICK};
 use crate::recovery::scoreboard::{AckContext, NewlyAcked, Scoreboard};
+use crate::recovery::timing::Timing;
 use crate::seq::Offset;
 
 /// The sending control of one path.
@@ -89,16 +91,6 @@ pub(crate) struct PathControl {
     /// Whether there ever was another path; otherwise silence is not measured.
     is_watched: bool,
     pub(crate) tally: Tally,
-}
-
-/// The time constants of a path.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Timing {
-    /// The smallest variance term of the retransmission timeout, added to SRTT.
-    pub(crate) rto_min: Span,
-    pub(crate) pacing: Pacing,
-    /// The largest delay of the host's timers.
-    pub(crate) timer: Span,
 }
 
 /// Counters of a path.

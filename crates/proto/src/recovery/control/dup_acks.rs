@@ -14,21 +14,10 @@
 //! timer, not only the first.
 
 use super::PathControl;
-use crate::config::LossDetection;
+use crate::recovery::detection::Detection;
 use crate::recovery::episode::Episode;
 use crate::recovery::scoreboard::{Found, Scoreboard};
 use crate::seq::Offset;
-
-/// The loss detection of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Detection {
-    /// By time (RACK), with a tail loss probe.
-    Rack,
-    /// By SACKed segments that left later.
-    Overtaken,
-    /// By duplicate ACKs of a peer without SACK.
-    NewReno,
-}
 
 /// Duplicate ACKs of a peer without SACK.
 #[derive(Clone, Copy, Debug)]
@@ -45,17 +34,6 @@ impl Duplicates {
     /// No duplicates, after an acknowledged SYN.
     pub(super) fn new() -> Self {
         Self { count: 0, edge: 1, recover: 0 }
-    }
-}
-
-impl Detection {
-    /// The requested detection, as far as the peer supports it.
-    pub(crate) fn of(wanted: LossDetection, has_sack: bool) -> Self {
-        match wanted {
-            _ if !has_sack => Self::NewReno,
-            LossDetection::Rack => Self::Rack,
-            LossDetection::DupAcks => Self::Overtaken,
-        }
     }
 }
 

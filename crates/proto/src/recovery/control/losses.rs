@@ -6,8 +6,8 @@ use anabranch_cc::{Cause, Departure, Evidence, Loss, Reduction, Restart, Signal,
 use anabranch_units::{Span, Time};
 
 use super::PathControl;
-use super::dup_acks::Detection;
 use super::timers::{Probe, Timer};
+use crate::recovery::detection::Detection;
 use crate::recovery::episode::{Belief, Episode};
 use crate::recovery::prr::{Arrived, Prr};
 use crate::recovery::rack::{Conditions, Verdict};

@@ -5,8 +5,8 @@
 use anabranch_cc::{Cause, Signal, Transmission};
 use anabranch_units::{Span, Time};
 
-use super::dup_acks::Detection;
 use super::{PathControl, Via};
+use crate::recovery::detection::Detection;
 use crate::recovery::episode::Episode;
 use crate::recovery::scoreboard::{Found, Scoreboard};
 use crate::seq::Offset;
