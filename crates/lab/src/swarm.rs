@@ -126,7 +126,7 @@ fn check(seed: u64, text: &str) -> Result<Summary, String> {
         now = now.saturating_add(STEP).min(end);
         simulation.run_until(now);
         simulation.conservation()?;
-        let read: Vec<u64> = (0..offered.len()).map(|flow| simulation.read(flow).unwrap_or(0)).collect();
+        let read: Vec<u64> = (0..offered.len()).map(|flow| simulation.read(flow)).collect();
         for ((flow, &read), &offered) in scenario.flows.iter().zip(&read).zip(&offered) {
             if read > offered {
                 return Err(format!("flow {}: {read} bytes were read, {offered} were sent", flow.id));

@@ -3,11 +3,8 @@
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
-use anabranch_ns2::Gauges;
-use anabranch_ns2::sctp::{self, Endpoint};
 use anabranch_sim::{
-    Detail, Direction, DropReason, EngineSink, Entry, FlowId, GaugeRow, Happening, History, Ns2Sctp, Observer,
-    PacketEvent, Portion, sum_of_paths,
+    Detail, Direction, DropReason, Entry, FlowId, GaugeRow, Happening, History, Observer, PacketEvent, Portion,
 };
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
@@ -242,132 +239,31 @@ impl Observer for ArrivalTrace {
     }
 }
 
-/// What an association's source remembered, as a row of the others: windows in packets, the sums of all destinations.
-pub(crate) fn sctp_rows(source: &Ns2Sctp) -> Option<Vec<GaugeRow>> {
-    let room = source.endpoint().config().room();
-    let rows = |destination| Some(source.rows(destination)?.iter().map(|row| (row.time, row.gauges)));
-    let rows: Option<Vec<_>> = (0..source.endpoint().destinations()).map(rows).collect();
-    Some(joined(rows?, |present| sum(present.iter().flatten(), room)))
-}
-
-/// What a source with several paths remembered, as a row of the others: the sums of all paths.
-pub(crate) fn rows_of_paths(paths: &[&[GaugeRow]]) -> Vec<GaugeRow> {
-    let rows = paths.iter().map(|rows| rows.iter().map(|row| (row.time, row.gauges))).collect();
-    joined(rows, |present| sum_of_paths(present.iter().flatten().copied()).expect("one is present"))
-}
-
-/// A row at each time at which one of several parts changed, made of what they all are then.
-fn joined<T: Copy>(
-    parts: Vec<impl Iterator<Item = (SimTime, T)>>,
-    make: impl Fn(&[Option<T>]) -> Gauges,
-) -> Vec<GaugeRow> {
-    let mut present: Vec<Option<T>> = vec![None; parts.len()];
-    let changes = (0..).zip(parts).flat_map(|(part, rows)| rows.map(move |(time, gauges)| (time, part, gauges)));
-    let mut changes: Vec<(SimTime, usize, T)> = changes.collect();
-    // By time; all parts have a row when the flow starts.
-    changes.sort_by_key(|&(time, part, _)| (time, part));
-    let mut rows: Vec<GaugeRow> = vec![];
-    for (time, part, gauges) in changes {
-        present[part] = Some(gauges);
-        if rows.last().is_some_and(|last| last.time == time) {
-            rows.pop();
-        }
-        rows.push(GaugeRow { time, gauges: make(&present) });
-    }
-    rows
-}
-
-/// A variable of one of an association's destinations, in packets; nothing if there is none such.
-pub(crate) fn sctp_path(source: &Ns2Sctp, destination: usize, variable: &str) -> Option<Vec<(f64, f64)>> {
-    let room = f64::from(source.endpoint().config().room());
-    let of: fn(&sctp::Gauges) -> i32 = match variable {
-        "window" => |it| it.window,
-        "ssthresh" => |it| it.ssthresh,
-        _ => |it| it.in_flight,
-    };
-    let rows = source.rows(destination)?.iter();
-    Some(rows.map(|row| (row.time.as_secs_f64(), f64::from(of(&row.gauges)) / room)).collect())
-}
-
-/// A variable of one path of a source with several.
-pub(crate) fn path_variable(rows: &[GaugeRow], variable: &str) -> Vec<(f64, f64)> {
-    let of: fn(&Gauges) -> f64 = match variable {
-        "window" => |it| it.window,
-        "ssthresh" => |it| it.ssthresh,
-        _ => |it| f64::from(it.in_flight),
-    };
-    rows.iter().map(|row| (row.time.as_secs_f64(), of(&row.gauges))).collect()
-}
-
-/// The receive window as an association's source knows it, in packets.
-pub(crate) fn sctp_peer_window(source: &Ns2Sctp) -> impl Iterator<Item = (f64, f64)> {
-    let room = f64::from(source.endpoint().config().room());
-    let rows = source.peer_windows().unwrap_or_default().iter();
-    rows.map(move |&(time, bytes)| (time.as_secs_f64(), f64::from(bytes) / room))
-}
-
-/// The variables of an association's source now.
-pub(crate) fn sctp_gauges(source: &Endpoint) -> Gauges {
-    let gauges: Vec<_> = (0..source.destinations()).map(|destination| source.gauges(destination)).collect();
-    sum(gauges.iter(), source.config().room())
-}
-
-/// Windows, thresholds and what is in flight add up; the RTT is that of the first destination that has one.
-fn sum<'a>(destinations: impl Iterator<Item = &'a sctp::Gauges> + Clone, room: u32) -> Gauges {
-    let total = |of: fn(&sctp::Gauges) -> i32| destinations.clone().map(|it| i64::from(of(it))).sum::<i64>();
-    let rtt = destinations.clone().find_map(|it| it.srtt_s).unwrap_or(0.0);
-    Gauges {
-        window: total(|it| it.window) as f64 / f64::from(room),
-        ssthresh: total(|it| it.ssthresh) as f64 / f64::from(room),
-        rtt: SimSpan::from_secs_f64(rtt),
-        rtt_smoothed: SimSpan::from_secs_f64(rtt),
-        rtt_base: None,
-        in_flight: (total(|it| it.in_flight) / i64::from(room)) as i32,
-        reroutes: 0,
-    }
-}
-
-/// Bits of payload and when their stream, numbered from 1, handed them to the application; those of all streams if none is
-/// named.
-pub(crate) fn sctp_released(sink: &Ns2Sctp, stream: Option<u8>) -> impl Iterator<Item = (f64, f64)> {
-    let deliveries = sink.deliveries().unwrap_or_default().iter();
-    let deliveries =
-        deliveries.filter(move |it| stream.is_none_or(|stream| it.delivery.stream + 1 == u16::from(stream)));
-    deliveries.map(|it| (it.time.as_secs_f64(), 8.0 * f64::from(it.delivery.bytes)))
-}
-
-/// How many chunks wait for one before them in their stream, from when on.
-pub(crate) fn sctp_held(sink: &Ns2Sctp) -> impl Iterator<Item = (f64, f64)> {
-    let rows = sink.held().unwrap_or_default().iter();
-    [(0.0, 0.0)].into_iter().chain(rows.map(|&(time, held)| (time.as_secs_f64(), f64::from(held))))
-}
-
-/// Bits of payload and when the application read them, of one stream, numbered from 1, or of all.
-pub(crate) fn engine_read(sink: &EngineSink, stream: Option<u8>) -> impl Iterator<Item = (f64, f64)> {
-    let portions = sink.deliveries().unwrap_or_default().iter();
-    let portions = portions.filter(move |it| stream.is_none_or(|stream| it.stream + 1 == usize::from(stream)));
-    portions.map(|it| (it.time.as_secs_f64(), it.bits as f64))
-}
-
 /// When the application had the last bit of each message, and the seconds since it was offered. What is read of a stream is of
 /// its oldest messages.
-pub(crate) fn message_delays(offers: &[Portion], reads: &[Portion]) -> Vec<(f64, f64)> {
-    let streams = offers.iter().map(|offer| offer.stream + 1).max().unwrap_or(0);
-    let mut waiting = vec![VecDeque::new(); streams];
+pub(crate) fn message_delays(
+    offers: impl Iterator<Item = Portion>,
+    reads: impl Iterator<Item = Portion>,
+) -> Vec<(f64, f64)> {
+    let mut waiting: Vec<VecDeque<Portion>> = vec![];
     for offer in offers {
-        waiting[offer.stream].push_back(*offer);
+        if waiting.len() <= offer.stream {
+            waiting.resize(offer.stream + 1, VecDeque::new());
+        }
+        waiting[offer.stream].push_back(offer);
     }
     let mut delays = Vec::new();
-    for read in reads.iter().filter(|read| read.stream < streams) {
+    for read in reads {
         let mut bits = read.bits;
-        while let Some(message) = waiting[read.stream].front_mut() {
+        let Some(waiting) = waiting.get_mut(read.stream) else { continue };
+        while let Some(message) = waiting.front_mut() {
             let taken = message.bits.min(bits);
             (message.bits, bits) = (message.bits - taken, bits - taken);
             if message.bits > 0 {
                 break;
             }
             delays.push((read.time.as_secs_f64(), read.time.since(message.time).as_secs_f64()));
-            waiting[read.stream].pop_front();
+            waiting.pop_front();
         }
     }
     delays

@@ -1,10 +1,9 @@
-//! From a scenario to the simulator, and from the simulator to series; `reports.rs` makes its reports, `notes.rs` what is said beside
-//! them.
+//! From a scenario to the simulator. What comes out of it is `reports.rs`, with `notes.rs` beside it, and over time `series.rs`.
 
 mod notes;
 mod reports;
+mod series;
 
-use std::borrow::Cow;
 use std::io;
 
 use anabranch_ns2::config::Agent;
@@ -15,17 +14,14 @@ use anabranch_ns2::{Sender, SenderConfig, Sink, Streams, TICK};
 use anabranch_proto::Config;
 use anabranch_sim::traffic::{self, OnOff};
 use anabranch_sim::{
-    BuildError, Builder, Capture, Control, DeliveryRow, Detail, Driven, EngineSink, EngineSource, FlowId, GaugeRow,
-    Host, HostId, LinkId, MultihomedSink, MultihomedSource, NodeId, Ns2Sctp, Ns2Sink, Ns2Source, ObserverId, Port, Way,
-    Workload, World,
+    BuildError, Builder, Capture, Control, Detail, Driven, EngineSink, EngineSource, FlowId, Host, HostId, LinkId,
+    MultihomedSink, MultihomedSource, NodeId, Ns2Sctp, Ns2Sink, Ns2Source, ObserverId, Port, Way, Workload, World,
 };
 use anabranch_units::{SimSpan, SimTime};
 
-use crate::report::Report;
 use crate::scenario::keys::ClockKeys;
 use crate::scenario::{Flow, NodeIndex, Scenario, SeriesPlace};
-use crate::series::{Kind, Series};
-use crate::trace::{self, ArrivalTrace, LinkRow, LinkTrace};
+use crate::trace::{ArrivalTrace, LinkTrace};
 use crate::transport::Transport;
 
 /// What to record beside the counters.
@@ -188,7 +184,7 @@ impl<'a> Simulation<'a> {
                     let source = if *workload == Workload::Bulk { source } else { source.fed() };
                     let (is_source_wanted, is_sink_wanted) = (wanted.flows[flows.len()], wanted.arrivals[flows.len()]);
                     let source = if is_source_wanted { source.traced_in(detail) } else { source };
-                    let sink = Ns2Sink::new(Sink::new(*sink));
+                    let sink = Ns2Sink::new(Sink::new(*sink)).carrying(flow.transport.payload());
                     let sink = match *streams {
                         None => sink,
                         // The window that a receiver advertises is the room in its buffer. It is a whole number of packets.
@@ -318,262 +314,14 @@ impl<'a> Simulation<'a> {
         self.world.conservation()
     }
 
-    /// Bytes that the application at the far end of a flow of our own transport has read.
-    pub(crate) fn read(&self, flow: usize) -> Option<u64> {
-        Some(self.world.host::<EngineSink>(self.flows[flow].sink)?.read())
+    /// Bytes of payload that have come to the far end of a flow; of our own transport, that its application has read.
+    pub(crate) fn read(&self, flow: usize) -> u64 {
+        self.world.account(self.flows[flow].sink).report().received.payload
     }
 
     fn end(&self) -> SimTime {
         SimTime::ZERO.saturating_add(self.scenario.duration)
     }
-
-    /// What was measured; `wall_seconds` is not known here.
-    pub(crate) fn report(&self) -> Report {
-        let flows: Vec<_> =
-            self.scenario.flows.iter().zip(&self.flows).map(|(flow, ends)| self.flow(flow, ends)).collect();
-        let links: Vec<_> =
-            self.scenario.links.iter().zip(&self.links).map(|(link, &id)| self.link(&link.id, id)).collect();
-        let notes = self.notes(&flows, &links);
-        Report {
-            seed: self.scenario.seed,
-            hash: self.world.hash().to_string(),
-            wall_seconds: 0.0,
-            simulated_seconds: self.scenario.duration.as_secs_f64(),
-            events: self.world.events(),
-            jain_index: reports::jain_index(&flows),
-            flows,
-            links,
-            measures: vec![],
-            notes,
-        }
-    }
-
-    /// The rows of each flow that has any, by position.
-    pub(crate) fn flow_rows(&self) -> impl Iterator<Item = (&str, Cow<'_, [GaugeRow]>)> {
-        let flows = self.scenario.flows.iter().zip(&self.flows);
-        flows.filter_map(|(flow, ends)| Some((flow.id.as_str(), self.rows(ends)?)))
-    }
-
-    /// The rows of a flow's source, if it has any.
-    fn rows(&self, ends: &Ends) -> Option<Cow<'_, [GaugeRow]>> {
-        if let Some(source) = self.world.host::<Ns2Source>(ends.source) {
-            return source.rows().map(Cow::Borrowed);
-        }
-        let paths = self.path_count(ends);
-        if paths == 1
-            && let Some(source) = self.world.host::<EngineSource>(ends.source)
-        {
-            return source.rows(0).map(Cow::Borrowed);
-        }
-        if paths > 0 {
-            let rows: Option<Vec<_>> = (0..paths).map(|path| self.path_rows(ends, path)).collect();
-            return rows.map(|rows| Cow::Owned(trace::rows_of_paths(&rows)));
-        }
-        self.world.host::<Ns2Sctp>(ends.source).and_then(trace::sctp_rows).map(Cow::Owned)
-    }
-
-    /// How many paths a flow of FAST multihoming or of our own transport can have; 0 of any other.
-    fn path_count(&self, ends: &Ends) -> usize {
-        if let Some(source) = self.world.host::<MultihomedSource>(ends.source) {
-            return source.sender().config().paths;
-        }
-        self.world.host::<EngineSource>(ends.source).map_or(0, EngineSource::paths_max)
-    }
-
-    /// The rows of one path of such a flow.
-    fn path_rows(&self, ends: &Ends, path: usize) -> Option<&[GaugeRow]> {
-        match self.world.host::<MultihomedSource>(ends.source) {
-            Some(source) => source.rows(path),
-            None => self.world.host::<EngineSource>(ends.source)?.rows(path),
-        }
-    }
-
-    /// What happened within so much time is one point of a series, if that is more than the scenario asks for: a run of many
-    /// changes does not fit into memory.
-    pub(crate) fn coarsened(&self) -> Option<SimSpan> {
-        let world = &self.world;
-        let of_flow = |ends: &Ends| {
-            let (source, sink) = (ends.source, ends.sink);
-            [
-                world.host::<Ns2Source>(source).and_then(Ns2Source::resolution),
-                world.host::<Ns2Sink>(sink).and_then(Ns2Sink::resolution),
-                world.host::<MultihomedSource>(source).and_then(MultihomedSource::resolution),
-                world.host::<MultihomedSink>(sink).and_then(MultihomedSink::resolution),
-                world.host::<Ns2Sctp>(source).and_then(Ns2Sctp::resolution),
-                world.host::<Ns2Sctp>(sink).and_then(Ns2Sctp::resolution),
-                world.host::<EngineSource>(source).and_then(EngineSource::resolution),
-                world.host::<EngineSink>(sink).and_then(EngineSink::resolution),
-            ]
-        };
-        let hosts = self.flows.iter().flat_map(of_flow).flatten();
-        let links = self.traces.iter().flatten().map(|&id| world.observer(id).resolution());
-        let arrivals = self.arrivals.iter().flatten().map(|&id| world.observer(id).resolution());
-        hosts.chain(links).chain(arrivals).max().filter(|&coarsest| coarsest > self.scenario.resolution)
-    }
-
-    /// The trace of each link.
-    pub(crate) fn link_traces(&self) -> impl Iterator<Item = (&str, &LinkTrace)> {
-        let traces = self.traces.iter().map(|&id| id.map(|id| self.world.observer(id)));
-        self.scenario.links.iter().zip(traces).filter_map(|(link, trace)| Some((link.id.as_str(), trace?)))
-    }
-
-    /// The series called `flow.<id>.<series>` or `link.<id>.<series>` of a traced run.
-    ///
-    /// # Errors
-    /// If the flow's transport does not know it.
-    pub(crate) fn series(&self, name: &str) -> Result<Series, String> {
-        let variable = name.rsplit_once('.').map_or(name, |(_, variable)| variable);
-        match self.scenario.series_places(name)?[..] {
-            [(place, index)] => self.series_of(name, place, index, variable),
-            // Who does not know it has none of these events.
-            ref all => Ok(Series::merged(
-                all.iter().filter_map(|&(place, index)| self.series_of(name, place, index, variable).ok()),
-            )),
-        }
-    }
-
-    fn series_of(&self, name: &str, place: SeriesPlace, index: usize, variable: &str) -> Result<Series, String> {
-        let unknown = || format!("`{name}` was not measured: the transport does not know it");
-        match (place, variable) {
-            (SeriesPlace::Flow, _) => {
-                let series = self.flow_series(index, variable);
-                series.filter(|series| series.kind == Kind::Events || !series.points.is_empty()).ok_or_else(unknown)
-            }
-            (SeriesPlace::Stream(stream), _) => {
-                let has_stream = self.scenario.flows[index].transport.has_stream(stream);
-                let sctp = self.world.host::<Ns2Sctp>(self.flows[index].sink).filter(|_| has_stream);
-                if let Some(sink) = sctp {
-                    return Ok(Series::events(trace::sctp_released(sink, Some(stream))));
-                }
-                let engine = self.world.host::<EngineSink>(self.flows[index].sink).filter(|_| has_stream);
-                if let Some(sink) = engine {
-                    return Ok(Series::events(trace::engine_read(sink, Some(stream))));
-                }
-                let rows = self.deliveries(index).filter(|_| has_stream);
-                let rows = rows.ok_or_else(|| format!("`{name}` was not measured: there is no such stream"))?;
-                Ok(self.released(index, rows.iter().filter(|row| row.stream == stream)))
-            }
-            (SeriesPlace::Path(path), _) => {
-                let (ends, path) = (&self.flows[index], usize::from(path) - 1);
-                let points = match self.world.host::<Ns2Sctp>(ends.source) {
-                    Some(source) => trace::sctp_path(source, path, variable),
-                    None if self.path_count(ends) == 0 => return Err(unknown()),
-                    None => self.path_rows(ends, path).map(|rows| trace::path_variable(rows, variable)),
-                };
-                points.map(Series::variable).ok_or_else(|| format!("`{name}` was not measured: there is no such path"))
-            }
-            (SeriesPlace::Link, _) => {
-                let rows = self.world.observer(self.traces[index].ok_or_else(unknown)?).rows(self.end());
-                if variable == "queue" {
-                    let points = rows.iter().map(|row| (row.time.as_secs_f64(), row.queue as f64));
-                    return Ok(Series::variable([(0.0, 0.0)].into_iter().chain(points)));
-                }
-                let count = |row: &LinkRow| if variable == "drops" { row.dropped } else { row.forwarded };
-                Ok(Series::events(increments(rows.iter().map(|row| (row.time, count(row))))))
-            }
-        }
-    }
-
-    /// A series of a flow; nothing if its transport does not know it.
-    fn flow_series(&self, index: usize, variable: &str) -> Option<Series> {
-        if let Some(sink) = self.world.host::<EngineSink>(self.flows[index].sink) {
-            match variable {
-                "goodput" => return Some(Series::events(trace::engine_read(sink, None))),
-                "held" => {
-                    let rows = sink.held()?.iter().map(|&(time, held)| (time.as_secs_f64(), f64::from(held)));
-                    return Some(Series::variable([(0.0, 0.0)].into_iter().chain(rows)));
-                }
-                _ => {}
-            }
-        }
-        if variable == "delay" {
-            let source = self.world.host::<EngineSource>(self.flows[index].source)?;
-            let sink = self.world.host::<EngineSink>(self.flows[index].sink)?;
-            return Some(Series::events(trace::message_delays(source.offers()?, sink.deliveries()?)));
-        }
-        if let Some(sink) = self.world.host::<Ns2Sctp>(self.flows[index].sink) {
-            match variable {
-                "goodput" => return Some(Series::events(trace::sctp_released(sink, None))),
-                "held" => return Some(Series::variable(trace::sctp_held(sink))),
-                _ => {}
-            }
-        }
-        if variable == "acked_seq" {
-            let rows = self.acked(&self.flows[index])?.iter();
-            return Some(Series::variable(rows.map(|&(time, seq)| (time.as_secs_f64(), seq as f64))));
-        }
-        if variable == "peer_window" {
-            let source = self.world.host::<Ns2Sctp>(self.flows[index].source)?;
-            return Some(Series::variable(trace::sctp_peer_window(source)));
-        }
-        let arrivals = || self.arrivals[index].map(|id| self.world.observer(id));
-        match (variable, self.deliveries(index)) {
-            ("goodput", Some(rows)) => return Some(self.released(index, rows.iter())),
-            // What only fills links has no order.
-            ("goodput", None) | ("throughput", _) => {
-                return Some(Series::events(arrivals()?.bits()));
-            }
-            ("ipd", _) => return Some(Series::variable(arrivals()?.answer_delays())),
-            ("held", rows) => {
-                let rows = rows?.iter().map(|row| (row.time.as_secs_f64(), f64::from(row.held)));
-                return Some(Series::variable([(0.0, 0.0)].into_iter().chain(rows)));
-            }
-            _ => {}
-        }
-        let rows = self.rows(&self.flows[index])?;
-        if variable == "resets" {
-            return Some(Series::events(increments(rows.iter().map(|row| (row.time, row.gauges.reroutes)))));
-        }
-        let points = rows.iter().filter_map(|row| {
-            let gauges = &row.gauges;
-            let value = match variable {
-                "window" => gauges.window,
-                "ssthresh" => gauges.ssthresh,
-                "rtt" => gauges.rtt.as_secs_f64(),
-                "base_rtt" => gauges.rtt_base?.as_secs_f64(),
-                "avg_rtt" => gauges.rtt_smoothed.as_secs_f64(),
-                _ => f64::from(gauges.in_flight),
-            };
-            Some((row.time.as_secs_f64(), value))
-        });
-        Some(Series::variable(points))
-    }
-
-    /// Up to where a flow's source knows that everything has arrived, from when on.
-    fn acked(&self, ends: &Ends) -> Option<&[(SimTime, i64)]> {
-        let world = &self.world;
-        let ns2 = || world.host::<Ns2Source>(ends.source)?.acked();
-        let multihomed = || world.host::<MultihomedSource>(ends.source)?.acked();
-        let sctp = || world.host::<Ns2Sctp>(ends.source)?.acked();
-        let engine = || world.host::<EngineSource>(ends.source)?.acked();
-        ns2().or_else(multihomed).or_else(sctp).or_else(engine)
-    }
-
-    /// What a flow's sink did with each arrival, if it is one of ns-2.
-    fn deliveries(&self, index: usize) -> Option<&[DeliveryRow]> {
-        let sink = self.flows[index].sink;
-        match self.world.host::<MultihomedSink>(sink) {
-            Some(sink) => sink.rows(),
-            None => self.world.host::<Ns2Sink>(sink)?.rows(),
-        }
-    }
-
-    /// The bits of payload that some arrivals released.
-    fn released<'b>(&self, index: usize, rows: impl Iterator<Item = &'b DeliveryRow>) -> Series {
-        let bits = 8.0 * f64::from(self.scenario.flows[index].transport.payload());
-        let rows = rows.filter(|row| row.packets > 0);
-        Series::events(rows.map(|row| (row.time.as_secs_f64(), f64::from(row.packets) * bits)))
-    }
-}
-
-/// An event of size 1 for each step of a count from 0 on.
-fn increments(counts: impl Iterator<Item = (SimTime, u64)>) -> impl Iterator<Item = (f64, f64)> {
-    let mut before = 0;
-    counts.flat_map(move |(time, count)| {
-        let steps = before..count;
-        before = count;
-        steps.map(move |_| (time.as_secs_f64(), 1.0))
-    })
 }
 
 /// An end of a flow at its node, with a driver around it if the scenario has one there.
@@ -638,7 +386,7 @@ fn multihomed(
     let Transport::Multihomed { config, .. } = &flow.transport else { unreachable!("the caller has matched it") };
     let agent = SenderConfig { clock_phase, ..config.agent };
     let source = MultihomedSource::new(multihome::Sender::new(multihome::Config { agent, ..**config }));
-    let sink = MultihomedSink::new(config.paths);
+    let sink = MultihomedSink::new(config.paths).carrying(config.agent.payload);
     if flow.paths.is_empty() {
         return Ok((source, sink));
     }

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use anabranch_proto::EcnCodepoint;
 use anabranch_units::{SimSpan, SimTime};
 
+use crate::account::Account;
 use crate::hold::{DelaySpec, Hold, HoldSpec, grid};
 use crate::host::{Arrival, Host, Input, Transmit};
 use crate::id::{Address, FlowId, LinkId, Port};
@@ -178,6 +179,10 @@ impl<H: Host> Host for Driven<H> {
     fn poll_timeout(&self) -> SimTime {
         let told_at = self.inbox.front().map_or(SimTime::NEVER, |letter| letter.told_at);
         told_at.min(grid(self.host.poll_timeout(), self.spec.timer)).saturating_add(self.delay)
+    }
+
+    fn account(&self) -> &dyn Account {
+        self.host.account()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The transport's engine as hosts: one that sends on its streams, one that reads all that comes.
 
+mod account;
 mod sink;
 
 use std::collections::VecDeque;
@@ -10,12 +11,13 @@ use anabranch_proto::{
 };
 use anabranch_units::{SimSpan, SimTime, Span, Time};
 
+use crate::account::{Account, Portion};
 use crate::datagrams::Datagrams;
 use crate::distribution::Spans;
-use crate::history::{Detail, Entry, History, remember};
+use crate::gauges::GaugeRow;
+use crate::history::{Detail, History, remember};
 use crate::host::{Arrival, Host, Input, Offer, Transmit};
 use crate::id::{Address, LinkId};
-use crate::ns2_host::GaugeRow;
 
 pub use self::sink::EngineSink;
 
@@ -64,32 +66,6 @@ impl Offers {
             messages.push(message);
         }
         self.messages.take_if(|messages| messages.len() > self.messages_max);
-    }
-}
-
-/// Bits of one stream: offered to a source, or read by the application of a sink.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Portion {
-    /// When.
-    pub time: SimTime,
-    /// Counted from 0.
-    pub stream: usize,
-    /// How many.
-    pub bits: u64,
-}
-
-/// What one stream gets adds up.
-impl Entry for Portion {
-    fn time(&self) -> SimTime {
-        self.time
-    }
-
-    fn joins(&self, later: &Self) -> bool {
-        self.stream == later.stream
-    }
-
-    fn joined(&self, later: &Self) -> Self {
-        Self { bits: self.bits + later.bits, ..*later }
     }
 }
 
@@ -246,12 +222,6 @@ impl EngineSource {
         self.record.as_ref()?.rows.get(path).map(History::entries)
     }
 
-    /// What happened within so much time is one entry of what it remembers, if it was told to.
-    pub fn resolution(&self) -> Option<SimSpan> {
-        let record = self.record.as_ref()?;
-        record.rows.iter().map(History::resolution).chain([record.acked.resolution()]).max()
-    }
-
     /// How many segments with content are acknowledged, with all before them, from when on, if the source was told to remember it.
     pub fn acked(&self) -> Option<&[(SimTime, i64)]> {
         self.record.as_ref().map(|record| record.acked.entries())
@@ -275,16 +245,6 @@ impl EngineSource {
     /// Of these, those that are acknowledged, with all before them.
     pub fn acknowledged(&self) -> u64 {
         self.departures.count - self.departures.waiting.len() as u64
-    }
-
-    /// The mean time from a segment's first departure to its first arrival, of those that have arrived.
-    pub fn delay_mean(&self, sink: &EngineSink) -> Option<SimSpan> {
-        let missing = self.departures.waiting.iter().filter(|(offset, _)| !sink.connection.has_arrived(*offset));
-        let departed = missing.fold(self.departures.sum, |sum, (_, time)| sum - picoseconds(*time));
-        // Nothing arrives before it has left.
-        let sum = sink.arrivals.checked_sub(departed)?;
-        let mean = sum.checked_div(sink.connection.arrived().into())?;
-        Some(SimSpan::from_ticks(mean as u64))
     }
 
     /// The first path of the connection; `None` before the start.
@@ -479,6 +439,10 @@ impl Host for EngineSource {
 
     fn poll_timeout(&self) -> SimTime {
         self.connection.as_ref().map_or(SimTime::NEVER, |connection| connection.poll_timeout().rescale())
+    }
+
+    fn account(&self) -> &dyn Account {
+        self
     }
 }
 

@@ -10,6 +10,7 @@ use anabranch_ns2::random::Mrg32k3a;
 use anabranch_proto::EcnCodepoint;
 use anabranch_units::SimTime;
 
+use crate::account::{Account, NoAccount};
 use crate::id::{Address, FlowId, LinkId, Port};
 use crate::packet::Body;
 
@@ -43,6 +44,11 @@ pub trait Host: Any + Send {
     /// stream that it draws from, to be exchanged for the world's as long as the host has its turn.
     fn random(&mut self) -> Option<&mut Mrg32k3a> {
         None
+    }
+
+    /// What it says of itself to those who look on; nothing if it has nothing to say.
+    fn account(&self) -> &dyn Account {
+        &NoAccount
     }
 }
 
@@ -168,5 +174,9 @@ impl<H: Host + ?Sized> Host for Box<H> {
 
     fn random(&mut self) -> Option<&mut Mrg32k3a> {
         (**self).random()
+    }
+
+    fn account(&self) -> &dyn Account {
+        (**self).account()
     }
 }

@@ -35,6 +35,8 @@
 //! * `network` moves packets between hosts: `route` says where to, `link` how. A link is `error_model`s in front of a `queue`,
 //!   a `link::transmitter`, whose rate may vary (`link::varying`), and a `link::pipe` in which packets fly; at its end `hold` may let them out in
 //!   batches, and `link::scatter` out of order or twice.
+//! * `account` is what a host says of itself, whatever it is: what it has counted, and over time what it was told to remember; `gauges` are a sender's
+//!   variables.
 //! * `probe` looks on: it counts; `trace` and `pcap` write down; `history` remembers and
 //!   `distribution` keeps account, in a memory that has a limit.
 //! * `float_clock` keeps time as ns-2 does, where a world is to agree with it to the last bit.
@@ -58,6 +60,7 @@
 
 #![forbid(unsafe_code)]
 
+mod account;
 mod agenda;
 mod datagrams;
 mod distribution;
@@ -66,6 +69,7 @@ mod engine_host;
 mod error_model;
 mod event_queue;
 mod float_clock;
+mod gauges;
 mod history;
 mod hold;
 mod host;
@@ -89,12 +93,17 @@ mod turn;
 mod workload;
 mod world;
 
+pub use account::{
+    Account, FirstArrivals, HostReport, HostSeries, Points, Portion, Portions, ReceivedReport, SenderPath, SentReport,
+    WindowLimit,
+};
 pub use agenda::Control;
 pub use distribution::{QueueLengths, Spans};
 pub use driver::{Driven, DriverSpec, Reads, Stamps};
-pub use engine_host::{EngineSink, EngineSource, Portion, Way};
+pub use engine_host::{EngineSink, EngineSource, Way};
 pub use error_model::{ErrorSpec, GilbertElliott};
 pub use event_queue::{EventQueue, Key, Next, Order};
+pub use gauges::{GaugeRow, sum_of_paths};
 pub use history::{Detail, Entry, History, is_same_bin};
 pub use hold::{DelaySpec, HoldSpec};
 pub use host::{Arrival, Due, Host, Input, Offer, Transmit};
@@ -103,9 +112,9 @@ pub use link::{
     Counts, DeliveryTrace, DropReason, LinkReport, PACKETS_PER_LINK_MAX, RateSpec, ReorderSpec, STEP_MIN, STEPS_MAX,
     ScatterSpec, Steps,
 };
-pub use multihome_host::{MultihomedSink, MultihomedSource, sum_of_paths};
+pub use multihome_host::{MultihomedSink, MultihomedSource};
 pub use network::HOPS_MAX;
-pub use ns2_host::{DeliveryRow, GaugeRow, Ns2Sink, Ns2Source};
+pub use ns2_host::{DeliveryRow, Ns2Sink, Ns2Source};
 pub use packet::{Body, Fragment, Raw};
 pub use pcap::Capture;
 pub use probe::{

@@ -4,15 +4,19 @@
 //! the one by which the address that it is sent to is reached. By the address that it was sent to a host knows the path of what
 //! arrives.
 
-use anabranch_ns2::multihome::{Departure, Sender, Sink};
-use anabranch_ns2::{Gauges, Packet};
-use anabranch_units::{SimSpan, SimTime};
+mod account;
 
+use anabranch_ns2::Packet;
+use anabranch_ns2::multihome::{Departure, Sender, Sink};
+use anabranch_units::SimTime;
+
+use crate::account::Account;
 use crate::distribution::Spans;
+use crate::gauges::GaugeRow;
 use crate::history::{Detail, History, remember};
 use crate::host::{Arrival, Host, Input, Transmit};
 use crate::id::{Address, LinkId, Port};
-use crate::ns2_host::{DeliveryRow, GaugeRow};
+use crate::ns2_host::DeliveryRow;
 use crate::packet::Body;
 
 /// The sender of FAST multihoming. Told to start it has data for ever, unless it is fed by offers.
@@ -40,6 +44,8 @@ pub struct MultihomedSink {
     sink: Sink,
     ways: Ways,
     paths: u64,
+    /// Bytes of payload in a packet.
+    payload: u32,
     rows: Option<History<DeliveryRow>>,
 }
 
@@ -105,12 +111,6 @@ impl MultihomedSource {
         self.record.as_ref()?.rows.get(path).map(History::entries)
     }
 
-    /// What happened within so much time is one entry of what it remembers, if it was told to.
-    pub fn resolution(&self) -> Option<SimSpan> {
-        let record = self.record.as_ref()?;
-        record.rows.iter().map(History::resolution).chain([record.acked.resolution()]).max()
-    }
-
     /// Up to which packet all are acknowledged, from when on, if the source was told to remember it; -1 before the first.
     pub fn acked(&self) -> Option<&[(SimTime, i64)]> {
         self.record.as_ref().map(|record| record.acked.entries())
@@ -130,7 +130,13 @@ impl MultihomedSink {
     /// A sink of one interface that has received nothing.
     pub fn new(paths: usize) -> Self {
         let sink = Sink::new(paths);
-        Self { sink, ways: Ways::default(), paths: paths as u64, rows: None }
+        Self { sink, ways: Ways::default(), paths: paths as u64, payload: 0, rows: None }
+    }
+
+    /// The same, for packets with so many bytes of payload: without it no bytes are counted.
+    #[must_use]
+    pub fn carrying(self, payload: u32) -> Self {
+        Self { payload, ..self }
     }
 
     /// As [`MultihomedSource::multihomed`].
@@ -162,11 +168,6 @@ impl MultihomedSink {
     /// What each arrival changed for the application, if the sink was told to remember it.
     pub fn rows(&self) -> Option<&[DeliveryRow]> {
         self.rows.as_ref().map(History::entries)
-    }
-
-    /// What happened within so much time is one entry of what it remembers, if it was told to.
-    pub fn resolution(&self) -> Option<SimSpan> {
-        self.rows.as_ref().map(History::resolution)
     }
 
     fn take(&mut self, now: SimTime, path: usize, packet: &Packet) {
@@ -225,6 +226,10 @@ impl Host for MultihomedSource {
     fn poll_timeout(&self) -> SimTime {
         self.sender.poll_timeout()
     }
+
+    fn account(&self) -> &dyn Account {
+        self
+    }
 }
 
 impl Host for MultihomedSink {
@@ -243,15 +248,8 @@ impl Host for MultihomedSink {
     fn poll_timeout(&self) -> SimTime {
         SimTime::NEVER
     }
-}
 
-/// What a connection over several paths is as a whole: windows and what is in flight add up, the RTTs are the first path's.
-pub fn sum_of_paths(gauges: impl Iterator<Item = Gauges>) -> Option<Gauges> {
-    gauges.reduce(|sum, one| Gauges {
-        window: sum.window + one.window,
-        ssthresh: sum.ssthresh + one.ssthresh,
-        in_flight: sum.in_flight + one.in_flight,
-        reroutes: sum.reroutes + one.reroutes,
-        ..sum
-    })
+    fn account(&self) -> &dyn Account {
+        self
+    }
 }

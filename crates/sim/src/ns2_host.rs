@@ -1,9 +1,13 @@
 //! ns-2's agents as hosts.
 
-use anabranch_ns2::{Gauges, Packet, STREAM_HEADER, Sender, Sink, Streams, Taken};
-use anabranch_units::{SimSpan, SimTime};
+pub(crate) mod account;
 
+use anabranch_ns2::{Packet, STREAM_HEADER, Sender, Sink, Streams, Taken};
+use anabranch_units::SimTime;
+
+use crate::account::Account;
 use crate::distribution::Spans;
+use crate::gauges::GaugeRow;
 use crate::history::{Detail, Entry, History, remember};
 use crate::host::{Arrival, Host, Input, Transmit};
 use crate::packet::Body;
@@ -35,38 +39,12 @@ enum Supply {
     Offers,
 }
 
-/// A sender's variables from some time on.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GaugeRow {
-    /// From when on.
-    pub time: SimTime,
-    /// The variables.
-    pub gauges: Gauges,
-}
-
-impl GaugeRow {
-    /// Adds it to rows, if it differs from the last of them.
-    pub(crate) fn remember(self, rows: &mut History<Self>) {
-        if rows.last().is_none_or(|last| last.gauges != self.gauges) {
-            rows.push(self);
-        }
-    }
-}
-
-impl Entry for GaugeRow {
-    fn time(&self) -> SimTime {
-        self.time
-    }
-
-    fn joined(&self, later: &Self) -> Self {
-        *later
-    }
-}
-
 /// A sink of ns-2, or MFast's receiver: one with streams.
 #[derive(Clone, Debug)]
 pub struct Ns2Sink {
     sink: Sink,
+    /// Bytes of payload in a packet.
+    payload: u32,
     /// What a plain sink does without.
     extras: Option<Box<Extras>>,
 }
@@ -151,11 +129,6 @@ impl Ns2Source {
         self.record.as_ref().map(|record| record.rows.entries())
     }
 
-    /// What happened within so much time is one entry of what it remembers, if it was told to.
-    pub fn resolution(&self) -> Option<SimSpan> {
-        self.record.as_ref().map(|record| record.rows.resolution().max(record.acked.resolution()))
-    }
-
     /// Up to which packet all are acknowledged, from when on, if the source was told to remember it; -1 before the first.
     pub fn acked(&self) -> Option<&[(SimTime, i64)]> {
         self.record.as_ref().map(|record| record.acked.entries())
@@ -165,7 +138,13 @@ impl Ns2Source {
 impl Ns2Sink {
     /// A sink that has received nothing.
     pub fn new(sink: Sink) -> Self {
-        Self { sink, extras: None }
+        Self { sink, payload: 0, extras: None }
+    }
+
+    /// The same, for packets with so many bytes of payload: without it no bytes are counted.
+    #[must_use]
+    pub fn carrying(self, payload: u32) -> Self {
+        Self { payload, ..self }
     }
 
     /// The same with streams, which have received nothing either.
@@ -202,11 +181,6 @@ impl Ns2Sink {
     /// What each arrival changed for the application, if the sink was told to remember it.
     pub fn rows(&self) -> Option<&[DeliveryRow]> {
         self.extras.as_ref()?.rows.as_ref().map(History::entries)
-    }
-
-    /// What happened within so much time is one entry of what it remembers, if it was told to.
-    pub fn resolution(&self) -> Option<SimSpan> {
-        self.extras.as_ref()?.rows.as_ref().map(History::resolution)
     }
 }
 
@@ -281,6 +255,10 @@ impl Host for Ns2Source {
     fn poll_timeout(&self) -> SimTime {
         self.sender.poll_timeout()
     }
+
+    fn account(&self) -> &dyn Account {
+        self
+    }
 }
 
 impl Host for Ns2Sink {
@@ -303,5 +281,9 @@ impl Host for Ns2Sink {
 
     fn poll_timeout(&self) -> SimTime {
         self.sink.poll_timeout()
+    }
+
+    fn account(&self) -> &dyn Account {
+        self
     }
 }

@@ -3,10 +3,13 @@
 //! ns-2 has a node for each interface and a core node that only chooses between them. Here the interfaces are the links that
 //! start at the host's node: a destination is reached by one of them, and has an address through one of the other end's.
 
+mod account;
+
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_ns2::sctp::{Delivery, Endpoint, Gauges};
-use anabranch_units::{SimSpan, SimTime};
+use anabranch_units::SimTime;
 
+use crate::account::Account;
 use crate::history::{Detail, Entry, History, remember, remember_count};
 use crate::host::{Arrival, Due, Host, Input, Transmit};
 use crate::id::{Address, LinkId, Port};
@@ -128,13 +131,6 @@ impl Ns2Sctp {
         self.record.as_ref()?.rows.get(destination).map(History::entries)
     }
 
-    /// What happened within so much time is one entry of what it remembers, if it was told to.
-    pub fn resolution(&self) -> Option<SimSpan> {
-        let Record { rows, deliveries, held, peer_windows, acked } = self.record.as_ref()?;
-        let others = [deliveries.resolution(), held.resolution(), peer_windows.resolution(), acked.resolution()];
-        rows.iter().map(History::resolution).chain(others).max()
-    }
-
     /// What has reached the application, if the host was told to remember it.
     pub fn deliveries(&self) -> Option<&[SctpDelivery]> {
         self.record.as_ref().map(|record| record.deliveries.entries())
@@ -226,5 +222,9 @@ impl Host for Ns2Sctp {
 
     fn random(&mut self) -> Option<&mut Mrg32k3a> {
         Some(self.endpoint.random())
+    }
+
+    fn account(&self) -> &dyn Account {
+        self
     }
 }

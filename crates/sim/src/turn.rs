@@ -5,6 +5,7 @@ use std::any::Any;
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_units::SimTime;
 
+use crate::account::Account;
 use crate::host::{Arrival, Due, Host, Input};
 use crate::id::{FlowId, LinkId, Port};
 use crate::network::{Attachment, Network};
@@ -17,6 +18,9 @@ pub(crate) trait Turn: Any + Send {
 
     /// More about the same deadline, from a host that knows it.
     fn due(&self) -> Option<Due>;
+
+    /// What the host says of itself.
+    fn account(&self) -> &dyn Account;
 }
 
 /// What may happen to a host.
@@ -64,6 +68,10 @@ impl<H: Host> Turn for H {
 
     fn due(&self) -> Option<Due> {
         self.poll_due()
+    }
+
+    fn account(&self) -> &dyn Account {
+        Host::account(self)
     }
 }
 

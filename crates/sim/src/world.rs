@@ -12,6 +12,7 @@ pub use build_error::BuildError;
 pub use builder::Builder;
 pub use link_spec::LinkSpec;
 
+use crate::account::Account;
 use crate::agenda::{Agenda, Control, Item};
 use crate::distribution::QueueLengths;
 use crate::driver::Driven;
@@ -219,7 +220,13 @@ impl World {
         &self.samples
     }
 
-    /// A host, if it is one of these, with or without a driver around it.
+    /// What a host says of itself, whatever it is.
+    pub fn account(&self, host: HostId) -> &dyn Account {
+        self.stations[host.index()].host.account()
+    }
+
+    /// A host, if it is one of these, with or without a driver around it: for who has put it there and asks for more than its
+    /// [`World::account`].
     pub fn host<H: Host>(&self, host: HostId) -> Option<&H> {
         let host: &dyn Any = self.stations[host.index()].host.as_ref();
         match host.downcast_ref::<Box<dyn Host>>() {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::document::Document;
+use crate::report::Report;
 use crate::run;
 
 /// 10 Mbit/s and 60 ms of round trip: with packets of 1040 B, 72 of them.

@@ -1,6 +1,6 @@
 //! What a reader of a run's numbers should know and might not see in them.
 
-use anabranch_sim::{Counts, Direction, DropReason, ErrorSpec, Ns2Source, QueueSpec, Workload};
+use anabranch_sim::{Counts, Direction, DropReason, ErrorSpec, QueueSpec, WindowLimit, Workload};
 use anabranch_units::SimTime;
 
 use super::{Ends, Simulation};
@@ -67,9 +67,9 @@ impl Simulation<'_> {
     /// Where ns-2's default window, and nothing in the network, is what limits a flow.
     fn window_limit(&self, flow: &Flow, ends: &Ends, links: &[LinkReport]) -> Option<String> {
         let Transport::Ns2 { workload: Workload::Bulk, .. } = flow.transport else { return None };
-        let sender = self.world.host::<Ns2Source>(ends.source).filter(|_| flow.is_window_default)?.sender();
-        let (counters, window) = (sender.counters(), sender.config().window);
-        let share = counters.window_limited_acks as f64 / counters.rtt_samples.max(1) as f64;
+        let limit = self.world.account(ends.source).report().sent.window_limit.filter(|_| flow.is_window_default)?;
+        let WindowLimit { window, limited_acks, acks } = limit;
+        let share = limited_acks as f64 / acks.max(1) as f64;
         let active = flow.stop.unwrap_or(SimTime::NEVER).min(self.end()).since(ends.start).as_secs_f64();
         let on_way = |&(index, _): &(usize, &LinkReport)| {
             self.world.link_leg(self.links[index], ends.flow, Direction::Forward).offered > 0

@@ -5,7 +5,7 @@ use crate::diagnostic::Diagnostic;
 use crate::document::Document;
 use crate::report::FlowReport;
 use crate::run;
-use crate::series::Extreme;
+use crate::series::{Extreme, Series};
 
 /// 1000 B in 8 ms over a link that two packets fill.
 const CHAIN: &str = r#"

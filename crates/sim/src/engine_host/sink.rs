@@ -1,9 +1,10 @@
 //! The end that receives.
 
 use anabranch_proto::{Config, ConfigError, Connection, Event, Read, Secret, Sid, Virtual};
-use anabranch_units::{SimSpan, SimTime, Time};
+use anabranch_units::{SimTime, Time};
 
-use super::{INITIAL, Portion, Way, came_by, engine_time, lane, number, picoseconds, sent_by, tuple};
+use super::{INITIAL, Way, came_by, engine_time, lane, number, picoseconds, sent_by, tuple};
+use crate::account::{Account, Portion};
 use crate::datagrams::Datagrams;
 use crate::history::{Detail, History, remember_count};
 use crate::host::{Arrival, Host, Transmit};
@@ -15,19 +16,19 @@ pub struct EngineSink {
     datagrams: Datagrams,
     ways: Vec<Way>,
     /// Bytes that the application has read, of all streams.
-    read: u64,
+    pub(super) read: u64,
     /// Bytes on the wire that came, and data segments among them.
-    wire: u64,
+    pub(super) wire: u64,
     /// The most bytes in the receive buffer, when the application had read what it could.
-    buffered_max: u64,
+    pub(super) buffered_max: u64,
     /// The times of all first arrivals of segments with content, added up, in picoseconds.
     pub(super) arrivals: u128,
     /// Bytes of content in a full segment.
     payload: u64,
     /// How many segments waited for one before them, from when on, if the sink was told to remember.
-    held: Option<History<(SimTime, u32)>>,
+    pub(super) held: Option<History<(SimTime, u32)>>,
     /// What was read, if the sink was told to remember.
-    deliveries: Option<History<Portion>>,
+    pub(super) deliveries: Option<History<Portion>>,
 }
 
 impl EngineSink {
@@ -94,12 +95,6 @@ impl EngineSink {
     /// What was read, if the sink was told to remember.
     pub fn deliveries(&self) -> Option<&[Portion]> {
         self.deliveries.as_ref().map(History::entries)
-    }
-
-    /// What happened within so much time is one entry of what it remembers, if it was told to.
-    pub fn resolution(&self) -> Option<SimSpan> {
-        let held = self.held.as_ref().map(History::resolution);
-        held.max(self.deliveries.as_ref().map(History::resolution))
     }
 
     /// The connection.
@@ -180,5 +175,9 @@ impl Host for EngineSink {
 
     fn poll_timeout(&self) -> SimTime {
         self.connection.poll_timeout().rescale()
+    }
+
+    fn account(&self) -> &dyn Account {
+        self
     }
 }

@@ -6,6 +6,7 @@
 
 use anabranch_units::{PICO, Rate, SimTime};
 
+use crate::account::{Account, HostReport, SentReport};
 use crate::float_clock;
 use crate::host::{Arrival, Due, Host, Input, Transmit};
 use crate::packet::{Body, Raw};
@@ -52,6 +53,12 @@ impl Cbr {
     }
 }
 
+impl Account for Cbr {
+    fn report(&self) -> HostReport<'_> {
+        HostReport { sent: SentReport { packets: self.sent, ..SentReport::default() }, ..HostReport::default() }
+    }
+}
+
 impl Host for Cbr {
     fn handle_clock(&mut self, seconds: f64) {
         self.clock = Some(seconds);
@@ -80,6 +87,10 @@ impl Host for Cbr {
 
     fn poll_timeout(&self) -> SimTime {
         self.next_at
+    }
+
+    fn account(&self) -> &dyn Account {
+        self
     }
 
     fn poll_due(&self) -> Option<Due> {

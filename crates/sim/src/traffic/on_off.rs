@@ -14,6 +14,7 @@
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
+use crate::account::{Account, HostReport, SentReport};
 use crate::float_clock;
 use crate::host::{Arrival, Due, Host, Input, Transmit};
 use crate::packet::{Body, Raw};
@@ -113,6 +114,12 @@ impl OnOff {
     }
 }
 
+impl Account for OnOff {
+    fn report(&self) -> HostReport<'_> {
+        HostReport { sent: SentReport { packets: self.sent, ..SentReport::default() }, ..HostReport::default() }
+    }
+}
+
 impl Host for OnOff {
     fn handle_clock(&mut self, seconds: f64) {
         self.clock = Some(seconds);
@@ -144,6 +151,10 @@ impl Host for OnOff {
 
     fn poll_timeout(&self) -> SimTime {
         self.next_at
+    }
+
+    fn account(&self) -> &dyn Account {
+        self
     }
 
     fn poll_due(&self) -> Option<Due> {

@@ -1,5 +1,6 @@
 use anabranch_units::{SimSpan, SimTime};
 
+use crate::account::{Account, HostReport, ReceivedReport};
 use crate::host::{Arrival, Host, Transmit};
 use crate::packet::Body;
 
@@ -14,6 +15,19 @@ pub struct Sink {
     pub last_at: SimTime,
     /// The sum of the times that [`crate::Raw`] packets were under way.
     pub delay: SimSpan,
+}
+
+impl Account for Sink {
+    fn report(&self) -> HostReport<'_> {
+        let received = ReceivedReport {
+            payload: self.bytes,
+            wire: self.bytes,
+            packets: self.packets,
+            delay_sum: Some(self.delay),
+            ..ReceivedReport::default()
+        };
+        HostReport { received, ..HostReport::default() }
+    }
 }
 
 impl Host for Sink {
@@ -34,5 +48,9 @@ impl Host for Sink {
 
     fn poll_timeout(&self) -> SimTime {
         SimTime::NEVER
+    }
+
+    fn account(&self) -> &dyn Account {
+        self
     }
 }

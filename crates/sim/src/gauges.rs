@@ -1,0 +1,72 @@
+//! A sender's variables over time, of one path or of several as a whole.
+
+use anabranch_ns2::Gauges;
+use anabranch_units::SimTime;
+
+use crate::history::{Entry, History};
+
+/// A sender's variables from some time on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GaugeRow {
+    /// From when on.
+    pub time: SimTime,
+    /// The variables.
+    pub gauges: Gauges,
+}
+
+impl GaugeRow {
+    /// Adds it to rows, if it differs from the last of them.
+    pub(crate) fn remember(self, rows: &mut History<Self>) {
+        if rows.last().is_none_or(|last| last.gauges != self.gauges) {
+            rows.push(self);
+        }
+    }
+}
+
+impl Entry for GaugeRow {
+    fn time(&self) -> SimTime {
+        self.time
+    }
+
+    fn joined(&self, later: &Self) -> Self {
+        *later
+    }
+}
+
+/// What a connection over several paths is as a whole: windows and what is in flight add up, the RTTs are the first path's.
+pub fn sum_of_paths(gauges: impl Iterator<Item = Gauges>) -> Option<Gauges> {
+    gauges.reduce(|sum, one| Gauges {
+        window: sum.window + one.window,
+        ssthresh: sum.ssthresh + one.ssthresh,
+        in_flight: sum.in_flight + one.in_flight,
+        reroutes: sum.reroutes + one.reroutes,
+        ..sum
+    })
+}
+
+/// What each of several paths remembered, as the sums of all.
+pub(crate) fn rows_of_paths<'a>(paths: impl Iterator<Item = &'a [GaugeRow]>) -> Vec<GaugeRow> {
+    let rows = paths.map(|rows| rows.iter().map(|row| (row.time, row.gauges))).collect();
+    joined(rows, |present| sum_of_paths(present.iter().flatten().copied()).expect("one is present"))
+}
+
+/// A row at each time at which one of several parts changed, made of what they all are then.
+pub(crate) fn joined<T: Copy>(
+    parts: Vec<impl Iterator<Item = (SimTime, T)>>,
+    make: impl Fn(&[Option<T>]) -> Gauges,
+) -> Vec<GaugeRow> {
+    let mut present: Vec<Option<T>> = vec![None; parts.len()];
+    let changes = (0..).zip(parts).flat_map(|(part, rows)| rows.map(move |(time, gauges)| (time, part, gauges)));
+    let mut changes: Vec<(SimTime, usize, T)> = changes.collect();
+    // By time; all parts have a row when the flow starts.
+    changes.sort_by_key(|&(time, part, _)| (time, part));
+    let mut rows: Vec<GaugeRow> = vec![];
+    for (time, part, gauges) in changes {
+        present[part] = Some(gauges);
+        if rows.last().is_some_and(|last| last.time == time) {
+            rows.pop();
+        }
+        rows.push(GaugeRow { time, gauges: make(&present) });
+    }
+    rows
+}
