@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 pub use measures::measures_markdown;
 use serde_json::{Map, Value};
 
-use crate::experiment::keys::FileKeys;
+use crate::file::FileKeys;
 
 /// What `docs/reference/` holds: names of files and their texts.
 pub fn documents() -> [(&'static str, String); 3] {

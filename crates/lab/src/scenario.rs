@@ -1,27 +1,21 @@
 //! What is simulated: a network, its flows, and what happens to its routes.
 //!
-//! A [`Scenario`] is parsed once from a [`Document`] and cannot be wrong afterwards: names are indices, every flow has a way to
+//! A [`Scenario`] is parsed once from a document (`check.rs`) and cannot be wrong afterwards: names are indices, every flow has a way to
 //! its destination and back, every window is at least one packet.
 
 pub mod change;
-mod check;
+pub(crate) mod check;
 pub(crate) mod keys;
 mod outside;
 mod twin;
 pub(crate) mod values;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use anabranch_sim::{DriverSpec, ErrorSpec, HoldSpec, LinkSpec, QueueSpec};
+use anabranch_sim::{DriverSpec, ErrorSpec, HoldSpec, LinkSpec, QueueSpec, WorldSize};
 use anabranch_units::{Rate, SimSpan, SimTime};
 
 use self::keys::ClockKeys;
-use crate::diagnostic::{Diagnostic, suggestion};
-use crate::document::Document;
-use crate::experiment::keys::FileKeys;
-use crate::expression::{ExpressionError, Found};
-use crate::report;
-use crate::series::{self, Kind};
 use crate::transport::Transport;
 
 /// A network and what happens in it.
@@ -129,94 +123,19 @@ pub(crate) struct RouteChange {
     pub(crate) via: LinkIndex,
 }
 
-/// Whose series.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SeriesPlace {
-    Flow,
-    /// A stream of a flow, by its number.
-    Stream(u8),
-    /// A path of a flow, by its number.
-    Path(u8),
-    Link,
-}
-
 impl Scenario {
-    /// Reads the scenario of a document.
-    ///
-    /// # Errors
-    /// The first mistake in it, with its place and what to do about it.
-    pub fn parse(document: &Document) -> Result<Self, Diagnostic> {
-        Self::from_keys(document, &document.decode::<FileKeys>()?)
-    }
-
-    pub(crate) fn from_keys(document: &Document, keys: &FileKeys) -> Result<Self, Diagnostic> {
-        check::check(document, keys)
-    }
-
-    /// Whether runs have a gauge of this name; none has labels.
-    ///
-    /// # Errors
-    /// If not, with the nearest name.
-    pub fn check_gauge(&self, name: &str, labels: &[String]) -> Result<(), ExpressionError> {
-        match labels {
-            [] => {
-                let flows: Vec<&str> = self.flows.iter().map(|flow| flow.id.as_str()).collect();
-                let links: Vec<&str> = self.links.iter().map(|link| link.id.as_str()).collect();
-                report::check_gauge(&flows, &links, name).map_err(ExpressionError::new)
-            }
-            _ => Err(ExpressionError::new(format!("`{name}` has labels, but there is one run: leave them out"))),
-        }
-    }
-
-    /// Whether runs have a series of this name.
-    ///
-    /// # Errors
-    /// If not, with the nearest name.
-    pub fn check_series(&self, name: &str) -> Result<(), ExpressionError> {
-        self.series_places(name).map(|_| ()).map_err(ExpressionError::new)
-    }
-
-    /// A series of this name before anything runs: only when it will end is known.
-    ///
-    /// # Errors
-    /// If there is none, with the nearest name.
-    pub fn series_to_come(&self, name: &str) -> Result<Found, ExpressionError> {
-        self.check_series(name).map(|()| Found { series: None, end: self.duration.as_secs_f64() })
-    }
-
-    /// Whose series this is, by position: of `*`, of all, whose events are added up.
-    pub(crate) fn series_places(&self, name: &str) -> Result<Vec<(SeriesPlace, usize)>, String> {
-        let Some((place, variable)) = name.split_once(".*.") else {
-            return self.series_place(name).map(|one| vec![one]);
-        };
-        if series::kind(name) != Some(Kind::Events) {
-            return Err(format!("`{name}` would add up variables: `*` is for events, such as {place}.*.throughput"));
-        }
-        match place {
-            "flow" => Ok((0..self.flows.len()).map(|index| (SeriesPlace::Flow, index)).collect()),
-            "link" => Ok((0..self.links.len()).map(|index| (SeriesPlace::Link, index)).collect()),
-            _ => Err(format!("`{name}` is no series; write flow.*.{variable} or link.*.{variable}")),
-        }
-    }
-
-    /// Whose series this is, by position. That there is such a series is known: the name was parsed as one.
-    fn series_place(&self, name: &str) -> Result<(SeriesPlace, usize), String> {
-        let find = |what: &str, id: &str, known: Vec<&str>| {
-            let missing = || format!("no {what} is called `{id}`; {}", suggestion(id, known.iter().copied()));
-            known.iter().position(|other| *other == id).ok_or_else(missing)
-        };
-        let flows = || self.flows.iter().map(|flow| flow.id.as_str()).collect();
-        let links = || self.links.iter().map(|link| link.id.as_str()).collect();
-        match name.split_once('.').and_then(|(kind, rest)| Some((kind, rest.rsplit_once('.')?.0))) {
-            Some(("flow", place)) if let Some((id, number)) = series::stream(place) => {
-                find("flow", id, flows()).map(|index| (SeriesPlace::Stream(number), index))
-            }
-            Some(("flow", place)) if let Some((id, number)) = series::path(place) => {
-                find("flow", id, flows()).map(|index| (SeriesPlace::Path(number), index))
-            }
-            Some(("flow", id)) => find("flow", id, flows()).map(|index| (SeriesPlace::Flow, index)),
-            Some(("link", id)) => find("link", id, links()).map(|index| (SeriesPlace::Link, index)),
-            _ => Err(format!("`{name}` is no series; write flow.<id>.<series> or link.<id>.<series>")),
+    /// How much of the simulator it takes.
+    pub(crate) fn size(&self) -> WorldSize {
+        let ends = self.flows.iter().flat_map(|flow| [flow.from, flow.to]);
+        let reached: BTreeSet<NodeIndex> = ends.chain(self.routes.iter().map(|route| route.to)).collect();
+        // A path has an address at each of its ends.
+        let paths: usize = self.flows.iter().map(|flow| flow.paths.len()).sum();
+        WorldSize {
+            nodes: self.nodes.len(),
+            addresses: reached.len() + 2 * paths,
+            links: self.links.len(),
+            hosts: 2 * self.flows.len(),
+            flows: self.flows.len(),
         }
     }
 

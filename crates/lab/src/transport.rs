@@ -287,6 +287,7 @@ fn engine(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
         keep_alive: keep_alive(keys.keep_alive, &path.key("keep_alive"))?,
         ..config
     };
+    debug_assert!(config.check().is_ok(), "what a configuration cannot be was refused above: {config:?}");
     let workload = workload(keys.workload.as_ref(), u32::from(streams.max(1)), &path.key("workload"))?;
     Ok((Transport::Engine { config: Box::new(config), workload }, name))
 }

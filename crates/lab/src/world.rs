@@ -19,8 +19,9 @@ use anabranch_sim::{
 };
 use anabranch_units::{SimSpan, SimTime};
 
+use crate::names::SeriesPlace;
 use crate::scenario::keys::ClockKeys;
-use crate::scenario::{Flow, NodeIndex, Scenario, SeriesPlace};
+use crate::scenario::{Flow, NodeIndex, Scenario};
 use crate::trace::{ArrivalTrace, LinkTrace};
 use crate::transport::Transport;
 
@@ -125,7 +126,7 @@ impl<'a> Parts<'a> {
 }
 
 /// Why a scenario can be built.
-pub(crate) const CHECKED: &str = "a scenario is built once when it is read";
+pub(crate) const CHECKED: &str = "what the simulator refuses was refused when the scenario was read";
 
 #[derive(Clone, Copy)]
 struct Ends {

@@ -27,7 +27,7 @@
 //!
 //! # How it is made, from the top
 //!
-//! * `world` joins hosts to the network and runs the loop; `world::builder` checks what it is built from.
+//! * `world` joins hosts to the network and runs the loop; `world::builder` describes it, within `world::limits`.
 //! * `host` is the seam to everything that sends and receives: the four sans-I/O methods of [`Host`]. `traffic` has hosts that
 //!   only fill links, `ns2_host`, `sctp_host` and `multihome_host` make hosts of ns-2's agents and `engine_host` of the transport, whose packets `datagrams` makes, `workload` says
 //!   what applications want to have sent, `agenda` what the scenario does at a time. `driver` stands between a host and the network and makes it a
@@ -129,4 +129,4 @@ pub use run_hash::RunHash;
 pub use sctp_host::{Ns2Sctp, SctpDelivery, SctpRow};
 pub use trace::{Trace, TraceRecord};
 pub use workload::{Messages, Spacing, Workload};
-pub use world::{BuildError, Builder, LinkSpec, World};
+pub use world::{BuildError, Builder, LinkSpec, World, WorldSize};

@@ -58,6 +58,14 @@ pub enum QueueSpec {
 }
 
 impl QueueSpec {
+    /// Whether it decides at its head which packet goes on, so that a departure is not known on arrival.
+    pub fn decides_at_head(&self) -> bool {
+        match self {
+            Self::Unlimited | Self::Packets(_) | Self::Bytes(_) | Self::Step(_) | Self::Red(_) => false,
+            Self::CoDel(_) | Self::FqCoDel(_) | Self::Pie(_) | Self::DualPi2(_) => true,
+        }
+    }
+
     /// Whether something can pass: a limit is above zero, thresholds are in order, probabilities in `[0, 1]`.
     pub fn is_valid(&self) -> bool {
         match self {

@@ -2,6 +2,7 @@
 
 mod build_error;
 mod builder;
+mod limits;
 mod link_spec;
 
 use std::any::Any;
@@ -10,6 +11,7 @@ use anabranch_units::SimTime;
 
 pub use build_error::BuildError;
 pub use builder::Builder;
+pub use limits::WorldSize;
 pub use link_spec::LinkSpec;
 
 use crate::account::Account;

@@ -1,8 +1,6 @@
 //! From keys to an experiment: that every label, measure and band means something.
 
-use super::keys::{
-    CellKeys, ClaimKeys, CurveKeys, ExperimentKeys, FigureKeys, FileKeys, KindKeys, NoteKeys, TableKeys,
-};
+use super::keys::{CellKeys, ClaimKeys, CurveKeys, ExperimentKeys, FigureKeys, KindKeys, NoteKeys, TableKeys};
 use super::{
     Axis, AxisValue, Claim, CountsAs, Curve, Experiment, FigurePlan, Note, PanelPlan, Piece, Published, Source,
     Statistic, Variant,
@@ -10,6 +8,7 @@ use super::{
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
 use crate::document::{Document, Path};
 use crate::expression::{Expression, ExpressionError, Found};
+use crate::file::FileKeys;
 use crate::scenario::Scenario;
 use crate::series::{self, Kind};
 use crate::statistics::Interval;
@@ -17,7 +16,7 @@ use crate::verdict::Band;
 
 pub(super) fn check(document: Document) -> Result<Experiment, Diagnostic> {
     let keys: FileKeys = document.decode()?;
-    let base = Scenario::from_keys(&document, &keys)?;
+    let base = keys.scenario(&document)?;
     let root = Path::default();
     let (paper, seeds) = match &keys.experiment {
         Some(ExperimentKeys { paper, seeds: seeds @ 2..=SEEDS_MAX }) => (paper.clone(), *seeds),
@@ -112,7 +111,7 @@ pub(super) fn twin(document: &Document, axes: &[Axis], variant: &Variant) -> Res
             (*flow, has_twin) = (twin, true);
         }
     }
-    if has_twin { Scenario::from_keys(&varied, &keys).map(Some) } else { Ok(None) }
+    if has_twin { keys.scenario(&varied).map(Some) } else { Ok(None) }
 }
 
 fn varied(document: &Document, axes: &[Axis], variant: &Variant) -> Result<Document, Diagnostic> {

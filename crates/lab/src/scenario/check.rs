@@ -6,7 +6,7 @@ use anabranch_sim::{
     CoDelParameters, DelaySpec, DriverSpec, ErrorSpec, GilbertElliott, HoldSpec, QueueSpec, Reads, RedParameters,
     Stamps, Unit,
 };
-use anabranch_units::{Bytes, Rate, SimTime};
+use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
 use super::keys::{
     ClockKeys, DelayKeys, ErrorKeys, FlowKeys, HoldKeys, HostKeys, LinkKeys, PathKeys, QueueKeys, RATE_MAX, ReadsKeys,
@@ -16,73 +16,76 @@ use super::values::{Count, Name, Text};
 use super::{Flow, Interfaces, Link, LinkIndex, NodeIndex, RouteChange, Scenario};
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
 use crate::document::{Document, Path};
-use crate::experiment::keys::FileKeys;
 use crate::transport::Transport;
-use crate::world::{Recording, Simulation};
 
-pub(super) fn check(document: &Document, keys: &FileKeys) -> Result<Scenario, Diagnostic> {
-    let root = Path::default();
-    let fail = |path: &Path, fault| document.diagnose(path, fault);
-    if keys.duration.0.is_zero() {
-        return Err(fail(
-            &root.key("duration"),
-            Fault::new("nothing happens in no time").remedy("use a duration above 0s"),
-        ));
+/// What a file says of the network and its traffic.
+pub(crate) struct NetworkKeys<'a> {
+    pub(crate) seed: u64,
+    pub(crate) duration: SimSpan,
+    pub(crate) clock: ClockKeys,
+    pub(crate) resolution: SimSpan,
+    pub(crate) links: &'a [LinkKeys],
+    pub(crate) flows: &'a [FlowKeys],
+    pub(crate) hosts: &'a [HostKeys],
+    pub(crate) routes: &'a [RouteKeys],
+}
+
+impl NetworkKeys<'_> {
+    /// Makes a scenario of them.
+    ///
+    /// # Errors
+    /// The first mistake in them, with its place in `document` and what to do about it.
+    pub(crate) fn check(&self, document: &Document) -> Result<Scenario, Diagnostic> {
+        scenario(self).map_err(|(path, fault)| document.diagnose(&path, fault))
     }
-    if keys.flow.is_empty() {
-        return Err(fail(&root, Fault::new("there is no flow").remedy("add a [[flow]]")));
+}
+
+fn scenario(keys: &NetworkKeys<'_>) -> Checked<Scenario> {
+    let root = Path::default();
+    if keys.duration.is_zero() {
+        return Err((root.key("duration"), Fault::new("nothing happens in no time").remedy("use a duration above 0s")));
+    }
+    if keys.flows.is_empty() {
+        return Err((root, Fault::new("there is no flow").remedy("add a [[flow]]")));
     }
     let mut network = Network::default();
-    for (index, link) in keys.link.iter().enumerate() {
-        if let (ClockKeys::Ns2, QueueKeys::CoDel { .. }) = (keys.clock, &link.queue) {
-            let fault = Fault::new("a codel queue keeps exact time and not ns-2's");
-            return Err(fail(&root.key("link").index(index).key("queue"), fault.remedy("remove clock = \"ns2\"")));
-        }
-        let has_hold = link.hold.is_some() || link.reverse.as_ref().is_some_and(|reverse| reverse.hold.is_some());
-        if keys.clock == ClockKeys::Ns2 && has_hold {
-            let fault = Fault::new("what holds packets keeps exact time and not ns-2's");
-            return Err(fail(&root.key("link").index(index), fault.remedy("remove `hold` or clock = \"ns2\"")));
-        }
-        network.add_link(link, &root.key("link").index(index)).map_err(|(path, fault)| fail(&path, fault))?;
+    for (index, link) in keys.links.iter().enumerate() {
+        network.add_link(link, keys.clock, &root.key("link").index(index))?;
     }
-    let mut flows: Vec<Flow> = Vec::with_capacity(keys.flow.len());
+    let mut flows: Vec<Flow> = Vec::with_capacity(keys.flows.len());
     let mut taken = BTreeSet::new();
-    for (index, flow) in keys.flow.iter().enumerate() {
+    for (index, flow) in keys.flows.iter().enumerate() {
         let path = root.key("flow").index(index);
         if !taken.insert(flow.id.0.as_str()) {
             let fault = Fault::new(format!("a second flow is called `{}`", flow.id.0));
-            return Err(fail(&path.key("id"), fault.remedy("give each flow its own name")));
+            return Err((path.key("id"), fault.remedy("give each flow its own name")));
         }
-        flows.push(network.flow(flow, &path).map_err(|(path, fault)| fail(&path, fault))?);
+        flows.push(network.flow(flow, &path)?);
     }
     let mut drivers = BTreeMap::new();
-    for (index, host) in keys.host.iter().enumerate() {
+    for (index, host) in keys.hosts.iter().enumerate() {
         let path = root.key("host").index(index);
-        let (node, driver) = network.driver(host, &path).map_err(|(path, fault)| fail(&path, fault))?;
+        let (node, driver) = network.driver(host, &path)?;
         if !flows.iter().any(|flow| flow.has_end(node) && matches!(flow.transport, Transport::Engine { .. })) {
             let fault = Fault::new(format!("no flow of `anabranch` begins or ends at node `{}`", host.node.0));
-            return Err(fail(&path.key("node"), fault.remedy("remove the host, or name another node")));
+            return Err((path.key("node"), fault.remedy("remove the host, or name another node")));
         }
         if drivers.insert(node, driver).is_some() {
             let fault = Fault::new(format!("a second host stands at node `{}`", host.node.0));
-            return Err(fail(&path.key("node"), fault.remedy("keep one of them")));
+            return Err((path.key("node"), fault.remedy("keep one of them")));
         }
     }
-    let mut routes = Vec::with_capacity(keys.route.len());
-    for (index, route) in keys.route.iter().enumerate() {
-        let path = root.key("route").index(index);
-        routes.push(network.route(route, &path).map_err(|(path, fault)| fail(&path, fault))?);
+    let mut routes = Vec::with_capacity(keys.routes.len());
+    for (index, route) in keys.routes.iter().enumerate() {
+        routes.push(network.route(route, &root.key("route").index(index))?);
     }
     routes.sort_by_key(|route| route.at);
     let Network { nodes, links, .. } = network;
-    let (duration, resolution) = (keys.duration.0, keys.resolution.0);
-    let (seed, clock) = (keys.seed, keys.clock);
+    let &NetworkKeys { seed, duration, clock, resolution, .. } = keys;
     let scenario = Scenario { seed, duration, clock, resolution, nodes, links, flows, drivers, routes };
-    match Simulation::build(&scenario, Recording::Counters) {
-        Ok(_) => Ok(scenario),
-        // Everything else was checked above: what is left are the simulator's limits.
-        Err(error) => Err(fail(&root, Fault::new(error.to_string()).remedy("make the scenario smaller"))),
-    }
+    let size = scenario.size().check();
+    size.map_err(|error| (root, Fault::new(error.to_string()).remedy("make the scenario smaller")))?;
+    Ok(scenario)
 }
 
 type Checked<T> = Result<T, (Path, Fault)>;
@@ -99,7 +102,7 @@ struct Network {
 }
 
 impl Network {
-    fn add_link(&mut self, keys: &LinkKeys, path: &Path) -> Checked<()> {
+    fn add_link(&mut self, keys: &LinkKeys, clock: ClockKeys, path: &Path) -> Checked<()> {
         let id = &keys.id.0;
         if self.link_indices.contains_key(id) {
             let fault = Fault::new(format!("a second link is called `{id}`"));
@@ -154,7 +157,7 @@ impl Network {
         if keys.duplex {
             self.neighbours[to].push(from);
         }
-        self.push(link);
+        self.push(link, clock, path)?;
         if let Some(reverse) = &keys.reverse {
             let rate = match reverse.rate {
                 Some(rate) => positive(rate.0, &path.key("reverse").key("rate"))?,
@@ -167,16 +170,32 @@ impl Network {
             let hold = hold(reverse.hold, &reverse.queue, &path.key("reverse"))?;
             let most = reverse.mtu.map(|most| mtu(most, &path.key("reverse"))).transpose()?;
             let mtu = most.or(back.mtu);
-            self.push(Link { rate, delay, queue, errors, hold, mtu, ..back });
+            self.push(Link { rate, delay, queue, errors, hold, mtu, ..back }, clock, &path.key("reverse"))?;
         } else if keys.duplex {
-            self.push(back);
+            self.push(back, clock, path)?;
         }
         Ok(())
     }
 
-    fn push(&mut self, link: Link) {
+    /// A direction that stands at `path`, if the simulator can have one like it.
+    fn push(&mut self, link: Link, clock: ClockKeys, path: &Path) -> Checked<()> {
+        if clock == ClockKeys::Ns2 {
+            link.spec().check_ns2_clock(&link.id).map_err(|_| match link.queue.decides_at_head() {
+                true => {
+                    let fault = Fault::new("a queue that decides at its head keeps exact time and not ns-2's");
+                    (path.key("queue"), fault.remedy("remove clock = \"ns2\""))
+                }
+                false => {
+                    let fault = Fault::new("what holds packets keeps exact time and not ns-2's");
+                    (path.clone(), fault.remedy("remove `hold` or clock = \"ns2\""))
+                }
+            })?;
+        }
+        let possible = link.spec().check(&link.id);
+        possible.map_err(|error| (path.clone(), Fault::new(error.to_string()).remedy("change this link")))?;
         self.link_indices.insert(link.id.clone(), self.links.len());
         self.links.push(link);
+        Ok(())
     }
 
     fn flow(&self, keys: &FlowKeys, path: &Path) -> Checked<Flow> {

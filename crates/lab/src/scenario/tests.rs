@@ -4,6 +4,8 @@ use anabranch_proto::{Form, PathMtu};
 use anabranch_sim::{DelaySpec, Reads};
 
 use super::*;
+use crate::diagnostic::Diagnostic;
+use crate::document::Document;
 
 mod laws;
 
@@ -455,8 +457,27 @@ fn a_codel_queue_has_no_place_under_the_clock_of_ns2() {
     assert!(parse(&codel).is_ok());
     assert_text_refused(
         &codel.replacen("duration", "clock = \"ns2\"\nduration", 1),
-        "chain.toml:11:9: a codel queue keeps exact time and not ns-2's; remove clock = \"ns2\"",
+        "chain.toml:11:9: a queue that decides at its head keeps exact time and not ns-2's; remove clock = \"ns2\"",
     );
+    assert_text_refused(
+        &CHAIN.replacen("duration", "clock = \"ns2\"\nduration", 1).replacen(
+            "queue =",
+            "reverse = { queue = { kind = \"codel\" } }\nqueue =",
+            1,
+        ),
+        "chain.toml:11:21: a queue that decides at its head keeps exact time and not ns-2's; remove clock = \"ns2\"",
+    );
+}
+
+/// 262,144 hosts are the most that the simulator has, two for each flow.
+#[test]
+fn a_world_that_is_too_large_is_refused_before_it_is_built() {
+    let mut scenario = parse(CHAIN).unwrap();
+    let flow = scenario.flows[0].clone();
+    scenario.flows = vec![flow; 131_072];
+    assert_eq!(scenario.size().check(), Ok(()));
+    scenario.flows.push(scenario.flows[0].clone());
+    assert_eq!(scenario.size().check().unwrap_err().to_string(), "too many hosts: at most 262144");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use anabranch_sim::{Account, GaugeRow, HostSeries, Points, Portion};
 use anabranch_units::{SimSpan, SimTime};
 
 use super::Simulation;
-use crate::scenario::SeriesPlace;
+use crate::names::SeriesPlace;
 use crate::series::{Kind, Series};
 use crate::trace::{self, LinkRow, LinkTrace};
 

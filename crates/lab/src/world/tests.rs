@@ -33,6 +33,24 @@ fn scenario(overrides: &[&str]) -> Result<Scenario, Diagnostic> {
     Scenario::parse(&document)
 }
 
+/// What a scenario says of its size is what the simulator counts: two nodes, an address at each end of the flow, and with two
+/// paths four more.
+#[test]
+fn a_scenario_knows_how_large_its_world_is() {
+    let size = |overrides: &[&str]| {
+        let scenario = scenario(overrides).unwrap();
+        let parts = Simulation::assemble(&scenario, Recording::Counters).unwrap();
+        (scenario.size(), parts.builder.size())
+    };
+    let (said, counted) = size(&[]);
+    assert_eq!((said, said.nodes, said.addresses, said.links, said.hosts), (counted, 2, 2, 2, 2));
+    let path = "{ first = \"a\", last = \"a\" }";
+    let paths = format!("flow.f.paths=[{path}, {path}]");
+    let (said, counted) =
+        size(&["flow.f={ id = \"f\", from = \"n0\", to = \"n1\", transport = \"ns2/sctp\" }", &paths]);
+    assert_eq!((said, said.addresses), (counted, 6));
+}
+
 #[track_caller]
 fn flow(overrides: &[&str]) -> FlowReport {
     run::run(&scenario(overrides).unwrap()).flows.remove(0)

@@ -8,6 +8,7 @@ use anabranch_ns2::random::Mrg32k3a;
 use anabranch_units::{SimSpan, SimTime};
 
 use super::build_error::BuildError;
+use super::limits::WorldSize;
 use super::link_spec::LinkSpec;
 use super::{End, Slots, Station, World};
 use crate::agenda::{Agenda, Control, Item};
@@ -95,7 +96,7 @@ impl Builder {
     /// A node, with an address. Names are for people and for the names of links.
     pub fn node(&mut self, name: impl Into<String>) -> NodeId {
         // More nodes than a number has room for are more than a table has: `build` says so.
-        let id = NodeId(self.nodes.len().min(NODES_MAX) as u16);
+        let id = NodeId(self.nodes.len().min(WorldSize::NODES_MAX) as u16);
         self.nodes.push((name.into(), None));
         id
     }
@@ -120,37 +121,21 @@ impl Builder {
     /// A link in one direction.
     pub fn link(&mut self, from: NodeId, to: NodeId, spec: LinkSpec) -> Result<LinkId, BuildError> {
         let ends = (self.node_name(from)?, self.node_name(to)?);
-        let name = spec.name.unwrap_or_else(|| {
+        let name = spec.name.clone().unwrap_or_else(|| {
             // Parallel links are numbered among themselves: a link elsewhere must not change their names and so their draws.
             let plain = format!("{}>{}", ends.0, ends.1);
             let numbered = (2..).map(|number| format!("{plain}#{number}"));
             std::iter::once(plain.clone()).chain(numbered).find(|name| !self.names.contains(name)).unwrap_or(plain)
         });
-        if spec.rate.bits_per_second() == 0 {
-            return Err(BuildError::NoRate { link: name });
-        }
         if from == to {
             return Err(BuildError::Loop { link: name });
         }
-        if !spec.queue.is_valid() {
-            return Err(BuildError::BadQueue { link: name });
-        }
-        if spec.rates.as_ref().is_some_and(|rates| !rates.is_valid(spec.rate)) {
-            return Err(BuildError::BadRates { link: name });
-        }
-        if !spec.scatter.is_valid() || (spec.hold.is_some() && !spec.scatter.is_nothing()) {
-            return Err(BuildError::BadScatter { link: name });
-        }
+        spec.check(&name)?;
+        WorldSize { links: self.links.len() + 1, ..WorldSize::default() }.check()?;
         let stream = |what: &str| self.streams.stream(&format!("link.{name}.{what}"));
         let queue = spec.queue.build(spec.rate, spec.delay, stream);
-        if self.links.len() >= LINKS_MAX {
-            return Err(BuildError::TooMany { what: "links", limit: LINKS_MAX });
-        }
         if !self.names.insert(name.clone()) {
             return Err(BuildError::NameTaken { name });
-        }
-        if spec.hold.is_some_and(|hold| !hold.is_valid()) {
-            return Err(BuildError::BadHold { link: name });
         }
         let id = LinkId(self.links.len() as u32);
         self.edges.push(Edge { from, to });
@@ -204,9 +189,7 @@ impl Builder {
     /// A host at a node.
     pub fn host(&mut self, node: NodeId, host: impl Host) -> Result<HostId, BuildError> {
         self.node_name(node)?;
-        if self.stations.len() >= HOSTS_MAX {
-            return Err(BuildError::TooMany { what: "hosts", limit: HOSTS_MAX });
-        }
+        WorldSize { hosts: self.stations.len() + 1, ..WorldSize::default() }.check()?;
         let host: Box<dyn Turn> = Box::new(host);
         self.stations.push(Station {
             host,
@@ -224,9 +207,7 @@ impl Builder {
             return Err(BuildError::SameNode { node: self.node_name(from)? });
         }
         let flow = self.ends.len() as u32 / 2;
-        if flow as usize >= FLOWS_MAX {
-            return Err(BuildError::TooMany { what: "flows", limit: FLOWS_MAX });
-        }
+        WorldSize { flows: flow as usize + 1, ..WorldSize::default() }.check()?;
         // A leg ends where the other one starts.
         let (forward, backward) = (self.address(to)?, self.address(from)?);
         for (leg, here, there, address) in [(2 * flow, source, sink, forward), (2 * flow + 1, sink, source, backward)] {
@@ -317,15 +298,21 @@ impl Builder {
         (0..self.links.len() as u32).map(LinkId)
     }
 
+    /// How much there is so far.
+    pub fn size(&self) -> WorldSize {
+        WorldSize {
+            nodes: self.nodes.len(),
+            addresses: self.targets.len(),
+            links: self.links.len(),
+            hosts: self.stations.len(),
+            flows: self.ends.len() / 2,
+        }
+    }
+
     /// Finds the routes and sets everything in its place.
     pub fn build(self) -> Result<World, BuildError> {
+        self.size().check()?;
         let Self { streams, order, nodes, edges, targets, mut links, stations, ends, mut agenda, workloads, .. } = self;
-        if nodes.len() > NODES_MAX || targets.len() > NODES_MAX {
-            return Err(BuildError::TooMany { what: "nodes or addresses", limit: NODES_MAX });
-        }
-        if nodes.len() * targets.len() > Routes::ENTRIES_MAX {
-            return Err(BuildError::TooMany { what: "entries of routing tables", limit: Routes::ENTRIES_MAX });
-        }
         let mut routes = if self.has_multipath {
             let perturbation = (streams.stream("routes.multipath").uniform() * (1_u64 << 53) as f64) as u64;
             Routes::multipath(nodes.len(), &edges, &targets, perturbation)
@@ -377,7 +364,7 @@ impl Builder {
 
     fn target(&mut self, node: NodeId, through: Option<LinkId>) -> Address {
         self.targets.push(Target { node, through });
-        Address((self.targets.len() - 1).min(NODES_MAX) as u16)
+        Address((self.targets.len() - 1).min(WorldSize::NODES_MAX) as u16)
     }
 
     fn check_route(&self, node: NodeId, to: Address, via: Option<LinkId>) -> Result<(), BuildError> {
@@ -411,11 +398,3 @@ const _: () = {
 fn unknown(id: impl fmt::Display) -> BuildError {
     BuildError::Unknown { what: id.to_string() }
 }
-
-/// Nodes, and addresses, that 16 bits can tell apart, one less.
-const NODES_MAX: usize = u16::MAX as usize;
-/// A managed link takes two slots of the event queue; together with the hosts and the agenda they stay below its limit.
-const LINKS_MAX: usize = EventQueue::SLOTS_MAX / 4;
-const HOSTS_MAX: usize = EventQueue::SLOTS_MAX / 4;
-/// A leg is a flow's number and a bit.
-const FLOWS_MAX: usize = 1 << 24;
