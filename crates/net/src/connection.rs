@@ -2,11 +2,9 @@
 
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use anabranch_proto::endpoint::ConnectionId;
 use anabranch_proto::{
     Connection as EngineConnection, FourTuple, Limits, OpenError, PathId, PathReport, PathState, PathStatus,
     RemovePathError,
@@ -17,10 +15,11 @@ use tokio::task::JoinSet;
 
 use crate::address;
 use crate::error::{AddPathError, Lost, MessageError, StreamError, WriteError};
+use crate::handle::Handle;
 use crate::interfaces::{self, Interface};
 use crate::key::PublicKey;
 use crate::sockets;
-use crate::state::{Shared, State};
+use crate::state::State;
 use crate::stream::{RecvStream, SendStream};
 use crate::ticket::Ticket;
 
@@ -37,13 +36,6 @@ pub struct Connection {
 }
 
 type Engine = EngineConnection<Bytes>;
-
-/// Counts as a handle.
-#[derive(Debug)]
-pub(crate) struct Handle {
-    shared: Arc<Shared>,
-    id: ConnectionId,
-}
 
 /// Counters of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -147,7 +139,7 @@ impl Connection {
 
     /// The peer's public key.
     pub fn remote_key(&self) -> PublicKey {
-        self.handle.shared.lock().call(self.handle.id).remote
+        self.handle.shared().lock().call(self.handle.id()).remote
     }
 
     /// Opens a stream to the peer, which learns of it from its first bytes or its end. If all streams are in use, this waits until
@@ -156,22 +148,22 @@ impl Connection {
     /// # Errors
     /// If this end has closed, or the connection is lost.
     pub async fn open_stream(&self) -> Result<SendStream, StreamError> {
-        poll_fn(|cx| self.handle.shared.with(|state| self.poll_open(cx, state))).await
+        poll_fn(|cx| self.handle.shared().with(|state| self.poll_open(cx, state))).await
     }
 
     fn poll_open(&self, cx: &Context<'_>, state: &mut State) -> Poll<Result<SendStream, StreamError>> {
         // Pending events belong to the previous stream of this SID.
-        if state.take_events(self.handle.shared.clock.now()) {
+        if state.take_events(self.handle.shared().clock.now()) {
             state.rouse();
         }
-        let (call, engine, _) = state.parts(self.handle.id);
+        let (call, engine, _) = state.parts(self.handle.id());
         if let Some(lost) = call.lost() {
             return Poll::Ready(Err(lost.into()));
         }
         if call.is_closing || call.closed.is_some() {
             return Poll::Ready(Err(StreamError::Closed));
         }
-        let opened = engine.connection(self.handle.id).map(|connection| connection.streams().open());
+        let opened = engine.connection(self.handle.id()).map(|connection| connection.streams().open());
         match opened {
             Some(Ok(sid)) => {
                 let serial = call.open(sid);
@@ -192,8 +184,8 @@ impl Connection {
     /// If the peer has closed and all its streams have been accepted and read, or the connection is lost.
     pub async fn accept_stream(&self) -> Result<RecvStream, StreamError> {
         poll_fn(|cx| {
-            let mut state = self.handle.shared.lock();
-            let call = state.call(self.handle.id);
+            let mut state = self.handle.shared().lock();
+            let call = state.call(self.handle.id());
             if let Some(sid) = call.accept() {
                 call.handles += 1;
                 return Poll::Ready(Ok(RecvStream::new(self.handle.adopt_here(), sid)));
@@ -218,8 +210,8 @@ impl Connection {
     pub async fn close(&self) -> Result<(), Lost> {
         self.begin_close();
         poll_fn(|cx| {
-            let mut state = self.handle.shared.lock();
-            let call = state.call(self.handle.id);
+            let mut state = self.handle.shared().lock();
+            let call = state.call(self.handle.id());
             if call.is_delivered {
                 return Poll::Ready(Ok(()));
             }
@@ -234,12 +226,12 @@ impl Connection {
 
     /// Closes this side without waiting.
     pub fn begin_close(&self) {
-        self.handle.shared.with(|state| {
-            let (_, engine, _) = state.parts(self.handle.id);
-            if let Some(connection) = engine.connection(self.handle.id) {
+        self.handle.shared().with(|state| {
+            let (_, engine, _) = state.parts(self.handle.id());
+            if let Some(connection) = engine.connection(self.handle.id()) {
                 connection.close();
             }
-            state.watch_close(self.handle.id);
+            state.watch_close(self.handle.id());
             state.rouse();
         });
     }
@@ -250,8 +242,8 @@ impl Connection {
     /// If the connection ends in another way.
     pub async fn closed(&self) -> Result<(), Lost> {
         poll_fn(|cx| {
-            let mut state = self.handle.shared.lock();
-            let call = state.call(self.handle.id);
+            let mut state = self.handle.shared().lock();
+            let call = state.call(self.handle.id());
             if let Some(lost) = call.lost() {
                 return Poll::Ready(Err(lost));
             }
@@ -266,9 +258,9 @@ impl Connection {
 
     /// Ends the connection at once with a reset. Waiting data is lost.
     pub fn abort(&self) {
-        self.handle.shared.with(|state| {
-            let (_, engine, _) = state.parts(self.handle.id);
-            if let Some(connection) = engine.connection(self.handle.id) {
+        self.handle.shared().with(|state| {
+            let (_, engine, _) = state.parts(self.handle.id());
+            if let Some(connection) = engine.connection(self.handle.id()) {
                 connection.abort();
             }
             state.rouse();
@@ -277,9 +269,9 @@ impl Connection {
 
     /// The present counters. They do not include paths that are gone.
     pub fn stats(&self) -> Stats {
-        let state = self.handle.shared.lock();
-        let Some(connection) = state.engine.view(self.handle.id) else { return Stats::default() };
-        Stats::of(connection, self.handle.shared.clock.now())
+        let state = self.handle.shared().lock();
+        let Some(connection) = state.engine.view(self.handle.id()) else { return Stats::default() };
+        Stats::of(connection, self.handle.shared().clock.now())
     }
 
     /// Sets up a path from a local address to one of the peer's, and waits for its validation. From then on it carries data. The
@@ -290,7 +282,7 @@ impl Connection {
     pub async fn add_path(&self, local: IpAddr, remote: SocketAddr) -> Result<PathId, AddPathError> {
         let (id, tuple) = self.begin_path(local, remote)?;
         let answered = self.path_answered(id, tuple);
-        tokio::time::timeout(self.handle.shared.config.connect_timeout, answered).await.unwrap_or_else(|_| {
+        tokio::time::timeout(self.handle.shared().config.connect_timeout, answered).await.unwrap_or_else(|_| {
             if self.paths().iter().any(|path| path.id == id && path.report.tuple == tuple) {
                 // It may be the only path by now.
                 _ = self.remove_path(id);
@@ -302,8 +294,8 @@ impl Connection {
     /// Waits until a path carries data.
     async fn path_answered(&self, id: PathId, tuple: FourTuple) -> Result<PathId, AddPathError> {
         poll_fn(|cx| {
-            let mut state = self.handle.shared.lock();
-            let Some(connection) = state.engine.view(self.handle.id) else {
+            let mut state = self.handle.shared().lock();
+            let Some(connection) = state.engine.view(self.handle.id()) else {
                 return Poll::Ready(Err(AddPathError::Gone));
             };
             // The identifier may belong to another path by now.
@@ -311,7 +303,7 @@ impl Connection {
                 None => Poll::Ready(Err(AddPathError::NoAnswer(address::plain(tuple.remote)))),
                 Some(PathState::Live) => Poll::Ready(Ok(id)),
                 Some(PathState::Validating | PathState::Suspect) => {
-                    state.call(self.handle.id).pathing.add(cx);
+                    state.call(self.handle.id()).pathing.add(cx);
                     Poll::Pending
                 }
             }
@@ -320,13 +312,13 @@ impl Connection {
     }
 
     fn begin_path(&self, local: IpAddr, remote: SocketAddr) -> Result<(PathId, FourTuple), AddPathError> {
-        self.handle.shared.with(|state| {
+        self.handle.shared().with(|state| {
             let place = |bound: &SocketAddr| address::of(SocketAddr::new(local, bound.port()));
             let is_home = |bound: &&SocketAddr| sockets::serving(&[**bound], place(bound)).is_some();
             let bound = state.locals.iter().find(is_home).ok_or(AddPathError::NoSocket(local))?;
             let tuple = FourTuple { local: place(bound), remote: address::of(remote) };
-            let now = state.at(self.handle.shared.clock.now());
-            let connection = state.engine.connection(self.handle.id).ok_or(AddPathError::Gone)?;
+            let now = state.at(self.handle.shared().clock.now());
+            let connection = state.engine.connection(self.handle.id()).ok_or(AddPathError::Gone)?;
             let id = connection.paths().add(now, tuple).map_err(|error| match error {
                 anabranch_proto::AddPathError::NotNegotiated => AddPathError::NotNegotiated,
                 anabranch_proto::AddPathError::TooMany => AddPathError::TooMany,
@@ -358,9 +350,9 @@ impl Connection {
     /// # Errors
     /// If there is no such path, or no other path carries data.
     pub fn remove_path(&self, path: PathId) -> Result<(), RemovePathError> {
-        self.handle.shared.with(|state| {
-            let now = state.at(self.handle.shared.clock.now());
-            let connection = state.engine.connection(self.handle.id).ok_or(RemovePathError::Unknown)?;
+        self.handle.shared().with(|state| {
+            let now = state.at(self.handle.shared().clock.now());
+            let connection = state.engine.connection(self.handle.id()).ok_or(RemovePathError::Unknown)?;
             connection.paths().remove(now, path)?;
             state.rouse();
             Ok(())
@@ -369,8 +361,8 @@ impl Connection {
 
     /// Sets whether this end uses a path actively or as a backup.
     pub fn set_path_status(&self, path: PathId, status: PathStatus) {
-        self.handle.shared.with(|state| {
-            if let Some(connection) = state.engine.connection(self.handle.id) {
+        self.handle.shared().with(|state| {
+            if let Some(connection) = state.engine.connection(self.handle.id()) {
                 connection.paths().set_status(path, status);
             }
             state.rouse();
@@ -405,47 +397,14 @@ impl Connection {
 
     /// All paths of the connection.
     pub fn paths(&self) -> Vec<Path> {
-        let state = self.handle.shared.lock();
-        let Some(connection) = state.engine.view(self.handle.id) else { return vec![] };
-        Path::all(connection, self.handle.shared.clock.now())
+        let state = self.handle.shared().lock();
+        let Some(connection) = state.engine.view(self.handle.id()) else { return vec![] };
+        Path::all(connection, self.handle.shared().clock.now())
     }
 }
 
 impl Clone for Connection {
     fn clone(&self) -> Self {
         Self { handle: self.handle.clone() }
-    }
-}
-
-impl Handle {
-    /// A handle that has been counted.
-    pub(crate) fn adopt(shared: Arc<Shared>, id: ConnectionId) -> Self {
-        Self { shared, id }
-    }
-
-    /// Another handle of the connection, made while the lock is held.
-    fn adopt_here(&self) -> Self {
-        Self::adopt(Arc::clone(&self.shared), self.id)
-    }
-
-    pub(crate) fn shared(&self) -> &Shared {
-        &self.shared
-    }
-
-    pub(crate) fn id(&self) -> ConnectionId {
-        self.id
-    }
-}
-
-impl Clone for Handle {
-    fn clone(&self) -> Self {
-        self.shared.lock().call(self.id).handles += 1;
-        self.adopt_here()
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.shared.with(|state| state.drop_handle(self.id));
     }
 }

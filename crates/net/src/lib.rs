@@ -68,6 +68,7 @@ mod diagnosis;
 mod driver;
 mod endpoint;
 mod error;
+mod handle;
 mod interfaces;
 mod key;
 pub mod measure;

@@ -12,8 +12,9 @@ use bytes::{Bytes, BytesMut};
 use super::*;
 use crate::clock::timestamp;
 use crate::config::Admission;
-use crate::connection::{Connection, Handle};
+use crate::connection::Connection;
 use crate::error::StreamError;
+use crate::handle::Handle;
 use crate::key::SecretKey;
 use crate::stream::{RecvStream, SendStream};
 

@@ -9,8 +9,8 @@ use anabranch_proto::{Read, Sid};
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, ReadBuf};
 
-use crate::connection::Handle;
 use crate::error::ReadError;
+use crate::handle::Handle;
 use crate::waiting::only;
 
 /// A stream of the peer.

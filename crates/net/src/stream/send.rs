@@ -10,8 +10,8 @@ use bytes::Bytes;
 use tokio::io::AsyncWrite;
 
 use crate::call::{Call, Outcome};
-use crate::connection::Handle;
 use crate::error::{Lost, WriteError};
+use crate::handle::Handle;
 use crate::waiting::only;
 
 /// A stream to the peer.
