@@ -20,7 +20,7 @@
 //! * `transmission` sends new data, `retransmission` what is marked lost, `retransmission_policy` says where CMT sends it.
 //! * `sack` reads an acknowledgement, `failure` handles timeouts, heartbeats and failover.
 //! * `destination` is a path's window, `rto` its timer's length, `send_buffer` what is outstanding, `receiver` what has come.
-//! * `packet` is the wire, `timers` the pending timers, `config` what a script can set.
+//! * `counts` is what an endpoint tells, `packet` the wire, `timers` the pending timers, `config` what a script can set.
 //!
 //! # Quirks that decide numbers
 //!
@@ -41,6 +41,7 @@
 //! ns-2's says how many there were, and its reader runs into stale memory when they did not fit (over 300 blocks).
 
 mod config;
+mod counts;
 mod destination;
 mod endpoint;
 mod failure;
@@ -55,5 +56,6 @@ mod timers;
 mod transmission;
 
 pub use config::{Alternate, CmtOptions, DestinationConfig, Dormant, EndpointConfig, RetransmissionPolicy, Variant};
-pub use endpoint::{Counters, Delivery, Departure, Endpoint, Gauges, Received};
+pub use counts::{Counters, Delivery, Departure, Gauges, Received};
+pub use endpoint::Endpoint;
 pub use packet::{Chunk, Data, Greeting, Heartbeat, Packet, Sack};

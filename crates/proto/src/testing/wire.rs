@@ -1,0 +1,132 @@
+//! A wire between two ends: it delays, loses, doubles, marks and corrupts what it is told to.
+
+use std::collections::BTreeMap;
+
+use anabranch_units::{Span, Time};
+use bytes::Bytes;
+
+use super::{Marked, ms};
+use crate::wire::{self, Checksum, Ports};
+use crate::{Content, EcnCodepoint, Options, Record, Segment, SeqNumber, Transmit};
+
+/// What happens to one segment on a wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    Lose,
+    Duplicate,
+    Delay(Span),
+    /// One bit of its bytes is turned, which bit this says. The checksum sees that, so it is lost.
+    Corrupt(u32),
+}
+
+/// One direction between the two.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    pub(crate) delay: Span,
+    /// How long a full segment takes on the wire; zero is infinitely fast.
+    pub(crate) spacing: Span,
+    /// By the number of the segment on this wire, from 0.
+    pub(crate) faults: BTreeMap<u64, Fault>,
+    /// What a router makes of the codepoint of each segment.
+    pub(crate) router: fn(u64, Option<EcnCodepoint>) -> Option<EcnCodepoint>,
+    /// Loses everything.
+    pub(crate) is_cut: bool,
+    /// Loses every segment with this sequence number.
+    pub(crate) lost_at: Option<SeqNumber>,
+    /// Takes the permission of SACK out of every SYN.
+    pub(crate) is_without_sack: bool,
+    /// The same for the window scale, and for the MSS.
+    pub(crate) is_without_scale: bool,
+    pub(crate) is_without_mss: bool,
+    /// Segments so far.
+    pub(crate) count: u64,
+    /// When it takes the next segment: later than now, and everything waits in a queue.
+    pub(crate) free_at: Time,
+    pub(super) flying: BTreeMap<(Time, u64), (Segment<Marked>, Option<EcnCodepoint>)>,
+    /// What entered it.
+    pub(crate) log: Vec<(Time, Segment<Marked>)>,
+}
+
+impl Wire {
+    pub(super) fn new() -> Self {
+        Self {
+            delay: ms(50),
+            spacing: Span::ZERO,
+            faults: BTreeMap::new(),
+            router: |_, ecn| ecn,
+            is_cut: false,
+            lost_at: None,
+            is_without_sack: false,
+            is_without_scale: false,
+            is_without_mss: false,
+            count: 0,
+            free_at: Time::ZERO,
+            flying: BTreeMap::new(),
+            log: Vec::new(),
+        }
+    }
+
+    pub(super) fn carry(&mut self, now: Time, order: u64, transmit: Transmit<Marked>) {
+        let Transmit { mut segment, ecn, .. } = transmit;
+        if let Options::Handshake(handshake) = &mut segment.options {
+            handshake.sack_permitted &= !self.is_without_sack;
+            handshake.window_scale = handshake.window_scale.filter(|_| !self.is_without_scale);
+            handshake.mss = handshake.mss.filter(|_| !self.is_without_mss);
+        }
+        let number = self.count;
+        self.count += 1;
+        self.log.push((now, segment));
+        let fault = self.faults.remove(&number);
+        if let Some(Fault::Corrupt(bit)) = fault {
+            assert!(is_refused(&segment, bit), "bit {bit} of {segment:?}");
+        }
+        let is_cut = self.is_cut || self.lost_at == Some(segment.header.seq);
+        if is_cut || matches!(fault, Some(Fault::Lose | Fault::Corrupt(_))) {
+            return;
+        }
+        let size = Span::from_ticks(self.spacing.ticks() * u64::from(segment.wire_size()) / 1040);
+        self.free_at = self.free_at.max(now) + size;
+        let arrival = self.free_at + self.delay;
+        let arrival = if let Some(Fault::Delay(span)) = fault { arrival + span } else { arrival };
+        let ecn = (self.router)(number, ecn);
+        self.flying.insert((arrival, order), (segment, ecn));
+        if fault == Some(Fault::Duplicate) {
+            self.flying.insert((arrival, order + 1), (segment, ecn));
+        }
+    }
+
+    /// What has arrived, if anything has.
+    pub(super) fn deliver(&mut self, now: Time) -> Option<(Segment<Marked>, Option<EcnCodepoint>)> {
+        let entry = self.flying.first_entry().filter(|entry| entry.key().0 <= now)?;
+        Some(entry.remove())
+    }
+
+    /// Records, each time that they entered it.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Record> {
+        self.log.iter().flat_map(|(_, segment)| match segment.content {
+            Content::Control(records) => records.iter().collect::<Vec<_>>(),
+            Content::Nothing | Content::Data(_) => vec![],
+        })
+    }
+
+    /// Segments with data.
+    pub(crate) fn data(&self) -> impl Iterator<Item = &(Time, Segment<Marked>)> {
+        self.log.iter().filter(|(_, segment)| !segment.content.is_empty())
+    }
+}
+
+/// Whether the codec refuses the bytes of a segment with one bit turned.
+fn is_refused(segment: &Segment<Marked>, bit: u32) -> bool {
+    let Segment { header, options, stream_header, content } = *segment;
+    let content = match content {
+        Content::Nothing => Content::Nothing,
+        Content::Control(records) => Content::Control(records),
+        Content::Data(Marked { tag, len, .. }) => Content::Data(Bytes::from(vec![tag as u8; len as usize])),
+    };
+    let mut bytes = vec![];
+    let checksum = Checksum::V4([[192, 0, 2, 1], [192, 0, 2, 2]]);
+    wire::encode(&Segment { header, options, stream_header, content }, Ports::default(), checksum, &mut bytes);
+    let bit = bit as usize % (8 * bytes.len());
+    bytes[bit / 8] ^= 1 << (bit % 8);
+    wire::decode(bytes.into(), checksum).is_err()
+}
