@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use anabranch_cc::registry::{self, Kind, Row};
-use anabranch_lab::transport;
+use anabranch_lab::load::transport;
 use serde_json::{Value, json};
 
 use crate::args::Cc;

@@ -1,6 +1,7 @@
 //! Experiments: a scenario, what is varied in it, what is measured, and what is claimed about that.
 
 mod check;
+pub(crate) mod file;
 pub(crate) mod keys;
 
 use std::collections::BTreeSet;

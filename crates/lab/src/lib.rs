@@ -3,18 +3,17 @@
 //! A scenario file says what is simulated; an experiment is a scenario file that also says what is varied, what is measured and
 //! what a paper claims. Everything that can be wrong with a file is found before anything runs, and is shown with its line.
 //!
-//! From the top:
+//! From the bottom, in the order in which a claim passes through; no module names one that stands behind it:
 //!
-//! * [`artifact`] bundles what was run and what came out, for others to check.
-//! * [`html`] makes a report of what [`reproduce`] found out.
-//! * [`reproduce`] runs experiments over all cores and judges their claims; [`sweep`] runs a grid; [`run`] runs one scenario.
-//! * [`swarm`] runs random networks with random faults, and checks what must always hold.
-//! * [`sensitivity`] marks claims that nothing flips.
-//! * [`experiment`] holds claims, [`verdict`] judges them by [`statistics`]; [`expression`] is the arithmetic in between.
-//! * [`scenario`] is what runs; `transport` builds what drives a flow, `world` puts it all into the simulator.
-//! * [`topology`] is what a scenario says of links alone, for who brings traffic of his own.
-//! * [`report`] is what a run measured, `trace` what happened in it, `series` what can be asked about that.
-//! * [`document`] reads TOML, [`diagnostic`] says what is wrong with it, [`mod@reference`] describes its keys.
+//! * **Data.** [`document`] is a TOML file with its lines, [`diagnostic`] says what is wrong with it. [`scenario`] is what runs, [`topology`] its links
+//!   alone. `series` is what happened over time, [`report`] what a run counted, [`expression`] the arithmetic on both.
+//! * **Load.** [`load`] makes a scenario of its keys, `names` knows what can be asked of a run. [`experiment`] is a scenario with what is varied,
+//!   measured and claimed; its `file` has all keys of a file.
+//! * **Run.** `world` puts a scenario into the simulator, `trace` records what happens there. [`run`] runs one, [`sweep`] a grid, [`swarm`] random
+//!   networks with random faults; [`parallel`] uses all cores.
+//! * **Judge.** [`reproduce`] runs experiments and judges their claims by [`verdict`] and [`statistics`]; [`sensitivity`] marks claims that nothing
+//!   flips.
+//! * **Draw.** [`html`] makes a report of the outcome, [`artifact`] a bundle for others to check; [`mod@reference`] describes the keys.
 
 pub mod artifact;
 mod comparison;
@@ -22,8 +21,8 @@ pub mod diagnostic;
 pub mod document;
 pub mod experiment;
 pub mod expression;
-mod file;
 pub mod html;
+pub mod load;
 mod names;
 mod papers;
 pub mod parallel;
@@ -39,6 +38,5 @@ pub mod swarm;
 pub mod sweep;
 pub mod topology;
 mod trace;
-pub mod transport;
 pub mod verdict;
 mod world;

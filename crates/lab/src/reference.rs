@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 pub use measures::measures_markdown;
 use serde_json::{Map, Value};
 
-use crate::file::FileKeys;
+use crate::experiment::file::FileKeys;
 
 /// What `docs/reference/` holds: names of files and their texts.
 pub fn documents() -> [(&'static str, String); 3] {
@@ -32,7 +32,7 @@ pub fn reference_markdown() -> String {
     let mut page = Page { definitions: schema["$defs"].as_object().cloned().unwrap_or_default(), text: String::new() };
     page.text.push_str(HEAD);
     page.text.push_str("\n## `cc`\n\nWhich laws a transport can have, and what can be set of them.\n\n");
-    page.text.push_str(&crate::transport::laws_markdown());
+    page.text.push_str(&crate::load::transport::laws_markdown());
     page.section("The file", &schema);
     let mut next = 0;
     let mut order = Vec::new();
@@ -104,18 +104,26 @@ impl Page {
 
     /// One of several words, or one of several kinds of a table.
     fn kind(&mut self, schema: &Value) {
-        let tag = &schema["properties"]["kind"]["const"];
-        let word = [tag, &schema["const"]].into_iter().find_map(Value::as_str).unwrap_or_default();
-        let _ = match tag.is_string() {
-            true => write!(self.text, "\n`kind = \"{word}\"`: {}\n", description(schema)),
-            false => write!(self.text, "\n* `\"{word}\"`: {}", description(schema)),
+        let properties = schema["properties"].as_object();
+        let tag = properties.into_iter().flatten().find_map(|(key, value)| Some((key, value["const"].as_str()?)));
+        let Some((tag, word)) = tag else {
+            let word = schema["const"].as_str().unwrap_or_default();
+            let _ = writeln!(self.text, "\n* `\"{word}\"`: {}", description(schema));
+            return;
         };
-        let has_keys = schema["properties"].as_object().is_some_and(|keys| keys.len() > 1);
+        let _ = match reference(schema) {
+            Some(name) => {
+                write!(
+                    self.text,
+                    "\n* `{tag} = \"{word}\"`, with the keys of [{name}](#{name}): {}\n",
+                    description(schema)
+                )
+            }
+            None => write!(self.text, "\n`{tag} = \"{word}\"`: {}\n", description(schema)),
+        };
+        let has_keys = properties.is_some_and(|keys| keys.len() > 1);
         if has_keys {
-            self.keys(schema, &["kind"]);
-        }
-        if !tag.is_string() {
-            self.text.push('\n');
+            self.keys(schema, &[tag]);
         }
     }
 
@@ -153,7 +161,10 @@ impl Page {
             return format!("table of {}", self.shown(&schema["additionalProperties"]));
         }
         if let Some(format) = schema["format"].as_str().filter(|format| !format.starts_with("uint")) {
-            return format.to_owned();
+            return match self.definitions.contains_key(format) {
+                true => format!("[{format}](#{format})"),
+                false => format.to_owned(),
+            };
         }
         let types = match &schema["type"] {
             Value::Array(types) => types.iter().filter_map(Value::as_str).filter(|kind| *kind != "null").collect(),
@@ -177,7 +188,7 @@ mod tests {
     fn every_key_is_described() {
         fn walk(schema: &Value, path: &str, bare: &mut Vec<String>) {
             for (key, value) in schema["properties"].as_object().into_iter().flatten() {
-                if key != "kind" && !value["description"].is_string() {
+                if !value["const"].is_string() && !value["description"].is_string() {
                     bare.push(format!("{path}.{key}"));
                 }
             }

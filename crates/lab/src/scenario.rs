@@ -1,22 +1,18 @@
 //! What is simulated: a network, its flows, and what happens to its routes.
 //!
-//! A [`Scenario`] is parsed once from a document (`check.rs`) and cannot be wrong afterwards: names are indices, every flow has a way to
+//! A [`Scenario`] is made once from a file (`load`) and cannot be wrong afterwards: names are indices, every flow has a way to
 //! its destination and back, every window is at least one packet.
 
 pub mod change;
-pub(crate) mod check;
-pub(crate) mod keys;
 mod outside;
-mod twin;
-pub(crate) mod values;
+pub(crate) mod transport;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anabranch_sim::{DriverSpec, ErrorSpec, HoldSpec, LinkSpec, QueueSpec, WorldSize};
 use anabranch_units::{Rate, SimSpan, SimTime};
 
-use self::keys::ClockKeys;
-use crate::transport::Transport;
+use self::transport::Transport;
 
 /// A network and what happens in it.
 #[derive(Clone, Debug)]
@@ -25,7 +21,7 @@ pub struct Scenario {
     pub seed: u64,
     /// How long it runs.
     pub duration: SimSpan,
-    pub(crate) clock: ClockKeys,
+    pub(crate) clock: Clock,
     /// What happens within it is one point of a series.
     pub(crate) resolution: SimSpan,
     /// Names of the nodes; [`NodeIndex`] counts in them.
@@ -37,6 +33,15 @@ pub struct Scenario {
     pub(crate) drivers: BTreeMap<NodeIndex, DriverSpec>,
     /// In the order of their times.
     pub(crate) routes: Vec<RouteChange>,
+}
+
+/// How times are added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clock {
+    /// In whole picoseconds.
+    Exact,
+    /// As ns-2 does, in floating-point seconds.
+    Ns2,
 }
 
 /// Position of a node in [`Scenario::nodes`].
@@ -168,6 +173,3 @@ impl Scenario {
             || self.flows.iter().any(|flow| flow.transport.is_random() || !flow.start_jitter.is_zero())
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use anabranch_sim::LinkSpec;
 use anabranch_units::SimTime;
 
-use crate::scenario::Scenario;
-use crate::scenario::keys::ClockKeys;
+use crate::scenario::{Clock, Scenario};
 
 /// A network without traffic. Nodes and links are named by their positions.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,7 +85,7 @@ impl Scenario {
         if !self.drivers.is_empty() {
             said.push("[[host]] is left out: programs are woken up by the machine that they run on".to_owned());
         }
-        if self.clock == ClockKeys::Ns2 {
+        if self.clock == Clock::Ns2 {
             said.push("clock = \"ns2\" is left out: time is counted in whole picoseconds".to_owned());
         }
         said

@@ -22,7 +22,7 @@ fn bad_inputs_name_file_line_and_remedy() {
         CHAIN.replacen(from, to, 1)
     };
     let cases = [
-        (spoil("window", "widnow"), "s.toml:18:1: unknown key `widnow`; did you mean `window`?"),
+        (spoil("window", "widnow"), "s.toml:18:1: `ns2/sack` has no key `widnow`; did you mean `window`?"),
         (
             spoil("20ms", "20msec"),
             "s.toml:9:9: `20msec` is not a length of time, such as \"100ms\": `msec` is not a unit here, use one of s, ms, us, \

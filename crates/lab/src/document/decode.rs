@@ -4,17 +4,21 @@
 
 use std::fmt;
 
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, Error, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
-    VariantAccess, Visitor,
+    Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, Expected, IntoDeserializer, MapAccess, SeqAccess,
+    Unexpected, VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 
 use super::{Key, Node, Value};
-use crate::diagnostic::{Fault, suggestion};
+use crate::diagnostic::{Fault, nearest, suggestion};
 
 /// The key that chooses among several shapes of a table.
 const TAG: &str = "kind";
+
+/// The key that chooses among several shapes of the rest of the table in which it stands, beside the keys that all shapes have.
+const SHARED_TAG: &str = "transport";
 
 impl std::error::Error for Fault {}
 
@@ -97,7 +101,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
             Value::Float(number) => visitor.visit_f64(*number),
             Value::Boolean(truth) => visitor.visit_bool(*truth),
             Value::Array(elements) => visitor.visit_seq(Elements(elements.iter())),
-            Value::Table(entries) => visitor.visit_map(Entries::new(entries, None)),
+            Value::Table(entries) => visitor.visit_map(Entries::new(entries, Shown::All)),
         };
         result.map_err(|fault| fault.at(&self.0.place))
     }
@@ -117,9 +121,11 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         let variant = match &self.0.value {
-            Value::String(_) => Variant { tag: self.0, entries: &[] },
+            Value::String(_) => Variant { name: TAG, tag: self.0, entries: &[], shown: Shown::All },
             Value::Table(entries) => match entries.iter().find(|(key, _)| key.name == TAG) {
-                Some((_, tag)) if matches!(tag.value, Value::String(_)) => Variant { tag, entries },
+                Some((_, tag)) if matches!(tag.value, Value::String(_)) => {
+                    Variant { name: TAG, tag, entries, shown: Shown::Without(&[TAG]) }
+                }
                 // A number would be taken for a position in the list of kinds.
                 Some((_, tag)) => {
                     let fault = Fault::new(format!("`{TAG}` is not a string"));
@@ -138,6 +144,27 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         visitor.visit_enum(variant).map_err(|fault| fault.at(&self.0.place))
     }
 
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        match &self.0.value {
+            Value::Table(entries) if fields.contains(&SHARED_TAG) => {
+                let has_tag = entries.iter().any(|(key, _)| key.name == SHARED_TAG);
+                let is_meant =
+                    |key: &&Key| !fields.contains(&key.name.as_str()) && nearest(&key.name, &[SHARED_TAG]).is_some();
+                if let Some(key) = entries.iter().map(|(key, _)| key).filter(|_| !has_tag).find(is_meant) {
+                    return Err(Fault::unknown_field(&key.name, &[SHARED_TAG]).at(&key.place));
+                }
+                let result = visitor.visit_map(Entries::new(entries, Shown::Only(fields)));
+                result.map_err(|fault| fault.at(&self.0.place))
+            }
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
     fn deserialize_u8<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         self.whole(visitor)
     }
@@ -152,7 +179,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u16 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct identifier ignored_any
+        tuple_struct map identifier ignored_any
     }
 }
 
@@ -181,15 +208,51 @@ impl<'de> SeqAccess<'de> for Elements<'_> {
     }
 }
 
+/// Which keys of a table are handed over.
+#[derive(Clone, Copy)]
+enum Shown {
+    All,
+    Only(&'static [&'static str]),
+    Without(&'static [&'static str]),
+}
+
+impl Shown {
+    fn shows(self, key: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(keys) => keys.contains(&key),
+            Self::Without(keys) => !keys.contains(&key),
+        }
+    }
+}
+
 struct Entries<'a> {
+    all: &'a [(Key, Node)],
     rest: std::slice::Iter<'a, (Key, Node)>,
-    skip: Option<&'static str>,
-    value: Option<&'a Node>,
+    shown: Shown,
+    /// What the other keys of the table say it is, for messages.
+    of: Option<&'a str>,
+    value: Option<(&'a Key, &'a Node)>,
 }
 
 impl<'a> Entries<'a> {
-    fn new(entries: &'a [(Key, Node)], skip: Option<&'static str>) -> Self {
-        Self { rest: entries.iter(), skip, value: None }
+    fn new(all: &'a [(Key, Node)], shown: Shown) -> Self {
+        Self { all, rest: all.iter(), shown, of: None, value: None }
+    }
+
+    /// What to say of a key that is none of these.
+    fn refuse(&self, key: &Key, fault: Fault) -> Fault {
+        match (self.of, self.shown) {
+            (Some(of), Shown::Without(shared)) => {
+                let like = shared.iter().find(|known| strsim::damerau_levenshtein(known, &key.name) == 1);
+                let remedy = match like {
+                    Some(known) => format!("did you mean `{known}`?"),
+                    None => fault.remedy.unwrap_or_default(),
+                };
+                Fault::new(format!("`{of}` has no key `{}`", key.name)).remedy(remedy)
+            }
+            _ => fault,
+        }
     }
 }
 
@@ -197,22 +260,53 @@ impl<'de> MapAccess<'de> for Entries<'_> {
     type Error = Fault;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
-        let skip = self.skip;
-        let Some((key, node)) = self.rest.find(|(key, _)| Some(key.name.as_str()) != skip) else { return Ok(None) };
-        self.value = Some(node);
+        let shown = self.shown;
+        let Some((key, node)) = self.rest.find(|(key, _)| shown.shows(&key.name)) else { return Ok(None) };
+        self.value = Some((key, node));
         let name = IntoDeserializer::<Fault>::into_deserializer(key.name.as_str());
-        seed.deserialize(name).map(Some).map_err(|fault| fault.at(&key.place))
+        seed.deserialize(name).map(Some).map_err(|fault| self.refuse(key, fault).at(&key.place))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
-        let node = self.value.take().expect("serde asks for a value after its key");
-        seed.deserialize(Decoder(node)).map_err(|fault| fault.at(&node.place))
+        let (key, node) = self.value.take().expect("serde asks for a value after its key");
+        let result = match self.shown {
+            Shown::Only(shared) if key.name == SHARED_TAG => {
+                seed.deserialize(Rest { tag: node, entries: self.all, shared })
+            }
+            _ => seed.deserialize(Decoder(node)),
+        };
+        result.map_err(|fault| fault.at(&node.place))
+    }
+}
+
+/// What is left of a table by the keys that all its shapes share, one of which says which shape it is.
+struct Rest<'a> {
+    tag: &'a Node,
+    entries: &'a [(Key, Node)],
+    shared: &'static [&'static str],
+}
+
+impl<'de> Deserializer<'de> for Rest<'_> {
+    type Error = Fault;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        String::deserialize(Decoder(self.tag)).map_err(|fault| fault.at(&self.tag.place))?;
+        let shown = Shown::Without(self.shared);
+        visitor.visit_enum(Variant { name: SHARED_TAG, tag: self.tag, entries: self.entries, shown })
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
     }
 }
 
 struct Variant<'a> {
+    /// The key that chooses.
+    name: &'static str,
     tag: &'a Node,
     entries: &'a [(Key, Node)],
+    shown: Shown,
 }
 
 impl<'de, 'a> EnumAccess<'de> for Variant<'a> {
@@ -220,18 +314,26 @@ impl<'de, 'a> EnumAccess<'de> for Variant<'a> {
     type Variant = Fields<'a>;
 
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Fields<'a>), Fault> {
-        let value = seed.deserialize(Decoder(self.tag)).map_err(|fault| fault.at(&self.tag.place))?;
-        Ok((value, Fields(self.entries)))
+        let Self { name, tag, entries, shown } = self;
+        let result = seed.deserialize(Decoder(tag));
+        let named = |fault: Fault| Fault { message: fault.message.replacen(TAG, name, 1), ..fault };
+        let value = result.map_err(|fault| named(fault).at(&tag.place))?;
+        let of = match &tag.value {
+            Value::String(of) if name == SHARED_TAG => Some(of.as_str()),
+            _ => None,
+        };
+        Ok((value, Fields { of, ..Fields::new(entries, shown) }))
     }
 }
 
-struct Fields<'a>(&'a [(Key, Node)]);
+type Fields<'a> = Entries<'a>;
 
 impl<'de> VariantAccess<'de> for Fields<'_> {
     type Error = Fault;
 
     fn unit_variant(self) -> Result<(), Fault> {
-        match self.0.iter().find(|(key, _)| key.name != TAG) {
+        let shown = self.shown;
+        match self.all.iter().find(|(key, _)| shown.shows(&key.name)) {
             None => Ok(()),
             Some((key, _)) => {
                 let fault = Fault::new(format!("unknown key `{}`", key.name));
@@ -240,15 +342,15 @@ impl<'de> VariantAccess<'de> for Fields<'_> {
         }
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, _: T) -> Result<T::Value, Fault> {
-        unreachable!("kinds of a table are declared as units or with named keys")
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Fault> {
+        seed.deserialize(MapAccessDeserializer::new(self))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Fault> {
-        unreachable!("kinds of a table are declared as units or with named keys")
+        unreachable!("kinds of a table are declared as units, with named keys or as a table of their own")
     }
 
     fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, Fault> {
-        visitor.visit_map(Entries::new(self.0, Some(TAG)))
+        visitor.visit_map(self)
     }
 }

@@ -1,5 +1,6 @@
 //! From keys to an experiment: that every label, measure and band means something.
 
+use super::file::FileKeys;
 use super::keys::{CellKeys, ClaimKeys, CurveKeys, ExperimentKeys, FigureKeys, KindKeys, NoteKeys, TableKeys};
 use super::{
     Axis, AxisValue, Claim, CountsAs, Curve, Experiment, FigurePlan, Note, PanelPlan, Piece, Published, Source,
@@ -8,7 +9,6 @@ use super::{
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
 use crate::document::{Document, Path};
 use crate::expression::{Expression, ExpressionError, Found};
-use crate::file::FileKeys;
 use crate::scenario::Scenario;
 use crate::series::{self, Kind};
 use crate::statistics::Interval;

@@ -8,7 +8,7 @@ use anabranch_units::SimSpan;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use crate::scenario::values::Text;
+use crate::load::values::Text;
 
 /// What paper the experiment is from, and how often it is run.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]

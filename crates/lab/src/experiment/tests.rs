@@ -4,7 +4,7 @@ use anabranch_sim::ErrorSpec;
 use anabranch_units::{SimSpan, SimTime};
 
 use super::*;
-use crate::transport::Transport;
+use crate::scenario::transport::Transport;
 
 const EXPERIMENT: &str = r#"# What is measured?
 duration = "1s"
@@ -133,7 +133,7 @@ fn labels_measures_and_bands_are_checked() {
     assert_refused(
         "\"flow.f.transport\" = \"ns2/reno\"",
         "\"flow.f.transprot\" = \"ns2/reno\"",
-        "e.toml:20:31: unknown key `transprot`; did you mean `transport`?",
+        "e.toml:20:31: `ns2/sack` has no key `transprot`; did you mean `transport`?",
     );
     assert_refused(
         "[experiment]\npaper = \"ctcp-2019\"\n",

@@ -18,7 +18,7 @@ use anabranch_sim::{ErrorSpec, FqCoDelParameters, QueueSpec, Threshold};
 use anabranch_units::SimSpan;
 
 use super::Scenario;
-use crate::transport::{RBUF_MAX, Transport};
+use super::transport::{RBUF_MAX, Transport};
 
 /// What is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

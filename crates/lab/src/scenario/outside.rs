@@ -3,9 +3,9 @@
 use anabranch_cc::Settings;
 
 use super::Scenario;
+use super::transport::Transport;
 use crate::diagnostic::suggestion;
 use crate::series::{FLOW_SERIES, LINK_SERIES, PATH_SERIES, STREAM_SERIES};
-use crate::transport::Transport;
 
 impl Scenario {
     /// Names of its flows, in the order of the file.

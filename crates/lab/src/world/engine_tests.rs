@@ -150,7 +150,7 @@ fn what_the_transport_does_not_have_is_refused() {
         document.set(argument).unwrap();
         Scenario::parse(&document).unwrap_err().to_string()
     };
-    assert!(refused("flow.f.window=20").contains("a anabranch has no `window`"), "{}", refused("flow.f.window=20"));
+    assert!(refused("flow.f.window=20").contains("`anabranch` has no key `window`"), "{}", refused("flow.f.window=20"));
     assert!(refused("flow.f.packet=90B").contains("a packet of 90B is impossible"));
     assert!(refused("flow.f.rbuf=900B").contains("a receive buffer of 900B is impossible"));
     assert!(refused("flow.f.delayed_acks=500ms").contains("an acknowledgement cannot wait for 500ms"));
@@ -320,7 +320,7 @@ fn what_paths_do_not_have_is_refused() {
     };
     let path = |key: &str| format!("flow.f.paths=[{{ first = \"a0\", last = \"b0\", {key} }}]");
     assert!(refused(&path("weight = 3")).contains("no `weight`"), "{}", refused(&path("weight = 3")));
-    assert!(refused(&path("loss_rate = 0.1")).contains("no `loss_rate`"));
+    assert!(refused(&path("loss_rate = 0.1")).contains("unknown key `loss_rate`"));
     assert!(refused("flow.f.streams=0").contains("plain TCP has one path"));
     assert!(refused("flow.f.scheduler=fastest").contains("window"), "{}", refused("flow.f.scheduler=fastest"));
     assert!(refused("flow.f.failover=soon").contains("never"), "{}", refused("flow.f.failover=soon"));

@@ -5,8 +5,8 @@ use anabranch_units::SimTime;
 
 use super::{Ends, Simulation};
 use crate::report::{FlowReport, LinkReport};
+use crate::scenario::transport::Transport;
 use crate::scenario::{Flow, Link};
-use crate::transport::Transport;
 
 impl Simulation<'_> {
     /// Flows without traffic and why, and windows that are the limit.

@@ -1,5 +1,8 @@
 //! The transport on links that do not carry what others do, or mark what they would drop.
 
+use anabranch_sim::EngineSource;
+use anabranch_units::SimSpan;
+
 use super::*;
 use crate::document::Document;
 

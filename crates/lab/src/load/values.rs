@@ -108,7 +108,8 @@ impl JsonSchema for Name {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "format": "name", "pattern": "^[A-Za-z0-9_-]{1,64}$" })
+        // In an element with a `count`, `#` stands for a number.
+        json_schema!({ "type": "string", "format": "name", "pattern": "^[A-Za-z0-9_#-]{1,64}$" })
     }
 }
 

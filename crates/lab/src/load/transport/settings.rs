@@ -5,13 +5,13 @@ use std::num::NonZeroU8;
 
 use anabranch_units::SimSpan;
 
-use super::Checked;
 use crate::diagnostic::{Fault, suggestion};
 use crate::document::Path;
-use crate::scenario::values::{LawKeys, Setting};
+use crate::load::Checked;
+use crate::load::values::{LawKeys, Setting};
 
-/// What a parameter of a law or an option of an agent can be: to add an agent, add its arm in `Transport::from_keys`, a
-/// function that takes its parameters, as `vegas` there, and its name in `NAMES`.
+/// What a parameter of a law or an option of an agent can be: to add an agent, add its name to
+/// `TransportKeys`, its arm to [`Drive::of`](super::Drive), and a function that takes its parameters, as `vegas` in `agent.rs`.
 pub(super) trait Parameter: std::str::FromStr {
     const EXPECTED: &'static str;
 

@@ -2,21 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use anabranch_sim::{
-    CoDelParameters, DelaySpec, DriverSpec, ErrorSpec, GilbertElliott, HoldSpec, QueueSpec, Reads, RedParameters,
-    Stamps, Unit,
-};
-use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
+use anabranch_sim::{DelaySpec, DriverSpec, ErrorSpec, Reads, Stamps};
+use anabranch_units::{SimSpan, SimTime};
 
-use super::keys::{
-    ClockKeys, DelayKeys, ErrorKeys, FlowKeys, HoldKeys, HostKeys, LinkKeys, PathKeys, QueueKeys, RATE_MAX, ReadsKeys,
-    RouteKeys, StampsKeys,
-};
-use super::values::{Count, Name, Text};
-use super::{Flow, Interfaces, Link, LinkIndex, NodeIndex, RouteChange, Scenario};
+use super::Checked;
+use super::keys::{ClockKeys, DelayKeys, FlowKeys, HostKeys, LinkKeys, QueueKeys, ReadsKeys, RouteKeys, StampsKeys};
+use super::link::{error, hold, hold_spec, mtu, positive, queue};
+use super::transport::{Drive, Pair};
+use super::values::Name;
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
 use crate::document::{Document, Path};
-use crate::transport::Transport;
+use crate::scenario::transport::Transport;
+use crate::scenario::{Clock, Flow, Interfaces, Link, LinkIndex, NodeIndex, RouteChange, Scenario};
 
 /// What a file says of the network and its traffic.
 pub(crate) struct NetworkKeys<'a> {
@@ -81,14 +78,16 @@ fn scenario(keys: &NetworkKeys<'_>) -> Checked<Scenario> {
     }
     routes.sort_by_key(|route| route.at);
     let Network { nodes, links, .. } = network;
-    let &NetworkKeys { seed, duration, clock, resolution, .. } = keys;
+    let &NetworkKeys { seed, duration, resolution, .. } = keys;
+    let clock = match keys.clock {
+        ClockKeys::Exact => Clock::Exact,
+        ClockKeys::Ns2 => Clock::Ns2,
+    };
     let scenario = Scenario { seed, duration, clock, resolution, nodes, links, flows, drivers, routes };
     let size = scenario.size().check();
     size.map_err(|error| (root, Fault::new(error.to_string()).remedy("make the scenario smaller")))?;
     Ok(scenario)
 }
-
-type Checked<T> = Result<T, (Path, Fault)>;
 
 #[derive(Default)]
 struct Network {
@@ -205,7 +204,7 @@ impl Network {
             let fault = Fault::new(format!("flow `{id}` goes nowhere: it begins and ends at node `{}`", keys.to.0));
             return Err((path.key("to"), fault.remedy("name two nodes")));
         }
-        let (transport, law_name) = Transport::from_keys(keys, path)?;
+        let Drive { transport, law_name, is_window_default, paths: pairs } = Drive::of(keys, path)?;
         for (start, end) in [(from, to), (to, from)] {
             if !self.is_connected(start, end) {
                 let (start, end) = (&self.nodes[start], &self.nodes[end]);
@@ -222,8 +221,8 @@ impl Network {
             return Err((path.key("stop"), fault.remedy("make `stop` later than `start`")));
         }
         let mut paths = vec![];
-        for (index, it) in keys.paths.iter().flatten().enumerate() {
-            paths.push(self.interfaces(it, (from, to), &path.key("paths").index(index))?);
+        for (index, pair) in pairs.iter().enumerate() {
+            paths.push(self.interfaces(pair, (from, to), &path.key("paths").index(index))?);
         }
         Ok(Flow {
             id: id.clone(),
@@ -232,11 +231,11 @@ impl Network {
             start,
             start_jitter,
             stop,
-            transport_name: keys.transport.clone(),
+            transport_name: keys.transport.name().to_owned(),
             law_name,
             transport,
             packet: keys.packet.0.count(),
-            is_window_default: keys.window.is_none(),
+            is_window_default,
             paths,
         })
     }
@@ -262,7 +261,7 @@ impl Network {
         Ok((self.node(&keys.node.0, &path.key("node"))?, driver))
     }
 
-    fn interfaces(&self, keys: &PathKeys, (from, to): (NodeIndex, NodeIndex), path: &Path) -> Checked<Interfaces> {
+    fn interfaces(&self, pair: &Pair<'_>, (from, to): (NodeIndex, NodeIndex), path: &Path) -> Checked<Interfaces> {
         // A direction of a link by its name, and the other one.
         let both = |name: &Name, key: &str, fits: &dyn Fn(&Link) -> bool, what: String| {
             let reverse = format!("{}.reverse", name.0);
@@ -280,17 +279,15 @@ impl Network {
         };
         let leaves = |link: &Link| link.from == from;
         let arrives = |link: &Link| link.to == to;
-        let (first, back_last) = both(&keys.first, "first", &leaves, format!("leaves node `{}`", self.nodes[from]))?;
-        let (last, back_first) = both(&keys.last, "last", &arrives, format!("leads to node `{}`", self.nodes[to]))?;
+        let (first, back_last) = both(pair.first, "first", &leaves, format!("leaves node `{}`", self.nodes[from]))?;
+        let (last, back_first) = both(pair.last, "last", &arrives, format!("leads to node `{}`", self.nodes[to]))?;
         for (start, end) in [(first, last), (back_first, back_last)] {
             if start != end && !self.is_connected(self.links[start].to, self.links[end].from) {
-                let fault = Fault::new(format!("link `{}` does not lead to link `{}`", keys.first.0, keys.last.0));
+                let fault = Fault::new(format!("link `{}` does not lead to link `{}`", pair.first.0, pair.last.0));
                 return Err((path.clone(), fault.remedy("name two links between which there is a way and back")));
             }
         }
-        let loss_rate = keys.loss_rate.map_or(0.0, |loss_rate| loss_rate.0 as f32);
-        let weight = keys.weight.map_or(1, |weight| weight.0);
-        Ok(Interfaces { first, last, back_first, back_last, loss_rate, weight })
+        Ok(Interfaces { first, last, back_first, back_last, loss_rate: pair.loss_rate, weight: pair.weight })
     }
 
     fn route(&self, keys: &RouteKeys, path: &Path) -> Checked<RouteChange> {
@@ -354,140 +351,4 @@ impl Network {
         }
         false
     }
-}
-
-fn mtu(Text(mtu): Text<Bytes>, path: &Path) -> Checked<u32> {
-    let bytes = u32::try_from(mtu.count()).unwrap_or(u32::MAX);
-    if bytes < MTU_MIN {
-        let fault = Fault::new(format!("no link takes packets of {mtu} at most"));
-        return Err((path.key("mtu"), fault.remedy(format!("use {MTU_MIN}B or more"))));
-    }
-    Ok(bytes)
-}
-
-/// [rfc-791] sec. 3.2: "Every internet module must be able to forward a datagram of 68 octets without further fragmentation."
-const MTU_MIN: u32 = 68;
-
-fn hold(keys: Option<HoldKeys>, queue: &QueueKeys, path: &Path) -> Checked<Option<HoldSpec>> {
-    let Some(keys) = keys else { return Ok(None) };
-    let path = path.key("hold");
-    if let QueueKeys::CoDel { .. } = queue {
-        let fault = Fault::new("a link with a codel queue cannot hold packets");
-        return Err((path, fault.remedy("remove `hold`, or choose another queue")));
-    }
-    hold_spec(keys, &path).map(Some)
-}
-
-fn hold_spec(keys: HoldKeys, path: &Path) -> Checked<HoldSpec> {
-    let (key, span, spec) = match keys {
-        HoldKeys::Grid { every } => ("every", every.0, HoldSpec::Grid(every.0)),
-        HoldKeys::Gather { span } => ("span", span.0, HoldSpec::Gather(span.0)),
-        HoldKeys::Exponential { mean } => ("mean", mean.0, HoldSpec::Exponential(mean.0)),
-        HoldKeys::Uniform { most } => ("most", most.0, HoldSpec::Uniform(most.0)),
-        HoldKeys::Stalls { every, most } => {
-            // Nothing comes through if each follows upon the last.
-            let (key, span) = if every.0.is_zero() { ("every", every.0) } else { ("most", most.0) };
-            (key, span, HoldSpec::Stalls { every: every.0, most: most.0 })
-        }
-    };
-    if span.is_zero() {
-        let fault = Fault::new("what is held for no time is not held");
-        return Err((path.key(key), fault.remedy("use a time above 0s, or remove it")));
-    }
-    Ok(spec)
-}
-
-fn positive(rate: Rate, path: &Path) -> Checked<Rate> {
-    match rate.bits_per_second() {
-        0 => Err((path.clone(), Fault::new("nothing passes a link of 0 bit/s").remedy("use a rate above 0bit/s"))),
-        1..=RATE_MAX => Ok(rate),
-        _ => Err((path.clone(), Fault::new(format!("no link sends {rate}")).remedy("use a rate up to 1Tbit/s"))),
-    }
-}
-
-fn queue(keys: &QueueKeys, path: &Path) -> Checked<QueueSpec> {
-    match keys {
-        QueueKeys::DropTail { packets: Some(Count(1)), .. } => {
-            let fault = Fault::new("a queue of 1 packet drops everything: ns-2 counts the one in service");
-            Err((path.key("packets"), fault.remedy("use 2 packets or more")))
-        }
-        QueueKeys::DropTail { packets: Some(packets), bytes: None } => Ok(QueueSpec::Packets(packets.0)),
-        QueueKeys::DropTail { packets: None, bytes: Some(bytes) } if bytes.0.count() > 0 => {
-            Ok(QueueSpec::Bytes(bytes.0.count()))
-        }
-        QueueKeys::DropTail { .. } => {
-            let fault = Fault::new("a drop_tail queue needs one limit, above nothing");
-            Err((path.clone(), fault.remedy("write packets = 50 or bytes = \"75kB\"")))
-        }
-        QueueKeys::Unlimited => Ok(QueueSpec::Unlimited),
-        QueueKeys::Red { packets, threshold_min, threshold_max, probability_max, ecn } => {
-            let default = RedParameters::default();
-            let parameters = RedParameters {
-                limit: packets.0,
-                threshold_min: threshold_min.unwrap_or(default.threshold_min),
-                threshold_max: threshold_max.unwrap_or(default.threshold_max),
-                probability_max: probability_max.map_or(default.probability_max, |p| p.0),
-                unit: Unit::Packets,
-                ecn: *ecn,
-                ..default
-            };
-            if !(0.0 < parameters.threshold_min && parameters.threshold_min < parameters.threshold_max) {
-                let fault = Fault::new("the thresholds of a red queue are in the wrong order");
-                return Err((path.clone(), fault.remedy("use 0 < threshold_min < threshold_max")));
-            }
-            Ok(QueueSpec::Red(parameters))
-        }
-        QueueKeys::CoDel { packets, target, interval, ecn } => {
-            let default = CoDelParameters::default();
-            let parameters = CoDelParameters {
-                target: target.map_or(default.target, |target| target.0),
-                interval: interval.map_or(default.interval, |interval| interval.0),
-                packets_max: packets.map_or(default.packets_max, |packets| packets.0),
-                ecn: *ecn,
-                ..default
-            };
-            if parameters.interval.is_zero() {
-                let fault = Fault::new("a codel queue cannot look again after no time");
-                return Err((path.key("interval"), fault.remedy("use an interval above 0s, such as \"100ms\"")));
-            }
-            Ok(QueueSpec::CoDel(parameters))
-        }
-    }
-}
-
-fn error(keys: &ErrorKeys, path: &Path) -> Checked<Option<ErrorSpec>> {
-    let spec = match keys {
-        ErrorKeys::None => return Ok(None),
-        ErrorKeys::List { packets } => {
-            let mut packets = packets.clone();
-            packets.sort_unstable();
-            packets.dedup();
-            ErrorSpec::List(packets)
-        }
-        ErrorKeys::At { times } => {
-            ErrorSpec::At(times.iter().map(|time| SimTime::ZERO.saturating_add(time.0)).collect())
-        }
-        ErrorKeys::Uniform { rate } => ErrorSpec::PerPacket(rate.0),
-        ErrorKeys::PerByte { rate } => ErrorSpec::PerByte(rate.0),
-        ErrorKeys::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
-            ErrorSpec::GilbertElliott(GilbertElliott {
-                to_bad: to_bad.0,
-                to_good: to_good.0,
-                loss_good: loss_good.map_or(0.0, |p| p.0),
-                loss_bad: loss_bad.map_or(1.0, |p| p.0),
-            })
-        }
-        ErrorKeys::Periodic { period, offset, burst } => {
-            let (period, burst) = (u64::from(period.0), u64::from(burst.map_or(1, |burst| burst.0)));
-            if burst > period {
-                let fault = Fault::new(format!("{burst} losses do not fit a period of {period} packets"));
-                return Err((path.key("burst"), fault.remedy("make `burst` at most `period`")));
-            }
-            ErrorSpec::Periodic { period, offset: *offset, burst }
-        }
-        ErrorKeys::Policer { rate, burst } => {
-            ErrorSpec::Policer { rate: positive(rate.0, &path.key("rate"))?, burst: burst.0 }
-        }
-    };
-    Ok(Some(spec))
 }

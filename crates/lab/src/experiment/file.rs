@@ -3,15 +3,13 @@
 use anabranch_units::SimSpan;
 use schemars::JsonSchema;
 
+use super::keys::{AssignmentKeys, AxisKeys, ClaimKeys, ExperimentKeys, FigureKeys, NoteKeys, Ordered, TableKeys};
 use crate::diagnostic::Diagnostic;
 use crate::document::Document;
-use crate::experiment::keys::{
-    AssignmentKeys, AxisKeys, ClaimKeys, ExperimentKeys, FigureKeys, NoteKeys, Ordered, TableKeys,
-};
+use crate::load::keys::{ClockKeys, FlowKeys, HostKeys, LinkKeys, RouteKeys};
+use crate::load::network::NetworkKeys;
+use crate::load::values::Text;
 use crate::scenario::Scenario;
-use crate::scenario::check::NetworkKeys;
-use crate::scenario::keys::{ClockKeys, FlowKeys, HostKeys, LinkKeys, RouteKeys};
-use crate::scenario::values::Text;
 
 /// A scenario: a network, its flows, and what happens to its routes. With `[experiment]` it is an experiment as well: what is
 /// varied, what is measured, and what a paper claims.

@@ -1,37 +1,31 @@
-//! The keys of `ns2/sctp` and `ns2/sctp-cmt`.
+//! The keys of ns-2's SCTP.
 
 use anabranch_ns2::sctp::{Alternate, CmtOptions, Data, Dormant, EndpointConfig, RetransmissionPolicy, Variant};
 use anabranch_sim::{Messages, Spacing, Workload};
+use anabranch_units::Bytes;
 
-use super::{Checked, Settings, Transport, keys_of_engine, refuse_keys, workload};
+use super::settings::Settings;
+use super::workload::workload;
+use super::{Drive, Pair};
 use crate::diagnostic::Fault;
 use crate::document::Path;
-use crate::scenario::keys::FlowKeys;
+use crate::load::Checked;
+use crate::load::keys::{SctpKeys, SctpPathKeys};
+use crate::scenario::transport::Transport;
 
-pub(super) fn from_keys(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
-    refuse_keys(
-        keys,
-        path,
-        &[
-            ("cc", keys.cc.is_some()),
-            ("window", keys.window.is_some()),
-            ("initial_window", keys.initial_window.is_some()),
-            ("sink", keys.sink.is_some()),
-            ("rbuf", keys.rbuf.is_some()),
-            ("rate", keys.rate.is_some()),
-            ("on", keys.on.is_some()),
-            ("off", keys.off.is_some()),
-        ],
-    )?;
-    refuse_keys(keys, path, &keys_of_engine(keys))?;
+/// Takes the options of a variant, and says which it is.
+type Take = fn(&mut Settings) -> Checked<Variant>;
+
+/// What drives an association of the variant that `take` knows.
+pub(super) fn drive<'a>(keys: &'a SctpKeys, packet: Bytes, path: &Path, take: Take) -> Checked<Drive<'a>> {
     let options_path = path.key("options");
     let mut options =
         Settings::new(keys.options.clone().unwrap_or_default(), options_path.clone(), "an option of this agent");
-    let variant = if keys.transport == "ns2/sctp-cmt" { Variant::Cmt(cmt(&mut options)?) } else { Variant::Plain };
+    let variant = take(&mut options)?;
     let mut config = EndpointConfig::new(variant);
-    let packet = u32::try_from(keys.packet.0.count()).ok();
-    config.mtu = packet.filter(|packet| (MTU_MIN..=u32::from(u16::MAX)).contains(packet)).ok_or_else(|| {
-        let fault = Fault::new(format!("a packet of {} is impossible", keys.packet.0));
+    let mtu = u32::try_from(packet.count()).ok();
+    config.mtu = mtu.filter(|mtu| (MTU_MIN..=u32::from(u16::MAX)).contains(mtu)).ok_or_else(|| {
+        let fault = Fault::new(format!("a packet of {packet} is impossible"));
         (path.key("packet"), fault.remedy(format!("use {MTU_MIN}B to {}B; headers take 48", u16::MAX)))
     })?;
     config.rto_min = keys.rto_min.map_or(config.rto_min, |text| text.0);
@@ -66,10 +60,6 @@ pub(super) fn from_keys(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
         let fault = Fault::new(format!("an association cannot have {paths} paths"));
         return Err((path.key("paths"), fault.remedy(format!("name 1 to {PATHS_MAX}"))));
     }
-    if let Some(index) = keys.paths.iter().flatten().position(|path| path.weight.is_some()) {
-        let fault = Fault::new("a path of an association has no `weight`");
-        return Err((path.key("paths").index(index).key("weight"), fault.remedy("remove it")));
-    }
     let primary = small(&mut options, "primary", 1, 1..=paths as u32)? as usize - 1;
     options.finish("")?;
     if !config.is_possible() {
@@ -78,12 +68,17 @@ pub(super) fn from_keys(keys: &FlowKeys, path: &Path) -> Checked<Transport> {
         return Err((options_path.key("chunk"), fault.remedy(format!("use {} to {most}", Data::HEADER + 1))));
     }
     let workload = in_time(workload(keys.workload.as_ref(), 1, &path.key("workload"))?, config.streams, path)?;
-    Ok(Transport::Sctp { config: Box::new(config), primary, workload })
+    let pair = |it: &'a SctpPathKeys| {
+        let loss_rate = it.loss_rate.map_or(0.0, |loss_rate| loss_rate.0 as f32);
+        Pair { first: &it.first, last: &it.last, loss_rate, weight: 1 }
+    };
+    let paths = keys.paths.iter().flatten().map(pair).collect();
+    Ok(Drive { paths, ..Drive::new(Transport::Sctp { config: Box::new(config), primary, workload }) })
 }
 
-fn cmt(options: &mut Settings) -> Checked<CmtOptions> {
+pub(super) fn cmt(options: &mut Settings) -> Checked<Variant> {
     let default = CmtOptions::default();
-    Ok(CmtOptions {
+    Ok(Variant::Cmt(CmtOptions {
         split_fast_retransmit: options.take("split_fast_retransmit", default.split_fast_retransmit)?,
         window_update: options.take("window_update", default.window_update)?,
         delayed_ack: options.take("delayed_ack", default.delayed_ack)?,
@@ -98,7 +93,7 @@ fn cmt(options: &mut Settings) -> Checked<CmtOptions> {
                 ("window", RetransmissionPolicy::Window),
             ],
         )?,
-    })
+    }))
 }
 
 /// ns-2 sends what is offered to an idle association never: a workload must be there from the start.

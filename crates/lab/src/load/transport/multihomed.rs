@@ -1,35 +1,26 @@
-//! The keys of `ns2/fast-mh`.
+//! The keys of FAST multihoming.
 
 use anabranch_ns2::config::{Agent, SenderConfig};
 use anabranch_ns2::multihome::{Config, PATHS_MAX};
 use anabranch_units::{Bytes, SimSpan};
 
-use super::{
-    Checked, INITIAL_WINDOW_MAX, RBUF, Settings, Transport, WINDOW_MAX, fast, keys_of_engine, packets, payload,
-    refuse_keys, workload,
-};
+use super::agent::payload;
+use super::settings::Settings;
+use super::workload::workload;
+use super::{Drive, INITIAL_WINDOW_MAX, Pair, RBUF, WINDOW_MAX, fast, packets};
 use crate::diagnostic::Fault;
 use crate::document::Path;
-use crate::scenario::keys::FlowKeys;
+use crate::load::Checked;
+use crate::load::keys::{MultihomedKeys, MultihomedPathKeys};
+use crate::scenario::transport::Transport;
 
-pub(super) fn from_keys(keys: &FlowKeys, path: &Path) -> Checked<(Transport, String)> {
-    refuse_keys(
-        keys,
-        path,
-        &[
-            ("window", keys.window.is_some()),
-            ("sink", keys.sink.is_some()),
-            ("rate", keys.rate.is_some()),
-            ("on", keys.on.is_some()),
-            ("off", keys.off.is_some()),
-        ],
-    )?;
-    refuse_keys(keys, path, &keys_of_engine(keys))?;
+/// What drives a flow of FAST multihoming.
+pub(super) fn drive<'a>(keys: &'a MultihomedKeys, packet: Bytes, path: &Path) -> Checked<Drive<'a>> {
     let mut law = Settings::of_law(keys.cc.as_ref(), path.key("cc"))?;
-    let (options, law_name) = fast(&mut law)?;
+    let (options, law_name) = fast::options(&mut law)?;
     law.finish(law_name)?;
     let mut agent = SenderConfig::new(Agent::Fast(options));
-    agent.payload = payload(keys, &agent, 0, path)?;
+    agent.payload = payload(packet, &agent, 0, path)?;
     let initial = packets(keys.initial_window, agent.window_initial, INITIAL_WINDOW_MAX, &path.key("initial_window"));
     agent.window_initial = initial?;
     agent.rto_min = keys.rto_min.map_or(agent.rto_min, |text| text.0);
@@ -55,5 +46,8 @@ pub(super) fn from_keys(keys: &FlowKeys, path: &Path) -> Checked<(Transport, Str
     agent.window = (rbuf / payload) as f64;
     let workload = workload(keys.workload.as_ref(), 1, &path.key("workload"))?;
     let config = Config { agent, paths, reinject };
-    Ok((Transport::Multihomed { config: Box::new(config), workload }, law_name.to_owned()))
+    let pair = |it: &'a MultihomedPathKeys| Pair { first: &it.first, last: &it.last, loss_rate: 0.0, weight: 1 };
+    let paths = keys.paths.iter().flatten().map(pair).collect();
+    let transport = Transport::Multihomed { config: Box::new(config), workload };
+    Ok(Drive { law_name: Some(law_name.to_owned()), paths, ..Drive::new(transport) })
 }

@@ -1,0 +1,46 @@
+//! The keys of a scenario file. Their comments are the reference: `docs/reference/scenario.md` and the JSON Schema are made
+//! from them.
+
+mod agent;
+mod engine;
+mod error;
+mod flow;
+mod hold;
+mod host;
+mod link;
+mod queue;
+mod route;
+mod schema;
+mod traffic;
+
+use schemars::JsonSchema;
+
+pub(super) use agent::{AgentKeys, MultihomedKeys, MultihomedPathKeys, SctpKeys, SctpPathKeys, SinkKeys};
+pub(super) use engine::{
+    EngineKeys, FailoverKeys, FormKeys, LossDetectionKeys, PacingKeys, PathKeys, RepairKeys, SchedulerKeys,
+    StreamBufferKeys,
+};
+pub(super) use error::ErrorKeys;
+pub(crate) use flow::FlowKeys;
+pub(super) use flow::TransportKeys;
+pub(super) use hold::{DelayKeys, HoldKeys};
+pub(crate) use host::HostKeys;
+pub(super) use host::{ReadsKeys, StampsKeys};
+pub(crate) use link::LinkKeys;
+pub(super) use queue::QueueKeys;
+pub(crate) use route::RouteKeys;
+pub(super) use traffic::{CbrKeys, OnOffKeys, WorkloadKeys};
+
+/// How times are added up. It matters where two of them are equal on paper: in networks of round numbers, which is why the
+/// experiments that are compared with ns-2 to the packet say `ns2`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "clock")]
+pub(crate) enum ClockKeys {
+    /// In whole picoseconds.
+    #[default]
+    Exact,
+    /// As ns-2 does, in floating-point seconds, whose last bits decide which of two packets comes first. Agents of ns-2 and
+    /// `on_off` flows draw from ns-2's random stream, in turn as in ns-2.
+    Ns2,
+}

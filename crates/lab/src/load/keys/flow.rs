@@ -1,0 +1,104 @@
+//! The keys of a flow: what all flows have, and, in an enum by `transport`, what each transport has besides. A key that a transport does not have
+//! does not exist in its struct, so it is an error wherever it stands.
+
+use anabranch_units::{Bytes, SimSpan};
+use schemars::JsonSchema;
+
+use super::agent::{AgentKeys, MultihomedKeys, SctpKeys};
+use super::engine::EngineKeys;
+use super::traffic::{CbrKeys, OnOffKeys};
+use crate::load::values::{Name, Text, WrittenOut};
+
+/// A source, its transport and its destination. Which other keys it has depends on the transport.
+#[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "flow", transform = super::schema::one_table)]
+pub(crate) struct FlowKeys {
+    /// Its name: letters, digits, `-` and `_`.
+    pub(crate) id: Name,
+    /// How many there are of it, if more than one: `#` in its names becomes 0, 1, and so on.
+    #[serde(default)]
+    #[expect(dead_code, reason = "elements are written out before they are read")]
+    pub(crate) count: Option<WrittenOut>,
+    /// The node that sends.
+    pub(crate) from: Name,
+    /// The node that receives.
+    pub(crate) to: Name,
+    /// When it begins to send; at once if absent. With `count` it may be a list, of one time for each.
+    #[serde(default)]
+    pub(crate) start: Text<SimSpan>,
+    /// How much later it may begin: by a random time from 0 to this.
+    #[serde(default)]
+    pub(crate) start_jitter: Text<SimSpan>,
+    /// When it stops sending; never if absent.
+    #[serde(default)]
+    pub(crate) stop: Option<Text<SimSpan>>,
+    /// Size of a data packet on the wire, headers included; `1040B` if absent. Of SCTP, of the largest one.
+    #[serde(default = "packet_default")]
+    pub(crate) packet: Text<Bytes>,
+    /// What carries its data, which says what other keys it has.
+    pub(crate) transport: TransportKeys,
+}
+
+/// 1000 bytes of ns-2's `packetSize_` and 40 of header.
+fn packet_default() -> Text<Bytes> {
+    Text(Bytes::new(1040))
+}
+
+/// Declares the transports, each with its name in a file, and the keys that it has.
+macro_rules! transports {
+    ($($(#[doc = $doc:literal])+ $name:literal => $variant:ident($keys:ty),)+) => {
+        /// What carries the data of a flow.
+        #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
+        #[schemars(rename = "transport", tag = "transport")]
+        pub(crate) enum TransportKeys {
+            $($(#[doc = $doc])+ #[serde(rename = $name)] $variant($keys),)+
+        }
+
+        impl TransportKeys {
+            /// As it is written.
+            pub(crate) fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)+
+                }
+            }
+        }
+    };
+}
+
+transports! {
+    /// Our own transport, with streams and paths.
+    "anabranch" => Engine(EngineKeys),
+    /// ns-2.35's `Agent/TCP/Reno`. The agents of ns-2 are one-way TCPs that always have data.
+    "ns2/reno" => Reno(AgentKeys),
+    /// Its `Agent/TCP/Newreno`. `options` has `impatient` (`newreno_changes1_`) besides.
+    "ns2/newreno" => NewReno(AgentKeys),
+    /// Its `Agent/TCP/Sack1`.
+    "ns2/sack" => Sack(AgentKeys),
+    /// Its `Agent/TCP/Fack`.
+    "ns2/fack" => Fack(AgentKeys),
+    /// Its `Agent/TCP/Vegas`.
+    "ns2/vegas" => Vegas(AgentKeys),
+    /// Its `Agent/TCP/FS`: fast start.
+    "ns2/fs" => FastStart(AgentKeys),
+    /// Its `Agent/TCP/Linux`.
+    "ns2/linux" => Linux(AgentKeys),
+    /// Composite TCP of ctcp-2019 on its `Agent/TCP/Sack1`.
+    "ns2/composite" => Composite(AgentKeys),
+    /// FAST TCP: the CUBIN module for ns-2.
+    "ns2/fast" => Fast(AgentKeys),
+    /// FAST with MFast's receiver: streams that are sent in turn, and 4 bytes of stream header in each packet. `options` has `streams` (1 to 255; 5
+    /// if absent) besides.
+    "ns2/mfast" => MFast(AgentKeys),
+    /// FAST multihoming: FAST on each of several paths at once.
+    "ns2/fast-mh" => Multihomed(MultihomedKeys),
+    /// ns-2's SCTP.
+    "ns2/sctp" => Sctp(SctpKeys),
+    /// Its concurrent multipath transfer. `options` has `split_fast_retransmit`, `window_update`, `delayed_ack` and `policy` (`asap`, `same`,
+    /// `ssthresh`, `loss_rate`, `window`) besides, and no `alternate`.
+    "ns2/sctp-cmt" => SctpCmt(SctpKeys),
+    /// Packets at a constant rate, which nothing acknowledges.
+    "cbr" => Cbr(CbrKeys),
+    /// Exponential bursts between exponential silences, which nothing acknowledges.
+    "on_off" => OnOff(OnOffKeys),
+}

@@ -1,0 +1,142 @@
+//! What a link can be.
+
+use super::*;
+
+#[test]
+fn queues_and_errors_that_lose_everything_or_nothing_are_refused() {
+    assert_refused(
+        "packets = 10",
+        "packets = 1",
+        "chain.toml:10:41: a queue of 1 packet drops everything: ns-2 counts the one in service; use 2 packets or more",
+    );
+    assert_refused(
+        "{ kind = \"drop_tail\", packets = 10 }",
+        "{ kind = \"red\", packets = 10, threshold_min = 20 }",
+        "chain.toml:10:9: the thresholds of a red queue are in the wrong order; use 0 < threshold_min < threshold_max",
+    );
+    assert_refused(
+        "queue =",
+        "error = { kind = \"periodic\", period = 3, burst = 4 }\nqueue =",
+        "chain.toml:10:50: 4 losses do not fit a period of 3 packets; make `burst` at most `period`",
+    );
+}
+
+#[test]
+fn a_queue_counts_packets_or_bytes() {
+    let with = |keys: &str| CHAIN.replacen("packets = 10", keys, 1);
+    let queue = |keys: &str| parse(&with(keys)).unwrap().links[0].queue.clone();
+    assert_eq!(queue("packets = 10"), QueueSpec::Packets(10));
+    assert_eq!(queue("bytes = \"15kB\""), QueueSpec::Bytes(15_000));
+    for keys in ["packets = 10, bytes = \"15kB\"", "bytes = \"0B\""] {
+        assert_text_refused(
+            &with(keys),
+            "chain.toml:10:9: a drop_tail queue needs one limit, above nothing; write packets = 50 or bytes = \"75kB\"",
+        );
+    }
+}
+
+#[test]
+fn a_policer_has_a_rate() {
+    let with = |rate: &str| {
+        let error = format!("error = {{ kind = \"policer\", rate = \"{rate}\", burst = \"15kB\" }}\nqueue =");
+        CHAIN.replacen("queue =", &error, 1)
+    };
+    assert!(matches!(parse(&with("1Mbit/s")).unwrap().links[0].errors[..], [ErrorSpec::Policer { .. }]));
+    assert_text_refused(&with("0bit/s"), "chain.toml:10:36: nothing passes a link of 0 bit/s; use a rate above 0bit/s");
+}
+
+#[test]
+fn an_outage_cuts_both_ways() {
+    let with = |until: &str| {
+        let outages = format!("outages = [{{ from = \"2s\", until = \"{until}\" }}]\nqueue =");
+        CHAIN.replacen("queue =", &outages, 1)
+    };
+    let scenario = parse(&with("3s")).unwrap();
+    let time = |s| SimTime::ZERO + SimSpan::from_secs(s);
+    let outage = [ErrorSpec::Outage { from: time(2), until: time(3) }];
+    assert_eq!((&scenario.links[0].errors[..], &scenario.links[1].errors[..]), (&outage[..], &outage[..]));
+    assert_text_refused(
+        &with("2s"),
+        "chain.toml:10:35: an outage ends before it begins; make `until` later than `from`",
+    );
+}
+
+#[test]
+fn a_codel_queue_has_no_place_under_the_clock_of_ns2() {
+    let codel = CHAIN.replacen("{ kind = \"drop_tail\", packets = 10 }", "{ kind = \"codel\" }", 1);
+    assert!(parse(&codel).is_ok());
+    assert_text_refused(
+        &codel.replacen("duration", "clock = \"ns2\"\nduration", 1),
+        "chain.toml:11:9: a queue that decides at its head keeps exact time and not ns-2's; remove clock = \"ns2\"",
+    );
+    assert_text_refused(
+        &CHAIN.replacen("duration", "clock = \"ns2\"\nduration", 1).replacen(
+            "queue =",
+            "reverse = { queue = { kind = \"codel\" } }\nqueue =",
+            1,
+        ),
+        "chain.toml:11:21: a queue that decides at its head keeps exact time and not ns-2's; remove clock = \"ns2\"",
+    );
+}
+
+#[test]
+fn no_link_is_faster_than_the_clock_can_tell() {
+    assert_text_refused(
+        &CHAIN.replacen("1.5Mbit/s", "2Tbit/s", 1),
+        "chain.toml:8:8: no link sends 2000Gbit/s; use a rate up to 1Tbit/s",
+    );
+}
+
+#[test]
+fn what_holds_packets_takes_time_and_keeps_its_own() {
+    let with = |hold: &str| CHAIN.replacen("queue =", &format!("hold = {{ {hold} }}\nqueue ="), 1);
+    let scenario = parse(&with("kind = \"grid\", every = \"4ms\"")).unwrap();
+    // The way back has a hold of its own, or none.
+    let holds: Vec<_> = scenario.links.iter().map(|link| link.hold).collect();
+    assert_eq!(holds, [Some(HoldSpec::Grid(SimSpan::from_millis(4))), None]);
+    assert!(!scenario.is_random() && parse(&with("kind = \"uniform\", most = \"4ms\"")).unwrap().is_random());
+    let set = "link.a.reverse={ hold = { kind = \"gather\", span = \"1ms\" } }";
+    let scenario = parse_set(CHAIN, &[set]).unwrap();
+    assert_eq!(scenario.links[1].hold, Some(HoldSpec::Gather(SimSpan::from_millis(1))));
+    let scenario = parse(&with("kind = \"stalls\", every = \"1s\", most = \"50ms\"")).unwrap();
+    let stalls = HoldSpec::Stalls { every: SimSpan::from_secs(1), most: SimSpan::from_millis(50) };
+    assert!(scenario.links[0].hold == Some(stalls) && scenario.is_random());
+    assert_text_refused(
+        &with("kind = \"stalls\", every = \"0s\", most = \"50ms\""),
+        "chain.toml:10:35: what is held for no time is not held; use a time above 0s, or remove it",
+    );
+    assert_text_refused(
+        &with("kind = \"stalls\", every = \"1s\", most = \"0s\""),
+        "chain.toml:10:48: what is held for no time is not held; use a time above 0s, or remove it",
+    );
+    assert_text_refused(
+        &with("kind = \"exponential\", mean = \"0s\""),
+        "chain.toml:10:39: what is held for no time is not held; use a time above 0s, or remove it",
+    );
+    assert_text_refused(
+        &with("kind = \"grid\", every = \"4ms\"").replacen("duration", "clock = \"ns2\"\nduration", 1),
+        "chain.toml:5:1: what holds packets keeps exact time and not ns-2's; remove `hold` or clock = \"ns2\"",
+    );
+    assert_text_refused(
+        &with("kind = \"grid\", every = \"4ms\"").replacen(
+            "{ kind = \"drop_tail\", packets = 10 }",
+            "{ kind = \"codel\" }",
+            1,
+        ),
+        "chain.toml:10:8: a link with a codel queue cannot hold packets; remove `hold`, or choose another queue",
+    );
+}
+
+#[test]
+fn a_link_takes_packets_up_to_its_mtu() {
+    let with = |mtu: &str| CHAIN.replacen("queue =", &format!("mtu = \"{mtu}\"\nqueue ="), 1);
+    let mtus = |scenario: Scenario| scenario.links.iter().map(|link| link.mtu).collect::<Vec<_>>();
+    assert_eq!(mtus(parse(&with("1400B")).unwrap()), [Some(1400); 2], "both ways");
+    let back = parse_set(CHAIN, &["link.a.reverse={ mtu = \"1280B\" }"]).unwrap();
+    assert_eq!(mtus(back), [None, Some(1280)]);
+    let set = "link.a.mtu_changes=[{ at = \"2s\", mtu = \"1300B\" }]";
+    let changed = parse_set(CHAIN, &[set]).unwrap();
+    let at = SimTime::ZERO + SimSpan::from_secs(2);
+    assert!(changed.links.iter().all(|link| link.mtu_changes == [(at, 1300)]), "both ways");
+    assert_text_refused(&with("67B"), "chain.toml:10:7: no link takes packets of 67B at most; use 68B or more");
+}

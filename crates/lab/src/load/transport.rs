@@ -1,0 +1,101 @@
+//! From the keys of a flow to what drives it: one file for each kind of transport, and what an agent can be set to in `settings.rs`.
+
+mod agent;
+mod engine;
+mod fast;
+mod multihomed;
+mod reference;
+mod sctp;
+mod settings;
+mod traffic;
+mod workload;
+
+use anabranch_ns2::config::Agent;
+use anabranch_ns2::sctp::Variant;
+use anabranch_units::SimSpan;
+
+use super::Checked;
+use super::keys::{FlowKeys, TransportKeys};
+use super::values::{Count, Name};
+use crate::diagnostic::Fault;
+use crate::document::Path;
+use crate::scenario::transport::Transport;
+
+pub(super) use agent::MFAST_STREAMS;
+pub use fast::fast_laws;
+pub(crate) use reference::laws_markdown;
+
+/// What drives a flow, as its keys say.
+pub(super) struct Drive<'a> {
+    pub(super) transport: Transport,
+    /// Name of the congestion law.
+    pub(super) law_name: Option<String>,
+    /// Whether nobody has chosen the receiver's window of an agent of ns-2.
+    pub(super) is_window_default: bool,
+    pub(super) paths: Vec<Pair<'a>>,
+}
+
+/// A pair of interfaces, by the names of their links.
+pub(super) struct Pair<'a> {
+    pub(super) first: &'a Name,
+    pub(super) last: &'a Name,
+    pub(super) loss_rate: f32,
+    pub(super) weight: u32,
+}
+
+impl<'a> Drive<'a> {
+    /// Of a transport on one path, or without a law.
+    fn new(transport: Transport) -> Self {
+        Self { transport, law_name: None, is_window_default: true, paths: vec![] }
+    }
+
+    /// What drives the flow at `path`.
+    pub(super) fn of(flow: &'a FlowKeys, path: &Path) -> Checked<Self> {
+        let packet = flow.packet.0;
+        match &flow.transport {
+            TransportKeys::Engine(keys) => engine::drive(keys, packet, path),
+            TransportKeys::Reno(keys) => agent::drive(keys, packet, path, |_| Ok((Agent::Reno, "reno"))),
+            TransportKeys::NewReno(keys) => agent::drive(keys, packet, path, agent::newreno),
+            TransportKeys::Sack(keys) => agent::drive(keys, packet, path, |_| Ok((Agent::Sack, "reno"))),
+            TransportKeys::Fack(keys) => agent::drive(keys, packet, path, |_| Ok((Agent::Fack, "reno"))),
+            TransportKeys::Vegas(keys) => agent::drive(keys, packet, path, agent::vegas),
+            TransportKeys::FastStart(keys) => agent::drive(keys, packet, path, |_| Ok((Agent::FastStart, "reno"))),
+            TransportKeys::Linux(keys) => agent::drive(keys, packet, path, |_| Ok((Agent::Linux, "linux"))),
+            TransportKeys::Composite(keys) => agent::drive(keys, packet, path, agent::composite),
+            TransportKeys::Fast(keys) => agent::drive(keys, packet, path, agent::fast),
+            TransportKeys::MFast(keys) => agent::drive(keys, packet, path, agent::mfast),
+            TransportKeys::Multihomed(keys) => multihomed::drive(keys, packet, path),
+            TransportKeys::Sctp(keys) => sctp::drive(keys, packet, path, |_| Ok(Variant::Plain)),
+            TransportKeys::SctpCmt(keys) => sctp::drive(keys, packet, path, sctp::cmt),
+            TransportKeys::Cbr(keys) => traffic::cbr(keys, packet, path).map(Self::new),
+            TransportKeys::OnOff(keys) => traffic::on_off(keys, packet, path).map(Self::new),
+        }
+    }
+}
+
+/// A window in packets.
+fn packets(count: Option<Count>, default: f64, most: u32, path: &Path) -> Checked<f64> {
+    match count {
+        None => Ok(default),
+        Some(Count(count)) if count <= most => Ok(f64::from(count)),
+        Some(Count(count)) => {
+            let fault = Fault::new(format!("{count} packets are no window that can be simulated"));
+            Err((path.clone(), fault.remedy(format!("use 1 to {most}"))))
+        }
+    }
+}
+
+/// The receive buffer of our own transport and of FAST multihoming, if nobody says: 1.3 Gbit/s at 100 ms.
+const RBUF: u64 = 16 << 20;
+
+/// Agents remember something of each packet in flight: this is five seconds of 10 Gbit/s, and some hundred million bytes.
+const WINDOW_MAX: u32 = 1 << 22;
+
+/// What leaves at once, before anything is known of the path; RFC 6928 has ten.
+const INITIAL_WINDOW_MAX: u32 = 1 << 16;
+
+/// The longest IPv4 packet.
+const PACKET_MAX: u32 = 65_535;
+
+/// [rfc-9293] sec. 3.8.6.3: "an ACK SHOULD NOT be excessively delayed; in particular, the delay MUST be less than 0.5 seconds".
+const ACK_DELAY_MAX: SimSpan = SimSpan::from_millis(500);

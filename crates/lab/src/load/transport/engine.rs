@@ -1,0 +1,185 @@
+//! The keys of our own transport.
+
+use anabranch_cc::registry;
+use anabranch_proto::{
+    AckPolicy, Config, Failover, Form, HEADERS, KeepAlive, LossDetection, PATHS_MAX, Pacing, PathMtu, Repair,
+    Scheduling, StreamBuffer,
+};
+use anabranch_units::{Bytes, SimSpan, Span};
+
+use super::fast::KIND;
+use super::settings::Settings;
+use super::workload::workload;
+use super::{ACK_DELAY_MAX, Drive, PACKET_MAX, Pair, RBUF};
+use crate::diagnostic::Fault;
+use crate::document::Path;
+use crate::load::Checked;
+use crate::load::keys::{
+    EngineKeys, FailoverKeys, FormKeys, LossDetectionKeys, PacingKeys, PathKeys, RepairKeys, SchedulerKeys,
+    StreamBufferKeys,
+};
+use crate::load::values::{Setting, Text};
+use crate::scenario::transport::{RBUF_MAX, Transport};
+
+/// What drives a flow of our own transport.
+pub(super) fn drive<'a>(keys: &'a EngineKeys, packet: Bytes, path: &Path) -> Checked<Drive<'a>> {
+    let mut given = Settings::of_law(keys.cc.as_ref(), path.key("cc"))?;
+    let name = given.rest.remove("name").map_or_else(|| "anabranch".to_owned(), |name| name.0);
+    let row = registry::find(&name).map_err(|error| (given.path.key("name"), Fault::new(error.to_string())))?;
+    let mut law = registry::Settings::default_for(row);
+    // What a kind of a part can be set to comes after the kind.
+    let is_kind = |(key, _): &(&String, &Setting)| key.ends_with(KIND);
+    for (key, value) in given.rest.iter().filter(is_kind).chain(given.rest.iter().filter(|it| !is_kind(it))) {
+        law.set(key, &value.0).map_err(|error| (given.place(key), Fault::new(error.to_string())))?;
+    }
+    let streams = u16::from(keys.streams.unwrap_or(1));
+    let mss = packet.count().checked_sub(HEADERS.into()).and_then(|mss| u16::try_from(mss).ok());
+    let Some(mss) = mss.filter(|&mss| mss >= Config::MSS_MIN) else {
+        let least = HEADERS + u32::from(Config::MSS_MIN);
+        let fault = Fault::new(format!("a packet of {packet} is impossible"));
+        return Err((
+            path.key("packet"),
+            fault.remedy(format!("use {least}B to {PACKET_MAX}B; headers take {HEADERS}")),
+        ));
+    };
+    let (form, path_mtu) = form(keys, packet, path)?;
+    let receive_buffer = keys.rbuf.map_or(RBUF, |rbuf| rbuf.0.count());
+    if !(u64::from(mss)..=RBUF_MAX).contains(&receive_buffer) {
+        let fault = Fault::new(format!("a receive buffer of {} is impossible", Bytes::new(receive_buffer)));
+        let remedy = format!("use {} to {}", Bytes::new(mss.into()), Bytes::new(RBUF_MAX));
+        return Err((path.key("rbuf"), fault.remedy(remedy)));
+    }
+    let scheduling = match keys.scheduler {
+        None => Scheduling::default(),
+        Some(SchedulerKeys::Window) => Scheduling::Window,
+        Some(SchedulerKeys::MinRtt) => Scheduling::MinRtt,
+        Some(SchedulerKeys::Weighted) => Scheduling::Weighted,
+        Some(SchedulerKeys::Backup) => Scheduling::Backup,
+    };
+    let config = Config {
+        form,
+        path_mtu,
+        streams,
+        mss,
+        paths_max: paths(keys, streams, scheduling, path)?,
+        scheduling,
+        receive_buffer,
+        stream_buffer: match keys.stream_buffer {
+            None | Some(StreamBufferKeys::Whole) => StreamBuffer::Bytes(u64::MAX),
+            Some(StreamBufferKeys::Shared) => StreamBuffer::Shared,
+        },
+        // So little that a flow that is told to stop does stop.
+        send_buffer: SEND_BUFFER_SEGMENTS * u64::from(mss),
+        ..Config::new(law)
+    };
+    let config = Config {
+        rto_min: keys.rto_min.map_or(config.rto_min, |margin| margin.0.rescale()),
+        loss_detection: match keys.loss_detection {
+            None | Some(LossDetectionKeys::Rack) => LossDetection::Rack,
+            Some(LossDetectionKeys::DupAcks) => LossDetection::DupAcks,
+        },
+        repair: match keys.repair {
+            None | Some(RepairKeys::SamePath) => Repair::SamePath,
+            Some(RepairKeys::AnyPath) => Repair::AnyPath,
+        },
+        failover: match keys.failover {
+            None | Some(FailoverKeys::OnSilence) => Failover::OnSilence,
+            Some(FailoverKeys::Never) => Failover::Never,
+        },
+        pacing: match keys.pacing {
+            Some(PacingKeys::Always) => Pacing::Always,
+            None | Some(PacingKeys::ByLaw) => Pacing::ByLaw,
+        },
+        // What drives the host says how late its timers are.
+        timer: Span::ZERO,
+        acks: acks(keys.delayed_acks, &path.key("delayed_acks"))?,
+        nagle: keys.nagle.unwrap_or(config.nagle),
+        timestamps: keys.timestamps.unwrap_or(config.timestamps),
+        // A flow of a scenario may pause for as long as it likes.
+        idle_timeout: None,
+        keep_alive: keep_alive(keys.keep_alive, &path.key("keep_alive"))?,
+        ..config
+    };
+    debug_assert!(config.check().is_ok(), "what a configuration cannot be was refused above: {config:?}");
+    let workload = workload(keys.workload.as_ref(), u32::from(streams.max(1)), &path.key("workload"))?;
+    let pair = |it: &'a PathKeys| Pair {
+        first: &it.first,
+        last: &it.last,
+        loss_rate: 0.0,
+        weight: it.weight.map_or(1, |it| it.0),
+    };
+    let paths = keys.paths.iter().flatten().map(pair).collect();
+    let transport = Transport::Engine { config: Box::new(config), workload };
+    Ok(Drive { law_name: Some(name), paths, ..Drive::new(transport) })
+}
+
+/// In which form it travels, and how long packets may be.
+fn form(keys: &EngineKeys, packet: Bytes, path: &Path) -> Checked<(Form, PathMtu)> {
+    if keys.form != Some(FormKeys::Sealed) {
+        return Ok((Form::Tcp, PathMtu::USUAL));
+    }
+    let packet_max = u32::try_from(packet.count()).unwrap_or(u32::MAX);
+    if packet_max < PathMtu::PACKET_MIN {
+        let fault = Fault::new(format!("a sealed packet has more than {}", packet));
+        return Err((path.key("packet"), fault.remedy(format!("use {}B or more", PathMtu::PACKET_MIN))));
+    }
+    Ok((Form::Sealed, PathMtu::Searched { packet_max }))
+}
+
+/// When our own transport acknowledges.
+fn acks(delay: Option<Text<SimSpan>>, path: &Path) -> Checked<AckPolicy> {
+    let Some(Text(delay)) = delay else { return Ok(AckPolicy::EACH) };
+    if delay.is_zero() || delay >= ACK_DELAY_MAX {
+        let fault = Fault::new(format!("an acknowledgement cannot wait for {delay}"));
+        return Err((path.clone(), fault.remedy(format!("use a time above 0s and below {ACK_DELAY_MAX}"))));
+    }
+    Ok(AckPolicy { every: 2, delay: delay.rescale() })
+}
+
+fn keep_alive(idle: Option<Text<SimSpan>>, path: &Path) -> Checked<Option<KeepAlive>> {
+    let Some(Text(idle)) = idle else { return Ok(None) };
+    if idle.is_zero() {
+        let fault = Fault::new("nobody can be asked without end");
+        return Err((path.clone(), fault.remedy("use a time above 0s")));
+    }
+    Ok(Some(KeepAlive { idle: idle.rescale(), ..KeepAlive::USUAL }))
+}
+
+/// How many paths a connection has.
+fn paths(keys: &EngineKeys, streams: u16, scheduling: Scheduling, path: &Path) -> Checked<u8> {
+    let Some(paths) = &keys.paths else {
+        let pointless = [
+            ("scheduler", keys.scheduler.is_some(), "one path needs no scheduler"),
+            ("repair", keys.repair.is_some(), "what is lost on an only path is sent again there"),
+            ("failover", keys.failover.is_some(), "nobody takes over from an only path"),
+        ];
+        return match pointless.into_iter().find(|(_, is_present, _)| *is_present) {
+            Some((key, _, fault)) => Err((path.key(key), Fault::new(fault).remedy("add `paths`, or remove it"))),
+            None => Ok(1),
+        };
+    };
+    if scheduling == Scheduling::Backup && keys.failover == Some(FailoverKeys::Never) {
+        let fault = Fault::new("the paths in reserve wait for a failure that never comes");
+        return Err((path.key("failover"), fault.remedy("remove it, or choose another scheduler")));
+    }
+    let path = path.key("paths");
+    if !(1..=PATHS_MAX).contains(&paths.len()) {
+        let fault = Fault::new(format!("a connection cannot have {} paths", paths.len()));
+        return Err((path, fault.remedy(format!("name 1 to {PATHS_MAX}"))));
+    }
+    if paths.len() > 1 && streams == 0 {
+        let fault = Fault::new("plain TCP has one path");
+        return Err((path, fault.remedy("name one path, or use streams = 1 or more")));
+    }
+    for (index, it) in paths.iter().enumerate() {
+        if it.weight.is_some() && scheduling != Scheduling::Weighted {
+            let fault = Fault::new("a path of this connection has no `weight`");
+            let remedy = "remove it, or write scheduler = \"weighted\"";
+            return Err((path.index(index).key("weight"), fault.remedy(remedy)));
+        }
+    }
+    Ok(paths.len() as u8)
+}
+
+/// Segments that wait on each stream.
+const SEND_BUFFER_SEGMENTS: u64 = 4;

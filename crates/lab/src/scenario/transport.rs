@@ -1,0 +1,86 @@
+//! What drives a flow.
+
+use std::num::NonZeroU8;
+
+use anabranch_ns2::STREAM_HEADER;
+use anabranch_ns2::config::{SenderConfig, SinkConfig};
+use anabranch_ns2::multihome;
+use anabranch_ns2::sctp::{Data, EndpointConfig};
+use anabranch_proto::Config;
+use anabranch_sim::traffic::{Cbr, OnOffParameters};
+use anabranch_sim::{Messages, Spacing, Workload};
+
+/// What drives a flow.
+#[derive(Clone, Debug)]
+pub(crate) enum Transport {
+    /// A one-way agent of ns-2, its sink, the streams of MFast's receiver, and what it is to send.
+    Ns2 { sender: Box<SenderConfig>, sink: SinkConfig, streams: Option<NonZeroU8>, workload: Workload },
+    /// FAST's agent of ns-2 on each of several paths, and what it is to send.
+    Multihomed { config: Box<multihome::Config>, workload: Workload },
+    /// ns-2's SCTP, both ends alike, the path to begin with, and what it is to send.
+    Sctp { config: Box<EndpointConfig>, primary: usize, workload: Workload },
+    /// Our own transport, both ends of which are set alike.
+    Engine { config: Box<Config>, workload: Workload },
+    /// Packets at a constant rate, which nothing acknowledges.
+    Cbr(Cbr),
+    /// Bursts between silences, which nothing acknowledges.
+    OnOff(OnOffParameters),
+}
+
+impl Transport {
+    /// Bytes of payload in a packet of an agent; of what only fills links, none.
+    pub(crate) fn payload(&self) -> u32 {
+        match self {
+            Self::Ns2 { sender, streams: None, .. } => sender.payload,
+            Self::Ns2 { sender, streams: Some(_), .. } => sender.payload - STREAM_HEADER,
+            Self::Multihomed { config, .. } => config.agent.payload,
+            Self::Sctp { config, .. } => config.chunk - Data::HEADER,
+            Self::Engine { config, .. } => config.payload(),
+            Self::Cbr(_) | Self::OnOff(_) => 0,
+        }
+    }
+
+    /// Whether it has a stream of this number.
+    pub(crate) fn has_stream(&self, stream: u8) -> bool {
+        match self {
+            Self::Ns2 { streams: Some(streams), .. } => (1..=streams.get()).contains(&stream),
+            Self::Sctp { config, .. } => (1..=config.streams).contains(&stream.into()),
+            Self::Engine { config, .. } => (1..=config.streams).contains(&stream.into()),
+            _ => false,
+        }
+    }
+
+    /// What it is to send; what only fills links always has packets.
+    pub(crate) fn workload(&self) -> Workload {
+        match self {
+            Self::Ns2 { workload, .. }
+            | Self::Multihomed { workload, .. }
+            | Self::Sctp { workload, .. }
+            | Self::Engine { workload, .. } => *workload,
+            Self::Cbr(_) | Self::OnOff(_) => Workload::Bulk,
+        }
+    }
+
+    /// Bytes that its application wants to have sent, if they end.
+    pub(crate) fn offered(&self) -> Option<u64> {
+        match self.workload() {
+            Workload::Bulk => None,
+            Workload::Fixed { bytes } => Some(bytes),
+            Workload::Messages(messages) => Some(messages.count?.saturating_mul(messages.bytes)),
+        }
+    }
+
+    /// Whether it sends by chance.
+    pub(crate) fn is_random(&self) -> bool {
+        match self {
+            Self::Ns2 { workload, .. } | Self::Multihomed { workload, .. } | Self::Engine { workload, .. } => {
+                matches!(workload, Workload::Messages(Messages { spacing: Spacing::Exponential(_), .. }))
+            }
+            Self::Sctp { .. } | Self::Cbr(_) => false,
+            Self::OnOff(_) => true,
+        }
+    }
+}
+
+/// The largest window that TCP can announce ([rfc-7323] sec. 2.3).
+pub(crate) const RBUF_MAX: u64 = 1 << 30;

@@ -1,0 +1,96 @@
+//! From a scenario to the simulator's builder: everything in its place.
+
+use anabranch_sim::{BuildError, Builder, Capture, Control, LinkId, NodeId, ObserverId, Port, Workload};
+
+use super::clock::{clock_phases, start};
+use super::hosts::Hosts;
+use super::recording::{Recording, Wanted};
+use super::{Ends, Output, Simulation};
+use crate::scenario::{Clock, Scenario};
+use crate::trace::{ArrivalTrace, LinkTrace};
+
+/// What a [`Simulation`] is made of.
+pub(super) struct Parts<'a> {
+    scenario: &'a Scenario,
+    pub(super) builder: Builder,
+    pub(super) links: Vec<LinkId>,
+    flows: Vec<Ends>,
+    /// By position, of those that are recorded.
+    traces: Vec<Option<ObserverId<LinkTrace>>>,
+    arrivals: Vec<Option<ObserverId<ArrivalTrace>>>,
+    pub(super) capture: Option<ObserverId<Capture<Output>>>,
+}
+
+impl<'a> Parts<'a> {
+    /// Sets the world going.
+    pub(super) fn build(self) -> Result<Simulation<'a>, BuildError> {
+        let Self { scenario, builder, links, flows, traces, arrivals, capture } = self;
+        Ok(Simulation { scenario, world: builder.build()?, links, flows, traces, arrivals, capture })
+    }
+
+    /// Everything of a scenario in its place.
+    pub(super) fn assemble(scenario: &'a Scenario, recording: Recording<'_>) -> Result<Self, BuildError> {
+        let mut builder = Builder::new(scenario.seed);
+        if scenario.clock == Clock::Ns2 {
+            builder.ns2_clock();
+        }
+        let nodes: Vec<NodeId> = scenario.nodes.iter().map(|name| builder.node(name)).collect();
+        let mut links = Vec::with_capacity(scenario.links.len());
+        for link in &scenario.links {
+            links.push(builder.link(nodes[link.from], nodes[link.to], link.spec())?);
+        }
+        let wanted = Wanted::new(scenario, recording);
+        let detail = wanted.detail(scenario);
+        let (phases, random) = clock_phases(scenario, &builder);
+        let mut phases = phases.into_iter();
+        if let Some(random) = random {
+            builder.ns2_random(random);
+        }
+        let mut flows = Vec::with_capacity(scenario.flows.len());
+        for flow in &scenario.flows {
+            let hosts = Hosts {
+                scenario,
+                nodes: &nodes,
+                links: &links,
+                flow,
+                source_detail: wanted.flows[flows.len()].then_some(detail),
+                sink_detail: wanted.arrivals[flows.len()].then_some(detail),
+            };
+            let (source, sink) = hosts.build(&mut builder, &mut phases)?;
+            let start = start(flow, &builder);
+            flows.push(Ends { source, sink, flow: builder.flow(source, sink)?, start });
+        }
+        // Before the flows: of what happens at one time the route comes first, so that it holds for what is sent just then.
+        for route in &scenario.routes {
+            let to = builder.address(nodes[route.to])?;
+            builder.at(route.at, Control::Route { node: nodes[route.node], to, via: Some(links[route.via]) })?;
+        }
+        for (link, &id) in scenario.links.iter().zip(&links) {
+            for &(at, mtu) in &link.mtu_changes {
+                builder.at(at, Control::Mtu { link: id, mtu })?;
+            }
+        }
+        for (flow, ends) in scenario.flows.iter().zip(&flows) {
+            match flow.transport.workload() {
+                Workload::Bulk => builder.start(ends.start, ends.source)?,
+                workload => builder.workload(&flow.id, ends.start, (ends.source, Port::FIRST), workload)?,
+            }
+            if let Some(stop) = flow.stop {
+                builder.stop(stop, ends.source)?;
+            }
+        }
+        let mut traces = Vec::with_capacity(links.len());
+        for ((link, &id), is_wanted) in scenario.links.iter().zip(&links).zip(wanted.links) {
+            let trace = is_wanted.then(|| LinkTrace::new(link, detail));
+            traces.push(trace.map(|trace| builder.observe(&[id], trace)).transpose()?);
+        }
+        let mut arrivals = Vec::with_capacity(flows.len());
+        for ((flow, ends), is_wanted) in scenario.flows.iter().zip(&flows).zip(wanted.arrivals) {
+            let last = scenario.links.iter().zip(&links).filter(|(link, _)| [flow.from, flow.to].contains(&link.to));
+            let last: Vec<LinkId> = last.map(|(_, &id)| id).collect();
+            let trace = is_wanted.then(|| ArrivalTrace::new(ends.flow, detail));
+            arrivals.push(trace.map(|trace| builder.observe(&last, trace)).transpose()?);
+        }
+        Ok(Self { scenario, builder, links, flows, traces, arrivals, capture: None })
+    }
+}

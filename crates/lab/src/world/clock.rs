@@ -1,0 +1,53 @@
+//! When the clocks of ns-2's agents tick, and when flows start.
+
+use anabranch_ns2::TICK;
+use anabranch_ns2::config::Agent;
+use anabranch_ns2::random::Mrg32k3a;
+use anabranch_sim::Builder;
+use anabranch_units::{SimSpan, SimTime};
+
+use crate::scenario::transport::Transport;
+use crate::scenario::{Clock, Flow, Scenario};
+
+/// When a flow starts. One that has no choice draws nothing.
+pub(super) fn start(flow: &Flow, builder: &Builder) -> SimTime {
+    match flow.start_jitter.is_zero() {
+        true => flow.start,
+        false => {
+            let share = builder.stream(&format!("flow.{}.start", flow.id)).uniform();
+            flow.start.saturating_add(SimSpan::from_secs_f64(share * flow.start_jitter.as_secs_f64()))
+        }
+    }
+}
+
+/// The phases of the agents' clocks, and the stream that their hosts share. With ns-2's clock both are ns-2's: each agent resets
+/// its clock when it is made, and all do once more when the simulation starts, in the order in which they were made, all from
+/// one stream; what is left of it SCTP draws from. Otherwise each flow has streams of its own, so that a new flow changes none.
+pub(super) fn clock_phases(scenario: &Scenario, builder: &Builder) -> (Vec<SimSpan>, Option<Mrg32k3a>) {
+    let agents: Vec<(&Flow, Agent)> = scenario
+        .flows
+        .iter()
+        .filter_map(|flow| match &flow.transport {
+            Transport::Ns2 { sender, .. } => Some((flow, sender.agent)),
+            Transport::Multihomed { config, .. } => Some((flow, config.agent.agent)),
+            Transport::Sctp { .. } | Transport::Engine { .. } | Transport::Cbr(_) | Transport::OnOff(_) => None,
+        })
+        .collect();
+    let phase = |uniform: f64| SimSpan::from_secs_f64(uniform * TICK.as_secs_f64());
+    match scenario.clock {
+        Clock::Exact => {
+            let own = |flow: &Flow| builder.stream(&format!("flow.{}.clock", flow.id)).uniform();
+            (agents.iter().map(|(flow, _)| phase(own(flow))).collect(), None)
+        }
+        Clock::Ns2 => {
+            // ns-2's seeds have 31 bits; further bits of ours would be lost, so they are folded in.
+            let seed = (scenario.seed ^ scenario.seed >> 31) & 0x7fff_ffff;
+            let mut stream = Mrg32k3a::new(seed as u32);
+            for _ in 0..agents.iter().map(|(_, agent)| agent.draws_at_creation()).sum() {
+                stream.uniform();
+            }
+            let phases = agents.iter().map(|_| phase(stream.uniform())).collect();
+            (phases, Some(stream))
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The hosts of a flow, whatever drives it.
+
+use anabranch_ns2::random::Mrg32k3a;
+use anabranch_ns2::sctp::{DestinationConfig, Endpoint, EndpointConfig};
+use anabranch_ns2::{Sender, SenderConfig, Sink, Streams, multihome};
+use anabranch_proto::Config;
+use anabranch_sim::traffic::{self, OnOff};
+use anabranch_sim::{
+    BuildError, Builder, Detail, Driven, EngineSink, EngineSource, Host, HostId, LinkId, MultihomedSink,
+    MultihomedSource, NodeId, Ns2Sctp, Ns2Sink, Ns2Source, Way, Workload,
+};
+use anabranch_units::SimSpan;
+
+use crate::scenario::transport::Transport;
+use crate::scenario::{Clock, Flow, NodeIndex, Scenario};
+
+/// A flow that gets its hosts.
+pub(super) struct Hosts<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) nodes: &'a [NodeId],
+    pub(super) links: &'a [LinkId],
+    pub(super) flow: &'a Flow,
+    /// In which detail its source remembers its variables, if it does, and its sink what arrives.
+    pub(super) source_detail: Option<Detail>,
+    pub(super) sink_detail: Option<Detail>,
+}
+
+impl Hosts<'_> {
+    /// Puts the source and the sink at their nodes. An agent with ns-2's clock takes a phase of it.
+    pub(super) fn build(
+        &self,
+        builder: &mut Builder,
+        phases: &mut impl Iterator<Item = SimSpan>,
+    ) -> Result<(HostId, HostId), BuildError> {
+        const PHASES: &str = "there is a phase for each agent";
+        let (from, to) = (self.nodes[self.flow.from], self.nodes[self.flow.to]);
+        match &self.flow.transport {
+            Transport::Ns2 { sender, sink, streams, workload } => {
+                let clock_phase = phases.next().expect(PHASES);
+                let source = Ns2Source::new(Sender::new(SenderConfig { clock_phase, ..**sender }));
+                let source = if streams.is_some() { source.with_stream_headers() } else { source };
+                let source = if *workload == Workload::Bulk { source } else { source.fed() };
+                let source = self.source_detail.into_iter().fold(source, Ns2Source::traced_in);
+                let sink = Ns2Sink::new(Sink::new(*sink)).carrying(self.flow.transport.payload());
+                let sink = match *streams {
+                    None => sink,
+                    // The window that a receiver advertises is the room in its buffer. It is a whole number of packets.
+                    Some(streams) => sink.with_streams(Streams::new(streams, sender.window as u32)),
+                };
+                let sink = self.sink_detail.into_iter().fold(sink, Ns2Sink::traced_in);
+                Ok((builder.host(from, source)?, builder.host(to, sink)?))
+            }
+            Transport::Multihomed { config, workload } => {
+                let clock_phase = phases.next().expect(PHASES);
+                let (source, sink) = self.multihomed(config, clock_phase, builder)?;
+                let source = if *workload == Workload::Bulk { source } else { source.fed() };
+                let source = self.source_detail.into_iter().fold(source, MultihomedSource::traced_in);
+                let sink = self.sink_detail.into_iter().fold(sink, MultihomedSink::traced_in);
+                Ok((builder.host(from, source)?, builder.host(to, sink)?))
+            }
+            Transport::Sctp { config, primary, workload } => {
+                let [source, sink] = self.association(config, *primary, builder)?;
+                let source = if *workload == Workload::Bulk { source } else { source.fed() };
+                let source = self.source_detail.into_iter().fold(source, Ns2Sctp::traced_in);
+                let sink = self.sink_detail.into_iter().fold(sink, Ns2Sctp::traced_in);
+                Ok((builder.host(from, source)?, builder.host(to, sink)?))
+            }
+            Transport::Engine { config, workload } => {
+                let (source, sink) = self.engine(config, builder)?;
+                let source = if *workload == Workload::Bulk { source } else { source.fed() };
+                let source = self.station(self.flow.from, source, builder)?;
+                Ok((source, self.station(self.flow.to, sink, builder)?))
+            }
+            Transport::Cbr(cbr) => Ok((builder.host(from, cbr.clone())?, builder.host(to, traffic::Sink::default())?)),
+            Transport::OnOff(parameters) => {
+                let source = match self.scenario.clock {
+                    Clock::Exact => OnOff::new(*parameters, builder.stream(&format!("flow.{}", self.flow.id))),
+                    // The world lends it ns-2's stream.
+                    Clock::Ns2 => OnOff::ns2(*parameters, Mrg32k3a::new(Mrg32k3a::DEFAULT_SEED)),
+                };
+                Ok((builder.host(from, source)?, builder.host(to, traffic::Sink::default())?))
+            }
+        }
+    }
+
+    /// Both ends of a connection of our own transport.
+    fn engine(&self, config: &Config, builder: &mut Builder) -> Result<(EngineSource, EngineSink), BuildError> {
+        const CHECKED: &str = "the configuration was checked when the scenario was read";
+        let config = |node: NodeIndex| {
+            let timer = self.scenario.drivers.get(&node).map_or(SimSpan::ZERO, |driver| driver.timer);
+            Config { timer: timer.rescale(), ..config.clone() }
+        };
+        let source = EngineSource::new(config(self.flow.from)).expect(CHECKED);
+        let sink = EngineSink::new(config(self.flow.to)).expect(CHECKED);
+        let (there, back) = self.ways(builder)?.into_iter().unzip();
+        let weights = self.flow.paths.iter().map(|path| path.weight).collect();
+        let (source, sink) = (source.multihomed(there).weighted(weights), sink.multihomed(back));
+        let source = self.source_detail.into_iter().fold(source, EngineSource::traced_in);
+        let Some(detail) = self.sink_detail else { return Ok((source, sink)) };
+        Ok((source.remembering_offers(detail.bytes_max), sink.traced_in(detail)))
+    }
+
+    /// An end of a flow at its node, with a driver around it if the scenario has one there.
+    fn station(&self, index: NodeIndex, host: impl Host, builder: &mut Builder) -> Result<HostId, BuildError> {
+        let node = self.nodes[index];
+        let Some(&driver) = self.scenario.drivers.get(&index) else { return builder.host(node, host) };
+        let name = &self.scenario.nodes[index];
+        let streams = ["card", "scheduler"].map(|what| builder.stream(&format!("host.{name}.{}.{what}", self.flow.id)));
+        builder.host(node, Driven::new(host, driver, streams))
+    }
+
+    /// Both ends of an association, on one path or several.
+    fn association(
+        &self,
+        config: &EndpointConfig,
+        primary: usize,
+        builder: &mut Builder,
+    ) -> Result<[Ns2Sctp; 2], BuildError> {
+        let destination = |(interface, loss_rate)| DestinationConfig { interface, loss_rate };
+        let paths = self.flow.paths.iter();
+        let mut destinations: Vec<_> = (0..).zip(paths.map(|path| path.loss_rate)).map(destination).collect();
+        if destinations.is_empty() {
+            destinations.push(DestinationConfig::default());
+        }
+        // Where the world lends ns-2's stream to its hosts, it takes the place of these.
+        let mut seeds = builder.stream(&format!("flow.{}.sctp", self.flow.id));
+        let mut endpoint = || {
+            let seed = (seeds.uniform() * f64::from(i32::MAX)) as u32;
+            Endpoint::new(*config, &destinations, Mrg32k3a::new(seed))
+        };
+        let (mut source, mut sink) = (endpoint(), endpoint());
+        source.set_primary(primary);
+        // ns-2 takes the last destination unless it is told another, and scripts tell the source.
+        sink.set_primary(destinations.len() - 1);
+        let (source, sink) = (Ns2Sctp::new(source), Ns2Sctp::new(sink));
+        if self.flow.paths.is_empty() {
+            return Ok([source, sink]);
+        }
+        let (there, back): (Vec<_>, Vec<_>) = self.ways(builder)?.into_iter().unzip();
+        let outward = |ways: &[Way]| ways.iter().map(|way| (way.via, way.to)).collect();
+        Ok([source.multihomed(outward(&there)), sink.multihomed(outward(&back))])
+    }
+
+    /// Both ends of FAST multihoming.
+    fn multihomed(
+        &self,
+        config: &multihome::Config,
+        clock_phase: SimSpan,
+        builder: &mut Builder,
+    ) -> Result<(MultihomedSource, MultihomedSink), BuildError> {
+        let agent = SenderConfig { clock_phase, ..config.agent };
+        let source = MultihomedSource::new(multihome::Sender::new(multihome::Config { agent, ..*config }));
+        let sink = MultihomedSink::new(config.paths).carrying(config.agent.payload);
+        if self.flow.paths.is_empty() {
+            return Ok((source, sink));
+        }
+        let (there, back): (Vec<_>, Vec<_>) = self.ways(builder)?.into_iter().unzip();
+        let of = |ways: Vec<Way>| ways.into_iter().map(|way| (way.via, way.to, way.here)).collect();
+        Ok((source.multihomed(of(there)), sink.multihomed(of(back))))
+    }
+
+    /// The paths of a flow as its source and its sink see them; none where packets go the shortest way.
+    fn ways(&self, builder: &mut Builder) -> Result<Vec<(Way, Way)>, BuildError> {
+        let mut ways = vec![];
+        for path in &self.flow.paths {
+            let sink = builder.address_through(self.links[path.last])?;
+            let source = builder.address_through(self.links[path.back_last])?;
+            let there = Way { via: self.links[path.first], to: sink, here: source };
+            ways.push((there, Way { via: self.links[path.back_first], to: source, here: sink }));
+        }
+        Ok(ways)
+    }
+}

@@ -1,0 +1,73 @@
+//! What is recorded of a run beside its counters, and in how much memory.
+
+use anabranch_sim::Detail;
+
+use crate::names::SeriesPlace;
+use crate::scenario::Scenario;
+use crate::scenario::transport::Transport;
+
+/// What to record beside the counters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Recording<'a> {
+    /// Nothing.
+    Counters,
+    /// Everything.
+    #[cfg(test)]
+    Trace,
+    /// What these series are made of, by their names.
+    Series(&'a [String]),
+    /// The same, and every flow's and link's variables.
+    Tables(&'a [String]),
+}
+
+/// Which flows' variables and arrivals and which links' variables are recorded, by position.
+pub(super) struct Wanted {
+    pub(super) flows: Vec<bool>,
+    pub(super) arrivals: Vec<bool>,
+    pub(super) links: Vec<bool>,
+}
+
+impl Wanted {
+    pub(super) fn new(scenario: &Scenario, recording: Recording<'_>) -> Self {
+        let (names, tables, arrivals) = match recording {
+            Recording::Counters => (&[][..], false, false),
+            #[cfg(test)]
+            Recording::Trace => (&[][..], true, true),
+            Recording::Series(names) => (names, false, false),
+            Recording::Tables(names) => (names, true, false),
+        };
+        let (flows, links) = (vec![tables; scenario.flows.len()], vec![tables; scenario.links.len()]);
+        let mut wanted = Self { arrivals: vec![arrivals; scenario.flows.len()], flows, links };
+        for name in names {
+            // A name that is none is refused where it is looked up.
+            for (place, index) in scenario.series_places(name).unwrap_or_default() {
+                let is_of_arrivals = ARRIVAL_SERIES.iter().any(|series| name.ends_with(series));
+                match place {
+                    SeriesPlace::Flow | SeriesPlace::Stream(_) if is_of_arrivals => wanted.arrivals[index] = true,
+                    SeriesPlace::Flow | SeriesPlace::Stream(_) | SeriesPlace::Path(_) => wanted.flows[index] = true,
+                    SeriesPlace::Link => wanted.links[index] = true,
+                }
+            }
+        }
+        wanted
+    }
+
+    /// How much each history may keep: an equal part of [`HISTORIES_BYTES_MAX`].
+    pub(super) fn detail(&self, scenario: &Scenario) -> Detail {
+        let mut histories = self.links.iter().filter(|wanted| **wanted).count();
+        for (index, flow) in scenario.flows.iter().enumerate() {
+            // Rows of each path and acknowledgements, of SCTP three more; what is offered, delivered and held, what arrives,
+            // and what comes back.
+            let others = if matches!(flow.transport, Transport::Sctp { .. }) { 4 } else { 1 };
+            let of_source = if self.flows[index] { flow.paths.len().max(1) + others } else { 0 };
+            histories += of_source + if self.arrivals[index] { 5 } else { 0 };
+        }
+        Detail { resolution: scenario.resolution, bytes_max: HISTORIES_BYTES_MAX / histories.max(1) }
+    }
+}
+
+/// Memory for all that is recorded of a run. A vector that grows takes twice as much for a moment.
+const HISTORIES_BYTES_MAX: usize = 128 << 20;
+
+/// What is made of the packets that come to a flow's ends, and not of its source's variables.
+const ARRIVAL_SERIES: [&str; 5] = [".goodput", ".throughput", ".held", ".ipd", ".delay"];

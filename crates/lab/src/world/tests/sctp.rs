@@ -1,0 +1,135 @@
+//! ns-2's SCTP in a scenario.
+
+use super::*;
+
+/// The chain of mfast-2019.
+const SCTP: &str = r#"
+duration = "100s"
+
+[[link]]
+id = "a"
+from = "n0"
+to = "n1"
+rate = "2Mbit/s"
+delay = "10ms"
+queue = { kind = "drop_tail", packets = 10 }
+
+[[link]]
+id = "b"
+from = "n1"
+to = "n2"
+rate = "1.5Mbit/s"
+delay = "100ms"
+queue = { kind = "drop_tail", packets = 10 }
+
+[[link]]
+id = "c"
+from = "n2"
+to = "n3"
+rate = "2Mbit/s"
+delay = "10ms"
+queue = { kind = "drop_tail", packets = 10 }
+
+[[flow]]
+id = "f"
+from = "n0"
+to = "n3"
+start = "1s"
+transport = "ns2/sctp"
+packet = "1000B"
+options = { streams = 5 }
+"#;
+
+/// mfast-2019, Table 2, and its golden run: with ns-2's clock, ties fall as they fell there.
+#[test]
+fn sctp_of_mfast_2019() {
+    let scenario = format!("clock = \"ns2\"\n{SCTP}");
+    let scenario = Scenario::parse(&Document::parse("mfast.toml", &scenario).unwrap()).unwrap();
+    let flow = run::run(&scenario).flows.remove(0);
+    assert_eq!(format!("{:.2} {:.2}", flow.throughput_bps / 1e3, flow.goodput_bps / 1e3), "1096.48 1043.85");
+    assert_eq!((flow.dropped_packets, flow.retransmitted_packets), (30, 30));
+}
+
+/// The other end's 65536 bytes are 67 chunks in packets of 1000: more than the 47 that fill the path, and the 20 beyond fit
+/// its queue. After slow start the bottleneck is full, and 952 of 1000 bytes are payload.
+#[test]
+fn sctp_fills_a_path() {
+    let scenario = SCTP.replacen("queue = { kind = \"drop_tail\", packets = 10 }", "", 3);
+    let scenario = Scenario::parse(&Document::parse("chain.toml", &scenario).unwrap()).unwrap();
+    let flow = run::run(&scenario).flows.remove(0);
+    assert_eq!((flow.dropped_packets, flow.retransmitted_packets), (0, 0));
+    // Handshake, heartbeat and slow start take two of the 99 s.
+    assert!((1.46e6..1.5e6).contains(&flow.throughput_bps), "{} bit/s", flow.throughput_bps);
+    assert!((flow.goodput_bps / flow.throughput_bps - 0.952).abs() < 1e-9);
+    // 67 packets at 1.5 Mbit/s take 0.357 s, of which the way back is 0.12 s.
+    assert!((0.2..0.24).contains(&flow.one_way_delay_mean_s.unwrap()), "{:?} s", flow.one_way_delay_mean_s);
+}
+
+/// Two paths of 1 Mbit/s: both are full with CMT, one without.
+#[test]
+fn sctp_has_several_paths() {
+    let two = r#"
+duration = "30s"
+link = [
+    { id = "a0", from = "s", to = "x0", rate = "10Mbit/s", delay = "1ms" },
+    { id = "a1", from = "s", to = "x1", rate = "10Mbit/s", delay = "1ms" },
+    { id = "b0", from = "x0", to = "d", rate = "1Mbit/s", delay = "20ms" },
+    { id = "b1", from = "x1", to = "d", rate = "1Mbit/s", delay = "20ms" },
+]
+[[flow]]
+id = "f"
+from = "s"
+to = "d"
+transport = "ns2/sctp"
+packet = "1500B"
+paths = [{ first = "a0", last = "b0" }, { first = "a1", last = "b1" }]
+"#;
+    let rate = |text: &str| {
+        let scenario = Scenario::parse(&Document::parse("two.toml", text).unwrap()).unwrap();
+        run::run(&scenario).flows[0].throughput_bps / 1e6
+    };
+    let cmt = two.replace("ns2/sctp", "ns2/sctp-cmt");
+    let (plain, both) = (rate(two), rate(&cmt));
+    assert!((0.9..=1.0).contains(&plain) && (1.8..=2.0).contains(&both), "{plain} and {both} Mbit/s");
+
+    let scenario = Scenario::parse(&Document::parse("two.toml", &cmt).unwrap()).unwrap();
+    let mut simulation = Simulation::build(&scenario, Recording::Trace).unwrap();
+    simulation.run();
+    let at = |series: &str| simulation.series(&format!("flow.f.{series}")).unwrap().value_at(20.0).unwrap();
+    assert!((at("path.1.window") + at("path.2.window") - at("window")).abs() < 1e-9);
+    // A chunk of 1452 bytes with its header.
+    let offered = simulation.series("flow.f.peer_window").unwrap().extreme(Extreme::Most, 0.0, 30.0).unwrap().1;
+    assert!((offered - 65536.0 / 1468.0).abs() < 1e-9, "{offered} packets");
+    let refused = ["flow.f.path.3.window", "flow.f.path.2.ssthresh"].map(|name| simulation.series(name).is_err());
+    assert_eq!(refused, [true, false]);
+}
+
+#[track_caller]
+fn assert_sctp_refused(from: &str, to: &str, expected: &str) {
+    let text = SCTP.replacen(from, to, 1);
+    assert_ne!(text, SCTP);
+    let error = Document::parse("mfast.toml", &text).and_then(|document| Scenario::parse(&document)).unwrap_err();
+    assert!(error.to_string().contains(expected), "{error}");
+}
+
+#[test]
+fn what_sctp_would_ignore_or_cannot_do_is_refused() {
+    assert_sctp_refused("streams = 5", "policy = \"same\"", "`policy` is not an option of this agent");
+    assert_sctp_refused("streams = 5", "streams = 0", "`streams` cannot be `0`; use 1 to 65535");
+    assert_sctp_refused("streams = 5", "chunk = 1000", "a chunk of 1000 does not fit a packet of 1000; use 17 to 968");
+    assert_sctp_refused(
+        "packet =",
+        "window = 20\npacket =",
+        "`ns2/sctp` has no key `window`; there are rto_min, paths, workload, options",
+    );
+    assert_sctp_refused(
+        "packet =",
+        "workload = { kind = \"messages\", bytes = \"1kB\", every = \"1s\" }\npacket =",
+        "does not send what is offered while it is idle",
+    );
+    assert_sctp_refused(
+        "packet =",
+        "paths = [{ first = \"b\", last = \"c\" }]\npacket =",
+        "`b` is no duplex link that leaves node `n0`",
+    );
+}
