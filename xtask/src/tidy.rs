@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: the layering of ARCHITECTURE.md, held over the crate graph instead of by good will.
 
 mod circles;
+mod lengths;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -125,6 +126,10 @@ pub(crate) fn run() -> Result<(), String> {
             purity(source.as_std_path(), &mut problems)?;
         }
         circles::check(package.manifest_path.with_file_name("src").as_std_path(), &mut problems)?;
+        if lengths::CORE.contains(name) {
+            let folder = package.manifest_path.parent().expect("a manifest stands in a folder");
+            lengths::check(folder.as_std_path(), &mut problems)?;
+        }
     }
     if problems.is_empty() {
         run::say("tidy: the crate graph is as ARCHITECTURE.md draws it");

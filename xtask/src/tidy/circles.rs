@@ -1,7 +1,8 @@
 //! Refuses dependency cycles among the modules of a crate. Two modules that need each other are one module, or share a third.
 //!
-//! A module is a file. It may name what is above it in the tree, whose part it is; so only edges between modules of which neither contains
-//! the other count. Names are taken from paths that begin with `crate` or `super`, outside comments and tests.
+//! A module is a file. It may name what is above it in the tree, whose part it is; so edges from a part to what contains it do not count, and those
+//! from a module to its parts do. Names are taken from paths that begin with `crate`, `super`, `self` or the name of a part, outside comments and
+//! tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -65,8 +66,14 @@ fn edges(texts: &BTreeMap<String, String>) -> Edges {
                 .into_iter()
                 .map(|path| if parent.is_empty() { path } else { format!("{parent}::{path}") }),
         );
-        let others = named.filter_map(|path| module(&path, texts));
-        let others = others.filter(|other| !contains(other, name) && !contains(name, other)).collect();
+        let parts = texts.keys().filter(|part| part.rsplit_once("::").is_some_and(|(parent, _)| parent == name));
+        let parts = parts.flat_map(|part| {
+            let own = &part[name.len() + 2..];
+            paths(text, &format!("{own}::")).into_iter().map(move |path| format!("{part}::{path}"))
+        });
+        let parts = parts.chain(paths(text, "self::").into_iter().map(|path| format!("{name}::{path}")));
+        let others = named.chain(parts).filter_map(|path| module(&path, texts));
+        let others = others.filter(|other| !contains(other, name)).collect();
         (name.clone(), others)
     };
     texts.iter().map(edges_of).collect()
@@ -154,6 +161,20 @@ mod tests {
         ]);
         assert_eq!(found, [["a", "b", "c"]]);
         assert!(circles_of(&[("a", "use crate::b::B;"), ("b", "use crate::c::C;"), ("c", "")]).is_empty());
+    }
+
+    /// A module names a part of itself, which names somebody who names the module.
+    #[test]
+    fn parts_close_a_circle() {
+        let found = circles_of(&[
+            ("a", "mod b;\nuse self::b::B;"),
+            ("a::b", "use super::A;\nuse crate::c::C;"),
+            ("c", "use crate::a::A;"),
+        ]);
+        assert_eq!(found, [["a", "a::b", "c"]]);
+        let by_name =
+            circles_of(&[("a", "fn f() { b::g() }"), ("a::b", "use crate::c::C;"), ("c", "use crate::a::A;")]);
+        assert_eq!(by_name, [["a", "a::b", "c"]]);
     }
 
     #[test]
