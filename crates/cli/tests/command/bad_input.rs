@@ -58,6 +58,7 @@ fn bad_inputs_name_file_line_and_remedy() {
 /// What is expected is called as in the reference, not by the names of types in the program.
 #[test]
 fn messages_speak_the_words_of_the_reference() {
+    let window = "transport = \"ns2/sack\"\nwindow = 8";
     let cases = [
         (
             "queue = { kind = \"drop_tail\", packets = 10 }",
@@ -65,9 +66,13 @@ fn messages_speak_the_words_of_the_reference() {
             "s.toml:10:55: found string `5`, expected a number",
         ),
         ("window = 8", "cc = 5", "s.toml:18:6: found integer `5`, expected a table"),
-        ("window = 8", "streams = 300", "s.toml:18:11: found integer `300`, expected a whole number from 0 to 255"),
-        ("window = 8", "nagle = 1", "s.toml:18:9: found integer `1`, expected true or false"),
-        ("window = 8", "paths = {}", "s.toml:18:9: found a table, expected a list"),
+        (
+            window,
+            "transport = \"anabranch\"\nstreams = 300",
+            "s.toml:18:11: found integer `300`, expected a whole number from 0 to 255",
+        ),
+        (window, "transport = \"anabranch\"\nnagle = 1", "s.toml:18:9: found integer `1`, expected true or false"),
+        (window, "transport = \"anabranch\"\npaths = {}", "s.toml:18:9: found a table, expected a list"),
         ("transport = \"ns2/sack\"", "transport = [1]", "s.toml:17:13: found a list, expected a string"),
         (
             "window = 8",

@@ -1,6 +1,8 @@
 //! Which claims of the papers could have failed: each is judged again with every input a fifth smaller and larger.
 
-use super::{Column, Options, Plan, Results, Under, needed_variants, seeds_of};
+use super::judge::Results;
+use super::plan::{Column, Plan, needed_variants, seeds_of};
+use super::{Options, Under};
 use crate::diagnostic::Diagnostic;
 use crate::experiment::{Claim, Experiment};
 use crate::parallel;

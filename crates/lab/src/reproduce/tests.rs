@@ -1,5 +1,7 @@
+use super::plan::{Column, Job};
 use super::*;
 use crate::document::Document;
+use crate::verdict::Verdict;
 
 /// What one flow sends within a second.
 const EXPERIMENT: &str = r#"# What is sent?
