@@ -93,7 +93,7 @@ pub struct SentReport<'a> {
     pub seq_max: Option<i64>,
     /// Up to which number all are acknowledged.
     pub acked_seq: Option<i64>,
-    /// Retransmission timeouts.
+    /// The number of retransmission timeouts.
     pub timeouts: Option<u64>,
     /// The most of these on one path one after the other.
     pub timeouts_in_row_max: Option<u64>,
@@ -202,11 +202,11 @@ pub type Portions<'a> = Box<dyn Iterator<Item = Portion> + 'a>;
 /// Bits of one stream: offered to a source, or read by the application of a sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Portion {
-    /// When.
+    /// When it was offered or read.
     pub time: SimTime,
-    /// Counted from 0; 0 of a connection without streams.
+    /// The stream, counted from 0; 0 of a connection without streams.
     pub stream: usize,
-    /// How many.
+    /// How many bits of payload.
     pub bits: u64,
 }
 

@@ -8,9 +8,9 @@ use crate::history::{Entry, History};
 /// A sender's variables from some time on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GaugeRow {
-    /// From when on.
+    /// When they changed.
     pub time: SimTime,
-    /// The variables.
+    /// The variables from then on.
     pub gauges: Gauges,
 }
 

@@ -8,15 +8,15 @@ use crate::route::Routes;
 /// How much there is in a world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorldSize {
-    /// Nodes.
+    /// The number of nodes.
     pub nodes: usize,
     /// Addresses: those of nodes to which a flow or a changed route leads, and each that was asked for besides.
     pub addresses: usize,
     /// Links, each direction counted.
     pub links: usize,
-    /// Hosts.
+    /// The number of hosts: two for each flow of a scenario.
     pub hosts: usize,
-    /// Flows.
+    /// The number of flows.
     pub flows: usize,
 }
 
@@ -25,7 +25,7 @@ impl WorldSize {
     pub const NODES_MAX: usize = u16::MAX as usize;
     /// A managed link takes two slots of the event queue; together with the hosts and the agenda they stay below its limit.
     pub const LINKS_MAX: usize = EventQueue::SLOTS_MAX / 4;
-    /// A host takes one.
+    /// A host takes one slot.
     pub const HOSTS_MAX: usize = EventQueue::SLOTS_MAX / 4;
     /// The direction of a flow is its number and a bit.
     pub const FLOWS_MAX: usize = 1 << 24;
