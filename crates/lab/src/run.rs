@@ -53,19 +53,17 @@ pub fn run_recording(
     let part = scenario.duration / STEPS as u64;
     let mut slices = 1;
     for step in 1..=STEPS {
-        let begin = SimTime::ZERO.saturating_add(part * (step as u64 - 1));
-        let mut longest = Duration::ZERO;
+        let begin_of_step = SimTime::ZERO.saturating_add(part * (step as u64 - 1));
+        let began = Instant::now();
         for slice in 1..=slices {
-            let began = Instant::now();
-            simulation.run_until(begin.saturating_add(part / slices * slice));
-            longest = longest.max(began.elapsed());
+            simulation.run_until(begin_of_step.saturating_add(part / slices * slice));
             if on_step(if slice < slices { step - 1 } else { step }, STEPS).is_break() {
                 return Err(io::Error::new(io::ErrorKind::Interrupted, "the run was stopped"));
             }
         }
-        if longest > SLICE_MAX {
-            slices *= 2;
-        }
+        // The next part will take about as long as this one.
+        let wanted = began.elapsed().as_nanos() / SLICE_MAX.as_nanos() + 1;
+        slices = u64::try_from(wanted).unwrap_or(SLICES_MAX).min(SLICES_MAX);
     }
     simulation.run();
     let wall_seconds = begin.elapsed().as_secs_f64();
@@ -75,6 +73,9 @@ pub fn run_recording(
 
 /// Parts of a run: more than a bar on a terminal can show.
 const STEPS: usize = 200;
+
+/// A part is cut into so many slices at most, however slow the machine is.
+const SLICES_MAX: u64 = 1000;
 
 /// Who stops a run by hand waits about so long.
 pub const SLICE_MAX: Duration = Duration::from_millis(100);
