@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anabranch_lab::diagnostic::suggestion;
-use anabranch_lab::experiment::Experiment;
+use anabranch_lab::experiment::{COMMON, Experiment};
 use anabranch_lab::html;
 use anabranch_lab::reproduce::{self, Options, Paper, Watch};
 use anabranch_lab::sensitivity::{self, Sensitivity};
@@ -108,7 +108,8 @@ pub(crate) fn load(
     Selection { keys, experiments: Experiments { folder }, .. }: &Selection,
     inputs: &mut Inputs,
 ) -> Result<Vec<Experiment>, Failure> {
-    let papers = entries(folder)?.into_iter().filter(|path| path.is_dir()).collect::<Vec<_>>();
+    let is_paper = |path: &PathBuf| path.is_dir() && !path.ends_with(COMMON);
+    let papers = entries(folder)?.into_iter().filter(is_paper).collect::<Vec<_>>();
     let mut experiments = Vec::new();
     for paper in &papers {
         for file in
