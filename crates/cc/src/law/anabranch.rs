@@ -72,7 +72,7 @@ const SETTINGS: FastSettings = FastSettings {
     base_rtt: Some(base_rtt::Settings { reading: Reading::Both, interval: 10.0, ..base_rtt::Settings::NOT_NEAR }),
     // TCP's own weight, as avgRTT has a quick one here, too.
     refill: Some(refill::Settings { rule: refill::Rule::QUICK_IPD, multiplicative_increase: true }),
-    loss: Policy::Trial { random_most: 0.05 },
+    loss: Policy::Trial { random_most: 0.05, fades: false },
     memory: Some(memory::Rule { span: 10.0 }),
     noise: Some(noise::Rule { least: 0.001 }),
     drain: Some(drain::Rule::DEFAULT),

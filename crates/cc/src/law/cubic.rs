@@ -155,6 +155,16 @@ impl Cubic {
         }
     }
 
+    /// One that begins with so many segments in slow start, as RFC 9438 sets it.
+    pub(crate) fn beginning_with(window: f64) -> Self {
+        Self { window, ..Self::new(&CubicSettings::DEFAULT) }
+    }
+
+    /// What filled the queue is found: congestion avoidance begins, on a plateau.
+    pub(crate) fn end_slow_start(&mut self) {
+        self.ssthresh = self.ssthresh.min(self.window);
+    }
+
     fn begin(&self, now: Time) -> Curve {
         let plateau = match self.start {
             Start::BelowPlateau => self.window_max.max(self.window),

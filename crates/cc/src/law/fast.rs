@@ -35,16 +35,21 @@
 //! Limits. A late comer takes the standing queue for propagation and keeps more than its share, the golden ratio for two. What
 //! adds delay without a queue, such as jitter or a coarse clock, is taken for one where [`noise`] is off. A rival that fills the queue gets it.
 
+mod answer;
 pub mod base_rtt;
 mod clockwork;
 pub mod drain;
 pub mod estimator;
+mod gauges;
 pub mod loss;
 pub mod memory;
 pub mod module;
 pub mod noise;
+mod others;
 pub mod refill;
+pub mod rival;
 mod settings;
+pub mod share;
 pub mod trial;
 pub mod window;
 
@@ -53,17 +58,18 @@ use anabranch_units::{Bytes, Rate, Time};
 use self::base_rtt::{Average, Reroute, Route};
 pub use self::clockwork::Which as ClockworkKind;
 use self::clockwork::{Clockwork, Rtts, Which};
-use self::drain::{Action, Drain};
+use self::drain::{Action, Drain, Looks};
 use self::estimator::Estimator;
 use self::loss::Policy;
 use self::memory::Memory;
 use self::noise::{Noise, Recent, Sample};
 use self::refill::{Ccafr, Facts, Mode};
+use self::rival::{Competition, Look};
 pub use self::settings::{FastSettings, MultiplicativeIncrease};
 use self::trial::Trial;
 use self::window::{Goal, Pipe};
 use crate::composite::Composite;
-use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Sent, Signal, Transmission};
+use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Sent, Transmission};
 use crate::number::{greater, is_known, lesser, seconds};
 use crate::row::{Law, LossContract, LossResponse, Row};
 
@@ -117,11 +123,16 @@ pub struct Fast {
     averages: Recent,
     /// Until when a decrease says nothing of the route, in seconds: others take back what a drain took.
     shares_move_until: f64,
+    look: Look,
+    /// While a rival fills the queue.
+    competition: Option<Competition>,
     memory: Memory,
     noise: Noise,
     least: Recent,
-    /// How many times alpha is as large for the noise; one or more.
+    /// How many times alpha is as large for the rate and for the noise.
     alpha_scale: f64,
+    /// The same without noise.
+    quiet_scale: f64,
     trial: Trial,
     /// Trials so far, for the gauges.
     trials: u64,
@@ -168,7 +179,7 @@ impl Fast {
             settings,
             reroute_rule: settings.base_rtt.map(|reroute| reroute.rule()),
             trial_rule: match settings.loss {
-                Policy::Trial { random_most: most } => Some(trial::Rule { most, span }),
+                Policy::Trial { random_most: most, fades } => Some(trial::Rule { most, span, fades }),
                 Policy::Halve | Policy::Composite { .. } => None,
             },
             window: settings.initial_window,
@@ -182,10 +193,13 @@ impl Fast {
             drain: Drain::default(),
             averages: Recent::new(),
             shares_move_until: f64::NEG_INFINITY,
+            look: Look::new(),
+            competition: None,
             memory: Memory::new(settings.goal.alpha),
             noise: Noise::new(),
             least: Recent::new(),
             alpha_scale: 1.0,
+            quiet_scale: 1.0,
             trial: Trial::new(),
             trials: 0,
             repair: Repair::None,
@@ -232,6 +246,7 @@ impl Fast {
         self.estimator.on_rtt(standing, window, &self.settings.weights);
         if let Some(drain) = &self.settings.drain
             && drain.base_window > 0.0
+            && self.competition.is_none()
         {
             self.estimator.raise_base(self.least.on_value(now, rtt, drain.base_window));
         }
@@ -239,15 +254,7 @@ impl Fast {
             && self.reroute.on_rtt(now, rtt, self.estimator.base(), rule) == Route::Longer
             && now - self.rerouted >= settings.interval
         {
-            (self.rerouted, self.reroutes) = (now, self.reroutes + 1);
-            self.memory = Memory::new(self.settings.goal.alpha);
-            self.least = Recent::new();
-            self.pipe = Pipe::new();
-            match settings.average {
-                Average::Restarted => self.estimator.forget(),
-                Average::Kept => self.estimator.forget_base(),
-            }
-            self.estimator.on_rtt(rtt, self.window, &self.settings.weights);
+            self.take_route(now, rtt, settings.average);
         }
         // Whatever looks like longer routes, baseRTT stays within reach of the least RTT that the path ever had. It can have left that only by rising.
         if (!is_known(before) || self.estimator.base() > before)
@@ -255,6 +262,28 @@ impl Fast {
         {
             self.estimator.bound_base(seconds(rtt_min) * self.settings.base_rise_most);
         }
+    }
+
+    /// The route is longer: what is known of the path begins with a sample of `rtt` seconds.
+    fn take_route(&mut self, now: f64, rtt: f64, average: Average) {
+        (self.rerouted, self.reroutes) = (now, self.reroutes + 1);
+        self.memory = Memory::new(self.settings.goal.alpha);
+        self.least = Recent::new();
+        self.pipe = Pipe::new();
+        match average {
+            Average::Restarted => self.estimator.forget(),
+            Average::Kept => self.estimator.forget_base(),
+        }
+        self.estimator.on_rtt(rtt, self.window, &self.settings.weights);
+    }
+
+    /// How many times alpha is as large as it is set, at a rate in segments a second; and without noise.
+    #[inline]
+    fn scales_at(&self, rate: f64) -> (f64, f64) {
+        let alpha = self.settings.goal.alpha;
+        let quiet = self.settings.share.as_ref().map_or(1.0, |rule| rule.scale(rate));
+        let scale = self.settings.noise.as_ref().map_or(1.0, |rule| self.noise.scale(quiet * alpha, rate, rule));
+        (quiet * scale, quiet)
     }
 
     /// A sample without what segments wait for that left just before, all at once: the first of them tells of the path.
@@ -266,66 +295,15 @@ impl Fast {
         Sample { standing: lesser(sample.standing, self.estimator.base()), ..sample }
     }
 
-    /// Random loss or congestion? Whether that is being tried, and the window with it.
-    fn attempt(&mut self, now: f64, sample: Option<f64>, ack: &Ack, rule: &trial::Rule) -> bool {
-        if self.trial.passes(ack.newly_acked, ack.newly_lost) {
-            return false;
-        }
-        let rtt = sample.unwrap_or(self.estimator.average());
-        let (acked, lost) = (ack.newly_acked, ack.newly_lost);
-        let queueing = rtt - self.estimator.base();
-        let facts = trial::Facts { now, acked, lost, rtt, queueing, window: self.window };
-        match self.trial.on_ack(&facts, rule) {
-            trial::Action::None => return false,
-            trial::Action::Hold => {}
-            trial::Action::Fall(window) => {
-                self.trials += 1;
-                self.interrupt(now);
-                self.window = window.max(window::WINDOW_MIN).min(self.window);
-            }
-            trial::Action::Return(target) => {
-                let step = (trial::RETURN * ack.newly_acked).min(target - self.window);
-                self.window += step.max(0.0);
-            }
-            trial::Action::GiveWay(before) => {
-                self.interrupt(now);
-                let halved = loss::halve(before);
-                self.window = self.window.min(halved);
-                self.remember(now, halved, 0.0);
-            }
-        }
-        true
-    }
-
-    /// Something else than the law of the window moves it.
-    fn interrupt(&mut self, now: f64) {
-        self.clockwork.interrupt();
-        self.ccafr.end();
-        self.drain.on_loss(now);
-    }
-
-    /// A loss that left `halved` segments is kept in mind if more than the share `above` is lost.
-    fn remember(&mut self, now: f64, halved: f64, above: f64) {
-        if self.settings.memory.is_some() {
-            self.memory.on_loss(now, halved, self.queued / self.alpha_scale, above);
-        }
-    }
-
     /// Segments to keep queued: what losses leave of alpha, and what noise makes of that.
     fn alpha(&self) -> f64 {
-        self.memory.alpha() * self.alpha_scale
+        let alpha = self.memory.alpha() * self.alpha_scale;
+        if self.settings.share.is_some() { greater(alpha, share::ALPHA_MIN) } else { alpha }
     }
 
     /// How long an ACK may be held back without a queue, in seconds; zero where that is not measured.
     fn noise(&self) -> f64 {
         self.noise.level()
-    }
-
-    /// A loss: whether it leaves the window alone.
-    fn spares(&mut self, now: f64, loss: &Loss) -> bool {
-        let Some(rule) = &self.trial_rule else { return false };
-        let delay = self.rtt - self.estimator.base();
-        loss.signal == Signal::DupAcks && !self.trial.on_loss((now, self.rtt), loss.lost, (self.window, delay), rule)
     }
 
     /// How fast segments leave while a window increases multiplicatively.
@@ -356,8 +334,20 @@ impl Fast {
             let (window, pending) = (self.window, self.clockwork.pending());
             let average_most = -self.averages.on_value(now, -average, average);
             let noise = self.noise();
-            let facts = drain::Facts { now, rtt, base, average: average_most, window, pending, noise, may_begin };
+            let is_foreign = self.settings.rival.is_some() && self.is_foreign(now, base);
+            let may_begin = may_begin || is_foreign && ack.limit == Limit::Window && self.trial.is_at_rest();
+            let looks = self.settings.rival.is_some().then_some(match (is_foreign, self.look.doubts()) {
+                (false, _) => Looks::Clear,
+                (true, false) => Looks::Foreign,
+                (true, true) => Looks::Doubtful,
+            });
+            let facts =
+                drain::Facts { now, rtt, base, average: average_most, window, pending, noise, may_begin, looks };
             let action = self.drain.on_ack(&facts, rule);
+            if is_foreign && matches!(action, Action::None | Action::Aside) {
+                self.clockwork.interrupt();
+                return self.window;
+            }
             if action != Action::None {
                 self.shares_move_until = now + drain::SHARES_MOVE * average;
             }
@@ -369,13 +359,22 @@ impl Fast {
                     self.reroute.clear();
                     return window.max(window::WINDOW_MIN).min(self.window);
                 }
-                Action::Return { window, share } => {
+                Action::Return { window, share, before, least } => {
+                    if self.settings.rival.is_some() {
+                        self.judge(now, (window, before, least));
+                        if let (Some(competition), Some(rule)) = (&self.competition, &self.settings.rival) {
+                            return competition.window(rule);
+                        }
+                    }
+                    // What is in doubt, and a route that is longer, leave all of the window.
+                    let is_whole = self.settings.rival.is_some() && (self.look.doubts() || self.rerouted >= now);
+                    let share = if is_whole { 1.0 } else { share };
                     return self.clockwork.turn_to(self.window, window * share + goal.alpha, &rtts);
                 }
             }
         }
         // What noise adds to alpha is for delay that is no queue: it may be there before the pipe is full.
-        let most = greater(increase.queued_most, NOISE_MOST * (1.0 - 1.0 / self.alpha_scale));
+        let most = greater(increase.queued_most, NOISE_MOST * (1.0 - self.quiet_scale / self.alpha_scale));
         let has_room = Goal::backlog(old, base, rtt) < most * goal.alpha;
         let mut pipe = f64::INFINITY;
         if increase.is_known {
@@ -440,6 +439,10 @@ impl Controller for Fast {
         // Neither the window nor what is known of the path moves in fast recovery.
         if ack.phase == Phase::Recovery && self.repair != Repair::Spared {
             self.clockwork.on_recovery(now);
+            if self.competition.is_some() {
+                let rtt = ack.rtt.filter(|rtt| !rtt.is_zero()).map_or(self.rtt, seconds);
+                self.compete(path, ack, now, rtt);
+            }
             return;
         }
         let mut sample = self.clockwork.sample(now, ack, self.estimator.average());
@@ -459,10 +462,25 @@ impl Controller for Fast {
             return;
         }
         self.old = self.clockwork.old(now, ack, path.flight);
+        // What is in flight is whole: where that is all that a window of four and a half allows, the window counts.
+        if self.settings.share.is_some() && self.old + 1.0 > ack.departure.window {
+            self.old = greater(self.old, ack.departure.window);
+        }
         if let Some(rule) = &self.settings.noise {
             self.old = self.noise.on_flight(now, self.old, self.estimator.average(), rule);
-            let rate = self.old / self.estimator.average();
-            self.alpha_scale = self.noise.scale(self.settings.goal.alpha, rate, rule);
+        }
+        if self.settings.noise.is_some() || self.settings.share.is_some() {
+            (self.alpha_scale, self.quiet_scale) = self.scales_at(self.old / self.estimator.average());
+        }
+        if self.settings.rival.is_some()
+            && let Some(rtt) = sample
+        {
+            let average = self.estimator.average();
+            let raw = ack.rtt.map_or(rtt, seconds);
+            self.look.on_rtt(now, (rtt, raw), average, ack.departure.flight);
+        }
+        if self.competition.is_some() && self.compete(path, ack, now, sample.unwrap_or(self.estimator.average())) {
+            return;
         }
         if let Some(rule) = self.trial_rule
             && self.repair != Repair::Answered
@@ -481,45 +499,27 @@ impl Controller for Fast {
     }
 
     fn on_loss(&mut self, path: &PathView, loss: &Loss) {
-        let now = path.now.as_secs_f64();
-        self.rate = None;
-        if self.trial.is_at_rest() {
-            self.queued = Goal::backlog(self.old, self.estimator.base(), self.rtt);
-        }
-        if self.spares(now, loss) {
-            (self.repair, self.before_loss) = (Repair::Spared, None);
-            return;
-        }
-        if loss.signal != Signal::Ecn {
-            self.repair = Repair::Answered;
-        }
-        self.before_loss = Some((self.window, self.memory));
-        self.interrupt(now);
-        let halved = loss::halve(self.window);
-        self.window = match loss.signal {
-            Signal::Timeout => loss::time_out(self.window),
-            Signal::DupAcks | Signal::Ecn => halved,
-        };
-        match self.settings.loss {
-            Policy::Halve | Policy::Composite { .. } => self.remember(now, halved, memory::ABOVE),
-            Policy::Trial { .. } if self.trial.is_congestion(now) => self.remember(now, halved, 0.0),
-            Policy::Trial { .. } => self.trial.on_answered(),
-        }
+        self.answer(path, loss);
     }
 
     fn on_recovered(&mut self, _path: &PathView) {
         if std::mem::replace(&mut self.repair, Repair::None) == Repair::Spared {
             return;
         }
-        if self.settings.refill.is_some() {
+        if self.settings.refill.is_some() && self.competition.is_none() {
             self.clockwork.begin_refill(&mut self.ccafr);
         }
     }
 
-    fn on_undo(&mut self, _path: &PathView) {
+    fn on_undo(&mut self, path: &PathView) {
         self.rate = None;
         self.trial.forgive();
         self.repair = Repair::None;
+        if let (Some(competition), Some(rule)) = (&mut self.competition, &self.settings.rival) {
+            competition.on_undo(path);
+            self.window = competition.window(rule);
+            return;
+        }
         if let Some((window, memory)) = self.before_loss.take() {
             (self.window, self.memory) = (self.window.max(window), memory);
             // Nothing was drained, so there is nothing to refill.
@@ -544,6 +544,7 @@ impl Controller for Fast {
             // [rfc-5681] sec. 4.1.
             Restart::Idle => {
                 self.clockwork.interrupt();
+                self.competition = None;
                 // The papers' senders never rest.
                 if self.settings.drain.is_some() {
                     self.estimator.rest();
@@ -567,30 +568,7 @@ impl Controller for Fast {
     }
 
     fn gauges(&self, gauges: &mut Gauges) {
-        let (base, average) = (self.estimator.base(), self.estimator.average());
-        let is_known = self.estimator.is_known();
-        gauges.show("window", self.window);
-        gauges.show("backlog", if is_known { Goal::backlog(self.old, base, average) } else { 0.0 });
-        gauges.show("rtt_base_s", base);
-        gauges.show("rtt_average_s", average);
-        gauges.show("increase_pending", self.clockwork.pending());
-        if self.settings.noise.is_some() {
-            gauges.show("noise_s", self.noise.level());
-            gauges.show("alpha", self.alpha());
-        }
-        if self.settings.base_rtt.is_some() {
-            gauges.show("reroutes", self.reroutes as f64);
-        }
-        if self.settings.refill.is_some() {
-            gauges.show("ipd_s", self.ccafr.ipd());
-            gauges.show("ipd_average_s", self.ccafr.ipd_average());
-            // 0 off, 1 the first series, 2 filling.
-            gauges.show("refill_mode", f64::from(self.ccafr.mode() as u8));
-        }
-        if self.trial_rule.is_some() {
-            gauges.show("loss_known", self.trial.known());
-            gauges.show("trials", self.trials as f64);
-        }
+        self.show(gauges);
     }
 }
 

@@ -24,6 +24,7 @@
 
 use anabranch_units::Span;
 
+use crate::number::{greater, is_known, lesser};
 use crate::settings::{Choice, Fields};
 
 /// How to drain.
@@ -82,9 +83,18 @@ pub const RETURN: f64 = 0.5;
 /// A flow does not join before this share of the interval is over: what it joins may be no drain.
 const JOIN_AFTER: f64 = 0.5;
 
+/// The same in seconds, where drains tell whose a queue is: each look of another is to be joined.
+const JOIN_LOOKS_AFTER: f64 = 2.0;
+
+/// Seconds between a look that left doubts and the next one: so long that all join.
+const LOOKS_APART: f64 = 2.5;
+
 /// A path that showed itself within so many round trips needs no drain: while a window doubles, each of its bursts begins on an
 /// empty queue, and it doubles within a few.
 const UNSEEN_ROUNDS: f64 = 8.0;
+
+/// Round trips between a drain and the next one, where a queue stands that is not the flow's own.
+const FOREIGN_ROUNDS: f64 = 4.0;
 
 /// Round trips after a drain in which a decrease of the window says nothing of the route: those whose share is too large give way to those
 /// whose share is too small, so the RTT stays. Where half of it is queue an update leaves three quarters of what a share is off, and eight leave
@@ -112,6 +122,12 @@ pub enum Drain {
         window: f64,
         /// avgRTT before, in seconds.
         average: f64,
+        /// From when on samples show it, in seconds.
+        from: f64,
+        /// The least of them, in seconds.
+        least: f64,
+        /// At this RTT it is over, in seconds.
+        enough: f64,
     },
     /// The window returns.
     Refilling,
@@ -141,6 +157,19 @@ pub struct Facts {
     pub noise: f64,
     /// Whether a drain may begin: the window is full and nothing else is about to move it.
     pub may_begin: bool,
+    /// Whose the queue seems to be; `None` where drains do not tell.
+    pub looks: Option<Looks>,
+}
+
+/// Whose the queue seems to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Looks {
+    /// Ours.
+    Clear,
+    /// Not ours.
+    Foreign,
+    /// Not ours, and the last drain did not tell whose.
+    Doubtful,
 }
 
 /// What to do with the window.
@@ -160,6 +189,10 @@ pub enum Action {
         window: f64,
         /// baseRTT over what avgRTT was before the drain.
         share: f64,
+        /// avgRTT before the drain, in seconds.
+        before: f64,
+        /// The least sample at its bottom, in seconds.
+        least: f64,
     },
 }
 
@@ -180,17 +213,30 @@ impl Drain {
                     *self = Self::Waiting { since, seen: now };
                 }
                 let is_falling = (rtt + facts.noise) - base < rule.join * (average - base);
-                let is_due = waited >= rule.interval || is_falling && waited >= JOIN_AFTER * rule.interval;
-                if !is_due || !facts.may_begin || rule.is_unseen && now - seen < UNSEEN_ROUNDS * rtt {
+                let (join_after, look_after) = match facts.looks {
+                    None => (JOIN_AFTER * rule.interval, f64::INFINITY),
+                    Some(Looks::Clear) => (lesser(JOIN_AFTER * rule.interval, JOIN_LOOKS_AFTER), f64::INFINITY),
+                    Some(Looks::Foreign) => (JOIN_LOOKS_AFTER, FOREIGN_ROUNDS * rtt),
+                    Some(Looks::Doubtful) => (JOIN_LOOKS_AFTER, greater(FOREIGN_ROUNDS * rtt, LOOKS_APART)),
+                };
+                let is_due = waited >= rule.interval || is_falling && waited >= join_after || waited >= look_after;
+                let is_seen = rule.is_unseen && !is_known(look_after) && now - seen < UNSEEN_ROUNDS * rtt;
+                if !is_due || !facts.may_begin || is_seen {
                     return if is_falling { Action::Aside } else { Action::None };
                 }
-                *self = Self::Draining { until: now + ROUNDS * rtt, window, average };
+                *self = Self::draining(now, rtt, (window, average), 0.0);
                 Action::Fall(rule.share * window)
             }
-            Self::Draining { until, .. } if now < until => Action::Hold,
-            Self::Draining { window, average, .. } => {
+            Self::Draining { until, window, average, from, mut least, enough } => {
+                if now >= from || rtt <= enough {
+                    least = lesser(least, rtt);
+                }
+                if now < until && rtt > enough {
+                    *self = Self::Draining { until, window, average, from, least, enough };
+                    return Action::Hold;
+                }
                 *self = Self::Refilling;
-                Action::Return { window, share: (base / average).min(1.0) }
+                Action::Return { window, share: (base / average).min(1.0), before: average, least }
             }
             Self::Refilling => {
                 if facts.pending <= 0.0 {
@@ -206,6 +252,12 @@ impl Drain {
                 Action::None
             }
         }
+    }
+
+    /// The window has fallen, at an RTT of `rtt` seconds, from so many segments at so much avgRTT; it is to return at an RTT of `enough` at the latest.
+    pub fn draining(now: f64, rtt: f64, (window, average): (f64, f64), enough: f64) -> Self {
+        let (from, until) = (now + rtt, now + ROUNDS * rtt);
+        Self::Draining { until, window, average, from, least: f64::INFINITY, enough }
     }
 
     /// A loss or a timeout ends a drain: what is low already is halved, as everybody halves what he has.
@@ -240,6 +292,7 @@ mod tests {
         pending: 0.0,
         noise: 0.0,
         may_begin: true,
+        looks: None,
     };
 
     /// The first ACK at 0 s, and the drain.
@@ -259,13 +312,39 @@ mod tests {
         // The path is 90 ms long: the window returns to less than it was.
         assert_eq!(
             drain.on_ack(&Facts { now: 10.25, ..low }, &RULE),
-            Action::Return { window: 120.0, share: 0.09 / 0.12 }
+            Action::Return { window: 120.0, share: 0.09 / 0.12, before: 0.12, least: 0.09 }
         );
         assert_eq!(drain.on_ack(&Facts { now: 10.4, pending: 9.0, ..low }, &RULE), Action::Hold);
         assert_eq!(drain.on_ack(&Facts { now: 10.5, ..low }, &RULE), Action::Hold);
         assert_eq!(drain.on_ack(&Facts { now: 10.58, ..low }, &RULE), Action::Hold);
         assert_eq!(drain.on_ack(&Facts { now: 10.6, ..low }, &RULE), Action::None);
         assert_eq!(drain, Drain::Waiting { since: 10.6, seen: 10.6 });
+    }
+
+    /// A queue that is not the flow's own is looked at as soon as four round trips have passed, here 0.48 s; again after 2.5 s.
+    #[test]
+    fn a_foreign_queue_is_looked_at() {
+        let rule = Rule { is_unseen: true, ..RULE };
+        let foreign = Facts { looks: Some(Looks::Foreign), ..REST };
+        let mut drain = waiting();
+        assert_eq!(drain.on_ack(&Facts { now: 0.47, ..foreign }, &rule), Action::None);
+        assert_eq!(drain.on_ack(&Facts { now: 0.49, ..foreign }, &rule), Action::Fall(60.0));
+        let doubtful = Facts { looks: Some(Looks::Doubtful), ..REST };
+        let mut drain = waiting();
+        assert_eq!(drain.on_ack(&Facts { now: 2.4, ..doubtful }, &rule), Action::None);
+        assert_eq!(drain.on_ack(&Facts { now: 2.6, ..doubtful }, &rule), Action::Fall(60.0));
+    }
+
+    /// A drain that may end when the queue is short ends then.
+    #[test]
+    fn enough_is_enough() {
+        let mut drain = Drain::draining(1.0, 0.4, (100.0, 0.1), 0.11);
+        assert_eq!(drain.on_ack(&Facts { now: 1.2, rtt: 0.2, ..REST }, &RULE), Action::Hold);
+        let shown = Facts { now: 1.3, rtt: 0.105, ..REST };
+        assert_eq!(
+            drain.on_ack(&shown, &RULE),
+            Action::Return { window: 100.0, share: 1.0, before: 0.1, least: 0.105 }
+        );
     }
 
     /// A quarter of the queue is gone: not before 5 s, and not while something else moves the window.

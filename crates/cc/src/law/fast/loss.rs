@@ -31,6 +31,8 @@ pub enum Policy {
     Trial {
         /// The same.
         random_most: f64,
+        /// Whether many losses at once without a queue are taken for a fade of the link.
+        fades: bool,
     },
 }
 
@@ -40,13 +42,17 @@ impl Choice for Policy {
         // The paper has no bound.
         ("composite", Self::Composite { random_most: 1.0 }),
         // No link worth using loses 5 % at random.
-        ("trial", Self::Trial { random_most: 0.05 }),
+        ("trial", Self::Trial { random_most: 0.05, fades: false }),
     ];
 
     fn visit(&mut self, fields: &mut Fields<'_>) {
-        if let Self::Composite { random_most } | Self::Trial { random_most } = self {
+        if let Self::Composite { random_most } | Self::Trial { random_most, .. } = self {
             let help = "bound: the largest share that is believed to be lost at random";
             fields.number("random_most", random_most, 0.001..=1.0, "", help);
+        }
+        if let Self::Trial { fades, .. } = self {
+            let help = "whether many losses at once without a queue are a fade of the link and no reason for a trial, and a trial ends after 32 round trips";
+            fields.switch("fades", fades, help);
         }
     }
 }

@@ -6,7 +6,7 @@ use super::clockwork::Which;
 use super::estimator::Weights;
 use super::loss::Policy;
 use super::window::Goal;
-use super::{base_rtt, drain, memory, noise, refill};
+use super::{base_rtt, drain, memory, noise, refill, rival, share};
 use crate::settings::{Fields, INITIAL_WINDOW, Table};
 
 /// What FAST is set to.
@@ -16,6 +16,8 @@ pub struct FastSettings {
     pub initial_window: f64,
     /// What the window law aims at.
     pub goal: Goal,
+    /// `None`: alpha is the same at any rate.
+    pub share: Option<share::Rule>,
     /// How the window grows where the queue is short.
     pub increase: MultiplicativeIncrease,
     /// Of samples in avgRTT.
@@ -36,6 +38,8 @@ pub struct FastSettings {
     pub noise: Option<noise::Rule>,
     /// `None`: the window never falls to look at the path.
     pub drain: Option<drain::Rule>,
+    /// `None`: who fills the queue gets it. Else drains tell.
+    pub rival: Option<rival::Rule>,
 }
 
 /// Multiplicative increase: while the queue is short the window grows by each segment that is acknowledged.
@@ -57,6 +61,7 @@ impl FastSettings {
         initial_window: INITIAL_WINDOW,
         // FAST's alpha for 100 Mbit/s: 2.4 ms of queue there, 24 ms at 10 Mbit/s.
         goal: Goal { alpha: 20.0, beta: 0.0, gamma: 0.5 },
+        share: None,
         increase: MultiplicativeIncrease { threshold: 0.00075, queued_most: UNBOUNDED, pace: 0.0, is_known: false },
         weights: Weights::NS2,
         clockwork: Which::Own,
@@ -67,6 +72,7 @@ impl FastSettings {
         memory: None,
         noise: None,
         drain: None,
+        rival: None,
     };
 }
 
@@ -84,6 +90,8 @@ impl Table for FastSettings {
         let help = "more queued segments shrink the window; no dead band unless above alpha";
         fields.number("beta", beta, 0.0..=100_000.0, "segments", help);
         fields.number("gamma", gamma, 0.001..=1.0, "", "how much of the way to the target one update goes");
+        let help = "whether alpha is the same at any rate, or goes with its root";
+        fields.choice("alpha_by_rate", &mut self.share, help);
         fields.table("multiplicative_increase", &mut self.increase);
         let help = "largest weight of a sample in avgRTT; 0.25 in fast-2006";
         fields.number("average_weight", &mut self.weights.most, 1e-6..=1.0, "", help);
@@ -104,6 +112,8 @@ impl Table for FastSettings {
         fields.choice("noise", &mut self.noise, help);
         let help = "whether the window falls from time to time, so that the path shows itself without the queue";
         fields.choice("drain", &mut self.drain, help);
+        let help = "beside a rival that fills the queue, which drains show: yield, or the window of CUBIC; a longer route is told from it";
+        fields.choice("rival", &mut self.rival, help);
     }
 }
 

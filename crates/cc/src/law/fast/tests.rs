@@ -7,6 +7,7 @@ use crate::testing::assert_near;
 use crate::testing::bottleneck::Bottleneck;
 
 mod events;
+mod others;
 
 /// For what is said of rest.
 const NO_DRAINS: (&str, &str) = ("drain", "off");

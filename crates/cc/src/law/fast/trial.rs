@@ -38,6 +38,8 @@ pub struct Rule {
     pub most: f64,
     /// How long congestion is believed in, in seconds.
     pub span: f64,
+    /// Whether losses at once without a queue are a fade, and a trial that shows nothing has an end.
+    pub fades: bool,
 }
 
 /// The share of segments that may be lost without a trial: what Reno loses that fills 25 segments or more ([mathis-1997]: 1.5/w²). A rival at such
@@ -84,6 +86,21 @@ const AS_LONG: f64 = 0.5;
 /// Round trips that what left before a trial is waited for: one to be acknowledged, one to be sent again.
 const ROUNDS: f64 = 2.0;
 
+/// Round trips after which a trial is over that has shown nothing: a small window carries too little for that.
+const LONGEST: f64 = 32.0;
+
+/// Losses that make a fade, at the least: where a radio fades for 5 ms at 10 Mbit/s, there are four.
+const FADE_LEAST: f64 = 4.0;
+
+/// They are found within so many round trips; what is lost by sending too much goes on for longer, as nothing was done about it.
+const FADE_LONGEST: f64 = 0.75;
+
+/// And none within so many round trips afterwards.
+const FADE_APART: f64 = 2.0;
+
+/// With a queueing delay of so many times what it is at rest at the most.
+const FADE_QUEUE: f64 = 1.5;
+
 /// Segments by which the window returns for each that is acknowledged, as after a drain.
 pub const RETURN: f64 = super::drain::RETURN;
 
@@ -100,7 +117,20 @@ pub struct Trial {
     since: Count,
     /// The longest queueing delay of a loss among these, in seconds.
     queueing: f64,
+    burst: Burst,
     state: State,
+}
+
+/// Losses that came together, while watching.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Burst {
+    /// When the first and the last of them were found, in seconds.
+    from: f64,
+    last: f64,
+    lost: f64,
+    /// What was seen before it: the excess, and what was since there was none.
+    excess: f64,
+    since: Count,
 }
 
 /// Segments.
@@ -182,6 +212,8 @@ pub struct Facts {
     pub queueing: f64,
     /// The window in segments.
     pub window: f64,
+    /// What of queueing delay is the flow's own at rest, in seconds.
+    pub rest: f64,
 }
 
 impl Trial {
@@ -200,8 +232,9 @@ impl Trial {
                 *counted = Count::default();
                 Action::Hold
             }
-            State::Trying { suspected, counted, ratio, queueing, .. } => {
+            State::Trying { from, suspected, counted, ratio, queueing } => {
                 counted.add(acked, lost);
+                let is_long = rule.fades && now - *from > LONGEST * rtt;
                 let queueing = *queueing;
                 let (before, expected) = (window * *ratio, suspected.share() * counted.sum());
                 let is_beyond = counted.share() > BEYOND * rule.most;
@@ -219,6 +252,10 @@ impl Trial {
                 // What is lost of a window is found when all of it has arrived.
                 if expected >= EXPECTED && counted.sum() >= window && counted.lost < LOST_STILL {
                     self.give_way((now, rtt), (before, queueing), known, rule)
+                } else if is_long {
+                    self.state = State::Returning { target: before };
+                    self.begin();
+                    Action::Return(before)
                 } else {
                     Action::Hold
                 }
@@ -252,13 +289,16 @@ impl Trial {
     }
 
     fn watch(&mut self, facts: &Facts, rule: &Rule) -> Action {
-        let &Facts { now, acked, lost, rtt, queueing, window } = facts;
+        let &Facts { now, acked, lost, rtt, queueing, window, .. } = facts;
         let bearable = self.bearable(rule);
         self.excess += lost - bearable * acked;
         self.since.add(acked, lost);
         self.seen.add(acked, lost);
         if self.excess <= 0.0 {
             self.begin();
+        }
+        if rule.fades && self.is_fading(facts) {
+            return Action::None;
         }
         if lost > 0.0 {
             self.queueing = greater(self.queueing, queueing);
@@ -278,6 +318,35 @@ impl Trial {
         let (ratio, queueing) = (1.0 / (LEFT * (1.0 - suspected.share())), self.queueing);
         self.state = State::Trying { from: now + ROUNDS * rtt, suspected, counted: Count::default(), ratio, queueing };
         Action::Fall(window / ratio)
+    }
+
+    /// Whether what is lost may yet be a fade: many at once, with no queue before, and none before or after. When it has been one, it is forgotten.
+    fn is_fading(&mut self, facts: &Facts) -> bool {
+        let &Facts { now, lost, rtt, queueing, rest, .. } = facts;
+        let Burst { from, last, .. } = self.burst;
+        let is_open = self.burst.lost > 0.0;
+        if is_open && now - last > FADE_APART * rtt {
+            if self.burst.lost >= FADE_LEAST && last - from <= FADE_LONGEST * rtt {
+                (self.excess, self.since) = (self.burst.excess, self.burst.since);
+                self.seen.lost = greater(self.seen.lost - self.burst.lost, 0.0);
+            }
+            self.burst = Burst::default();
+        }
+        if lost > 0.0 {
+            if self.burst.lost <= 0.0 {
+                // What led to the excess has been added to it.
+                let excess = greater(self.excess - lost, 0.0);
+                let since = Count { lost: greater(self.since.lost - lost, 0.0), ..self.since };
+                self.burst = Burst { from: now, last: now, lost: 0.0, excess, since };
+            }
+            // A queue that overflows is longer than it is at rest.
+            if queueing > FADE_QUEUE * rest {
+                self.burst.from = f64::NEG_INFINITY;
+            }
+            (self.burst.last, self.burst.lost) = (now, self.burst.lost + lost);
+        }
+        let Burst { from, last, lost, .. } = self.burst;
+        lost >= FADE_LEAST && last - from <= FADE_LONGEST * rtt
     }
 
     /// The share of segments that may be lost.
@@ -329,17 +398,10 @@ impl Trial {
     /// So many of a window may be lost where there is congestion: none if it is about the window that lost before, with about that delay. Else it
     /// may be chance, up to what is bearable and two standard deviations.
     fn lost_most(&self, window: f64, queueing: f64, rule: &Rule) -> f64 {
-        match self.state {
-            State::Congestion { window: lost_at, queueing: delay, .. }
-                if window > LEFT * lost_at && queueing >= AS_LONG * delay =>
-            {
-                0.0
-            }
-            _ => {
-                let bearable = self.bearable(rule) * window;
-                bearable + 2.0 * bearable.sqrt()
-            }
-        }
+        let bearable = self.bearable(rule) * window;
+        let chance = bearable + 2.0 * bearable.sqrt();
+        let State::Congestion { window: lost_at, queueing: delay, .. } = self.state else { return chance };
+        if window > LEFT * lost_at && queueing >= AS_LONG * delay { 0.0 } else { chance }
     }
 
     /// A loss of `lost` segments of a window at `now` seconds, after a queueing delay in seconds. Whether it is congestion: then the law halves the
@@ -382,6 +444,9 @@ impl Trial {
     /// There is no excess.
     fn begin(&mut self) {
         (self.excess, self.since, self.queueing) = (0.0, Count::default(), 0.0);
+        if self.burst.lost > 0.0 {
+            (self.burst.excess, self.burst.since) = (0.0, Count::default());
+        }
     }
 
     /// The share that is known to be lost at random; zero if none is.

@@ -79,6 +79,13 @@ impl Pipe {
         Self { is_known: false, carried: Recent::new() }
     }
 
+    /// So many segments are thought to fit, from `now` seconds on.
+    pub fn known(now: f64, segments: f64) -> Self {
+        let mut carried = Recent::new();
+        carried.on_value(now, -segments, Self::SPAN);
+        Self { is_known: true, carried }
+    }
+
     /// At `now` seconds a segment is acknowledged that left with `flight` segments in flight, after `rtt` seconds, of which a path without a queue
     /// takes `base`; `is_full` is whether a queue stands. Returns how many fit, infinite before the path was first full.
     pub fn on_ack(&mut self, now: f64, flight: f64, base: f64, rtt: f64, is_full: bool) -> f64 {
