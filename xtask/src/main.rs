@@ -2,6 +2,7 @@
 
 mod counts;
 mod generate;
+mod law_table;
 mod links;
 mod machine;
 mod oracle;
@@ -52,6 +53,8 @@ enum Task {
     Soak(soak::Options),
     /// Checks whether the library and the command compile for Windows and macOS (rustup, mingw, zig).
     Platforms,
+    /// Writes what `anabranch reproduce law --json` measured into the table of docs/law.md.
+    LawTable(law_table::Options),
     /// Counts the instructions of the benchmark scenarios under callgrind and compares with CONTRIBUTING.md.
     Counts {
         /// Write the counts into CONTRIBUTING.md instead of comparing.
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Task::Proofs(options) => proofs::run(&options),
         Task::Platforms => platforms::run(),
         Task::Soak(options) => soak::run(&options),
+        Task::LawTable(options) => law_table::run(&options),
         Task::Counts { write } => counts::run(write),
     };
     match result {
