@@ -18,7 +18,7 @@
 use anabranch_units::Rate;
 
 use crate::controller::{
-    Ack, Cause, Controller, Gauges, Loss, PathSummary, PathView, Phase, Restart, Round, Sent, Signal, Transmission,
+    Ack, Cause, Controller, Ect, Gauges, Loss, PathSummary, PathView, Phase, Restart, Round, Sent, Signal, Transmission,
 };
 
 /// A law that is not told of random losses.
@@ -187,6 +187,10 @@ impl Controller for Composite {
 
     fn pacing_rate(&self) -> Option<Rate> {
         self.base.pacing_rate()
+    }
+
+    fn ect(&self) -> Option<Ect> {
+        self.base.ect()
     }
 
     fn gauges(&self, gauges: &mut Gauges) {

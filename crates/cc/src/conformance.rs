@@ -17,8 +17,8 @@ use std::mem;
 use anabranch_units::{Bytes, Rate, Span, Time};
 
 use crate::controller::{
-    Ack, Cause, Controller, Departure, Gauges, Limit, Loss, PathSummary, PathView, Phase, Restart, Round, Sent, Signal,
-    Transmission, WINDOW_MIN,
+    Ack, Cause, Controller, Departure, Gauges, Limit, Loss, PathSummary, PathView, Phase, Progress, Restart, Round,
+    Sent, Signal, Supply, Transmission, WINDOW_MIN,
 };
 use crate::row::{LossContract, LossResponse};
 
@@ -261,9 +261,10 @@ struct Transport {
     round_began: Time,
     round_acked: f64,
     rounds: u64,
-    delivered: f64,
-    /// Lost segments that the controller has not been told of.
+    progress: Progress,
+    /// Lost segments, and marked ones, that the controller has not been told of.
     lost: f64,
+    marked: f64,
     /// Everything the controller has shown, as bits.
     shown: Vec<u64>,
 }
@@ -283,8 +284,9 @@ impl Transport {
             round_began: now,
             round_acked: 0.0,
             rounds: 0,
-            delivered: 0.0,
+            progress: Progress::default(),
             lost: 0.0,
+            marked: 0.0,
             shown: Vec::new(),
         };
         transport.controller.on_restart(&transport.view(), Restart::Established);
@@ -298,13 +300,18 @@ impl Transport {
             mss: Bytes::new(MSS),
             rtt_smoothed: self.rtts.last().copied(),
             rtt_min: self.rtt_min,
+            progress: self.progress,
         }
     }
 
     fn departure(&self) -> Departure {
         let window = self.controller.window();
         let rtt = self.rtts.last().copied().unwrap_or_default();
-        Departure { time: Time::ZERO + self.now.since(Time::ZERO).saturating_sub(rtt), window, flight: window }
+        let ago = |span: Span| Time::ZERO + self.now.since(Time::ZERO).saturating_sub(span);
+        let (delivered, lost) = ((self.progress.delivered - window).max(0.0), (self.progress.lost - 1.0).max(0.0));
+        let progress = Progress { delivered, lost, delivered_at: ago(rtt), departed: ago(rtt.saturating_mul(2)) };
+        let supply = if self.rounds % 8 == 7 { Supply::Short } else { Supply::Enough };
+        Departure { time: ago(rtt), window, flight: window, progress, supply }
     }
 
     /// Plays an operation and checks what it led to.
@@ -382,11 +389,12 @@ impl Transport {
         self.rtts.extend(rtt);
         self.rtt_min = self.rtt_min.into_iter().chain(rtt).min();
         self.round_acked += newly_acked;
-        let newly_lost = mem::take(&mut self.lost);
-        self.delivered += newly_acked;
+        let (newly_lost, newly_marked) = (mem::take(&mut self.lost), mem::take(&mut self.marked));
         let (arrival, departure, phase) = (self.now, self.departure(), self.phase);
-        self.controller
-            .on_ack(&self.view(), &Ack { newly_acked, newly_lost, rtt, size, arrival, departure, limit, phase });
+        self.progress.delivered += newly_acked;
+        (self.progress.delivered_at, self.progress.departed) = (arrival, departure.time);
+        let ack = Ack { newly_acked, newly_lost, newly_marked, rtt, size, arrival, departure, limit, phase };
+        self.controller.on_ack(&self.view(), &ack);
         let (window, rate) = (self.controller.window().to_bits(), self.controller.pacing_rate());
         for transmission in [Transmission::First, Transmission::Again] {
             self.controller.on_sent(&self.view(), &Sent { segments: 1.0, transmission });
@@ -415,6 +423,8 @@ impl Transport {
         let before = self.controller.window();
         let lost = if signal == Signal::Ecn { 0.0 } else { 1.0 };
         self.lost += lost;
+        self.progress.lost += lost;
+        self.marked += 1.0 - lost;
         self.controller.on_loss(&self.view(), &Loss { signal, cause, lost, departure: self.departure() });
         // A loss that leaves the window alone cannot be undone.
         let is_taken = self.controller.window() < before;
@@ -429,7 +439,7 @@ impl Transport {
             flight: self.controller.window(),
             rtt_smoothed: self.rtts.last().copied(),
             rtt_min: self.rtt_min,
-            delivered: self.delivered,
+            delivered: self.progress.delivered,
             lost: 0.0,
         };
         let mut group = vec![own];

@@ -77,6 +77,12 @@ pub trait Controller: Send + fmt::Debug {
         Reduction::AtOnce
     }
 
+    /// The ECN codepoint of its segments, where the path uses ECN; `None` for a law that does not react to marks, so that its segments are not
+    /// marked. Asked once, when the path is set up.
+    fn ect(&self) -> Option<Ect> {
+        Some(Ect::Zero)
+    }
+
     /// Reports internal variables, for traces and reports. Names are unique within one law and keep their meaning.
     fn gauges(&self, gauges: &mut Gauges) {
         let _ = gauges;
@@ -96,6 +102,22 @@ pub struct PathView {
     pub rtt_smoothed: Option<Span>,
     /// The least RTT sample on this path since it was established or changed.
     pub rtt_min: Option<Span>,
+    /// How far the path has come, this event included.
+    pub progress: Progress,
+}
+
+/// How far a path has come. Two of them, one from when a segment left and one from when it was acknowledged, make a sample of the delivery rate
+/// (draft-ietf-ccwg-bbr sec. 4.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// Segments delivered so far: acknowledged, cumulatively or selectively.
+    pub delivered: f64,
+    /// Segments found to be lost so far. One that is lost twice counts twice.
+    pub lost: f64,
+    /// When the acknowledgement of what was delivered last arrived; when the present flight began, if that was later.
+    pub delivered_at: Time,
+    /// When, of all that was delivered, what left last had left; when the present flight began, if that was later.
+    pub departed: Time,
 }
 
 /// A departure of a segment.
@@ -123,6 +145,9 @@ pub struct Ack {
     pub newly_acked: f64,
     /// Segments detected as lost since the last ACK; zero or more. [`Controller::on_loss`] reports episodes, this counts segments.
     pub newly_lost: f64,
+    /// Segments that a router marked, of those that the peer has received since the ACK before it; zero or more. [`Controller::on_loss`] tells
+    /// of marks once a round trip, this counts.
+    pub newly_marked: f64,
     /// The raw RTT sample of the newest segment it acknowledges; `None` where Karn's rule forbids one.
     pub rtt: Option<Span>,
     /// The payload of that segment.
@@ -138,7 +163,7 @@ pub struct Ack {
 }
 
 /// The record of a departure: it is one RTT old when the ACK arrives, as the law needs it (fast-2006, eq. 8).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Departure {
     /// When it left.
     pub time: Time,
@@ -146,6 +171,31 @@ pub struct Departure {
     pub window: f64,
     /// Segments in flight then, itself included.
     pub flight: f64,
+    /// How far the path had come.
+    pub progress: Progress,
+    /// Whether the path had been given enough to carry.
+    pub supply: Supply,
+}
+
+/// Whether a path is given enough to carry: if not, the rate at which it delivers says nothing of what it can.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Supply {
+    /// Whenever the congestion window and the pace let something leave there was something.
+    #[default]
+    Enough,
+    /// The application had nothing to send, or the peer or this host's memory took no more, with room in the congestion window; and not all that
+    /// was in flight then has been delivered (draft-ietf-ccwg-bbr sec. 4.1.2.4).
+    Short,
+}
+
+/// A codepoint of a sender that understands marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ect {
+    /// ECT(0): a mark is as good as a loss (RFC 3168), or counted by who can (RFC 8257).
+    #[default]
+    Zero,
+    /// ECT(1): marks come early and often, and are answered in proportion (RFC 9331).
+    One,
 }
 
 /// What limits the sender.

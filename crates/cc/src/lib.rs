@@ -2,7 +2,7 @@
 //!
 //! A [`Controller`] receives events and is asked for a window. It never reaches into the connection, and it knows no packets,
 //! sequence numbers or sockets. The same objects run in the simulator, in the transport over UDP and beside their twins in a
-//! kernel. So nothing here reads a clock, draws a random number or prints, and floats are only added, subtracted, multiplied,
+//! kernel. So nothing here reads a clock, draws from an outside generator or prints, and floats are only added, subtracted, multiplied,
 //! divided and rooted: those operations give the same bits on every machine.
 //!
 //! From the top:
@@ -31,8 +31,8 @@ mod testing;
 
 pub use classify::{Evidence, classify};
 pub use controller::{
-    Ack, Cause, Controller, Departure, GAUGES_MAX, Gauges, Limit, Loss, PathSummary, PathView, Phase, Reduction,
-    Restart, Round, Sent, Signal, Transmission, WINDOW_MIN,
+    Ack, Cause, Controller, Departure, Ect, GAUGES_MAX, Gauges, Limit, Loss, PathSummary, PathView, Phase, Progress,
+    Reduction, Restart, Round, Sent, Signal, Supply, Transmission, WINDOW_MIN,
 };
 pub use number::cube_root;
 pub use registry::{Row, Settings, find, rows};

@@ -5,7 +5,7 @@ pub(crate) mod bottleneck;
 use anabranch_units::{Bytes, Span, Time};
 
 use crate::controller::{
-    Ack, Cause, Controller, Departure, Gauges, Limit, Loss, PathView, Phase, Restart, Round, Signal,
+    Ack, Cause, Controller, Departure, Gauges, Limit, Loss, PathView, Phase, Progress, Restart, Round, Signal, Supply,
 };
 use crate::registry::{self, Settings};
 
@@ -23,6 +23,12 @@ pub(crate) struct Flow {
     pub(crate) flight_cap: f64,
     /// Of the segments that are acknowledged.
     pub(crate) size: Bytes,
+    /// Segments found to be lost, and marked, of which the next ACK tells.
+    pub(crate) newly_lost: f64,
+    pub(crate) newly_marked: f64,
+    /// Whether there was enough to send when what is acknowledged left.
+    pub(crate) supply: Supply,
+    progress: Progress,
     rtt_min: Span,
     rounds: u64,
 }
@@ -43,6 +49,10 @@ impl Flow {
             limit,
             flight_cap: f64::INFINITY,
             size: MSS,
+            newly_lost: 0.0,
+            newly_marked: 0.0,
+            supply: Supply::Enough,
+            progress: Progress::default(),
             rtt_min: rtt,
             rounds: 0,
         }
@@ -62,13 +72,19 @@ impl Flow {
     /// One ACK for `newly_acked` segments, now.
     pub(crate) fn ack(&mut self, newly_acked: f64) {
         self.rtt_min = self.rtt_min.min(self.rtt);
+        let departure = self.departure();
+        let newly_lost = std::mem::take(&mut self.newly_lost);
+        self.progress.delivered += newly_acked;
+        self.progress.lost += newly_lost;
+        (self.progress.delivered_at, self.progress.departed) = (self.now, departure.time);
         let ack = Ack {
             newly_acked,
-            newly_lost: 0.0,
+            newly_lost,
+            newly_marked: std::mem::take(&mut self.newly_marked),
             rtt: Some(self.rtt),
             size: self.size,
             arrival: self.now,
-            departure: self.departure(),
+            departure,
             limit: self.limit,
             phase: self.phase,
         };
@@ -129,11 +145,20 @@ impl Flow {
             mss: MSS,
             rtt_smoothed: Some(self.rtt),
             rtt_min: Some(self.rtt_min),
+            progress: self.progress,
         }
     }
 
     fn departure(&self) -> Departure {
-        Departure { time: self.now - self.rtt, window: self.window(), flight: self.window().min(self.flight_cap) }
+        let flight = self.window().min(self.flight_cap);
+        let ago = |span: Span| Time::ZERO + self.now.since(Time::ZERO).saturating_sub(span);
+        let progress = Progress {
+            delivered: (self.progress.delivered - flight).max(0.0),
+            lost: self.progress.lost,
+            delivered_at: ago(self.rtt),
+            departed: ago(self.rtt.saturating_mul(2)),
+        };
+        Departure { time: self.now - self.rtt, window: self.window(), flight, progress, supply: self.supply }
     }
 }
 

@@ -1,12 +1,14 @@
 //! Explicit congestion notification ([rfc-3168]): routers mark packets instead of dropping them.
 //!
-//! Segments with content leave with ECT(0). The receiver counts the codepoints of arrivals per path and reports the counts in its
-//! acknowledgements. An increase of CE is a congestion signal, once a round trip. If a path clears or changes codepoints, the
-//! counts are inconsistent, and ECN is switched off on it ([rfc-9000] sec. 13.4.2).
+//! Segments with content leave with ECT(0), or with ECT(1) if the path's law reacts to marks as [rfc-9331] has it. The receiver counts the codepoints
+//! of arrivals per path and reports the counts in its acknowledgements. An increase of CE is a congestion signal, once a round trip. If a path clears or
+//! changes codepoints, the counts are inconsistent, and ECN is switched off on it ([rfc-9000] sec. 13.4.2).
 //!
 //! Differs from rfc-9000 in:
 //! * counts are of segments with content in one datagram; nothing else is marked, because acknowledgements are not acknowledged;
 //! * they have 16 bits, and an acknowledgement may omit them; the absence means nothing unless no acknowledgement ever had any.
+
+use anabranch_cc::Ect;
 
 use crate::options::EcnCounts;
 
@@ -69,21 +71,22 @@ pub(crate) enum EcnReport {
     Counts(Option<EcnCounts>),
 }
 
-/// For one path, the segments sent with ECT(0) and those known to have arrived.
+/// For one path, the segments sent with its codepoint and those known to have arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PathEcn {
     is_on: bool,
+    ect: Ect,
     /// The latest counts of the peer.
     counts: EcnCounts,
-    /// Segments sent with ECT(0) and not yet counted; a negative value would mean wrong counts.
+    /// Segments sent with the codepoint and not yet counted; a negative value would mean wrong counts.
     uncounted: u64,
     /// Segments acknowledged and not counted.
     missing: i64,
 }
 
 impl PathEcn {
-    pub(crate) fn new(is_on: bool) -> Self {
-        Self { is_on, ..Self::default() }
+    pub(crate) fn new(is_on: bool, ect: Ect) -> Self {
+        Self { is_on, ect, ..Self::default() }
     }
 
     /// Whether the path preserves codepoints, as far as is known.
@@ -102,7 +105,10 @@ impl PathEcn {
             return None;
         }
         self.uncounted += 1;
-        Some(EcnCodepoint::Ect0)
+        Some(match self.ect {
+            Ect::Zero => EcnCodepoint::Ect0,
+            Ect::One => EcnCodepoint::Ect1,
+        })
     }
 
     /// This many segments sent on the path have been acknowledged.
@@ -110,28 +116,32 @@ impl PathEcn {
         self.missing += i64::from(segments);
     }
 
-    /// An acknowledgement arrived on this path. Returns whether CE has increased.
-    pub(crate) fn on_report(&mut self, report: EcnReport) -> bool {
-        let EcnReport::Counts(counts) = report else { return false };
+    /// An acknowledgement arrived on this path. Returns by how much CE has increased.
+    pub(crate) fn on_report(&mut self, report: EcnReport) -> u64 {
+        let EcnReport::Counts(counts) = report else { return 0 };
         if !self.is_on {
-            return false;
+            return 0;
         }
         let Some(counts) = counts else {
             // Before the first counts all are zero; later ACKs may have no room for them.
             self.is_on = self.counts != EcnCounts::default() || self.missing <= MISSING_MAX;
-            return false;
+            return 0;
         };
         let rise = |now: u16, before: u16| u64::try_from(now.wrapping_sub(before).cast_signed());
-        let (Ok(ce), Ok(ect0)) = (rise(counts.ce, self.counts.ce), rise(counts.ect0, self.counts.ect0)) else {
+        let (own, before, other) = match self.ect {
+            Ect::Zero => (counts.ect0, self.counts.ect0, counts.ect1),
+            Ect::One => (counts.ect1, self.counts.ect1, counts.ect0),
+        };
+        let (Ok(ce), Ok(ect)) = (rise(counts.ce, self.counts.ce), rise(own, before)) else {
             // An older acknowledgement overtaken by a newer one.
-            return false;
+            return 0;
         };
         self.counts = counts;
-        self.missing -= (ce + ect0).cast_signed();
+        self.missing -= (ce + ect).cast_signed();
         // More was counted than sent, a codepoint arrived that was never sent, or less was counted than acknowledged.
-        self.is_on = ce + ect0 <= self.uncounted && counts.ect1 == 0 && self.missing <= MISSING_MAX;
-        self.uncounted = self.uncounted.saturating_sub(ce + ect0);
-        self.is_on && ce > 0
+        self.is_on = ce + ect <= self.uncounted && other == 0 && self.missing <= MISSING_MAX;
+        self.uncounted = self.uncounted.saturating_sub(ce + ect);
+        if self.is_on { ce } else { 0 }
     }
 }
 
@@ -145,7 +155,7 @@ mod tests {
     const CE: EcnCounts = EcnCounts { ce: 1, ect0: 0, ect1: 0 };
 
     fn sent(count: u16) -> PathEcn {
-        let mut path = PathEcn::new(true);
+        let mut path = PathEcn::new(true, Ect::Zero);
         for _ in 0..count {
             assert_eq!(path.on_sent(true), Some(EcnCodepoint::Ect0));
         }
@@ -163,10 +173,21 @@ mod tests {
     #[test]
     fn each_rise_of_ce_is_told_once() {
         let mut path = sent(3);
-        assert!(path.on_report(EcnReport::Counts(Some(CE))) && !path.on_report(EcnReport::Counts(Some(CE))));
-        assert!(!path.on_report(EcnReport::Counts(Some(EcnCounts { ect0: 1, ..CE }))));
-        assert!(!path.on_report(EcnReport::Counts(Some(CE))), "it was overtaken");
-        assert!(path.on_report(EcnReport::Counts(Some(EcnCounts { ce: 2, ect0: 1, ect1: 0 }))) && path.is_on());
+        let mut report = |ce, ect0| path.on_report(EcnReport::Counts(Some(EcnCounts { ce, ect0, ect1: 0 })));
+        // The third was overtaken by the one before it.
+        assert_eq!([report(1, 0), report(1, 0), report(1, 1), report(1, 0), report(2, 1)], [1, 0, 0, 0, 1]);
+        assert!(path.is_on());
+    }
+
+    /// [rfc-9331] sec. 4.1: what leaves with ECT(1) comes with it or marked, and nothing comes with ECT(0).
+    #[test]
+    fn ect_1_is_counted_as_what_it_is() {
+        let mut path = PathEcn::new(true, Ect::One);
+        let sent: Vec<_> = (0..5).map(|_| path.on_sent(true)).collect();
+        assert_eq!(sent, [Some(EcnCodepoint::Ect1); 5]);
+        let report = |ce, ect0, ect1| EcnReport::Counts(Some(EcnCounts { ce, ect0, ect1 }));
+        assert_eq!((path.on_report(report(2, 0, 1)), path.is_on()), (2, true));
+        assert_eq!((path.on_report(report(3, 1, 1)), path.is_on()), (0, false), "somebody has made ECT(0) of it");
     }
 
     /// [rfc-9000] sec. 13.4.2.1: "greater than the number of packets it sent", a codepoint "that was never applied", marks that are missing.
@@ -180,7 +201,7 @@ mod tests {
         }
         let mut path = sent(100);
         path.on_acked(16);
-        assert!(!path.on_report(EcnReport::Counts(None)) && path.is_on());
+        assert!(path.on_report(EcnReport::Counts(None)) == 0 && path.is_on());
         path.on_acked(1);
         path.on_report(EcnReport::Counts(None));
         assert_eq!((path.is_on(), path.on_sent(true)), (false, None), "the path takes marks away");
@@ -200,7 +221,7 @@ mod tests {
 
     #[test]
     fn counts_go_round_and_fragments_are_not_counted() {
-        let mut path = PathEcn::new(true);
+        let mut path = PathEcn::new(true, Ect::Zero);
         for count in 0..70_000u32 {
             path.on_sent(true);
             path.on_acked(1);

@@ -2,7 +2,8 @@
 //!
 //! One `scoreboard` records segments for the whole connection, because sequence space is one. Each path has: `timing`, its time constants; `detection`, how
 //! losses are detected; `rack`, which detects
-//! losses by time; `rtt`, the RTT estimator; `episode`, the present recovery; `rounds`; `delivery_rate`; `pacer`;
+//! losses by time; `rtt`, the RTT estimator; `episode`, the present recovery; `rounds`; `delivery_rate`; `progress`, what
+//! has been delivered and lost; `pacer`;
 //! `retransmission_log`, for the detection of spurious losses; `law`, the state of the controller. `control` combines them around
 //! the controller, in the order that controllers rely on.
 
@@ -12,6 +13,7 @@ pub(crate) mod detection;
 pub(crate) mod episode;
 pub(crate) mod law;
 pub(crate) mod pacer;
+pub(crate) mod progress;
 pub(crate) mod prr;
 pub(crate) mod rack;
 pub(crate) mod retransmission_log;

@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 use anabranch_units::{Span, Time};
 
 use crate::controller::{
-    Ack, Cause, Controller, Departure, Gauges, Limit, Loss, PathView, Phase, Restart, Round, Sent, Signal, Transmission,
+    Ack, Cause, Controller, Departure, Gauges, Limit, Loss, PathView, Phase, Progress, Restart, Round, Sent, Signal,
+    Supply, Transmission,
 };
 use crate::registry::{self, Settings};
 use crate::testing::MSS;
@@ -21,6 +22,8 @@ pub(crate) struct Bottleneck {
     pub(crate) buffer: f64,
     /// The share of segments that is damaged behind the link.
     pub(crate) damage: f64,
+    /// From so many segments on the link and waiting for it on, segments are marked.
+    pub(crate) marks_from: f64,
     /// Whether flows send at 1.25 windows a round trip or at their law's rate, not in bursts.
     pub(crate) paced: bool,
     service: Span,
@@ -50,6 +53,7 @@ struct Flow {
     round_began: Time,
     rounds: u64,
     round_acked: f64,
+    progress: Progress,
     delivered: u64,
     losses: u64,
     /// How many of them the controller knows of.
@@ -59,6 +63,8 @@ struct Flow {
     /// When the next segment may leave, if flows are paced, and whether somebody waits for that.
     release: Time,
     waits: bool,
+    /// When a mark was answered last.
+    marked_at: Option<Time>,
 }
 
 /// A fast recovery.
@@ -76,6 +82,7 @@ struct Segment {
     departure: Departure,
     transmission: Transmission,
     lost: Option<Cause>,
+    is_marked: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,6 +100,7 @@ impl Bottleneck {
             now: Time::from_ticks(1_000_000_000),
             buffer: f64::INFINITY,
             damage: 0.0,
+            marks_from: f64::INFINITY,
             paced: false,
             service: Span::from_secs_f64(1.0 / rate),
             idle_from: Time::ZERO,
@@ -120,12 +128,14 @@ impl Bottleneck {
             round_began: self.now,
             rounds: 0,
             round_acked: 0.0,
+            progress: Progress::default(),
             delivered: 0,
             losses: 0,
             losses_told: 0,
             doom: None,
             release: Time::ZERO,
             waits: false,
+            marked_at: None,
         });
         let flow = self.flows.len() - 1;
         self.schedule(self.now, Event::Start { flow });
@@ -233,7 +243,8 @@ impl Bottleneck {
                 let is_damaged = self.draw() < self.damage;
                 self.flows[flow].doom.take().or(is_damaged.then_some(Cause::Random))
             };
-            let transmission = self.flows[flow].send(self.now, lost);
+            let is_marked = self.queue() + 1.0 > self.marks_from;
+            let transmission = self.flows[flow].send(self.now, lost, is_marked);
             if lost != Some(Cause::Congestion) {
                 self.idle_from = self.idle_from.max(self.now) + self.service;
             }
@@ -283,16 +294,22 @@ impl Flow {
             mss: MSS,
             rtt_smoothed: self.rtt_min,
             rtt_min: self.rtt_min,
+            progress: Progress { lost: self.losses as f64, ..self.progress },
         }
     }
 
-    fn send(&mut self, now: Time, lost: Option<Cause>) -> u64 {
+    fn send(&mut self, now: Time, lost: Option<Cause>, is_marked: bool) -> u64 {
         let transmission = if self.lost > 0 { Transmission::Again } else { Transmission::First };
         self.lost = self.lost.saturating_sub(1);
         let flight = (self.outstanding.len() + 1) as f64;
-        let departure = Departure { time: now, window: self.controller.window(), flight };
+        if self.outstanding.is_empty() {
+            (self.progress.delivered_at, self.progress.departed) = (now, now);
+        }
+        let progress = self.view(now).progress;
+        let departure =
+            Departure { time: now, window: self.controller.window(), flight, progress, supply: Supply::Enough };
         self.transmissions += 1;
-        self.outstanding.insert(self.transmissions, Segment { departure, transmission, lost });
+        self.outstanding.insert(self.transmissions, Segment { departure, transmission, lost, is_marked });
         self.controller.on_sent(&self.view(now), &Sent { segments: 1.0, transmission });
         self.transmissions
     }
@@ -301,11 +318,22 @@ impl Flow {
         let segment = self.outstanding.remove(&transmission).expect("what is acknowledged is outstanding");
         let rtt = (segment.transmission == Transmission::First).then(|| now.since(segment.departure.time));
         self.rtt_min = self.rtt_min.into_iter().chain(rtt).min();
+        self.progress.delivered += 1.0;
+        self.progress.delivered_at = now;
+        self.progress.departed = self.progress.departed.max(segment.departure.time);
         self.detect(transmission, now);
+        let is_new = self.marked_at.is_none_or(|at| segment.departure.time > at);
+        if segment.is_marked && is_new && self.repair.is_none() {
+            self.marked_at = Some(now);
+            let departure = segment.departure;
+            let loss = Loss { signal: Signal::Ecn, cause: Cause::Congestion, lost: 0.0, departure };
+            self.controller.on_loss(&self.view(now), &loss);
+        }
         let phase = if self.repair.is_some() { Phase::Recovery } else { Phase::Open };
         let ack = Ack {
             newly_acked: 1.0,
             newly_lost: (self.losses - std::mem::replace(&mut self.losses_told, self.losses)) as f64,
+            newly_marked: f64::from(u8::from(segment.is_marked)),
             rtt,
             size: MSS,
             arrival: now,

@@ -4,7 +4,6 @@ use anabranch_units::{Span, Time};
 
 use super::{Connection, Peer, send_memory};
 use crate::config::{Config, Form};
-use crate::ecn::PathEcn;
 use crate::event::Event;
 use crate::options::{Features, HandshakeOptions, Multistream, Timestamps};
 use crate::path::PathId;
@@ -160,9 +159,9 @@ impl<P: Payload> Connection<P> {
         self.paths[PathId::FIRST].limit_mtu(most + options);
         self.on_mtu(now, PathId::FIRST);
         self.peer.segment = self.paths[PathId::FIRST].mss;
-        let ecn = PathEcn::new(self.has_ecn());
+        let has_ecn = self.has_ecn();
         let control = &mut self.paths[PathId::FIRST].control;
-        control.ecn = ecn;
+        control.set_ecn(has_ecn);
         control.establish(now, self.peer.segment.into(), sample);
         control.detect_by(Detection::of(self.config.loss_detection, self.peer.has_sack));
         self.liveness.on_heard(now, true);

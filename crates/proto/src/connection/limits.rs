@@ -172,6 +172,9 @@ impl<P: Payload> Connection<P> {
         }
         let (of_all, common) = self.limit_of_all(now);
         let usable = self.paths.usable();
+        if matches!(of_all, Some(Limit::Application | Limit::PeerBuffer | Limit::Memory)) {
+            self.paths.on_short();
+        }
         let rests = &mut self.rests;
         if of_all.is_some() && rests.of_all == (of_all, usable) && (rests.is_resting || rests.woken_at == now) {
             // The same limit continues.

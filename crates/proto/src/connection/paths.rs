@@ -32,7 +32,6 @@ use super::mtu::{self, Mtu};
 use super::tokens::{Token, Tokens};
 use super::{Connection, State};
 use crate::config::Form;
-use crate::ecn::PathEcn;
 use crate::event::Event;
 use crate::options::{Options, PathOption, Timestamps};
 use crate::path::{AddPathError, FourTuple, PATHS_MAX, PathId, PathState, PathStatus, RemovePathError, UNINVITED_MAX};
@@ -257,7 +256,7 @@ impl<P: Payload> Connection<P> {
         if self.peer.has_sack {
             control.detect_by(Detection::of(self.config.loss_detection, true));
         }
-        control.ecn = PathEcn::new(self.has_ecn());
+        control.set_ecn(self.has_ecn());
         self.sender.board.open_lane(id);
         self.acks.open_lane(id);
         let phase = Phase::Challenged { sent: 0, at: now, is_suspect: false };

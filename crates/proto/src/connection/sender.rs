@@ -260,7 +260,7 @@ mod tests {
         let mut sender = Sender::new(SeqNumber(7), &Config::new(law));
         for nonce in 1..=segments {
             let sent = Sent { stream_header: None, data: Some(Virtual(100)), is_fin: false };
-            let departure = |flight: u64| Departure { time: Time::ZERO, window: 0.0, flight: flight as f64 };
+            let departure = |flight: u64| Departure { flight: flight as f64, ..Departure::default() };
             sender.board.send(sent, (100, nonce), PathId::FIRST, departure);
         }
         sender

@@ -27,6 +27,7 @@ use crate::recovery::detection::Detection;
 use crate::recovery::episode::Episode;
 use crate::recovery::law::Law;
 use crate::recovery::pacer::{Pacer, Pacing, WindowRate};
+use crate::recovery::progress::Account;
 use crate::recovery::prr::Prr;
 use crate::recovery::rack::Rack;
 use crate::recovery::rounds::Rounds;
@@ -48,6 +49,7 @@ pub(crate) struct PathControl {
     duplicates: Duplicates,
     rounds: Rounds,
     delivery_rate: DeliveryRate,
+    account: Account,
     pacing: Pacing,
     pacer: Pacer,
     window_rate: WindowRate,
@@ -86,6 +88,8 @@ pub(crate) struct PathControl {
     flight: u64,
     /// Lost bytes that the controller has not been told of.
     lost_untold: u64,
+    /// Segments that were marked, not yet reported to the controller.
+    marked_untold: u64,
     /// Whether another path would take over: then silence is probed earlier.
     has_others: bool,
     /// Whether there ever was another path; otherwise silence is not measured.
@@ -145,6 +149,7 @@ impl PathControl {
             duplicates: Duplicates::new(),
             rounds: Rounds::new(now),
             delivery_rate: DeliveryRate::default(),
+            account: Account::default(),
             pacing: timing.pacing,
             pacer: Pacer::new(timing.timer),
             window_rate: WindowRate::default(),
@@ -168,10 +173,17 @@ impl PathControl {
             is_doubtful: false,
             flight: 0,
             lost_untold: 0,
+            marked_untold: 0,
             has_others: false,
             is_watched: false,
             tally: Tally::default(),
         }
+    }
+
+    /// Switches ECN on or off; the codepoint is the law's, and it stays off if the law does not react to marks.
+    pub(crate) fn set_ecn(&mut self, is_on: bool) {
+        let ect = self.law.ect();
+        self.ecn = PathEcn::new(is_on && ect.is_some(), ect.unwrap_or_default());
     }
 
     /// The handshake is over; `sample` is its RTT, if nothing was retransmitted.
@@ -193,6 +205,7 @@ impl PathControl {
             mss: Bytes::new(self.mss),
             rtt_smoothed: self.rtt.smoothed(),
             rtt_min: self.rtt.least(),
+            progress: self.account.progress(),
         }
     }
 
@@ -328,10 +341,15 @@ impl PathControl {
             Via::Other => None,
         };
         self.ecn.on_acked(newly_acked.segments);
-        let (arrival, is_marked) = match via {
+        let (arrival, marked) = match via {
             Via::Own { late, ecn, .. } => (now - late, self.ecn.on_report(ecn)),
-            Via::Other => (now, false),
+            Via::Other => (now, 0),
         };
+        self.marked_untold += marked;
+        let acked = self.segments(newly_acked.bytes);
+        if let Some(newest) = &newly_acked.newest {
+            self.account.on_delivered(acked, arrival, newest.departure.time);
+        }
         if self.suspicion.is_some() {
             self.reconsider(now, board, &newly_acked);
         }
@@ -349,10 +367,10 @@ impl PathControl {
             let una = board.path_una(self.id);
             (path_una, spared) = (Some(una), self.look_for_losses(now, board, &newly_acked, una));
         }
-        if is_marked {
+        if marked > 0 {
             self.on_mark(now, newly_acked.newest.map(|newest| newest.departure));
         }
-        let (acked, departures) = (self.segments(newly_acked.bytes), board.departures(self.id));
+        let departures = board.departures(self.id);
         if let Some(newest) = newly_acked.newest {
             self.tally.delivered += newly_acked.bytes;
             self.is_silent = false;
@@ -361,9 +379,11 @@ impl PathControl {
                 self.heard = now;
             }
             let (limit, lost) = (self.rounds.limit(), std::mem::take(&mut self.lost_untold));
+            let marked = std::mem::take(&mut self.marked_untold);
             let ack = Ack {
                 newly_acked: acked,
                 newly_lost: self.segments(lost),
+                newly_marked: marked as f64,
                 rtt: sample,
                 size: Bytes::new(newest.len.into()),
                 arrival,

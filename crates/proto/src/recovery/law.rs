@@ -1,6 +1,6 @@
 //! The congestion law of a path, with its latest answers cached: it is asked for a window far more often than told anything.
 
-use anabranch_cc::{Controller, Gauges, PathView, Reduction, Sent, Transmission};
+use anabranch_cc::{Controller, Ect, Gauges, PathView, Reduction, Sent, Transmission};
 use anabranch_units::Rate;
 
 /// A controller and its cached answers.
@@ -46,6 +46,11 @@ impl Law {
     /// The pacing rate, if the law has one.
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
         self.pacing_rate
+    }
+
+    /// The codepoint of its segments, if it reacts to marks.
+    pub(crate) fn ect(&self) -> Option<Ect> {
+        self.controller.ect()
     }
 
     /// How the law reduces the flight after a loss.

@@ -1,6 +1,6 @@
 use anabranch_units::{Bytes, Span, Time};
 
-use crate::controller::{Ack, Cause, Departure, Limit, PathView, Phase, Restart};
+use crate::controller::{Ack, Cause, Departure, Limit, PathView, Phase, Progress, Restart};
 use crate::law::fast::FastSettings;
 use crate::registry::{self, Settings};
 use crate::testing::assert_near;
@@ -59,19 +59,21 @@ fn module_steps_are_those_of_the_module() {
         // What is acknowledged has left the network, and what the window allows is in it.
         let flight = law.window().floor() - 1.0;
         let mss = Bytes::new(960);
-        let view = PathView { now, flight, mss, rtt_smoothed: Some(rtt), rtt_min: Some(rtt) };
+        let progress = Progress::default();
+        let view = PathView { now, flight, mss, rtt_smoothed: Some(rtt), rtt_min: Some(rtt), progress };
         if index == 0 {
             law.on_restart(&view, Restart::Established);
             continue;
         }
         let expected: f64 = fields[1].parse().unwrap();
         assert!((law.window() - expected).abs() < 1e-3, "at {now}: expected {expected}, got {}", law.window());
-        let departure = Departure { time: now - rtt, window: 0.0, flight: 0.0 };
+        let departure = Departure { time: now - rtt, ..Departure::default() };
         law.on_ack(
             &view,
             &Ack {
                 newly_acked: 1.0,
                 newly_lost: 0.0,
+                newly_marked: 0.0,
                 rtt: Some(rtt),
                 size: mss,
                 arrival: now,

@@ -215,6 +215,12 @@ impl Table {
         }
     }
 
+    /// There is nothing to send, on any of them.
+    #[inline]
+    pub(in crate::connection) fn on_short(&mut self) {
+        self.slots.iter_mut().flatten().for_each(|path| path.control.on_short());
+    }
+
     /// [`anabranch_cc::Controller::on_group`], for the controller of this path.
     pub(in crate::connection) fn report_group(&mut self, now: Time, own: PathId) {
         let Some(first) = self.get(own).map(|path| path.control.summary(own)) else { return };

@@ -106,6 +106,7 @@ impl PathControl {
     pub(super) fn on_lost<T>(&mut self, board: &Scoreboard<T>, found: &Found) {
         self.tally.lost += found.count as u64;
         self.lost_untold += found.bytes;
+        self.account.on_lost(self.segments(found.bytes));
         self.is_doubtful |= found.transmissions >= STUBBORN;
         self.flight -= found.bytes;
         self.check(board);
@@ -196,7 +197,8 @@ impl PathControl {
     /// is no new signal.
     pub(super) fn on_mark(&mut self, now: Time, newest: Option<Departure>) {
         self.tally.marked += 1;
-        let departure = newest.unwrap_or_else(|| self.departure(now)(self.flight));
+        let (flight, here) = (self.flight, newest.is_none().then(|| self.departure(now)));
+        let departure = newest.or_else(|| here.map(|here| here(flight))).unwrap_or_default();
         let rtt = self.rtt.smoothed().unwrap_or(Span::ZERO);
         let left =
             if newest.is_some() { departure.time } else { Time::ZERO + now.since(Time::ZERO).saturating_sub(rtt) };

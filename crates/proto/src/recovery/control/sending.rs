@@ -97,9 +97,22 @@ impl PathControl {
     }
 
     /// The record of a departure; `flight` in bytes includes the segment.
-    pub(crate) fn departure(&self, now: Time) -> impl Fn(u64) -> Departure + use<> {
-        let (window, mss) = (self.law.window(), self.mss);
-        move |flight| Departure { time: now, window, flight: segments(flight, mss) }
+    #[inline]
+    pub(crate) fn departure(&mut self, now: Time) -> impl Fn(u64) -> Departure + use<> {
+        if self.flight == 0 {
+            self.account.on_first(now);
+        }
+        let (window, mss, progress, supply) =
+            (self.law.window(), self.mss, self.account.progress(), self.account.supply());
+        move |flight| Departure { time: now, window, flight: segments(flight, mss), progress, supply }
+    }
+
+    /// There is nothing to send. If the window has room for a segment, the sender is application-limited.
+    #[inline]
+    pub(crate) fn on_short(&mut self) {
+        if self.has_room(self.mss) {
+            self.account.on_short(self.segments(self.flight));
+        }
     }
 
     /// A segment of `len` bytes that ends at `end` left and is on the scoreboard. `added` bytes were not in flight before.

@@ -2,12 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use anabranch_cc::{Cause, Departure, Limit, Loss, Phase, Round, Sent, Settings, registry};
+use anabranch_cc::{Cause, Departure, Limit, Loss, Phase, Progress, Round, Sent, Settings, Supply, registry};
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
 use super::*;
+
+mod supply;
 
 /// What a controller heard.
 #[derive(Clone, Debug, PartialEq)]
@@ -187,10 +189,14 @@ fn an_ack_tells_how_things_stood_at_departure() {
     bench.send(2);
     bench.heard();
     bench.ack(ms(100), 4, &[]);
-    let departure = Departure { time: left, window: 10.0, flight: 4.0 };
+    // Nothing had been delivered; the flight began when the first three left.
+    let began = left - ms(20);
+    let progress = Progress { delivered: 0.0, lost: 0.0, delivered_at: began, departed: began };
+    let departure = Departure { time: left, window: 10.0, flight: 4.0, progress, supply: Supply::Enough };
     let expected = Ack {
         newly_acked: 4.0,
         newly_lost: 0.0,
+        newly_marked: 0.0,
         rtt: Some(ms(100)),
         size: Bytes::new(1000),
         arrival: bench.now,

@@ -15,7 +15,11 @@ fn board(count: u64) -> Scoreboard<u64> {
 
 fn send(board: &mut Scoreboard<u64>, number: u64) {
     let time = Time::from_ticks(number * 1_000_000);
-    board.send(number, (100, number as u16), PATH, |flight| Departure { time, window: 0.0, flight: flight as f64 });
+    board.send(number, (100, number as u16), PATH, |flight| Departure {
+        time,
+        flight: flight as f64,
+        ..Departure::default()
+    });
 }
 
 fn sack(board: &mut Scoreboard<u64>, left: u64, right: u64) -> NewlyAcked {
@@ -68,7 +72,7 @@ fn the_lowest_lost_segment_comes_first_even_if_lost_later() {
     let (found, spared) = board.lose_until(PATH, 4, Time::from_ticks(2_000_000));
     assert_eq!((found.count, found.end, spared), (3, 300, Some(Time::from_ticks(3_000_000))));
     assert_eq!(board.lowest_lost(PATH), Some(0));
-    board.resend(0, PATH, |flight| Departure { time: Time::NEVER, window: 0.0, flight: flight as f64 });
+    board.resend(0, PATH, |_| Departure { time: Time::NEVER, ..Departure::default() });
     assert_eq!(board.lowest_lost(PATH), Some(1));
     assert_eq!((board.flight(PATH), board.damaged(PATH)), (400, 3));
     // What arrives after all is not sent again.
@@ -91,7 +95,7 @@ fn a_retransmission_is_doubted_if_its_ack_comes_too_early() {
     let mut board = board(2);
     board.lose_until(PATH, 1, Time::NEVER);
     let time = Time::from_ticks(10);
-    board.resend(0, PATH, |_| Departure { time, window: 0.0, flight: 0.0 });
+    board.resend(0, PATH, |_| Departure { time, ..Departure::default() });
     let context = AckContext { now: Time::from_ticks(15), via: PATH, rtt_min: Some(Span::from_ticks(6)), echo: None };
     board.acknowledge(100, &context, |_| ());
     let newly_acked = board.take_newly_acked(PATH);
@@ -132,9 +136,8 @@ fn what_arrived_on_a_path_that_is_gone_can_be_taken_back() {
     for number in 0..4 {
         let path = if number < 3 { gone } else { PATH };
         board.send(number, (100, number as u16), path, |flight| Departure {
-            time: Time::ZERO,
-            window: 0.0,
             flight: flight as f64,
+            ..Departure::default()
         });
     }
     sack(&mut board, 0, 3);
@@ -185,7 +188,7 @@ proptest! {
         let (mut sent, mut arrived, mut taken_back, mut done) = (0, 0, 0, vec![]);
         for operation in operations {
             let first = board.acked() / 100;
-            let departure = |flight: u64| Departure { time: Time::ZERO, window: 0.0, flight: flight as f64 };
+            let departure = |flight: u64| Departure { flight: flight as f64, ..Departure::default() };
             match operation {
                 Operation::Send => {
                     send(&mut board, sent);
@@ -258,11 +261,8 @@ fn two_paths(count: u64) -> Scoreboard<u64> {
 }
 
 fn send_on(board: &mut Scoreboard<u64>, number: u64, path: PathId) {
-    board.send(number, (100, number as u16), path, |flight| Departure {
-        time: Time::ZERO,
-        window: 0.0,
-        flight: flight as f64,
-    });
+    board
+        .send(number, (100, number as u16), path, |flight| Departure { flight: flight as f64, ..Departure::default() });
 }
 
 /// What an ACK that came on `via` says has arrived, and how many holes there are on it then.
@@ -334,11 +334,7 @@ proptest! {
                 Step::Resend(from, to) => {
                     let lost = board.lowest_lost(path(from)).or_else(|| board.lowest_lost(PathId::NOWHERE));
                     if let Some(index) = lost {
-                        board.resend(index, path(to), |flight| Departure {
-                            time: Time::ZERO,
-                            window: 0.0,
-                            flight: flight as f64,
-                        });
+                        board.resend(index, path(to), |flight| Departure { flight: flight as f64, ..Departure::default() });
                     }
                 }
                 Step::Distrust => board.distrust(),
