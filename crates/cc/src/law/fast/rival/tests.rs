@@ -1,7 +1,7 @@
 use anabranch_units::{Bytes, Span, Time};
 
 use super::*;
-use crate::controller::Departure;
+use crate::controller::{Departure, Progress};
 use crate::testing::assert_near;
 
 /// A fluid queue of 4000 segments a second on a path of 50 ms, in which others keep so many segments whatever we do.
@@ -26,11 +26,13 @@ impl Fluid {
             let now = Time::ZERO + Span::from_secs_f64(self.now);
             let span = Span::from_secs_f64(rtt);
             let mss = Bytes::new(1000);
-            let path = PathView { now, flight: window, mss, rtt_smoothed: Some(span), rtt_min: Some(span) };
-            let departure = Departure { time: now - span, window, flight: window };
+            let progress = Progress::default();
+            let path = PathView { now, flight: window, mss, rtt_smoothed: Some(span), rtt_min: Some(span), progress };
+            let departure = Departure { time: now - span, window, flight: window, ..Departure::default() };
             let ack = Ack {
                 newly_acked: 1.0,
                 newly_lost: 0.0,
+                newly_marked: 0.0,
                 rtt: Some(span),
                 size: mss,
                 arrival: now,
