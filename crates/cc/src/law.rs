@@ -16,6 +16,8 @@ macro_rules! laws {
 
 laws! {
     anabranch,
+    bbr,
+    bbr1,
     composite,
     cubic,
     emfast,
