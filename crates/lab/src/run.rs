@@ -134,6 +134,17 @@ impl Run {
         Self { measures: measures.map(answer).collect(), report }
     }
 
+    /// The report with what the measures of `experiment` are.
+    pub(crate) fn into_report(mut self, experiment: &Experiment) -> Report {
+        let measure = |(name, _): &(String, Expression)| {
+            let answer = self.value(experiment, name);
+            let because = answer.as_ref().err().map(|error| error.0.clone());
+            MeasureReport { name: name.clone(), value: answer.ok().filter(|value| value.is_finite()), because }
+        };
+        self.report.measures = experiment.measures().iter().map(measure).collect();
+        self.report
+    }
+
     /// The value of a measure or a gauge.
     pub(crate) fn value(&self, experiment: &Experiment, name: &str) -> Result<f64, ExpressionError> {
         if let Some(answer) = self.measures.get(name) {

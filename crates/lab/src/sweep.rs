@@ -2,10 +2,13 @@
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::diagnostic::Diagnostic;
 use crate::experiment::{Experiment, Variant};
 use crate::parallel;
+use crate::report::Report;
 use crate::run::{self, Run};
 use crate::scenario::Scenario;
 use crate::statistics::{Interval, Sample};
@@ -64,6 +67,35 @@ struct Row {
     sample: Option<Sample>,
 }
 
+/// One run of a grid.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// The label of each axis.
+    pub labels: Vec<String>,
+    /// What was measured, the file's measures included.
+    pub report: Report,
+}
+
+/// Runs the grid and returns every run, seed by seed and point by point, the last axis fastest; nothing if it was stopped. `on_run` is told
+/// how many runs are done, of how many, and stops the sweep by breaking: what runs goes on to its end, and nothing more begins.
+///
+/// # Errors
+/// If a point of the grid is no scenario. It is found before anything runs.
+pub fn cells(
+    experiment: &Experiment,
+    options: Options,
+    on_run: impl FnMut(usize, usize) -> ControlFlow<()>,
+) -> Result<Option<Vec<Cell>>, Diagnostic> {
+    let (points, runs) = runs(experiment, options, on_run)?;
+    let Some(runs) = runs else { return Ok(None) };
+    let seeds = options.seeds as usize;
+    let cell = |(index, run): (usize, Run)| {
+        let labels = experiment.labels(&points[index / seeds]).into_iter().map(str::to_owned).collect();
+        Cell { labels, report: run.into_report(experiment) }
+    };
+    Ok(Some(runs.into_iter().enumerate().map(cell).collect()))
+}
+
 /// Runs the grid. `on_run` is told how many runs are done, of how many.
 ///
 /// # Errors
@@ -73,30 +105,51 @@ pub fn sweep(
     options: Options,
     mut on_run: impl FnMut(usize, usize),
 ) -> Result<Table, Diagnostic> {
+    let (points, runs) = runs(experiment, options, |done, total| {
+        on_run(done, total);
+        ControlFlow::Continue(())
+    })?;
+    let runs = runs.expect("nobody stops it");
+    let axes = experiment.axes.iter().map(|axis| axis.name.clone()).collect();
+    let chunks = runs.chunks(options.seeds as usize);
+    let rows = points.iter().zip(chunks).flat_map(|(point, runs)| rows(experiment, point, runs));
+    Ok(Table { axes, rows: rows.collect() })
+}
+
+/// The points of the grid, and all runs, seeds fastest; nothing if it was stopped.
+fn runs(
+    experiment: &Experiment,
+    options: Options,
+    mut on_run: impl FnMut(usize, usize) -> ControlFlow<()>,
+) -> Result<(Vec<Variant>, Option<Vec<Run>>), Diagnostic> {
     let Shard { index, count } = options.shard;
     let points: Vec<Variant> = experiment.variants().into_iter().skip(index).step_by(count.get()).collect();
     let scenarios = points.iter().map(|point| experiment.scenario(point)).collect::<Result<Vec<_>, _>>()?;
     let seeds = options.seeds as usize;
     let total = points.len() * seeds;
     let mut done = 0;
-    on_run(done, total);
-    let reports = parallel::map(
+    let stopped = AtomicBool::new(on_run(done, total).is_break());
+    let runs = parallel::map(
         total,
         options.jobs,
         |job| {
+            if stopped.load(Ordering::Relaxed) {
+                return None;
+            }
             let scenario = &scenarios[job / seeds];
             let offset = (job % seeds) as u64;
             let scenario = Scenario { seed: scenario.seed.wrapping_add(offset), ..scenario.clone() };
-            run::run_measured(&scenario, experiment)
+            Some(run::run_measured(&scenario, experiment))
         },
         || {
             done += 1;
-            on_run(done, total);
+            if !stopped.load(Ordering::Relaxed) && on_run(done, total).is_break() {
+                stopped.store(true, Ordering::Relaxed);
+            }
         },
     );
-    let axes = experiment.axes.iter().map(|axis| axis.name.clone()).collect();
-    let rows = points.iter().zip(reports.chunks(seeds)).flat_map(|(point, runs)| rows(experiment, point, runs));
-    Ok(Table { axes, rows: rows.collect() })
+    let is_stopped = stopped.into_inner();
+    Ok((points, runs.into_iter().collect::<Option<Vec<_>>>().filter(|_| !is_stopped)))
 }
 
 fn rows(experiment: &Experiment, point: &Variant, runs: &[Run]) -> Vec<Row> {
@@ -161,6 +214,39 @@ pub(crate) fn quoted(field: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::Document;
+
+    const GRID: &str = "duration = '1s'\n\
+        [[link]]\nid = 'l'\nfrom = 'a'\nto = 'b'\nrate = '1Mbit/s'\ndelay = '10ms'\n\
+        queue = { kind = 'drop_tail', packets = 10 }\n\
+        [[flow]]\nid = 'f0'\nfrom = 'a'\nto = 'b'\ntransport = 'ns2/sack'\npacket = '1500B'\n\
+        [[axis]]\nname = 'rate'\nvalues = { slow = { \"link.l.rate\" = '1Mbit/s' }, fast = { \"link.l.rate\" = '2Mbit/s' } }\n\
+        [measure]\nbits = 'flow.f0.goodput_bps'\n";
+
+    fn options(seeds: u32) -> Options {
+        Options { jobs: NonZeroUsize::new(2).unwrap(), seeds, shard: Shard::WHOLE }
+    }
+
+    #[test]
+    fn each_run_of_a_grid_is_that_of_its_scenario() {
+        let experiment = Experiment::parse(Document::parse("grid.toml", GRID).unwrap()).unwrap();
+        let cells = cells(&experiment, options(2), |_, _| ControlFlow::Continue(())).unwrap().expect("nobody stops it");
+        let places: Vec<_> = cells.iter().map(|cell| (cell.labels[0].as_str(), cell.report.seed)).collect();
+        assert_eq!(places, [("slow", 1), ("slow", 2), ("fast", 1), ("fast", 2)]);
+        let mut document = Document::parse("grid.toml", GRID).unwrap();
+        document.set("link.l.rate=2Mbit/s").unwrap();
+        document.set("seed=2").unwrap();
+        let alone = run::run(&Scenario::parse(&document).unwrap());
+        assert_eq!(cells[3].report.hash, alone.hash);
+        assert_eq!(cells[3].report.measures[0].value, Some(alone.flows[0].goodput_bps));
+    }
+
+    #[test]
+    fn a_sweep_that_is_stopped_has_no_table() {
+        let experiment = Experiment::parse(Document::parse("grid.toml", GRID).unwrap()).unwrap();
+        let stop = |done, _| if done == 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        assert!(cells(&experiment, options(20), stop).unwrap().is_none());
+    }
 
     #[test]
     fn shards_count_from_one() {
