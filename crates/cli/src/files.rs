@@ -28,20 +28,18 @@ impl Inputs {
         Ok(document)
     }
 
-    /// Reads a scenario without overrides, and what it extends.
+    /// Reads a scenario without overrides.
     pub(crate) fn read_plain(&mut self, file: &Path) -> Result<Document, Failure> {
-        Ok(Document::read_noting(file, &mut |file| self.note(file))?)
-    }
-
-    /// Remembers a file that is about to be read.
-    fn note(&mut self, file: &Path) -> Result<(), String> {
+        let name = file.display().to_string();
         if let Some(identity) = Identity::of(file) {
             if Identity::of_stdout() == Some(identity.clone()) {
-                return Err("standard output would be written over it".to_owned());
+                return Err(Failure::usage(format!(
+                    "{name}: standard output would be written over it; name another file"
+                )));
             }
             self.0.push((identity, file.to_owned()));
         }
-        Ok(())
+        Ok(Document::read(file)?)
     }
 
     /// Refuses an output that would overwrite an input.

@@ -29,7 +29,6 @@ fn main() -> ExitCode {
         Err(failure) => {
             if !failure.message.is_empty() {
                 terminal::complain(&failure.message);
-                failure.excerpt.iter().for_each(|excerpt| terminal::show(excerpt));
             }
             ExitCode::from(failure.code)
         }

@@ -4,15 +4,12 @@ mod screen;
 mod summary;
 mod tables;
 
-use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anabranch_lab::diagnostic::suggestion;
-use anabranch_lab::experiment::{COMMON, Experiment};
+use anabranch_lab::experiment::Experiment;
 use anabranch_lab::html;
 use anabranch_lab::reproduce::{self, Options, Paper, Watch};
-use anabranch_lab::sensitivity::{self, Sensitivity};
 
 use crate::args::{Experiments, Format, Reproduce, Selection};
 use crate::failure::{Failure, Outcome};
@@ -108,51 +105,5 @@ pub(crate) fn load(
     Selection { keys, experiments: Experiments { folder }, .. }: &Selection,
     inputs: &mut Inputs,
 ) -> Result<Vec<Experiment>, Failure> {
-    let is_paper = |path: &PathBuf| path.is_dir() && !path.ends_with(COMMON);
-    let papers = entries(folder)?.into_iter().filter(is_paper).collect::<Vec<_>>();
-    let mut experiments = Vec::new();
-    for paper in &papers {
-        for file in
-            entries(paper)?.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
-        {
-            let experiment = Experiment::parse(inputs.read_plain(&file)?)?;
-            // A folder may contain scenarios without claims, such as the benchmark's.
-            if !experiment.paper.is_empty() {
-                experiments.push(experiment);
-            }
-        }
-    }
-    let known: Vec<String> = experiments.iter().map(|experiment| experiment.paper.clone()).collect();
-    if let Some(unknown) = keys.iter().find(|key| !known.contains(key)) {
-        let mut papers: Vec<&str> = known.iter().map(String::as_str).collect();
-        papers.dedup();
-        let folder = folder.display();
-        return Err(Failure::usage(format!("no paper `{unknown}` in {folder}; {}", suggestion(unknown, papers))));
-    }
-    experiments.retain(|experiment| keys.is_empty() || keys.contains(&experiment.paper));
-    let sensitivity = folder.join(sensitivity::FILE);
-    if sensitivity.exists() {
-        Sensitivity::parse(inputs.read_plain(&sensitivity)?)?.mark(&mut experiments)?;
-    }
-    match experiments.is_empty() {
-        false => Ok(experiments),
-        true => Err(Failure::usage(format!(
-            "{}: there are no experiments; name their folder with --experiments",
-            folder.display()
-        ))),
-    }
-}
-
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let refuse = |error| {
-        let folder = folder.display();
-        Failure::usage(format!(
-            "{folder}: cannot be read: {error}; name the folder of the experiments with --experiments"
-        ))
-    };
-    let listed =
-        fs::read_dir(folder).and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect());
-    let mut paths: Vec<PathBuf> = listed.map_err(refuse)?;
-    paths.sort();
-    Ok(paths)
+    reproduce::load(folder, keys, |file| inputs.read_plain(file))
 }

@@ -3,6 +3,7 @@
 mod command;
 mod engine;
 mod figures;
+mod folder;
 mod json;
 mod judge;
 mod outcome;
@@ -14,10 +15,12 @@ mod topology;
 mod totals;
 
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 pub use command::command;
 use figures::Drawings;
+pub use folder::load;
 pub use outcome::{
     BesideEngine, EngineCount, ExperimentOutcome, Figure, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement,
     Outcome, Panel, Paper, PublishedValue, SCHEMA, Series, Style, Topology, TopologyFlow, TopologyLink, VariedAxis,
@@ -50,6 +53,11 @@ pub trait Watch {
 
     /// All runs of a paper are done, and its claims are judged. Its figures are not drawn yet.
     fn paper(&mut self, _paper: &Paper) {}
+
+    /// Whether it is to go on; asked after each run. If not, what runs goes on to its end, and nothing more begins.
+    fn goes_on(&self) -> bool {
+        true
+    }
 }
 
 impl<F: FnMut(usize, usize)> Watch for F {
@@ -63,7 +71,22 @@ impl<F: FnMut(usize, usize)> Watch for F {
 ///
 /// # Errors
 /// If a variant is no scenario. It is found before anything runs.
-pub fn reproduce(experiments: &[Experiment], options: Options, mut watch: impl Watch) -> Result<Outcome, Diagnostic> {
+///
+/// # Panics
+/// If `watch` does not let it go on; [`reproduce_until`] is for that.
+pub fn reproduce(experiments: &[Experiment], options: Options, watch: impl Watch) -> Result<Outcome, Diagnostic> {
+    reproduce_until(experiments, options, watch).map(|outcome| outcome.expect("the watcher lets it go on"))
+}
+
+/// The same; nothing if `watch` does not let it go on.
+///
+/// # Errors
+/// As [`reproduce`].
+pub fn reproduce_until(
+    experiments: &[Experiment],
+    options: Options,
+    mut watch: impl Watch,
+) -> Result<Option<Outcome>, Diagnostic> {
     let begin = Instant::now();
     let mut experiments: Vec<&Experiment> = experiments.iter().collect();
     experiments.sort_by_key(|experiment| (papers::rank(&experiment.paper), experiment.paper.as_str()));
@@ -103,17 +126,26 @@ pub fn reproduce(experiments: &[Experiment], options: Options, mut watch: impl W
     };
     watch.runs(done, total);
     judge(&runs, &mut watch);
+    let stopped = AtomicBool::new(!watch.goes_on());
     parallel::each(
         total,
         options.jobs,
-        |job| plan.jobs[job].run(experiments[plan.jobs[job].experiment]),
-        |job, (run, drawing)| {
+        |job| {
+            let goes_on = !stopped.load(Ordering::Relaxed);
+            goes_on.then(|| plan.jobs[job].run(experiments[plan.jobs[job].experiment]))
+        },
+        |job, result| {
+            let Some((run, drawing)) = result.filter(|_| !stopped.load(Ordering::Relaxed)) else { return };
             done += 1;
             watch.runs(done, total);
             (runs[job], drawings[job]) = (Some(run), drawing);
             judge(&runs, &mut watch);
+            stopped.store(!watch.goes_on(), Ordering::Relaxed);
         },
     );
+    if stopped.into_inner() {
+        return Ok(None);
+    }
     let outcomes = papers.iter_mut().flat_map(|paper| &mut paper.experiments);
     for ((outcome, experiment), drawn) in outcomes.zip(&experiments).zip(&plan.drawn) {
         let drawn = drawn.iter().map(|&job| drawings[job].as_ref().expect("each job that is to be drawn has been"));
@@ -122,7 +154,7 @@ pub fn reproduce(experiments: &[Experiment], options: Options, mut watch: impl W
     // What is only shown is not judged.
     runs.truncate(count);
     let hashes = runs.iter().map(|run| run.as_ref().expect(RUN).report.hash.as_str());
-    Ok(Outcome {
+    Ok(Some(Outcome {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION"),
         wall_seconds: begin.elapsed().as_secs_f64(),
@@ -131,7 +163,7 @@ pub fn reproduce(experiments: &[Experiment], options: Options, mut watch: impl W
         seeds: options.seeds,
         command: command(experiments.first().map(|experiment| experiment.file()), "", options.seeds),
         papers,
-    })
+    }))
 }
 
 /// Why a run that is asked for is there.

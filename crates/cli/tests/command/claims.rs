@@ -182,7 +182,7 @@ fn a_judgement_has_the_promised_shape() {
 fn unknown_papers_and_absent_experiments_are_usage() {
     let output = anabranch(repository(), &["reproduce", "ctcp-2091"]);
     assert_exit(&output, 2);
-    assert_eq!(stderr(&output), "error: no paper `ctcp-2091` in experiments; did you mean `ctcp-2019`?\n");
+    assert_eq!(stderr(&output), "error: experiments: there is no paper `ctcp-2091`; did you mean `ctcp-2019`?\n");
     let output = anabranch(&folder("nowhere"), &["reproduce"]);
     assert_exit(&output, 2);
     assert!(stderr(&output).contains("name the folder of the experiments with --experiments"), "{}", stderr(&output));

@@ -1,0 +1,61 @@
+//! Experiments in folders, one a paper.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::diagnostic::{Diagnostic, Fault, suggestion};
+use crate::document::Document;
+use crate::experiment::Experiment;
+use crate::sensitivity::{self, Sensitivity};
+
+/// The experiments of some papers, or of all if none are named, in the order of their keys and of their files' names. `read` reads each file,
+/// as [`Document::read`] does.
+///
+/// # Errors
+/// If the folder or a file of it cannot be read, something is wrong with a file, there is no such paper, or there is nothing.
+pub fn load<E: From<Diagnostic>>(
+    folder: &Path,
+    papers: &[String],
+    mut read: impl FnMut(&Path) -> Result<Document, E>,
+) -> Result<Vec<Experiment>, E> {
+    let name = folder.display().to_string();
+    let fail = |fault: Fault| E::from(fault.in_file(&name.as_str().into()));
+    let mut experiments = Vec::new();
+    for paper in entries(folder)?.iter().filter(|path| path.is_dir()) {
+        for file in entries(paper)?.iter().filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        {
+            let experiment = Experiment::parse(read(file)?)?;
+            // A folder may hold scenarios that claim nothing, as those of the benchmark.
+            if !experiment.paper.is_empty() {
+                experiments.push(experiment);
+            }
+        }
+    }
+    let known: Vec<String> = experiments.iter().map(|experiment| experiment.paper.clone()).collect();
+    if let Some(unknown) = papers.iter().find(|paper| !known.contains(paper)) {
+        let mut known: Vec<&str> = known.iter().map(String::as_str).collect();
+        known.dedup();
+        return Err(fail(Fault::new(format!("there is no paper `{unknown}`")).remedy(suggestion(unknown, known))));
+    }
+    experiments.retain(|experiment| papers.is_empty() || papers.contains(&experiment.paper));
+    let sensitivity = folder.join(sensitivity::FILE);
+    if sensitivity.exists() {
+        Sensitivity::parse(read(&sensitivity)?)?.mark(&mut experiments)?;
+    }
+    if experiments.is_empty() {
+        return Err(fail(Fault::new("there are no experiments").remedy(REMEDY)));
+    }
+    Ok(experiments)
+}
+
+const REMEDY: &str = "name the folder of the experiments with --experiments";
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
+    let listed = fs::read_dir(folder).and_then(|all| all.map(|entry| entry.map(|entry| entry.path())).collect());
+    let mut paths: Vec<PathBuf> = listed.map_err(|error| {
+        let fault = Fault::new(format!("cannot be read: {error}")).remedy(REMEDY);
+        fault.in_file(&folder.display().to_string().as_str().into())
+    })?;
+    paths.sort();
+    Ok(paths)
+}
