@@ -10,7 +10,7 @@
 //! * **Load.** [`load`] makes a scenario of its keys, `names` knows what can be asked of a run. [`experiment`] is a scenario with what is varied,
 //!   measured and claimed; its `file` has all keys of a file.
 //! * **Run.** `world` puts a scenario into the simulator, `trace` records what happens there. [`run`] runs one, [`sweep`] a grid, [`swarm`] random
-//!   networks with random faults; [`parallel`] uses all cores.
+//!   networks with random faults, and [`stepped`] asks its caller for a window, step by step; [`parallel`] uses all cores.
 //! * **Judge.** [`reproduce`] runs experiments and judges their claims by [`verdict`] and [`statistics`]; [`sensitivity`] marks claims that nothing
 //!   flips.
 //! * **Draw.** [`html`] makes a report of the outcome, [`artifact`] a bundle for others to check; [`mod@reference`] describes the keys.
@@ -34,6 +34,7 @@ pub mod scenario;
 pub mod sensitivity;
 mod series;
 pub mod statistics;
+pub mod stepped;
 pub mod swarm;
 pub mod sweep;
 pub mod topology;

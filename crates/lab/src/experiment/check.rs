@@ -1,7 +1,7 @@
 //! From keys to an experiment: that every label, measure and band means something.
 
 use super::file::FileKeys;
-use super::keys::{CellKeys, ClaimKeys, CurveKeys, ExperimentKeys, FigureKeys, KindKeys, NoteKeys, Said, TableKeys};
+use super::keys::{CellKeys, ClaimKeys, CurveKeys, ExperimentKeys, FigureKeys, KindKeys, NoteKeys, TableKeys};
 use super::{
     Axis, AxisValue, Claim, CountsAs, Curve, Experiment, FigurePlan, Note, PanelPlan, Piece, Published, Source,
     Statistic, Variant,
@@ -194,8 +194,7 @@ fn measures(
             let fault = Fault::new(format!("`{name}` is the label of an axis as well"));
             return Err(document.diagnose(&path, fault.remedy("give the measure another name")));
         }
-        let expression =
-            Expression::parse(text).and_then(|it| it.written_out(&|place| base.ids(place))).map_err(fail)?;
+        let expression = Expression::parse(text).map_err(fail)?;
         let mut gauge = |name: &str, labels: &[String]| base.check_gauge(name, labels).map(|()| 1.0);
         let mut series = |name: &str| base.series_to_come(name).map(|found| Found { end, ..found });
         expression.evaluate_run(&mut gauge, &mut series).map_err(fail)?;
@@ -231,16 +230,6 @@ impl Ends {
     }
 }
 
-/// What one number of a table says, or a claim that stands alone.
-struct Cell<'a> {
-    row: &'a str,
-    column: &'a str,
-    kind: KindKeys,
-    published: Published,
-    statistic: Statistic,
-    band: Band,
-}
-
 struct Checker<'a> {
     experiment: &'a Experiment,
     base: &'a Scenario,
@@ -267,15 +256,26 @@ impl Checker<'_> {
                     let fault = Fault::new("a table holds numbers");
                     return Err(self.fail(&path, fault.remedy("write a number, or \"17974±1274\"")));
                 }
-                let cell = Cell {
-                    row,
-                    column,
+                self.regression(keys.source, &published, &band, keys.because.as_deref(), &path)?;
+                claims.push(Claim {
+                    item: keys.item.clone(),
+                    title: keys.title.clone(),
+                    source: keys.source,
+                    counts_as: self.counts_as(keys.counts_as, keys.source, &path)?,
+                    is_coarse: false,
+                    cite: keys.cite.clone(),
+                    row: row.clone(),
+                    column: column.clone(),
                     kind: KindKeys::Number,
+                    unit: keys.unit.clone(),
                     published,
                     statistic: Statistic::Value(expression),
                     band,
-                };
-                claims.push(self.claimed(keys.said(), cell, &path)?);
+                    because: keys.because.clone(),
+                    engine_because: keys.engine.clone(),
+                    not_reproducible: self.with_reason(keys.not_reproducible, keys.because.as_deref(), &path)?,
+                    is_open: self.with_reason(keys.open, keys.because.as_deref(), &path)?,
+                });
             }
         }
         Ok(claims)
@@ -301,7 +301,11 @@ impl Checker<'_> {
     }
 
     fn claim(&self, keys: &ClaimKeys, path: &Path) -> Result<Claim, Diagnostic> {
-        let parse = |text: &str, path: &Path| self.expression(text, path);
+        let parse = |text: &str, path: &Path| {
+            let expression = Expression::parse(text).map_err(|error| self.fail(path, Fault::new(error.0)))?;
+            self.check_expression(&expression, path)?;
+            Ok(expression)
+        };
         let statistic = match (keys.kind, &keys.measure, &keys.order[..]) {
             (KindKeys::Order, None, [_, _, ..]) => {
                 let path = path.key("order");
@@ -318,7 +322,8 @@ impl Checker<'_> {
                 return Err(self.fail(path, fault.remedy("add `measure`, and `order` only to kind = \"order\"")));
             }
         };
-        if keys.counts_as != CountsAs::Derivation && !statistic.expressions().iter().any(|one| self.asks_a_run(one)) {
+        let counts_as = self.counts_as(keys.counts_as, keys.source, path)?;
+        if counts_as != CountsAs::Derivation && !statistic.expressions().iter().any(|one| self.asks_a_run(one)) {
             let fault = Fault::new("nothing in it is simulated, so that no simulation can fail it");
             return Err(self.fail(path, fault.remedy("write counts_as = \"derivation\"")));
         }
@@ -330,32 +335,25 @@ impl Checker<'_> {
             }
             _ => self.published(&keys.published, keys.band.as_deref()).map_err(|fault| self.fail(path, fault))?,
         };
-        let cell = Cell { row: &keys.row, column: &keys.column, kind: keys.kind, published, statistic, band };
-        self.claimed(keys.said(), cell, path)
-    }
-
-    fn claimed(&self, said: Said<'_>, cell: Cell<'_>, path: &Path) -> Result<Claim, Diagnostic> {
-        let Cell { row, column, kind, published, statistic, band } = cell;
-        let counts_as = self.counts_as(said.counts_as, said.source, path)?;
-        self.regression(said.source, &published, &band, said.because, path)?;
+        self.regression(keys.source, &published, &band, keys.because.as_deref(), path)?;
         Ok(Claim {
-            item: said.item.to_owned(),
-            title: said.title.to_owned(),
-            source: said.source,
+            item: keys.item.clone(),
+            title: keys.title.clone(),
+            source: keys.source,
             counts_as,
             is_coarse: false,
-            cite: said.cite.to_owned(),
-            row: row.to_owned(),
-            column: column.to_owned(),
-            kind,
-            unit: said.unit.to_owned(),
+            cite: keys.cite.clone(),
+            row: keys.row.clone(),
+            column: keys.column.clone(),
+            kind: keys.kind,
+            unit: keys.unit.clone(),
             published,
             statistic,
             band,
-            because: said.because.map(str::to_owned),
-            engine_because: said.engine.map(str::to_owned),
-            not_reproducible: self.with_reason(said.not_reproducible, said.because, path)?,
-            is_open: self.with_reason(said.open, said.because, path)?,
+            because: keys.because.clone(),
+            engine_because: keys.engine.clone(),
+            not_reproducible: self.with_reason(keys.not_reproducible, keys.because.as_deref(), path)?,
+            is_open: self.with_reason(keys.open, keys.because.as_deref(), path)?,
         })
     }
 
@@ -373,7 +371,8 @@ impl Checker<'_> {
                 }
                 _ => (inside, 0),
             };
-            let expression = self.expression(expression, path)?;
+            let expression = Expression::parse(expression).map_err(|error| self.fail(path, Fault::new(error.0)))?;
+            self.check_expression(&expression, path)?;
             pieces.extend([Piece::Text(text.to_owned()), Piece::Value(expression, decimals)]);
             rest = after;
         }
@@ -432,13 +431,6 @@ impl Checker<'_> {
             return Err(self.fail(&path.key("bin"), Fault::new(error)));
         }
         Ok(Curve { name: keys.name.clone(), of: of.clone(), bin, scale: keys.scale.unwrap_or(1.0) })
-    }
-
-    fn expression(&self, text: &str, path: &Path) -> Result<Expression, Diagnostic> {
-        let parsed = Expression::parse(text).and_then(|it| it.written_out(&|place| self.base.ids(place)));
-        let expression = parsed.map_err(|error| self.fail(path, Fault::new(error.0)))?;
-        self.check_expression(&expression, path)?;
-        Ok(expression)
     }
 
     fn check_expression(&self, expression: &Expression, path: &Path) -> Result<(), Diagnostic> {
