@@ -42,6 +42,7 @@ const LAYERS: &[Layer] = &[
     Layer { name: "anabranch", ours: &["anabranch-proto", "anabranch-cc", "anabranch-units"], others: None },
     Layer { name: "anabranch-transfer", ours: &["anabranch"], others: None },
     Layer { name: "anabranch-tunnel", ours: &["anabranch"], others: None },
+    Layer { name: "anabranch-python", ours: &["anabranch-lab", "anabranch-cc", "anabranch-units"], others: None },
     Layer {
         name: "anabranch-cli",
         ours: &[

@@ -1,0 +1,519 @@
+//! A congestion law written in Python: the class that it extends, and what stands between its objects and a path.
+//!
+//! Only hooks that a class overrides are called: what it does not listen to costs nothing. The objects that they are given are made once
+//! and filled anew for each call; if one was kept by the hook, the next call has new ones, so that nobody sees a value change. After a hook
+//! `window` is read once; in between the path asks us, not Python.
+//!
+//! A hook that raises ends the run: the first exception is kept in [`Faults`], and no hook is called after it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anabranch_cc::registry::INITIAL_WINDOW;
+use anabranch_cc::{self as cc, Gauges, PathView as View, Reduction, Restart, WINDOW_MIN, own};
+use anabranch_units::Rate;
+use pyo3::PyClass;
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::pyclass::boolean_struct::False;
+use pyo3::types::{PyDict, PyString, PyTuple};
+
+use crate::error::ControllerError;
+use crate::events::{self, Ack, Loss, PathSummary, PathView, Round, Sent};
+
+/// A congestion law: how the window of one path moves. Extend it and override hooks; `window` is in segments.
+#[pyclass(subclass, module = "anabranch")]
+pub(crate) struct Controller {
+    /// The rate at which segments should leave, in bit/s; `None` leaves it to the ACKs.
+    #[pyo3(get, set)]
+    pacing_rate: Option<f64>,
+    /// The window before the latest loss, until that is taken back.
+    before_loss: Option<f64>,
+}
+
+#[pymethods]
+impl Controller {
+    /// Takes whatever the class that extends it wants to be made of.
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
+        Self { pacing_rate: None, before_loss: None }
+    }
+
+    /// How much may be in flight, in segments: finite and at least 1.
+    #[classattr]
+    fn window() -> f64 {
+        INITIAL_WINDOW
+    }
+
+    /// How what is in flight comes down to the window that a loss leaves: `at_once` or `proportional`.
+    #[classattr]
+    fn reduction() -> &'static str {
+        AT_ONCE
+    }
+
+    /// A segment left.
+    fn on_sent(&self, view: &Bound<'_, PyAny>, sent: &Bound<'_, PyAny>) {
+        let _ = (view, sent);
+    }
+
+    /// An ACK arrived that acknowledged something new.
+    fn on_ack(&self, view: &Bound<'_, PyAny>, ack: &Bound<'_, PyAny>) {
+        let _ = (view, ack);
+    }
+
+    /// A round ended.
+    fn on_round(&self, view: &Bound<'_, PyAny>, round: &Bound<'_, PyAny>) {
+        let _ = (view, round);
+    }
+
+    /// Data was lost. What Reno does if a class does not override it: half the window, after a timeout one segment.
+    fn on_loss(slf: &Bound<'_, Self>, view: &Bound<'_, PyAny>, loss: &Bound<'_, Loss>) -> PyResult<()> {
+        let _ = view;
+        let window = window_of(slf)?;
+        let after = if loss.borrow().is_timeout() { WINDOW_MIN } else { window.min(cc::law::reno::halve(window)) };
+        slf.setattr(intern!(slf.py(), WINDOW), after)
+    }
+
+    /// Fast recovery is over.
+    fn on_recovered(&self, view: &Bound<'_, PyAny>) {
+        let _ = view;
+    }
+
+    /// The latest loss was none. The window is at least what it was before it, if a class does not override this.
+    fn on_undo(slf: &Bound<'_, Self>, view: &Bound<'_, PyAny>) -> PyResult<()> {
+        let _ = view;
+        let before = slf.borrow_mut().before_loss.take();
+        match before {
+            Some(before) => slf.setattr(intern!(slf.py(), WINDOW), window_of(slf)?.max(before)),
+            None => Ok(()),
+        }
+    }
+
+    /// Sending starts, or starts again: `established`, `idle`, `after_timeout` or `path_changed`. After silence the window is at most the
+    /// class's first one, and on another path it is that, if a class does not override this.
+    fn on_restart(slf: &Bound<'_, Self>, view: &Bound<'_, PyAny>, restart: &str) -> PyResult<()> {
+        let _ = view;
+        let initial = || slf.get_type().getattr(intern!(slf.py(), WINDOW))?.extract::<f64>();
+        let window = match restart {
+            "idle" => window_of(slf)?.min(initial()?),
+            "path_changed" => initial()?,
+            _ => return Ok(()),
+        };
+        slf.setattr(intern!(slf.py(), WINDOW), window)
+    }
+
+    /// Once a round when the connection has several paths: all of them.
+    fn on_group(&self, view: &Bound<'_, PyAny>, group: &Bound<'_, PyAny>) {
+        let _ = (view, group);
+    }
+
+    /// Numbers to be seen in traces: a dict of at most 16.
+    fn gauges<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
+        let gauges = PyDict::new(slf.py());
+        gauges.set_item(WINDOW, window_of(slf)?)?;
+        Ok(gauges)
+    }
+}
+
+const WINDOW: &str = "window";
+const AT_ONCE: &str = "at_once";
+const PROPORTIONAL: &str = "proportional";
+
+fn window_of(controller: &Bound<'_, Controller>) -> PyResult<f64> {
+    controller.getattr(intern!(controller.py(), WINDOW))?.extract()
+}
+
+/// What has gone wrong in the hooks of a run: the first of it.
+#[derive(Clone, Default)]
+pub(crate) struct Faults(Arc<(AtomicBool, Mutex<Option<PyErr>>)>);
+
+impl Faults {
+    /// Whether something has.
+    pub(crate) fn is_any(&self) -> bool {
+        self.0.0.load(Ordering::Relaxed)
+    }
+
+    /// Fails with what has.
+    pub(crate) fn raise(&self) -> PyResult<()> {
+        self.0.1.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
+    }
+
+    /// Keeps it if it is the first.
+    pub(crate) fn add(&self, error: PyErr) {
+        if !self.0.0.swap(true, Ordering::Relaxed) {
+            *self.0.1.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        }
+    }
+}
+
+impl fmt::Debug for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Faults")
+    }
+}
+
+/// The law of a path for which `make`, a class or anything else that can be called, makes a controller each.
+pub(crate) fn law(make: Py<PyAny>, faults: &Faults) -> cc::Settings {
+    let faults = faults.clone();
+    own::settings(move || {
+        let adapter = Python::attach(|py| Adapter::new(py, make.bind(py), &faults));
+        match adapter {
+            Ok(adapter) => Box::new(adapter),
+            Err(error) => {
+                faults.add(error);
+                Box::new(Adapter::idle(&faults))
+            }
+        }
+    })
+}
+
+/// What a law is called: the name of its class.
+pub(crate) fn name(make: &Bound<'_, PyAny>) -> String {
+    let name = make.getattr(intern!(make.py(), "__name__")).and_then(|name| name.extract());
+    name.unwrap_or_else(|_| "own".to_owned())
+}
+
+/// Between a path and an object of Python's.
+struct Adapter {
+    /// `None` if none could be made.
+    object: Option<Py<Controller>>,
+    hooks: Hooks,
+    window: f64,
+    pacing_rate: Option<Rate>,
+    reduction: Reduction,
+    faults: Faults,
+}
+
+/// The hooks that a class overrides, and those that do something by themselves.
+#[derive(Default)]
+struct Hooks {
+    sent: Option<Hook<PathView, Sent>>,
+    ack: Option<Hook<PathView, Ack>>,
+    round: Option<Hook<PathView, Round>>,
+    loss: Option<Hook<PathView, Loss>>,
+    recovered: Option<Py<PyAny>>,
+    undo: Option<Py<PyAny>>,
+    restart: Option<Py<PyAny>>,
+    group: Option<Py<PyAny>>,
+    gauges: Option<Py<PyAny>>,
+}
+
+/// A bound method, and what it is called with.
+struct Hook<A: PyClass<Frozen = False>, B: PyClass<Frozen = False>> {
+    method: Py<PyAny>,
+    arguments: Option<(Py<PyTuple>, Py<A>, Py<B>)>,
+}
+
+impl<A, B> Hook<A, B>
+where
+    A: PyClass<Frozen = False> + Into<PyClassInitializer<A>>,
+    B: PyClass<Frozen = False> + Into<PyClassInitializer<B>>,
+{
+    #[inline]
+    fn call(&mut self, py: Python<'_>, first: A, second: B) -> PyResult<()> {
+        let arguments = match &self.arguments {
+            Some((arguments, a, b)) => {
+                *a.bind(py).borrow_mut() = first;
+                *b.bind(py).borrow_mut() = second;
+                arguments.bind(py).clone()
+            }
+            None => {
+                let (a, b) = (Py::new(py, first)?, Py::new(py, second)?);
+                let arguments = PyTuple::new(py, [a.bind(py).as_any(), b.bind(py).as_any()])?;
+                self.arguments = Some((arguments.clone().unbind(), a, b));
+                arguments
+            }
+        };
+        self.method.bind(py).call1(&arguments)?;
+        // Ours and the tuple's; of the tuple ours and that of this call. Whoever has another shall keep what it saw.
+        let is_kept = |(arguments, a, b): &(Py<PyTuple>, Py<A>, Py<B>)| {
+            references(py, a) > 2 || references(py, b) > 2 || references(py, arguments) > 2
+        };
+        if self.arguments.as_ref().is_some_and(is_kept) {
+            self.arguments = None;
+        }
+        Ok(())
+    }
+}
+
+/// How many there are to an object.
+#[expect(
+    unsafe_code,
+    reason = "there is no safe question for it, and it only reads the count of an object that we hold"
+)]
+fn references<T>(_py: Python<'_>, object: &Py<T>) -> isize {
+    // SAFETY: `object` is a reference of ours, so that what it points to is alive; we are attached to the interpreter.
+    unsafe { pyo3::ffi::Py_REFCNT(object.as_ptr()) }
+}
+
+impl Adapter {
+    fn new(py: Python<'_>, make: &Bound<'_, PyAny>, faults: &Faults) -> PyResult<Self> {
+        let made = make.call0()?;
+        let Ok(object) = made.cast_into::<Controller>() else {
+            let message = format!("{} makes no controller; let the class extend anabranch.Controller", make.repr()?);
+            return Err(PyTypeError::new_err(message));
+        };
+        let (class, base) = (object.get_type(), py.get_type::<Controller>());
+        let is_own = |name: &str| Ok::<_, PyErr>(!class.getattr(name)?.is(&base.getattr(name)?));
+        if let Some(wrong) = unknown_hook(&class, &base)? {
+            let known: Vec<&str> = HOOKS.iter().copied().filter(|hook| hook.starts_with("on_")).collect();
+            let message = format!("{}.{wrong} is no hook; there are {}", class.qualname()?, known.join(", "));
+            return Err(ControllerError::new_err(message));
+        }
+        let method = |name: &str| object.getattr(name).map(Bound::unbind);
+        let own = |name: &str| is_own(name)?.then(|| method(name)).transpose();
+        let hooks = Hooks {
+            sent: own("on_sent")?.map(hook),
+            ack: own("on_ack")?.map(hook),
+            round: own("on_round")?.map(hook),
+            loss: Some(hook(method("on_loss")?)),
+            recovered: own("on_recovered")?,
+            undo: Some(method("on_undo")?),
+            restart: Some(method("on_restart")?),
+            group: own("on_group")?,
+            gauges: own("gauges")?,
+        };
+        let reduction = object.getattr("reduction")?;
+        let reduction = match reduction.extract::<String>().as_deref() {
+            Ok(AT_ONCE) => Reduction::AtOnce,
+            Ok(PROPORTIONAL) => Reduction::Proportional,
+            _ => {
+                let class = class.qualname()?;
+                let message =
+                    format!("{class}.reduction is {}; write \"{AT_ONCE}\" or \"{PROPORTIONAL}\"", reduction.repr()?);
+                return Err(ControllerError::new_err(message));
+            }
+        };
+        let mut adapter = Self {
+            object: Some(object.unbind()),
+            hooks,
+            window: WINDOW_MIN,
+            pacing_rate: None,
+            reduction,
+            faults: faults.clone(),
+        };
+        adapter.read(py, "__init__", None)?;
+        Ok(adapter)
+    }
+
+    /// In the place of one that could not be made, until the run has ended.
+    fn idle(faults: &Faults) -> Self {
+        let (hooks, reduction) = (Hooks::default(), Reduction::AtOnce);
+        Self { object: None, hooks, window: WINDOW_MIN, pacing_rate: None, reduction, faults: faults.clone() }
+    }
+
+    /// Calls a hook and reads what it left, unless something has gone wrong.
+    #[inline]
+    fn tell(&mut self, name: &'static str, view: &View, call: impl FnOnce(Python<'_>, &mut Self) -> PyResult<()>) {
+        if self.faults.is_any() {
+            return;
+        }
+        let told = Python::attach(|py| {
+            call(py, self)?;
+            self.read(py, name, Some(view))
+        });
+        if let Err(error) = told {
+            self.faults.add(error);
+        }
+    }
+
+    /// Reads the window and the rate.
+    #[inline]
+    fn read(&mut self, py: Python<'_>, hook: &str, view: Option<&View>) -> PyResult<()> {
+        let Some(object) = &self.object else { return Ok(()) };
+        let object = object.bind(py);
+        let window = window_of(object)?;
+        if !(window.is_finite() && window >= WINDOW_MIN) {
+            return Err(not_legal(
+                object,
+                hook,
+                view,
+                &format!("window is {window}"),
+                "a finite number of segments, at least 1",
+            ));
+        }
+        let rate = object.borrow().pacing_rate;
+        // Below one bit a second nothing would ever leave.
+        if rate.is_some_and(|rate| !(rate.is_finite() && rate >= 1.0)) {
+            let is = format!("pacing_rate is {}", rate.unwrap_or_default());
+            return Err(not_legal(object, hook, view, &is, "a number of bit/s, at least 1, or None"));
+        }
+        self.window = window;
+        self.pacing_rate = rate.map(|rate| Rate::from_bits_per_second(rate as u64));
+        Ok(())
+    }
+}
+
+fn hook<A: PyClass<Frozen = False>, B: PyClass<Frozen = False>>(method: Py<PyAny>) -> Hook<A, B> {
+    Hook { method, arguments: None }
+}
+
+/// Everything that a class may override.
+const HOOKS: [&str; 9] =
+    ["on_sent", "on_ack", "on_round", "on_loss", "on_recovered", "on_undo", "on_restart", "on_group", "gauges"];
+
+/// A method of a class, or of one that it extends, that looks like a hook and is none: it would never be called.
+fn unknown_hook(
+    class: &Bound<'_, pyo3::types::PyType>,
+    base: &Bound<'_, pyo3::types::PyType>,
+) -> PyResult<Option<String>> {
+    for ancestor in class.mro().iter() {
+        if ancestor.is(base) {
+            break;
+        }
+        for name in ancestor.getattr("__dict__")?.try_iter()? {
+            let name = name?.cast_into::<PyString>()?.to_cow()?.into_owned();
+            if name.starts_with("on_") && !HOOKS.contains(&name.as_str()) {
+                return Ok(Some(name));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn not_legal(object: &Bound<'_, Controller>, hook: &str, view: Option<&View>, is: &str, wanted: &str) -> PyErr {
+    let class = object.get_type().qualname().map_or_else(|_| "controller".to_owned(), |name| name.to_string());
+    let at = view.map_or(String::new(), |view| format!(" at {} s", view.now.as_secs_f64()));
+    ControllerError::new_err(format!("{class}.{is} after {hook}{at}; it is to be {wanted}"))
+}
+
+impl fmt::Debug for Adapter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Adapter").field("window", &self.window).finish_non_exhaustive()
+    }
+}
+
+impl cc::Controller for Adapter {
+    fn hears_first(&self) -> bool {
+        self.hooks.sent.is_some()
+    }
+
+    fn on_sent(&mut self, path: &View, sent: &cc::Sent) {
+        if self.hooks.sent.is_some() {
+            self.tell("on_sent", path, |py, it| match &mut it.hooks.sent {
+                Some(hook) => hook.call(py, path.into(), sent.into()),
+                None => Ok(()),
+            });
+        }
+    }
+
+    fn on_ack(&mut self, path: &View, ack: &cc::Ack) {
+        if self.hooks.ack.is_some() {
+            self.tell("on_ack", path, |py, it| match &mut it.hooks.ack {
+                Some(hook) => hook.call(py, path.into(), ack.into()),
+                None => Ok(()),
+            });
+        }
+    }
+
+    fn on_round(&mut self, path: &View, round: &cc::Round) {
+        if self.hooks.round.is_some() {
+            self.tell("on_round", path, |py, it| match &mut it.hooks.round {
+                Some(hook) => hook.call(py, path.into(), round.into()),
+                None => Ok(()),
+            });
+        }
+    }
+
+    fn on_loss(&mut self, path: &View, loss: &cc::Loss) {
+        self.tell("on_loss", path, |py, it| {
+            if let Some(object) = &it.object {
+                object.bind(py).borrow_mut().before_loss = Some(it.window);
+            }
+            match &mut it.hooks.loss {
+                Some(hook) => hook.call(py, path.into(), loss.into()),
+                None => Ok(()),
+            }
+        });
+    }
+
+    fn on_recovered(&mut self, path: &View) {
+        if self.hooks.recovered.is_some() {
+            self.tell("on_recovered", path, |py, it| called(py, it.hooks.recovered.as_ref(), (PathView::from(path),)));
+        }
+    }
+
+    fn on_undo(&mut self, path: &View) {
+        self.tell("on_undo", path, |py, it| called(py, it.hooks.undo.as_ref(), (PathView::from(path),)));
+    }
+
+    fn on_restart(&mut self, path: &View, restart: Restart) {
+        self.tell("on_restart", path, |py, it| {
+            called(py, it.hooks.restart.as_ref(), (PathView::from(path), events::restart(py, restart)))
+        });
+    }
+
+    fn on_group(&mut self, path: &View, group: &[cc::PathSummary]) {
+        if self.hooks.group.is_some() {
+            self.tell("on_group", path, |py, it| {
+                let group: Vec<PathSummary> = group.iter().map(Into::into).collect();
+                called(py, it.hooks.group.as_ref(), (PathView::from(path), group))
+            });
+        }
+    }
+
+    fn window(&self) -> f64 {
+        self.window
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.pacing_rate
+    }
+
+    fn reduction(&self) -> Reduction {
+        self.reduction
+    }
+
+    fn gauges(&self, gauges: &mut Gauges) {
+        let Some(hook) = self.hooks.gauges.as_ref().filter(|_| !self.faults.is_any()) else {
+            return gauges.show(WINDOW, self.window);
+        };
+        let shown = Python::attach(|py| -> PyResult<()> {
+            let shown: BTreeMap<String, f64> = hook.bind(py).call0()?.extract()?;
+            if shown.len() > cc::GAUGES_MAX {
+                let message = format!("gauges shows {} numbers; at most {} are seen", shown.len(), cc::GAUGES_MAX);
+                return Err(ControllerError::new_err(message));
+            }
+            for (name, value) in shown {
+                gauges.show(known(name)?, value);
+            }
+            Ok(())
+        });
+        if let Err(error) = shown {
+            self.faults.add(error);
+        }
+    }
+}
+
+fn called<'py>(
+    py: Python<'py>,
+    method: Option<&Py<PyAny>>,
+    arguments: impl pyo3::call::PyCallArgs<'py>,
+) -> PyResult<()> {
+    method.map_or(Ok(()), |method| method.bind(py).call1(arguments).map(|_| ()))
+}
+
+/// The names of all gauges that were ever shown: the seam wants names that stay.
+static NAMES: Mutex<BTreeMap<String, &'static str>> = Mutex::new(BTreeMap::new());
+
+/// More names than this are no names but values.
+const NAMES_MAX: usize = 1000;
+
+fn known(name: String) -> PyResult<&'static str> {
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(&name) = names.get(&name) {
+        return Ok(name);
+    }
+    if names.len() == NAMES_MAX {
+        return Err(ControllerError::new_err(format!(
+            "`{name}` is one gauge more than {NAMES_MAX}; give them fixed names"
+        )));
+    }
+    let kept: &'static str = Box::leak(name.clone().into_boxed_str());
+    names.insert(name, kept);
+    Ok(kept)
+}

@@ -1,0 +1,35 @@
+//! What the laboratory says is wrong, as exceptions with the same words.
+
+use anabranch_lab::diagnostic::Diagnostic;
+use anabranch_lab::expression::ExpressionError;
+use pyo3::PyErr;
+use pyo3::exceptions::PyException;
+
+pyo3::create_exception!(
+    anabranch,
+    Error,
+    PyException,
+    "Everything that anabranch raises, but for what Python itself does."
+);
+pyo3::create_exception!(
+    anabranch,
+    ScenarioError,
+    Error,
+    "Something is wrong with a scenario or with what is to be set in it: where, what, and what to do."
+);
+pyo3::create_exception!(
+    anabranch,
+    ControllerError,
+    Error,
+    "A controller did what none may: a window that is no number, a hook that is none."
+);
+
+/// As the command line prints it: `chain.toml:9:1: unknown key `quque`; did you mean `queue`?`.
+pub(crate) fn of_scenario(diagnostic: Diagnostic) -> PyErr {
+    ScenarioError::new_err(diagnostic.to_string())
+}
+
+/// A question to a run that cannot be asked.
+pub(crate) fn of_question(error: ExpressionError) -> PyErr {
+    Error::new_err(error.to_string())
+}

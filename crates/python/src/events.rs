@@ -1,0 +1,313 @@
+//! What a controller hears, as objects of Python's: the events of `anabranch_cc`, with the same names.
+//!
+//! Windows and flights are in segments, times and spans in seconds, sizes in bytes. A word stands for each variant of an enum.
+
+use anabranch_cc::{self as cc, Cause, Limit, Phase, Restart, Signal, Transmission};
+use anabranch_units::{Span, Time};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+fn time(time: Time) -> f64 {
+    time.as_secs_f64()
+}
+
+fn span(span: Option<Span>) -> Option<f64> {
+    span.map(Span::as_secs_f64)
+}
+
+/// What a law may read of its path at any event.
+#[pyclass(module = "anabranch")]
+pub(crate) struct PathView(cc::PathView);
+
+impl From<&cc::PathView> for PathView {
+    #[inline]
+    fn from(view: &cc::PathView) -> Self {
+        Self(*view)
+    }
+}
+
+#[pymethods]
+impl PathView {
+    /// The time of the event.
+    #[getter]
+    fn now(&self) -> f64 {
+        time(self.0.now)
+    }
+
+    /// Segments sent and neither acknowledged nor known to be lost.
+    #[getter]
+    fn flight(&self) -> f64 {
+        self.0.flight
+    }
+
+    /// Payload bytes of a full segment.
+    #[getter]
+    fn mss(&self) -> u64 {
+        self.0.mss.count()
+    }
+
+    /// SRTT of RFC 6298.
+    #[getter]
+    fn rtt_smoothed(&self) -> Option<f64> {
+        span(self.0.rtt_smoothed)
+    }
+
+    /// The least RTT sample since the path was established or changed.
+    #[getter]
+    fn rtt_min(&self) -> Option<f64> {
+        span(self.0.rtt_min)
+    }
+}
+
+/// A segment left.
+#[pyclass(module = "anabranch")]
+pub(crate) struct Sent {
+    /// How much of a full segment it was.
+    #[pyo3(get)]
+    segments: f64,
+    transmission: Transmission,
+}
+
+impl From<&cc::Sent> for Sent {
+    fn from(sent: &cc::Sent) -> Self {
+        Self { segments: sent.segments, transmission: sent.transmission }
+    }
+}
+
+#[pymethods]
+impl Sent {
+    /// `first` or `again`.
+    #[getter]
+    fn transmission<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
+        match self.transmission {
+            Transmission::First => intern!(py, "first"),
+            Transmission::Again => intern!(py, "again"),
+        }
+    }
+}
+
+/// How things stood when a segment left.
+#[pyclass(frozen, module = "anabranch")]
+pub(crate) struct Departure {
+    /// When it left.
+    #[pyo3(get)]
+    time: f64,
+    /// The window then, in segments.
+    #[pyo3(get)]
+    window: f64,
+    /// Segments in flight then, itself included.
+    #[pyo3(get)]
+    flight: f64,
+}
+
+impl From<cc::Departure> for Departure {
+    fn from(departure: cc::Departure) -> Self {
+        Self { time: time(departure.time), window: departure.window, flight: departure.flight }
+    }
+}
+
+/// An ACK that acknowledged something new.
+#[pyclass(module = "anabranch")]
+pub(crate) struct Ack(cc::Ack);
+
+impl From<&cc::Ack> for Ack {
+    #[inline]
+    fn from(ack: &cc::Ack) -> Self {
+        Self(*ack)
+    }
+}
+
+#[pymethods]
+impl Ack {
+    /// Segments acknowledged for the first time; more than zero.
+    #[getter]
+    fn newly_acked(&self) -> f64 {
+        self.0.newly_acked
+    }
+
+    /// Segments found to be lost since the ACK before it.
+    #[getter]
+    fn newly_lost(&self) -> f64 {
+        self.0.newly_lost
+    }
+
+    /// The raw RTT sample; `None` where Karn's rule forbids one.
+    #[getter]
+    fn rtt(&self) -> Option<f64> {
+        span(self.0.rtt)
+    }
+
+    /// Payload bytes of the newest segment that it acknowledges.
+    #[getter]
+    fn size(&self) -> u64 {
+        self.0.size.count()
+    }
+
+    /// When it arrived.
+    #[getter]
+    fn arrival(&self) -> f64 {
+        time(self.0.arrival)
+    }
+
+    /// How things stood when the newest acknowledged segment last left.
+    #[getter]
+    fn departure(&self) -> Departure {
+        self.0.departure.into()
+    }
+
+    /// What has been holding the sender back: `window` or `application`.
+    #[getter]
+    fn limit<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
+        match self.0.limit {
+            Limit::Window => intern!(py, "window"),
+            Limit::Application => intern!(py, "application"),
+        }
+    }
+
+    /// `open` or `recovery`.
+    #[getter]
+    fn phase<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
+        match self.0.phase {
+            Phase::Open => intern!(py, "open"),
+            Phase::Recovery => intern!(py, "recovery"),
+        }
+    }
+}
+
+/// About one RTT, counted by what is acknowledged.
+#[pyclass(module = "anabranch")]
+pub(crate) struct Round {
+    /// Rounds that ended before this one.
+    #[pyo3(get)]
+    count: u64,
+    /// How long it took.
+    #[pyo3(get)]
+    elapsed: f64,
+    /// Segments acknowledged for the first time within it.
+    #[pyo3(get)]
+    acked: f64,
+    /// The least RTT sample within it.
+    #[pyo3(get)]
+    rtt_min: Option<f64>,
+    /// The mean of the RTT samples within it.
+    #[pyo3(get)]
+    rtt_mean: Option<f64>,
+}
+
+impl From<&cc::Round> for Round {
+    fn from(round: &cc::Round) -> Self {
+        Self {
+            count: round.count,
+            elapsed: round.elapsed.as_secs_f64(),
+            acked: round.acked,
+            rtt_min: span(round.rtt_min),
+            rtt_mean: span(round.rtt_mean),
+        }
+    }
+}
+
+/// Data was lost, or the network says that it is about to be.
+#[pyclass(module = "anabranch")]
+pub(crate) struct Loss(cc::Loss);
+
+impl From<&cc::Loss> for Loss {
+    fn from(loss: &cc::Loss) -> Self {
+        Self(*loss)
+    }
+}
+
+#[pymethods]
+impl Loss {
+    /// How it showed: `dup_acks`, `timeout` or `ecn`.
+    #[getter]
+    pub(crate) fn signal<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
+        match self.0.signal {
+            Signal::DupAcks => intern!(py, "dup_acks"),
+            Signal::Timeout => intern!(py, "timeout"),
+            Signal::Ecn => intern!(py, "ecn"),
+        }
+    }
+
+    /// What it is thought to come from: `congestion`, `random` or `unknown`.
+    #[getter]
+    fn cause<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
+        match self.0.cause {
+            Cause::Congestion => intern!(py, "congestion"),
+            Cause::Random => intern!(py, "random"),
+            Cause::Unknown => intern!(py, "unknown"),
+        }
+    }
+
+    /// Segments known to be lost so far.
+    #[getter]
+    fn lost(&self) -> f64 {
+        self.0.lost
+    }
+
+    /// How things stood when the first lost or marked segment left.
+    #[getter]
+    fn departure(&self) -> Departure {
+        self.0.departure.into()
+    }
+}
+
+impl Loss {
+    pub(crate) fn is_timeout(&self) -> bool {
+        self.0.signal == Signal::Timeout
+    }
+}
+
+/// One path of a connection, as the controllers of all its paths see it.
+#[pyclass(frozen, module = "anabranch")]
+pub(crate) struct PathSummary {
+    /// Which path.
+    #[pyo3(get)]
+    path: u32,
+    /// Whether it is the path of the controller that is told.
+    #[pyo3(get)]
+    own: bool,
+    /// Its window in segments.
+    #[pyo3(get)]
+    window: f64,
+    /// Segments in flight on it.
+    #[pyo3(get)]
+    flight: f64,
+    /// Its SRTT.
+    #[pyo3(get)]
+    rtt_smoothed: Option<f64>,
+    /// Its least RTT.
+    #[pyo3(get)]
+    rtt_min: Option<f64>,
+    /// Segments delivered on it so far.
+    #[pyo3(get)]
+    delivered: f64,
+    /// Segments lost on it so far.
+    #[pyo3(get)]
+    lost: f64,
+}
+
+impl From<&cc::PathSummary> for PathSummary {
+    fn from(summary: &cc::PathSummary) -> Self {
+        Self {
+            path: summary.path,
+            own: summary.own,
+            window: summary.window,
+            flight: summary.flight,
+            rtt_smoothed: span(summary.rtt_smoothed),
+            rtt_min: span(summary.rtt_min),
+            delivered: summary.delivered,
+            lost: summary.lost,
+        }
+    }
+}
+
+/// The word for a restart.
+pub(crate) fn restart(py: Python<'_>, restart: Restart) -> &Bound<'_, PyString> {
+    match restart {
+        Restart::Established => intern!(py, "established"),
+        Restart::Idle => intern!(py, "idle"),
+        Restart::AfterTimeout => intern!(py, "after_timeout"),
+        Restart::PathChanged => intern!(py, "path_changed"),
+    }
+}

@@ -1,0 +1,223 @@
+//! What is known of a run when it is over.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anabranch_lab::expression::{Expression, ExpressionError, Found, Series};
+use anabranch_lab::report::{FlowReport, LinkReport, PathReport, Report};
+use anabranch_lab::scenario::Scenario;
+use arrow_array::{ArrayRef, Float64Array};
+use pyo3::prelude::*;
+
+use crate::error::{Error, of_question};
+use crate::table::{Column, Table, escaped};
+
+/// What a run measured and recorded.
+#[pyclass(frozen, module = "anabranch")]
+pub(crate) struct Run {
+    pub(crate) report: Report,
+    pub(crate) scenario: Scenario,
+    /// What was recorded, by its name.
+    pub(crate) series: BTreeMap<String, Series>,
+    /// What the scenario asks in its first comment.
+    pub(crate) question: String,
+}
+
+/// Columns of a table: a name, and what it is in each row.
+macro_rules! columns {
+    ($rows:expr, $($kind:ident { $($field:ident),* $(,)? })*) => {
+        [$($((stringify!($field).to_owned(), Column::$kind($rows.iter().map(|row| row.$field.clone().into()).collect())),)*)*]
+    };
+}
+
+pub(crate) fn flows(flows: &[FlowReport]) -> PyResult<Table> {
+    Table::new(columns!(flows,
+        Text { id, transport, cc }
+        Number { goodput_bps, throughput_bps }
+        Count { sent_packets }
+        Signed { max_seq, acked_seq }
+        Count {
+            delivered_packets, retransmitted_packets, held_packets_max, buffered_bytes_max, dropped_packets, dropped_in_row_max,
+            timeouts, timeouts_in_row_max, random_losses, reordered_packets,
+        }
+        Number { rtt_mean_s, rtt_p50_s, rtt_p95_s, rtt_p99_s, one_way_delay_mean_s, window_final }
+        Count { reset_count }
+    ))
+}
+
+pub(crate) fn links(links: &[LinkReport]) -> PyResult<Table> {
+    Table::new(columns!(links,
+        Text { id }
+        Count { forwarded_packets, dropped_packets, error_packets, too_long_packets, marked_packets }
+        Number { utilisation, queue_packets_mean }
+        Count { queue_packets_p50, queue_packets_p95, queue_packets_p99, queue_packets_max }
+    ))
+}
+
+fn paths(flows: &[FlowReport]) -> PyResult<Table> {
+    let rows: Vec<(&str, &PathReport)> =
+        flows.iter().flat_map(|flow| flow.paths.iter().map(|path| (flow.id.as_str(), path))).collect();
+    let paths: Vec<&PathReport> = rows.iter().map(|(_, path)| *path).collect();
+    let flow = Column::Text(rows.iter().map(|(flow, _)| Some((*flow).to_owned())).collect());
+    let number = Column::Count(paths.iter().map(|path| Some(path.path as u64)).collect());
+    let state = Column::Text(paths.iter().map(|path| path.state.map(str::to_owned)).collect());
+    let first = [("flow".to_owned(), flow), ("path".to_owned(), number), ("state".to_owned(), state)];
+    Table::new(first.into_iter().chain(columns!(paths,
+        Count { sent_packets, retransmitted_packets }
+        Number { delivered_bps, rtt_mean_s, window_final }
+    )))
+}
+
+#[pymethods]
+impl Run {
+    /// Seed of its random numbers.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.report.seed
+    }
+
+    /// What happened in it, in 16 hexadecimal digits: two runs with one hash were the same to the bit.
+    #[getter]
+    fn hash(&self) -> &str {
+        &self.report.hash
+    }
+
+    /// Time it took.
+    #[getter]
+    fn wall_seconds(&self) -> f64 {
+        self.report.wall_seconds
+    }
+
+    /// Time that passed in it.
+    #[getter]
+    fn simulated_seconds(&self) -> f64 {
+        self.report.simulated_seconds
+    }
+
+    /// Events that were handled.
+    #[getter]
+    fn events(&self) -> u64 {
+        self.report.events
+    }
+
+    /// How equal the flows' goodputs are.
+    #[getter]
+    fn jain_index(&self) -> Option<f64> {
+        self.report.jain_index
+    }
+
+    /// What the scenario asks in its first comment.
+    #[getter]
+    fn question(&self) -> &str {
+        &self.question
+    }
+
+    /// What a reader of these numbers should know.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.report.notes.clone()
+    }
+
+    /// A row for each flow.
+    #[getter]
+    fn flows(&self) -> PyResult<Table> {
+        flows(&self.report.flows)
+    }
+
+    /// A row for each direction of a link.
+    #[getter]
+    fn links(&self) -> PyResult<Table> {
+        links(&self.report.links)
+    }
+
+    /// A row for each path of flows that have several.
+    #[getter]
+    fn paths(&self) -> PyResult<Table> {
+        paths(&self.report.flows)
+    }
+
+    /// What the scenario's `[measure]` asks; `None` where it has no answer.
+    #[getter]
+    fn measures(&self) -> BTreeMap<String, Option<f64>> {
+        self.report.measures.iter().map(|measure| (measure.name.clone(), measure.value)).collect()
+    }
+
+    /// Names of the series that were recorded.
+    #[getter]
+    fn series_names(&self) -> Vec<String> {
+        self.series.keys().cloned().collect()
+    }
+
+    /// What happened over time: a table of `time_s` and the variable, a row at each change, or at each event with its size.
+    fn series(&self, name: &str) -> PyResult<Table> {
+        let series = self.recorded(name).map_err(of_question)?;
+        let column = |of: fn(&(f64, f64)) -> f64| -> ArrayRef {
+            Arc::new(Float64Array::from_iter_values(series.points().iter().map(of)))
+        };
+        let variable = name.rsplit_once('.').map_or(name, |(_, variable)| variable);
+        let columns =
+            vec![("time_s".to_owned(), column(|point| point.0)), (variable.to_owned(), column(|point| point.1))];
+        Table::of_arrays(columns, [("series".to_owned(), name.to_owned())].into())
+    }
+
+    /// The value of an expression: `flow.f0.goodput_bps`, a measure, or a question to a series such as
+    /// `mean(link.bottleneck.queue, 5, 10)`.
+    fn __getitem__(&self, expression: &str) -> PyResult<f64> {
+        let expression = Expression::parse(expression).map_err(of_question)?;
+        let value = &mut |name: &str, _: &[String]| match self.report.measures.iter().find(|it| it.name == name) {
+            Some(measure) => {
+                let none = || measure.because.clone().unwrap_or_else(|| format!("`{name}` is not a number"));
+                measure.value.ok_or_else(|| ExpressionError::new(none()))
+            }
+            None => self.report.gauge(name).map_err(ExpressionError::new),
+        };
+        let end = self.report.simulated_seconds;
+        let series = &mut |name: &str| self.recorded(name).map(|it| Found { series: Some(it.clone()), end });
+        expression.evaluate_run(value, series).map_err(of_question)
+    }
+
+    /// Everything that was measured, as `anabranch sim run --json` prints it.
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let text = serde_json::to_string(&self.report).map_err(|error| Error::new_err(error.to_string()))?;
+        py.import("json")?.getattr("loads")?.call1((text,))
+    }
+
+    fn __repr__(&self) -> String {
+        let Report { seed, hash, simulated_seconds, flows, links, .. } = &self.report;
+        format!(
+            "<anabranch.Run of {simulated_seconds} s, seed {seed}, hash {hash}: {} flows, {} links, {} series>",
+            flows.len(),
+            links.len(),
+            self.series.len()
+        )
+    }
+
+    /// Tables of flows and links, for notebooks.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        let Report { seed, hash, simulated_seconds, .. } = &self.report;
+        let mut html = String::new();
+        if !self.question.is_empty() {
+            html += &format!("<p><strong>{}</strong></p>", escaped(&self.question));
+        }
+        html += &format!("<p>{simulated_seconds} s simulated, seed {seed}, hash {}</p>", escaped(hash));
+        html += &self.flows()?._repr_html_(py)?;
+        html += &self.links()?._repr_html_(py)?;
+        for note in &self.report.notes {
+            html += &format!("<p>note: {}</p>", escaped(note));
+        }
+        Ok(html)
+    }
+}
+
+impl Run {
+    fn recorded(&self, name: &str) -> Result<&Series, ExpressionError> {
+        if let Some(series) = self.series.get(name) {
+            return Ok(series);
+        }
+        self.scenario.check_series(name)?;
+        Err(ExpressionError::new(match self.series.is_empty() {
+            true => format!("`{name}` was not recorded: run with record=True"),
+            false => format!("`{name}` was not recorded, or the transport does not know it"),
+        }))
+    }
+}

@@ -1,0 +1,194 @@
+//! Runs one scenario.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use anabranch_lab::document::Document;
+use anabranch_lab::experiment::Experiment;
+use anabranch_lab::expression::Series;
+use anabranch_lab::report::Report;
+use anabranch_lab::run::{self, Records};
+use anabranch_lab::scenario::Scenario;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::controller::{self, Faults};
+use crate::error::{Error, ScenarioError, of_scenario};
+use crate::results::Run;
+use crate::{scenario, values};
+
+/// Runs a scenario, a file or an `anabranch.Scenario`, to its end. `set` changes keys as `--set` does, and `cc` the law of a flow, or of all
+/// with `"*"`: a law's name, a dict with its name and what it is set to, or a class that extends `anabranch.Controller`. `record` says which
+/// series are kept: all, none, or those of these names. `progress` is called with how many of how many parts are done.
+#[pyfunction]
+#[pyo3(name = "run", signature = (scenario, *, seed = None, set = None, cc = None, record = None, progress = None))]
+pub(crate) fn run_scenario(
+    py: Python<'_>,
+    scenario: &Bound<'_, PyAny>,
+    seed: Option<u64>,
+    set: Option<&Bound<'_, PyDict>>,
+    cc: Option<&Bound<'_, PyDict>>,
+    record: Option<&Bound<'_, PyAny>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Run> {
+    let mut document = scenario::document_of(scenario)?;
+    overridden(&mut document, seed, set)?;
+    let own = laws(&mut document, cc)?;
+    let experiment = Experiment::parse(document.clone()).map_err(of_scenario)?;
+    let mut scenario = Scenario::parse(&document).map_err(of_scenario)?;
+    let faults = Faults::default();
+    let is_python = !own.is_empty();
+    for (flow, make) in own {
+        let name = controller::name(make.bind(py));
+        let flows: Vec<String> = match flow.as_str() {
+            "*" => scenario.flow_names().map(str::to_owned).collect(),
+            _ => vec![flow],
+        };
+        for flow in flows {
+            let law = controller::law(make.clone_ref(py), &faults);
+            let fail = |message| ScenarioError::new_err(format!("{}: {message}", document.file()));
+            scenario.set_law(&flow, &name, law).map_err(fail)?;
+        }
+    }
+    let recorded = recorded(&scenario, record)?;
+    let mut looks = Looks::new(progress);
+    let work = {
+        let (scenario, experiment, faults, looks) = (&scenario, &experiment, &faults, &mut looks);
+        let on_step = move |done, total| match !faults.is_any() && looks.look(done, total) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        };
+        move || simulate(scenario, experiment, recorded, on_step)
+    };
+    // Hooks of Python need the interpreter all the time; then it stays ours, and the interpreter lends it to other threads itself.
+    let outcome = if is_python { work() } else { py.detach(work) };
+    looks.result()?;
+    faults.raise()?;
+    let (report, series) = outcome.map_err(|error| Error::new_err(format!("the run failed: {error}")))?;
+    let question = document.comment().to_owned();
+    Ok(Run { report, scenario, series, question })
+}
+
+/// Runs it and takes what was recorded out of the simulator.
+fn simulate(
+    scenario: &Scenario,
+    experiment: &Experiment,
+    names: Vec<String>,
+    on_step: impl FnMut(usize, usize) -> ControlFlow<()>,
+) -> io::Result<(Report, BTreeMap<String, Series>)> {
+    let asked: Vec<String> = names.iter().cloned().chain(experiment.series()).collect();
+    let records = Records { series: asked, ..Records::default() };
+    let (mut report, trace) = run::run_recording(scenario, records, on_step)?;
+    report.measures = trace.measures(experiment, &report);
+    if let Some(resolution) = trace.coarsened() {
+        report.notes.push(format!(
+            "what was recorded did not fit into memory, so that of all that happens within {resolution} the last is kept: set \
+             `resolution` to choose, or record less"
+        ));
+    }
+    // What a transport does not know is not there.
+    let known = names.into_iter().filter_map(|name| Some((trace.lookup(&name).ok()?.series?, name)));
+    let series = known.filter(|(series, _)| !series.points().is_empty()).map(|(series, name)| (name, series)).collect();
+    Ok((report, series))
+}
+
+/// Looks on while something runs: whether a person wants it to end, and who is to be told how far it is.
+pub(crate) struct Looks {
+    progress: Option<Py<PyAny>>,
+    looked_at: Instant,
+    /// Why it is to end.
+    stopped: PyResult<()>,
+}
+
+/// To take the interpreter from others more often would slow them down, and who presses Ctrl-C does not wait longer.
+const LOOK_EACH: Duration = Duration::from_millis(50);
+
+impl Looks {
+    pub(crate) fn new(progress: Option<Py<PyAny>>) -> Self {
+        Self { progress, looked_at: Instant::now(), stopped: Ok(()) }
+    }
+
+    /// Whether it is to go on.
+    pub(crate) fn look(&mut self, done: usize, total: usize) -> bool {
+        if self.looked_at.elapsed() < LOOK_EACH && done < total {
+            return true;
+        }
+        self.looked_at = Instant::now();
+        self.stopped = Python::attach(|py| {
+            py.check_signals()?;
+            self.progress.as_ref().map_or(Ok(()), |progress| progress.bind(py).call1((done, total)).map(|_| ()))
+        });
+        self.stopped.is_ok()
+    }
+
+    /// Whether it is to end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.is_err()
+    }
+
+    /// Fails with what has stopped it.
+    pub(crate) fn result(self) -> PyResult<()> {
+        self.stopped
+    }
+}
+
+/// Sets the seed and what `set` says.
+pub(crate) fn overridden(document: &mut Document, seed: Option<u64>, set: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+    for (key, value) in set.into_iter().flatten() {
+        let key: String = key.extract()?;
+        // As people type it: what is no value of TOML is a text.
+        let value = match value.cast::<PyString>() {
+            Ok(text) if !text.is_empty()? => text.to_cow()?.into_owned(),
+            _ => values::to_toml(&value)?.to_string(),
+        };
+        document.set(&format!("{key}={value}")).map_err(of_scenario)?;
+    }
+    seed.map_or(Ok(()), |seed| document.set(&format!("seed={seed}")).map_err(of_scenario))
+}
+
+/// Names the laws that have names, and returns who makes the others, by flow.
+fn laws(document: &mut Document, cc: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, Py<PyAny>)>> {
+    let mut own = Vec::new();
+    for (flow, law) in cc.into_iter().flatten() {
+        let flow: String = flow.extract()?;
+        if law.is_callable() {
+            own.push((flow, law.unbind()));
+            continue;
+        }
+        let law = match law.cast::<PyString>() {
+            Ok(name) => {
+                let table = PyDict::new(law.py());
+                table.set_item("name", name)?;
+                table.into_any()
+            }
+            Err(_) if law.is_instance_of::<PyDict>() => law,
+            Err(_) => {
+                let what = law.repr()?;
+                return Err(PyTypeError::new_err(format!(
+                    "{what} is no law; give a name, a dict with a name, or a class that extends anabranch.Controller"
+                )));
+            }
+        };
+        document.set(&format!("flow.{flow}.cc={}", values::to_toml(&law)?)).map_err(of_scenario)?;
+    }
+    Ok(own)
+}
+
+/// The names of the series that are to be recorded.
+fn recorded(scenario: &Scenario, record: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<String>> {
+    let Some(record) = record else { return Ok(scenario.series_names()) };
+    match record.extract::<bool>() {
+        Ok(true) => Ok(scenario.series_names()),
+        Ok(false) => Ok(Vec::new()),
+        Err(_) => {
+            let names: Vec<String> = record.extract()?;
+            for name in &names {
+                scenario.check_series(name).map_err(crate::error::of_question)?;
+            }
+            Ok(names)
+        }
+    }
+}
