@@ -9,6 +9,7 @@ mod oracle;
 mod packages;
 mod platforms;
 mod proofs;
+mod python;
 mod reality;
 mod run;
 mod sensitivity;
@@ -51,6 +52,10 @@ enum Task {
     Proofs(proofs::Options),
     /// Lets everything that the library does happen at once for half an hour, over links that lose packets, and looks whether anything grows (Linux, root).
     Soak(soak::Options),
+    /// Builds the Python module, installs it in a virtual environment of its own, and runs its tests, the code of docs/python.md and the examples.
+    Python(python::Options),
+    /// Builds the wheel of the Python module that is released.
+    Wheel,
     /// Checks whether the library and the command compile for Windows and macOS (rustup, mingw, zig).
     Platforms,
     /// Writes what `anabranch reproduce law --json` measured into the table of docs/law.md.
@@ -72,6 +77,8 @@ fn main() -> ExitCode {
         Task::Sensitivity(options) => sensitivity::run(&options),
         Task::Reality(options) => reality::run(&options),
         Task::Proofs(options) => proofs::run(&options),
+        Task::Python(options) => python::test(&options),
+        Task::Wheel => python::wheel(),
         Task::Platforms => platforms::run(),
         Task::Soak(options) => soak::run(&options),
         Task::LawTable(options) => law_table::run(&options),

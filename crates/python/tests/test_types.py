@@ -1,0 +1,18 @@
+"""The stubs are those of the module."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def test_the_stubs_are_those_of_the_module(tmp_path):
+    pytest.importorskip("mypy")
+    # What begins with an underscore is nobody's business.
+    allowed = tmp_path / "allowed"
+    allowed.write_text("anabranch\\._.*\n")
+    options = ["--ignore-unused-allowlist", "--allowlist", str(allowed)]
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "anabranch", *options], capture_output=True, text=True
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -1,0 +1,5 @@
+"""The part that is written in Rust; its types stand in `__init__.pyi`."""
+
+from typing import Any
+
+def __getattr__(name: str) -> Any: ...

@@ -1,0 +1,99 @@
+//! `cargo xtask python` and `cargo xtask wheel`: the Python module, built as who installs it builds it, in an environment of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::run;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Make the virtual environment anew.
+    #[arg(long)]
+    fresh: bool,
+    /// What pytest is told, such as `-k series`.
+    #[arg(last = true)]
+    pytest: Vec<String>,
+}
+
+impl Options {
+    /// As CI runs it.
+    pub(crate) fn all() -> Self {
+        Self { fresh: false, pytest: Vec::new() }
+    }
+}
+
+/// What builds and tests it; users need none of it.
+const TOOLS: [&str; 3] = ["maturin>=1.9,<2", "mypy", "pytest"];
+
+/// Who reads its tables, draws its plots and learns in it, each of which is left out of the tests where it cannot be installed.
+const READERS: [&str; 6] = ["duckdb", "gymnasium", "matplotlib", "pandas", "polars", "pyarrow"];
+
+/// Builds the wheel with a profile that builds fast, installs it in a virtual environment, and runs all of its tests: those of the module, the
+/// code of `docs/python.md`, the examples, and whether the stubs are those of the module.
+pub(crate) fn test(options: &Options) -> Result<(), String> {
+    let folder = run::target()?.join("python");
+    let python = environment(&folder, options.fresh)?;
+    let wheel = build(&folder, &python, "quick")?;
+    pip(&python, &["uninstall", "--quiet", "--yes", "anabranch"])?;
+    pip(&python, &["install", "--quiet", "--no-index", "--no-deps", &wheel.to_string_lossy()])?;
+    let arguments = ["-m", "pytest", "-q", "crates/python/tests"].into_iter();
+    let arguments: Vec<&str> = arguments.chain(options.pytest.iter().map(String::as_str)).collect();
+    run::run(&python, &arguments, &[])
+}
+
+/// Builds the wheel that is released.
+pub(crate) fn wheel() -> Result<(), String> {
+    let folder = run::target()?.join("python");
+    let python = environment(&folder, false)?;
+    let wheel = build(&folder, &python, "release")?;
+    run::say(&format!("{}", wheel.display()));
+    Ok(())
+}
+
+/// The interpreter of a virtual environment with all that is needed.
+fn environment(folder: &Path, fresh: bool) -> Result<String, String> {
+    let venv = folder.join("venv");
+    let python =
+        venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" }).to_string_lossy().into_owned();
+    // What an interrupted installation has left is no environment.
+    let ready = venv.join("ready");
+    if ready.exists() && !fresh {
+        return Ok(python);
+    }
+    if venv.exists() {
+        fs::remove_dir_all(&venv).map_err(|error| format!("{}: {error}", venv.display()))?;
+    }
+    run::run("python3", &["-m", "venv", &venv.to_string_lossy()], &[])?;
+    pip(&python, &[&["install", "--quiet"], &TOOLS[..]].concat())?;
+    for reader in READERS {
+        if let Err(error) = pip(&python, &["install", "--quiet", "--only-binary", ":all:", reader]) {
+            run::say(&format!("{error}; its tests are left out"));
+        }
+    }
+    fs::write(&ready, "").map_err(|error| format!("{}: {error}", ready.display()))?;
+    Ok(python)
+}
+
+fn pip(python: &str, arguments: &[&str]) -> Result<(), String> {
+    let quiet = [("PIP_DISABLE_PIP_VERSION_CHECK", "1")];
+    run::run(python, &[&["-m", "pip"], arguments].concat(), &quiet)
+}
+
+/// Builds the wheel and returns where it is.
+fn build(folder: &Path, python: &str, profile: &str) -> Result<PathBuf, String> {
+    let out = folder.join("wheels").join(profile);
+    // Of wheels of earlier versions none must pass for this one's.
+    if out.exists() {
+        fs::remove_dir_all(&out).map_err(|error| format!("{}: {error}", out.display()))?;
+    }
+    let text = out.to_string_lossy();
+    let arguments = ["-m", "maturin", "build", "--quiet", "--locked", "--profile", profile, "--out", &text];
+    // The interpreter for which it is built; a wheel for the stable ABI is for all of them.
+    run::run(python, &[&arguments[..], &["--interpreter", python]].concat(), &[])?;
+    let wheels = fs::read_dir(&out).map_err(|error| format!("{text}: {error}"))?.flatten();
+    let wheel =
+        wheels.into_iter().map(|entry| entry.path()).find(|path| path.extension().is_some_and(|it| it == "whl"));
+    wheel.ok_or_else(|| format!("{text}: maturin has made no wheel"))
+}
