@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anabranch_lab::document::Document;
-use anabranch_lab::experiment::Experiment;
+use anabranch_lab::experiment::{COMMON, Experiment};
 use anabranch_lab::parallel;
 use anabranch_lab::reproduce::{Options as Runs, Shaken, shake};
 use anabranch_lab::scenario::change::Change;
@@ -54,11 +54,13 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
 /// The experiments of all papers, called as the program calls them.
 fn load() -> Result<Vec<Experiment>, String> {
     let mut experiments = vec![];
-    for folder in entries(&run::root().join(EXPERIMENTS))?.iter().filter(|path| path.is_dir()) {
+    let is_paper = |path: &&PathBuf| path.is_dir() && !path.ends_with(COMMON);
+    let mut base = |name: &str| fs::read_to_string(run::root().join(name)).map_err(|error| error.to_string());
+    for folder in entries(&run::root().join(EXPERIMENTS))?.iter().filter(is_paper) {
         for path in entries(folder)?.iter().filter(|path| path.extension().is_some_and(|it| it == "toml")) {
             let name = path.strip_prefix(run::root()).unwrap_or(path).to_string_lossy();
             let text = fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;
-            let experiment = Document::parse(&name, &text).and_then(Experiment::parse);
+            let experiment = Document::parse_with(&name, &text, &mut base).and_then(Experiment::parse);
             experiments.push(experiment.map_err(|error| error.to_string())?);
         }
     }

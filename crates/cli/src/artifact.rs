@@ -23,7 +23,7 @@ pub(crate) fn pack(args: &Pack) -> Outcome {
     let mut inputs = Inputs::default();
     let mut documents: Vec<Document> = load(&args.selection, &mut inputs)?
         .iter()
-        .map(|experiment| Document::parse(&artifact::name_of(experiment.file()), experiment.source()))
+        .map(|experiment| artifact::renamed(experiment.document()))
         .collect::<Result<_, Diagnostic>>()?;
     let sensitivity = args.selection.experiments.folder.join(sensitivity::FILE);
     if sensitivity.exists() {

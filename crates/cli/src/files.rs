@@ -28,18 +28,20 @@ impl Inputs {
         Ok(document)
     }
 
-    /// Reads a scenario without overrides.
+    /// Reads a scenario without overrides, and what it extends.
     pub(crate) fn read_plain(&mut self, file: &Path) -> Result<Document, Failure> {
-        let name = file.display().to_string();
+        Ok(Document::read_noting(file, &mut |file| self.note(file))?)
+    }
+
+    /// Remembers a file that is about to be read.
+    fn note(&mut self, file: &Path) -> Result<(), String> {
         if let Some(identity) = Identity::of(file) {
             if Identity::of_stdout() == Some(identity.clone()) {
-                return Err(Failure::usage(format!(
-                    "{name}: standard output would be written over it; name another file"
-                )));
+                return Err("standard output would be written over it".to_owned());
             }
             self.0.push((identity, file.to_owned()));
         }
-        Ok(Document::read(file)?)
+        Ok(())
     }
 
     /// Refuses an output that would overwrite an input.

@@ -4,6 +4,7 @@
 //! manifest.json                  who packed it, what was asked for, the hash of all runs, and each other file's length and SHA-256
 //! README.md                      how to check it
 //! experiments/KEY/NAME.toml      the scenarios with their seeds and claims
+//! experiments/common/NAME.toml   what they extend
 //! experiments/sensitivity.toml   which of these claims are coarse, if somebody looked
 //! outcome.json                   everything measured, as `reproduce --json` prints it, but for the time it took
 //! outcome.csv, outcome.md        the claims as tables
@@ -26,8 +27,8 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
 use crate::diagnostic::Diagnostic;
-use crate::document::Document;
-use crate::experiment::Experiment;
+use crate::document::{Document, Source};
+use crate::experiment::{COMMON, Experiment};
 use crate::html;
 use crate::reproduce::Outcome;
 use crate::sensitivity::{self, Sensitivity};
@@ -119,6 +120,8 @@ pub enum ArtifactError {
     Changed(String),
     /// There is nothing in it that could be run.
     NoExperiments,
+    /// A scenario extends an experiment that is not packed.
+    Base(String),
     /// A scenario in it is not one.
     Scenario(Diagnostic),
 }
@@ -140,6 +143,11 @@ impl fmt::Display for ArtifactError {
             Self::Hidden(what) => write!(f, "there is more in it than its files: {what}"),
             Self::Changed(name) => write!(f, "{name} is not the file that was packed: its SHA-256 differs"),
             Self::NoExperiments => write!(f, "there is no experiment in it"),
+            Self::Base(name) => write!(
+                f,
+                "{name} is extended by an experiment and is not packed as one: choose its paper, too, or move what they share to \
+                 `{COMMON}/`"
+            ),
             Self::Scenario(diagnostic) => diagnostic.fmt(f),
         }
     }
@@ -150,6 +158,22 @@ pub fn name_of(file: &str) -> String {
     let mut parts: Vec<&str> = file.rsplit(['/', '\\']).take(2).collect();
     parts.reverse();
     format!("{EXPERIMENTS}{}", parts.join("/"))
+}
+
+/// A file as it is in an artifact, with its bases: each name is that of [`name_of`].
+///
+/// # Errors
+/// If a base would have no place in an artifact, which has one folder for each paper and one for what they share.
+pub fn renamed(document: &Document) -> Result<Document, Diagnostic> {
+    let mut texts = document.bases().iter();
+    // They are asked for in the order in which they were read.
+    let mut base = |name: &str| match is_known(name) {
+        true => Ok(texts.next().expect("the file extends what it has extended").text.to_string()),
+        false => Err(format!(
+            "an artifact has no place for it: keep it beside this file, or in the folder `{COMMON}` beside this folder"
+        )),
+    };
+    Document::parse_with(&name_of(document.file()), document.text(), &mut base)
 }
 
 /// The name that the file on coarse claims has in an artifact.
@@ -172,12 +196,16 @@ pub fn experiments(documents: &[Document]) -> Result<Vec<Experiment>, Diagnostic
     Ok(experiments)
 }
 
-/// Writes an artifact. The outcome must be that of the [`experiments`] of `documents`, whose files' names are those of [`name_of`]
+/// Writes an artifact. The outcome must be that of the [`experiments`] of `documents`, whose files' names are those of [`renamed`]
 /// and [`name_of_sensitivity`].
 ///
 /// # Errors
-/// If `out` cannot be written.
+/// If `out` cannot be written, or a document extends an experiment that is not among them: whoever reads the artifact runs every
+/// experiment in it.
 pub fn pack(documents: &[Document], outcome: &Outcome, out: impl Write + Seek) -> zip::result::ZipResult<()> {
+    if let Some(base) = missing_base(documents) {
+        return Err(io::Error::other(ArtifactError::Base(base.to_owned())).into());
+    }
     let files = drawn(documents, outcome)?;
     if let Some(name) = files.keys().find(|name| !is_known(name)) {
         return Err(io::Error::other(ArtifactError::Unknown(name.clone())).into());
@@ -199,10 +227,31 @@ pub fn pack(documents: &[Document], outcome: &Outcome, out: impl Write + Seek) -
     archive.finish().map(|_| ())
 }
 
+/// A base that reads as an experiment and is none of those that are packed, or is another file than one of them.
+fn missing_base(documents: &[Document]) -> Option<&str> {
+    let mut known: BTreeMap<&str, &str> = documents.iter().map(|document| (document.file(), document.text())).collect();
+    for Source { file, text } in documents.iter().flat_map(Document::bases) {
+        match known.get(&**file) {
+            Some(&other) if other != &**text => return Some(file),
+            Some(_) => {}
+            None if is_common(file) => _ = known.insert(file, text),
+            None => return Some(file),
+        }
+    }
+    None
+}
+
+/// Whether a file of an artifact is there to be extended, and is no experiment.
+fn is_common(name: &str) -> bool {
+    name.strip_prefix(EXPERIMENTS).and_then(|rest| rest.strip_prefix(COMMON)).is_some_and(|rest| rest.starts_with('/'))
+}
+
 /// Every file of an artifact but its manifest.
 fn drawn(documents: &[Document], outcome: &Outcome) -> io::Result<BTreeMap<String, Vec<u8>>> {
-    let file = |document: &Document| (document.file().to_owned(), document.text().as_bytes().to_vec());
-    let mut files: BTreeMap<String, Vec<u8>> = documents.iter().map(file).collect();
+    let file = |name: &str, text: &str| (name.to_owned(), text.as_bytes().to_vec());
+    let bases = documents.iter().flat_map(Document::bases).map(|base| file(&base.file, &base.text));
+    let own = documents.iter().map(|document| file(document.file(), document.text()));
+    let mut files: BTreeMap<String, Vec<u8>> = bases.chain(own).collect();
     let (mut csv, mut markdown) = (Vec::new(), Vec::new());
     outcome.write_csv(&mut csv)?;
     outcome.write_markdown(&mut markdown)?;
@@ -334,9 +383,14 @@ impl Artifact {
     /// # Errors
     /// If there is none, or one is not TOML.
     pub fn documents(&self) -> Result<Vec<Document>, ArtifactError> {
-        let scenarios = self.files.iter().filter(|(name, _)| name.starts_with(EXPERIMENTS));
+        let is_scenario = |name: &str| name.starts_with(EXPERIMENTS) && !is_common(name);
+        let scenarios = self.files.iter().filter(|(name, _)| is_scenario(name));
+        let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+        // What a file extends is in the archive: no name leads to a file of whoever reads it.
+        let mut base =
+            |name: &str| self.files.get(name).map(text).ok_or_else(|| "it is not in the artifact".to_owned());
         let document = |(name, bytes): (&String, &Vec<u8>)| {
-            Document::parse(name, &String::from_utf8_lossy(bytes)).map_err(ArtifactError::Scenario)
+            Document::parse_with(name, &text(bytes), &mut base).map_err(ArtifactError::Scenario)
         };
         let documents: Vec<Document> = scenarios.map(document).collect::<Result<_, _>>()?;
         if documents.is_empty() { Err(ArtifactError::NoExperiments) } else { Ok(documents) }

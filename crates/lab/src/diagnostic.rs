@@ -32,6 +32,15 @@ pub enum Place {
         /// Column.
         column: usize,
     },
+    /// In a file that this one extends. A diagnostic has that file, and the line in it, instead.
+    Base {
+        /// Which.
+        file: Arc<str>,
+        /// Line.
+        line: usize,
+        /// Column.
+        column: usize,
+    },
     /// Not in the file but in `--set`, with its whole argument.
     Set(Arc<str>),
 }
@@ -43,6 +52,7 @@ impl fmt::Display for Diagnostic {
         match &self.place {
             Place::File => write!(f, "{}: ", self.file)?,
             Place::Line { line, column } => write!(f, "{}:{line}:{column}: ", self.file)?,
+            Place::Base { file, line, column } => write!(f, "{file}:{line}:{column}: ")?,
             Place::Set(argument) => write!(f, "{}: --set {argument}: ", self.file)?,
         }
         write!(f, "{}", self.message)?;
@@ -75,12 +85,11 @@ impl Fault {
     }
 
     pub(crate) fn in_file(self, file: &Arc<str>) -> Diagnostic {
-        Diagnostic {
-            file: Arc::clone(file),
-            place: self.place.unwrap_or(Place::File),
-            message: self.message,
-            remedy: self.remedy,
-        }
+        let (file, place) = match self.place {
+            Some(Place::Base { file, line, column }) => (file, Place::Line { line, column }),
+            place => (Arc::clone(file), place.unwrap_or(Place::File)),
+        };
+        Diagnostic { file, place, message: self.message, remedy: self.remedy }
     }
 }
 

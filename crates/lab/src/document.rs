@@ -4,10 +4,11 @@
 //! it was made.
 
 mod decode;
+mod each;
+mod extends;
+mod files;
 mod repeat;
 
-use std::fs;
-use std::io::Read as _;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -16,6 +17,8 @@ use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Diagnostic, Fault, Place, is_command, suggestion};
 
+pub use extends::Bases;
+pub use files::Notice;
 pub(crate) use repeat::COUNT_MAX;
 
 /// A parsed file with its overrides.
@@ -25,6 +28,16 @@ pub struct Document {
     text: Arc<str>,
     comment: String,
     root: Node,
+    bases: Vec<Source>,
+}
+
+/// A file that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// What it is called in messages.
+    pub file: Arc<str>,
+    /// What stands in it.
+    pub text: Arc<str>,
 }
 
 #[derive(Clone, Debug)]
@@ -75,49 +88,26 @@ impl Path {
 }
 
 impl Document {
-    /// Reads and parses a file.
+    /// Parses `text`, which extends no other file; `file` is what to call it in messages.
     ///
     /// # Errors
-    /// If it cannot be read, is longer than 16 MiB, or is not TOML.
-    pub fn read(path: &std::path::Path) -> Result<Self, Diagnostic> {
-        let name = path.display().to_string();
-        let fail = |fault: Fault, place: Place| fault.at(&place).in_file(&name.as_str().into());
-        let mut bytes = Vec::new();
-        let read = fs::File::open(path).and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes));
-        read.map_err(|error| {
-            let fault = Fault::new(format!("cannot be read: {error}"));
-            fail(fault.remedy("name a scenario file that exists and may be read"), Place::File)
-        })?;
-        if bytes.len() as u64 > BYTES_MAX {
-            let fault = Fault::new(format!("it has more than {} MiB, and no scenario has", BYTES_MAX >> 20));
-            return Err(fail(fault.remedy("name a scenario file, or make it smaller with `count`"), Place::File));
-        }
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let before = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]).into_owned();
-            let fault = Fault::new("not TOML: it is not UTF-8").remedy("save it as UTF-8");
-            fail(fault, Lines::new(&before).place(before.len()))
-        })?;
-        Self::parse(&name, &text)
+    /// If `text` is not TOML, or extends another file.
+    pub fn parse(file: &str, text: &str) -> Result<Self, Diagnostic> {
+        Self::parse_with(file, text, &mut |_| Err("no other file is read here".to_owned()))
     }
 
-    /// Parses `text`; `file` is what to call it in messages.
+    /// The same of a file that may extend others, which `bases` reads: it is given a name like `file`, such as
+    /// `experiments/common/chain.toml`, and answers with the file's text or why it cannot be read.
     ///
     /// # Errors
-    /// If `text` is not TOML.
-    pub fn parse(file: &str, text: &str) -> Result<Self, Diagnostic> {
+    /// If one of them is not TOML, or what they extend cannot be read or leads back to them.
+    pub fn parse_with(file: &str, text: &str, bases: &mut Bases<'_>) -> Result<Self, Diagnostic> {
+        let (mut root, bases) = extends::read(file, text, bases)?;
         let file: Arc<str> = file.into();
-        let lines = Lines::new(text);
-        let place = |span: &std::ops::Range<usize>| lines.place(span.start);
-        let table = DeTable::parse(text).map_err(|error| {
-            let fault = Fault::new(format!("not TOML: {}", error.message().trim_end()));
-            let fault = fault.remedy("a scenario has lines `key = value` under [[link]] and [[flow]]");
-            fault.at(&error.span().map_or(Place::File, |span| place(&span))).in_file(&file)
-        })?;
-        let mut root =
-            Node { place: Place::Line { line: 1, column: 1 }, value: convert_table(table.get_ref(), &lines) };
-        refuse_controls(&root).map_err(|fault| fault.in_file(&file))?;
-        repeat::write_out(&mut root, &file)?;
-        Ok(Self { file, text: text.into(), comment: first_comment(text), root })
+        let mut left = VALUES_MAX;
+        each::write_out(&mut root, &mut left).map_err(|fault| fault.in_file(&file))?;
+        repeat::write_out(&mut root, &mut left).map_err(|fault| fault.in_file(&file))?;
+        Ok(Self { file, text: text.into(), comment: first_comment(text), root, bases })
     }
 
     /// The comment that the file opens with: the question that a scenario or an experiment asks. An empty line of it parts
@@ -131,9 +121,20 @@ impl Document {
         &self.file
     }
 
-    /// The file as it was read; overrides are not in it.
+    /// The file as it was read; overrides and what it extends are not in it.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// What it extends: the file that it names, then the one that this one names, and so on.
+    pub fn bases(&self) -> &[Source] {
+        &self.bases
+    }
+
+    /// All that was read: the file, and each of its bases behind a line that names it.
+    pub fn whole_text(&self) -> String {
+        let bases = self.bases.iter().map(|Source { file, text }| format!("\n# {file}\n\n{text}"));
+        [self.text.to_string()].into_iter().chain(bases).collect()
     }
 
     /// Applies `key=value`, as `--set` has it: `flow.f0.cc.alpha=5`. Elements of a list are named by their `id` or counted from
@@ -205,6 +206,31 @@ impl Node {
     }
 }
 
+fn parse_text(file: &Arc<str>, text: &str) -> Result<Node, Diagnostic> {
+    let lines = Lines::new(text);
+    let table = DeTable::parse(text).map_err(|error| {
+        let fault = Fault::new(format!("not TOML: {}", error.message().trim_end()));
+        let fault = fault.remedy("a scenario has lines `key = value` under [[link]] and [[flow]]");
+        fault.at(&error.span().map_or(Place::File, |span| lines.place(span.start))).in_file(file)
+    })?;
+    let root = Node { place: Place::Line { line: 1, column: 1 }, value: convert_table(table.get_ref(), &lines) };
+    refuse_controls(&root).map_err(|fault| fault.in_file(file))?;
+    Ok(root)
+}
+
+/// More values than these, of all elements that are written out, would fill the memory: each takes about a hundred bytes.
+const VALUES_MAX: usize = 2_000_000;
+
+/// How many values there are in a node, itself included. A long text counts as several.
+fn values(node: &Node) -> usize {
+    1 + match &node.value {
+        Value::String(text) => text.len() / 100,
+        Value::Array(elements) => elements.iter().map(values).sum(),
+        Value::Table(entries) => entries.iter().map(|(_, node)| values(node)).sum(),
+        _ => 0,
+    }
+}
+
 /// Puts `value` at `path`, making the tables that are missing on the way.
 fn assign(root: &mut Node, path: &str, value: &Node, place: &Place) -> Result<(), Fault> {
     if path.split('.').any(str::is_empty) {
@@ -253,9 +279,6 @@ fn descend(node: &mut Node, rest: &str, path: &str, value: &Node, place: &Place)
         }
     }
 }
-
-/// A longer file is no scenario that somebody wants to run; and a device or a pipe need not have an end.
-const BYTES_MAX: u64 = 16 << 20;
 
 /// Nothing stands so deep; paths are walked on the stack.
 const DEPTH_MAX: usize = 16;

@@ -14,6 +14,9 @@ use crate::verdict::Band;
 
 pub use keys::{CountsAsKeys as CountsAs, KindKeys as ClaimKind, SourceKeys as Source};
 
+/// The folder beside those of the papers whose files are no experiments: other files extend them.
+pub const COMMON: &str = "common";
+
 /// A scenario with its axes; an experiment if it has claims.
 #[derive(Clone, Debug)]
 pub struct Experiment {
@@ -214,9 +217,14 @@ impl Experiment {
         format!("{}/{}", self.paper, self.name())
     }
 
-    /// The file's text.
-    pub fn source(&self) -> &str {
-        self.document.text()
+    /// The file's text, and that of what it extends.
+    pub fn source(&self) -> String {
+        self.document.whole_text()
+    }
+
+    /// The file as it was read.
+    pub fn document(&self) -> &Document {
+        &self.document
     }
 
     /// The scenario of a variant.

@@ -58,6 +58,33 @@ their `id`, or counted from 0; `*` is all of them, `f*` those whose names begin 
 A link, a flow, a host or a route with a `count` stands for so many: `count = 10` and `id = \"f#\"` are `f0` to `f9`, and each `#` in its
 strings is the same number.
 
+A file can extend another: `extends = \"../common/chain.toml\"`, relative to its own folder and with `/`. What the file does not say, its
+base says. Tables merge key by key, but one that says another `kind` or `name` replaces the base's. Links, flows and hosts merge by
+their `id` before a `count` is written out, and new ones follow behind the base's. Every other list replaces the base's: axes, claims,
+tables of numbers, notes, figures, routes. A base may extend a further one, eight deep at the most. In `experiments/` the folder
+`common` holds files that are only there to be extended; an artifact holds them, too.
+
+A claim, a table, a note or a figure with `each = [{ ... }, { ... }]` stands for one of each entry, which adds keys to those that stand
+beside `each` or replaces them. `$name` in a string is what the entry says of `name`, which is then no key, else the text of that name
+in `[text]`; `$$` is a dollar sign.
+
+```toml
+[text]
+short = \"The run is over before the window has grown.\"
+
+[[claim]]
+item = \"fig1\"
+title = \"Figure 1: who is above SACK\"
+cite = \"somewhere\"
+kind = \"order\"
+row = \"$law above SACK\"
+order = [\"rate('$law')\", \"rate('SACK')\"]
+each = [
+  { law = \"FAST\", published = \"FAST > SACK\" },
+  { law = \"Vegas\", published = \"Vegas > SACK\", because = \"$short\" },
+]
+```
+
 What can be measured, and in which words expressions ask for it, is in [measures.md](measures.md).
 ";
 

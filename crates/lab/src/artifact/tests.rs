@@ -270,3 +270,55 @@ fn what_is_no_archive_is_refused() {
     whole.truncate(whole.len() / 2);
     assert!(Artifact::read(Cursor::new(whole)).is_err());
 }
+
+const BASE: &str =
+    "duration = \"2s\"\n[[link]]\nid = \"a\"\nfrom = \"x\"\nto = \"y\"\nrate = \"1Mbit/s\"\ndelay = \"10ms\"\n";
+
+/// [`EXPERIMENT`] over [`BASE`], packed.
+fn extending(extends: &str) -> Result<Vec<Document>, Diagnostic> {
+    let (_, own) = EXPERIMENT.split_once("[[flow]]").unwrap();
+    let text = format!("extends = \"{extends}\"\n[[flow]]{own}");
+    let read = Document::parse_with("some/where/ctcp-2019/short.toml", &text, &mut |_| Ok(BASE.to_owned())).unwrap();
+    Ok(vec![renamed(&read)?])
+}
+
+#[test]
+fn bases_are_packed_and_read_from_the_archive() {
+    let documents = extending("../common/short.toml").unwrap();
+    let mut out = Cursor::new(Vec::new());
+    pack(&documents, &outcome(&documents), &mut out).unwrap();
+    let artifact = Artifact::read(Cursor::new(out.into_inner())).unwrap();
+    let read = artifact.documents().unwrap();
+    assert_eq!(read.len(), 1, "what is extended is no experiment");
+    assert_eq!(&*read[0].bases()[0].file, "experiments/common/short.toml");
+    assert_eq!(&*read[0].bases()[0].text, BASE);
+    assert_eq!(artifact.differences(&outcome(&read), 9).unwrap(), Vec::<String>::new());
+    assert_eq!(outcome(&read).hash, outcome(&self::documents(EXPERIMENT)).hash, "it is the same scenario");
+}
+
+/// A name that leads out of the folders of an artifact has no place in it.
+#[test]
+fn a_base_outside_of_the_experiments_is_not_packed() {
+    let message = extending("../../elsewhere/short.toml").unwrap_err().to_string();
+    assert!(message.starts_with("experiments/ctcp-2019/short.toml:1:11: "), "{message}");
+    assert!(message.contains("an artifact has no place for it"), "{message}");
+    let documents = extending("../emfast-2019/short.toml").unwrap();
+    let error = pack(&documents, &outcome(&documents), Cursor::new(Vec::new())).unwrap_err().to_string();
+    assert!(
+        error.contains("experiments/emfast-2019/short.toml is extended by an experiment and is not packed"),
+        "{error}"
+    );
+}
+
+/// Whoever checks an artifact reads nothing but the artifact, whatever a file in it says.
+#[test]
+fn an_artifact_reads_no_file_outside_of_itself() {
+    for extends in ["../../../../tmp/a.toml", "../common/b.toml", "../../manifest.toml", "/etc/a.toml"] {
+        let text = format!("extends = \"{extends}\"\n{EXPERIMENT}");
+        let files = BTreeMap::from([(name_of("ctcp-2019/short.toml"), text.into_bytes())]);
+        let manifest = Artifact::read(Cursor::new(packed())).unwrap().manifest;
+        let error = Artifact { manifest, text: Vec::new(), files }.documents().unwrap_err().to_string();
+        let is_refused = error.contains("it is not in the artifact") || error.contains("is not a relative path");
+        assert!(is_refused && error.starts_with("experiments/ctcp-2019/short.toml:1:11: "), "{extends}: {error}");
+    }
+}

@@ -3,10 +3,8 @@
 //! They are written out when the file is read, so that overrides, checks and messages know nothing of it: `--set
 //! flow.f3.window=50` sets one of them, `flow.*.window=50` all.
 
-use std::sync::Arc;
-
-use super::{Node, Value};
-use crate::diagnostic::{Diagnostic, Fault, Place};
+use super::{Node, VALUES_MAX, Value, values};
+use crate::diagnostic::Fault;
 
 /// The lists whose elements may have a count.
 const LISTS: [&str; 4] = ["link", "flow", "host", "route"];
@@ -26,38 +24,34 @@ const EACH: &str = "start";
 /// More flows or links than this are no network that a person drew.
 pub(crate) const COUNT_MAX: i64 = 1000;
 
-/// More values than these, of all elements that are written out, would fill the memory: each takes about a hundred bytes.
-const VALUES_MAX: usize = 2_000_000;
-
-/// Writes out all elements with a count.
-pub(super) fn write_out(root: &mut Node, file: &Arc<str>) -> Result<(), Diagnostic> {
+/// Writes out all elements with a count. `left` is how many values may still be made.
+pub(super) fn write_out(root: &mut Node, left: &mut usize) -> Result<(), Fault> {
     let Value::Table(entries) = &mut root.value else { return Ok(()) };
-    let mut left = VALUES_MAX;
     for (_, list) in entries.iter_mut().filter(|(key, _)| LISTS.contains(&key.name.as_str())) {
         let Value::Array(elements) = &mut list.value else { continue };
         let mut all = Vec::with_capacity(elements.len());
         for element in std::mem::take(elements) {
-            all.extend(repeated(element, &mut left).map_err(|(place, fault)| fault.at(&place).in_file(file))?);
+            all.extend(repeated(element, left)?);
         }
         *elements = all;
     }
     Ok(())
 }
 
-fn repeated(mut element: Node, left: &mut usize) -> Result<Vec<Node>, (Place, Fault)> {
+fn repeated(mut element: Node, left: &mut usize) -> Result<Vec<Node>, Fault> {
     let Value::Table(entries) = &mut element.value else { return Ok(vec![element]) };
     let Some(position) = entries.iter().position(|(key, _)| key.name == COUNT) else { return Ok(vec![element]) };
     let (_, count) = entries.remove(position);
     let Value::Integer(number @ 1..=COUNT_MAX) = count.value else {
         let fault = Fault::new(format!("`{COUNT}` says how many there are of this"));
-        return Err((count.place, fault.remedy(format!("use a whole number from 1 to {COUNT_MAX}"))));
+        return Err(fault.remedy(format!("use a whole number from 1 to {COUNT_MAX}")).at(&count.place));
     };
     if let Some((_, node)) = entries.iter().find(|(key, _)| key.name == EACH)
         && let Value::Array(values) = &node.value
         && values.len() as i64 != number
     {
         let fault = Fault::new(format!("{} values of `{EACH}` for {number} elements", values.len()));
-        return Err((node.place.clone(), fault.remedy("write one for each, or one for all")));
+        return Err(fault.remedy("write one for each, or one for all").at(&node.place));
     }
     if let Some((_, node)) = entries.iter().find(|(key, _)| key.name == ID)
         && let Value::String(id) = &node.value
@@ -66,13 +60,13 @@ fn repeated(mut element: Node, left: &mut usize) -> Result<Vec<Node>, (Place, Fa
     {
         let fault = Fault::new(format!("{number} elements cannot all be called `{id}`"));
         let remedy = format!("put `{NUMBER}` in it, which becomes 0 to {}, as in \"f{NUMBER}\"", number - 1);
-        return Err((node.place.clone(), fault.remedy(remedy)));
+        return Err(fault.remedy(remedy).at(&node.place));
     }
     let all = number as usize * values(&element);
     let Some(rest) = left.checked_sub(all) else {
         let fault =
             Fault::new(format!("written out, all elements with a `{COUNT}` have more than {VALUES_MAX} values"));
-        return Err((count.place, fault.remedy("use a smaller one, or shorter lists in the element")));
+        return Err(fault.remedy("use a smaller one, or shorter lists in the element").at(&count.place));
     };
     *left = rest;
     let one = |index: i64| {
@@ -87,16 +81,6 @@ fn repeated(mut element: Node, left: &mut usize) -> Result<Vec<Node>, (Place, Fa
         one
     };
     Ok((0..number).map(one).collect())
-}
-
-/// How many values there are in a node, itself included. A long text counts as several.
-fn values(node: &Node) -> usize {
-    1 + match &node.value {
-        Value::String(text) => text.len() / 100,
-        Value::Array(elements) => elements.iter().map(values).sum(),
-        Value::Table(entries) => entries.iter().map(|(_, node)| values(node)).sum(),
-        _ => 0,
-    }
 }
 
 fn number_names(node: &mut Node, number: &str) {

@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use super::*;
 
 #[test]
@@ -40,4 +42,29 @@ fn a_long_list_of_names_is_cut() {
     let names: Vec<String> = (0..1000).map(|number| format!("n{number}")).collect();
     let text = suggestion("elsewhere", names.iter().map(String::as_str));
     assert!(text.starts_with("there are n0, n1, ") && text.ends_with(", n49 and 950 more"), "{text}");
+}
+
+/// A document's tree without its places.
+pub(super) fn shown(document: &Document) -> String {
+    fn show(node: &Node, out: &mut String) {
+        let _ = match &node.value {
+            Value::Table(entries) => {
+                out.push('{');
+                entries.iter().for_each(|(key, node)| {
+                    let _ = write!(out, "{}=", key.name);
+                    show(node, out);
+                });
+                write!(out, "}} ")
+            }
+            Value::Array(elements) => {
+                out.push('[');
+                elements.iter().for_each(|node| show(node, out));
+                write!(out, "] ")
+            }
+            value => write!(out, "{value:?} "),
+        };
+    }
+    let mut out = String::new();
+    show(&document.root, &mut out);
+    out
 }

@@ -1,9 +1,13 @@
 //! The keys of a file: those of a scenario, and those that make an experiment of it. Their comments are the reference.
 
+use std::collections::BTreeMap;
+
 use anabranch_units::SimSpan;
 use schemars::JsonSchema;
 
-use super::keys::{AssignmentKeys, AxisKeys, ClaimKeys, ExperimentKeys, FigureKeys, NoteKeys, Ordered, TableKeys};
+use super::keys::{
+    AssignmentKeys, AxisKeys, ClaimKeys, ExperimentKeys, FigureKeys, InFileOnly, NoteKeys, Ordered, TableKeys,
+};
 use crate::diagnostic::Diagnostic;
 use crate::document::Document;
 use crate::load::keys::{ClockKeys, FlowKeys, HostKeys, LinkKeys, RouteKeys};
@@ -17,6 +21,15 @@ use crate::scenario::Scenario;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "scenario")]
 pub(crate) struct FileKeys {
+    /// A file that this one extends, relative to this one's folder. What this file does not say, that one says: tables merge by key,
+    /// links, flows and hosts by `id`; every other list replaces that file's, claims too. A base may extend another one.
+    #[serde(default)]
+    #[expect(dead_code, reason = "bases are read before a file is")]
+    pub(crate) extends: Option<InFileOnly<String>>,
+    /// Texts that several claims, tables, notes or figures share: `because = "$name"` is the text `name`.
+    #[serde(default)]
+    #[expect(dead_code, reason = "texts are put in their places before a file is read")]
+    pub(crate) text: Option<InFileOnly<BTreeMap<String, String>>>,
     /// Seed of every random number.
     #[serde(default = "one")]
     pub(crate) seed: u64,

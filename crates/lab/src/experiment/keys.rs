@@ -38,6 +38,32 @@ pub(crate) struct AxisKeys {
     pub(crate) values: Ordered<AssignmentKeys>,
 }
 
+/// What stands in the file only, because it is written out before anything is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InFileOnly<T>(std::marker::PhantomData<T>);
+
+impl<'de, T> Deserialize<'de> for InFileOnly<T> {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Err(de::Error::custom(
+            "this stands in a file at the place that the reference says, and cannot be set from outside it",
+        ))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for InFileOnly<T> {
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}
+
 /// Keys of the scenario and what they are set to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct AssignmentKeys(pub(crate) Vec<String>);
@@ -47,6 +73,10 @@ pub(crate) struct AssignmentKeys(pub(crate) Vec<String>);
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "table")]
 pub(crate) struct TableKeys {
+    /// One of these for each entry: what an entry says comes on top of what stands here, or in the place of the `$name`s in it.
+    #[serde(default)]
+    #[expect(dead_code, reason = "elements are written out before they are read")]
+    pub(crate) each: Option<InFileOnly<Vec<AssignmentKeys>>>,
     /// `table1`, `fig5`, `text`: where in the paper.
     pub(crate) item: String,
     /// What the table is called.
@@ -96,6 +126,10 @@ pub(crate) struct TableKeys {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "claim")]
 pub(crate) struct ClaimKeys {
+    /// One of these for each entry: what an entry says comes on top of what stands here, or in the place of the `$name`s in it.
+    #[serde(default)]
+    #[expect(dead_code, reason = "elements are written out before they are read")]
+    pub(crate) each: Option<InFileOnly<Vec<AssignmentKeys>>>,
     /// `table1`, `fig5`, `text`: where in the paper.
     pub(crate) item: String,
     /// What the group of claims is called.
@@ -150,6 +184,10 @@ pub(crate) struct ClaimKeys {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "note")]
 pub(crate) struct NoteKeys {
+    /// One of these for each entry: what an entry says comes on top of what stands here, or in the place of the `$name`s in it.
+    #[serde(default)]
+    #[expect(dead_code, reason = "elements are written out before they are read")]
+    pub(crate) each: Option<InFileOnly<Vec<AssignmentKeys>>>,
     /// The item under which it stands.
     pub(crate) item: String,
     /// The remark; `{expression}` is replaced by the mean of its value, `{expression:2}` with two decimals.
@@ -161,6 +199,10 @@ pub(crate) struct NoteKeys {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "figure")]
 pub(crate) struct FigureKeys {
+    /// One of these for each entry: what an entry says comes on top of what stands here, or in the place of the `$name`s in it.
+    #[serde(default)]
+    #[expect(dead_code, reason = "elements are written out before they are read")]
+    pub(crate) each: Option<InFileOnly<Vec<AssignmentKeys>>>,
     /// The item to which it belongs.
     pub(crate) item: String,
     /// What it is called.

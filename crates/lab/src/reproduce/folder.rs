@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
 use crate::document::Document;
-use crate::experiment::Experiment;
+use crate::experiment::{COMMON, Experiment};
 use crate::sensitivity::{self, Sensitivity};
 
 /// The experiments of some papers, or of all if none are named, in the order of their keys and of their files' names. `read` reads each file,
@@ -21,7 +21,7 @@ pub fn load<E: From<Diagnostic>>(
     let name = folder.display().to_string();
     let fail = |fault: Fault| E::from(fault.in_file(&name.as_str().into()));
     let mut experiments = Vec::new();
-    for paper in entries(folder)?.iter().filter(|path| path.is_dir()) {
+    for paper in entries(folder)?.iter().filter(|path| path.is_dir() && !path.ends_with(COMMON)) {
         for file in entries(paper)?.iter().filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
         {
             let experiment = Experiment::parse(read(file)?)?;

@@ -51,7 +51,7 @@ impl Results<'_> {
                 .map(|note| JudgedNote { item: note.item.clone(), text: self.text(&note.pieces) })
                 .collect(),
             figures: Vec::new(),
-            source: experiment.source().to_owned(),
+            source: experiment.source(),
             command: command(Some(experiment.file()), &experiment.paper, seeds),
         }
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use anabranch_lab::document::Document;
-use anabranch_lab::experiment::Experiment;
+use anabranch_lab::experiment::{COMMON, Experiment};
 use anabranch_lab::html;
 use anabranch_lab::parallel::jobs_default;
 use anabranch_lab::reproduce::{Options, reproduce};
@@ -39,11 +39,15 @@ fn committed() -> Vec<Experiment> {
         paths
     };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
-    let files = sorted(&folder).into_iter().filter(|path| path.is_dir()).flat_map(|paper| sorted(&paper));
+    let files = sorted(&folder)
+        .into_iter()
+        .filter(|path| path.is_dir() && !path.ends_with(COMMON))
+        .flat_map(|paper| sorted(&paper));
     let parse = |file: PathBuf| {
         let name = file.strip_prefix(&folder).unwrap().display().to_string();
-        Experiment::parse(Document::parse(&format!("experiments/{name}"), &fs::read_to_string(&file).unwrap()).unwrap())
-            .unwrap()
+        let mut base = |name: &str| Ok(fs::read_to_string(folder.join("..").join(name)).unwrap());
+        let text = fs::read_to_string(&file).unwrap();
+        Experiment::parse(Document::parse_with(&format!("experiments/{name}"), &text, &mut base).unwrap()).unwrap()
     };
     let experiments = files.filter(|file| file.extension().is_some_and(|extension| extension == "toml")).map(parse);
     experiments.filter(|experiment| !experiment.paper.is_empty()).collect()

@@ -1,0 +1,194 @@
+//! A file that extends another: `extends = "../common/chain.toml"`, relative to its own folder. What both say, the file says;
+//! what it does not say is the base's. A base may extend a further one.
+//!
+//! Tables merge key by key; a table that says another `kind` or `name` than the base's replaces it. Links, flows and hosts
+//! merge by their `id`, and new ones follow behind the base's. Every other list, claims and tables of numbers among them,
+//! replaces the base's: what is claimed belongs to what is simulated.
+//!
+//! This reads no file: whoever asks for a document hands in what gives a base's text, and decides what may be read.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Key, Node, Source, Value, parse_text};
+use crate::diagnostic::{Diagnostic, Fault, Place};
+
+/// Gives the text of a base by its name, which is that of a file in the same way as the extending file's own; or says why it cannot be
+/// read.
+pub type Bases<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
+
+/// The key that names the base.
+pub(super) const EXTENDS: &str = "extends";
+
+/// More bases above each other than this are a mistake, as where two links on a disk give one file many names.
+const DEPTH_MAX: usize = 8;
+
+/// The lists whose elements merge.
+const MERGED: [&str; 3] = ["link", "flow", "host"];
+
+/// A table in which one of these differs is about something else: what the base says of a queue of another kind has no meaning in it.
+const CHOICES: [&str; 2] = ["kind", "name"];
+
+/// Reads `text` with all that it extends. The second are the bases, the nearest first.
+pub(super) fn read(file: &str, text: &str, bases: &mut Bases<'_>) -> Result<(Node, Vec<Source>), Diagnostic> {
+    let mut chain: Vec<Source> = vec![Source { file: file.into(), text: text.into() }];
+    let mut above: Vec<Node> = Vec::new();
+    loop {
+        let last = &chain[chain.len() - 1];
+        let mut node = parse_text(&last.file, &last.text)?;
+        let extends = take(&mut node);
+        if chain.len() > 1 {
+            relocate(&mut node, &last.file);
+        }
+        above.push(node);
+        let Some(extends) = extends else { break };
+        let next = next(&chain, &extends, bases).map_err(|fault| fault.at(&extends.place).in_file(&last.file))?;
+        chain.push(next);
+    }
+    let merged = above.into_iter().rev().reduce(merge_root).expect("a file is above its bases");
+    Ok((merged, chain.split_off(1)))
+}
+
+/// Removes the key from a file's root.
+fn take(root: &mut Node) -> Option<Node> {
+    let Value::Table(entries) = &mut root.value else { return None };
+    let position = entries.iter().position(|(key, _)| key.name == EXTENDS)?;
+    Some(entries.remove(position).1)
+}
+
+fn next(chain: &[Source], extends: &Node, bases: &mut Bases<'_>) -> Result<Source, Fault> {
+    let Value::String(name) = &extends.value else {
+        return Err(Fault::new(format!("`{EXTENDS}` is not a string")).remedy("name one file, relative to this one"));
+    };
+    let last = &chain[chain.len() - 1].file;
+    let base = resolve(last, name)?;
+    if chain.iter().any(|source| *source.file == *base) {
+        let names: Vec<&str> = chain.iter().map(|source| &*source.file).chain([base.as_str()]).collect();
+        let fault = Fault::new(format!("a file extends itself: {}", names.join(" extends ")));
+        return Err(fault.remedy("let one of them extend nothing"));
+    }
+    if chain.len() > DEPTH_MAX {
+        let fault = Fault::new(format!("more than {DEPTH_MAX} files extend each other"));
+        return Err(fault.remedy("put what they share into fewer"));
+    }
+    let text = bases(&base).map_err(|reason| {
+        Fault::new(format!("`{base}` cannot be read: {reason}")).remedy("name a scenario file, relative to this one")
+    })?;
+    Ok(Source { file: base.into(), text: text.into() })
+}
+
+/// The name of the file that `file` calls `extends`: both relative to the same folder, `..` taken out where it can be.
+///
+/// # Errors
+/// If it is not a relative path of a TOML file, with `/` between its parts: it is to mean the same on every machine.
+fn resolve(file: &str, extends: &str) -> Result<String, Fault> {
+    let is_plain = |part: &str| !matches!(part, "" | ".") && !part.contains(['\\', ':']);
+    if !extends.ends_with(".toml") || !extends.split('/').all(is_plain) {
+        let fault = Fault::new(format!("`{extends}` is not a relative path of a TOML file"));
+        return Err(fault.remedy("write it with `/`, relative to this file: \"../common/chain.toml\""));
+    }
+    let mut parts: Vec<&str> = file.split(['/', '\\']).collect();
+    parts.pop();
+    for part in extends.split('/') {
+        match (part, parts.last()) {
+            ("..", Some(&above)) if !matches!(above, "" | "." | "..") && !above.ends_with(':') => _ = parts.pop(),
+            _ => parts.push(part),
+        }
+    }
+    Ok(parts.join("/"))
+}
+
+/// Says of everything in a base that it is there.
+fn relocate(node: &mut Node, file: &Arc<str>) {
+    let there = |place: &mut Place| {
+        if let Place::Line { line, column } = *place {
+            *place = Place::Base { file: Arc::clone(file), line, column };
+        }
+    };
+    there(&mut node.place);
+    match &mut node.value {
+        Value::Array(elements) => elements.iter_mut().for_each(|node| relocate(node, file)),
+        Value::Table(entries) => entries.iter_mut().for_each(|(key, node)| {
+            there(&mut key.place);
+            relocate(node, file);
+        }),
+        _ => {}
+    }
+}
+
+/// What a file is that says `own` over `base`.
+fn merge_root(base: Node, own: Node) -> Node {
+    let by_key = |key: &str, base: Node, own: Node| match (base.value, own.value) {
+        (Value::Array(base), Value::Array(elements)) if MERGED.contains(&key) => {
+            Node { place: own.place, value: Value::Array(merge_elements(base, elements)) }
+        }
+        (below, value) => merge(Node { place: base.place, value: below }, Node { place: own.place, value }),
+    };
+    match (base.value, own.value) {
+        (Value::Table(base), Value::Table(entries)) => {
+            Node { place: own.place, value: Value::Table(merge_tables(base, entries, by_key)) }
+        }
+        _ => unreachable!("a TOML file is a table"),
+    }
+}
+
+/// The same anywhere below the root.
+fn merge(base: Node, own: Node) -> Node {
+    let value = match (base.value, own.value) {
+        (Value::Table(base), Value::Table(entries)) if !is_other(&base, &entries) => {
+            Value::Table(merge_tables(base, entries, |_, base, own| merge(base, own)))
+        }
+        (_, value) => value,
+    };
+    Node { place: own.place, value }
+}
+
+fn merge_tables(
+    base: Vec<(Key, Node)>,
+    own: Vec<(Key, Node)>,
+    merge: impl Fn(&str, Node, Node) -> Node,
+) -> Vec<(Key, Node)> {
+    let mut own: Vec<Option<(Key, Node)>> = own.into_iter().map(Some).collect();
+    let positions: BTreeMap<String, usize> =
+        own.iter().flatten().enumerate().map(|(position, (key, _))| (key.name.clone(), position)).collect();
+    let mut merged = Vec::with_capacity(base.len() + own.len());
+    for (key, below) in base {
+        let said = positions.get(&key.name).and_then(|&position| own[position].take());
+        merged.push(match said {
+            Some((key, node)) => {
+                let node = merge(&key.name, below, node);
+                (key, node)
+            }
+            None => (key, below),
+        });
+    }
+    merged.extend(own.into_iter().flatten());
+    merged
+}
+
+fn merge_elements(mut base: Vec<Node>, own: Vec<Node>) -> Vec<Node> {
+    let mut ids: BTreeMap<String, usize> =
+        base.iter().enumerate().filter_map(|(position, node)| Some((node.id()?.to_owned(), position))).collect();
+    for element in own {
+        // A second one of this name in the file is a mistake, and is found later.
+        match element.id().and_then(|id| ids.remove(id)) {
+            None => base.push(element),
+            Some(position) => base[position] = merge(base[position].clone(), element),
+        }
+    }
+    base
+}
+
+/// Whether two tables choose otherwise.
+fn is_other(base: &[(Key, Node)], own: &[(Key, Node)]) -> bool {
+    fn said<'a>(entries: &'a [(Key, Node)], choice: &str) -> Option<&'a str> {
+        match &entries.iter().find(|(key, _)| key.name == choice)?.1.value {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+    CHOICES.iter().any(|choice| said(base, choice).zip(said(own, choice)).is_some_and(|(base, own)| base != own))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! Documents from files on a disk.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Document, Lines};
+use crate::diagnostic::{Diagnostic, Fault, Place};
+
+/// Is told each file before it is read, and says why it must not be.
+pub type Notice<'a> = dyn FnMut(&Path) -> Result<(), String> + 'a;
+
+impl Document {
+    /// Reads and parses a file, and all that it extends.
+    ///
+    /// # Errors
+    /// If one cannot be read, is longer than 16 MiB, or is not TOML.
+    pub fn read(path: &Path) -> Result<Self, Diagnostic> {
+        Self::read_noting(path, &mut |_| Ok(()))
+    }
+
+    /// The same; `notice` is told of each file.
+    ///
+    /// # Errors
+    /// As there, and what `notice` says.
+    pub fn read_noting(path: &Path, notice: &mut Notice<'_>) -> Result<Self, Diagnostic> {
+        let name: Arc<str> = path.display().to_string().into();
+        let refused = |reason: String| Fault::new(reason).remedy("name another file");
+        let read = notice(path).map_err(refused).and_then(|()| text(path));
+        let text_of_file = read.map_err(|fault| fault.in_file(&name))?;
+        Self::parse_with(&name, &text_of_file, &mut |base| {
+            let base = Path::new(base);
+            // Its name comes from a file: a pipe or a device, which need not have an end, is not opened.
+            if !fs::metadata(base).map_err(|error| error.to_string())?.is_file() {
+                return Err("it is no plain file".to_owned());
+            }
+            notice(base)?;
+            text(base).map_err(|fault| fault.message)
+        })
+    }
+}
+
+fn text(path: &Path) -> Result<String, Fault> {
+    let mut bytes = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes));
+    read.map_err(|error| {
+        Fault::new(format!("cannot be read: {error}")).remedy("name a scenario file that exists and may be read")
+    })?;
+    if bytes.len() as u64 > BYTES_MAX {
+        let fault = Fault::new(format!("it has more than {} MiB, and no scenario has", BYTES_MAX >> 20));
+        return Err(fault.remedy("name a scenario file, or make it smaller with `count`").at(&Place::File));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let before = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]).into_owned();
+        let fault = Fault::new("not TOML: it is not UTF-8").remedy("save it as UTF-8");
+        fault.at(&Lines::new(&before).place(before.len()))
+    })
+}
+
+/// A longer file is no scenario that somebody wants to run; and a device or a pipe need not have an end.
+const BYTES_MAX: u64 = 16 << 20;
