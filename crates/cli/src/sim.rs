@@ -120,7 +120,9 @@ fn left_out(experiment: &Experiment, args: &args::Run) -> Vec<String> {
 fn assertions(texts: &[String], experiment: &Experiment, scenario: &Scenario) -> Result<Vec<Assertion>, Failure> {
     let refuse = |text: &str, error: String| Failure::usage(format!("--assert \"{text}\": {error}"));
     let parse = |text: &String| {
-        let assertion = Assertion::parse(text).map_err(|error| refuse(text, error.to_string()))?;
+        let assertion = Assertion::parse(text)
+            .and_then(|it| it.written_out(&|place| scenario.ids(place)))
+            .map_err(|error| refuse(text, error.to_string()))?;
         let known = &mut |name: &str, labels: &[String]| match labels.is_empty() && experiment.has_measure(name) {
             true => Ok(1.0),
             false => scenario.check_gauge(name, labels).map(|()| 1.0),

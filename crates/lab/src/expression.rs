@@ -7,8 +7,9 @@
 //! assertion = sum [("==" | "!=" | "<=" | ">=" | "<" | ">") sum]
 //! sum       = product {("+" | "-") product}
 //! product   = factor {("*" | "/") factor}
-//! factor    = "-" factor | number | "(" sum ")" | ("min" | "max") "(" sum {"," sum} ")" | name [ "(" label {"," label} ")" ]
+//! factor    = "-" factor | number | "(" sum ")" | list "(" sum {"," sum} ")" | name [ "(" label {"," label} ")" ]
 //!           | function "(" series [comparison sum] {"," sum} ")"
+//! list      = "min" | "max" | "total" | "jain"
 //! series    = name | ("bins" | "pauses" | "falls") "(" name "," sum ")"
 //! label     = "'" text "'"
 //! ```
@@ -16,12 +17,16 @@
 //! Series have the functions of `FUNCTIONS`, below.
 //!
 //! A name has letters, digits, `_`, `.` and, between two of them, `-`: a minus sign has a space before or behind it. In the place
-//! of an id it may have a `*`: the sum over all.
+//! of an id it may have a `*`: the sum over all. In a list it may have a `#`: what has it stands once for each, as
+//! `max(mean(flow.#.goodput, 30, 90))` for the largest of the flows' means, and `rival#` for those whose ids begin so.
 
+mod list;
 mod parser;
 
 use std::fmt;
 
+pub(crate) use self::list::LISTS;
+use self::list::List;
 use self::parser::Parser;
 use crate::comparison::Comparison;
 pub use crate::series::Series;
@@ -46,8 +51,7 @@ enum Tree {
     Name(String, Vec<String>),
     Negative(Box<Tree>),
     Binary(Operator, Box<Tree>, Box<Tree>),
-    Least(Vec<Tree>),
-    Most(Vec<Tree>),
+    List(List, Vec<Tree>),
     /// A question to a series of a run.
     Asked(Box<Question>),
 }
@@ -309,6 +313,20 @@ impl Expression {
         Ok(Self(tree))
     }
 
+    /// The same with each term of a list that has a `#` once for each id that it stands for; `ids` knows those of `flow` and `link`.
+    ///
+    /// # Errors
+    /// If a `#` stands outside of a list or for no id, or one term has several.
+    pub fn written_out(mut self, ids: &dyn Fn(&str) -> Vec<String>) -> Result<Self, ExpressionError> {
+        self.0.write_out(ids)?;
+        match self.0.numbered() {
+            Some(name) => Err(ExpressionError(format!(
+                "`{name}` is of each, and stands in no list: write min(...), max(...), total(...) or jain(...) around it"
+            ))),
+            None => Ok(self),
+        }
+    }
+
     /// `name('label', ...)`.
     pub(crate) fn name(name: &str, labels: &[&str]) -> Self {
         Self(Tree::Name(name.to_owned(), labels.iter().map(|&label| label.to_owned()).collect()))
@@ -399,6 +417,14 @@ impl Assertion {
         Ok((left, right, self.comparison.holds(left, right)))
     }
 
+    /// Both sides as [`Expression::written_out`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn written_out(self, ids: &dyn Fn(&str) -> Vec<String>) -> Result<Self, ExpressionError> {
+        Ok(Self { left: self.left.written_out(ids)?, right: self.right.written_out(ids)?, ..self })
+    }
+
     /// The names of the series that it asks for.
     pub fn series(&self) -> Vec<String> {
         [&self.left, &self.right].into_iter().flat_map(Expression::series).collect()
@@ -411,7 +437,7 @@ impl Tree {
             Self::Number(_) | Self::Name(..) => false,
             Self::Negative(term) => term.asks_series(),
             Self::Binary(_, left, right) => left.asks_series() || right.asks_series(),
-            Self::Least(terms) | Self::Most(terms) => terms.iter().any(Self::asks_series),
+            Self::List(_, terms) => terms.iter().any(Self::asks_series),
             Self::Asked(_) => true,
         }
     }
@@ -427,7 +453,7 @@ impl Tree {
             Self::Number(_) | Self::Name(..) => {}
             Self::Negative(term) => term.series(names),
             Self::Binary(_, left, right) => [left, right].into_iter().for_each(|side| side.series(names)),
-            Self::Least(terms) | Self::Most(terms) => terms.iter().for_each(|term| term.series(names)),
+            Self::List(_, terms) => terms.iter().for_each(|term| term.series(names)),
             Self::Asked(question) => {
                 names.push(question.series.clone());
                 let Question { made, condition, times, .. } = question.as_ref();
@@ -439,20 +465,18 @@ impl Tree {
     }
 
     fn evaluate(&self, lookups: &mut Lookups<'_, '_>) -> Result<f64, ExpressionError> {
-        let mut extreme = |terms: &[Self], better: fn(f64, f64) -> f64| {
-            let mut values = Vec::with_capacity(terms.len());
-            for term in terms {
-                values.push(term.evaluate(lookups)?);
-            }
-            Ok(values.into_iter().reduce(better).expect("the parser wants at least one"))
-        };
         Ok(match self {
             Self::Number(number) => *number,
             Self::Name(name, labels) => (lookups.value)(name, labels)?,
             Self::Negative(term) => -term.evaluate(lookups)?,
             Self::Asked(question) => question.answer(lookups)?,
-            Self::Least(terms) => extreme(terms, f64::min)?,
-            Self::Most(terms) => extreme(terms, f64::max)?,
+            Self::List(list, terms) => {
+                let mut values = Vec::with_capacity(terms.len());
+                for term in terms {
+                    values.push(term.evaluate(lookups)?);
+                }
+                list.of(&values)
+            }
             Self::Binary(operator, left, right) => {
                 let (left, right) = (left.evaluate(lookups)?, right.evaluate(lookups)?);
                 match operator {

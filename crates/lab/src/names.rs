@@ -33,6 +33,17 @@ impl Scenario {
         }
     }
 
+    /// The ids of its flows, or of its links without their ways back: what [`Expression::written_out`] asks for.
+    ///
+    /// [`Expression::written_out`]: crate::expression::Expression::written_out
+    pub fn ids(&self, place: &str) -> Vec<String> {
+        match place {
+            "flow" => self.flows.iter().map(|flow| flow.id.clone()).collect(),
+            "link" => self.links.iter().map(|link| link.id.clone()).filter(|id| !id.contains('.')).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether runs have a series of this name.
     ///
     /// # Errors

@@ -194,7 +194,8 @@ fn measures(
             let fault = Fault::new(format!("`{name}` is the label of an axis as well"));
             return Err(document.diagnose(&path, fault.remedy("give the measure another name")));
         }
-        let expression = Expression::parse(text).map_err(fail)?;
+        let expression =
+            Expression::parse(text).and_then(|it| it.written_out(&|place| base.ids(place))).map_err(fail)?;
         let mut gauge = |name: &str, labels: &[String]| base.check_gauge(name, labels).map(|()| 1.0);
         let mut series = |name: &str| base.series_to_come(name).map(|found| Found { end, ..found });
         expression.evaluate_run(&mut gauge, &mut series).map_err(fail)?;
@@ -301,11 +302,7 @@ impl Checker<'_> {
     }
 
     fn claim(&self, keys: &ClaimKeys, path: &Path) -> Result<Claim, Diagnostic> {
-        let parse = |text: &str, path: &Path| {
-            let expression = Expression::parse(text).map_err(|error| self.fail(path, Fault::new(error.0)))?;
-            self.check_expression(&expression, path)?;
-            Ok(expression)
-        };
+        let parse = |text: &str, path: &Path| self.expression(text, path);
         let statistic = match (keys.kind, &keys.measure, &keys.order[..]) {
             (KindKeys::Order, None, [_, _, ..]) => {
                 let path = path.key("order");
@@ -371,8 +368,7 @@ impl Checker<'_> {
                 }
                 _ => (inside, 0),
             };
-            let expression = Expression::parse(expression).map_err(|error| self.fail(path, Fault::new(error.0)))?;
-            self.check_expression(&expression, path)?;
+            let expression = self.expression(expression, path)?;
             pieces.extend([Piece::Text(text.to_owned()), Piece::Value(expression, decimals)]);
             rest = after;
         }
@@ -431,6 +427,13 @@ impl Checker<'_> {
             return Err(self.fail(&path.key("bin"), Fault::new(error)));
         }
         Ok(Curve { name: keys.name.clone(), of: of.clone(), bin, scale: keys.scale.unwrap_or(1.0) })
+    }
+
+    fn expression(&self, text: &str, path: &Path) -> Result<Expression, Diagnostic> {
+        let parsed = Expression::parse(text).and_then(|it| it.written_out(&|place| self.base.ids(place)));
+        let expression = parsed.map_err(|error| self.fail(path, Fault::new(error.0)))?;
+        self.check_expression(&expression, path)?;
+        Ok(expression)
     }
 
     fn check_expression(&self, expression: &Expression, path: &Path) -> Result<(), Diagnostic> {

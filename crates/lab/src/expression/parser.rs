@@ -1,6 +1,6 @@
 //! From text to a tree, by recursive descent.
 
-use super::{ExpressionError, Function, Made, Operator, Question, Tree};
+use super::{ExpressionError, Function, List, Made, Operator, Question, Tree};
 use crate::comparison::Comparison;
 use crate::series::{self, Kind};
 
@@ -91,10 +91,10 @@ impl<'a> Parser<'a> {
         {
             return Err(ExpressionError(series::unknown(asked)));
         }
-        let tree = match name {
-            "min" => Tree::Least(self.list(|parser| parser.sum(depth + 1))?),
-            "max" => Tree::Most(self.list(|parser| parser.sum(depth + 1))?),
-            _ => Tree::Name(name.to_owned(), self.list(Self::label)?),
+        // A measure may have the name of a list, too: it is asked at labels, which stand in quotes.
+        let tree = match List::named(name).filter(|_| !self.rest.trim_start().starts_with('\'')) {
+            Some(list) => Tree::List(list, self.list(|parser| parser.sum(depth + 1))?),
+            None => Tree::Name(name.to_owned(), self.list(Self::label)?),
         };
         self.expect(")").map(|()| tree)
     }
@@ -192,7 +192,9 @@ impl<'a> Parser<'a> {
             let joins = byte == b'-' && length > 0 && bytes.get(length + 1).is_some_and(|&next| is_inner(next.into()));
             // `flow.*.goodput`: all flows.
             let is_all = byte == b'*' && self.rest[..length].ends_with('.') && bytes.get(length + 1) == Some(&b'.');
-            if !is_inner(byte.into()) && !joins && !is_all {
+            // `flow.#.goodput`, `flow.rival#.goodput`: each of them.
+            let is_each = byte == b'#' && self.rest[..length].contains('.') && bytes.get(length + 1) == Some(&b'.');
+            if !is_inner(byte.into()) && !joins && !is_all && !is_each {
                 break;
             }
             length += 1;

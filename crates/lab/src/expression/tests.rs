@@ -211,3 +211,66 @@ fn errors_say_what_was_expected() {
         "in `1`: expected one of == != <= >= < >, found the end"
     );
 }
+
+/// The flows `f`, `rival0` and `rival1`, of which the n-th counts n from 1, and the link `a`.
+fn ids(place: &str) -> Vec<String> {
+    match place {
+        "flow" => ["f", "rival0", "rival1"].map(str::to_owned).to_vec(),
+        "link" => vec!["a".to_owned()],
+        _ => vec![],
+    }
+}
+
+fn counted(name: &str, _: &[String]) -> Result<f64, ExpressionError> {
+    let position = ids("flow").iter().position(|id| name == format!("flow.{id}.max_seq"));
+    position.map(|position| position as f64 + 1.0).ok_or_else(|| ExpressionError(format!("unknown {name}")))
+}
+
+/// 1, 2 and 3: their sum is 6, and Jain's index 36 / (3 · 14).
+#[test]
+fn a_number_sign_stands_for_each() {
+    let value = |text: &str| {
+        let expression = Expression::parse(text).unwrap().written_out(&ids).unwrap();
+        expression.evaluate(&mut { counted }).unwrap()
+    };
+    for (text, expected) in [
+        ("max(flow.#.max_seq)", 3.0),
+        ("min(flow.rival#.max_seq)", 2.0),
+        ("total(flow.#.max_seq, 10)", 16.0),
+        ("jain(flow.#.max_seq)", 36.0 / 42.0),
+        ("jain(4, 4)", 1.0),
+        ("jain(4, 0)", 0.5),
+        ("total(flow.#.max_seq * flow.#.max_seq)", 14.0),
+        ("total(flow.#.max_seq - min(flow.rival#.max_seq))", 0.0),
+        ("total(max(flow.f.max_seq, -flow.rival#.max_seq))", 1.0),
+    ] {
+        assert!((value(text) - expected).abs() < 1e-12, "{text}: {} and not {expected}", value(text));
+    }
+    let expression = Expression::parse("max(mean(flow.#.window, 0, first_time(link.#.drops, 0)))").unwrap();
+    assert!(expression.written_out(&ids).unwrap_err().0.contains("a second `#` stands beside it, in `link.#.drops`"));
+    let expression = Expression::parse("max(mean(flow.rival#.window, 0, last_time(flow.rival#.goodput, 9)))").unwrap();
+    let series = expression.written_out(&ids).unwrap().series();
+    assert_eq!(series, ["flow.rival0.window", "flow.rival0.goodput", "flow.rival1.window", "flow.rival1.goodput"]);
+}
+
+#[test]
+fn a_number_sign_without_a_meaning_says_so() {
+    let refused = |text: &str| Expression::parse(text).unwrap().written_out(&ids).unwrap_err().0;
+    assert_eq!(
+        refused("flow.#.max_seq + 1"),
+        "`flow.#.max_seq` is of each, and stands in no list: write min(...), max(...), total(...) or jain(...) around it"
+    );
+    assert_eq!(
+        refused("max(flow.other#.max_seq)"),
+        "`flow.other#.max_seq`: no flow is called `other#`; there are f, rival0, rival1"
+    );
+    assert!(refused("max(flow.f.#.max_seq)").contains("in the place of an id or at its end"));
+}
+
+/// Measures were called so before there were lists.
+#[test]
+fn a_measure_may_have_the_name_of_a_list() {
+    let expression = Expression::parse("total('a', 'b') - jain('a')").unwrap();
+    let value = expression.evaluate(&mut |name, labels| Ok((name.len() * labels.len()) as f64)).unwrap();
+    assert!((value - 6.0).abs() < 1e-12, "{value}");
+}

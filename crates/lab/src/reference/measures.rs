@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::expression::FUNCTIONS;
+use crate::expression::{FUNCTIONS, LISTS};
 use crate::report::{FLOW_GAUGES, Gauge, LINK_GAUGES, PATH_GAUGES, RUN_GAUGES};
 use crate::series::{Definition, FLOW_SERIES, Kind, LINK_SERIES, PATH_SERIES, STREAM_SERIES};
 
@@ -22,6 +22,10 @@ pub fn measures_markdown() -> String {
     page.push_str(QUESTIONS);
     for (function, meaning) in FUNCTIONS {
         let _ = writeln!(page, "| `{function}` | {meaning} |");
+    }
+    page.push_str(OF_LISTS);
+    for (list, meaning) in LISTS {
+        let _ = writeln!(page, "| `{list}` | {meaning} |");
     }
     page
 }
@@ -43,6 +47,17 @@ fn series(page: &mut String, title: &str, place: &str, known: &[Definition]) {
         let _ = writeln!(page, "| `{place}{name}` | {kind} | {unit} | {meaning} |");
     }
 }
+
+const OF_LISTS: &str = "
+## Lists
+
+Numbers make a list. In it `#` in the place of an id stands for each: `max(mean(flow.#.goodput, 30, 90))` is the largest of the
+means of all flows, `total(flow.rival#.lost)` the sum over those whose ids begin with `rival`. `link.#` are the links that the file
+names, without their ways back. One term has one such id, as often as it likes.
+
+| list | what it is |
+| --- | --- |
+";
 
 const HEAD: &str = "# What is measured
 
