@@ -1,7 +1,7 @@
 //! From keys to an experiment: that every label, measure and band means something.
 
 use super::file::FileKeys;
-use super::keys::{CellKeys, ClaimKeys, CurveKeys, ExperimentKeys, FigureKeys, KindKeys, NoteKeys, TableKeys};
+use super::keys::{CellKeys, ClaimKeys, CurveKeys, ExperimentKeys, FigureKeys, KindKeys, NoteKeys, Said, TableKeys};
 use super::{
     Axis, AxisValue, Claim, CountsAs, Curve, Experiment, FigurePlan, Note, PanelPlan, Piece, Published, Source,
     Statistic, Variant,
@@ -231,6 +231,16 @@ impl Ends {
     }
 }
 
+/// What one number of a table says, or a claim that stands alone.
+struct Cell<'a> {
+    row: &'a str,
+    column: &'a str,
+    kind: KindKeys,
+    published: Published,
+    statistic: Statistic,
+    band: Band,
+}
+
 struct Checker<'a> {
     experiment: &'a Experiment,
     base: &'a Scenario,
@@ -257,26 +267,15 @@ impl Checker<'_> {
                     let fault = Fault::new("a table holds numbers");
                     return Err(self.fail(&path, fault.remedy("write a number, or \"17974±1274\"")));
                 }
-                self.regression(keys.source, &published, &band, keys.because.as_deref(), &path)?;
-                claims.push(Claim {
-                    item: keys.item.clone(),
-                    title: keys.title.clone(),
-                    source: keys.source,
-                    counts_as: self.counts_as(keys.counts_as, keys.source, &path)?,
-                    is_coarse: false,
-                    cite: keys.cite.clone(),
-                    row: row.clone(),
-                    column: column.clone(),
+                let cell = Cell {
+                    row,
+                    column,
                     kind: KindKeys::Number,
-                    unit: keys.unit.clone(),
                     published,
                     statistic: Statistic::Value(expression),
                     band,
-                    because: keys.because.clone(),
-                    engine_because: keys.engine.clone(),
-                    not_reproducible: self.with_reason(keys.not_reproducible, keys.because.as_deref(), &path)?,
-                    is_open: self.with_reason(keys.open, keys.because.as_deref(), &path)?,
-                });
+                };
+                claims.push(self.claimed(keys.said(), cell, &path)?);
             }
         }
         Ok(claims)
@@ -319,8 +318,7 @@ impl Checker<'_> {
                 return Err(self.fail(path, fault.remedy("add `measure`, and `order` only to kind = \"order\"")));
             }
         };
-        let counts_as = self.counts_as(keys.counts_as, keys.source, path)?;
-        if counts_as != CountsAs::Derivation && !statistic.expressions().iter().any(|one| self.asks_a_run(one)) {
+        if keys.counts_as != CountsAs::Derivation && !statistic.expressions().iter().any(|one| self.asks_a_run(one)) {
             let fault = Fault::new("nothing in it is simulated, so that no simulation can fail it");
             return Err(self.fail(path, fault.remedy("write counts_as = \"derivation\"")));
         }
@@ -332,25 +330,32 @@ impl Checker<'_> {
             }
             _ => self.published(&keys.published, keys.band.as_deref()).map_err(|fault| self.fail(path, fault))?,
         };
-        self.regression(keys.source, &published, &band, keys.because.as_deref(), path)?;
+        let cell = Cell { row: &keys.row, column: &keys.column, kind: keys.kind, published, statistic, band };
+        self.claimed(keys.said(), cell, path)
+    }
+
+    fn claimed(&self, said: Said<'_>, cell: Cell<'_>, path: &Path) -> Result<Claim, Diagnostic> {
+        let Cell { row, column, kind, published, statistic, band } = cell;
+        let counts_as = self.counts_as(said.counts_as, said.source, path)?;
+        self.regression(said.source, &published, &band, said.because, path)?;
         Ok(Claim {
-            item: keys.item.clone(),
-            title: keys.title.clone(),
-            source: keys.source,
+            item: said.item.to_owned(),
+            title: said.title.to_owned(),
+            source: said.source,
             counts_as,
             is_coarse: false,
-            cite: keys.cite.clone(),
-            row: keys.row.clone(),
-            column: keys.column.clone(),
-            kind: keys.kind,
-            unit: keys.unit.clone(),
+            cite: said.cite.to_owned(),
+            row: row.to_owned(),
+            column: column.to_owned(),
+            kind,
+            unit: said.unit.to_owned(),
             published,
             statistic,
             band,
-            because: keys.because.clone(),
-            engine_because: keys.engine.clone(),
-            not_reproducible: self.with_reason(keys.not_reproducible, keys.because.as_deref(), path)?,
-            is_open: self.with_reason(keys.open, keys.because.as_deref(), path)?,
+            because: said.because.map(str::to_owned),
+            engine_because: said.engine.map(str::to_owned),
+            not_reproducible: self.with_reason(said.not_reproducible, said.because, path)?,
+            is_open: self.with_reason(said.open, said.because, path)?,
         })
     }
 

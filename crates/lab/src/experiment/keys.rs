@@ -68,115 +68,132 @@ impl<T: JsonSchema> JsonSchema for InFileOnly<T> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct AssignmentKeys(pub(crate) Vec<String>);
 
-/// Claims that a paper prints as a table.
-#[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "table")]
-pub(crate) struct TableKeys {
-    /// One of these for each entry: what an entry says comes on top of what stands here, or in the place of the `$name`s in it.
-    #[serde(default)]
-    #[expect(dead_code, reason = "elements are written out before they are read")]
-    pub(crate) each: Option<InFileOnly<Vec<AssignmentKeys>>>,
-    /// `table1`, `fig5`, `text`: where in the paper.
-    pub(crate) item: String,
-    /// What the table is called.
-    pub(crate) title: String,
-    /// Who says so.
-    #[serde(default)]
-    pub(crate) source: SourceKeys,
-    /// As what it is counted; a result if absent.
-    #[serde(default)]
-    pub(crate) counts_as: CountsAsKeys,
-    /// Where they say so.
-    pub(crate) cite: String,
-    /// Unit of its numbers.
-    pub(crate) unit: String,
-    /// The measure that it shows, unless its rows or its columns are measures.
-    #[serde(default)]
-    pub(crate) measure: Option<String>,
-    /// Labels of axes that neither a row nor a column says.
-    #[serde(default)]
-    pub(crate) variant: Vec<String>,
-    /// How near ours must be: `"exact"`; `"truncated to 0.01"` (equal if what is behind the second decimal is cut off);
-    /// `"prediction"` (what is published is one draw: it lies in the 95 % prediction interval of ours); `"±5"`, `"±1%"`;
-    /// `"2..3"`; `">= 2"`, `"<= 3"`. Numbers that are printed with their `±` need none.
-    #[serde(default)]
-    pub(crate) band: Option<String>,
-    /// Labels of its columns: of an axis, or names of measures.
-    pub(crate) columns: Vec<String>,
-    /// Labels of its rows, and what is published in each column: a number, mean and allowance,
-    /// `"17974±1274"`, or nothing, `""`.
-    pub(crate) rows: Ordered<Vec<CellKeys>>,
-    /// Why we get something else, for all numbers of this table that deviate.
-    #[serde(default)]
-    pub(crate) because: Option<String>,
-    /// Why our own transport in the place of ns-2's agents gives numbers that are more than 5 % off theirs, for all that are.
-    #[serde(default)]
-    pub(crate) engine: Option<String>,
-    /// Whether the numbers cannot be reproduced; `because` says why.
-    #[serde(default)]
-    pub(crate) not_reproducible: bool,
-    /// Whether the reason of a deviation is still to be found; `because` says what is known. Such claims are counted apart.
-    #[serde(default)]
-    pub(crate) open: bool,
+/// The keys of claims: those that a table and a claim that stands alone have in common, around their own.
+macro_rules! claim_keys {
+    ($(#[$about:meta])* $name:ident { $($(#[$meta:meta])* $key:ident: $type:ty,)* }) => {
+        #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        $(#[$about])*
+        pub(crate) struct $name {
+            /// One of these for each entry: what an entry says comes on top of what stands here, or in the place of the `$name`s in it.
+            #[serde(default)]
+            #[expect(dead_code, reason = "elements are written out before they are read")]
+            pub(crate) each: Option<InFileOnly<Vec<AssignmentKeys>>>,
+            /// `table1`, `fig5`, `text`: where in the paper.
+            pub(crate) item: String,
+            /// What the table or the group of claims is called.
+            pub(crate) title: String,
+            /// Who says so.
+            #[serde(default)]
+            pub(crate) source: SourceKeys,
+            /// As what it is counted; a result if absent.
+            #[serde(default)]
+            pub(crate) counts_as: CountsAsKeys,
+            /// Where they say so.
+            pub(crate) cite: String,
+            $($(#[$meta])* pub(crate) $key: $type,)*
+            /// Why we get something else, for all that deviate.
+            #[serde(default)]
+            pub(crate) because: Option<String>,
+            /// Why our own transport in the place of ns-2's agents gives a number that is more than 5 % off theirs, or breaks an order,
+            /// a time or a shape that they keep, for all that do.
+            #[serde(default)]
+            pub(crate) engine: Option<String>,
+            /// Whether it cannot be reproduced; `because` says why.
+            #[serde(default)]
+            pub(crate) not_reproducible: bool,
+            /// Whether the reason of a deviation is still to be found; `because` says what is known. Such claims are counted apart.
+            #[serde(default)]
+            pub(crate) open: bool,
+        }
+
+        impl $name {
+            /// What it says that every claim does.
+            pub(super) fn said(&self) -> Said<'_> {
+                Said {
+                    item: &self.item,
+                    title: &self.title,
+                    source: self.source,
+                    counts_as: self.counts_as,
+                    cite: &self.cite,
+                    unit: &self.unit,
+                    because: self.because.as_deref(),
+                    engine: self.engine.as_deref(),
+                    not_reproducible: self.not_reproducible,
+                    open: self.open,
+                }
+            }
+        }
+    };
 }
 
-/// A claim that stands alone.
-#[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "claim")]
-pub(crate) struct ClaimKeys {
-    /// One of these for each entry: what an entry says comes on top of what stands here, or in the place of the `$name`s in it.
-    #[serde(default)]
-    #[expect(dead_code, reason = "elements are written out before they are read")]
-    pub(crate) each: Option<InFileOnly<Vec<AssignmentKeys>>>,
-    /// `table1`, `fig5`, `text`: where in the paper.
-    pub(crate) item: String,
-    /// What the group of claims is called.
-    pub(crate) title: String,
-    /// Who says so.
-    #[serde(default)]
-    pub(crate) source: SourceKeys,
-    /// As what it is counted; a result if absent.
-    #[serde(default)]
-    pub(crate) counts_as: CountsAsKeys,
-    /// Where they say so.
-    pub(crate) cite: String,
-    /// What it is about.
-    pub(crate) row: String,
-    /// Under what condition.
-    #[serde(default)]
-    pub(crate) column: String,
-    /// What is claimed.
-    #[serde(default)]
-    pub(crate) kind: KindKeys,
-    /// Unit of the measure.
-    #[serde(default)]
-    pub(crate) unit: String,
-    /// An expression of measures at variants: `delivered('CTCP', 'error=0.01') / delivered('Vegas', 'error=0.01')`.
-    #[serde(default)]
-    pub(crate) measure: Option<String>,
-    /// Expressions whose means descend. Only of an `order`.
-    #[serde(default)]
-    pub(crate) order: Vec<String>,
-    /// A number, or a statement in words.
-    pub(crate) published: CellKeys,
-    /// As in a table; an `order` has none.
-    #[serde(default)]
-    pub(crate) band: Option<String>,
-    /// Why we get something else.
-    #[serde(default)]
-    pub(crate) because: Option<String>,
-    /// Why our own transport in the place of ns-2's agents gives a number that is more than 5 % off theirs, or breaks an order, a
-    /// time or a shape that they keep.
-    #[serde(default)]
-    pub(crate) engine: Option<String>,
-    /// Whether it cannot be reproduced; `because` says why.
-    #[serde(default)]
-    pub(crate) not_reproducible: bool,
-    /// Whether the reason of a deviation is still to be found; `because` says what is known. Such claims are counted apart.
-    #[serde(default)]
-    pub(crate) open: bool,
+claim_keys! {
+    /// Claims that a paper prints as a table.
+    #[schemars(rename = "table")]
+    TableKeys {
+        /// Unit of its numbers.
+        unit: String,
+        /// The measure that it shows, unless its rows or its columns are measures.
+        #[serde(default)]
+        measure: Option<String>,
+        /// Labels of axes that neither a row nor a column says.
+        #[serde(default)]
+        variant: Vec<String>,
+        /// How near ours must be: `"exact"`; `"truncated to 0.01"` (equal if what is behind the second decimal is cut off);
+        /// `"prediction"` (what is published is one draw: it lies in the 95 % prediction interval of ours); `"±5"`, `"±1%"`;
+        /// `"2..3"`; `">= 2"`, `"<= 3"`. Numbers that are printed with their `±` need none.
+        #[serde(default)]
+        band: Option<String>,
+        /// Labels of its columns: of an axis, or names of measures.
+        columns: Vec<String>,
+        /// Labels of its rows, and what is published in each column: a number, mean and allowance,
+        /// `"17974±1274"`, or nothing, `""`.
+        rows: Ordered<Vec<CellKeys>>,
+    }
+}
+
+claim_keys! {
+    /// A claim that stands alone.
+    #[schemars(rename = "claim")]
+    ClaimKeys {
+        /// What it is about.
+        row: String,
+        /// Under what condition.
+        #[serde(default)]
+        column: String,
+        /// What is claimed.
+        #[serde(default)]
+        kind: KindKeys,
+        /// Unit of the measure.
+        #[serde(default)]
+        unit: String,
+        /// An expression of measures at variants: `delivered('CTCP', 'error=0.01') / delivered('Vegas', 'error=0.01')`.
+        #[serde(default)]
+        measure: Option<String>,
+        /// Expressions whose means descend. Only of an `order`.
+        #[serde(default)]
+        order: Vec<String>,
+        /// A number, or a statement in words.
+        published: CellKeys,
+        /// As in a table; an `order` has none.
+        #[serde(default)]
+        band: Option<String>,
+    }
+}
+
+/// What every claim says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Said<'a> {
+    pub(super) item: &'a str,
+    pub(super) title: &'a str,
+    pub(super) source: SourceKeys,
+    pub(super) counts_as: CountsAsKeys,
+    pub(super) cite: &'a str,
+    pub(super) unit: &'a str,
+    pub(super) because: Option<&'a str>,
+    pub(super) engine: Option<&'a str>,
+    pub(super) not_reproducible: bool,
+    pub(super) open: bool,
 }
 
 /// A remark that is printed under a table.
