@@ -7,6 +7,7 @@
 pub(crate) mod keys;
 mod link;
 pub(crate) mod network;
+pub(crate) mod outages;
 pub mod transport;
 mod twin;
 pub(crate) mod values;

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use anabranch_sim::{DelaySpec, DriverSpec, ErrorSpec, Reads, Stamps};
+use anabranch_sim::{DelaySpec, DriverSpec, Reads, Stamps};
 use anabranch_units::{SimSpan, SimTime};
 
 use super::Checked;
 use super::keys::{ClockKeys, DelayKeys, FlowKeys, HostKeys, LinkKeys, QueueKeys, ReadsKeys, RouteKeys, StampsKeys};
 use super::link::{error, hold, hold_spec, mtu, positive, queue};
+use super::outages::outages;
 use super::transport::{Drive, Pair};
 use super::values::Name;
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
@@ -116,16 +117,8 @@ impl Network {
             return Err((path.key("reverse"), fault.remedy("remove `reverse`, or `duplex = false`")));
         }
         let (from, to) = (self.node_or_new(&keys.from.0), self.node_or_new(&keys.to.0));
-        let mut outages = vec![];
-        for (index, outage) in keys.outages.iter().enumerate() {
-            let [from, until] = [outage.from, outage.until].map(|at| SimTime::ZERO.saturating_add(at.0));
-            if until <= from {
-                let fault = Fault::new("an outage ends before it begins");
-                let path = path.key("outages").index(index).key("until");
-                return Err((path, fault.remedy("make `until` later than `from`")));
-            }
-            outages.push(ErrorSpec::Outage { from, until });
-        }
+        let outages =
+            outages(&keys.outages).map_err(|(index, key, fault)| (path.key("outages").index(index).key(key), fault))?;
         let mut mtu_changes = vec![];
         for (index, change) in keys.mtu_changes.iter().enumerate() {
             let most = mtu(change.mtu, &path.key("mtu_changes").index(index))?;

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use super::error::ErrorKeys;
 use super::hold::HoldKeys;
 use super::queue::QueueKeys;
+use crate::load::outages::OutageKeys;
 use crate::load::values::{Name, Text, WrittenOut};
 
 /// A link joins two nodes; nodes exist by being named. It is duplex unless `duplex = false`: the way back has the same rate and
@@ -78,17 +79,6 @@ pub(crate) struct ReverseKeys {
     /// When packets come out; each as soon as it is there if absent.
     #[serde(default)]
     pub(crate) hold: Option<HoldKeys>,
-}
-
-/// A time during which a link is cut. What is in its queue or under way gets through.
-#[derive(Clone, Copy, Debug, serde::Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "outage")]
-pub(crate) struct OutageKeys {
-    /// When it begins.
-    pub(crate) from: Text<SimSpan>,
-    /// When it ends.
-    pub(crate) until: Text<SimSpan>,
 }
 
 /// From some time on, a link takes other packets.

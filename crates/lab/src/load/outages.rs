@@ -1,0 +1,107 @@
+//! Times at which a link loses everything: one, or many that are alike.
+
+use anabranch_sim::ErrorSpec;
+use anabranch_units::{SimSpan, SimTime};
+use schemars::JsonSchema;
+
+use super::values::Text;
+use crate::diagnostic::Fault;
+
+/// A time during which a link is cut, or with `every` and `for` many of them. What is in its queue or under way gets through.
+#[derive(Clone, Copy, Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "outage")]
+pub(crate) struct OutageKeys {
+    /// When it begins, or the first of many does.
+    from: Text<SimSpan>,
+    /// When it ends. Of many none begins then or later.
+    until: Text<SimSpan>,
+    /// How long it is from the beginning of one to that of the next. Only with `for`.
+    #[serde(default)]
+    every: Option<Text<SimSpan>>,
+    /// How long each lasts: `{ from = "5s", until = "60s", every = "5s", for = "5ms" }` are eleven.
+    #[serde(default, rename = "for")]
+    lasting: Option<Text<SimSpan>>,
+}
+
+/// More outages than these on a link are no network that somebody waits for: each packet is held against all of them.
+const OUTAGES_MAX: u64 = 10_000;
+
+/// All outages of a link.
+///
+/// # Errors
+/// The position and the key of one that cannot be, and why.
+pub(super) fn outages(keys: &[OutageKeys]) -> Result<Vec<ErrorSpec>, (usize, &'static str, Fault)> {
+    let mut all = Vec::new();
+    for (index, &OutageKeys { from, until, every, lasting }) in keys.iter().enumerate() {
+        let (from, until) = (from.0, until.0);
+        let fail = |key, message: &str, remedy: &str| Err((index, key, Fault::new(message).remedy(remedy)));
+        if until <= from {
+            return fail("until", "an outage ends before it begins", "make `until` later than `from`");
+        }
+        let (every, lasting) = match (every, lasting) {
+            (None, None) => (until.saturating_sub(from), until.saturating_sub(from)),
+            (Some(every), Some(lasting)) => (every.0, lasting.0),
+            (Some(_), None) => return fail("every", "nothing says how long each outage lasts", "add `for`"),
+            (None, Some(_)) => {
+                return fail("for", "nothing says when the next outage comes", "add `every`, or remove `for`");
+            }
+        };
+        if lasting.is_zero() || every < lasting {
+            return fail("for", "an outage has no time to last", "make `for` more than 0, and at most `every`");
+        }
+        let count = until.saturating_sub(from).ticks().div_ceil(every.ticks());
+        if (all.len() as u64).saturating_add(count) > OUTAGES_MAX {
+            let message = format!("a link with more than {OUTAGES_MAX} outages");
+            return fail("every", &message, "make `every` longer, or `until` earlier");
+        }
+        all.extend((0..count).map(|number| {
+            let begin = SimTime::ZERO.saturating_add(from).saturating_add(every.saturating_mul(number));
+            ErrorSpec::Outage { from: begin, until: begin.saturating_add(lasting) }
+        }));
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(from: &str, until: &str, every: Option<&str>, lasting: Option<&str>) -> OutageKeys {
+        let span = |text: &str| Text(text.parse().unwrap());
+        OutageKeys { from: span(from), until: span(until), every: every.map(span), lasting: lasting.map(span) }
+    }
+
+    fn times(keys: OutageKeys) -> Result<Vec<(u64, u64)>, String> {
+        let all = outages(&[keys]).map_err(|(_, key, fault)| format!("{key}: {}", fault.message))?;
+        let millis = |time: SimTime| time.ticks() / 1_000_000_000;
+        let times = |spec: &ErrorSpec| match spec {
+            ErrorSpec::Outage { from, until } => (millis(*from), millis(*until)),
+            other => panic!("{other:?} is no outage"),
+        };
+        Ok(all.iter().map(times).collect())
+    }
+
+    /// From 500 ms on one begins each 500 ms, and at 2 s none does.
+    #[test]
+    fn alike_outages_are_written_out() {
+        let alike = keys("500ms", "2s", Some("500ms"), Some("5ms"));
+        assert_eq!(times(alike), Ok(vec![(500, 505), (1000, 1005), (1500, 1505)]));
+        assert_eq!(
+            times(keys("500ms", "1501ms", Some("500ms"), Some("5ms"))),
+            Ok(vec![(500, 505), (1000, 1005), (1500, 1505)])
+        );
+        assert_eq!(times(keys("1s", "2s", None, None)), Ok(vec![(1000, 2000)]));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_at_its_key() {
+        let refused = |every, lasting| times(keys("1s", "2s", every, lasting)).unwrap_err();
+        assert_eq!(refused(Some("1s"), None), "every: nothing says how long each outage lasts");
+        assert_eq!(refused(None, Some("1s")), "for: nothing says when the next outage comes");
+        assert_eq!(refused(Some("1ms"), Some("2ms")), "for: an outage has no time to last");
+        assert_eq!(refused(Some("1ms"), Some("0s")), "for: an outage has no time to last");
+        assert_eq!(refused(Some("1ps"), Some("1ps")), "every: a link with more than 10000 outages");
+        assert!(times(keys("2s", "1s", None, None)).unwrap_err().contains("ends before it begins"));
+    }
+}
