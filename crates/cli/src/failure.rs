@@ -2,13 +2,15 @@
 
 use std::io;
 
-use anabranch_lab::diagnostic::Diagnostic;
+use anabranch_lab::diagnostic::{Diagnostic, Excerpt};
 
 /// An exit code and a message, which is empty if it has been printed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: u8,
     pub(crate) message: String,
+    /// The line of a file that it is about.
+    pub(crate) excerpt: Option<Box<Excerpt>>,
 }
 
 pub(crate) type Outcome = Result<(), Failure>;
@@ -16,23 +18,23 @@ pub(crate) type Outcome = Result<(), Failure>;
 impl Failure {
     /// Wrong usage or invalid input.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { code: 2, message: message.into() }
+        Self { code: 2, message: message.into(), excerpt: None }
     }
 
     /// The operation failed.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self { code: 1, message: message.into() }
+        Self { code: 1, message: message.into(), excerpt: None }
     }
 
     /// A claim or an assertion does not hold.
     pub(crate) fn missed(message: impl Into<String>) -> Self {
-        Self { code: 3, message: message.into() }
+        Self { code: 3, message: message.into(), excerpt: None }
     }
 }
 
 impl From<Diagnostic> for Failure {
     fn from(diagnostic: Diagnostic) -> Self {
-        Self::usage(diagnostic.to_string())
+        Self { excerpt: diagnostic.excerpt.clone(), ..Self::usage(diagnostic.to_string()) }
     }
 }
 
@@ -40,7 +42,7 @@ impl From<Diagnostic> for Failure {
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Self { code: 0, message: String::new() },
+            io::ErrorKind::BrokenPipe => Self { code: 0, message: String::new(), excerpt: None },
             _ => Self::failed(format!("cannot write the result: {error}")),
         }
     }

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Err(failure) => {
             if !failure.message.is_empty() {
                 terminal::complain(&failure.message);
+                failure.excerpt.iter().for_each(|excerpt| terminal::show(excerpt));
             }
             ExitCode::from(failure.code)
         }

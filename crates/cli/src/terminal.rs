@@ -6,9 +6,12 @@ use std::io::{IsTerminal as _, Write as _};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use anabranch_lab::diagnostic::is_command;
+use anabranch_lab::diagnostic::{Excerpt, is_command};
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use textwrap::{Options, WordSeparator, WordSplitter};
+use unicode_width::UnicodeWidthStr;
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -21,6 +24,20 @@ pub(crate) const PLAIN: Style = Style::new();
 pub(crate) fn complain(message: &str) {
     // If even stderr is gone, the exit code remains.
     let _ = writeln!(anstream::stderr(), "{BAD}error{BAD:#}: {}", shown(message));
+}
+
+/// Shows on stderr the line that is wrong.
+pub(crate) fn show(excerpt: &Excerpt) {
+    let _ = writeln!(anstream::stderr(), "{}", drawn(excerpt));
+}
+
+/// The line with its number, and a mark under what is meant. Of a long line it is the part around that.
+fn drawn(Excerpt { number, line, span }: &Excerpt) -> String {
+    let (before, meant, after) = (&line[..span.start], &line[span.clone()], &line[span.end..]);
+    let [before, meant, after] = [before, meant, after].map(shown);
+    let marked = AnnotationKind::Primary.span(before.len()..before.len() + meant.len());
+    let snippet = Snippet::source(format!("{before}{meant}{after}")).line_start(*number).annotation(marked);
+    Renderer::styled().term_width(WIDTH).render(&[Group::with_level(Level::ERROR).element(snippet)])
 }
 
 /// A text from elsewhere, such as a file name or an artifact's content, without control sequences.
@@ -36,24 +53,16 @@ const WIDTH: usize = 100;
 
 /// `text` wrapped with an indent; the first line begins with `bullet`.
 pub(crate) fn paragraph(bullet: &str, text: &str) -> String {
-    let indent = " ".repeat(bullet.chars().count());
-    let mut lines = String::new();
-    let mut line = bullet.to_owned();
-    let mut is_empty = true;
-    for word in text.split_whitespace() {
-        if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            lines.push_str(&line);
-            lines.push('\n');
-            line = indent.clone();
-            is_empty = true;
-        }
-        if !is_empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        is_empty = false;
-    }
-    lines + &line + "\n"
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let indent = " ".repeat(bullet.width());
+    let options = Options::new(WIDTH)
+        .initial_indent(bullet)
+        .subsequent_indent(&indent)
+        .word_separator(WordSeparator::AsciiSpace)
+        // A name that is broken cannot be copied.
+        .word_splitter(WordSplitter::NoHyphenation)
+        .break_words(false);
+    textwrap::fill(&words, options) + "\n"
 }
 
 /// The alignment of a column.
@@ -90,7 +99,7 @@ impl Table {
             .filter(|&column| cells(column).any(|cell| !cell.is_empty()))
             .map(|column| {
                 let head = self.columns[column].0.as_str();
-                (column, cells(column).chain([head]).map(|cell| cell.chars().count()).max().unwrap_or(0))
+                (column, cells(column).chain([head]).map(UnicodeWidthStr::width).max().unwrap_or(0))
             })
             .collect();
         let mut text = String::new();
@@ -99,7 +108,7 @@ impl Table {
             for (position, &(column, width)) in columns.iter().enumerate() {
                 let (content, style) = cell(column);
                 let style = if content.is_empty() { PLAIN } else { style };
-                let padding = " ".repeat(width - content.chars().count());
+                let padding = " ".repeat(width - content.width());
                 let is_last = position + 1 == columns.len();
                 let _ = match self.columns[column].1 {
                     Align::Left if is_last => write!(text, "{style}{content}{style:#}"),
@@ -236,6 +245,30 @@ mod tests {
         }
         let text = anstream::adapter::strip_str(&table.render("  ")).to_string();
         assert_eq!(text, "  name    n  last\n  a       1  x\n  µµµµµ  10\n");
+    }
+
+    /// A character of Chinese takes two places, and an accent that stands by itself none.
+    #[test]
+    fn columns_are_as_wide_as_they_look() {
+        let mut table = Table::new(&[("name", Align::Left), ("n", Align::Right)]);
+        for name in ["队列长度", "e\u{301}te\u{301}"] {
+            table.row(vec![(name.to_owned(), PLAIN), ("1".to_owned(), PLAIN)]);
+        }
+        let text = anstream::adapter::strip_str(&table.render("")).to_string();
+        assert_eq!(text, "name      n\n队列长度  1\ne\u{301}te\u{301}       1\n");
+    }
+
+    #[test]
+    fn an_excerpt_shows_the_line_and_marks_what_is_meant() {
+        let shown = |line: &str, span: std::ops::Range<usize>| {
+            let excerpt = Excerpt { number: 9, line: line.to_owned(), span };
+            anstream::adapter::strip_str(&drawn(&excerpt)).to_string()
+        };
+        assert_eq!(shown("dealy = \"20ms\"", 0..5), "  |\n9 | dealy = \"20ms\"\n  | ^^^^^");
+        let hostile = shown("a = \"\u{1b}[2J\" # \u{9b}", 4..10);
+        assert!(hostile.contains("^^^^^^") && !hostile.contains(['\u{1b}', '\u{9b}']), "{hostile}");
+        let long = shown(&format!("{} = 1 # {}", "a".repeat(500), "b".repeat(5000)), 503..504);
+        assert!(long.lines().all(|line| line.chars().count() <= 2 * WIDTH), "{long}");
     }
 
     #[test]

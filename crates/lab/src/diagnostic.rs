@@ -1,6 +1,7 @@
 //! What is wrong with an input, where, and what to do about it.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// One mistake in a scenario, an experiment or a `--set`: where it stands, what it is, and the remedy.
@@ -18,6 +19,45 @@ pub struct Diagnostic {
     pub message: String,
     /// What would be right, if we can tell.
     pub remedy: Option<String>,
+    /// The line of the file where it stands; nothing if it stands in an override, or is the file's as a whole.
+    pub excerpt: Option<Box<Excerpt>>,
+}
+
+/// A line of a file, and what in it is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excerpt {
+    /// Its number, from 1.
+    pub number: usize,
+    /// The line, without its end.
+    pub line: String,
+    /// The key or the value that is meant, in bytes of the line.
+    pub span: Range<usize>,
+}
+
+impl Excerpt {
+    /// What begins at a place of a text: a string up to its quote, else a word.
+    fn of(text: &str, number: usize, column: usize) -> Option<Self> {
+        let line = text.lines().nth(number.checked_sub(1)?).filter(|line| line.len() <= LINE_LENGTH_MAX)?;
+        let start = line.char_indices().nth(column.checked_sub(1)?).map_or(line.len(), |(offset, _)| offset);
+        let rest = &line[start..];
+        let length = match rest.chars().next() {
+            Some(quote @ ('"' | '\'')) => {
+                let mut is_escaped = false;
+                let is_end = |c: char| {
+                    let is_end = c == quote && !is_escaped;
+                    is_escaped = c == '\\' && quote == '"' && !is_escaped;
+                    is_end
+                };
+                rest[1..].find(is_end).map_or(rest.len(), |end| end + 2)
+            }
+            Some(_) => rest.find(|c: char| c.is_whitespace() || "=,]}".contains(c)).unwrap_or(rest.len()),
+            None => 0,
+        };
+        // A sign by itself is marked, too.
+        let least = rest.chars().next().map_or(0, char::len_utf8);
+        let end = start + length.max(least).min(rest.ceil_char_boundary(QUOTE_LENGTH_MAX));
+        Some(Self { number, line: line.to_owned(), span: start..end })
+    }
 }
 
 /// Where a key or a value was written.
@@ -84,13 +124,29 @@ impl Fault {
         self
     }
 
-    pub(crate) fn in_file(self, file: &Arc<str>) -> Diagnostic {
+    /// Of a file, which is the first of `sources`; the others are those that it extends.
+    pub(crate) fn in_sources(self, sources: &[Source]) -> Diagnostic {
+        let own = Arc::clone(&sources[0].file);
         let (file, place) = match self.place {
             Some(Place::Base { file, line, column }) => (file, Place::Line { line, column }),
-            place => (Arc::clone(file), place.unwrap_or(Place::File)),
+            place => (own, place.unwrap_or(Place::File)),
         };
-        Diagnostic { file, place, message: self.message, remedy: self.remedy }
+        let text = sources.iter().find(|source| source.file == file).map(|source| &source.text);
+        let excerpt = match (&place, text) {
+            (&Place::Line { line, column }, Some(text)) => Excerpt::of(text, line, column).map(Box::new),
+            _ => None,
+        };
+        Diagnostic { file, place, message: self.message, remedy: self.remedy, excerpt }
     }
+}
+
+/// A file that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// What it is called in messages.
+    pub file: Arc<str>,
+    /// What stands in it.
+    pub text: Arc<str>,
 }
 
 /// Whether a terminal takes a character for a command. Lines and tabs only move what is behind them.
@@ -109,6 +165,9 @@ fn shortened(text: &str) -> String {
     });
     parts.collect::<Vec<_>>().join("`")
 }
+
+/// A longer line is no line that a person wrote.
+const LINE_LENGTH_MAX: usize = 10_000;
 
 /// What is longer than a line tells no more.
 const QUOTE_LENGTH_MAX: usize = 100;
@@ -143,4 +202,23 @@ pub(crate) fn nearest<'a>(text: &str, known: &[&'a str]) -> Option<&'a str> {
         .filter(|&(distance, name)| distance * 2 <= name.chars().count().max(lower.chars().count()))
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_marks_the_key_or_the_value() {
+        let text = "a = 1\nµ = \"x \\\" y\" # z\nlist = [12, 'it''s']\n=\n";
+        let marked = |line, column| {
+            let Excerpt { line, span, .. } = Excerpt::of(text, line, column).unwrap();
+            line[span].to_owned()
+        };
+        assert_eq!([marked(1, 1), marked(1, 5), marked(2, 1)], ["a", "1", "µ"]);
+        assert_eq!([marked(2, 5), marked(3, 9), marked(3, 13)], ["\"x \\\" y\"", "12", "'it'"]);
+        assert_eq!([marked(4, 1), marked(4, 2), marked(4, 99)], ["=", "", ""]);
+        assert_eq!(Excerpt::of(text, 9, 1), None);
+        assert_eq!(Excerpt::of(text, 0, 1), None);
+    }
 }

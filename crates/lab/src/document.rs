@@ -9,12 +9,13 @@ mod extends;
 mod files;
 mod repeat;
 
-use std::sync::Arc;
+use std::slice;
 
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+pub use crate::diagnostic::Source;
 use crate::diagnostic::{Diagnostic, Fault, Place, is_command, suggestion};
 
 pub use extends::Bases;
@@ -24,20 +25,10 @@ pub(crate) use repeat::COUNT_MAX;
 /// A parsed file with its overrides.
 #[derive(Clone, Debug)]
 pub struct Document {
-    file: Arc<str>,
-    text: Arc<str>,
     comment: String,
     root: Node,
-    bases: Vec<Source>,
-}
-
-/// A file that was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
-    /// What it is called in messages.
-    pub file: Arc<str>,
-    /// What stands in it.
-    pub text: Arc<str>,
+    /// The file, and those that it extends.
+    sources: Vec<Source>,
 }
 
 #[derive(Clone, Debug)]
@@ -102,12 +93,11 @@ impl Document {
     /// # Errors
     /// If one of them is not TOML, or what they extend cannot be read or leads back to them.
     pub fn parse_with(file: &str, text: &str, bases: &mut Bases<'_>) -> Result<Self, Diagnostic> {
-        let (mut root, bases) = extends::read(file, text, bases)?;
-        let file: Arc<str> = file.into();
+        let (mut root, sources) = extends::read(file, text, bases)?;
         let mut left = VALUES_MAX;
-        each::write_out(&mut root, &mut left).map_err(|fault| fault.in_file(&file))?;
-        repeat::write_out(&mut root, &mut left).map_err(|fault| fault.in_file(&file))?;
-        Ok(Self { file, text: text.into(), comment: first_comment(text), root, bases })
+        each::write_out(&mut root, &mut left).map_err(|fault| fault.in_sources(&sources))?;
+        repeat::write_out(&mut root, &mut left).map_err(|fault| fault.in_sources(&sources))?;
+        Ok(Self { comment: first_comment(text), root, sources })
     }
 
     /// The comment that the file opens with: the question that a scenario or an experiment asks. An empty line of it parts
@@ -118,23 +108,23 @@ impl Document {
 
     /// What the file is called in messages.
     pub fn file(&self) -> &str {
-        &self.file
+        &self.sources[0].file
     }
 
     /// The file as it was read; overrides and what it extends are not in it.
     pub fn text(&self) -> &str {
-        &self.text
+        &self.sources[0].text
     }
 
     /// What it extends: the file that it names, then the one that this one names, and so on.
     pub fn bases(&self) -> &[Source] {
-        &self.bases
+        &self.sources[1..]
     }
 
     /// All that was read: the file, and each of its bases behind a line that names it.
     pub fn whole_text(&self) -> String {
-        let bases = self.bases.iter().map(|Source { file, text }| format!("\n# {file}\n\n{text}"));
-        [self.text.to_string()].into_iter().chain(bases).collect()
+        let bases = self.bases().iter().map(|Source { file, text }| format!("\n# {file}\n\n{text}"));
+        [self.text().to_owned()].into_iter().chain(bases).collect()
     }
 
     /// Applies `key=value`, as `--set` has it: `flow.f0.cc.alpha=5`. Elements of a list are named by their `id` or counted from
@@ -145,7 +135,7 @@ impl Document {
     /// is decoded.
     pub fn set(&mut self, argument: &str) -> Result<(), Diagnostic> {
         let place = Place::Set(argument.into());
-        let fail = |fault: Fault| fault.at(&place).in_file(&self.file);
+        let fail = |fault: Fault| fault.at(&place).in_sources(&self.sources);
         let Some((path, value)) = argument.split_once('=') else {
             return Err(fail(Fault::new("there is no `=`").remedy("write key=value, such as flow.f0.window=50")));
         };
@@ -157,12 +147,13 @@ impl Document {
     /// [`Document::set`] with a value that is already parsed, as the values of an axis are.
     pub(crate) fn assign(&mut self, path: &str, value: &Node) -> Result<(), Diagnostic> {
         let place = value.place.clone();
-        assign(&mut self.root, path, value, &place).map_err(|fault| fault.at(&place).in_file(&self.file))
+        assign(&mut self.root, path, value, &place).map_err(|fault| fault.at(&place).in_sources(&self.sources))
     }
 
     /// Reads the document into a type.
     pub(crate) fn decode<T: DeserializeOwned>(&self) -> Result<T, Diagnostic> {
-        T::deserialize(decode::Decoder(&self.root)).map_err(|fault| fault.at(&self.root.place).in_file(&self.file))
+        T::deserialize(decode::Decoder(&self.root))
+            .map_err(|fault| fault.at(&self.root.place).in_sources(&self.sources))
     }
 
     /// The value at `path`, if there is one.
@@ -177,7 +168,7 @@ impl Document {
             let Some(child) = node.child(step) else { break };
             node = child;
         }
-        fault.at(&node.place).in_file(&self.file)
+        fault.at(&node.place).in_sources(&self.sources)
     }
 }
 
@@ -206,15 +197,16 @@ impl Node {
     }
 }
 
-fn parse_text(file: &Arc<str>, text: &str) -> Result<Node, Diagnostic> {
+fn parse_text(source: &Source) -> Result<Node, Diagnostic> {
+    let text = &source.text;
     let lines = Lines::new(text);
     let table = DeTable::parse(text).map_err(|error| {
         let fault = Fault::new(format!("not TOML: {}", error.message().trim_end()));
         let fault = fault.remedy("a scenario has lines `key = value` under [[link]] and [[flow]]");
-        fault.at(&error.span().map_or(Place::File, |span| lines.place(span.start))).in_file(file)
+        fault.at(&error.span().map_or(Place::File, |span| lines.place(span.start))).in_sources(slice::from_ref(source))
     })?;
     let root = Node { place: Place::Line { line: 1, column: 1 }, value: convert_table(table.get_ref(), &lines) };
-    refuse_controls(&root).map_err(|fault| fault.in_file(file))?;
+    refuse_controls(&root).map_err(|fault| fault.in_sources(slice::from_ref(source)))?;
     Ok(root)
 }
 

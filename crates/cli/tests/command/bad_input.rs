@@ -12,7 +12,9 @@ pub(crate) fn assert_refused(test: &str, text: &str, args: &[&str], message: &st
     let output = anabranch(&folder, &[&["sim", "run", "s.toml"], args].concat());
     assert_exit(&output, 2);
     assert_eq!(stdout(&output), "");
-    assert_eq!(stderr(&output), format!("error: {message}\n"));
+    let (first, excerpt) = stderr(&output).split_once('\n').unwrap();
+    assert_eq!(first, format!("error: {message}"));
+    assert!(excerpt.len() < 1000, "a line that is shown is cut: {} bytes", excerpt.len());
 }
 
 #[test]

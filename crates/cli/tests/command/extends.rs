@@ -29,7 +29,9 @@ fn a_mistake_in_a_base_is_shown_there() {
     fs::write(folder.join("mine/s.toml"), "extends = \"../chain.toml\"\n").unwrap();
     let output = anabranch(&folder, &["sim", "run", "mine/s.toml"]);
     assert_exit(&output, 2);
-    assert_eq!(stderr(&output), "error: chain.toml:9:1: unknown key `dealy`; did you mean `delay`?\n");
+    let expected =
+        "error: chain.toml:9:1: unknown key `dealy`; did you mean `delay`?\n  |\n9 | dealy = \"20ms\"\n  | ^^^^^\n";
+    assert_eq!(stderr(&output), expected);
     fs::write(folder.join("mine/s.toml"), "\nextends = \"../missing.toml\"\n").unwrap();
     let output = anabranch(&folder, &["sim", "run", "mine/s.toml"]);
     assert_exit(&output, 2);

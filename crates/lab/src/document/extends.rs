@@ -8,6 +8,7 @@
 //! This reads no file: whoever asks for a document hands in what gives a base's text, and decides what may be read.
 
 use std::collections::BTreeMap;
+use std::slice;
 use std::sync::Arc;
 
 use super::{Key, Node, Source, Value, parse_text};
@@ -29,24 +30,25 @@ const MERGED: [&str; 3] = ["link", "flow", "host"];
 /// A table in which one of these differs is about something else: what the base says of a queue of another kind has no meaning in it.
 const CHOICES: [&str; 2] = ["kind", "name"];
 
-/// Reads `text` with all that it extends. The second are the bases, the nearest first.
+/// Reads `text` with all that it extends. The second is what was read: the file, then its bases, the nearest first.
 pub(super) fn read(file: &str, text: &str, bases: &mut Bases<'_>) -> Result<(Node, Vec<Source>), Diagnostic> {
     let mut chain: Vec<Source> = vec![Source { file: file.into(), text: text.into() }];
     let mut above: Vec<Node> = Vec::new();
     loop {
         let last = &chain[chain.len() - 1];
-        let mut node = parse_text(&last.file, &last.text)?;
+        let mut node = parse_text(last)?;
         let extends = take(&mut node);
         if chain.len() > 1 {
             relocate(&mut node, &last.file);
         }
         above.push(node);
         let Some(extends) = extends else { break };
-        let next = next(&chain, &extends, bases).map_err(|fault| fault.at(&extends.place).in_file(&last.file))?;
+        let next = next(&chain, &extends, bases)
+            .map_err(|fault| fault.at(&extends.place).in_sources(slice::from_ref(last)))?;
         chain.push(next);
     }
     let merged = above.into_iter().rev().reduce(merge_root).expect("a file is above its bases");
-    Ok((merged, chain.split_off(1)))
+    Ok((merged, chain))
 }
 
 /// Removes the key from a file's root.

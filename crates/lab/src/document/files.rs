@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Document, Lines};
+use super::{Document, Lines, Source};
 use crate::diagnostic::{Diagnostic, Fault, Place};
 
 /// Is told each file before it is read, and says why it must not be.
@@ -28,7 +28,9 @@ impl Document {
         let name: Arc<str> = path.display().to_string().into();
         let refused = |reason: String| Fault::new(reason).remedy("name another file");
         let read = notice(path).map_err(refused).and_then(|()| text(path));
-        let text_of_file = read.map_err(|fault| fault.in_file(&name))?;
+        // There is no text to show a line of.
+        let source = |text: &str| Source { file: Arc::clone(&name), text: text.into() };
+        let text_of_file = read.map_err(|fault| fault.in_sources(&[source("")]))?;
         Self::parse_with(&name, &text_of_file, &mut |base| {
             let base = Path::new(base);
             // Its name comes from a file: a pipe or a device, which need not have an end, is not opened.
