@@ -124,6 +124,11 @@ impl Fault {
         self
     }
 
+    /// Of a file or a folder whose text nobody has.
+    pub(crate) fn about(self, name: &str) -> Diagnostic {
+        self.in_sources(&[Source { file: name.into(), text: "".into() }])
+    }
+
     /// Of a file, which is the first of `sources`; the others are those that it extends.
     pub(crate) fn in_sources(self, sources: &[Source]) -> Diagnostic {
         let own = Arc::clone(&sources[0].file);

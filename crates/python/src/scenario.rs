@@ -28,7 +28,7 @@ pub(crate) struct Scenario {
 impl Scenario {
     /// As the laboratory reads it.
     pub(crate) fn document(&self) -> PyResult<Document> {
-        Document::parse(&self.name, &self.toml.to_string()).map_err(of_scenario)
+        Document::parse_beside(&self.name, &self.toml.to_string()).map_err(of_scenario)
     }
 
     /// Of a scenario, or of the path of a file that has one.
@@ -106,7 +106,7 @@ impl Scenario {
 
     fn parsed(text: &str, name: String) -> PyResult<Self> {
         // The laboratory says what is wrong with it, and where.
-        let document = Document::parse(&name, text).map_err(of_scenario)?;
+        let document = Document::parse_beside(&name, text).map_err(of_scenario)?;
         let toml = document.text().parse().map_err(|error| ScenarioError::new_err(format!("{name}: {error}")))?;
         Ok(Self { toml, name })
     }

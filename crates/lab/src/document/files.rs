@@ -3,9 +3,8 @@
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
-use std::sync::Arc;
 
-use super::{Document, Lines, Source};
+use super::{Document, Lines};
 use crate::diagnostic::{Diagnostic, Fault, Place};
 
 /// Is told each file before it is read, and says why it must not be.
@@ -25,22 +24,30 @@ impl Document {
     /// # Errors
     /// As there, and what `notice` says.
     pub fn read_noting(path: &Path, notice: &mut Notice<'_>) -> Result<Self, Diagnostic> {
-        let name: Arc<str> = path.display().to_string().into();
+        let name = path.display().to_string();
         let refused = |reason: String| Fault::new(reason).remedy("name another file");
         let read = notice(path).map_err(refused).and_then(|()| text(path));
-        // There is no text to show a line of.
-        let source = |text: &str| Source { file: Arc::clone(&name), text: text.into() };
-        let text_of_file = read.map_err(|fault| fault.in_sources(&[source("")]))?;
-        Self::parse_with(&name, &text_of_file, &mut |base| {
-            let base = Path::new(base);
-            // Its name comes from a file: a pipe or a device, which need not have an end, is not opened.
-            if !fs::metadata(base).map_err(|error| error.to_string())?.is_file() {
-                return Err("it is no plain file".to_owned());
-            }
-            notice(base)?;
-            text(base).map_err(|fault| fault.message)
-        })
+        let text_of_file = read.map_err(|fault| fault.about(&name))?;
+        Self::parse_with(&name, &text_of_file, &mut |base| base_text(base, notice))
     }
+
+    /// Parses a text as if it stood in `file`: what it extends is read from there, beside which it need not lie itself.
+    ///
+    /// # Errors
+    /// As [`Document::read`].
+    pub fn parse_beside(file: &str, text: &str) -> Result<Self, Diagnostic> {
+        Self::parse_with(file, text, &mut |base| base_text(base, &mut |_| Ok(())))
+    }
+}
+
+/// The text of a file that another one names: a pipe or a device, which need not have an end, is not opened.
+fn base_text(name: &str, notice: &mut Notice<'_>) -> Result<String, String> {
+    let file = Path::new(name);
+    if !fs::metadata(file).map_err(|error| error.to_string())?.is_file() {
+        return Err("it is no plain file".to_owned());
+    }
+    notice(file)?;
+    text(file).map_err(|fault| fault.message)
 }
 
 fn text(path: &Path) -> Result<String, Fault> {

@@ -19,7 +19,7 @@ pub fn load<E: From<Diagnostic>>(
     mut read: impl FnMut(&Path) -> Result<Document, E>,
 ) -> Result<Vec<Experiment>, E> {
     let name = folder.display().to_string();
-    let fail = |fault: Fault| E::from(fault.in_file(&name.as_str().into()));
+    let fail = |fault: Fault| E::from(fault.about(&name));
     let mut experiments = Vec::new();
     for paper in entries(folder)?.iter().filter(|path| path.is_dir() && !path.ends_with(COMMON)) {
         for file in entries(paper)?.iter().filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
@@ -54,7 +54,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     let listed = fs::read_dir(folder).and_then(|all| all.map(|entry| entry.map(|entry| entry.path())).collect());
     let mut paths: Vec<PathBuf> = listed.map_err(|error| {
         let fault = Fault::new(format!("cannot be read: {error}")).remedy(REMEDY);
-        fault.in_file(&folder.display().to_string().as_str().into())
+        fault.about(&folder.display().to_string())
     })?;
     paths.sort();
     Ok(paths)
