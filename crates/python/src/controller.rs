@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anabranch_cc::registry::INITIAL_WINDOW;
-use anabranch_cc::{self as cc, Gauges, PathView as View, Reduction, Restart, WINDOW_MIN, own};
+use anabranch_cc::{self as cc, Ect, Gauges, PathView as View, Reduction, Restart, WINDOW_MIN, own};
 use anabranch_units::Rate;
 use pyo3::PyClass;
 use pyo3::exceptions::PyTypeError;
@@ -53,6 +53,12 @@ impl Controller {
     #[classattr]
     fn reduction() -> &'static str {
         AT_ONCE
+    }
+
+    /// The ECN codepoint of its segments, where the path uses ECN: `zero`, `one`, or `None` for a law that does not react to marks.
+    #[classattr]
+    fn ect() -> &'static str {
+        ZERO
     }
 
     /// A segment left.
@@ -122,6 +128,8 @@ impl Controller {
 const WINDOW: &str = "window";
 const AT_ONCE: &str = "at_once";
 const PROPORTIONAL: &str = "proportional";
+const ZERO: &str = "zero";
+const ONE: &str = "one";
 
 fn window_of(controller: &Bound<'_, Controller>) -> PyResult<f64> {
     controller.getattr(intern!(controller.py(), WINDOW))?.extract()
@@ -185,6 +193,7 @@ struct Adapter {
     window: f64,
     pacing_rate: Option<Rate>,
     reduction: Reduction,
+    ect: Option<Ect>,
     faults: Faults,
 }
 
@@ -288,12 +297,24 @@ impl Adapter {
                 return Err(ControllerError::new_err(message));
             }
         };
+        let ect = object.getattr("ect")?;
+        let ect = match ect.extract::<Option<String>>().as_ref().map(Option::as_deref) {
+            Ok(None) => None,
+            Ok(Some(ZERO)) => Some(Ect::Zero),
+            Ok(Some(ONE)) => Some(Ect::One),
+            _ => {
+                let class = class.qualname()?;
+                let message = format!("{class}.ect is {}; write \"{ZERO}\", \"{ONE}\" or None", ect.repr()?);
+                return Err(ControllerError::new_err(message));
+            }
+        };
         let mut adapter = Self {
             object: Some(object.unbind()),
             hooks,
             window: WINDOW_MIN,
             pacing_rate: None,
             reduction,
+            ect,
             faults: faults.clone(),
         };
         adapter.read(py, "__init__", None)?;
@@ -303,7 +324,15 @@ impl Adapter {
     /// In the place of one that could not be made, until the run has ended.
     fn idle(faults: &Faults) -> Self {
         let (hooks, reduction) = (Hooks::default(), Reduction::AtOnce);
-        Self { object: None, hooks, window: WINDOW_MIN, pacing_rate: None, reduction, faults: faults.clone() }
+        Self {
+            object: None,
+            hooks,
+            window: WINDOW_MIN,
+            pacing_rate: None,
+            reduction,
+            ect: None,
+            faults: faults.clone(),
+        }
     }
 
     /// Calls a hook and reads what it left, unless something has gone wrong.
@@ -466,6 +495,10 @@ impl cc::Controller for Adapter {
 
     fn reduction(&self) -> Reduction {
         self.reduction
+    }
+
+    fn ect(&self) -> Option<Ect> {
+        self.ect
     }
 
     fn gauges(&self, gauges: &mut Gauges) {

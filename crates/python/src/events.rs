@@ -2,7 +2,7 @@
 //!
 //! Windows and flights are in segments, times and spans in seconds, sizes in bytes. A word stands for each variant of an enum.
 
-use anabranch_cc::{self as cc, Cause, Limit, Phase, Restart, Signal, Transmission};
+use anabranch_cc::{self as cc, Cause, Limit, Phase, Restart, Signal, Supply, Transmission};
 use anabranch_units::{Span, Time};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -58,6 +58,36 @@ impl PathView {
     fn rtt_min(&self) -> Option<f64> {
         span(self.0.rtt_min)
     }
+
+    /// How far the path has come.
+    #[getter]
+    fn progress(&self) -> Progress {
+        self.0.progress.into()
+    }
+}
+
+/// How far a path has come.
+#[pyclass(frozen, module = "anabranch")]
+pub(crate) struct Progress {
+    /// Segments delivered so far.
+    #[pyo3(get)]
+    delivered: f64,
+    /// Segments found to be lost so far.
+    #[pyo3(get)]
+    lost: f64,
+    /// When the acknowledgement of what was delivered last arrived.
+    #[pyo3(get)]
+    delivered_at: f64,
+    /// When, of all that was delivered, what left last had left.
+    #[pyo3(get)]
+    departed: f64,
+}
+
+impl From<cc::Progress> for Progress {
+    fn from(progress: cc::Progress) -> Self {
+        let cc::Progress { delivered, lost, delivered_at, departed } = progress;
+        Self { delivered, lost, delivered_at: time(delivered_at), departed: time(departed) }
+    }
 }
 
 /// A segment left.
@@ -89,21 +119,47 @@ impl Sent {
 
 /// How things stood when a segment left.
 #[pyclass(frozen, module = "anabranch")]
-pub(crate) struct Departure {
-    /// When it left.
-    #[pyo3(get)]
-    time: f64,
-    /// The window then, in segments.
-    #[pyo3(get)]
-    window: f64,
-    /// Segments in flight then, itself included.
-    #[pyo3(get)]
-    flight: f64,
-}
+pub(crate) struct Departure(cc::Departure);
 
 impl From<cc::Departure> for Departure {
     fn from(departure: cc::Departure) -> Self {
-        Self { time: time(departure.time), window: departure.window, flight: departure.flight }
+        Self(departure)
+    }
+}
+
+#[pymethods]
+impl Departure {
+    /// When it left.
+    #[getter]
+    fn time(&self) -> f64 {
+        time(self.0.time)
+    }
+
+    /// The window then, in segments.
+    #[getter]
+    fn window(&self) -> f64 {
+        self.0.window
+    }
+
+    /// Segments in flight then, itself included.
+    #[getter]
+    fn flight(&self) -> f64 {
+        self.0.flight
+    }
+
+    /// How far the path had come.
+    #[getter]
+    fn progress(&self) -> Progress {
+        self.0.progress.into()
+    }
+
+    /// Whether the path had been given enough to carry: `enough` or `short`.
+    #[getter]
+    fn supply<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
+        match self.0.supply {
+            Supply::Enough => intern!(py, "enough"),
+            Supply::Short => intern!(py, "short"),
+        }
     }
 }
 
@@ -130,6 +186,12 @@ impl Ack {
     #[getter]
     fn newly_lost(&self) -> f64 {
         self.0.newly_lost
+    }
+
+    /// Segments that a router marked since the ACK before it.
+    #[getter]
+    fn newly_marked(&self) -> f64 {
+        self.0.newly_marked
     }
 
     /// The raw RTT sample; `None` where Karn's rule forbids one.

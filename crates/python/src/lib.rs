@@ -36,7 +36,7 @@ mod _native {
     #[pymodule_export]
     use crate::error::{ControllerError, Error, ScenarioError};
     #[pymodule_export]
-    use crate::events::{Ack, Departure, Loss, PathSummary, PathView, Round, Sent};
+    use crate::events::{Ack, Departure, Loss, PathSummary, PathView, Progress, Round, Sent};
     #[pymodule_export]
     use crate::reproduction::{Reproduction, reproduce_papers};
     #[pymodule_export]
