@@ -10,7 +10,7 @@ use anabranch_units::{Bytes, Rate, Span, Time};
 /// The least window in segments: below one segment nothing would ever be sent again.
 pub const WINDOW_MIN: f64 = 1.0;
 
-/// How many gauges a law may show.
+/// The limit of gauges of a law.
 pub const GAUGES_MAX: usize = 16;
 
 /// The window law of one path: it receives events and is asked for a window.
@@ -72,7 +72,7 @@ pub trait Controller: Send + fmt::Debug {
         None
     }
 
-    /// How the flight is reduced to the window after a loss. Constant.
+    /// The reduction of the flight to the window after a loss. Constant.
     fn reduction(&self) -> Reduction {
         Reduction::AtOnce
     }
@@ -89,7 +89,7 @@ pub trait Controller: Send + fmt::Debug {
     }
 }
 
-/// What a law may read of its path at any event.
+/// The state of its path that a law may read at any event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathView {
     /// The time of the event. Never runs backwards from one event to the next.
@@ -208,7 +208,7 @@ pub enum Limit {
     Application,
 }
 
-/// How the flight is reduced to the window after a loss, during the recovery.
+/// The reduction of the flight to the window after a loss, during recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
     /// Only one segment leaves until the flight is below the window; then as much as the window admits (RFC 6675).
@@ -245,7 +245,7 @@ pub struct Round {
 /// A loss, or an ECN mark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loss {
-    /// How it was detected.
+    /// The signal that detected it.
     pub signal: Signal,
     /// Its classified cause.
     pub cause: Cause,
@@ -255,7 +255,7 @@ pub struct Loss {
     pub departure: Departure,
 }
 
-/// How a loss was detected.
+/// The signal that detected a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// By duplicate ACKs, SACK or time (RFC 5681, 6675, 8985): later data arrived.

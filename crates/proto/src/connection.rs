@@ -93,9 +93,9 @@ pub struct Connection<P> {
     /// When the connection is forgotten.
     forget_at: Time,
     events: Events,
-    /// Nothing was left to send, and no input came since: until this deadline there is nothing to send.
+    /// The deadline until which there is nothing to send: nothing was left to send, and no input came since.
     resting_until: Option<Time>,
-    /// What limited the sender when nothing was left to send.
+    /// The limit of the sender when nothing was left to send.
     rests: Rests,
 }
 
@@ -185,7 +185,7 @@ pub struct PathReport {
     pub delivery_rate: Option<f64>,
     /// The pacing rate; `None` if the window alone releases segments.
     pub pacing_rate: Option<Rate>,
-    /// What limits the path, and how long each limit applied; see [`Limits::until`].
+    /// The present limit of the path, and the duration of each limit; see [`Limits::until`].
     pub limits: Limits,
     /// Counters since the path was set up.
     pub tally: Tally,
@@ -193,7 +193,7 @@ pub struct PathReport {
     pub gauges: Gauges,
 }
 
-/// What the peer supports and has announced.
+/// The peer's supported options and announcements.
 #[derive(Clone, Copy, Debug)]
 struct Peer {
     /// The negotiated largest sequence space of a segment.

@@ -62,7 +62,7 @@ impl EcnCounts {
     }
 }
 
-/// What an acknowledgement reports about codepoints.
+/// The ECN counts that an acknowledgement reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EcnReport {
     /// It answers no segment with content.

@@ -120,7 +120,7 @@ pub struct EndpointEvent {
     pub event: Event,
 }
 
-/// How a batch of datagrams arrived.
+/// The arrival of a batch of datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// The kernel's receive timestamp, or the time of reading if that is earlier.

@@ -70,7 +70,7 @@ struct Spacing {
 struct Share {
     /// Bytes of the peer's buffer.
     bytes: f64,
-    /// How long each segment blocks, in seconds.
+    /// The time for which each segment blocks, in seconds.
     blocks: f64,
 }
 

@@ -81,7 +81,7 @@ pub struct AcknowledgementOptions {
     beside: Beside,
 }
 
-/// What uses the places of blocks.
+/// The use of the places of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Beside {
     #[default]

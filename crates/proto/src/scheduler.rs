@@ -12,7 +12,7 @@ use anabranch_units::Span;
 
 use crate::path::{PathId, SLOTS_MAX};
 
-/// How data is spread over the paths.
+/// The distribution of data over the paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheduling {
     /// In proportion to the congestion windows; each path also gets that share of the peer's window ([multihoming-2010] sec. III).

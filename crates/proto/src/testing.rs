@@ -32,20 +32,20 @@ pub(crate) struct End {
     pub(crate) tuple: FourTuple,
     /// Whether segments may go where nobody is any more.
     pub(crate) has_moved: bool,
-    /// How many streams there are, once that is agreed on.
+    /// The number of streams, once agreed on.
     names: u16,
     /// Whether the application takes what comes.
     pub(crate) is_reading: bool,
     /// But what comes on these streams it does not take.
     pub(crate) neglected: BTreeSet<Sid>,
-    /// What the application has of each stream: bytes, and streams of that name that ended.
+    /// The data of each stream that the application has read: bytes, and streams of that name that ended.
     pub(crate) received: BTreeMap<Sid, u64>,
     pub(crate) ended: BTreeMap<Sid, u32>,
     /// Streams that it read a reset of, and why.
     pub(crate) resets: Vec<(Sid, u16)>,
     /// Streams that were opened. A payload's tag is its stream's place in here; in plain TCP it is 0.
     pub(crate) stories: Vec<Story>,
-    /// What is being read of each name: tag, and bytes so far. A name is gone from here with its stream.
+    /// The data being read of each name: tag, and bytes so far. An entry disappears with its stream.
     reading: BTreeMap<Sid, (u32, u64)>,
     /// Tags and bytes of the streams with something in them that were read to their end.
     pub(crate) whole: Vec<(u32, u64)>,
@@ -166,7 +166,7 @@ impl Pair {
         SERVER.plus(offset)
     }
 
-    /// What the client sends next, if all that it has sent has left: for those who forge.
+    /// The client's next sequence number if all earlier data has left, for forged segments.
     pub(crate) fn client_seq(&self) -> SeqNumber {
         CLIENT.plus(self.client.connection.sent())
     }
@@ -224,7 +224,7 @@ impl Pair {
         self.now - begin
     }
 
-    /// Nothing is lost, delayed or cut any more, and both applications read.
+    /// Stops all loss, delay and cuts, and lets both applications read.
     pub(crate) fn heal(&mut self) {
         let more = self.routes.iter_mut().flat_map(|route| [&mut route.up, &mut route.down]);
         for wire in [&mut self.up, &mut self.down].into_iter().chain(more) {
@@ -290,7 +290,7 @@ impl Pair {
         self.drain();
     }
 
-    /// What a driver does after each input.
+    /// The steps of a driver after each input.
     pub(crate) fn drain(&mut self) {
         let Self { up, down, client, server, routes, .. } = self;
         for (is_client, wire, end) in [(true, up, client), (false, down, server)] {
@@ -414,7 +414,7 @@ impl End {
         self.connection.path(PathId::FIRST).expect("there is one path")
     }
 
-    /// What the application does; whether it did anything.
+    /// The application's actions; returns whether there were any.
     fn serve(&mut self, now: Time) -> bool {
         let mut is_busy = false;
         while let Some(event) = self.connection.poll_event() {

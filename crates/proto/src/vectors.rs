@@ -16,7 +16,7 @@ use crate::{
     StreamHeader, Timestamps,
 };
 
-/// What the page has under each name.
+/// The page's bytes by name.
 fn page() -> BTreeMap<&'static str, Vec<u8>> {
     let page = include_str!("../../../docs/wire.md");
     let blocks = page.split("```vector ").skip(1).map(|block| block.split_once("\n```").expect("a block ends"));
@@ -41,7 +41,7 @@ fn bare(header: Header, options: Options) -> Segment<Bytes> {
     Segment { header, options, stream_header: None, content: Content::Nothing }
 }
 
-/// What the page describes in words.
+/// The segments that the page describes in words.
 fn segments() -> Vec<(&'static str, Segment<Bytes>)> {
     let streams = Flags::ACK | Flags::MSE;
     let multistream = Multistream { version: 2, streams: 16, features: Features::PATHS, credit: 20 };
@@ -283,7 +283,7 @@ fn the_page_is_understood() {
     }
 }
 
-/// As it stands on the page.
+/// The block as printed on the page.
 fn block(name: &str, bytes: &[u8]) -> String {
     let line = |bytes: &[u8]| {
         let words = bytes.chunks(4).map(|word| word.iter().map(|byte| format!("{byte:02x}")).collect::<String>());

@@ -48,7 +48,7 @@ pub struct Ports {
 /// Why bytes are not a valid segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeError {
-    /// What is wrong.
+    /// The error in the bytes.
     pub fault: Fault,
     /// Where: bytes from the start of the TCP header.
     pub at: usize,

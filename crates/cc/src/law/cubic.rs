@@ -41,7 +41,7 @@ pub(crate) const ROW: Row = Row {
 pub struct CubicSettings {
     /// The window before the first ACK, in segments.
     pub initial_window: f64,
-    /// How aggressively the window grows far from the last loss, in segments a cubic second.
+    /// The growth of the window far from the last loss, in segments per cubic second.
     pub c: f64,
     /// The share of the window that remains after a loss.
     pub beta: f64,

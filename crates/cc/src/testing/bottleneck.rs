@@ -35,7 +35,7 @@ pub(crate) struct Bottleneck {
     random: u64,
 }
 
-/// How long a flow waits when everything it sent was lost.
+/// The time that a flow waits after the loss of everything it sent.
 const TIMEOUT: Span = Span::from_secs(1);
 
 struct Flow {
@@ -56,7 +56,7 @@ struct Flow {
     progress: Progress,
     delivered: u64,
     losses: u64,
-    /// How many of them the controller knows of.
+    /// The number of losses reported to the controller.
     losses_told: u64,
     /// The fate of the next transmission, if a test decided it.
     doom: Option<Cause>,
@@ -370,7 +370,7 @@ impl Flow {
         self.controller.on_loss(&self.view(now), &loss);
     }
 
-    /// What the acknowledgement of `transmission` shows to be lost.
+    /// Detects the losses that the acknowledgement of `transmission` shows.
     fn detect(&mut self, transmission: u64, now: Time) {
         while let Some((&first, &segment)) = self.outstanding.first_key_value() {
             if first + 3 > transmission {
@@ -387,7 +387,7 @@ impl Flow {
                     self.next_loss.get_or_insert(loss);
                 }
                 Some(repair) => {
-                    // What is sent again now is the next transmission.
+                    // Retransmissions start at the next transmission.
                     repair.end = self.transmissions + 1;
                     if repair.cause == Cause::Random && cause != Cause::Random {
                         repair.cause = cause;

@@ -1,4 +1,4 @@
-//! What limits the sender, and for how long each limit applied.
+//! The limits of the sender, and the duration of each.
 //!
 //! ```text
 //! nothing leaves, because of …  ──an input──>  something leaves  ──>  nothing leaves, because of …
@@ -15,7 +15,7 @@ use super::{Connection, Path};
 use crate::path::{PathId, PathSet};
 use crate::payload::Payload;
 
-/// What limits a sender.
+/// A limit of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// The application has nothing to send, or less than a segment that may still grow.
@@ -52,7 +52,7 @@ impl Limit {
     }
 }
 
-/// How long each limit applied to a sender, or to one of its paths.
+/// The duration of each limit of a sender, or of one of its paths.
 ///
 /// The spans add up to the time since the connection was established; those of a path, to the time in which it carried new data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl Limits {
         Self { spans, ..*self }
     }
 
-    /// Nothing leaves since `now` because of `limit`; something had left since `woken_at`, if at all.
+    /// Records that nothing leaves since `now` because of `limit`; something had left since `woken_at`, if at all.
     fn settle(&mut self, now: Time, woken_at: Option<Time>, limit: Option<Limit>) {
         if let Some(woken_at) = woken_at
             && self.current.is_some()
@@ -154,7 +154,7 @@ impl Rests {
 }
 
 impl<P: Payload> Connection<P> {
-    /// What limits this end, and how long each limit applied; see [`Limits::until`].
+    /// The present limit of this end, and the duration of each limit; see [`Limits::until`].
     pub fn limits(&self) -> Limits {
         self.rests.of(self.rests.limits)
     }
@@ -164,7 +164,7 @@ impl<P: Payload> Connection<P> {
         self.rests.of(path.limits)
     }
 
-    /// Nothing leaves now.
+    /// Records that nothing leaves now.
     #[inline(always)]
     pub(super) fn rest(&mut self, now: Time) {
         if !self.state.has_paths() {

@@ -302,7 +302,7 @@ impl<P: Payload> Connection<P> {
         Some(Leaving::Again { path, index })
     }
 
-    /// How much of `space` the peer's window admits; `None` if the sender waits for more.
+    /// The part of `space` that the peer's window admits; `None` if the sender waits for more.
     ///
     /// [rfc-9293] sec. 3.8.6.2.1: a sender does not fill less than half of the largest window with short segments, unless it has
     /// waited for a while.
@@ -421,7 +421,7 @@ impl<P: Payload> Connection<P> {
     }
 }
 
-/// What is to leave.
+/// The next segment to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leaving {
     Handshake,
@@ -441,7 +441,7 @@ enum Leaving {
     Probe(PathId),
 }
 
-/// What admits a new segment.
+/// The reason that admits a new segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Admission {
     /// The congestion windows of these paths.

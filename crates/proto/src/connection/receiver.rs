@@ -51,7 +51,7 @@ impl Place {
 }
 
 impl<P: Payload> Receiver<P> {
-    /// Nothing has arrived; the buffer has `capacity` bytes and may grow to `capacity_max`; a full segment has `mss` bytes.
+    /// A receiver without data; the buffer has `capacity` bytes and may grow to `capacity_max`; a full segment has `mss` bytes.
     pub(super) fn new(capacity: u64, capacity_max: u64, mss: u64) -> Self {
         Self {
             initial: SeqNumber(0),

@@ -53,7 +53,8 @@ impl SendMemory {
     }
 }
 
-/// What the paths send in a few round trips of the slowest: while a segment travels there, the others send window after window.
+/// The data that the paths send in a few round trips of the slowest path: while a segment travels there, the other paths send
+/// window after window.
 fn wanted(paths: &Table, segment: u32) -> u64 {
     let rtt = |path: &Path| path.control.rtt_smoothed().map_or(0.0, |rtt| rtt.as_secs_f64());
     let longest = paths.iter().map(|(_, path)| rtt(path)).fold(0.0, f64::max);
@@ -62,7 +63,7 @@ fn wanted(paths: &Table, segment: u32) -> u64 {
     (windows * f64::from(segment) * WINDOWS) as u64
 }
 
-/// How much may wait on a stream: what the paths carry while an application sleeps.
+/// The limit of waiting data on a stream: what the paths carry while an application sleeps.
 pub(super) fn carried_asleep(paths: &Table) -> u64 {
     let rate: f64 = paths.iter().filter_map(|(_, path)| path.control.delivery_rate()).sum();
     (rate * ASLEEP.as_secs_f64()) as u64

@@ -28,7 +28,7 @@ pub(super) struct Sender<P> {
     memory: SendMemory,
 }
 
-/// What a retransmission needs of a sent segment.
+/// The part of a sent segment that a retransmission needs.
 #[derive(Clone, Debug)]
 pub(super) struct Sent<P> {
     pub(super) stream_header: Option<StreamHeader>,
@@ -61,7 +61,7 @@ impl Report {
 }
 
 impl<P: Payload> Sender<P> {
-    /// Nothing has been sent; `initial` is our initial sequence number.
+    /// A sender that has sent nothing; `initial` is our initial sequence number.
     pub(super) fn new(initial: SeqNumber, config: &Config) -> Self {
         Self {
             initial,
@@ -99,7 +99,7 @@ impl<P: Payload> Sender<P> {
         number.offset_from(self.initial, self.board.next()).unwrap_or(0)
     }
 
-    /// How far an acknowledgement may be below the acknowledged offset, with several paths or one.
+    /// The largest distance of a valid acknowledgement below the acknowledged offset, with several paths or one.
     pub(super) fn ack_age_max(&self, has_paths: bool) -> u64 {
         if has_paths { self.peer_window.largest().max(AGE_MIN) } else { self.peer_window.largest() }
     }

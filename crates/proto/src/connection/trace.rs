@@ -1,4 +1,4 @@
-//! What a log needs of a connection beyond the path reports.
+//! The state of a connection that a log needs beyond the path reports.
 
 use super::Connection;
 use crate::path::PathId;

@@ -62,7 +62,7 @@ impl Arrivals {
         if has_sack { self.told } else { (self.expected, self.nonces) }
     }
 
-    /// Nothing at or above this offset has arrived.
+    /// The end of the arrived data: no byte at or above this offset has arrived.
     pub(crate) fn end(&self) -> Offset {
         self.above.end().unwrap_or(self.expected)
     }

@@ -41,7 +41,7 @@ pub struct Limits {
     pub rekey_retry_max: Span,
     /// The shortest interval between two replacements.
     pub rekey_interval: Span,
-    /// How long replaced keys still open late datagrams.
+    /// The time for which replaced keys still open late datagrams.
     pub keep_previous: Span,
     /// The most datagrams sealed with one key.
     pub messages: u64,

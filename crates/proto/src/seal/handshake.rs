@@ -37,7 +37,7 @@ pub(super) struct Responding {
     segment: Segment<Bytes>,
 }
 
-/// What a listener knows of a connection that it accepts.
+/// The listener's knowledge of a connection that it accepts.
 #[derive(Debug)]
 pub(super) struct ResponderParts {
     pub(super) secret: SecretKey,

@@ -45,7 +45,7 @@ pub struct Listener {
 pub struct ListenerConfig {
     /// Half-open connections at a time. From half of them on a cookie is requested; at the limit the oldest is evicted.
     pub half_open: usize,
-    /// How long a half-open connection counts, if nobody releases it.
+    /// The time for which a half-open connection counts, unless it is released earlier.
     pub half_open_for: Span,
     /// The rate of handshakes without a cookie. Beyond it a cookie is requested.
     pub unproven: Pace,

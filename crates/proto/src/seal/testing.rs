@@ -1,4 +1,4 @@
-//! What vectors need of the inside.
+//! Access to internals for test vectors.
 
 use super::cookie::cookie_mac;
 use super::datagram::{COOKIE, Datagram, begin};

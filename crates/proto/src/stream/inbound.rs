@@ -24,7 +24,7 @@ pub(crate) struct Inbound<P> {
     store: Store<P>,
 }
 
-/// What all streams share.
+/// The state that all streams share.
 #[derive(Debug)]
 struct Store<P> {
     /// The memory of held segments.
@@ -419,7 +419,7 @@ impl<P: Payload> Ready<P> {
         }
     }
 
-    /// What it frees when the application reads it.
+    /// The bytes freed when the application reads it.
     fn freed(&self) -> Freed {
         match self {
             Self::Data(_) => self.space(),

@@ -41,7 +41,7 @@ pub(crate) struct Outbound<P> {
     is_full: bool,
 }
 
-/// How content is framed.
+/// The framing of content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// One stream and no stream headers.
@@ -205,7 +205,7 @@ impl<P: Payload> Outbound<P> {
         Ok(())
     }
 
-    /// Nothing more will be written to a stream.
+    /// Ends a stream: nothing more will be written to it.
     pub(crate) fn finish(&mut self, sid: Sid) -> Result<(), WriteError> {
         let stream = self.writable(sid)?;
         stream.state = State::Ending;

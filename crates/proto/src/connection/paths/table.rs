@@ -251,5 +251,5 @@ impl IndexMut<PathId> for Table {
     }
 }
 
-/// How recently a path must have been heard of to count as working.
+/// A path counts as working if it was heard of within this time.
 const FRESH: Span = Span::from_secs(1);
