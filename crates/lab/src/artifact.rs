@@ -1,4 +1,4 @@
-//! An artifact: what was run and what came out, in one ZIP file that somebody else can check.
+//! Artifacts: experiments and their outcome in one ZIP file that others can check.
 //!
 //! ```text
 //! manifest.json                  who packed it, what was asked for, the hash of all runs, and each other file's length and SHA-256
@@ -11,10 +11,10 @@
 //! report.html                    the report
 //! ```
 //!
-//! Checksums tell that a file came over whole; who changes a file can change its checksum. So checking runs the scenarios again,
-//! draws every file once more from the outcome of that, and compares bytes, the manifest's too. Nothing is taken on trust but the
-//! scenarios themselves and one word, on what platform it was packed. No file tells how long the runs took. Packing the
-//! same outcome twice gives the same bytes, and there is nothing in the archive but these files.
+//! Checksums detect transmission errors only, since whoever changes a file can change its checksum. So verification runs the
+//! scenarios again, writes every file anew from that outcome, and compares bytes, the manifest's included. Nothing is trusted
+//! except the scenarios themselves and the name of the platform. No file contains the time of the runs. Packing the same outcome
+//! twice gives the same bytes, and the archive has nothing but these files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -38,20 +38,20 @@ pub const SCHEMA: &str = "anabranch-artifact/2";
 
 const MANIFEST: &str = "manifest.json";
 const OUTCOME: &str = "outcome.json";
-/// What is drawn from an outcome, besides the manifest.
+/// The files written from an outcome, besides the manifest.
 const DRAWN: [&str; 5] = ["README.md", OUTCOME, "outcome.csv", "outcome.md", "report.html"];
 const EXPERIMENTS: &str = "experiments/";
 
-/// More files than this are no artifact of ours: all papers have some dozens.
+/// The limit of files: all papers have some dozens.
 const FILES_MAX: usize = 10_000;
 
-/// No file of an artifact is longer, unpacked. An outcome with all its series has some ten million bytes.
+/// The limit of an unpacked file. An outcome with all its series has some ten million bytes.
 const FILE_BYTES_MAX: u64 = 1 << 28;
 
-/// All files together, unpacked.
+/// The limit of all unpacked files.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// What an artifact holds and where it comes from.
+/// The manifest of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -59,15 +59,15 @@ pub struct Manifest {
     pub schema: String,
     /// Version of the laboratory that packed it.
     pub version: String,
-    /// What it ran on: architecture and operating system. Nobody can check that.
+    /// The architecture and operating system of the packing machine. Nobody can check it.
     pub platform: String,
-    /// What was asked for instead of the experiments' own numbers of seeds.
+    /// The number of seeds that replaces the experiments' own, if one was given.
     pub seeds: Option<u32>,
-    /// How many runs were judged.
+    /// The number of judged runs.
     pub runs: usize,
-    /// Of the hashes of all judged runs.
+    /// The combined hash of all judged runs.
     pub hash: String,
-    /// Every other file, in the order of their names.
+    /// Every other file, sorted by name.
     pub files: Vec<Entry>,
 }
 
@@ -75,54 +75,54 @@ pub struct Manifest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// Its name in the archive.
+    /// The name in the archive.
     pub name: String,
-    /// Its length.
+    /// The length in bytes.
     pub bytes: u64,
-    /// In hexadecimal digits.
+    /// The SHA-256 in hexadecimal digits.
     pub sha256: String,
 }
 
-/// An artifact whose files are those that were packed.
+/// An artifact whose files match its manifest.
 #[derive(Clone, Debug)]
 pub struct Artifact {
     manifest: Manifest,
-    /// The manifest's.
+    /// The bytes of the manifest.
     text: Vec<u8>,
     files: BTreeMap<String, Vec<u8>>,
 }
 
-/// Why a file is no whole artifact.
+/// Why a file is not a valid artifact.
 #[derive(Debug)]
 pub enum ArtifactError {
     /// It is no ZIP file, or a broken one.
     NotZip(zip::result::ZipError),
     /// A file in it cannot be unpacked.
     Unreadable {
-        /// Which.
+        /// The name of the file.
         name: String,
-        /// Why.
+        /// The error of unpacking.
         error: io::Error,
     },
-    /// It holds more than an artifact does.
+    /// It exceeds a limit.
     TooLarge,
-    /// It has no manifest, or one that we cannot read.
+    /// It has no valid manifest.
     Manifest(String),
-    /// The manifest names a file that is not there.
+    /// The manifest names a file that is missing.
     Missing(String),
-    /// There is a file that the manifest does not name.
+    /// A file is not in the manifest.
     Unlisted(String),
-    /// No artifact has a file of this name and kind.
+    /// A file has a name that no artifact has.
     Unknown(String),
-    /// There is something in it besides its files.
+    /// It contains something besides its files.
     Hidden(String),
-    /// A file is not the one that was packed.
+    /// A file differs from its checksum.
     Changed(String),
-    /// There is nothing in it that could be run.
+    /// It contains no experiments.
     NoExperiments,
     /// A scenario extends an experiment that is not packed.
     Base(String),
-    /// A scenario in it is not one.
+    /// A scenario in it is invalid.
     Scenario(Diagnostic),
 }
 
@@ -153,7 +153,7 @@ impl fmt::Display for ArtifactError {
     }
 }
 
-/// The name that a scenario's file has in an artifact: its paper's folder and its own name.
+/// The name of a scenario's file in an artifact: its paper's folder and its own name.
 pub fn name_of(file: &str) -> String {
     let mut parts: Vec<&str> = file.rsplit(['/', '\\']).take(2).collect();
     parts.reverse();
@@ -176,15 +176,15 @@ pub fn renamed(document: &Document) -> Result<Document, Diagnostic> {
     Document::parse_with(&name_of(document.file()), document.text(), &mut base)
 }
 
-/// The name that the file on coarse claims has in an artifact.
+/// The name of the file of coarse claims in an artifact.
 pub fn name_of_sensitivity() -> String {
     format!("{EXPERIMENTS}{}", sensitivity::FILE)
 }
 
-/// The experiments of an artifact's documents, coarse claims marked.
+/// The experiments of an artifact's documents, with coarse claims marked.
 ///
 /// # Errors
-/// The first mistake in them.
+/// The first error in them.
 pub fn experiments(documents: &[Document]) -> Result<Vec<Experiment>, Diagnostic> {
     let sensitivity = name_of_sensitivity();
     let (marks, scenarios): (Vec<&Document>, Vec<&Document>) =
@@ -212,7 +212,7 @@ pub fn pack(documents: &[Document], outcome: &Outcome, out: impl Write + Seek) -
     }
     let platform = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
     let manifest = manifest(&files, outcome, platform);
-    // The least time that ZIP knows: when it was packed must not change its bytes.
+    // ZIP's earliest time: the time of packing must not change the bytes.
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
         .last_modified_time(DateTime::default())
@@ -246,7 +246,7 @@ fn is_common(name: &str) -> bool {
     name.strip_prefix(EXPERIMENTS).and_then(|rest| rest.strip_prefix(COMMON)).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Every file of an artifact but its manifest.
+/// Every file of an artifact except its manifest.
 fn drawn(documents: &[Document], outcome: &Outcome) -> io::Result<BTreeMap<String, Vec<u8>>> {
     let file = |name: &str, text: &str| (name.to_owned(), text.as_bytes().to_vec());
     let bases = documents.iter().flat_map(Document::bases).map(|base| file(&base.file, &base.text));
@@ -286,7 +286,7 @@ fn json(value: &impl Serialize) -> io::Result<Vec<u8>> {
 
 /// Whether an artifact may have a file of this name.
 fn is_known(name: &str) -> bool {
-    // No name leads out of the folder in which somebody unpacks it.
+    // No name leads out of the folder of extraction.
     let is_plain = |part: &str| {
         !matches!(part, "" | "." | "..") && !part.contains(['/', '\\', ':']) && !part.contains(char::is_control)
     };
@@ -299,7 +299,7 @@ fn is_known(name: &str) -> bool {
             .is_some_and(|(paper, file)| is_plain(paper) && is_plain(file))
 }
 
-/// Finds what programs that unpack an archive may see and what its directory does not tell.
+/// Finds content that unpacking programs may see and the directory does not list.
 fn find_hidden<R: Read + Seek>(archive: &mut ZipArchive<R>) -> Result<(), ArtifactError> {
     let hidden = |what: String| Err(ArtifactError::Hidden(what));
     if archive.offset() > 0 {
@@ -320,10 +320,10 @@ fn ends_with_directory(from: &mut (impl Read + Seek)) -> io::Result<bool> {
 }
 
 impl Artifact {
-    /// Reads an artifact and checks that it holds the files of one, each as its manifest says, and nothing else.
+    /// Reads an artifact, and checks that its files are those of its manifest and nothing else.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first fault found.
     pub fn read(mut from: impl Read + Seek) -> Result<Self, ArtifactError> {
         let is_whole = ends_with_directory(&mut from).unwrap_or(false);
         let mut archive = ZipArchive::new(from).map_err(ArtifactError::NotZip)?;
@@ -344,7 +344,7 @@ impl Artifact {
             }
             let most = FILE_BYTES_MAX.min(left);
             let mut bytes = Vec::new();
-            // What the archive says of a file's length need not be true: no more than `most` is unpacked.
+            // The archive's length of a file may be false: at most `most` bytes are unpacked.
             let unpacked = (&mut file).take(most + 1).read_to_end(&mut bytes);
             unpacked.map_err(|error| ArtifactError::Unreadable { name: name.clone(), error })?;
             left = left.checked_sub(bytes.len() as u64).ok_or(ArtifactError::TooLarge)?;
@@ -373,12 +373,12 @@ impl Artifact {
         }
     }
 
-    /// What it holds and where it comes from.
+    /// The manifest of the artifact.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Its scenarios, and what marks their claims.
+    /// Its scenarios, and the file of coarse claims.
     ///
     /// # Errors
     /// If there is none, or one is not TOML.
@@ -396,11 +396,11 @@ impl Artifact {
         if documents.is_empty() { Err(ArtifactError::NoExperiments) } else { Ok(documents) }
     }
 
-    /// Where its files are not those that an outcome of its scenarios gives: at most `most` places of the outcome, each with both
-    /// values, and the name of every other file.
+    /// The differences between its files and those of an outcome of its scenarios: at most `most` places of the outcome, with both
+    /// values, and the names of other files.
     ///
     /// # Errors
-    /// If its own outcome is no JSON, or its scenarios are none.
+    /// If its own outcome is not JSON, or its scenarios are invalid.
     pub fn differences(&self, outcome: &Outcome, most: usize) -> Result<Vec<String>, ArtifactError> {
         let unreadable = |error: io::Error| ArtifactError::Unreadable { name: OUTCOME.to_owned(), error };
         let drawn = drawn(&self.documents()?, outcome).map_err(unreadable)?;
@@ -416,7 +416,7 @@ impl Artifact {
         let names: BTreeSet<&String> = self.files.keys().chain(drawn.keys()).collect();
         for name in names {
             if let Some(difference) = first_difference(self.files.get(name), drawn.get(name)) {
-                // Of the outcome the numbers were told.
+                // The differences of the outcome have been listed.
                 if name != OUTCOME || !is_told {
                     found.push(format!("{name}: {difference}"));
                 }
@@ -430,7 +430,7 @@ impl Artifact {
     }
 }
 
-/// Where a file that was packed is another than the one that was drawn.
+/// The first difference between a packed file and a new one.
 fn first_difference(packed: Option<&Vec<u8>>, drawn: Option<&Vec<u8>>) -> Option<String> {
     let (packed, drawn) = match (packed, drawn) {
         (Some(packed), Some(drawn)) if packed == drawn => return None,
@@ -444,7 +444,7 @@ fn first_difference(packed: Option<&Vec<u8>>, drawn: Option<&Vec<u8>>) -> Option
     Some(format!("line {line} is another one than what is drawn from the outcome here"))
 }
 
-/// An outcome without what differs from run to run: how long it took.
+/// An outcome without its wall time.
 fn record(outcome: &Outcome) -> Value {
     let mut value = serde_json::to_value(outcome).expect("an outcome is numbers, texts and lists");
     if let Value::Object(fields) = &mut value {
@@ -453,7 +453,7 @@ fn record(outcome: &Outcome) -> Value {
     value
 }
 
-/// Tells `report` each place in which two documents differ, until it has heard enough. False: it has.
+/// Calls `report` for each place in which two documents differ, until it returns false.
 fn compare(place: &str, packed: &Value, ours: &Value, report: &mut dyn FnMut(&str, &Value, &Value) -> bool) -> bool {
     match (packed, ours) {
         (Value::Object(a), Value::Object(b)) => {
@@ -471,7 +471,7 @@ fn compare(place: &str, packed: &Value, ours: &Value, report: &mut dyn FnMut(&st
     }
 }
 
-/// A value that fits a line: of a list, its length.
+/// A value in one line: a list as its length.
 fn shown(value: &Value) -> Value {
     match value {
         Value::Array(values) => Value::String(format!("a list of {}", values.len())),

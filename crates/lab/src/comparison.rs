@@ -1,6 +1,6 @@
-//! How two numbers compare, and the signs for it.
+//! Comparisons of numbers, and their signs.
 
-/// How two numbers compare.
+/// A comparison of two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Comparison {
     Equal,

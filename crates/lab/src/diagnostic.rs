@@ -1,23 +1,23 @@
-//! What is wrong with an input, where, and what to do about it.
+//! Errors in an input: what, where, and the remedy.
 
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One mistake in a scenario, an experiment or a `--set`: where it stands, what it is, and the remedy.
+/// An error in a scenario, an experiment or a `--set`: its place, its message, and the remedy.
 ///
 /// ```text
 /// chain.toml:9:1: unknown key `quque`; did you mean `queue`?
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The file, as it was named to us.
+    /// The name of the file.
     pub file: Arc<str>,
     /// Where in the file, or in which override.
     pub place: Place,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// What would be right, if we can tell.
+    /// The remedy, if it is known.
     pub remedy: Option<String>,
     /// The line of the file where it stands; nothing if it stands in an override, or is the file's as a whole.
     pub excerpt: Option<Box<Excerpt>>,
@@ -60,16 +60,16 @@ impl Excerpt {
     }
 }
 
-/// Where a key or a value was written.
+/// The place of a key or a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The file as a whole: it cannot be read.
+    /// The whole file: it cannot be read.
     File,
     /// In the file; both count from 1, columns count characters.
     Line {
-        /// Line.
+        /// The line number.
         line: usize,
-        /// Column.
+        /// The column number.
         column: usize,
     },
     /// In a file that this one extends. A diagnostic has that file, and the line in it, instead.
@@ -81,7 +81,7 @@ pub enum Place {
         /// Column.
         column: usize,
     },
-    /// Not in the file but in `--set`, with its whole argument.
+    /// In a `--set`, with its whole argument.
     Set(Arc<str>),
 }
 
@@ -100,7 +100,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// What is wrong, before it is known which file it is in.
+/// An error whose file is not yet known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) place: Option<Place>,
@@ -109,7 +109,7 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// What it quotes is shortened: an id of a megabyte is no message.
+    /// Quotes in the message are shortened.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { place: None, message: shortened(&message.into()), remedy: None }
     }
@@ -118,7 +118,7 @@ impl Fault {
         Self { remedy: Some(remedy.into()), ..self }
     }
 
-    /// Says where it is; whoever stood closer to the mistake has said so before.
+    /// Sets the place, unless an inner caller has set it.
     pub(crate) fn at(mut self, place: &Place) -> Self {
         self.place.get_or_insert_with(|| place.clone());
         self
@@ -154,12 +154,12 @@ pub struct Source {
     pub text: Arc<str>,
 }
 
-/// Whether a terminal takes a character for a command. Lines and tabs only move what is behind them.
+/// Whether a character is a terminal command. Lines and tabs only move what follows.
 pub fn is_command(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
 }
 
-/// A text in which quotes, between two backticks, have at most [`QUOTE_LENGTH_MAX`] characters.
+/// A text whose quotes, between two backticks, have at most [`QUOTE_LENGTH_MAX`] characters.
 fn shortened(text: &str) -> String {
     let parts = text.split('`').enumerate().map(|(index, part)| {
         // Every other part is a quote.
@@ -174,13 +174,13 @@ fn shortened(text: &str) -> String {
 /// A longer line is no line that a person wrote.
 const LINE_LENGTH_MAX: usize = 10_000;
 
-/// What is longer than a line tells no more.
+/// The limit of a quote: longer ones do not help.
 const QUOTE_LENGTH_MAX: usize = 100;
 
-/// Names that a message lists; of more, it says how many.
+/// The limit of names in a list; the message counts the rest.
 const LISTED_MAX: usize = 50;
 
-/// `did you mean ...?` where one of `known` is like `text`, else a list of all that is known.
+/// `did you mean ...?` if one of `known` is similar to `text`, else a list of all.
 pub fn suggestion<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     match nearest(text, &known) {
@@ -193,11 +193,11 @@ pub fn suggestion<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> S
     }
 }
 
-/// The one of `known` that is most like `text`, if one is.
+/// The name in `known` most similar to `text`, if one is similar.
 pub(crate) fn nearest<'a>(text: &str, known: &[&'a str]) -> Option<&'a str> {
     let lower = text.to_lowercase();
     if lower.len() > QUOTE_LENGTH_MAX {
-        // Nothing so long is a misspelling of something.
+        // A text this long is not a misspelling.
         return None;
     }
     known

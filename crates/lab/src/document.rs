@@ -1,7 +1,7 @@
-//! A TOML file as a tree that remembers where every key and value was written.
+//! A TOML file as a tree that records the place of every key and value.
 //!
-//! Overrides are applied to the tree, so a mistake in `--set` is found by the same checks as one in the file, and is shown where
-//! it was made.
+//! Overrides are applied to the tree, so an error in `--set` is found by the same checks as one in the file, and is reported at its
+//! own place.
 
 mod decode;
 mod each;
@@ -54,7 +54,7 @@ pub(crate) struct Key {
     pub(crate) name: String,
 }
 
-/// A way from the root to a value.
+/// A path from the root to a value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Path(Vec<Step>);
 
@@ -100,13 +100,12 @@ impl Document {
         Ok(Self { comment: first_comment(text), root, sources })
     }
 
-    /// The comment that the file opens with: the question that a scenario or an experiment asks. An empty line of it parts
-    /// paragraphs.
+    /// The first comment of the file: the question of a scenario or an experiment. An empty line separates paragraphs.
     pub fn comment(&self) -> &str {
         &self.comment
     }
 
-    /// What the file is called in messages.
+    /// The name of the file in messages.
     pub fn file(&self) -> &str {
         &self.sources[0].file
     }
@@ -127,12 +126,11 @@ impl Document {
         [self.text().to_owned()].into_iter().chain(bases).collect()
     }
 
-    /// Applies `key=value`, as `--set` has it: `flow.f0.cc.alpha=5`. Elements of a list are named by their `id` or counted from
-    /// 0, `*` is all of them and `f*` those whose names begin so; the value is TOML, and a string needs no quotes.
+    /// Applies `key=value` of a `--set`: `flow.f0.cc.alpha=5`. Elements of a list are addressed by their `id` or by position from
+    /// 0; `*` is all of them, and `f*` those whose ids begin with `f`. The value is TOML; a string needs no quotes.
     ///
     /// # Errors
-    /// If it is not of this form or names an element that there is not. Whether the key is known is found when the document
-    /// is decoded.
+    /// If it has another form, or addresses an element that does not exist. Unknown keys are found when the document is decoded.
     pub fn set(&mut self, argument: &str) -> Result<(), Diagnostic> {
         let place = Place::Set(argument.into());
         let fail = |fault: Fault| fault.at(&place).in_sources(&self.sources);
@@ -144,7 +142,7 @@ impl Document {
         assign(&mut self.root, path.trim(), &node, &place).map_err(fail)
     }
 
-    /// [`Document::set`] with a value that is already parsed, as the values of an axis are.
+    /// [`Document::set`] with a parsed value, such as that of an axis.
     pub(crate) fn assign(&mut self, path: &str, value: &Node) -> Result<(), Diagnostic> {
         let place = value.place.clone();
         assign(&mut self.root, path, value, &place).map_err(|fault| fault.at(&place).in_sources(&self.sources))
@@ -161,7 +159,7 @@ impl Document {
         path.0.iter().try_fold(&self.root, |node, step| node.child(step))
     }
 
-    /// Makes a fault into a message about what stands at `path`, or about the innermost thing around it that was written.
+    /// Turns a fault into a message about the value at `path`, or about the innermost written one around it.
     pub(crate) fn diagnose(&self, path: &Path, fault: Fault) -> Diagnostic {
         let mut node = &self.root;
         for step in &path.0 {
@@ -210,7 +208,7 @@ fn parse_text(source: &Source) -> Result<Node, Diagnostic> {
     Ok(root)
 }
 
-/// More values than these, of all elements that are written out, would fill the memory: each takes about a hundred bytes.
+/// The limit of values in all expanded elements, each of about a hundred bytes.
 const VALUES_MAX: usize = 2_000_000;
 
 /// How many values there are in a node, itself included. A long text counts as several.
@@ -223,7 +221,7 @@ fn values(node: &Node) -> usize {
     }
 }
 
-/// Puts `value` at `path`, making the tables that are missing on the way.
+/// Puts `value` at `path`, creating missing tables.
 fn assign(root: &mut Node, path: &str, value: &Node, place: &Place) -> Result<(), Fault> {
     if path.split('.').any(str::is_empty) {
         let fault = Fault::new(format!("`{path}` has an empty part"));
@@ -272,10 +270,10 @@ fn descend(node: &mut Node, rest: &str, path: &str, value: &Node, place: &Place)
     }
 }
 
-/// Nothing stands so deep; paths are walked on the stack.
+/// The limit of nesting; paths are walked on the stack.
 const DEPTH_MAX: usize = 16;
 
-/// A TOML value, or the text itself: people write `rate=2Mbit/s` without quotes that their shell would take away.
+/// A TOML value, or the text itself: `rate=2Mbit/s` needs no quotes, which a shell would remove.
 fn scalar_or_text(text: &str, place: &Place) -> Node {
     let document = format!("value = {text}");
     let parsed = DeTable::parse(&document).ok().and_then(|table| {
@@ -305,7 +303,7 @@ fn relocate(node: &mut Node, place: &Place) {
 
 fn convert_table(table: &DeTable<'_>, lines: &Lines) -> Value {
     let mut entries: Vec<_> = table.iter().collect();
-    // The parser sorts keys by name; people expect rows and axes in the order in which they wrote them.
+    // The parser sorts keys by name; people expect the order of the file.
     entries.sort_by_key(|(key, _)| key.span().start);
     let convert = |(key, value): (&Spanned<std::borrow::Cow<'_, str>>, &Spanned<DeValue<'_>>)| {
         let place = lines.place(key.span().start);
@@ -320,7 +318,7 @@ fn convert_value(value: &Spanned<DeValue<'_>>, lines: &Lines) -> Node {
         DeValue::String(text) => Value::String(text.to_string()),
         DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
             Ok(number) => Value::Integer(number),
-            // Too large for TOML's own integers; whoever wants a number gets one that is out of every range.
+            // Too large for TOML's integers; the float is out of every range.
             Err(_) => Value::Float(number.as_str().parse().unwrap_or(f64::INFINITY)),
         },
         DeValue::Float(number) => Value::Float(number.as_str().parse().unwrap_or(f64::NAN)),
@@ -334,8 +332,8 @@ fn convert_value(value: &Spanned<DeValue<'_>>, lines: &Lines) -> Node {
     Node { place, value }
 }
 
-/// Names and texts are shown on terminals, where a control character is a command: that of `"\u001b[2J"` clears the screen. They
-/// are refused where they are read, so that nobody has to think of them where they are shown.
+/// Refuses control characters in names and texts, which a terminal would interpret: `"\u001b[2J"` clears the screen. Checking here
+/// spares every output.
 fn refuse_controls(node: &Node) -> Result<(), Fault> {
     let refuse = |text: &str, place: &Place| match text.chars().find(|&c| is_command(c)) {
         None => Ok(()),
@@ -355,14 +353,14 @@ fn refuse_controls(node: &Node) -> Result<(), Fault> {
     }
 }
 
-/// The lines of a comment block at the head of `text`, without their signs; an empty line parts paragraphs.
+/// The lines of the comment at the head of `text`, without their signs; an empty line separates paragraphs.
 fn first_comment(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map_while(|line| line.trim().strip_prefix('#')).map(str::trim).collect();
     let paragraphs = lines.split(|line| line.is_empty()).filter(|lines| !lines.is_empty());
     paragraphs.map(|lines| lines.join(" ")).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Where lines begin, to turn an offset into a line and a column.
+/// The starts of lines, to convert an offset to line and column.
 struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,

@@ -1,4 +1,4 @@
-//! Experiments: a scenario, what is varied in it, what is measured, and what is claimed about that.
+//! Experiments: a scenario with variations, measures and claims.
 
 mod check;
 pub(crate) mod file;
@@ -21,31 +21,31 @@ pub const COMMON: &str = "common";
 #[derive(Clone, Debug)]
 pub struct Experiment {
     document: Document,
-    /// Key of the paper; empty for a scenario that is none of a paper's.
+    /// The key of the paper; empty for a scenario without a paper.
     pub paper: String,
-    /// How many seeds a variant with chance in it is run with.
+    /// The number of seeds of a variant that involves chance.
     pub seeds: u32,
-    /// What is varied.
+    /// The variations of the scenario.
     pub axes: Vec<Axis>,
     measures: Vec<(String, Expression)>,
-    /// What is claimed, in the order of the file.
+    /// The claims, in the order of the file.
     pub claims: Vec<Claim>,
-    /// Remarks.
+    /// Remarks for the report.
     pub notes: Vec<Note>,
     pub(crate) figures: Vec<FigurePlan>,
 }
 
-/// What is varied.
+/// An axis of variation.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// Its name.
+    /// The name of the axis.
     pub name: String,
-    /// Its values.
+    /// The values of the axis.
     pub values: Vec<AxisValue>,
 }
 
 impl Axis {
-    /// The keys of the scenario that one value or another sets, in their order.
+    /// The scenario keys that any of the values sets, in order.
     pub fn keys(&self) -> Vec<String> {
         let keys = self.values.iter().flat_map(|value| &value.assignments).map(|(key, _)| key.clone());
         keys.collect::<BTreeSet<String>>().into_iter().collect()
@@ -55,63 +55,63 @@ impl Axis {
 /// One value of an axis.
 #[derive(Clone, Debug)]
 pub struct AxisValue {
-    /// What it is called: by the paper, if the paper varies it.
+    /// The label: the paper's, if the paper varies it.
     pub label: String,
-    /// Keys of the scenario and what they are set to.
+    /// The scenario keys and their values.
     assignments: Vec<(String, Node)>,
 }
 
 /// One value of each axis, by position.
 pub type Variant = Vec<usize>;
 
-/// What a measure, or a gauge such as `flow.f0.max_seq`, was in a variant.
+/// The value of a measure, or of a gauge such as `flow.f0.max_seq`, in a variant.
 pub(crate) type VariantLookup<'a> = dyn FnMut(&Variant, &str) -> Result<f64, ExpressionError> + 'a;
 
-/// What somebody claims.
+/// A claim about the measures.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// Where in the paper.
+    /// The place in the paper.
     pub item: String,
-    /// What the table is called.
+    /// The title of its table.
     pub title: String,
-    /// Who says so.
+    /// The kind of its source.
     pub source: Source,
-    /// As what it is counted.
+    /// The category in which it is counted.
     pub counts_as: CountsAs,
-    /// Whether no change of a sensitivity run flips its verdict: [`crate::sensitivity`] says so.
+    /// Whether no change of a sensitivity run flips its verdict ([`crate::sensitivity`]).
     pub is_coarse: bool,
-    /// Where they say so.
+    /// The citation of the source.
     pub cite: String,
-    /// Labels, as printed.
+    /// The label of the row, as printed.
     pub row: String,
-    /// Labels, as printed.
+    /// The label of the column, as printed.
     pub column: String,
-    /// What is claimed.
+    /// The kind of the claim.
     pub kind: ClaimKind,
-    /// Unit of the measure.
+    /// The unit of the measure.
     pub unit: String,
-    /// What is published.
+    /// The published value.
     pub published: Published,
-    /// What we compare with it.
+    /// The expression that is compared with it.
     pub(crate) statistic: Statistic,
-    /// How near it must be.
+    /// The tolerance for the measured value.
     pub band: Band,
-    /// Why we get something else.
+    /// The reason of a deviation.
     pub because: Option<String>,
-    /// Why our own transport gives something else than ns-2's agents.
+    /// The reason why the transport's value differs from that of ns-2's agents.
     pub engine_because: Option<String>,
-    /// Whether it is known that it cannot be reproduced.
+    /// Whether it is known to be impossible to reproduce.
     pub not_reproducible: bool,
-    /// Whether the reason of a deviation is still to be found.
+    /// Whether the reason of a deviation is not yet known.
     pub is_open: bool,
 }
 
-/// What is published.
+/// A published value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Published {
-    /// A number.
+    /// A single number.
     Number(f64),
-    /// A statement.
+    /// A statement in words.
     Words(String),
 }
 
@@ -142,10 +142,10 @@ impl Statistic {
     }
 }
 
-/// A remark.
+/// A remark for the report.
 #[derive(Clone, Debug)]
 pub struct Note {
-    /// Under which item.
+    /// The item of the paper that it belongs to.
     pub item: String,
     pub(crate) pieces: Vec<Piece>,
 }
@@ -153,20 +153,20 @@ pub struct Note {
 #[derive(Clone, Debug)]
 pub(crate) enum Piece {
     Text(String),
-    /// A value and how many decimals of it are shown.
+    /// A value and the number of its decimals.
     Value(Expression, usize),
 }
 
-/// What a figure shows.
+/// The plan of a figure.
 #[derive(Clone, Debug)]
 pub(crate) struct FigurePlan {
     pub(crate) item: String,
     pub(crate) title: String,
     pub(crate) caption: String,
-    /// In seconds.
+    /// The start of its time axis in seconds.
     pub(crate) from: f64,
     pub(crate) to: f64,
-    /// With what each is called in the legend: nothing where there is one.
+    /// The variants with their names in the legend; empty if there is one.
     pub(crate) variants: Vec<(Variant, String)>,
     pub(crate) panels: Vec<PanelPlan>,
 }
@@ -181,7 +181,7 @@ pub(crate) struct PanelPlan {
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
     pub(crate) name: String,
-    /// A series of a run.
+    /// The series of a run.
     pub(crate) of: String,
     /// In seconds.
     pub(crate) bin: Option<f64>,
@@ -189,30 +189,30 @@ pub(crate) struct Curve {
 }
 
 impl Experiment {
-    /// Reads a document with everything in it, and checks every variant.
+    /// Reads a document with all its keys, and checks every variant.
     ///
     /// # Errors
-    /// The first mistake in it, with its place and what to do about it.
+    /// The first error, with its place and the remedy.
     pub fn parse(document: Document) -> Result<Self, Diagnostic> {
         check::check(document)
     }
 
-    /// The question that the file asks in its first comment.
+    /// The question in the file's first comment.
     pub fn question(&self) -> &str {
         self.document.comment()
     }
 
-    /// The file.
+    /// The name of the file.
     pub fn file(&self) -> &str {
         self.document.file()
     }
 
-    /// The file's name without its folder and ending: `table2`, `fig5`.
+    /// The file's name without folder and extension: `table2`, `fig5`.
     pub fn name(&self) -> &str {
         std::path::Path::new(self.file()).file_stem().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
-    /// What [`crate::sensitivity`] calls it: `ctcp-2019/table2`.
+    /// Its name in [`crate::sensitivity`]: `ctcp-2019/table2`.
     pub fn id(&self) -> String {
         format!("{}/{}", self.paper, self.name())
     }
@@ -230,16 +230,16 @@ impl Experiment {
     /// The scenario of a variant.
     ///
     /// # Errors
-    /// If the variant makes a mistake of it.
+    /// If the variant is not a valid scenario.
     pub fn scenario(&self, variant: &Variant) -> Result<Scenario, Diagnostic> {
         check::scenario(&self.document, &self.axes, variant)
     }
 
-    /// The scenario of a variant with our own transport in the place of ns-2's agents that speak FAST, MFast, EMFast, FAST
-    /// multihoming, Composite TCP or RRFast; `None` if it has no such flow. All other flows stay what they are.
+    /// The scenario of a variant with our own transport in place of ns-2's agents for FAST, MFast, EMFast, FAST multihoming,
+    /// Composite TCP or RRFast; `None` if it has no such flow. Other flows stay.
     ///
     /// # Errors
-    /// If the variant makes a mistake of it.
+    /// If the variant is not a valid scenario.
     pub fn twin(&self, variant: &Variant) -> Result<Option<Scenario>, Diagnostic> {
         check::twin(&self.document, &self.axes, variant)
     }
@@ -260,7 +260,7 @@ impl Experiment {
         self.axes.iter().zip(variant).map(|(axis, &value)| axis.values[value].label.as_str()).collect()
     }
 
-    /// The names of the series that its measures ask for.
+    /// The names of the series that its measures use.
     pub fn series(&self) -> Vec<String> {
         self.measures.iter().flat_map(|(_, expression)| expression.series()).collect()
     }
@@ -270,7 +270,7 @@ impl Experiment {
         self.measures.iter().any(|(known, _)| known == name)
     }
 
-    /// How many figures it draws.
+    /// The number of its figures.
     pub fn figures(&self) -> usize {
         self.figures.len()
     }
@@ -280,7 +280,7 @@ impl Experiment {
         &self.measures
     }
 
-    /// Evaluates an expression of measures; `value` knows what a measure or a gauge was in a variant.
+    /// Evaluates an expression of measures; `value` looks up a measure or a gauge in a variant.
     pub(crate) fn evaluate(
         &self,
         expression: &Expression,
@@ -292,12 +292,12 @@ impl Experiment {
         })
     }
 
-    /// The position of the measure `name`, if it asks for series.
+    /// The position of the measure `name`, if it uses series.
     pub(crate) fn measure_of_series(&self, name: &str) -> Option<usize> {
         self.measures.iter().position(|(known, expression)| known == name && expression.asks_series())
     }
 
-    /// The variant that some labels name, one of each axis in any order.
+    /// The variant with these labels, one of each axis in any order.
     pub(crate) fn variant(&self, labels: &[&str]) -> Result<Variant, ExpressionError> {
         check::variant(&self.axes, labels)
     }

@@ -47,12 +47,12 @@ pub struct Assertion {
 #[derive(Clone, Debug, PartialEq)]
 enum Tree {
     Number(f64),
-    /// A measure or a gauge of a run, at the variant that the labels name.
+    /// A measure or a gauge of a run, at the variant with these labels.
     Name(String, Vec<String>),
     Negative(Box<Tree>),
     Binary(Operator, Box<Tree>, Box<Tree>),
     List(List, Vec<Tree>),
-    /// A question to a series of a run.
+    /// A function of a series.
     Asked(Box<Question>),
 }
 
@@ -60,18 +60,18 @@ enum Tree {
 struct Question {
     function: Function,
     series: String,
-    /// What is made of it before it is asked, and of what width or share.
+    /// The transformation of the series before, with its width or share.
     made: Option<(Made, Tree)>,
     condition: Option<(Comparison, Tree)>,
     times: Vec<Tree>,
 }
 
-/// What can be made of a series.
+/// A transformation of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Made {
-    /// Their size per second in bins: a variable.
+    /// Size per second in bins: a variable.
     Bins,
-    /// The times without one: events.
+    /// Intervals without events: events.
     Pauses,
     /// The times at which a variable falls to a share of itself: events.
     Falls,
@@ -87,7 +87,7 @@ impl Made {
         })
     }
 
-    /// Of what kind of series it is made, and what it is.
+    /// The kinds of series that it takes and gives.
     fn kinds(self) -> (Kind, Kind) {
         match self {
             Self::Bins => (Kind::Events, Kind::Variable),
@@ -97,7 +97,7 @@ impl Made {
     }
 }
 
-/// What can be asked of a series.
+/// A function of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Function {
     ValueAt,
@@ -114,7 +114,7 @@ enum Function {
     Quantile,
 }
 
-/// Functions of series, for the reference: how they are written, and what they are.
+/// Functions of series for the reference: syntax and meaning.
 pub(crate) const FUNCTIONS: [(&str, &str); 17] = [
     ("value_at(S, t)", "what it was at t"),
     ("min(S, t0, t1)", "its least value from t0 to t1"),
@@ -165,7 +165,7 @@ impl Function {
         })
     }
 
-    /// How many numbers it is told: times, and before them the share of a quantile.
+    /// The number of its time arguments, after the share of a quantile.
     fn times(self) -> usize {
         match self {
             Self::Quantile => 3,
@@ -174,7 +174,7 @@ impl Function {
         }
     }
 
-    /// Whether it can be asked of variables, and of events.
+    /// Whether it applies to variables, and to events.
     fn suits(self, kind: Kind) -> bool {
         match self {
             Self::Mean | Self::FirstTime | Self::LastTime | Self::Count | Self::Quantile => true,
@@ -187,7 +187,7 @@ impl Function {
         matches!(self, Self::FirstTime | Self::LastTime | Self::Count) && kind == Kind::Variable
     }
 
-    /// Whether it can be asked of a run that ends at `end`, as far as its numbers are known.
+    /// Checks the arguments for a run that ends at `end`, as far as they are known.
     fn check(self, made: Option<(Made, f64)>, numbers: &[Option<f64>], end: f64) -> Result<(), String> {
         match made {
             Some((Made::Bins, width)) => _ = series::bin_count(width, end)?,
@@ -205,7 +205,7 @@ impl Function {
             }
             (_, times) => times,
         };
-        // Seconds are sums and products of decimals, and nothing happens within a nanosecond.
+        // Times are sums and products of decimals; a nanosecond is tolerated.
         let is_inside = |time: f64| (0.0..=end + 1e-9).contains(&time);
         if let Some(time) = times.iter().flatten().find(|&&time| !is_inside(time)) {
             return Err(format!("{time} s is outside the run, which ends at {end} s: ask from 0 to {end}"));
@@ -221,7 +221,7 @@ impl Function {
         }
     }
 
-    /// Whether there is an answer where the second time is the first.
+    /// Whether it is defined if both times are equal.
     fn asks_instants(self) -> bool {
         matches!(self, Self::Least | Self::Most | Self::TimeOfLeast | Self::TimeOfMost)
     }
@@ -302,10 +302,10 @@ impl fmt::Display for ExpressionError {
 }
 
 impl Expression {
-    /// Parses `text`.
+    /// Parses an expression.
     ///
     /// # Errors
-    /// If it does not follow the grammar.
+    /// If `text` does not follow the grammar.
     pub fn parse(text: &str) -> Result<Self, ExpressionError> {
         let mut parser = Parser::new(text)?;
         let tree = parser.sum(0)?;
@@ -337,10 +337,10 @@ impl Expression {
         Self(Tree::Binary(Operator::Subtract, Box::new(self.0.clone()), Box::new(other.0.clone())))
     }
 
-    /// Computes it; `value` knows what a name at some labels is. There are no series.
+    /// Evaluates it without series; `value` looks up a name at some labels.
     ///
     /// # Errors
-    /// What `value` says.
+    /// The error of `value`.
     pub fn evaluate(&self, value: &mut Lookup<'_>) -> Result<f64, ExpressionError> {
         self.evaluate_run(value, &mut |name| {
             Err(ExpressionError(format!(
@@ -349,20 +349,20 @@ impl Expression {
         })
     }
 
-    /// The same for one run, whose series `series` knows.
+    /// Evaluates it for one run, whose series `series` looks up.
     ///
     /// # Errors
-    /// What `value` and `series` say, and what has no answer.
+    /// The errors of `value` and `series`, and undefined results.
     pub fn evaluate_run(&self, value: &mut Lookup<'_>, series: &mut SeriesLookup<'_>) -> Result<f64, ExpressionError> {
         self.0.evaluate(&mut Lookups { value, series })
     }
 
-    /// Whether it asks for series.
+    /// Whether it uses series.
     pub(crate) fn asks_series(&self) -> bool {
         self.0.asks_series()
     }
 
-    /// The names of the series that it asks for.
+    /// The names of the series that it uses.
     pub(crate) fn series(&self) -> Vec<String> {
         let mut names = Vec::new();
         self.0.series(&mut names);
@@ -370,15 +370,15 @@ impl Expression {
     }
 }
 
-/// A series by its name.
+/// Looks up a series by name.
 pub type SeriesLookup<'a> = dyn FnMut(&str) -> Result<Found, ExpressionError> + 'a;
 
 /// A series that exists.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// What happened; `None` before the run. What is asked of it is then 1, if it can be asked.
+    /// The series; `None` before the run: then a valid function of it gives 1.
     pub series: Option<Series>,
-    /// When its run ends, in seconds.
+    /// The end of its run in seconds.
     pub end: f64,
 }
 
@@ -387,7 +387,7 @@ struct Lookups<'a, 'b> {
     series: &'a mut SeriesLookup<'b>,
 }
 
-/// What a name with some labels is worth.
+/// Looks up the value of a name at some labels.
 pub type Lookup<'a> = dyn FnMut(&str, &[String]) -> Result<f64, ExpressionError> + 'a;
 
 impl Assertion {
@@ -404,10 +404,10 @@ impl Assertion {
         Ok(Self { left, comparison, right })
     }
 
-    /// The two sides and whether they compare as asserted.
+    /// The two sides, and whether the comparison holds.
     ///
     /// # Errors
-    /// What `value` and `series` say, and what has no answer.
+    /// The errors of `value` and `series`, and undefined results.
     pub fn evaluate(
         &self,
         value: &mut Lookup<'_>,
@@ -425,7 +425,7 @@ impl Assertion {
         Ok(Self { left: self.left.written_out(ids)?, right: self.right.written_out(ids)?, ..self })
     }
 
-    /// The names of the series that it asks for.
+    /// The names of the series that it uses.
     pub fn series(&self) -> Vec<String> {
         [&self.left, &self.right].into_iter().flat_map(Expression::series).collect()
     }
@@ -442,7 +442,7 @@ impl Tree {
         }
     }
 
-    /// Its value, if no run is needed to know it.
+    /// Its value, if it is constant.
     fn constant(&self) -> Option<f64> {
         let unknown = || ExpressionError::new("only a run tells");
         self.evaluate(&mut Lookups { value: &mut |_, _| Err(unknown()), series: &mut |_| Err(unknown()) }).ok()

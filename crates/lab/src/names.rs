@@ -1,4 +1,4 @@
-//! What can be asked of a run before it runs: which gauges and series there will be, by their names.
+//! The gauges and series of a run by name, known before the run.
 
 use crate::diagnostic::suggestion;
 use crate::expression::{ExpressionError, Found};
@@ -6,7 +6,7 @@ use crate::report;
 use crate::scenario::Scenario;
 use crate::series::{self, Kind};
 
-/// Whose series.
+/// The owner of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SeriesPlace {
     Flow,
@@ -18,10 +18,10 @@ pub(crate) enum SeriesPlace {
 }
 
 impl Scenario {
-    /// Whether runs have a gauge of this name; none has labels.
+    /// Checks that runs have a gauge of this name; no gauge has labels.
     ///
     /// # Errors
-    /// If not, with the nearest name.
+    /// If there is none; the error suggests the nearest name.
     pub fn check_gauge(&self, name: &str, labels: &[String]) -> Result<(), ExpressionError> {
         match labels {
             [] => {
@@ -44,10 +44,10 @@ impl Scenario {
         }
     }
 
-    /// Whether runs have a series of this name.
+    /// Checks that runs have a series of this name.
     ///
     /// # Errors
-    /// If not, with the nearest name.
+    /// If there is none; the error suggests the nearest name.
     pub fn check_series(&self, name: &str) -> Result<(), ExpressionError> {
         if series::kind(name).is_none() {
             return Err(ExpressionError::new(series::unknown(name)));
@@ -55,15 +55,15 @@ impl Scenario {
         self.series_places(name).map(|_| ()).map_err(ExpressionError::new)
     }
 
-    /// A series of this name before anything runs: only when it will end is known.
+    /// The series of this name before the run: only its end is known.
     ///
     /// # Errors
-    /// If there is none, with the nearest name.
+    /// If there is none; the error suggests the nearest name.
     pub fn series_to_come(&self, name: &str) -> Result<Found, ExpressionError> {
         self.check_series(name).map(|()| Found { series: None, end: self.duration.as_secs_f64() })
     }
 
-    /// Whose series this is, by position: of `*`, of all, whose events are added up.
+    /// The owners of the series, by position. `*` means all owners, whose events are added up.
     pub(crate) fn series_places(&self, name: &str) -> Result<Vec<(SeriesPlace, usize)>, String> {
         let Some((place, variable)) = name.split_once(".*.") else {
             return self.series_place(name).map(|one| vec![one]);
@@ -78,7 +78,7 @@ impl Scenario {
         }
     }
 
-    /// Whose series this is, by position. That there is such a series is known: the name was parsed as one.
+    /// The owner of the series, by position. The series exists, because the name was parsed as one.
     fn series_place(&self, name: &str) -> Result<(SeriesPlace, usize), String> {
         let find = |what: &str, id: &str, known: Vec<&str>| {
             let missing = || format!("no {what} is called `{id}`; {}", suggestion(id, known.iter().copied()));

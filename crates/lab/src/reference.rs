@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::experiment::file::FileKeys;
 
-/// What `docs/reference/` holds: names of files and their texts.
+/// The contents of `docs/reference/`: names of files and their texts.
 pub fn documents() -> [(&'static str, String); 3] {
     [
         ("scenario.md", reference_markdown()),
@@ -19,14 +19,14 @@ pub fn documents() -> [(&'static str, String); 3] {
     ]
 }
 
-/// `docs/reference/scenario.schema.json`.
+/// The text of `docs/reference/scenario.schema.json`.
 pub fn schema_json() -> String {
     let mut text = serde_json::to_string_pretty(&schema()).expect("a schema is plain JSON");
     text.push('\n');
     text
 }
 
-/// `docs/reference/scenario.md`.
+/// The text of `docs/reference/scenario.md`.
 pub fn reference_markdown() -> String {
     let schema = schema();
     let mut page = Page { definitions: schema["$defs"].as_object().cloned().unwrap_or_default(), text: String::new() };
@@ -172,7 +172,7 @@ impl Page {
         }
     }
 
-    /// What may stand at a key, in a word or two.
+    /// The type of a key's value, in a word or two.
     fn shown(&self, schema: &Value) -> String {
         if let Some(name) = reference(schema) {
             return format!("[{name}](#{name})");

@@ -1,63 +1,63 @@
-//! What a run measured, as `sim run --json` prints it.
+//! The report of a run, as `sim run --json` prints it.
 
 use serde::Serialize;
 
 use crate::diagnostic::{nearest, suggestion};
 use crate::series;
 
-/// One run.
+/// The report of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// Seed of its random numbers.
+    /// The seed of the run.
     pub seed: u64,
-    /// What happened in it, in 16 hexadecimal digits: two runs with one hash were the same to the bit.
+    /// The hash of the run, 16 hexadecimal digits: runs with equal hashes are equal to the bit.
     pub hash: String,
-    /// Time it took.
+    /// The wall time in seconds.
     pub wall_seconds: f64,
-    /// Time that passed in it.
+    /// The simulated time in seconds.
     pub simulated_seconds: f64,
-    /// Events that were handled.
+    /// The number of events.
     pub events: u64,
-    /// In the order of the file.
+    /// The flows in the order of the file.
     pub flows: Vec<FlowReport>,
-    /// In the order of the file; a duplex link is `LINK` and `LINK.reverse`.
+    /// The directions of links in the order of the file; a duplex link is `LINK` and `LINK.reverse`.
     pub links: Vec<LinkReport>,
-    /// How equal the flows' goodputs are.
+    /// Jain's index of the flows' goodputs.
     pub jain_index: Option<f64>,
-    /// What the file's `[measure]` asks, in its order.
+    /// The measures of the file, in its order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<MeasureReport>,
-    /// What a reader of these numbers should know: a window that is the limit, a flow without traffic.
+    /// Remarks on the numbers: a window that is the limit, a flow without traffic.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// A measure of the file.
+/// The value of a measure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MeasureReport {
-    /// Its name.
+    /// The name of the measure.
     pub name: String,
-    /// What it is, if it has an answer.
+    /// The value, if it is defined.
     pub value: Option<f64>,
-    /// Why it has none.
+    /// Why it is not defined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
 }
 
-/// One flow. What a transport does not measure is `null`.
+/// The report of a flow. What a transport does not measure is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowReport {
-    /// Its name.
+    /// The name of the flow.
     pub id: String,
-    /// As in the scenario.
+    /// The transport, as in the scenario.
     pub transport: String,
-    /// Its congestion law.
+    /// The name of its congestion law.
     pub cc: Option<String>,
-    /// Payload that arrived for the first time, over the time from its start to its stop or the end.
+    /// Payload that arrived for the first time, over the time from the flow's start to its stop or the end.
     pub goodput_bps: f64,
     /// Everything that arrived, headers included, over the same time.
     pub throughput_bps: f64,
-    /// Data packets sent, again or not. An agent of ns-2 counts its SYN, packet 0, here and in what follows.
+    /// Data packets sent, retransmissions included. An agent of ns-2 counts its SYN, packet 0, here and below.
     pub sent_packets: u64,
     /// Highest sequence number sent: ns-2's `maxseq_`, which ctcp-2019 calls delivered packets.
     pub max_seq: Option<i64>,
@@ -65,103 +65,101 @@ pub struct FlowReport {
     pub acked_seq: Option<i64>,
     /// Data packets that arrived for the first time.
     pub delivered_packets: u64,
-    /// Data packets sent again.
+    /// Data packets retransmitted.
     pub retransmitted_packets: u64,
-    /// The most packets that the receiver held at one time because one before them was missing: on the connection, or in their
-    /// stream if there are streams.
+    /// The largest number of packets that the receiver held above a hole: on the connection, or in their stream if there are
+    /// streams.
     pub held_packets_max: Option<u64>,
-    /// The most bytes of the receive buffer that were in use at one time, when the application had read what it could. Only
-    /// `anabranch`.
+    /// The largest used part of the receive buffer after the application has read, in bytes. Only `anabranch`.
     pub buffered_bytes_max: Option<u64>,
-    /// Packets from the source to the sink that the network lost; acknowledgements are not among them.
+    /// Packets from the source to the sink that the network lost, without acknowledgements.
     pub dropped_packets: u64,
-    /// The most of these that a link lost one right after the other at its entrance: consecutive packets of this flow.
+    /// The longest run of consecutive packets of this flow that a link lost at its entrance.
     pub dropped_in_row_max: u64,
-    /// Retransmission timeouts.
+    /// Retransmission timeouts of the sender.
     pub timeouts: Option<u64>,
-    /// The most timeouts of one path one after the other, with nothing acknowledged there between two but what had timed out. Only
-    /// of SCTP.
+    /// The longest run of timeouts on one path without an acknowledgement of anything but timed-out data. Only SCTP.
     pub timeouts_in_row_max: Option<u64>,
-    /// Losses that Composite TCP took for random.
+    /// Losses that Composite TCP classified as random.
     pub random_losses: Option<u64>,
-    /// Packets that arrived for the first time, and after one that was first sent later: RFC 4737, section 3.3. What was lost and
-    /// sent again is among them.
+    /// Packets that arrived for the first time after one that was first sent later (RFC 4737, section 3.3), including
+    /// retransmissions.
     pub reordered_packets: Option<u64>,
-    /// Mean of the RTTs that the sender measured.
+    /// The mean of the sender's RTT samples in seconds.
     pub rtt_mean_s: Option<f64>,
-    /// Their median.
+    /// The median of the RTT samples.
     pub rtt_p50_s: Option<f64>,
-    /// Their 95th percentile.
+    /// The 95th percentile of the RTT samples.
     pub rtt_p95_s: Option<f64>,
-    /// Their 99th percentile.
+    /// The 99th percentile of the RTT samples.
     pub rtt_p99_s: Option<f64>,
-    /// Mean time from a packet's first transmission to its first arrival.
+    /// The mean time from a packet's first transmission to its first arrival.
     pub one_way_delay_mean_s: Option<f64>,
-    /// Congestion window at the end, in packets.
+    /// The congestion window at the end, in packets.
     pub window_final: Option<f64>,
-    /// How often FAST with the rule of rrfast-2017 forgot its baseRTT.
+    /// How often FAST with the rule of rrfast-2017 reset its baseRTT.
     pub reset_count: Option<u64>,
-    /// The paths of a connection that has several.
+    /// The paths of a connection with several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathReport>,
 }
 
-/// One path of a flow.
+/// The report of a path of a flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathReport {
-    /// Its number in `paths`, from 1.
+    /// Its position in `paths`, from 1.
     pub path: usize,
-    /// `live`, `validating` if nobody has answered on it yet, or `suspect` if it was silent too long; of `anabranch` alone.
+    /// `live`, `validating` if nobody has answered on it yet, or `suspect` if it is silent; only `anabranch`.
     pub state: Option<&'static str>,
-    /// Data packets sent, again or not.
+    /// Data packets sent, retransmissions included.
     pub sent_packets: u64,
-    /// Data packets sent again.
+    /// Data packets retransmitted.
     pub retransmitted_packets: u64,
-    /// What was delivered on it, stream headers included, over the time of the flow; of `anabranch` alone.
+    /// Data delivered on it, stream headers included, over the time of the flow; only `anabranch`.
     pub delivered_bps: Option<f64>,
-    /// Mean of the RTTs that the sender measured.
+    /// The mean of the sender's RTT samples in seconds.
     pub rtt_mean_s: Option<f64>,
-    /// Congestion window at the end, in packets.
+    /// The congestion window at the end, in packets.
     pub window_final: f64,
 }
 
-/// One direction of a link.
+/// The report of one direction of a link.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkReport {
-    /// Its name.
+    /// The name of the direction.
     pub id: String,
     /// Packets that left it.
     pub forwarded_packets: u64,
-    /// Packets that its queue or its errors dropped.
+    /// Packets dropped by its queue or lost by its error models.
     pub dropped_packets: u64,
-    /// Of these, those that its errors took, and not its queue.
+    /// Of these, packets lost by error models.
     pub error_packets: u64,
-    /// Of these, those that were too long for it.
+    /// Of these, packets longer than the MTU.
     pub too_long_packets: u64,
     /// Packets that its queue marked instead of dropping them.
     pub marked_packets: u64,
-    /// Share of the run in which it was sending.
+    /// The share of the run in which it was sending.
     pub utilisation: f64,
-    /// Time average of the packets in its queue, the one in transmission included.
+    /// The time average of the packets in its queue, the one in transmission included.
     pub queue_packets_mean: f64,
-    /// Median over time.
+    /// The median of the queue over time.
     pub queue_packets_p50: u64,
-    /// 95th percentile over time.
+    /// The 95th percentile of the queue over time.
     pub queue_packets_p95: u64,
-    /// 99th percentile over time.
+    /// The 99th percentile of the queue over time.
     pub queue_packets_p99: u64,
-    /// The most.
+    /// The largest length of the queue.
     pub queue_packets_max: u64,
 }
 
-/// In the place of an id: the sum over all.
+/// In place of an id: the sum over all.
 pub(crate) const ALL: &str = "*";
 
-/// A number that a run has when it is over.
+/// A number of a finished run.
 pub(crate) struct Gauge<T: 'static> {
     pub(crate) name: &'static str,
     pub(crate) unit: &'static str,
-    /// What it is, what is counted, and from when, for the reference.
+    /// For the reference: what it is, what is counted, and from when.
     pub(crate) meaning: &'static str,
     of: fn(&T) -> Option<f64>,
 }
@@ -179,7 +177,7 @@ fn real(count: Option<u64>) -> Option<f64> {
     count.map(|count| count as f64)
 }
 
-/// Of a run as a whole.
+/// Gauges of a run.
 pub(crate) const RUN_GAUGES: &[Gauge<Report>] = &[
     gauge("simulated_seconds", "s", "The scenario's `duration`.", |run| Some(run.simulated_seconds)),
     gauge("events", "", "Events that the simulator handled.", |run| Some(run.events as f64)),
@@ -192,7 +190,7 @@ pub(crate) const RUN_GAUGES: &[Gauge<Report>] = &[
     ),
 ];
 
-/// Of a flow.
+/// Gauges of a flow.
 pub(crate) const FLOW_GAUGES: &[Gauge<FlowReport>] = &[
     gauge(
         "goodput_bps",
@@ -308,7 +306,7 @@ pub(crate) const FLOW_GAUGES: &[Gauge<FlowReport>] = &[
     }),
 ];
 
-/// Of a path of a flow: they stand in the document, and have no names in expressions.
+/// Gauges of a path of a flow: in the document only, without names in expressions.
 pub(crate) const PATH_GAUGES: &[Gauge<PathReport>] = &[
     gauge("path", "", "Its number in `paths`, from 1.", |path| Some(path.path as f64)),
     gauge("sent_packets", "packets", "Data packets sent on it, again or not.", |path| Some(path.sent_packets as f64)),
@@ -325,7 +323,7 @@ pub(crate) const PATH_GAUGES: &[Gauge<PathReport>] = &[
     gauge("window_final", "packets", "Its congestion window at the end of the run.", |path| Some(path.window_final)),
 ];
 
-/// Of one direction of a link.
+/// Gauges of one direction of a link.
 pub(crate) const LINK_GAUGES: &[Gauge<LinkReport>] = &[
     gauge("forwarded_packets", "packets", "Packets of all flows that came out at its far end.", |link| {
         Some(link.forwarded_packets as f64)
@@ -365,8 +363,8 @@ pub(crate) const LINK_GAUGES: &[Gauge<LinkReport>] = &[
 ];
 
 impl Report {
-    /// The value of `flow.<id>.<gauge>`, `link.<id>.<gauge>`, `events` or `simulated_seconds`. With `*` for an id, the sum over
-    /// all that measure it.
+    /// The value of `flow.<id>.<gauge>`, `link.<id>.<gauge>`, `events` or `simulated_seconds`. With `*` for an id, the sum over all
+    /// that measure it.
     ///
     /// # Errors
     /// If there is no such gauge, or the transport does not measure it.
@@ -387,7 +385,7 @@ impl Report {
         value.ok_or_else(|| format!("`{name}` was not measured: the transport does not know it"))
     }
 
-    /// Every gauge that was measured, by name.
+    /// All measured gauges by name.
     pub fn gauges(&self) -> Vec<(String, f64)> {
         let mut gauges = Vec::new();
         for flow in &self.flows {
@@ -409,7 +407,7 @@ pub(crate) fn check_gauge(flows: &[&str], links: &[&str], name: &str) -> Result<
     Place::find(name, flows, links).map(|_| ())
 }
 
-/// Where a gauge is found, by position.
+/// The place of a gauge, by position.
 enum Place {
     Run(usize),
     Flow(Which, usize),
@@ -431,7 +429,7 @@ impl Place {
             let missing = || format!("no {what} is called `{wanted}`; {}", suggestion(wanted, known.iter().copied()));
             known.iter().position(|other| *other == wanted).ok_or_else(missing)
         };
-        // Where a gauge is asked for, a series of the same place may be meant.
+        // A series may be meant by the name.
         let gauge_position = |what: &str, wanted: &str, known: &[&str]| {
             let meant = series::nearest(name).filter(|_| nearest(wanted, known).is_none());
             position(what, wanted, known).map_err(|missing| match meant {

@@ -37,21 +37,21 @@ use crate::papers;
 use crate::parallel;
 use crate::run::{self, Run};
 
-/// How experiments are run.
+/// The options of `reproduce`.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Runs at once.
+    /// The number of parallel runs.
     pub jobs: NonZeroUsize,
-    /// Instead of the experiments' own numbers of seeds.
+    /// The number of seeds, in place of the experiments' own.
     pub seeds: Option<u32>,
 }
 
-/// Who is told how it goes on. A closure hears of runs alone.
+/// Observes the progress. A closure observes runs alone.
 pub trait Watch {
-    /// So many runs are done, of so many.
+    /// `done` of `total` runs are done.
     fn runs(&mut self, done: usize, total: usize);
 
-    /// All runs of a paper are done, and its claims are judged. Its figures are not drawn yet.
+    /// All runs of a paper are done and its claims are judged. Its figures are not drawn yet.
     fn paper(&mut self, _paper: &Paper) {}
 
     /// Whether it is to go on; asked after each run. If not, what runs goes on to its end, and nothing more begins.
@@ -66,11 +66,10 @@ impl<F: FnMut(usize, usize)> Watch for F {
     }
 }
 
-/// Runs what the claims of some experiments ask for, and judges them: the papers first, paper by paper, then what follows from laws
-/// and our own questions.
+/// Runs the experiments and judges their claims: the papers first, in order, then derivations and our own questions.
 ///
 /// # Errors
-/// If a variant is no scenario. It is found before anything runs.
+/// If a variant is not a valid scenario. It is found before anything runs.
 ///
 /// # Panics
 /// If `watch` does not let it go on; [`reproduce_until`] is for that.
@@ -104,7 +103,7 @@ pub fn reproduce_until(
     let (mut runs, mut drawings): (Vec<Option<Run>>, Vec<Option<Drawings>>) =
         plan.jobs.iter().map(|_| (None, None)).unzip();
     let mut papers: Vec<Paper> = Vec::new();
-    // Jobs begin in their order, so that a paper is done long before the last one is. What comes later waits.
+    // Jobs begin in order, so an early paper is complete long before the last one.
     let (mut done, mut runs_done, mut judged) = (0, 0, 0);
     let mut judge = |runs: &[Option<Run>], watch: &mut dyn Watch| {
         while runs.get(runs_done).is_some_and(Option::is_some) {
@@ -151,7 +150,7 @@ pub fn reproduce_until(
         let drawn = drawn.iter().map(|&job| drawings[job].as_ref().expect("each job that is to be drawn has been"));
         outcome.figures = figures::figures(experiment, &drawn.collect::<Vec<_>>());
     }
-    // What is only shown is not judged.
+    // Runs for figures alone are not judged.
     runs.truncate(count);
     let hashes = runs.iter().map(|run| run.as_ref().expect(RUN).report.hash.as_str());
     Ok(Some(Outcome {
@@ -166,10 +165,10 @@ pub fn reproduce_until(
     }))
 }
 
-/// Why a run that is asked for is there.
+/// The invariant of a run's presence.
 const RUN: &str = "an experiment is judged when its last run is done";
 
-/// A paper of which nothing is judged yet.
+/// A paper without judged claims.
 fn paper(experiment: &Experiment, seeds: Option<u32>) -> Paper {
     let key = experiment.paper.clone();
     let (title, question) = (papers::title(&key).to_owned(), papers::question(&key).to_owned());

@@ -1,7 +1,7 @@
-//! What is simulated: a network, its flows, and what happens to its routes.
+//! Scenarios: a network, its flows, and changes of its routes.
 //!
-//! A [`Scenario`] is made once from a file (`load`) and cannot be wrong afterwards: names are indices, every flow has a way to
-//! its destination and back, every window is at least one packet.
+//! A [`Scenario`] is made once from a file (`load`) and is valid from then on: names are indices, every flow has a route to its
+//! destination and back, every window is at least one packet.
 
 pub mod change;
 mod outside;
@@ -14,22 +14,22 @@ use anabranch_units::{Rate, SimSpan, SimTime};
 
 use self::transport::Transport;
 
-/// A network and what happens in it.
+/// A network with its flows, ready to run.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Seed of every random number in it.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// How long it runs.
+    /// The simulated time.
     pub duration: SimSpan,
     pub(crate) clock: Clock,
-    /// What happens within it is one point of a series.
+    /// The resolution: changes within it are one point of a series.
     pub(crate) resolution: SimSpan,
     /// Names of the nodes; [`NodeIndex`] counts in them.
     pub(crate) nodes: Vec<String>,
     /// Directions of links; a duplex link is two.
     pub(crate) links: Vec<Link>,
     pub(crate) flows: Vec<Flow>,
-    /// What drives the programs at a node, where that is not the simulator itself.
+    /// The drivers of programs at nodes, where the simulator itself does not drive them.
     pub(crate) drivers: BTreeMap<NodeIndex, DriverSpec>,
     /// In the order of their times.
     pub(crate) routes: Vec<RouteChange>,
@@ -60,7 +60,7 @@ pub(crate) struct Link {
     pub(crate) rate: Rate,
     pub(crate) delay: SimSpan,
     pub(crate) queue: QueueSpec,
-    /// What it loses in front of its queue, one model after the other.
+    /// The error models before its queue, in order.
     pub(crate) errors: Vec<ErrorSpec>,
     pub(crate) hold: Option<HoldSpec>,
     /// Bytes of the longest packet, and from when on they are others.
@@ -129,11 +129,11 @@ pub(crate) struct RouteChange {
 }
 
 impl Scenario {
-    /// How much of the simulator it takes.
+    /// The size of its world.
     pub(crate) fn size(&self) -> WorldSize {
         let ends = self.flows.iter().flat_map(|flow| [flow.from, flow.to]);
         let reached: BTreeSet<NodeIndex> = ends.chain(self.routes.iter().map(|route| route.to)).collect();
-        // A path has an address at each of its ends.
+        // A path has one address at each end.
         let paths: usize = self.flows.iter().map(|flow| flow.paths.len()).sum();
         WorldSize {
             nodes: self.nodes.len(),

@@ -1,4 +1,4 @@
-//! Claims that are *coarse*: within their band, and no reasonable error of the simulation would take them out of it.
+//! *Coarse* claims: within their band, where no reasonable error of the simulation would move them out of it.
 //!
 //! A sensitivity run (`cargo xtask sensitivity`, [`shake`](crate::reproduce::shake)) changes alpha, queues, window and error rate by
 //! a fifth, one at a time, and writes which claims of the papers stay reproduced through all of that into `sensitivity.toml`, beside
@@ -28,24 +28,24 @@ use crate::experiment::{Claim, Experiment};
 /// The name of the file.
 pub const FILE: &str = "sensitivity.toml";
 
-/// Which claims are coarse.
+/// The coarse claims of a sensitivity run.
 #[derive(Clone, Debug)]
 pub struct Sensitivity {
     document: Document,
     entries: Vec<Entry>,
 }
 
-/// One claim that is coarse.
+/// A coarse claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// [`Experiment::id`].
+    /// The experiment, as [`Experiment::id`] gives it.
     pub experiment: String,
-    /// Of the claim.
+    /// The title of the claim.
     pub title: String,
-    /// Of the claim.
+    /// The row of the claim.
     pub row: String,
-    /// Of the claim.
+    /// The column of the claim.
     #[serde(default)]
     pub column: String,
 }
@@ -58,7 +58,7 @@ struct Keys {
 }
 
 impl Entry {
-    /// How a claim of an experiment is named.
+    /// The entry of a claim.
     pub fn of(experiment: &Experiment, claim: &Claim) -> Self {
         let Claim { title, row, column, .. } = claim;
         Self { experiment: experiment.id(), title: title.clone(), row: row.clone(), column: column.clone() }

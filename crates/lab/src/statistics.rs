@@ -1,4 +1,4 @@
-//! What a handful of runs tells: mean, standard deviation, and two intervals that are often confused.
+//! Statistics of a handful of runs: mean, standard deviation, and two intervals that are often confused.
 
 /// The values of one measure over several seeds.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,9 +9,9 @@ pub struct Sample {
 /// From `low` to `high`, both included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Lower end.
+    /// The lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// The upper end of the interval.
     pub high: f64,
 }
 
@@ -42,7 +42,7 @@ impl Sample {
         &self.values
     }
 
-    /// Their mean.
+    /// The mean of the values.
     pub fn mean(&self) -> f64 {
         // The sum of equal values may be off by a rounding; a deterministic measure is compared to the bit.
         if self.values.iter().all(|value| value.to_bits() == self.values[0].to_bits()) {

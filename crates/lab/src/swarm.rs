@@ -28,14 +28,14 @@ use crate::run::combined_hash;
 use crate::scenario::Scenario;
 use crate::world::{CHECKED, Recording, Simulation};
 
-/// What became of one seed.
+/// The outcome of one seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fate {
-    /// The seed.
+    /// The seed of the network.
     pub seed: u64,
-    /// What was run, as a scenario file.
+    /// The scenario, as a file.
     pub scenario: String,
-    /// What happened, or what must not happen and did.
+    /// The results, or the violated invariant.
     pub outcome: Result<Summary, String>,
 }
 
@@ -52,7 +52,7 @@ pub struct Summary {
     pub hash: String,
 }
 
-/// What became of many seeds.
+/// The outcome of many seeds.
 #[derive(Clone, Debug)]
 pub struct Swarm {
     /// How many there were.

@@ -1,7 +1,7 @@
 //! Claims and their verdicts.
 //!
-//! A number that a paper got from one random run is **one draw**: it is judged against the interval in which 95 of 100 further
-//! runs of ours would lie, not against the interval of our mean, which shrinks with every seed until no draw lies in it.
+//! A number that a paper got from one random run is **one draw**. It is judged against the 95 % prediction interval of further runs
+//! of ours, not against the confidence interval of our mean, which shrinks with every seed until no draw lies in it.
 //!
 //! | band | the claim is reproduced if |
 //! | --- | --- |
@@ -17,34 +17,34 @@ use serde::Serialize;
 
 use crate::statistics::{Interval, Sample};
 
-/// How near to what is published ours must be, as the experiment has it.
+/// The tolerance between a published value and ours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Band {
-    /// Equal, in every run.
+    /// Equal in every run.
     Exact,
-    /// Equal, in every run, once what is behind a digit is cut off; the place of that digit, `0.01` for the second decimal.
+    /// Equal in every run after cutting off further digits; the place of the last digit, such as `0.01`.
     Truncated(f64),
-    /// What is published is one draw from the distribution of ours.
+    /// The published value is one draw from the distribution of ours.
     Prediction,
     /// Our mean lies in this interval.
     Mean(Interval),
-    /// Our mean is above zero with 95 % confidence: by how much one thing is above another.
+    /// Our mean of a difference is above zero with 95 % confidence.
     Above,
 }
 
-/// What became of a claim.
+/// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Verdict {
-    /// Ours is within the band.
+    /// Our value is within the band.
     #[serde(rename = "reproduced")]
     Reproduced,
-    /// Ours is within the band, and that is no result: of a regression, a derivation or an input.
+    /// Our value is within the band of a regression, a derivation or an input, which is no result.
     #[serde(rename = "holds")]
     Holds,
-    /// Ours is not.
+    /// Our value is outside the band.
     #[serde(rename = "deviates")]
     Deviates,
-    /// It is known, and said why, that nobody can get this from what the paper tells.
+    /// The value cannot be computed from the paper; the experiment gives the reason.
     #[serde(rename = "not reproducible")]
     NotReproducible,
 }
@@ -61,10 +61,10 @@ impl fmt::Display for Verdict {
 }
 
 impl Band {
-    /// Reads a band as experiments write it; `published` is what `±` is about.
+    /// Parses a band of an experiment; `published` is the centre of `±`.
     ///
     /// # Errors
-    /// What would be a band.
+    /// A description of valid bands.
     pub fn parse(text: &str, published: Option<f64>) -> Result<Self, String> {
         let text = text.trim();
         let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
@@ -87,7 +87,7 @@ impl Band {
         } else if published.is_some() && text == "prediction" {
             return Ok(Self::Prediction);
         } else if let Some((published, place)) = published.zip(text.strip_prefix("truncated to")) {
-            // What is published has no further digits, or nothing of ours could equal it.
+            // A published value has no further digits; otherwise no value of ours could equal it.
             let place = number(place).filter(|place| *place > 0.0 && is_whole(published / place));
             return place.map(Self::Truncated).ok_or_else(|| {
                 format!("write the place of the last printed digit of {published}, such as \"truncated to 0.01\"")
@@ -105,7 +105,7 @@ impl Band {
         }
     }
 
-    /// Whether `sample` agrees with what is published.
+    /// Whether `sample` agrees with the published value.
     pub fn admits(&self, published: Option<f64>, sample: &Sample) -> bool {
         match (self, published) {
             (Self::Exact, Some(published)) => sample.values().iter().all(|value| value.total_cmp(&published).is_eq()),
@@ -133,7 +133,7 @@ impl Band {
         }
     }
 
-    /// The interval that decides: of a prediction, where `published` must lie; else where our mean must lie.
+    /// The interval that decides: for a prediction, that of `published`; otherwise that of our mean.
     pub fn interval(&self, published: Option<f64>, sample: &Sample) -> Interval {
         match self {
             Self::Exact => published

@@ -1,6 +1,6 @@
-//! A scenario in the simulator: put there by `build.rs`, which takes the hosts of each flow from `hosts.rs` and when their clocks tick from
-//! `clock.rs`. `recording.rs` says what is remembered. What comes out is `reports.rs`, with `notes.rs` beside it, and over time
-//! `series.rs`.
+//! The world of a scenario in the simulator. `build.rs` creates it, with the hosts of each flow from `hosts.rs` and their clocks
+//! from `clock.rs`. `recording.rs` selects what is recorded. `reports.rs` and `notes.rs` extract the results, `series.rs` the
+//! series.
 
 mod build;
 mod clock;
@@ -38,7 +38,7 @@ pub(crate) type Output = Box<dyn io::Write + Send>;
 /// Why a scenario can be built.
 pub(crate) const CHECKED: &str = "what the simulator refuses was refused when the scenario was read";
 
-/// What a flow is in the world.
+/// A flow in the world.
 #[derive(Clone, Copy)]
 struct Ends {
     source: HostId,
@@ -94,7 +94,7 @@ impl<'a> Simulation<'a> {
         self.world.conservation()
     }
 
-    /// Bytes of payload that have come to the far end of a flow; of our own transport, that its application has read.
+    /// Bytes of payload received at the far end of a flow; for our own transport, bytes read by its application.
     pub(crate) fn read(&self, flow: usize) -> u64 {
         self.world.account(self.flows[flow].sink).report().received.payload
     }

@@ -1,6 +1,6 @@
-//! What a host says of itself to those who look on: what it has counted, and what it was told to remember.
+//! The account of a host: its counters, and the variables that it was told to record.
 //!
-//! Nobody has to know what kind of host it is. A host without an account, such as one that only answers, says nothing.
+//! An observer need not know the type of the host. A host without an account, such as one that only answers, returns nothing.
 
 use std::borrow::Cow;
 
@@ -12,14 +12,14 @@ use crate::distribution::Spans;
 use crate::gauges::GaugeRow;
 use crate::history::Entry;
 
-/// What a host says of itself. Asking changes nothing, and what a host does not count or was not told to remember is `None`.
+/// The account of a host. Queries change nothing. A quantity that the host does not count or record is `None`.
 pub trait Account {
-    /// What it has counted so far.
+    /// The counters since the start.
     fn report(&self) -> HostReport<'_> {
         HostReport::default()
     }
 
-    /// Its variables as a sender at each change, several paths added up.
+    /// The sender's variables at each change; several paths added up.
     fn gauges(&self) -> Option<Cow<'_, [GaugeRow]>> {
         None
     }
@@ -29,28 +29,30 @@ pub trait Account {
         None
     }
 
-    /// What it was offered to send, message by message.
+    /// The messages offered for sending.
     fn offered(&self) -> Option<Portions<'_>> {
         None
     }
 
-    /// What it has handed to its application, in order.
+    /// The data handed to the application, in order.
     fn delivered(&self) -> Option<Portions<'_>> {
         None
     }
 
-    /// What happened within so much time is one entry of what it remembers.
+    /// The resolution of the records: events within this time are one entry.
     fn resolution(&self) -> Option<SimSpan> {
         None
     }
 
-    /// The mean time in seconds from a packet's first departure here to its first arrival at `sink`, of those that have arrived.
+    /// The mean time in seconds from the first departure of a packet here to its first arrival at `sink`, over the packets that
+    /// have arrived.
     fn delay_mean_s(&self, sink: &dyn Account) -> Option<f64> {
         let received = sink.report().received;
         received.delay_sum.filter(|_| received.packets > 0).map(|sum| sum.as_secs_f64() / received.packets as f64)
     }
 
-    /// What has arrived here, for a source that knows when it had left. Only of a host whose packets do not say so themselves.
+    /// The first arrivals here, for a source that knows the departures. Only for a host whose packets do not carry their departure
+    /// times.
     fn first_arrivals(&self) -> Option<&dyn FirstArrivals> {
         None
     }
@@ -61,112 +63,112 @@ pub(crate) struct NoAccount;
 
 impl Account for NoAccount {}
 
-/// First arrivals of segments, each of which begins at an offset of its connection.
+/// First arrivals of segments, identified by their offset in the connection.
 pub trait FirstArrivals {
-    /// How many there were.
+    /// The number of first arrivals.
     fn count(&self) -> u64;
 
-    /// Their times added up, in picoseconds.
+    /// The sum of their times in picoseconds.
     fn sum(&self) -> u128;
 
-    /// Whether the segment at `offset` is among them.
+    /// Whether the segment at `offset` has arrived.
     fn has(&self, offset: u64) -> bool;
 }
 
-/// What a host has counted, in either of its parts. A part that it does not play is empty.
+/// The counters of a host as sender and as receiver. A role that it does not play is empty.
 #[derive(Clone, Debug, Default)]
 pub struct HostReport<'a> {
-    /// As a sender.
+    /// Its counters as a sender.
     pub sent: SentReport<'a>,
-    /// As a receiver.
+    /// Its counters as a receiver.
     pub received: ReceivedReport,
 }
 
-/// What a sender has counted. Packets are its data packets; of ns-2's SCTP what is sent again is chunks.
+/// The counters of a sender. Packets are data packets; for ns-2's SCTP, retransmissions are counted in chunks.
 #[derive(Clone, Debug, Default)]
 pub struct SentReport<'a> {
-    /// Packets sent, again or not.
+    /// Packets sent, retransmissions included.
     pub packets: u64,
-    /// Packets, or chunks, sent again.
+    /// Packets, or chunks, retransmitted.
     pub retransmitted: u64,
     /// The highest sequence number sent.
     pub seq_max: Option<i64>,
-    /// Up to which number all are acknowledged.
+    /// The highest cumulatively acknowledged number.
     pub acked_seq: Option<i64>,
     /// The number of retransmission timeouts.
     pub timeouts: Option<u64>,
-    /// The most of these on one path one after the other.
+    /// The largest number of consecutive timeouts of one path.
     pub timeouts_in_row_max: Option<u64>,
-    /// Losses that were taken for random.
+    /// Losses classified as random.
     pub random_losses: Option<u64>,
-    /// All samples of the RTT added up.
+    /// The sum of all RTT samples.
     pub rtt_sum: SimSpan,
-    /// How many there were.
+    /// The number of RTT samples.
     pub rtt_samples: u64,
-    /// How they are distributed.
+    /// The distribution of RTT samples.
     pub rtts: Option<&'a Spans>,
-    /// The congestion window now, in packets, several paths added up.
+    /// The present congestion window in packets; several paths added up.
     pub window: Option<f64>,
-    /// How often a law with a baseRTT forgot it.
+    /// The number of times that a law with a baseRTT discarded it.
     pub reroutes: Option<u64>,
-    /// What the receiver's window keeps from being sent, where that has a fixed number of packets.
+    /// The limit set by the receiver's window, if that is a fixed number of packets.
     pub window_limit: Option<WindowLimit>,
-    /// Each path, in the order of their indices; empty of a sender that has no paths.
+    /// The paths in the order of their indices; empty for a sender without paths.
     pub paths: Vec<SenderPath>,
 }
 
 /// One path of a sender.
 #[derive(Clone, Debug)]
 pub struct SenderPath {
-    /// Counted from 0.
+    /// The index, counted from 0.
     pub index: usize,
-    /// Of the transport alone.
+    /// The state; the transport only.
     pub state: Option<PathState>,
-    /// Packets sent, again or not.
+    /// Packets sent, retransmissions included.
     pub packets: u64,
-    /// Packets sent again.
+    /// The number of retransmitted packets.
     pub retransmitted: u64,
-    /// Bytes delivered on it, stream headers included; of the transport alone.
+    /// Bytes delivered, stream headers included; the transport only.
     pub delivered: Option<u64>,
-    /// Its samples of the RTT added up.
+    /// The sum of its RTT samples.
     pub rtt_sum: SimSpan,
-    /// How many there were.
+    /// The number of its RTT samples.
     pub rtt_samples: u64,
-    /// The congestion window now, in packets.
+    /// The present congestion window in packets.
     pub window: f64,
 }
 
-/// How often a window of a fixed size was the limit.
+/// How often a window of fixed size limited the sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowLimit {
     /// The window, in packets.
     pub window: f64,
-    /// Acknowledgements at which it, and not the congestion window, was the limit.
+    /// Acknowledgements at which this window, not the congestion window, was the limit.
     pub limited_acks: u64,
-    /// Acknowledgements that gave a sample of the RTT.
+    /// Acknowledgements that gave an RTT sample.
     pub acks: u64,
 }
 
-/// What a receiver has counted. Packets are data packets; of ns-2's SCTP they are chunks.
+/// The counters of a receiver. Packets are data packets; for ns-2's SCTP they are chunks.
 #[derive(Clone, Debug, Default)]
 pub struct ReceivedReport {
-    /// Bytes of payload that came for the first time; of the transport, those that its application has read.
+    /// Bytes of payload received for the first time; for the transport, bytes read by the application.
     pub payload: u64,
-    /// Bytes on the wire that came, headers and what came again included.
+    /// Bytes received on the wire, headers and duplicates included.
     pub wire: u64,
-    /// Packets that came for the first time.
+    /// Packets received for the first time.
     pub packets: u64,
-    /// Of these, those that came after one that was first sent later (RFC 4737, section 3.3).
+    /// Of these, packets that arrived after one that was first sent later (RFC 4737, section 3.3).
     pub reordered: Option<u64>,
-    /// The most packets that waited at one time for one before them.
+    /// The largest number of packets held at one time for a missing earlier one.
     pub held_max: Option<u64>,
-    /// The most bytes of the receive buffer in use at one time.
+    /// The largest use of the receive buffer in bytes.
     pub buffered_max: Option<u64>,
-    /// The times from first departure to first arrival of all packets added up, where packets say when they left.
+    /// The sum of the times from first departure to first arrival of all packets, if packets carry their departure times.
     pub delay_sum: Option<SimSpan>,
 }
 
-/// What can be asked over time.
+/// A variable over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostSeries {
     /// The congestion window of a path, in packets. Paths count from 0.
@@ -175,16 +177,16 @@ pub enum HostSeries {
     PathSsthresh(usize),
     /// Packets in flight on a path.
     PathInFlight(usize),
-    /// Up to which number all are acknowledged.
+    /// The highest cumulatively acknowledged number.
     AckedSeq,
-    /// The receiver's window as the sender knows it, in packets.
+    /// The receive window known to the sender, in packets.
     PeerWindow,
-    /// Packets that wait at the receiver for one before them.
+    /// Packets held at the receiver for a missing earlier one.
     Held,
 }
 
 impl HostSeries {
-    /// The path that is asked about.
+    /// The path of the variable.
     pub(crate) fn path(self) -> Option<usize> {
         match self {
             Self::PathWindow(path) | Self::PathSsthresh(path) | Self::PathInFlight(path) => Some(path),
@@ -199,7 +201,7 @@ pub type Points<'a> = Box<dyn Iterator<Item = (SimTime, f64)> + 'a>;
 /// Parts of one or several streams, in the order of their times.
 pub type Portions<'a> = Box<dyn Iterator<Item = Portion> + 'a>;
 
-/// Bits of one stream: offered to a source, or read by the application of a sink.
+/// A number of bits of one stream: offered to a source, or read by the application of a sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Portion {
     /// When it was offered or read.
@@ -210,7 +212,7 @@ pub struct Portion {
     pub bits: u64,
 }
 
-/// What one stream gets adds up.
+/// Portions of one stream add up.
 impl Entry for Portion {
     fn time(&self) -> SimTime {
         self.time
@@ -225,12 +227,12 @@ impl Entry for Portion {
     }
 }
 
-/// Whole numbers over time as points.
+/// The points of a record of integers.
 pub(crate) fn points<T: Copy>(entries: &[(SimTime, T)], number: fn(T) -> f64) -> Points<'_> {
     Box::new(entries.iter().map(move |&(time, value)| (time, number(value))))
 }
 
-/// One variable of a path, from what it remembered; nothing if it is none of a path's.
+/// One variable of a path from its record; `None` if it is not a path's variable.
 pub(crate) fn path_points(rows: &[GaugeRow], series: HostSeries) -> Option<Points<'_>> {
     let of: fn(&Gauges) -> f64 = match series {
         HostSeries::PathWindow(_) => |it| it.window,

@@ -1,4 +1,4 @@
-//! What the scenario itself does at a time: starts and stops, offers, route changes, samples.
+//! Timed actions of the scenario: starts and stops, offers, route changes, samples.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,36 +7,35 @@ use crate::event_queue::Key;
 use crate::host::Input;
 use crate::id::{Address, HostId, LinkId, NodeId};
 
-/// Something that a scenario does at a time.
+/// A timed action of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Tells a host something.
+    /// Passes an input to a host.
     Input {
-        /// Whom.
+        /// The host that gets it.
         host: HostId,
-        /// What.
+        /// The input that it gets.
         input: Input,
     },
-    /// From now on `node` sends packets for `to` by `via`, or drops them if there is no link. Packets in flight stay on the
-    /// way they are on.
+    /// From now on `node` sends packets for `to` by `via`, or drops them if there is no link. Packets in flight stay on their way.
     Route {
-        /// Whose table changes.
+        /// The node whose table changes.
         node: NodeId,
-        /// Packets to this address.
+        /// The destination address.
         to: Address,
-        /// A link that starts at `node`.
+        /// A link that starts at `node`, or none.
         via: Option<LinkId>,
     },
-    /// From now on a link takes packets of at most so many bytes. Those that it has taken get through.
+    /// From now on a link accepts packets of at most this size. Packets already accepted pass.
     Mtu {
-        /// Which.
+        /// The link whose MTU changes.
         link: LinkId,
-        /// Bytes of the longest.
+        /// The MTU in bytes.
         mtu: u32,
     },
 }
 
-/// What stands on the agenda.
+/// An item of the agenda.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Item {
     Control(Control),
@@ -46,7 +45,7 @@ pub(crate) enum Item {
     Sample(usize),
 }
 
-/// Items in the order of time, then of insertion. Rarely used, so a heap does.
+/// Items ordered by time, then by insertion. A heap suffices, since it is rarely used.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
     items: BinaryHeap<Reverse<Entry>>,
@@ -63,7 +62,7 @@ impl Agenda {
         self.items.push(Reverse(Entry { key, item }));
     }
 
-    /// Gives every item its time in seconds, in a world with ns-2's clock.
+    /// Gives every item its time in seconds, for a world with ns-2's clock.
     pub(crate) fn use_float_clock(&mut self) {
         let timed = |Reverse(Entry { key, item })| Reverse(Entry { key: key.at_seconds(key.time.as_secs_f64()), item });
         self.items = self.items.drain().map(timed).collect();

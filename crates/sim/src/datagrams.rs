@@ -1,4 +1,4 @@
-//! In what packets a segment of the transport goes, and when it has come.
+//! The packets of the transport's segments, and their reassembly.
 
 use std::collections::VecDeque;
 
@@ -7,16 +7,16 @@ use anabranch_proto::{Form, Segment, Transmit as Leaving, Virtual};
 use crate::host::Transmit;
 use crate::packet::{Body, Fragment};
 
-/// One end's packets. In the sealed form they are as long as sealed datagrams are, over UDP, and a segment that was cut for a path with longer
-/// ones goes in several.
+/// The packets of one end. In the sealed form they have the sizes of sealed datagrams over UDP, and a segment that is too long for
+/// its path is sent as several packets.
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     form: Form,
-    /// What is left of the segment that leaves.
+    /// The remaining packets of the segment that leaves.
     leaving: VecDeque<Transmit>,
-    /// Segments that left in several.
+    /// Segments sent as several packets.
     fragmented: u64,
-    /// What has come of segments that go in several: their number, and how many packets are missing; the oldest first.
+    /// Incomplete segments: the number, and the count of missing packets; the oldest first.
     missing: VecDeque<(u64, u32)>,
 }
 
@@ -25,7 +25,7 @@ impl Datagrams {
         Self { form, leaving: VecDeque::new(), fragmented: 0, missing: VecDeque::new() }
     }
 
-    /// Segments that left in several packets.
+    /// Segments sent as several packets.
     pub(crate) fn fragmented(&self) -> u64 {
         self.fragmented
     }
@@ -35,7 +35,7 @@ impl Datagrams {
         self.leaving.pop_front()
     }
 
-    /// A segment leaves; `on` says where its packets go. Returns the first.
+    /// A segment leaves; `on` assigns packets to a path. Returns the first packet.
     pub(crate) fn send(&mut self, leaving: Leaving<Virtual>, on: impl Fn(Transmit) -> Transmit) -> Transmit {
         let Leaving { segment, ecn, .. } = leaving;
         let on = |transmit: Transmit| on(Transmit { ecn, ..transmit });
@@ -52,7 +52,7 @@ impl Datagrams {
         self.leaving.pop_front().expect("there are several")
     }
 
-    /// The segment that has come with a packet, if all of it has.
+    /// The segment that is complete with this packet, if one is.
     pub(crate) fn receive(&mut self, body: &Body) -> Option<Segment<Virtual>> {
         let Fragment { id, count, segment } = match body {
             Body::Segment(segment) => return Some(**segment),
@@ -60,7 +60,7 @@ impl Datagrams {
             Body::Raw(_) | Body::Ns2(_) | Body::Sctp(_) => return None,
         };
         let place = self.missing.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
-            // A segment of which a packet is lost comes again as another.
+            // A segment that has lost a packet is retransmitted under another number.
             if self.missing.len() == SEGMENTS_MAX {
                 self.missing.pop_front();
             }
@@ -77,5 +77,5 @@ impl Datagrams {
     }
 }
 
-/// As many as a seal keeps that are not whole.
+/// The limit of incomplete segments, as of a seal.
 const SEGMENTS_MAX: usize = 16;

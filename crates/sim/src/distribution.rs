@@ -1,8 +1,8 @@
-//! How a quantity was distributed over a run, in a memory that does not grow with it.
+//! Distributions of quantities over a run, in constant memory.
 
 use anabranch_units::{SimSpan, SimTime};
 
-/// For how long a queue had each of its lengths. The packet in transmission is one of its packets.
+/// The time for which a queue had each of its lengths. The packet in transmission counts.
 #[derive(Clone, Debug, Default)]
 pub struct QueueLengths {
     /// By length, in ticks.
@@ -11,7 +11,7 @@ pub struct QueueLengths {
 }
 
 impl QueueLengths {
-    /// It had so many packets until now.
+    /// It had `packets` packets until now.
     #[inline]
     pub(crate) fn advance(&mut self, now: SimTime, packets: usize) {
         let time = now.since(self.since).ticks();
@@ -24,7 +24,7 @@ impl QueueLengths {
         }
     }
 
-    /// Until when it is known.
+    /// The time until which it is known.
     #[inline]
     pub(crate) fn since(&self) -> SimTime {
         self.since
@@ -34,7 +34,7 @@ impl QueueLengths {
         self.times.iter().sum()
     }
 
-    /// Packets times picoseconds of waiting: the one in transmission does not wait.
+    /// Packets times picoseconds of waiting, without the packet in transmission.
     pub(crate) fn waiting_area(&self) -> u128 {
         (0..).zip(&self.times).map(|(packets, &time): (u128, _)| packets.saturating_sub(1) * u128::from(time)).sum()
     }
@@ -45,7 +45,7 @@ impl QueueLengths {
         if area == 0 { 0.0 } else { area as f64 / self.total() as f64 }
     }
 
-    /// The least length that it did not exceed for a share of the time: 0.95 is the 95th percentile.
+    /// The least length that it did not exceed for this share of the time: 0.95 is the 95th percentile.
     pub fn quantile(&self, share: f64) -> usize {
         let wanted = share * self.total() as f64;
         let mut below = 0;
@@ -56,12 +56,12 @@ impl QueueLengths {
         reached.unwrap_or(self.max())
     }
 
-    /// The largest length that lasted.
+    /// The largest length with a positive duration.
     pub fn max(&self) -> usize {
         self.times.iter().rposition(|&time| time > 0).unwrap_or(0)
     }
 
-    /// The share of the time in which it was not empty: in which the link was sending. 0 if no time has passed.
+    /// The share of the time in which the queue was not empty, so that the link was sending. 0 if no time has passed.
     pub fn busy_share(&self) -> f64 {
         match (self.total(), self.times.first()) {
             (0, _) | (_, None) => 0.0,
@@ -70,7 +70,7 @@ impl QueueLengths {
     }
 }
 
-/// How many spans of time there were of each length, to within [`Spans::PRECISION`].
+/// A histogram of durations, accurate to [`Spans::PRECISION`].
 #[derive(Clone, Debug, Default)]
 pub struct Spans {
     /// By bucket: up to [`PARTS`] ticks each length has one, and from there on each doubling has as many.
@@ -83,10 +83,10 @@ const PARTS: u64 = 1 << PARTS_LOG2;
 const PARTS_LOG2: u32 = 7;
 
 impl Spans {
-    /// By how much a quantile may be off, in proportion: half a bucket.
+    /// The relative error of a quantile: half a bucket.
     pub const PRECISION: f64 = 0.5 / PARTS as f64;
 
-    /// One more.
+    /// Adds a duration.
     #[inline]
     pub(crate) fn add(&mut self, span: SimSpan) {
         let bucket = bucket(span.ticks());
@@ -97,7 +97,7 @@ impl Spans {
         self.count += 1;
     }
 
-    /// What has come to a sum of spans since it was `before`, if anything has: a span of no time is none.
+    /// Adds the growth of a sum of durations since it was `before`, unless it is zero.
     #[inline]
     pub(crate) fn add_growth(&mut self, before: SimSpan, sum: SimSpan) {
         if sum > before {
@@ -105,7 +105,7 @@ impl Spans {
         }
     }
 
-    /// The length that a share of them has at most: 0.95 is the 95th percentile. `None` if there are none.
+    /// The duration that this share of them does not exceed: 0.95 is the 95th percentile. `None` if there are none.
     pub fn quantile(&self, share: f64) -> Option<SimSpan> {
         let wanted = ((share * self.count as f64).ceil() as u64).max(1);
         let mut below = 0;

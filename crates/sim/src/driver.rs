@@ -1,11 +1,11 @@
-//! A host on a real machine: a program around an engine, which a network card, a timer and a scheduler wake up.
+//! A host on a real machine: a program around an engine, woken by a network card, a timer and a scheduler.
 //!
 //! ```text
 //! link ──> card (arrivals are gathered) ──> socket ──> program ──> engine
 //!                                            timer ──────┘ (late, and on a grid)
 //! ```
 //!
-//! Without it an engine is told of each packet at the instant in which it comes, and of each deadline when it is due.
+//! Without it an engine gets each packet at its arrival, and each deadline when it is due.
 
 use std::collections::VecDeque;
 
@@ -19,48 +19,48 @@ use crate::id::{Address, FlowId, LinkId, Port};
 use crate::packet::{Body, Raw};
 use crate::rng::Stream;
 
-/// What wakes the program up, and what it does then.
+/// The delays of a real machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriverSpec {
-    /// Timers ring at multiples of this; nothing: at any time.
+    /// Timers fire at multiples of this; zero: at any time.
     pub timer: SimSpan,
-    /// When the card tells of what has come; `None`: at once.
+    /// How the card batches arrivals; `None`: it does not.
     pub arrivals: Option<HoldSpec>,
-    /// How much later than it could the program runs; `None`: not at all. One draw each time that it wakes up.
+    /// The scheduler's delay, drawn for each wake-up; `None`: there is none.
     pub delay: Option<DelaySpec>,
-    /// In which order it reads and sends.
+    /// The order of reading and sending.
     pub reads: Reads,
-    /// When a packet is said to have come.
+    /// The arrival time that packets get.
     pub stamps: Stamps,
 }
 
-/// How a program reads what has come.
+/// The order of reading and sending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reads {
-    /// One packet; then it sends what there is to send, and reads the next.
+    /// Reads one packet, sends everything, and reads the next.
     #[default]
     Each,
-    /// All that has come; then it sends.
+    /// Reads all packets, then sends.
     Batch,
 }
 
-/// Which time an arrival has ([`Arrival::at`]).
+/// The arrival time of a packet ([`Arrival::at`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stamps {
-    /// When the card told of it: the time stamp of a kernel.
+    /// The time when the card reported it, as a kernel's timestamp.
     #[default]
     Kernel,
-    /// When the program read it.
+    /// The time when the program read it.
     Program,
 }
 
 impl DriverSpec {
-    /// Whether it can be.
+    /// Whether it is consistent.
     pub(crate) fn is_valid(self) -> bool {
         self.arrivals.is_none_or(HoldSpec::is_valid)
     }
 
-    /// Whether something in it comes by chance.
+    /// Whether it needs random numbers.
     pub fn is_random(self) -> bool {
         self.arrivals.is_some_and(HoldSpec::is_random) || self.delay.is_some_and(DelaySpec::is_random)
     }
@@ -73,20 +73,20 @@ pub struct Driven<H> {
     spec: DriverSpec,
     card: Option<Hold>,
     stream: Stream,
-    /// What has come and was not read, in the order of coming.
+    /// Packets that arrived and were not read, in order.
     inbox: VecDeque<Letter>,
-    /// What came when the inbox was full.
+    /// Packets lost because the inbox was full.
     overflows: u64,
-    /// How late the program wakes up the next time.
+    /// The delay of the next wake-up.
     delay: SimSpan,
     /// Whether it is reading.
     is_awake: bool,
 }
 
-/// A packet that waits to be read.
+/// A packet in the inbox.
 #[derive(Debug)]
 struct Letter {
-    /// When the program may know of it.
+    /// When the program may read it.
     told_at: SimTime,
     port: Port,
     flow: FlowId,
@@ -97,11 +97,11 @@ struct Letter {
     body: Body,
 }
 
-/// Packets that a socket holds, 64 MB of them. What would be one more is lost.
+/// The size of a socket's buffer in packets, 64 MB of them. Further packets are lost.
 const INBOX_MAX: usize = 1 << 16;
 
 impl<H: Host> Driven<H> {
-    /// The host with a driver, and the streams of its card and of its scheduler.
+    /// The host with a driver; the streams are the card's and the scheduler's.
     ///
     /// # Panics
     /// If arrivals are held for no time.
@@ -112,12 +112,12 @@ impl<H: Host> Driven<H> {
         Self { host, spec, card, stream, inbox: VecDeque::new(), overflows: 0, delay, is_awake: false }
     }
 
-    /// Packets that were lost because the program did not read in time.
+    /// Packets lost because the program did not read in time.
     pub fn overflows(&self) -> u64 {
         self.overflows
     }
 
-    /// Hands over the next packet that the program knows of; whether there was one.
+    /// Passes the next readable packet to the host; returns whether there was one.
     fn read(&mut self, now: SimTime) -> bool {
         let Some(letter) = self.inbox.pop_front_if(|letter| letter.told_at <= now) else { return false };
         let Letter { told_at, port, flow, size, link, address, ecn, mut body } = letter;
@@ -129,7 +129,7 @@ impl<H: Host> Driven<H> {
         true
     }
 
-    /// A program looks at the clock whenever it runs.
+    /// A program reads the clock whenever it runs.
     fn ring(&mut self, now: SimTime) {
         if self.host.poll_timeout() <= now {
             self.host.handle_timeout(now);

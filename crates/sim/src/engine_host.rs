@@ -1,4 +1,4 @@
-//! The transport's engine as hosts: one that sends on its streams, one that reads all that comes.
+//! The transport's engine as hosts: a source that sends on its streams, and a sink that reads everything.
 
 mod account;
 mod sink;
@@ -21,39 +21,39 @@ use crate::id::{Address, LinkId};
 
 pub use self::sink::EngineSink;
 
-/// The end that opens the connection and sends. Told to start, it has data for ever on all of its streams; what it is offered
-/// goes on the stream that the offer names.
+/// The end that opens the connection and sends. On a start it has endless data on all streams; an offer goes on the stream that it
+/// names.
 #[derive(Debug)]
 pub struct EngineSource {
     config: Config,
     datagrams: Datagrams,
     /// `None` before the start.
     connection: Option<Connection<Virtual>>,
-    /// By the streams of the connection, once it is established; before, by those that are wanted.
+    /// By stream of the established connection; before, by requested stream.
     lanes: Vec<Lane>,
     supply: Supply,
     /// Whether streams have been opened.
     is_open: bool,
     ways: Vec<Way>,
-    /// By path, of those that there are from the start on; 1 each if nobody says.
+    /// By path, of those that exist from the start; 1 each by default.
     weights: Vec<u32>,
     record: Option<Record>,
     rtts: Spans,
     departures: Departures,
-    /// What it was offered, if it was told to remember.
+    /// The offers, if they are recorded.
     offers: Option<Offers>,
 }
 
-/// What a source remembers of its variables.
+/// The recorded variables of a source.
 #[derive(Debug)]
 struct Record {
     /// By path.
     rows: Vec<History<GaugeRow>>,
-    /// Of its acknowledgements.
+    /// The cumulative acknowledgements.
     acked: History<(SimTime, i64)>,
 }
 
-/// Messages that a source was offered. They cannot be joined, so if they do not fit, there are none.
+/// The offered messages. They are recorded completely, or not at all if they do not fit.
 #[derive(Debug)]
 struct Offers {
     messages: Option<Vec<Portion>>,
@@ -69,26 +69,26 @@ impl Offers {
     }
 }
 
-/// A path as its end sees it: packets leave by an interface, for an address of the other end, and those of the other end come to an
-/// address of this one. An address belongs to one path, so it says by which path a packet came.
+/// A path as its end sees it: packets leave by an interface for an address of the other end, whose packets arrive at an address of
+/// this one. An address belongs to one path, so it identifies the path of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// The link by which packets leave, which starts at the host's node.
     pub via: LinkId,
     /// The other end's address ([`crate::Builder::address_through`]).
     pub to: Address,
-    /// This end's.
+    /// The address of this end.
     pub here: Address,
 }
 
-/// When segments with content left for the first time.
+/// Departures of new segments with content.
 #[derive(Debug, Default)]
 struct Departures {
-    /// All of them.
+    /// The number of departures.
     count: u64,
-    /// Their times added up, in picoseconds.
+    /// The sum of their times in picoseconds.
     sum: u128,
-    /// Where they begin and when they left, of those that are not acknowledged.
+    /// The offsets and times of unacknowledged ones.
     waiting: VecDeque<(u64, SimTime)>,
 }
 
@@ -111,37 +111,37 @@ fn picoseconds(time: SimTime) -> u128 {
     time.since(SimTime::ZERO).ticks().into()
 }
 
-/// What waits for one stream.
+/// The waiting data of one stream.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lane {
-    /// Bytes that it was offered and has not written.
+    /// Bytes that were offered and not written.
     bytes: u64,
-    /// Whether it has data for ever.
+    /// Whether it has endless data.
     is_endless: bool,
 }
 
-/// Where a source has its data from.
+/// The data supply of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Supply {
-    /// It has data for ever once it is told to start.
+    /// Endless data after the start.
     Endless,
-    /// It has what it is offered.
+    /// Data from offers.
     Offers,
 }
 
-/// The ends of a path by its number, as the source sees them. Nobody but the two engines looks at them: the simulator delivers by
-/// flow, and among paths by the addresses of [`Way`].
+/// The ends of a path, derived from its number. Only the two engines use them: the simulator delivers by flow, and among paths by
+/// the addresses of [`Way`].
 fn tuple(path: usize) -> FourTuple {
     let end = |address: usize| anabranch_proto::Address { address: address as u128, port: 0 };
     FourTuple { local: end(2 * path + 1), remote: end(2 * path + 2) }
 }
 
-/// The number of the path that has an end of the source at this address.
+/// The number of the path with this address of the source.
 fn number(source: anabranch_proto::Address) -> usize {
     (source.address as usize - 1) / 2
 }
 
-/// The number of the path by which something came.
+/// The number of the path of an arrival.
 fn came_by(ways: &[Way], arrival: &Arrival<'_>) -> usize {
     ways.iter().position(|way| way.here == arrival.address).unwrap_or(0)
 }
@@ -151,14 +151,14 @@ fn sent_by(ways: &[Way], path: usize, transmit: Transmit) -> Transmit {
     Transmit { via: way.map(|way| way.via), to: way.map(|way| way.to), ..transmit }
 }
 
-/// Nobody guesses in a simulation.
+/// Simulations need no unpredictable numbers.
 const INITIAL: SeqNumber = SeqNumber(0);
 
 impl EngineSource {
     /// A source that has not started.
     ///
     /// # Errors
-    /// If the configuration cannot work.
+    /// If the configuration is invalid.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         Connection::<Virtual>::connect(Time::ZERO, config.clone(), tuple(0), Secret::predictable(INITIAL))?;
         let lanes = vec![Lane::default(); usize::from(config.streams.max(1))];
@@ -178,71 +178,71 @@ impl EngineSource {
         })
     }
 
-    /// The same, with no data but what it is offered.
+    /// The same source, with data from offers only.
     #[must_use]
     pub fn fed(self) -> Self {
         Self { supply: Supply::Offers, ..self }
     }
 
-    /// The same with several paths. The connection is opened on the first one; it sets up the others as soon as it is established,
-    /// if its configuration allows as many.
+    /// The same source with several paths. The connection is opened on the first; the others are set up once it is established, if
+    /// its configuration permits as many.
     #[must_use]
     pub fn multihomed(self, ways: Vec<Way>) -> Self {
         Self { ways, ..self }
     }
 
-    /// The same, with weights for its paths.
+    /// The same source, with weights for its paths.
     #[must_use]
     pub fn weighted(self, weights: Vec<u32>) -> Self {
         Self { weights, ..self }
     }
 
-    /// The same, remembering its variables in this detail.
+    /// The same source, recording its variables in this detail.
     #[must_use]
     pub fn traced_in(self, detail: Detail) -> Self {
         let rows = vec![History::new(detail); self.ways.len().max(1)];
         Self { record: Some(Record { rows, acked: History::new(detail) }), ..self }
     }
 
-    /// The same, remembering what it is offered, if that takes at most so much memory.
+    /// The same source, recording its offers, if they fit into this much memory.
     #[must_use]
     pub fn remembering_offers(self, bytes_max: usize) -> Self {
         let offers = Offers { messages: Some(Vec::new()), messages_max: bytes_max / size_of::<Portion>() };
         Self { offers: Some(offers), ..self }
     }
 
-    /// What it was offered, message by message, if it was told to remember and there was room.
+    /// The offers, message by message, if they were recorded and fitted.
     pub fn offers(&self) -> Option<&[Portion]> {
         self.offers.as_ref()?.messages.as_deref()
     }
 
-    /// The variables of a path at each change, if the source was told to remember them and there is such a path. `rtt_base` and
-    /// `rtt_smoothed` are the law's own where it keeps them, else the path's.
+    /// The variables of a path at each change, if they were recorded and the path exists. `rtt_base` and `rtt_smoothed` are the
+    /// law's own if it has them, else the path's.
     pub fn rows(&self, path: usize) -> Option<&[GaugeRow]> {
         self.record.as_ref()?.rows.get(path).map(History::entries)
     }
 
-    /// How many segments with content are acknowledged, with all before them, from when on, if the source was told to remember it.
+    /// The number of cumulatively acknowledged segments with content, over time, if recorded.
     pub fn acked(&self) -> Option<&[(SimTime, i64)]> {
         self.record.as_ref().map(|record| record.acked.entries())
     }
 
-    /// How its samples of the RTT are distributed, on all paths.
+    /// The distribution of RTT samples, on all paths.
     pub fn rtts(&self) -> &Spans {
         &self.rtts
     }
 
-    /// How many paths it can have.
+    /// The limit of its paths.
     pub fn paths_max(&self) -> usize {
         self.ways.len().max(1)
     }
 
-    /// Segments with content that left for the first time.
+    /// New segments with content that left.
     pub fn departed(&self) -> u64 {
         self.departures.count
     }
 
-    /// Of these, those that are acknowledged, with all before them.
+    /// Of these, those that are cumulatively acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.departures.count - self.departures.waiting.len() as u64
     }
@@ -252,13 +252,13 @@ impl EngineSource {
         self.connection.as_ref()?.path(PathId::FIRST)
     }
 
-    /// Each of its paths that there is, with its number.
+    /// Each existing path, with its number.
     pub fn paths(&self) -> impl Iterator<Item = (usize, PathReport)> + '_ {
         let reports = self.connection.iter().flat_map(Connection::path_reports);
         reports.map(|(_, report)| (number(report.tuple.local), report))
     }
 
-    /// Segments that left in several packets, because the path carries none as long as they are.
+    /// Segments sent as several packets, because they were too long for the path.
     pub fn fragmented(&self) -> u64 {
         self.datagrams.fragmented()
     }
@@ -277,7 +277,7 @@ impl EngineSource {
     }
 
     fn offer(&mut self, now: SimTime, offer: Offer) {
-        // Streams that were not granted share those that were.
+        // Requested streams that were not granted share the granted ones.
         let index = offer.stream as usize % self.lanes.len();
         if let (Some(offers), Some(bytes)) = (&mut self.offers, offer.bytes) {
             offers.add(Portion { time: now, stream: index, bits: 8 * bytes });
@@ -289,11 +289,11 @@ impl EngineSource {
         self.write(index);
     }
 
-    /// Opens as many streams as were granted, and sets up the other paths.
+    /// Opens the granted streams, and sets up the other paths.
     fn open(&mut self, now: SimTime, granted: Option<u16>) {
         let Some(connection) = &mut self.connection else { return };
         for path in 1..self.ways.len() {
-            // A peer that does not speak of paths has one.
+            // Without negotiated paths there is one.
             let _ = connection.paths().add(engine_time(now), tuple(path));
         }
         for (path, &weight) in self.weights.iter().enumerate() {
@@ -307,7 +307,7 @@ impl EngineSource {
                 connection.streams().open().expect("all granted streams are free at first");
             }
         }
-        // What was offered before the handshake was over, on streams that there are not, goes on those that there are.
+        // Offers on streams that were not granted move to those that were.
         for index in count..self.lanes.len() {
             let lane = self.lanes[index];
             let shared = &mut self.lanes[index % count];
@@ -319,7 +319,7 @@ impl EngineSource {
         (0..count).for_each(|index| self.write(index));
     }
 
-    /// Writes what waits for a stream, as far as there is room.
+    /// Writes the waiting data of a stream, as far as there is room.
     fn write(&mut self, index: usize) {
         let (true, Some(connection)) = (self.is_open, &mut self.connection) else { return };
         let (lane, sid) = (&mut self.lanes[index], sid(index));
@@ -373,7 +373,7 @@ impl Host for EngineSource {
             let before = connection.rtt_sum();
             let (now, at) = (engine_time(now), engine_time(arrival.at));
             connection.handle_late(now, at, tuple(came_by), arrival.ecn, segment);
-            // An ACK is one sample at most, of the path on which it came.
+            // An ACK gives at most one sample, on the path on which it arrived.
             self.rtts.add_growth(before.rescale(), connection.rtt_sum().rescale());
             self.departures.forget_until(connection.acked());
         }
@@ -446,7 +446,7 @@ impl Host for EngineSource {
     }
 }
 
-/// The stream of a lane: they are opened in their order, and plain TCP's is the first, too.
+/// The stream of a lane: they are opened in order, and plain TCP's is the first, too.
 fn sid(index: usize) -> Sid {
     // There are at most 255.
     Sid::new(index as u16 + 1)

@@ -1,17 +1,17 @@
-//! What a link loses by itself, in front of its queue.
+//! Error models: packets that a link loses in front of its queue.
 //!
-//! Every model counts the packets that are offered to it, from 0. Several in a row see what those before them let pass.
+//! Every model counts the packets offered to it, from 0. Several models in a row each see what the earlier ones pass.
 
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
 
 use crate::rng::Stream;
 
-/// Which packets are lost.
+/// The packets that are lost.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ErrorSpec {
-    /// These, by their number in the order in which they come.
+    /// The packets with these numbers, in the order of arrival.
     List(Vec<u64>),
-    /// The first packet that comes at each of these times or later: one a time.
+    /// The first packet at or after each of these times.
     At(Vec<SimTime>),
     /// Each packet with this probability (ns-2's uniform error model with `unit pkt`: lost if `u < p`).
     PerPacket(f64),
@@ -28,18 +28,18 @@ pub enum ErrorSpec {
         /// Packets lost in a row.
         burst: u64,
     },
-    /// What exceeds a rate, at once and without a queue: a token bucket (the generic cell rate algorithm, ITU-T I.371).
+    /// Packets that exceed a rate, without a queue: a token bucket (the generic cell rate algorithm, ITU-T I.371).
     Policer {
-        /// What passes in the long run, above zero.
+        /// The sustained rate, above zero.
         rate: Rate,
-        /// What may pass above that at once: the depth of the bucket.
+        /// The depth of the bucket: the burst that passes at once.
         burst: Bytes,
     },
-    /// Everything that comes at `from` or later and before `until`. What is in the queue or under way gets through.
+    /// Every packet from `from` until before `until`. Packets in the queue or in flight pass.
     Outage {
-        /// When it begins.
+        /// The beginning of the outage.
         from: SimTime,
-        /// When it ends, after it has begun.
+        /// The end of the outage, after its beginning.
         until: SimTime,
     },
     /// The same again and again: everything that comes in the first `length` of each `every`, from `first` on.
@@ -62,9 +62,9 @@ pub struct GilbertElliott {
     pub to_bad: f64,
     /// Probability, per packet, that a bad channel turns good; its inverse is the mean length of a bad spell in packets.
     pub to_good: f64,
-    /// Loss while it is good: 0 in Gilbert's model.
+    /// The loss probability while it is good: 0 in Gilbert's model.
     pub loss_good: f64,
-    /// Loss while it is bad.
+    /// The loss probability while it is bad.
     pub loss_bad: f64,
 }
 
@@ -86,14 +86,14 @@ impl ErrorSpec {
     }
 }
 
-/// A model at work.
+/// The state of a model.
 #[derive(Clone, Debug)]
 pub(crate) struct ErrorModel {
     spec: ErrorSpec,
     stream: Stream,
     /// Packets offered so far: the number of the next.
     offered: u64,
-    /// Entries of the list, or times, that lie behind.
+    /// Past entries of the list, or past times.
     passed: usize,
     bad: bool,
     /// When the bucket of a policer is full again.
@@ -113,7 +113,7 @@ impl ErrorModel {
         Self { spec, stream, offered: 0, passed: 0, bad: false, full_at: SimTime::ZERO }
     }
 
-    /// Whether the next packet, which comes at `now` with `size` bytes, is lost.
+    /// Whether the next packet, of `size` bytes at `now`, is lost.
     pub(crate) fn strikes(&mut self, now: SimTime, size: u32) -> bool {
         let number = self.offered;
         self.offered += 1;

@@ -1,40 +1,38 @@
-//! What happens next: a tournament over the sources of events.
+//! The next event of the world: a tournament over the sources of events.
 //!
 //! A source (one direction of a link, a host's timer, the list of control events) has at most one next event, so it has one
 //! *slot*. A full binary tree stands over the slots, and every inner node holds the earlier of its two children; the root is
 //! the next event of the world. To change a slot is to replay its matches: log2(slots) compares, no allocation, no search.
 //!
-//! Equal times run in the order in which a simulator with an event for each packet would have inserted them: first by when
-//! that would have been, then by who was handed over first. The two are not the same, because a link knows of an arrival
-//! before its transmission begins, which is when that simulator would insert it. It matters more than it seems: through slow
-//! start a packet arrives at the bottleneck in the very instant in which another one leaves it, and this order decides
-//! whether it is dropped.
+//! Events of equal time run in the order in which a simulator with an event for each packet would have inserted them: first by the
+//! time of that insertion, then by the order of scheduling. The two differ, because a link knows of an arrival before its
+//! transmission begins, which is when that simulator would insert it. This matters: throughout slow start a packet arrives at the
+//! bottleneck in the very instant in which another one leaves it, and this order decides whether it is dropped.
 //!
-//! The tree itself compares nothing but times. Where two are equal, which is rare, the matches are played again with all that
-//! a key says.
+//! The tree compares times only. On a tie, which is rare, the matches are replayed with the whole keys.
 
 use std::hint::select_unpredictable;
 
 use anabranch_units::SimTime;
 
-/// When a source's next event is due, and its place among those of the same time.
+/// The due time of a source's next event, and its order among equal times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     /// When the event is due.
     pub time: SimTime,
-    /// The bits of the same in seconds, in a world with ns-2's clock; 0 otherwise.
+    /// The bits of the time in seconds, in a world with ns-2's clock; 0 otherwise.
     pub seconds: u64,
     /// When a simulator with an event for each packet would insert it.
     pub inserted: SimTime,
-    /// Its place in the order of handing over.
+    /// Its number in the order of scheduling.
     pub order: u64,
 }
 
-/// Hands out places in the order of handing over.
+/// Numbers events in the order of scheduling.
 #[derive(Clone, Debug, Default)]
 pub struct Order(u64);
 
-/// The tree. Slots are numbers from 0.
+/// The tournament tree. Slots are numbers from 0.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
     /// By slot, in ticks; a power of two of them. Slots without an event have different times at the end of time, so that
@@ -46,12 +44,12 @@ pub struct EventQueue {
     winners: Vec<u32>,
 }
 
-/// The next event of all.
+/// The next event of the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Next {
-    /// When it is due and when it was inserted; [`Key::NONE`] if there is none.
+    /// Its key; [`Key::NONE`] if there is none.
     pub key: Key,
-    /// Whose it is.
+    /// The slot of its source.
     pub slot: usize,
 }
 
@@ -59,14 +57,14 @@ impl Key {
     /// The key of a slot without an event.
     pub const NONE: Self = Self { time: SimTime::NEVER, seconds: u64::MAX, inserted: SimTime::NEVER, order: u64::MAX };
 
-    /// The key of an event at `time` that a simulator with an event for each packet would insert at `inserted`, and that got
-    /// the place `order`.
+    /// The key of an event at `time` that a simulator with an event for each packet would insert at `inserted`, with the scheduling
+    /// number `order`.
     #[inline]
     pub const fn new(time: SimTime, inserted: SimTime, order: u64) -> Self {
         Self { time, seconds: 0, inserted, order }
     }
 
-    /// The same at `seconds`, by ns-2's clock. Times are not negative, so that their bits are ordered as they are.
+    /// The same key at `seconds` by ns-2's clock. Times are not negative, so their bits are ordered as they are.
     #[inline]
     #[must_use]
     pub const fn at_seconds(self, seconds: f64) -> Self {
@@ -75,7 +73,7 @@ impl Key {
 }
 
 impl Order {
-    /// The next place.
+    /// The next number.
     #[inline]
     pub fn draw(&mut self) -> u64 {
         self.0 += 1;
@@ -84,7 +82,7 @@ impl Order {
 }
 
 impl EventQueue {
-    /// Slots that a queue may have.
+    /// The limit of slots.
     pub const SLOTS_MAX: usize = 1 << 20;
 
     /// A queue with `slots` empty slots.
@@ -106,7 +104,7 @@ impl EventQueue {
         Self { times, keys: vec![Key::NONE; leaves], winners }
     }
 
-    /// The next event.
+    /// The next event of all slots.
     #[inline]
     pub fn next(&self) -> Next {
         let slot = self.winners[1] as usize;
@@ -124,7 +122,7 @@ impl EventQueue {
             let other = self.winners[node ^ 1];
             let other_time = self.times[other as usize];
             is_tie |= other_time == time;
-            // Who wins cannot be foretold, so this must not be a branch.
+            // The winner is unpredictable, so this must not be a branch.
             let other_wins = other_time < time;
             winner = select_unpredictable(other_wins, other, winner);
             time = select_unpredictable(other_wins, other_time, time);
@@ -136,13 +134,13 @@ impl EventQueue {
         }
     }
 
-    /// Takes the event of `slot` out.
+    /// Removes the event of `slot`.
     #[inline]
     pub fn clear(&mut self, slot: usize) {
         self.set(slot, Key::NONE);
     }
 
-    /// Plays the matches of a slot with all that its key says.
+    /// Replays the matches of a slot with its whole key.
     #[cold]
     fn replay(&mut self, slot: usize) {
         let (mut winner, mut node) = (slot as u32, self.times.len() + slot);

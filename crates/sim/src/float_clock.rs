@@ -1,18 +1,17 @@
-//! ns-2's clock, for comparisons with it.
+//! ns-2's clock, for exact comparisons with it.
 //!
-//! ns-2 keeps time as a double and adds it up as packets go. Where two times are equal on paper, as a packet's arrival and the
-//! departure of another one are all through slow start, the last bit of the sums decides who is first, and with it who is
-//! dropped; FAST asks whether a round trip is over at the very moment at which it is. A world with this clock does the same
-//! sums in the same order, in doubles, and has ns-2's events: one when a transmitter is free again, and an arrival that is
-//! inserted when its transmission starts. Everything else follows: the picoseconds that hosts and reports see are these
-//! doubles rounded. Doubles add, subtract, multiply and divide alike on every machine, so such a world is as
-//! deterministic as any other; it is half as fast.
+//! ns-2 keeps time as a double and adds it up along a packet's way. If two times are equal on paper, as a packet's arrival and
+//! another one's departure are throughout slow start, the last bit of the sums decides which is first, and so which is dropped;
+//! FAST tests whether a round trip is over at the very moment at which it is. A world with this clock does the same sums in the
+//! same order, in doubles, and has ns-2's events: one when a transmitter becomes free, and an arrival that is inserted when its
+//! transmission starts. The picoseconds that hosts and reports see are these doubles rounded. Doubles add, subtract, multiply and
+//! divide alike on every machine, so such a world is deterministic, too; it is half as fast.
 //!
 //! ```text
 //! transmission = 8 · size / bandwidth       arrival = start + (transmission + delay)      free again = start + transmission
 //! ```
 //!
-//! Links with CoDel have no ns-2 to agree with and keep integer time.
+//! Links with CoDel have no counterpart in ns-2 and keep integer time.
 
 use std::collections::VecDeque;
 
@@ -20,7 +19,7 @@ use anabranch_units::{Rate, SimSpan, SimTime};
 
 use crate::packet::Flight;
 
-/// A link's queue, transmitter and pipe by that clock.
+/// A link's queue, transmitter and pipe by ns-2's clock.
 #[derive(Clone, Debug)]
 pub(crate) struct FloatLink {
     bandwidth: f64,

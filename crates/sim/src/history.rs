@@ -1,22 +1,21 @@
-//! What happened over time, in a memory that has a limit.
+//! Records over time in bounded memory.
 //!
-//! A history keeps every entry as long as there is room. When there is no more, it gets coarser: time is cut into bins, and what
-//! happened within one becomes one entry, as with a resolution that was asked for. So a run of any length is remembered, and a
-//! run that fits is remembered whole.
+//! A history keeps every entry while there is room. Then it becomes coarser: time is divided into bins, and the entries of a bin
+//! become one, as with a requested resolution. So a run of any length is recorded, and a run that fits is recorded completely.
 
 use anabranch_units::{SimSpan, SimTime};
 
-/// How much a history keeps.
+/// The detail of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detail {
-    /// What happens within so much time, counted from the start of time, is one entry; zero keeps all apart.
+    /// The width of a bin, counted from the start of time; zero keeps entries apart.
     pub resolution: SimSpan,
-    /// Memory that its entries may take; what does not fit makes it coarser.
+    /// The memory limit of its entries in bytes.
     pub bytes_max: usize,
 }
 
 impl Detail {
-    /// Everything, whatever it takes.
+    /// Everything, without a limit.
     pub const WHOLE: Self = Self { resolution: SimSpan::ZERO, bytes_max: usize::MAX };
 }
 
@@ -27,22 +26,22 @@ impl From<SimSpan> for Detail {
     }
 }
 
-/// Something at a time.
+/// An entry with a time.
 pub trait Entry: Copy {
-    /// When.
+    /// The time of the entry.
     fn time(&self) -> SimTime;
 
-    /// Whether `later`, which happened in the same bin, can be made one with it.
+    /// Whether `later`, in the same bin, can be merged with it.
     fn joins(&self, _later: &Self) -> bool {
         true
     }
 
-    /// Both as one, at one of their times.
+    /// Both merged, at one of their times.
     #[must_use]
     fn joined(&self, later: &Self) -> Self;
 }
 
-/// A variable: of several values the last holds.
+/// A variable: the last value of a bin holds.
 impl<T: Copy> Entry for (SimTime, T) {
     fn time(&self) -> SimTime {
         self.0
@@ -62,15 +61,15 @@ pub struct History<T> {
 }
 
 impl<T: Entry> History<T> {
-    /// An empty one.
+    /// An empty history.
     pub fn new(detail: impl Into<Detail>) -> Self {
         let Detail { resolution, bytes_max } = detail.into();
-        // So few are no history.
+        // Fewer entries are no history.
         let entries_max = (bytes_max / size_of::<T>()).max(ENTRIES_MIN);
         Self { entries: Vec::new(), resolution, entries_max }
     }
 
-    /// Adds what happens now.
+    /// Adds an entry at the present time.
     pub fn push(&mut self, entry: T) {
         let length = add(&mut self.entries, entry, self.resolution);
         if length > self.entries_max {
@@ -83,17 +82,17 @@ impl<T: Entry> History<T> {
         self.entries.last()
     }
 
-    /// All of them.
+    /// All entries in order.
     pub fn entries(&self) -> &[T] {
         &self.entries
     }
 
-    /// What happened within so much time is one entry. Coarser than it was asked for if it did not fit.
+    /// The width of a bin, coarser than requested if the entries did not fit.
     pub fn resolution(&self) -> SimSpan {
         self.resolution
     }
 
-    /// Halves what there is, at least.
+    /// At least halves the number of entries.
     #[cold]
     fn coarsen(&mut self) {
         let span = |entries: &[T]| entries.last().map_or(0, |last| last.time().since(entries[0].time()).ticks());
@@ -117,7 +116,7 @@ fn round_up(ticks: u64) -> u64 {
     steps.into_iter().find(|&step| step >= ticks).unwrap_or(WIDTH_MAX)
 }
 
-/// Adds an entry, or makes it one with what it joins in its bin; returns how many there are.
+/// Adds an entry, or merges it within its bin; returns the number of entries.
 fn add<T: Entry>(entries: &mut Vec<T>, entry: T, resolution: SimSpan) -> usize {
     let is_near = |other: &T| is_same_bin(other.time(), entry.time(), resolution);
     let near = entries.iter().rev().take_while(|other| is_near(other)).position(|other| other.joins(&entry));
@@ -140,14 +139,14 @@ pub fn is_same_bin(one: SimTime, other: SimTime, width: SimSpan) -> bool {
     !width.is_zero() && one.ticks() / width.ticks() == other.ticks() / width.ticks()
 }
 
-/// Adds what a variable is now to its changes, if it is no longer what it was.
+/// Records the value of a variable, if it has changed.
 pub(crate) fn remember<T: Copy + PartialEq>(changes: &mut History<(SimTime, T)>, now: SimTime, value: T) {
     if changes.last().is_none_or(|(_, last)| *last != value) {
         changes.push((now, value));
     }
 }
 
-/// The same of a count that was 0 at first.
+/// Records a count that was 0 at first.
 pub(crate) fn remember_count(changes: &mut History<(SimTime, u32)>, now: SimTime, count: u32) {
     if count > 0 || changes.last().is_some() {
         remember(changes, now, count);

@@ -1,35 +1,35 @@
-//! What is let out in batches: frames that a radio sends together, packets that a network card reports together.
+//! Release in batches: frames that a radio sends together, packets that a network card reports together.
 //!
-//! Whatever waits is released together, at times that do not depend on it, but for [`HoldSpec::Gather`]. Nothing overtakes anything.
+//! Waiting packets are released together, at times independent of them, except with [`HoldSpec::Gather`]. The order is kept.
 
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::rng::Stream;
 
-/// When a batch is released.
+/// The times of releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HoldSpec {
     /// At all multiples of a span, counted from the start of the world.
     Grid(SimSpan),
-    /// So long after the first that waits.
+    /// This long after the first waiting packet.
     Gather(SimSpan),
-    /// At random: the times from one release to the next are exponential with this mean.
+    /// At random: the intervals between releases are exponential with this mean.
     Exponential(SimSpan),
-    /// At random: the times from one release to the next are uniform from nothing to this.
+    /// At random: the intervals between releases are uniform from zero to this.
     Uniform(SimSpan),
-    /// At once, but for stalls at random.
+    /// At once, except during random stalls.
     Stalls {
-        /// From one to the next: exponential with this mean.
+        /// The interval between stalls: exponential with this mean.
         every: SimSpan,
-        /// How long: uniform from nothing to this.
+        /// The length of a stall: uniform from zero to this.
         most: SimSpan,
     },
 }
 
-/// How much later something happens than it could.
+/// A random or constant delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DelaySpec {
-    /// Always by so much.
+    /// A constant delay.
     Constant(SimSpan),
     /// Exponential with this mean.
     Exponential(SimSpan),
@@ -37,19 +37,19 @@ pub enum DelaySpec {
     Uniform(SimSpan),
 }
 
-/// A hold at work.
+/// The state of a hold.
 #[derive(Clone, Debug)]
 pub(crate) struct Hold {
     spec: HoldSpec,
     stream: Stream,
-    /// The last release that anybody waits for.
+    /// The last release with a waiting packet.
     release: SimTime,
-    /// When the next stall begins, or the present one began, and when it ends.
+    /// The begin of the next or present stall, and its end.
     stall: [SimTime; 2],
 }
 
 impl HoldSpec {
-    /// Whether time passes between two releases.
+    /// Whether releases are apart in time.
     pub(crate) fn is_valid(self) -> bool {
         match self {
             Self::Grid(span) | Self::Gather(span) | Self::Exponential(span) | Self::Uniform(span) => !span.is_zero(),
@@ -57,14 +57,14 @@ impl HoldSpec {
         }
     }
 
-    /// Whether releases come by chance.
+    /// Whether releases are random.
     pub fn is_random(self) -> bool {
         matches!(self, Self::Exponential(_) | Self::Uniform(_) | Self::Stalls { .. })
     }
 }
 
 impl DelaySpec {
-    /// One of them.
+    /// Draws a delay.
     pub(crate) fn draw(self, stream: &mut Stream) -> SimSpan {
         match self {
             Self::Constant(span) => span,
@@ -85,7 +85,7 @@ impl Hold {
         Self { spec, stream, release: SimTime::ZERO, stall: [SimTime::ZERO; 2] }
     }
 
-    /// When what comes at `now` is released: not before what came earlier.
+    /// The release time of a packet that arrives at `now`, not before that of an earlier one.
     pub(crate) fn release(&mut self, now: SimTime) -> SimTime {
         if now > self.release {
             self.release = match self.spec {
@@ -94,7 +94,7 @@ impl Hold {
                 HoldSpec::Exponential(mean) => {
                     self.next(now, |stream| stream.exponential_span(mean), |stream| stream.exponential_span(mean))
                 }
-                // The density of what is left falls in a line from its beginning to nothing.
+                // The density of the remaining time falls linearly from its beginning to zero.
                 HoldSpec::Uniform(most) => self.next(
                     now,
                     |stream| share(most, stream.uniform()),
@@ -106,8 +106,8 @@ impl Hold {
         self.release
     }
 
-    /// The first release of a random series at `now` or later. Those before it that nobody waited for are not drawn one by one: what is left
-    /// of the interval in which `now` falls has a distribution of its own.
+    /// The first release of a random series at or after `now`. Earlier releases without waiting packets are not drawn: the rest of
+    /// the interval around `now` has a distribution of its own.
     fn next(
         &mut self,
         now: SimTime,
@@ -118,7 +118,7 @@ impl Hold {
         if next >= now { next } else { now.saturating_add(left(&mut self.stream)) }
     }
 
-    /// `now`, or the end of the stall in which it falls.
+    /// `now`, or the end of the stall around it.
     fn after_stall(&mut self, now: SimTime, every: SimSpan, most: SimSpan) -> SimTime {
         while self.stall[1] <= now {
             let begin = self.stall[1].saturating_add(self.stream.exponential_span(every));
@@ -129,7 +129,7 @@ impl Hold {
     }
 }
 
-/// The first multiple of a span at `time` or later; `time` itself if the span is nothing.
+/// The first multiple of a span at or after `time`; `time` itself if the span is zero.
 pub(crate) fn grid(time: SimTime, every: SimSpan) -> SimTime {
     match time.ticks().checked_next_multiple_of(every.ticks()) {
         Some(ticks) => SimTime::from_ticks(ticks),

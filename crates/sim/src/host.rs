@@ -1,8 +1,8 @@
-//! What stands at the ends: hosts without I/O.
+//! Hosts: the ends of flows, sans I/O.
 //!
-//! A host is told what happened (`handle*`), asked what it wants to send (`poll_transmit`, until there is nothing more) and
-//! when it wants to be woken (`poll_timeout`), always in this order. It has no clock and starts nothing by itself, so an
-//! engine that runs here runs unchanged on a network.
+//! A host is told what happened (`handle*`), asked for packets (`poll_transmit`, until there are no more) and for its deadline
+//! (`poll_timeout`), always in this order. It has no clock and starts nothing by itself, so an engine that runs here runs unchanged
+//! on a network.
 
 use std::any::Any;
 
@@ -14,117 +14,117 @@ use crate::account::{Account, NoAccount};
 use crate::id::{Address, FlowId, LinkId, Port};
 use crate::packet::Body;
 
-/// Anything that sends and receives packets at a node.
+/// A sender and receiver of packets at a node.
 pub trait Host: Any + Send {
-    /// In a world with ns-2's clock: the present in seconds, before everything else that is told. `now` is this, rounded.
+    /// In a world with ns-2's clock: the present in seconds, before any other call. `now` is this value, rounded.
     fn handle_clock(&mut self, _seconds: f64) {}
 
     /// A packet arrived.
     fn handle(&mut self, now: SimTime, arrival: Arrival<'_>);
 
-    /// The deadline of [`Host::poll_timeout`] has come.
+    /// Handles the deadline of [`Host::poll_timeout`].
     fn handle_timeout(&mut self, now: SimTime);
 
-    /// The scenario wants something: start, stop, send more. A host that only answers need not listen.
+    /// An input of the scenario: start, stop, send more. A host that only answers may ignore it.
     fn handle_input(&mut self, _now: SimTime, _input: Input) {}
 
     /// The next packet that the host sends now.
     fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit>;
 
-    /// When [`Host::handle_timeout`] is to be called; [`SimTime::NEVER`] if not at all.
+    /// When to call [`Host::handle_timeout`]; [`SimTime::NEVER`] if there is no deadline.
     fn poll_timeout(&self) -> SimTime;
 
-    /// In a world that is like ns-2: more about this deadline, from a host that has several timers. Of a single one the world
-    /// knows when it was set, and does the sum itself.
+    /// In a world with ns-2's clock: details of the deadline, from a host with several timers. For a single timer the world knows
+    /// when it was set, and does the sum itself.
     fn poll_due(&self) -> Option<Due> {
         None
     }
 
-    /// In a world with ns-2's default stream ([`Builder::ns2_random`](crate::Builder::ns2_random)): where the host keeps the
-    /// stream that it draws from, to be exchanged for the world's as long as the host has its turn.
+    /// In a world with ns-2's default stream ([`Builder::ns2_random`](crate::Builder::ns2_random)): the host's stream, which is
+    /// exchanged for the world's during the host's turn.
     fn random(&mut self) -> Option<&mut Mrg32k3a> {
         None
     }
 
-    /// What it says of itself to those who look on; nothing if it has nothing to say.
+    /// Its account for observers; `None` if it has none.
     fn account(&self) -> &dyn Account {
         &NoAccount
     }
 }
 
-/// A packet at the end of its way.
+/// A packet at its destination.
 #[derive(Debug)]
 pub struct Arrival<'a> {
-    /// The host's own name for the flow.
+    /// The host's number of the flow.
     pub port: Port,
-    /// The flow.
+    /// The flow that it belongs to.
     pub flow: FlowId,
     /// Bytes on the wire.
     pub size: u32,
-    /// The last link: by which interface the packet came in.
+    /// The last link, which identifies the incoming interface.
     pub link: LinkId,
     /// The address that it was sent to.
     pub address: Address,
-    /// When it came. Earlier than the present where a driver reads later ([`crate::Driven`]).
+    /// When it arrived. Earlier than the present if a driver reads later ([`crate::Driven`]).
     pub at: SimTime,
-    /// What its header says of ECN.
+    /// The ECN codepoint of its header.
     pub ecn: Option<EcnCodepoint>,
-    /// What it says. The place is used again after this call, so a host that keeps the body may take it.
+    /// Its content. The slot is reused after this call, so a host may take the body.
     pub body: &'a mut Body,
 }
 
-/// A packet that a host sends.
+/// A packet to send.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transmit {
-    /// To the other end of this flow of the host.
+    /// The flow, by the host's number.
     pub port: Port,
     /// Bytes on the wire.
     pub size: u32,
-    /// What it says.
+    /// The content of the packet.
     pub body: Body,
-    /// What its header says of ECN.
+    /// The ECN codepoint of its header.
     pub ecn: Option<EcnCodepoint>,
-    /// The interface by which it leaves, a link that starts at the host's node; the routing table decides if none is named.
+    /// The outgoing interface, a link that starts at the host's node; the routing table decides if it is `None`.
     pub via: Option<LinkId>,
-    /// Which address of the other end; its node's own if none is named.
+    /// The address of the other end; its node's own if it is `None`.
     pub to: Option<Address>,
 }
 
-/// When one of several timers of a host is due.
+/// The deadline of one of a host's timers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Due {
-    /// In seconds, by ns-2's clock: what it was when the timer was set, and the delay.
+    /// In seconds by ns-2's clock: the time when the timer was set, plus the delay.
     pub seconds: f64,
-    /// When it was set: of equal times the one set first is the first.
+    /// When it was set: of equal deadlines the one set first is first.
     pub set_at: SimTime,
 }
 
-/// What a scenario tells a host.
+/// An input of a scenario for a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// Begin.
+    /// Start to send.
     Start,
-    /// Send nothing new from now on.
+    /// Send no new data from now on.
     Stop,
     /// There is more to send.
     Offer(Offer),
 }
 
-/// Data that an application hands to its transport.
+/// Data that an application passes to its transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// The flow, as the host calls it.
+    /// The flow, by the host's number.
     pub port: Port,
-    /// The stream on which it goes; 0 where there is only one.
+    /// The stream of the data; 0 if there is only one.
     pub stream: u32,
-    /// The message that it is, counted from 0 in its workload.
+    /// The number of the message in its workload, from 0.
     pub message: u64,
-    /// How many bytes; none for as many as can be sent.
+    /// The number of bytes; `None` is endless.
     pub bytes: Option<u64>,
 }
 
 impl Transmit {
-    /// A packet of the host's only flow, by whatever way the routing table says.
+    /// A packet of the host's only flow, by the route of the routing table.
     pub const fn new(size: u32, body: Body) -> Self {
         Self { port: Port::FIRST, size, body, ecn: None, via: None, to: None }
     }

@@ -1,4 +1,4 @@
-//! What the parts of a world are called: small numbers in the order of declaration, not to be mixed up.
+//! Identifiers of the parts of a world: small numbers in the order of declaration, of different types.
 
 use std::fmt;
 

@@ -25,7 +25,7 @@
 //! # }
 //! ```
 //!
-//! # How it is made, from the top
+//! # Structure, from the top
 //!
 //! * `world` joins hosts to the network and runs the loop; `world::builder` describes it, within `world::limits`.
 //! * `host` is the seam to everything that sends and receives: the four sans-I/O methods of [`Host`]. `traffic` has hosts that
@@ -35,25 +35,25 @@
 //! * `network` moves packets between hosts: `route` says where to, `link` how. A link is `error_model`s in front of a `queue`,
 //!   a `link::transmitter`, whose rate may vary (`link::varying`), and a `link::pipe` in which packets fly; at its end `hold` may let them out in
 //!   batches, and `link::scatter` out of order or twice.
-//! * `account` is what a host says of itself, whatever it is: what it has counted, and over time what it was told to remember; `gauges` are a sender's
+//! * `account` holds the counters of a host of any type, and the variables that it recorded over time; `gauges` are a sender's
 //!   variables.
-//! * `probe` looks on: it counts; `trace` and `pcap` write down; `history` remembers and
-//!   `distribution` keeps account, in a memory that has a limit.
+//! * `probe` observes: it counts; `trace` and `pcap` record; `history` and
+//!   `distribution` keep values in bounded memory.
 //! * `float_clock` keeps time as ns-2 does, where a world is to agree with it to the last bit.
 //! * `packet`, `event_queue`, `rng`, `run_hash`, `id` know nothing of the rest.
 //!
-//! # What it promises
+//! # Guarantees
 //!
 //! **Two runs with one seed are the same to the bit**, on every machine and in any number of threads. Time is an integer of
 //! picoseconds; events at equal times happen in the order of insertion; whoever draws random numbers has a
-//! stream of its own ([`Substreams`]); floats are added, multiplied, divided and rooted only, and logarithms are computed in
+//! stream of its own ([`Substreams`]); floats are only added, multiplied, divided and rooted, and logarithms are computed in
 //! software. [`World::hash`] is the proof: a number folded over every delivery and every loss.
 //!
 //! **Nothing appears or vanishes**: [`World::assert_conserved`].
 //!
-//! # Where the speed comes from
+//! # Performance
 //!
-//! Packets of a link do not overtake each other, but where it scatters them, so of all the packets on it only the next arrival is an event, and the event queue is a
+//! Packets of a link do not overtake each other, except where it scatters them, so only the next arrival of a link is an event, and the event queue is a
 //! tournament over a few dozen sources, not a heap of thousands of packets. With drop-tail and RED a departure is known on
 //! arrival, also where the rate varies as a schedule or a trace says, so a hop is one event. A packet's body stays put; links pass 40 bytes around. A host is told, asked and drained in
 //! one dynamic call. Memory grows with packets in flight, not with time.

@@ -1,4 +1,4 @@
-//! One direction of a link: a longest packet, error models, then a queue, a transmitter, a delay, and an end.
+//! One direction of a link: an MTU, error models, a queue, a transmitter, a delay, and a far end.
 //!
 //! ```text
 //! offer ──> mtu ──> error models ──> queue ──> transmitter ──> delay ──> hold or scatter ──> arrive
@@ -6,10 +6,10 @@
 //!            └───────────┴── Dropped ──┘
 //! ```
 //!
-//! The delay is constant, and a hold keeps the order ([`crate::hold`]). So packets arrive in the order in which they came in: the link is a
-//! first-in-first-out pipe, and of all the packets in it only the next arrival is an event. Where the queue decides on arrival (drop-tail, RED), the
-//! departure of a packet is known when it comes in, and it goes straight into the pipe. What waits is then a matter of
-//! arithmetic: the packets whose transmission starts later than now. What changes the order stands at the end, behind the pipe ([`scatter`]).
+//! The delay is constant, and a hold keeps the order ([`crate::hold`]). So packets arrive in the order of their offers: the link is
+//! a first-in-first-out pipe, and only the next arrival is an event. If the queue decides on arrival (drop-tail, RED), the
+//! departure of a packet is known at once, and the packet goes directly into the pipe. The backlog is then computed: the packets
+//! whose transmission starts later than now. Reordering and duplication happen at the far end, behind the pipe ([`scatter`]).
 
 mod counts;
 mod exit;
@@ -41,39 +41,39 @@ pub use schedule::{STEP_MIN, STEPS_MAX, Steps};
 use transmitter::Transmitter;
 pub use varying::{DeliveryTrace, RateSpec};
 
-/// Packets that a link may hold, waiting and in flight: 2 GB of them. What would be one more is dropped.
+/// The limit of packets on a link, queued and in flight: 2 GB. Further packets are dropped.
 pub const PACKETS_PER_LINK_MAX: usize = 1 << 24;
 
-/// What a link did since the start, and what is on it.
+/// The counters of a link since the start, and the packets on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkReport {
-    /// What came in and what was lost, over all flows.
+    /// Offered and lost packets, over all flows.
     pub counts: Counts,
-    /// Packets that were made at the far end because others came twice.
+    /// Copies made at the far end.
     pub duplicates: u64,
-    /// Packets that came out at the far end.
+    /// Packets released at the far end.
     pub delivered: u64,
-    /// Their bytes.
+    /// The bytes of those packets.
     pub delivered_bytes: u64,
     /// Packets that wait for the transmitter.
     pub waiting: u64,
-    /// Packets in transmission or under way.
+    /// Packets in transmission or in flight.
     pub flying: u64,
 }
 
-/// What became of a packet that was offered to a link.
+/// The fate of an offered packet.
 pub(crate) enum Offered {
     /// It is in the pipe behind others.
     Behind,
     /// It is the next to arrive: the link's event.
     First(Key),
-    /// It waits in a managed queue. If the transmitter is free, now is the time to serve.
+    /// It waits in a managed queue. If the transmitter is free, the caller serves it now.
     Stored { is_free: bool },
     /// It is lost.
     Dropped(DropReason),
 }
 
-/// What a managed link does next.
+/// The next step of a managed link.
 #[derive(Default)]
 pub(crate) struct Served {
     /// The link's new event, if the pipe was empty.
@@ -86,7 +86,7 @@ pub(crate) struct Link {
     pub(crate) name: String,
     pub(crate) from: NodeId,
     pub(crate) to: NodeId,
-    /// Where the routes of the node at the far end start.
+    /// The routing row of the node at the far end.
     pub(crate) row: usize,
     /// Observers of this link: empty for nearly all.
     pub(crate) observers: Vec<usize>,
@@ -94,15 +94,15 @@ pub(crate) struct Link {
     transmitter: Transmitter,
     delay: SimSpan,
     queue: Queue,
-    /// Bytes of the longest packet.
+    /// The MTU in bytes.
     mtu: u32,
     errors: Vec<ErrorModel>,
     legs: LegCounts,
     delivered_bytes: u64,
     lengths: QueueLengths,
-    /// In a world with ns-2's clock.
+    /// The state of ns-2's clock, in a world that uses it.
     float: Option<Box<FloatLink>>,
-    /// Where packets do not simply come out as they come.
+    /// The far end, if it holds, reorders or duplicates packets.
     exit: Option<Box<Exit>>,
 }
 
@@ -128,50 +128,50 @@ impl Link {
         }
     }
 
-    /// Keeps time as ns-2 does. The queue is not managed.
+    /// Keeps time as ns-2 does. The queue must not be managed.
     pub(crate) fn use_float_clock(&mut self) {
         self.float = Some(Box::new(FloatLink::new(self.transmitter.rate(), self.delay)));
     }
 
-    /// Takes packets of at most so many bytes.
+    /// Limits packets to `mtu` bytes.
     pub(crate) fn limit(&mut self, mtu: u32) {
         self.mtu = mtu;
     }
 
-    /// Its rate varies. The specification is valid.
+    /// Makes the rate vary. The specification must be valid.
     pub(crate) fn vary(&mut self, rates: RateSpec) {
         self.transmitter.vary(rates);
     }
 
-    /// Lets packets out in batches.
+    /// Releases packets in batches.
     pub(crate) fn hold(&mut self, hold: Hold) {
         self.exit = Some(Box::new(Exit::held(hold)));
     }
 
-    /// Does not keep the order of packets. The specification is valid.
+    /// Reorders and duplicates packets. The specification must be valid.
     pub(crate) fn scatter(&mut self, spec: ScatterSpec, reorder: Stream, duplicates: Stream) {
         let delay = spec.delay_min(self.delay);
         self.exit = Some(Box::new(Exit::Scattered(Scatter::new(spec, self.delay, reorder, duplicates))));
         self.delay = delay;
     }
 
-    /// Whether something stands at its end: then [`Link::leave`] is asked instead of [`Link::arrive`].
+    /// Whether the far end holds, reorders or duplicates packets: then call [`Link::leave`] instead of [`Link::arrive`].
     #[inline]
     pub(crate) fn has_exit(&self) -> bool {
         self.exit.is_some()
     }
 
-    /// Whether ns-2's clock can be kept on it.
+    /// Whether the link supports ns-2's clock.
     pub(crate) fn is_plain(&self) -> bool {
         !self.is_managed() && !self.has_exit() && !self.transmitter.varies()
     }
 
-    /// Puts an error model behind those that there are.
+    /// Appends an error model.
     pub(crate) fn add_error(&mut self, model: ErrorModel) {
         self.errors.push(model);
     }
 
-    /// How many error models there are.
+    /// The number of error models.
     pub(crate) fn errors(&self) -> usize {
         self.errors.len()
     }
@@ -181,7 +181,7 @@ impl Link {
         matches!(self.queue, Queue::Managed(_)) || self.float.is_some()
     }
 
-    /// A packet comes to the entrance.
+    /// Offers a packet to the link.
     #[inline]
     pub(crate) fn offer(&mut self, moment: &Moment, mut flight: Flight, order: &mut Order) -> Offered {
         let now = moment.now;
@@ -253,7 +253,7 @@ impl Link {
     pub(crate) fn arrive(&mut self) -> (Flight, Key) {
         let is_managed = self.is_managed();
         let flight = self.pipe.pop(|passage, present| {
-            // A managed queue knows when packets leave it.
+            // A managed queue knows the departures of its packets.
             if !is_managed {
                 self.lengths.advance(passage.arrives_at - self.delay, present);
             }
@@ -266,7 +266,7 @@ impl Link {
         }
     }
 
-    /// The same for a link with something at its end: the packet whose event it was, and what becomes of it.
+    /// The same for a link with a far end: the packet of the event, and its fate.
     pub(crate) fn leave(&mut self, now: SimTime) -> (Flight, Fate) {
         let first = self.next();
         let Some(exit) = &mut self.exit else { unreachable!("asked of links with something at their end") };
@@ -282,7 +282,7 @@ impl Link {
         (flight, fate)
     }
 
-    /// A packet of [`Link::leave`] takes longer, or it is a copy of one.
+    /// Delays a packet of [`Link::leave`], or a copy of one.
     pub(crate) fn wait(&mut self, now: SimTime, fate: Fate, flight: Flight, order: &mut Order) {
         if let Some(exit) = &mut self.exit {
             exit.wait(now, fate, flight, order);
@@ -301,7 +301,7 @@ impl Link {
         self.pipe.first().map_or(Key::NONE, |next| Key::new(next.arrives_at, next.starts_at, next.order))
     }
 
-    /// The transmitter of a managed queue is free. What the queue throws away goes to `dropped`.
+    /// The transmitter of a managed queue is free. Packets dropped by the queue go to `dropped`.
     pub(crate) fn serve(&mut self, moment: &Moment, order: &mut Order, dropped: &mut Vec<Flight>) -> Served {
         let (now, free_at) = (moment.now, self.transmitter.free_at());
         if let Some(float) = &mut self.float {
@@ -320,7 +320,7 @@ impl Link {
         self.lengths.advance(now, queue.len() + usize::from(free_at > self.lengths.since()));
         let ready_at = self.transmitter.ready_at(now);
         if ready_at > now && queue.len() > 0 {
-            // It chooses a packet when that can begin to leave, and not before.
+            // It selects a packet when that can start, not before.
             return Served { arrival: None, free: Some(Key::new(ready_at, now, order.draw())) };
         }
         let first = dropped.len();
@@ -337,7 +337,7 @@ impl Link {
         Served { arrival, free: Some(Key::new(self.transmitter.free_at(), start, order.draw())) }
     }
 
-    /// What a managed queue threw away to take what was offered last.
+    /// Packets that a managed queue dropped to accept the last offer.
     pub(crate) fn overflow(&mut self, dropped: &mut Vec<Flight>) {
         let Queue::Managed(queue) = &mut self.queue else { return };
         queue.overflow(dropped);
@@ -346,7 +346,7 @@ impl Link {
         }
     }
 
-    /// Puts the packet that the transmitter was given last into the pipe; returns the link's event if it has changed.
+    /// Puts the transmitted packet into the pipe; returns the link's event if it has changed.
     #[inline]
     fn launch(&mut self, flight: Flight, starts_at: SimTime, order: &mut Order) -> Option<Key> {
         let order = order.draw();
@@ -368,7 +368,7 @@ impl Link {
         }
     }
 
-    /// For how long its queue had each length, from the start until `now`, which is not before the link's last event.
+    /// The durations of its queue's lengths from the start until `now`, which is not before the link's last event.
     pub(crate) fn queue_lengths(&self, now: SimTime) -> QueueLengths {
         let mut lengths = self.lengths.clone();
         if self.is_managed() {
@@ -386,7 +386,7 @@ impl Link {
 
     pub(crate) fn report(&self, now: SimTime) -> LinkReport {
         let waiting = self.waiting(now);
-        // Without management what waits is in the pipe, too.
+        // Without management, waiting packets are in the pipe, too.
         let (late, duplicates) = self.exit.as_ref().map_or((0, 0), |exit| (exit.len(), exit.copies()));
         let flying = self.pipe.len() as u64 + late - if self.is_managed() { 0 } else { waiting };
         let delivered = self.pipe.arrived() + duplicates - late;

@@ -1,8 +1,7 @@
 //! The ends of FAST multihoming as hosts, with one interface or several.
 //!
-//! As with SCTP, interfaces are the links at the host's node, and a path is a pair of them: the one that a packet leaves by, and
-//! the one by which the address that it is sent to is reached. By the address that it was sent to a host knows the path of what
-//! arrives.
+//! As with SCTP, interfaces are the links at the host's node, and a path is a pair of them: the outgoing one, and the one that
+//! reaches the target address. The target address of an arrival identifies its path.
 
 mod account;
 
@@ -19,7 +18,7 @@ use crate::id::{Address, LinkId, Port};
 use crate::ns2_host::DeliveryRow;
 use crate::packet::Body;
 
-/// The sender of FAST multihoming. Told to start it has data for ever, unless it is fed by offers.
+/// The sender of FAST multihoming. After the start it has endless data, unless it is fed by offers.
 #[derive(Clone, Debug)]
 pub struct MultihomedSource {
     sender: Sender,
@@ -29,12 +28,12 @@ pub struct MultihomedSource {
     rtts: Spans,
 }
 
-/// What a source remembers.
+/// The recorded variables of a source.
 #[derive(Clone, Debug)]
 struct Record {
     /// By path.
     rows: Vec<History<GaugeRow>>,
-    /// Of its acknowledgements.
+    /// The cumulative acknowledgements.
     acked: History<(SimTime, i64)>,
 }
 
@@ -49,13 +48,13 @@ pub struct MultihomedSink {
     rows: Option<History<DeliveryRow>>,
 }
 
-/// By path: the interface by which packets leave, the address that they are sent to, and the own address that the other end
-/// sends to. By whatever way the routing tables say if there is none.
+/// By path: the outgoing interface, the target address, and the own address that the other end sends to. Without any, the routing
+/// tables decide.
 #[derive(Clone, Debug, Default)]
 struct Ways(Vec<(LinkId, Address, Address)>);
 
 impl Ways {
-    /// The path of what arrives.
+    /// The path of an arrival.
     fn of(&self, arrival: &Arrival<'_>) -> Option<usize> {
         if self.0.is_empty() { Some(0) } else { self.0.iter().position(|&(_, _, own)| own == arrival.address) }
     }
@@ -83,40 +82,40 @@ impl MultihomedSource {
         Self { ways: Ways(ways), ..self }
     }
 
-    /// The same, with no data but what it is offered.
+    /// The same source, with data from offers only.
     #[must_use]
     pub fn fed(self) -> Self {
         Self { is_fed: true, ..self }
     }
 
-    /// The same, remembering each path's variables in this detail.
+    /// The same source, recording each path's variables in this detail.
     #[must_use]
     pub fn traced_in(self, detail: Detail) -> Self {
         let rows = vec![History::new(detail); self.sender.config().paths];
         Self { record: Some(Record { rows, acked: History::new(detail) }), ..self }
     }
 
-    /// The agent.
+    /// The agent that sends.
     pub fn sender(&self) -> &Sender {
         &self.sender
     }
 
-    /// How its samples of the RTT are distributed, on all paths.
+    /// The distribution of RTT samples, on all paths.
     pub fn rtts(&self) -> &Spans {
         &self.rtts
     }
 
-    /// The variables of a path at each change, if the source was told to remember them and there is such a path.
+    /// The variables of a path at each change, if they were recorded and the path exists.
     pub fn rows(&self, path: usize) -> Option<&[GaugeRow]> {
         self.record.as_ref()?.rows.get(path).map(History::entries)
     }
 
-    /// Up to which packet all are acknowledged, from when on, if the source was told to remember it; -1 before the first.
+    /// The highest cumulatively acknowledged packet over time, if recorded; -1 before the first.
     pub fn acked(&self) -> Option<&[(SimTime, i64)]> {
         self.record.as_ref().map(|record| record.acked.entries())
     }
 
-    /// After everything that an event changes has changed.
+    /// Called after all changes of an event.
     fn note(&mut self, now: SimTime) {
         let Some(record) = &mut self.record else { return };
         for (path, rows) in record.rows.iter_mut().enumerate() {
@@ -139,7 +138,7 @@ impl MultihomedSink {
         Self { payload, ..self }
     }
 
-    /// As [`MultihomedSource::multihomed`].
+    /// Several interfaces, as in [`MultihomedSource::multihomed`].
     ///
     /// # Panics
     /// If there are not as many as paths.
@@ -149,23 +148,23 @@ impl MultihomedSink {
         Self { ways: Ways(ways), ..self }
     }
 
-    /// The same, remembering in this detail what the application can have when.
+    /// The same sink, recording deliveries in this detail.
     #[must_use]
     pub fn traced_in(self, detail: Detail) -> Self {
         Self { rows: Some(History::new(detail)), ..self }
     }
 
-    /// The agent.
+    /// The agent that receives.
     pub fn sink(&self) -> &Sink {
         &self.sink
     }
 
-    /// Packets with data that the application has: each path begins with a packet that has none.
+    /// Data packets delivered to the application: each path begins with a packet without data.
     pub fn delivered_data_packets(&self) -> u64 {
         self.sink.delivered_packets().saturating_sub(self.paths)
     }
 
-    /// What each arrival changed for the application, if the sink was told to remember it.
+    /// The effect of each arrival for the application, if recorded.
     pub fn rows(&self) -> Option<&[DeliveryRow]> {
         self.rows.as_ref().map(History::entries)
     }
@@ -192,7 +191,7 @@ impl Host for MultihomedSource {
         if let (Some(path), Body::Ns2(packet)) = (self.ways.of(&arrival), &*arrival.body) {
             let before = self.sender.path_counters(path).rtt_sum;
             self.sender.handle(now, path, packet);
-            // A SACK is one sample at most, of the path on which it came.
+            // A SACK gives at most one sample, on the path on which it arrived.
             self.rtts.add_growth(before, self.sender.path_counters(path).rtt_sum);
         }
     }

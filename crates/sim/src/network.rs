@@ -1,4 +1,4 @@
-//! The network: everything between hosts. Links, routes, the bodies of packets, and the queue of what happens next.
+//! The network between hosts: links, routes, the bodies of packets, and the event queue.
 
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_units::SimTime;
@@ -13,7 +13,7 @@ use crate::probe::{Direction, Happening, Observer, PacketEvent};
 use crate::route::{HERE, Hop, NO_WAY, Routes, UNUSUAL};
 use crate::run_hash::RunHash;
 
-/// Links that a packet may pass: IP's usual time to live. More is a loop in the routes.
+/// The limit of links that a packet may pass: IP's usual TTL. Beyond it the routes have a loop.
 pub const HOPS_MAX: u16 = 64;
 
 pub(crate) struct Network {
@@ -28,16 +28,15 @@ pub(crate) struct Network {
     pub(crate) routes: Routes,
     slab: Slab,
     pub(crate) observers: Vec<Box<dyn Observer>>,
-    /// Packets lost between links, for want of a route or in a loop.
-    /// By leg, as far as there were any.
+    /// Packets dropped between links, for want of a route or in a loop; by leg, up to the highest with any.
     strays: Vec<u64>,
     /// Whether time is kept as ns-2 does.
     pub(crate) has_float_clock: bool,
     /// ns-2's default stream, if hosts share it.
     pub(crate) random: Option<Mrg32k3a>,
-    /// Whether one of these two is so: hosts need not look at both.
+    /// Whether one of these two applies, so that hosts need one test.
     pub(crate) is_like_ns2: bool,
-    /// A list that is empty between events, kept for its room.
+    /// A buffer that is empty between events, kept for its memory.
     dropped: Vec<Flight>,
 }
 
@@ -45,18 +44,18 @@ pub(crate) struct Network {
 #[derive(Clone, Debug)]
 pub(crate) struct Attachment {
     pub(crate) node: NodeId,
-    /// Where each of its flows goes.
+    /// The outlet of each of its flows.
     pub(crate) ports: Vec<Outlet>,
 }
 
-/// The way out of a port.
+/// The outlet of a port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outlet {
     pub(crate) leg: Leg,
     pub(crate) to: Address,
 }
 
-/// What a network is made of.
+/// The parts of a network.
 pub(crate) struct Parts {
     pub(crate) hash: RunHash,
     pub(crate) queue: EventQueue,
@@ -90,7 +89,7 @@ impl Network {
         }
     }
 
-    /// A packet reaches the far end of a link. If it is where it was sent to, the caller has to release it.
+    /// A packet reaches the far end of a link. If it is at its destination, the caller must release it.
     #[inline]
     pub(crate) fn arrive(&mut self, index: usize) -> Option<Flight> {
         let link = &mut self.links[index];
@@ -188,12 +187,12 @@ impl Network {
         self.slab.release(flight.handle());
     }
 
-    /// Packets that are somewhere.
+    /// The number of existing packets.
     pub(crate) fn packets(&self) -> usize {
         self.slab.len()
     }
 
-    /// Where packets have appeared or vanished, if they have.
+    /// Checks that packets are conserved; the error says where they are not.
     pub(crate) fn conservation(&self) -> Result<(), String> {
         let mut inside = 0;
         for link in &self.links {
@@ -263,7 +262,7 @@ impl Network {
         }
     }
 
-    /// A packet is at a node that does not know where to send it.
+    /// A packet has no route at a node.
     #[cold]
     fn stray(&mut self, index: usize, hop: Hop, flight: Flight) {
         let reason = if hop == NO_WAY { DropReason::NoRoute } else { DropReason::HopLimit };
@@ -280,27 +279,27 @@ impl Network {
         self.strays[leg] += 1;
     }
 
-    /// Packets of a leg that had no way to go, or had gone too far.
+    /// Packets of a leg without a route, or beyond the hop limit.
     pub(crate) fn strays(&self, leg: Leg) -> u64 {
         self.strays.get(leg as usize).copied().unwrap_or(0)
     }
 
-    /// The same of all legs.
+    /// The same over all legs.
     pub(crate) fn all_strays(&self) -> u64 {
         self.strays.iter().sum()
     }
 
-    /// A packet was lost, and whoever looks at the link must hear of it.
+    /// A packet was lost; the observers of the link are told.
     #[cold]
     fn lose(&mut self, index: usize, reason: DropReason, flight: Flight) {
         self.observe(index, Happening::Dropped(reason), flight);
         self.forget(index, reason, flight);
     }
 
-    /// A packet is no more.
+    /// A packet is removed.
     fn forget(&mut self, index: usize, reason: DropReason, flight: Flight) {
         self.hash.fold(self.moment.now.ticks() ^ 1 << 63);
-        // A link's number has 20 bits, and what there is no room for below it stands above it.
+        // A link's number has 20 bits, and the reason is above it.
         let reason = reason as u64;
         self.hash.fold(u64::from(flight.leg()) << 32 | (index as u64) << 2 | reason & 0b11 | (reason >> 2) << 31);
         self.hash.fold(self.slab.body(flight.handle()).seq() as u64);

@@ -12,7 +12,7 @@ use crate::history::{Detail, Entry, History, remember};
 use crate::host::{Arrival, Host, Input, Transmit};
 use crate::packet::Body;
 
-/// A sender of ns-2. Told to start it has data for ever, unless it is fed by offers.
+/// A sender of ns-2. After the start it has endless data, unless it is fed by offers.
 #[derive(Clone, Debug)]
 pub struct Ns2Source {
     sender: Sender,
@@ -22,20 +22,20 @@ pub struct Ns2Source {
     rtts: Spans,
 }
 
-/// What a source remembers.
+/// The recorded variables of a source.
 #[derive(Clone, Debug)]
 struct Record {
     rows: History<GaugeRow>,
-    /// Of its acknowledgements.
+    /// The cumulative acknowledgements.
     acked: History<(SimTime, i64)>,
 }
 
-/// Where a source has its data from.
+/// The data supply of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Supply {
-    /// It has data for ever once it is told to start.
+    /// Endless data after the start.
     Endless,
-    /// It has what it is offered.
+    /// Data from offers.
     Offers,
 }
 
@@ -45,7 +45,7 @@ pub struct Ns2Sink {
     sink: Sink,
     /// Bytes of payload in a packet.
     payload: u32,
-    /// What a plain sink does without.
+    /// The state that a plain sink does not need.
     extras: Option<Box<Extras>>,
 }
 
@@ -55,16 +55,16 @@ struct Extras {
     rows: Option<History<DeliveryRow>>,
 }
 
-/// What an arrival changed for the application.
+/// The effect of an arrival for the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeliveryRow {
-    /// When.
+    /// The time of the arrival.
     pub time: SimTime,
-    /// The stream, from 1; 0 of a connection without streams.
+    /// The stream, from 1; 0 for a connection without streams.
     pub stream: u8,
-    /// Packets with data that the application can have now and could not before.
+    /// Data packets that are newly deliverable.
     pub packets: u32,
-    /// Packets that wait for one before them from now on.
+    /// Packets held after the arrival.
     pub held: u32,
 }
 
@@ -90,46 +90,46 @@ impl Ns2Source {
         Self { sender, payload, supply: Supply::Endless, record: None, rtts: Spans::default() }
     }
 
-    /// The same, with no data but what it is offered.
+    /// The same source, with data from offers only.
     #[must_use]
     pub fn fed(self) -> Self {
         Self { supply: Supply::Offers, ..self }
     }
 
-    /// The same with a stream header in the payload of each packet, as [`Streams`] have it.
+    /// The same source, with a stream header in each packet's payload, as [`Streams`] expects.
     #[must_use]
     pub fn with_stream_headers(self) -> Self {
         Self { payload: self.payload.saturating_sub(STREAM_HEADER), ..self }
     }
 
-    /// The same, remembering its variables at each change.
+    /// The same source, recording its variables at each change.
     #[must_use]
     pub fn traced(self) -> Self {
         self.traced_in(Detail::WHOLE)
     }
 
-    /// The same, remembering them in this detail: a long run of many packets has millions of changes.
+    /// The same source, recording in this detail: a long run has millions of changes.
     #[must_use]
     pub fn traced_in(self, detail: Detail) -> Self {
         Self { record: Some(Record { rows: History::new(detail), acked: History::new(detail) }), ..self }
     }
 
-    /// The agent.
+    /// The agent that sends.
     pub fn sender(&self) -> &Sender {
         &self.sender
     }
 
-    /// How its samples of the RTT are distributed.
+    /// The distribution of RTT samples.
     pub fn rtts(&self) -> &Spans {
         &self.rtts
     }
 
-    /// The variables at each change, if the source was told to remember them.
+    /// The variables at each change, if recorded.
     pub fn rows(&self) -> Option<&[GaugeRow]> {
         self.record.as_ref().map(|record| record.rows.entries())
     }
 
-    /// Up to which packet all are acknowledged, from when on, if the source was told to remember it; -1 before the first.
+    /// The highest cumulatively acknowledged packet over time, if recorded; -1 before the first.
     pub fn acked(&self) -> Option<&[(SimTime, i64)]> {
         self.record.as_ref().map(|record| record.acked.entries())
     }
@@ -147,38 +147,38 @@ impl Ns2Sink {
         Self { payload, ..self }
     }
 
-    /// The same with streams, which have received nothing either.
+    /// The same sink with streams.
     #[must_use]
     pub fn with_streams(mut self, streams: Streams) -> Self {
         self.extras.get_or_insert_default().streams = Some(streams);
         self
     }
 
-    /// The same, remembering what the application can have when.
+    /// The same sink, recording deliveries.
     #[must_use]
     pub fn traced(self) -> Self {
         self.traced_in(Detail::WHOLE)
     }
 
-    /// The same in this detail.
+    /// The same sink, recording in this detail.
     #[must_use]
     pub fn traced_in(mut self, detail: Detail) -> Self {
         self.extras.get_or_insert_default().rows = Some(History::new(detail));
         self
     }
 
-    /// The agent.
+    /// The agent that receives.
     pub fn sink(&self) -> &Sink {
         &self.sink
     }
 
-    /// The most packets that waited at one time for one before them: in their stream, or on a connection without streams.
+    /// The largest number of held packets: above a hole in their stream, or on a connection without streams.
     pub fn held_packets_max(&self) -> u32 {
         let streams = self.extras.as_ref().and_then(|extras| extras.streams.as_ref());
         streams.map_or_else(|| self.sink.held_packets_max(), Streams::held_packets_max)
     }
 
-    /// What each arrival changed for the application, if the sink was told to remember it.
+    /// The effect of each arrival for the application, if recorded.
     pub fn rows(&self) -> Option<&[DeliveryRow]> {
         self.extras.as_ref()?.rows.as_ref().map(History::entries)
     }
@@ -244,7 +244,7 @@ impl Host for Ns2Source {
 
     fn poll_transmit(&mut self, now: SimTime) -> Option<Transmit> {
         let packet = self.sender.poll_transmit();
-        // Everything that an event changes has changed when there is nothing more to send.
+        // All changes of an event are done when there is nothing more to send.
         if let (None, Some(record)) = (packet, &mut self.record) {
             GaugeRow { time: now, gauges: self.sender.gauges() }.remember(&mut record.rows);
             remember(&mut record.acked, now, self.sender.acked_seq().into());

@@ -1,37 +1,37 @@
-//! What travels: packets, and where their bodies wait.
+//! Packets, and the storage of their bodies.
 
 use anabranch_proto::EcnCodepoint;
 use anabranch_units::SimTime;
 
 use crate::id::Address;
 
-/// What a packet says to the host that gets it.
+/// The content of a packet for the receiving host.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
-    /// Nothing but its number: traffic that only fills links.
+    /// A bare number: traffic that only fills links.
     Raw(Raw),
     /// A packet of a one-way ns-2 agent.
     Ns2(anabranch_ns2::Packet),
-    /// A packet of ns-2's SCTP. Its chunks are elsewhere, so that the others stay small.
+    /// A packet of ns-2's SCTP, boxed so that other bodies stay small.
     Sctp(Box<anabranch_ns2::sctp::Packet>),
-    /// A segment of the transport, whose payload is a length. It is elsewhere for the same reason.
+    /// A segment of the transport, whose payload is a length; boxed for the same reason.
     Segment(Box<anabranch_proto::Segment<anabranch_proto::Virtual>>),
-    /// One of several packets in which a segment of the transport goes.
+    /// One of several packets that carry a segment of the transport.
     Fragment(Box<Fragment>),
 }
 
-/// A part of a segment that is too long for one packet.
+/// A fragment of a segment that is too long for one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// Which segment it is, of those that went in parts.
+    /// The number of the fragmented segment.
     pub id: u64,
-    /// In how many parts it goes.
+    /// The number of its fragments.
     pub count: u32,
-    /// All of it.
+    /// The whole segment.
     pub segment: anabranch_proto::Segment<anabranch_proto::Virtual>,
 }
 
-/// A body is copied twice on its way. What one kind of packet needs, all of them carry: the largest is ns-2's.
+/// A body is copied twice on its way, and all have the size of the largest one, ns-2's.
 const _: () = assert!(size_of::<Body>() == size_of::<anabranch_ns2::Packet>());
 
 /// The body of a packet that only fills links.
@@ -56,11 +56,11 @@ impl Body {
     }
 }
 
-/// Where the body of a packet waits.
+/// The slot of a packet's body.
 pub(crate) type Handle = u32;
 
-/// The bodies of all packets in the world. A body stays put from the sender to the receiver, and its place is used again, the
-/// latest one first: it is still in the cache. So memory grows with the packets in flight and not with time.
+/// The bodies of all packets in the world. A body stays in its slot from sender to receiver; the latest free slot is reused first,
+/// since it is in the cache. So memory grows with the packets in flight and not with time.
 #[derive(Debug, Default)]
 pub(crate) struct Slab {
     bodies: Vec<Body>,
@@ -90,26 +90,26 @@ impl Slab {
         &mut self.bodies[handle as usize]
     }
 
-    /// Gives the place back. The caller took the handle from a link, which forgot it, so nobody frees it twice.
+    /// Frees a slot. The caller took the handle from a link, which forgot it, so it is freed once.
     #[inline]
     pub(crate) fn release(&mut self, handle: Handle) {
         debug_assert!(self.free.len() < self.bodies.len(), "no place is free twice");
         self.free.push(handle);
     }
 
-    /// Bodies that wait somewhere.
+    /// The number of stored bodies.
     pub(crate) fn len(&self) -> usize {
         self.bodies.len() - self.free.len()
     }
 }
 
-/// What a link carries instead of the body. Two of them share a line of the cache, and the fields are packed into two words
-/// by hand: so they travel in registers, and a field that changes does not have to be put together with the others in memory.
+/// A packet on a link, without its body. Two of them share a cache line, and the fields are packed into two words by hand, so that
+/// they travel in registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flight {
     /// The handle, and above it the size.
     what: u64,
-    /// The leg, then 16 bits of address, then 14 of hops, then ECN's two.
+    /// The leg, then 16 bits of address, 14 of hops, and two of ECN.
     whither: u64,
 }
 
@@ -156,13 +156,13 @@ impl Flight {
         Address((self.whither >> 32) as u16)
     }
 
-    /// Links that it has passed, of which there are at most [`crate::HOPS_MAX`].
+    /// The number of links that it has passed, at most [`crate::HOPS_MAX`].
     #[inline]
     pub(crate) const fn hops(self) -> u16 {
         (self.whither >> 48) as u16 & HOPS
     }
 
-    /// The same, with this in the two bits of ECN.
+    /// The same packet with this ECN codepoint.
     #[inline]
     #[must_use]
     pub(crate) fn with_ecn(self, ecn: Option<EcnCodepoint>) -> Self {
@@ -170,13 +170,13 @@ impl Flight {
         Self { what: self.what, whither: self.whither & !(0b11 << ECN_AT) | u64::from(bits) << ECN_AT }
     }
 
-    /// What it says of ECN; nothing if it may not be marked.
+    /// Its ECN codepoint; `None` if it may not be marked.
     #[inline]
     pub(crate) const fn ecn(self) -> Option<EcnCodepoint> {
         EcnCodepoint::from_bits((self.whither >> ECN_AT) as u8)
     }
 
-    /// The same, one link further.
+    /// The same packet, one link further.
     #[inline]
     #[must_use]
     pub(crate) const fn hop(self) -> Self {
@@ -184,6 +184,6 @@ impl Flight {
     }
 }
 
-/// Where ECN's bits are, and what is below them.
+/// The position of the ECN bits, and the mask below them.
 const ECN_AT: u32 = 62;
 const HOPS: u16 = (1 << (ECN_AT - 48)) - 1;

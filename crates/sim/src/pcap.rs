@@ -1,7 +1,7 @@
-//! Captures in pcap-ng (draft-ietf-opsawg-pcapng), as if one listened at the entrance of a link's queue.
+//! Captures in pcap-ng (draft-ietf-opsawg-pcapng), as at the entrance of a link's queue.
 //!
-//! Every link is an interface of the capture. Packets are raw IPv4 (`LINKTYPE_RAW`) with nanosecond times since the start, and
-//! only their headers are stored. The simulator has no headers, so they are made up, but from what it knows:
+//! Every link is an interface of the capture. Packets are raw IPv4 (`LINKTYPE_RAW`) with nanosecond times since the start, and only
+//! their headers are stored. The simulator has no headers; they are derived from the packets:
 //!
 //! * flow f goes from 10.x.y.1 to 10.x.y.2 port 5001, where x and y are the two low bytes of f;
 //! * ns-2's agents count packets: a sequence number in bytes is the number of the packet times the payload of the flow's last
@@ -24,7 +24,7 @@ use crate::id::{FlowId, LinkId};
 use crate::packet::{Body, Raw};
 use crate::probe::{Direction, Happening, Observer, PacketEvent};
 
-/// Writes what enters links to anything that can be written to.
+/// Writes packets that enter links to any writer.
 #[derive(Debug)]
 pub struct Capture<W> {
     out: W,
@@ -58,12 +58,12 @@ impl<W: Write + Send + 'static> Capture<W> {
         Ok(Self { out, interfaces, payloads: BTreeMap::new(), error: None })
     }
 
-    /// Why the capture ends early, if it does.
+    /// The error that ended the capture, if there was one.
     pub fn error(&self) -> Option<&io::Error> {
         self.error.as_ref()
     }
 
-    /// Writes out what waits in buffers; tells why the capture ends early, if it does.
+    /// Flushes the buffers; returns the error that ended the capture, if there was one.
     pub fn finish(&mut self) -> io::Result<()> {
         match self.error.take() {
             Some(error) => Err(error),
@@ -71,7 +71,7 @@ impl<W: Write + Send + 'static> Capture<W> {
         }
     }
 
-    /// What was written to.
+    /// The writer of the capture.
     pub fn writer(&self) -> &W {
         &self.out
     }
@@ -79,7 +79,7 @@ impl<W: Write + Send + 'static> Capture<W> {
     fn write(&mut self, event: &PacketEvent<'_>) -> io::Result<()> {
         let Some(&interface) = self.interfaces.get(&event.link) else { return Ok(()) };
         let headers = self.headers(event);
-        // An ACK of 40 bytes with a SACK option is one of ns-2's simplifications: the header must fit all the same.
+        // An ACK of 40 bytes with a SACK option is one of ns-2's simplifications: the header must fit nevertheless.
         let len = event.size.max(headers.len() as u32);
         let time = event.time.rescale::<{ anabranch_units::NANO }>();
         let mut packet = Vec::with_capacity(32 + HEADERS_MAX);
@@ -116,7 +116,7 @@ impl<W: Write + Send + 'static> Capture<W> {
                 encode_head(segment, Ports { source: ports[0], target: ports[1] }, &mut transport);
                 TCP
             }
-            // The first datagram's length says that it is not all.
+            // The length of the first datagram shows that it is incomplete.
             Body::Fragment(fragment) => {
                 transport.clear();
                 encode_head(&fragment.segment, Ports { source: ports[0], target: ports[1] }, &mut transport);

@@ -1,8 +1,8 @@
-//! Looking at a world without touching it.
+//! Observation of a world without any effect on it.
 //!
-//! An [`Observer`] is told what happens to the packets of the links that it was put on; a link without observers pays one test
-//! for them. Here are the observers that count: [`Drops`], [`Throughput`]. The packet trace and the capture are others.
-//! Queue lengths need no observer: a link can be asked at any time, and [`QueueArea`] gives the exact mean between two times.
+//! An [`Observer`] is told of the packets of its links; a link without observers pays one test for them. This file has the
+//! observers that count: [`Drops`], [`Throughput`]. The packet trace and the capture are others. Queue lengths need no observer: a
+//! link can be asked at any time, and [`QueueArea`] gives the exact mean between two times.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -13,41 +13,41 @@ use crate::id::{FlowId, LinkId};
 use crate::link::DropReason;
 use crate::packet::Body;
 
-/// Something that is told what happens on links.
+/// An observer of links.
 pub trait Observer: Any + Send {
-    /// A packet came in, was lost, or came out. Times never go back.
+    /// A packet was accepted, lost, or delivered. Times never go back.
     fn on_packet(&mut self, event: &PacketEvent<'_>);
 }
 
-/// What happened to a packet.
+/// An event of a packet on a link.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketEvent<'a> {
-    /// When.
+    /// The time of the event.
     pub time: SimTime,
-    /// What.
+    /// The kind of the event.
     pub happening: Happening,
-    /// Where: for a packet without a way on, the link by which it came.
+    /// The link; for a packet without a route, the link by which it arrived.
     pub link: LinkId,
-    /// Whose.
+    /// The packet's flow.
     pub flow: FlowId,
-    /// Which of the flow's two directions.
+    /// The direction in the flow.
     pub direction: Direction,
     /// Bytes on the wire.
     pub size: u32,
-    /// What it says.
+    /// The content of the packet.
     pub body: &'a Body,
 }
 
-/// What may happen to a packet on a link.
+/// The kinds of events of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
-    /// The queue took it.
+    /// The queue accepted it.
     Enqueued,
-    /// It was lost before it was in the queue, or behind the link.
+    /// It was lost before the queue, or behind the link.
     Dropped(DropReason),
-    /// The queue had taken it and threw it away later.
+    /// The queue had accepted it and dropped it later.
     Discarded,
-    /// It came out at the far end.
+    /// It left at the far end.
     Received,
 }
 
@@ -60,7 +60,7 @@ pub enum Direction {
     Backward,
 }
 
-/// An observer in a world, by its type.
+/// The identifier of an observer, with its type.
 #[derive(Debug)]
 pub struct ObserverId<T> {
     pub(crate) index: usize,
@@ -75,32 +75,32 @@ impl<T> Clone for ObserverId<T> {
 
 impl<T> Copy for ObserverId<T> {}
 
-/// Remembers the losses.
+/// A probe that records losses.
 #[derive(Clone, Debug, Default)]
 pub struct Drops {
-    /// The first [`Drops::RECORDS_MAX`] of them.
+    /// The first [`Drops::RECORDS_MAX`] losses.
     pub records: Vec<DropRecord>,
-    /// How many there were.
+    /// The number of losses.
     pub count: u64,
 }
 
-/// One loss.
+/// A record of one loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DropRecord {
-    /// When.
+    /// When it was lost.
     pub time: SimTime,
-    /// Where.
+    /// The link that lost it.
     pub link: LinkId,
-    /// Whose.
+    /// The packet's flow.
     pub flow: FlowId,
     /// The packet's sequence number.
     pub seq: i64,
-    /// Why.
+    /// Why it was lost.
     pub reason: DropReason,
 }
 
 impl Drops {
-    /// Losses that are kept; further ones are counted.
+    /// The limit of records; further losses are counted.
     pub const RECORDS_MAX: usize = 1 << 20;
 }
 
@@ -119,7 +119,7 @@ impl Observer for Drops {
     }
 }
 
-/// Adds up in bins of equal length what comes out of links.
+/// Counts delivered bytes in bins of equal length.
 #[derive(Clone, Debug)]
 pub struct Throughput {
     start: SimTime,
@@ -129,7 +129,7 @@ pub struct Throughput {
 }
 
 impl Throughput {
-    /// Bins that are kept; what comes later is not counted.
+    /// The limit of bins; later bytes are not counted.
     pub const BINS_MAX: usize = 1 << 24;
 
     /// Bins of length `bin`, which is not zero, from `start` on: of one flow, or of all.
@@ -138,7 +138,7 @@ impl Throughput {
         Self { start, bin, flow, bytes: Vec::new() }
     }
 
-    /// Bytes in each bin up to the last in which something came.
+    /// Bytes in each bin, up to the last one with any.
     pub fn bytes(&self) -> &[u64] {
         &self.bytes
     }
@@ -165,7 +165,7 @@ impl Observer for Throughput {
     }
 }
 
-/// How much waiting a queue has seen until a time. Two of them give the mean length between their times, exactly.
+/// The integral of a queue's length until a time. The difference of two gives the exact mean length between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueArea {
     pub(crate) time: SimTime,
@@ -177,14 +177,14 @@ impl QueueArea {
     /// The area at the beginning.
     pub const START: Self = Self { time: SimTime::ZERO, area: 0 };
 
-    /// Packets that waited on average since `earlier`; zero if no time passed.
+    /// The mean number of waiting packets since `earlier`; zero if no time passed.
     pub fn mean_since(self, earlier: Self) -> f64 {
         let span = self.time.since(earlier.time).ticks();
         if span == 0 { 0.0 } else { (self.area - earlier.area) as f64 / span as f64 }
     }
 }
 
-/// A queue's length, read at equal intervals.
+/// The length of a queue, sampled at equal intervals.
 #[derive(Clone, Debug)]
 pub struct QueueSamples {
     pub(crate) link: LinkId,
@@ -194,10 +194,10 @@ pub struct QueueSamples {
 }
 
 impl QueueSamples {
-    /// Samples that are kept; then sampling ends.
+    /// The limit of samples, at which sampling ends.
     pub const SAMPLES_MAX: usize = 1 << 24;
 
-    /// Packets that waited at each sample, with the time.
+    /// The number of waiting packets at each sample, with its time.
     pub fn iter(&self) -> impl Iterator<Item = (SimTime, u32)> {
         (0..).map(|index| self.start + self.every * index).zip(self.lengths.iter().copied())
     }

@@ -1,4 +1,4 @@
-//! Queues in front of transmitters: which packets may wait.
+//! Queues before transmitters.
 //!
 //! Two kinds. *Admission* (drop-tail, a marking threshold, RED) decides when a packet arrives, so its departure is known at once and a hop
 //! costs one event. *Management* (CoDel, FQ-CoDel, PIE, DualPI2) chooses the next packet, or needs to know how long one has waited, when the
@@ -34,20 +34,20 @@ use pie::Pie;
 use red::Red;
 use step::Step;
 
-/// Which queue a link has.
+/// The queue of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueueSpec {
-    /// Everything waits; bounded only by [`crate::PACKETS_PER_LINK_MAX`].
+    /// Unlimited, up to [`crate::PACKETS_PER_LINK_MAX`].
     Unlimited,
-    /// At most this many packets, as ns-2 counts: n - 1 that wait and one in transmission. 1 loses everything.
+    /// At most this many packets, as ns-2 counts: n - 1 waiting and one in transmission. 1 loses everything.
     Packets(u32),
-    /// At most this many bytes that wait.
+    /// At most this many waiting bytes.
     Bytes(u64),
     /// Drop-tail that marks from a threshold on.
     Step(StepParameters),
-    /// Random early detection.
+    /// Random early detection (RED).
     Red(RedParameters),
-    /// Controlled delay.
+    /// Controlled delay (CoDel, RFC 8289).
     CoDel(CoDelParameters),
     /// A queue for each flow, and controlled delay in each.
     FqCoDel(FqCoDelParameters),
@@ -66,7 +66,7 @@ impl QueueSpec {
         }
     }
 
-    /// Whether something can pass: a limit is above zero, thresholds are in order, probabilities in `[0, 1]`.
+    /// Whether the parameters are valid: a limit is above zero, thresholds are in order, probabilities in `[0, 1]`.
     pub fn is_valid(&self) -> bool {
         match self {
             Self::Unlimited => true,
@@ -119,29 +119,29 @@ pub(crate) trait Managed: fmt::Debug + Send {
     /// Appends a packet, with its mark if it gets one.
     fn enqueue(&mut self, now: SimTime, flight: Flight) -> Verdict;
 
-    /// What was thrown away to make room for the packet that came last.
+    /// The packets dropped to make room for the last arrival.
     fn overflow(&mut self, _dropped: &mut Vec<Flight>) {}
 
     /// The next packet to be sent, and whether it was marked now; what is thrown away before it goes to `dropped`.
     fn dequeue(&mut self, now: SimTime, dropped: &mut Vec<Flight>) -> Option<(Flight, bool)>;
 }
 
-/// What a packet that arrives finds.
+/// The state of the queue at an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Backlog {
-    /// Packets that wait for the transmitter; the one that it is sending has left the queue.
+    /// Waiting packets, without the one in transmission.
     pub(crate) packets: u64,
     /// Their bytes.
     pub(crate) bytes: u64,
-    /// For how long the transmitter has had nothing to do; none if it is busy.
+    /// How long the transmitter has been idle; `None` if it is busy.
     pub(crate) idle: Option<SimSpan>,
 }
 
-/// What becomes of a packet that arrives.
+/// The decision on an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Take,
-    /// It is taken, and marked: congestion experienced.
+    /// It is accepted and marked: congestion experienced.
     Mark,
     Drop,
 }
@@ -155,7 +155,7 @@ pub(crate) enum Admission {
 }
 
 impl Admission {
-    /// What becomes of a packet of `size` bytes; `is_capable` says whether it may be marked.
+    /// The decision on a packet of `size` bytes; `is_capable` says whether it may be marked.
     #[inline]
     pub(crate) fn admits(&mut self, size: u32, backlog: Backlog, is_capable: bool) -> Verdict {
         match self {

@@ -1,7 +1,7 @@
 //! Randomness: named substreams of the scenario's one seed.
 //!
-//! Whoever draws has a stream of its own, named for what it is (`link.bottleneck.error.0`). The name alone decides what comes
-//! out, so a new flow or link changes nobody else's draws, and the order in which the parts are declared does not matter.
+//! Each user has a stream of its own, with a descriptive name (`link.bottleneck.error.0`). The name alone determines the numbers,
+//! so a new flow or link changes no other draws, and the order of declarations does not matter.
 //!
 //! Derivation, fixed for ever: FNV-1a (64 bit) over the eight bytes of the seed, little end first, then the bytes of the name;
 //! SplitMix64 stretches the result to the state of xoshiro256++ (Blackman and Vigna, "Scrambled Linear Pseudorandom Number
@@ -48,7 +48,7 @@ impl Stream {
         (self.0.next_u64() >> 11) as f64 * ULP
     }
 
-    /// Whether something of this probability happens, as ns-2 asks it: `u < probability`.
+    /// Whether an event of this probability happens, as ns-2 tests it: `u < probability`.
     pub fn happens(&mut self, probability: f64) -> bool {
         self.uniform() < probability
     }

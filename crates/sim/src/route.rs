@@ -1,13 +1,13 @@
-//! Where a packet goes next: one table for each node, a row of next links by address. Only what packets can be sent to has one.
+//! Routes: one table for each node, a row of next links by address. Only addresses in use have one.
 //!
-//! The tables are made once, by fewest hops; of two links that are equally good the one declared first is taken. They can be
-//! overruled, at the start and later; packets in flight stay on the way they are on.
+//! The tables are computed once, by fewest hops; of two equal links the one declared first is taken. Routes can be overridden, at
+//! the start and later; packets in flight stay on their way.
 //!
 //! With equal-cost multipath (ECMP) all links that are equally good are a group, and a node sends each direction of a flow by one of them, which a hash of
 //! flow, direction and group chooses (RFC 2992, section 2; modulo the number of links). So the packets of a flow keep their order.
 //!
-//! A node has one address, and may have more: an address *through* a link is reached over this last link only, which is how a
-//! multihomed host says over which of its interfaces it wants to be reached.
+//! A node has one address, and may have more: an address *through* a link is reached over this last link only, by which a
+//! multihomed host selects the interface for its arrivals.
 
 use std::collections::BTreeMap;
 
@@ -26,15 +26,15 @@ pub(crate) struct Routes {
     perturbation: u64,
 }
 
-/// What a node does with a packet: the index of a link, or [`UNUSUAL`] and above a group of links or one of the two constants.
+/// A node's action on a packet: the index of a link, or [`UNUSUAL`] and above a group of links or one of the two constants.
 pub(crate) type Hop = u32;
 
 /// The first that is not a link: there are fewer of those.
 pub(crate) const UNUSUAL: Hop = 1 << 31;
 
-/// The packet is where it was sent to.
+/// The packet is at its destination.
 pub(crate) const HERE: Hop = Hop::MAX;
-/// There is no way.
+/// There is no route.
 pub(crate) const NO_WAY: Hop = Hop::MAX - 1;
 
 /// The ends of a link, as routing sees it.
@@ -44,7 +44,7 @@ pub(crate) struct Edge {
     pub(crate) to: NodeId,
 }
 
-/// What an address names.
+/// The owner of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) node: NodeId,
@@ -52,7 +52,7 @@ pub(crate) struct Target {
 }
 
 impl Routes {
-    /// Entries that all tables together may have: half a gigabyte, eleven thousand nodes.
+    /// The limit of entries in all tables: half a gigabyte, eleven thousand nodes.
     pub(crate) const ENTRIES_MAX: usize = 1 << 27;
 
     /// The tables by fewest hops.
@@ -115,7 +115,7 @@ impl Routes {
         self.next[row + to.index()]
     }
 
-    /// What becomes of a packet of this leg whose next hop is not a link: a link out of the group that it is, or one of the two constants.
+    /// The action on a packet of this leg whose next hop is not a link: a link of the group, or one of the two constants.
     #[cold]
     pub(crate) fn choose(&self, hop: Hop, leg: Leg) -> Hop {
         if hop >= NO_WAY {

@@ -1,10 +1,10 @@
-//! A fingerprint of a run: two runs that did the same, to the bit, have the same one.
+//! A fingerprint of a run: runs that are equal to the bit have the same one.
 
 use std::fmt;
 
-/// 64 bits folded over every delivery to a host and every loss, in order: when, whose, which.
+/// 64 bits folded over every delivery to a host and every loss, in order: time, flow and packet.
 ///
-/// Cheap enough to be always on, and good enough to tell runs apart that differ anywhere; not a cryptographic hash.
+/// Cheap enough to be always on, and good enough to distinguish runs that differ anywhere; not a cryptographic hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunHash(u64);
 
@@ -19,7 +19,7 @@ impl RunHash {
         self.0 = (self.0.rotate_left(25) ^ word).wrapping_mul(MULTIPLIER);
     }
 
-    /// The bits.
+    /// The 64 bits of the hash.
     pub const fn bits(self) -> u64 {
         self.0 ^ (self.0 >> 32)
     }

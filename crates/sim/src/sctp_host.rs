@@ -1,7 +1,7 @@
 //! An endpoint of ns-2's SCTP as a host, with one interface or several.
 //!
-//! ns-2 has a node for each interface and a core node that only chooses between them. Here the interfaces are the links that
-//! start at the host's node: a destination is reached by one of them, and has an address through one of the other end's.
+//! ns-2 has a node for each interface and a core node that only chooses between them. Here interfaces are the links that start at
+//! the host's node: a destination is reached by one of them, and has an address through one of the other end's.
 
 mod account;
 
@@ -15,11 +15,11 @@ use crate::host::{Arrival, Due, Host, Input, Transmit};
 use crate::id::{Address, LinkId, Port};
 use crate::packet::Body;
 
-/// An endpoint of ns-2's SCTP. Told to start it has data for ever, unless it is fed by offers.
+/// An endpoint of ns-2's SCTP. After the start it has endless data, unless it is fed by offers.
 #[derive(Clone, Debug)]
 pub struct Ns2Sctp {
     endpoint: Endpoint,
-    /// By destination: the interface and the address; by whatever way the routing tables say if there is none.
+    /// By destination: the interface and the address. Without any, the routing tables decide.
     ways: Vec<(LinkId, Address)>,
     is_fed: bool,
     record: Option<Record>,
@@ -35,12 +35,12 @@ struct Record {
     acked: History<(SimTime, i64)>,
 }
 
-/// A destination's variables from some time on.
+/// The variables of a destination from some time on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SctpRow {
-    /// From when on.
+    /// The time of the change.
     pub time: SimTime,
-    /// The variables.
+    /// The variables from then on.
     pub gauges: Gauges,
 }
 
@@ -57,13 +57,13 @@ impl Entry for SctpRow {
 /// A chunk that reached the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SctpDelivery {
-    /// When.
+    /// When it was delivered.
     pub time: SimTime,
-    /// Which.
+    /// The delivered chunk.
     pub delivery: Delivery,
 }
 
-/// What one stream gets adds up.
+/// Deliveries to one stream add up.
 impl Entry for SctpDelivery {
     fn time(&self) -> SimTime {
         self.time
@@ -96,19 +96,19 @@ impl Ns2Sctp {
         Self { ways, ..self }
     }
 
-    /// The same, with no data but what it is offered.
+    /// The same host, with data from offers only.
     #[must_use]
     pub fn fed(self) -> Self {
         Self { is_fed: true, ..self }
     }
 
-    /// The same, remembering its variables at each change and what reaches the application.
+    /// The same host, recording its variables at each change, and deliveries.
     #[must_use]
     pub fn traced(self) -> Self {
         self.traced_in(Detail::WHOLE)
     }
 
-    /// The same in this detail.
+    /// The same host, recording in this detail.
     #[must_use]
     pub fn traced_in(self, detail: Detail) -> Self {
         let record = Record {
@@ -121,37 +121,37 @@ impl Ns2Sctp {
         Self { record: Some(record), ..self }
     }
 
-    /// The agent.
+    /// The agent of the host.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// The variables of a destination at each change, if the host was told to remember them.
+    /// The variables of a destination at each change, if recorded.
     pub fn rows(&self, destination: usize) -> Option<&[SctpRow]> {
         self.record.as_ref()?.rows.get(destination).map(History::entries)
     }
 
-    /// What has reached the application, if the host was told to remember it.
+    /// The deliveries to the application, if recorded.
     pub fn deliveries(&self) -> Option<&[SctpDelivery]> {
         self.record.as_ref().map(|record| record.deliveries.entries())
     }
 
-    /// How many chunks wait for one before them in their stream, and from when on, if the host was told to remember it.
+    /// The number of held chunks over time, if recorded.
     pub fn held(&self) -> Option<&[(SimTime, u32)]> {
         self.record.as_ref().map(|record| record.held.entries())
     }
 
-    /// What the receive window is taken for in bytes, from when on, if the host was told to remember it.
+    /// The sender's estimate of the receive window in bytes over time, if recorded.
     pub fn peer_windows(&self) -> Option<&[(SimTime, u32)]> {
         self.record.as_ref().map(|record| record.peer_windows.entries())
     }
 
-    /// Up to which chunk all are acknowledged, from when on, if the host was told to remember it.
+    /// The highest cumulatively acknowledged chunk over time, if recorded.
     pub fn acked(&self) -> Option<&[(SimTime, i64)]> {
         self.record.as_ref().map(|record| record.acked.entries())
     }
 
-    /// After everything that an event changes has changed.
+    /// Called after all changes of an event.
     fn note(&mut self, now: SimTime) {
         let Self { endpoint, record, .. } = self;
         while let Some(delivery) = endpoint.poll_delivery() {

@@ -1,4 +1,4 @@
-//! The packet trace: what happened on links, one record after the other, for comparison with ns-2's trace files.
+//! The packet trace: a record for each event on links, for comparison with ns-2's trace files.
 
 use std::fmt;
 
@@ -7,28 +7,28 @@ use anabranch_units::SimTime;
 use crate::id::{FlowId, LinkId};
 use crate::probe::{Direction, Happening, Observer, PacketEvent};
 
-/// Remembers every event of the links that it is put on.
+/// Records every event on its links.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
-    /// The first [`Trace::RECORDS_MAX`] of them.
+    /// The first [`Trace::RECORDS_MAX`] events.
     pub records: Vec<TraceRecord>,
-    /// How many there were.
+    /// The number of events.
     pub count: u64,
 }
 
-/// One event. It prints as a line: `+` enqueued, `d` dropped, `r` received; seconds; link; flow and direction; sequence number;
-/// bytes. ns-2 writes `-` as well, when a packet leaves its queue; here that is known before it happens, and not recorded.
+/// An event. It prints as a line: `+` enqueued, `d` dropped, `r` received; seconds; link; flow and direction; sequence number;
+/// bytes. ns-2 also writes `-` when a packet leaves its queue; here that is known in advance, and not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceRecord {
-    /// When.
+    /// When it happened.
     pub time: SimTime,
-    /// What.
+    /// The kind of the event.
     pub happening: Happening,
-    /// Where.
+    /// The link where it happened.
     pub link: LinkId,
-    /// Whose.
+    /// The packet's flow.
     pub flow: FlowId,
-    /// Which way.
+    /// The direction in the flow.
     pub direction: Direction,
     /// The packet's sequence number.
     pub seq: i64,
@@ -37,7 +37,7 @@ pub struct TraceRecord {
 }
 
 impl Trace {
-    /// Records that are kept, about a gigabyte; further ones are counted.
+    /// The limit of records, about a gigabyte; further ones are counted.
     pub const RECORDS_MAX: usize = 1 << 24;
 }
 

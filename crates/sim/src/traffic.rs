@@ -1,4 +1,4 @@
-//! Traffic without a transport: packets that only fill links, and what counts them.
+//! Traffic without a transport: packets that only fill links, and a counting sink.
 
 mod cbr;
 mod on_off;

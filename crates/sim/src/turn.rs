@@ -1,4 +1,4 @@
-//! A host has its turn: it hears what happened, and the network takes what it sends.
+//! A host's turn: it is told an event, and the network takes its packets.
 
 use std::any::Any;
 
@@ -11,26 +11,26 @@ use crate::id::{FlowId, LinkId, Port};
 use crate::network::{Attachment, Network};
 use crate::packet::Flight;
 
-/// The contract of the driver as one call, compiled once for each kind of host: one dynamic call per event and not four.
+/// The driver's contract as one call, compiled once for each kind of host: one dynamic call per event, not four.
 pub(crate) trait Turn: Any + Send {
-    /// Tells the host what happened, sends what it sends, and returns its deadline.
+    /// Passes an event to the host, takes its packets, and returns its deadline.
     fn turn(&mut self, now: SimTime, event: Event, network: &mut Network, attachment: &Attachment) -> SimTime;
 
-    /// More about the same deadline, from a host that knows it.
+    /// Details of the deadline, from a host that has them.
     fn due(&self) -> Option<Due>;
 
-    /// What the host says of itself.
+    /// The host's account.
     fn account(&self) -> &dyn Account;
 }
 
-/// What may happen to a host.
+/// An event of a host.
 pub(crate) enum Event {
     Arrival(Landing),
     Timeout,
     Input(Input),
 }
 
-/// An [`Arrival`] whose body still waits in its place.
+/// An [`Arrival`] whose body is still in its slot.
 #[derive(Clone, Copy)]
 pub(crate) struct Landing {
     pub(crate) flight: Flight,
@@ -51,7 +51,7 @@ impl<H: Host> Turn for H {
                 let (size, flow, address) = (flight.size(), FlowId(flight.flow()), flight.to());
                 let (ecn, body) = (flight.ecn(), network.body_mut(flight));
                 self.handle(now, Arrival { port, flow, size, link, address, at: now, ecn, body });
-                // Before the answer is made, so that it gets the place that is in the cache.
+                // Before the answer is made, so that it gets the slot in the cache.
                 network.release(flight);
             }
             Event::Timeout => self.handle_timeout(now),

@@ -1,4 +1,4 @@
-//! What an application wants to have sent, and when.
+//! Workloads: the data that an application offers, and when.
 
 use anabranch_units::SimSpan;
 
@@ -6,14 +6,14 @@ use crate::host::Offer;
 use crate::id::Port;
 use crate::rng::Stream;
 
-/// What is offered to a host from a certain time on.
+/// The data offered to a host from a certain time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
-    /// As much as can be sent.
+    /// Endless data, offered at once.
     Bulk,
-    /// So many bytes, at once.
+    /// A number of bytes, offered at once.
     Fixed {
-        /// How many.
+        /// The number of bytes.
         bytes: u64,
     },
     /// Messages, one after the other over the streams of a connection.
@@ -23,29 +23,29 @@ pub enum Workload {
 /// A series of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Messages {
-    /// Bytes of each.
+    /// The bytes of each message.
     pub bytes: u64,
-    /// How many; none for an endless series.
+    /// The number of messages; `None` is endless.
     pub count: Option<u64>,
     /// Message m goes on stream `m mod streams`; at least 1.
     pub streams: u32,
-    /// The time from one to the next.
+    /// The time between two messages.
     pub spacing: Spacing,
 }
 
-/// The time from one message to the next.
+/// The time between two messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
-    /// None: all at once. Needs a `count`.
+    /// Zero: all at once. Needs a `count`.
     Together,
-    /// Always the same.
+    /// A constant time.
     Every(SimSpan),
     /// Exponential with this mean: a Poisson process.
     Exponential(SimSpan),
 }
 
 impl Workload {
-    /// Whether the series moves in time or ends.
+    /// Whether the series advances in time or ends.
     pub(crate) fn is_valid(self) -> bool {
         let Self::Messages(messages) = self else { return true };
         let moves = match messages.spacing {
@@ -56,7 +56,7 @@ impl Workload {
     }
 }
 
-/// A workload at work.
+/// The state of a workload.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     workload: Workload,
@@ -71,7 +71,7 @@ impl Schedule {
         Self { workload, port, stream, offered: 0 }
     }
 
-    /// What is offered now, and how long until the next time; none if that was all.
+    /// The present offer, and the time until the next one; `None` at the end.
     pub(crate) fn next(&mut self) -> (Option<Offer>, Option<SimSpan>) {
         let message = self.offered;
         self.offered += 1;

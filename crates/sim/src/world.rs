@@ -1,4 +1,4 @@
-//! The world: nodes, links, hosts and the loop that moves them.
+//! The world: nodes, links, hosts, and the event loop.
 
 mod build_error;
 mod builder;
@@ -32,7 +32,7 @@ use crate::run_hash::RunHash;
 use crate::turn::{Event, Landing, Turn};
 use crate::workload::Schedule;
 
-/// Everything that is simulated. Made by a [`Builder`], moved by [`World::run_until`], and asked for what happened.
+/// A simulated world. A [`Builder`] makes it, [`World::run_until`] advances it.
 pub struct World {
     streams: Substreams,
     events: u64,
@@ -40,14 +40,14 @@ pub struct World {
     /// Slots: those of the network, then a host's deadline each, then the agenda.
     slots: Slots,
     stations: Vec<Station>,
-    /// Who gets what goes on a leg.
+    /// The receiver of each leg.
     ends: Vec<End>,
     agenda: Agenda,
     workloads: Vec<(HostId, Schedule)>,
     samples: Vec<QueueSamples>,
 }
 
-/// Where each kind of slot begins.
+/// The first slot of each kind.
 #[derive(Clone, Copy, Debug)]
 struct Slots {
     transmitters: usize,
@@ -59,10 +59,10 @@ struct Slots {
 struct Station {
     host: Box<dyn Turn>,
     attachment: Attachment,
-    /// What the host wants.
+    /// The host's deadline.
     deadline: Key,
-    /// What stands in the event queue. Never later than the deadline: where a deadline moves away, as a retransmission timer
-    /// does with every ACK, the wake stays where it is and looks again when its time comes.
+    /// The entry in the event queue. Never later than the deadline: if the deadline moves away, as a retransmission timer does with
+    /// every ACK, the wake stays and looks again when its time comes.
     wake: Key,
 }
 
@@ -74,7 +74,7 @@ struct End {
 }
 
 impl World {
-    /// Does everything that happens until `until`, and what happens exactly then. Running in several steps changes nothing.
+    /// Runs all events up to and including `until`. The number of steps makes no difference.
     pub fn run_until(&mut self, until: SimTime) {
         loop {
             let Next { key: Key { time, seconds, inserted, .. }, slot } = self.network.queue.next();
@@ -99,10 +99,10 @@ impl World {
         }
     }
 
-    /// Puts something on the agenda; what lies in the past is done at once when the world runs.
+    /// Schedules an action; one in the past runs at the next step.
     ///
     /// # Panics
-    /// If a route names a link that does not start at its node, or a host or node is another world's.
+    /// If a route names a link that does not start at its node, or a host or node belongs to another world.
     pub fn schedule(&mut self, at: SimTime, control: Control) {
         match control {
             Control::Input { host, .. } => assert!(host.index() < self.stations.len(), "{host} is not in this world"),
@@ -118,8 +118,8 @@ impl World {
         self.enter(at, Item::Control(control));
     }
 
-    /// A packet from outside: `host` sends it now. Who drives a world in step with a real clock calls [`World::run_until`] up to the present,
-    /// hands over what has come, and comes again at [`World::next_at`].
+    /// `host` sends this packet now. A driver with a real clock calls [`World::run_until`] up to the present, sends what has
+    /// arrived, and returns at [`World::next_at`].
     ///
     /// # Panics
     /// If the host is not in this world, or the packet leaves by a link that does not start at its node.
@@ -129,7 +129,7 @@ impl World {
         self.network.depart(&self.stations[host.index()].attachment, transmit);
     }
 
-    /// When something happens next; [`SimTime::NEVER`] if nothing does by itself.
+    /// The time of the next event; [`SimTime::NEVER`] if there is none.
     pub fn next_at(&self) -> SimTime {
         self.network.queue.next().key.time
     }
@@ -141,7 +141,7 @@ impl World {
         (hop != NO_WAY && hop != HERE).then_some(LinkId(hop))
     }
 
-    /// The present.
+    /// The present simulated time.
     pub fn now(&self) -> SimTime {
         self.network.moment.now
     }
@@ -151,32 +151,32 @@ impl World {
         self.streams.seed()
     }
 
-    /// The fingerprint of what has happened so far.
+    /// The fingerprint of the run so far.
     pub fn hash(&self) -> RunHash {
         self.network.hash
     }
 
-    /// Events so far.
+    /// The number of events so far.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// Packets lost at nodes, for want of a route or in a loop.
+    /// Packets dropped at nodes, for want of a route or in a loop.
     pub fn strays(&self) -> u64 {
         self.network.all_strays()
     }
 
-    /// The same of one flow in one direction.
+    /// The same for one flow in one direction.
     pub fn flow_strays(&self, flow: FlowId, direction: Direction) -> u64 {
         self.network.strays(2 * flow.0 + Leg::from(direction == Direction::Backward))
     }
 
-    /// Packets that are somewhere.
+    /// The number of existing packets.
     pub fn packets(&self) -> usize {
         self.network.packets()
     }
 
-    /// All links.
+    /// Every link, in the order of declaration.
     pub fn links(&self) -> impl Iterator<Item = LinkId> + use<> {
         (0..self.network.links.len() as u32).map(LinkId)
     }
@@ -186,17 +186,17 @@ impl World {
         &self.network.links[link.index()].name
     }
 
-    /// What happened on a link.
+    /// The counters of a link.
     pub fn link(&self, link: LinkId) -> LinkReport {
         self.network.links[link.index()].report(self.network.moment.now)
     }
 
-    /// What happened on a link to one flow, in both of its directions.
+    /// The counters of one flow on a link, in both directions.
     pub fn link_flow(&self, link: LinkId, flow: FlowId) -> Counts {
         self.link_leg(link, flow, Direction::Forward).plus(self.link_leg(link, flow, Direction::Backward))
     }
 
-    /// What happened on a link to one direction of a flow.
+    /// The counters of one direction of a flow on a link.
     pub fn link_leg(&self, link: LinkId, flow: FlowId, direction: Direction) -> Counts {
         let backward = Leg::from(direction == Direction::Backward);
         self.network.links[link.index()].leg(2 * flow.0 + backward)
@@ -207,22 +207,22 @@ impl World {
         self.network.links[link.index()].waiting(self.network.moment.now)
     }
 
-    /// How much waiting a link's queue has seen until now.
+    /// The integral of a link's queue length until now.
     pub fn queue_area(&self, link: LinkId) -> QueueArea {
         QueueArea { time: self.network.moment.now, area: self.queue_lengths(link).waiting_area() }
     }
 
-    /// For how long a link's queue had each length until now.
+    /// The durations of a link's queue lengths until now.
     pub fn queue_lengths(&self, link: LinkId) -> QueueLengths {
         self.network.links[link.index()].queue_lengths(self.network.moment.now)
     }
 
-    /// The samples of a queue that [`Builder::sample_queue`] asked for, in the order of asking.
+    /// The queue samples that [`Builder::sample_queue`] requested, in that order.
     pub fn queue_samples(&self) -> &[QueueSamples] {
         &self.samples
     }
 
-    /// What a host says of itself, whatever it is.
+    /// The account of a host of any type.
     pub fn account(&self, host: HostId) -> &dyn Account {
         self.stations[host.index()].host.account()
     }
@@ -237,42 +237,42 @@ impl World {
         }
     }
 
-    /// The same to change, without a driver around it.
+    /// A mutable host of this type, without a driver around it.
     pub fn host_mut<H: Host>(&mut self, host: HostId) -> Option<&mut H> {
         let host: &mut dyn Any = self.stations[host.index()].host.as_mut();
         host.downcast_mut()
     }
 
-    /// An observer.
+    /// The observer with this identifier.
     ///
     /// # Panics
-    /// If it is another world's.
+    /// If the observer belongs to another world.
     pub fn observer<T: Observer>(&self, id: ObserverId<T>) -> &T {
         let observer: &dyn Any = self.network.observers[id.index].as_ref();
         observer.downcast_ref().expect("an id comes from the world that it is used with")
     }
 
-    /// The same to change, as to end a capture.
+    /// The mutable observer with this identifier, as for ending a capture.
     ///
     /// # Panics
-    /// If it is another world's.
+    /// If the observer belongs to another world.
     pub fn observer_mut<T: Observer>(&mut self, id: ObserverId<T>) -> &mut T {
         let observer: &mut dyn Any = self.network.observers[id.index].as_mut();
         observer.downcast_mut().expect("an id comes from the world that it is used with")
     }
 
-    /// Checks that on every link packets in = out + dropped + waiting + flying, and that each of them has a body.
+    /// Checks that on every link packets in = out + dropped + waiting + flying, and that each has a body.
     ///
     /// # Errors
-    /// Where a packet has appeared or vanished, which is a mistake in this crate.
+    /// Where packets are not conserved, which is a defect of this crate.
     pub fn conservation(&self) -> Result<(), String> {
         self.network.conservation()
     }
 
-    /// The same for tests.
+    /// The same check for tests.
     ///
     /// # Panics
-    /// If a packet has appeared or vanished.
+    /// If packets are not conserved.
     pub fn assert_conserved(&self) {
         self.conservation().expect("packets are conserved");
     }
@@ -286,7 +286,7 @@ impl World {
         }
     }
 
-    /// The wake of a host is due. Its deadline need not be.
+    /// The wake of a host is due; its deadline need not be.
     fn wake(&mut self, station: usize) {
         let Station { deadline, wake, .. } = &mut self.stations[station];
         if deadline > wake {
@@ -300,14 +300,14 @@ impl World {
         self.turn(station, Event::Timeout);
     }
 
-    /// Tells a host something, sends what it sends, and sets its timer.
+    /// Passes an event to a host, takes its packets, and sets its timer.
     #[inline]
     fn turn(&mut self, index: usize, event: Event) {
         let Self { network, stations, slots, .. } = self;
         let Station { host, attachment, deadline, wake } = &mut stations[index];
         let asked = host.turn(network.moment.now, event, network, attachment);
         if asked != deadline.time {
-            // A deadline is inserted when it is set, whenever the queue hears of it: laziness changes nothing.
+            // A deadline counts as inserted when it is set, whenever the queue is updated.
             let now = network.moment.now;
             *deadline = Key::new(asked.max(now), now, network.order.draw());
             if network.is_like_ns2 && asked != SimTime::NEVER {

@@ -1,4 +1,4 @@
-//! From the tree to typed values, through `serde`, with the place of every mistake.
+//! Decodes the tree into typed values, by `serde`, with the place of every error.
 //!
 //! A table becomes an enum by its key `kind`: `{ kind = "drop_tail", packets = 10 }`.
 
@@ -14,7 +14,7 @@ use serde::forward_to_deserialize_any;
 use super::{Key, Node, Value};
 use crate::diagnostic::{Fault, nearest, suggestion};
 
-/// The key that chooses among several shapes of a table.
+/// The key that selects the kind of a table.
 const TAG: &str = "kind";
 
 /// The key that chooses among several shapes of the rest of the table in which it stands, beside the keys that all shapes have.
@@ -54,7 +54,7 @@ impl Error for Fault {
     }
 }
 
-/// What stands in the file, in the words of the reference.
+/// The type of a value, in the words of the reference.
 fn found_word(found: Unexpected<'_>) -> String {
     match found {
         Unexpected::Bool(truth) => format!("`{truth}`"),
@@ -68,7 +68,7 @@ fn found_word(found: Unexpected<'_>) -> String {
     }
 }
 
-/// What a type of ours asks for stands as it is; what `serde` calls by the names of Rust's types is called as in the reference.
+/// The expected type: our own types' words are used as they are, names of Rust's types are translated.
 fn expected_words(expected: &str) -> String {
     let integer = |least: i128, most: i128| format!("a whole number from {least} to {most}");
     match expected {
@@ -126,7 +126,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
                 Some((_, tag)) if matches!(tag.value, Value::String(_)) => {
                     Variant { name: TAG, tag, entries, shown: Shown::Without(&[TAG]) }
                 }
-                // A number would be taken for a position in the list of kinds.
+                // A number would select a kind by position.
                 Some((_, tag)) => {
                     let fault = Fault::new(format!("`{TAG}` is not a string"));
                     return Err(fault.remedy(format!("it is one of {}", variants.join(", "))).at(&tag.place));
@@ -184,7 +184,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
 }
 
 impl Decoder<'_> {
-    /// Where a whole number is asked for: TOML calls `1e3` a float, and it is one thousand.
+    /// Accepts a float such as `1e3` as a whole number.
     fn whole<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.0.value {
             Value::Float(number) if number.fract() == 0.0 && (0.0..WHOLE_MAX).contains(&number) => {
@@ -195,7 +195,7 @@ impl Decoder<'_> {
     }
 }
 
-/// Up to here every whole number is a float of its own.
+/// Up to here floats represent every whole number.
 const WHOLE_MAX: f64 = (1_u64 << 53) as f64;
 
 struct Elements<'a>(std::slice::Iter<'a, Node>);
@@ -240,7 +240,7 @@ impl<'a> Entries<'a> {
         Self { all, rest: all.iter(), shown, of: None, value: None }
     }
 
-    /// What to say of a key that is none of these.
+    /// The message about an unknown key.
     fn refuse(&self, key: &Key, fault: Fault) -> Fault {
         match (self.of, self.shown) {
             (Some(of), Shown::Without(shared)) => {

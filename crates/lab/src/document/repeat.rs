@@ -1,7 +1,7 @@
 //! Elements of a list that stand for several: `[[flow]]` with `count = 10` and `id = "f#"` is ten flows, `f0` to `f9`.
 //!
-//! They are written out when the file is read, so that overrides, checks and messages know nothing of it: `--set
-//! flow.f3.window=50` sets one of them, `flow.*.window=50` all.
+//! They are expanded when the file is read, so overrides, checks and messages see the elements: `--set flow.f3.window=50` sets one
+//! of them, `flow.*.window=50` all.
 
 use super::{Node, VALUES_MAX, Value, values};
 use crate::diagnostic::Fault;
@@ -9,19 +9,19 @@ use crate::diagnostic::Fault;
 /// The lists whose elements may have a count.
 const LISTS: [&str; 4] = ["link", "flow", "host", "route"];
 
-/// The key that says how many.
+/// The key of the number of elements.
 const COUNT: &str = "count";
 
 /// The key that names an element.
 const ID: &str = "id";
 
-/// What becomes the number of an element, counted from 0.
+/// The character that becomes the number of an element, from 0.
 const NUMBER: char = '#';
 
-/// The key that may be a list, of one value for each.
+/// The key that may be a list with one value for each.
 const EACH: &str = "start";
 
-/// More flows or links than this are no network that a person drew.
+/// The limit of flows or links.
 pub(crate) const COUNT_MAX: i64 = 1000;
 
 /// Writes out all elements with a count. `left` is how many values may still be made.

@@ -1,4 +1,4 @@
-//! The keys of a file: those of a scenario, and those that make an experiment of it. Their comments are the reference.
+//! The keys of a file: those of a scenario, and those of an experiment. Their comments are the reference.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use crate::load::network::NetworkKeys;
 use crate::load::values::Text;
 use crate::scenario::Scenario;
 
-/// A scenario: a network, its flows, and what happens to its routes. With `[experiment]` it is an experiment as well: what is
-/// varied, what is measured, and what a paper claims.
+/// A scenario: a network, its flows, and changes of its routes. With `[experiment]` it is also an experiment: variations, measures
+/// and claims.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "scenario")]
@@ -30,16 +30,16 @@ pub(crate) struct FileKeys {
     #[serde(default)]
     #[expect(dead_code, reason = "texts are put in their places before a file is read")]
     pub(crate) text: Option<InFileOnly<BTreeMap<String, String>>>,
-    /// Seed of every random number.
+    /// The seed of all random numbers.
     #[serde(default = "one")]
     pub(crate) seed: u64,
-    /// How long the scenario runs.
+    /// The simulated time.
     pub(crate) duration: Text<SimSpan>,
-    /// How time is added up; `exact` if absent.
+    /// The arithmetic of time; `exact` if absent.
     #[serde(default)]
     pub(crate) clock: ClockKeys,
-    /// How finely series are recorded: what happens within so much time is one point. All is recorded if absent, which is
-    /// much of a long run at a high rate.
+    /// The resolution of recorded series: changes within this time are one point. If absent everything is recorded, which is much
+    /// for a long run at a high rate.
     #[serde(default)]
     pub(crate) resolution: Text<SimSpan>,
     /// Links between nodes.
@@ -48,29 +48,29 @@ pub(crate) struct FileKeys {
     /// Sources and their destinations.
     #[serde(default)]
     pub(crate) flow: Vec<FlowKeys>,
-    /// What wakes up the programs at a node. Without any, nothing is late.
+    /// The delays of real machines at a node. If absent there are none.
     #[serde(default)]
     pub(crate) host: Vec<HostKeys>,
-    /// Changes of routes. Without any, packets take the way with the fewest links.
+    /// Changes of routes. If absent packets take the path with the fewest links.
     #[serde(default)]
     pub(crate) route: Vec<RouteKeys>,
-    /// What is varied: `sim sweep` and `reproduce` run every combination.
+    /// The axes of variation: `sim sweep` and `reproduce` run every combination.
     #[serde(default)]
     pub(crate) axis: Vec<AxisKeys>,
-    /// Makes an experiment of the scenario.
+    /// Makes the scenario an experiment.
     #[serde(default)]
     pub(crate) experiment: Option<ExperimentKeys>,
-    /// What our own transport in the place of ns-2's agents sets besides: keys of the scenario, whatever an axis sets. What
-    /// counts packets, such as a list of losses, means another moment when another sender counts.
+    /// Scenario keys that are set when our own transport replaces ns-2's agents; they override axes. A list of lost packets, for
+    /// example, means other moments when another sender counts.
     #[serde(default)]
     pub(crate) engine: AssignmentKeys,
-    /// Names for what is measured in a run: an expression such as `flow.f0.max_seq + flow.f1.max_seq`.
+    /// Names of measures: expressions such as `flow.f0.max_seq + flow.f1.max_seq`.
     #[serde(default)]
     pub(crate) measure: Ordered<String>,
     /// Claims that a paper prints as a table.
     #[serde(default)]
     pub(crate) table: Vec<TableKeys>,
-    /// Claims that stand alone.
+    /// Single claims.
     #[serde(default)]
     pub(crate) claim: Vec<ClaimKeys>,
     /// Remarks that are printed under a table.
@@ -86,10 +86,10 @@ fn one() -> u64 {
 }
 
 impl FileKeys {
-    /// The scenario among them, checked.
+    /// The checked scenario of these keys.
     ///
     /// # Errors
-    /// The first mistake in it, with its place in `document` and what to do about it.
+    /// The first mistake, with its place in `document` and its correction.
     pub(crate) fn scenario(&self, document: &Document) -> Result<Scenario, Diagnostic> {
         NetworkKeys {
             seed: self.seed,
@@ -109,7 +109,7 @@ impl Scenario {
     /// Reads the scenario of a document.
     ///
     /// # Errors
-    /// The first mistake in it, with its place and what to do about it.
+    /// The first mistake, with its place and its correction.
     pub fn parse(document: &Document) -> Result<Self, Diagnostic> {
         document.decode::<FileKeys>()?.scenario(document)
     }

@@ -10,14 +10,14 @@ use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor}
 
 use crate::load::values::Text;
 
-/// What paper the experiment is from, and how often it is run.
+/// The paper of the experiment, and its number of seeds.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "experiment")]
 pub(crate) struct ExperimentKeys {
-    /// Key of the paper in docs/bibliography.md.
+    /// The paper's key in docs/bibliography.md.
     pub(crate) paper: String,
-    /// How many seeds a variant with chance in it is run with; one without is run once.
+    /// The number of seeds of a variant that involves chance; other variants run once.
     #[serde(default = "thirty")]
     pub(crate) seeds: u32,
 }
@@ -27,14 +27,14 @@ fn thirty() -> u32 {
     30
 }
 
-/// What is varied.
+/// An axis of variation.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "axis")]
 pub(crate) struct AxisKeys {
-    /// What it is called; in the table of a sweep, the head of a column.
+    /// Its name; the head of a column in the table of a sweep.
     pub(crate) name: String,
-    /// Each value's label, and the keys that it sets: `{ "flow.f0.window" = 50 }`. Labels are those that the paper prints.
+    /// Each value's label, as the paper prints it, and the keys that it sets: `{ "flow.f0.window" = 50 }`.
     pub(crate) values: Ordered<AssignmentKeys>,
 }
 
@@ -64,7 +64,7 @@ impl<T: JsonSchema> JsonSchema for InFileOnly<T> {
     }
 }
 
-/// Keys of the scenario and what they are set to.
+/// Scenario keys and their values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct AssignmentKeys(pub(crate) Vec<String>);
 
@@ -79,17 +79,17 @@ macro_rules! claim_keys {
             #[serde(default)]
             #[expect(dead_code, reason = "elements are written out before they are read")]
             pub(crate) each: Option<InFileOnly<Vec<AssignmentKeys>>>,
-            /// `table1`, `fig5`, `text`: where in the paper.
+            /// The place in the paper: `table1`, `fig5`, `text`.
             pub(crate) item: String,
             /// What the table or the group of claims is called.
             pub(crate) title: String,
-            /// Who says so.
+            /// The kind of the source.
             #[serde(default)]
             pub(crate) source: SourceKeys,
-            /// As what it is counted; a result if absent.
+            /// The category in which it is counted; a result if absent.
             #[serde(default)]
             pub(crate) counts_as: CountsAsKeys,
-            /// Where they say so.
+            /// The citation of the source.
             pub(crate) cite: String,
             $($(#[$meta])* pub(crate) $key: $type,)*
             /// Why we get something else, for all that deviate.
@@ -99,10 +99,11 @@ macro_rules! claim_keys {
             /// a time or a shape that they keep, for all that do.
             #[serde(default)]
             pub(crate) engine: Option<String>,
-            /// Whether it cannot be reproduced; `because` says why.
+            /// Whether it cannot be reproduced; `because` gives the reason.
             #[serde(default)]
             pub(crate) not_reproducible: bool,
-            /// Whether the reason of a deviation is still to be found; `because` says what is known. Such claims are counted apart.
+            /// Whether the reason of a deviation is not yet known; `because` says what is known. Such claims are counted
+            /// separately.
             #[serde(default)]
             pub(crate) open: bool,
         }
@@ -133,21 +134,21 @@ claim_keys! {
     TableKeys {
         /// Unit of its numbers.
         unit: String,
-        /// The measure that it shows, unless its rows or its columns are measures.
+        /// The measure that it shows, unless its rows or columns are measures.
         #[serde(default)]
         measure: Option<String>,
-        /// Labels of axes that neither a row nor a column says.
+        /// Labels of the axes that are neither rows nor columns.
         #[serde(default)]
         variant: Vec<String>,
-        /// How near ours must be: `"exact"`; `"truncated to 0.01"` (equal if what is behind the second decimal is cut off);
-        /// `"prediction"` (what is published is one draw: it lies in the 95 % prediction interval of ours); `"±5"`, `"±1%"`;
-        /// `"2..3"`; `">= 2"`, `"<= 3"`. Numbers that are printed with their `±` need none.
+        /// The tolerance: `"exact"`; `"truncated to 0.01"` (equal after cutting off further decimals); `"prediction"` (the
+        /// published number is one draw within the 95 % prediction interval of ours); `"±5"`, `"±1%"`; `"2..3"`; `">= 2"`, `"<=
+        /// 3"`. Numbers printed with their `±` need none.
         #[serde(default)]
         band: Option<String>,
         /// Labels of its columns: of an axis, or names of measures.
         columns: Vec<String>,
-        /// Labels of its rows, and what is published in each column: a number, mean and allowance,
-        /// `"17974±1274"`, or nothing, `""`.
+        /// Labels of the rows, and the published value in each column: a number, mean and allowance (`"17974±1274"`), or nothing
+        /// (`""`).
         rows: Ordered<Vec<CellKeys>>,
     }
 }
@@ -158,24 +159,24 @@ claim_keys! {
     ClaimKeys {
         /// What it is about.
         row: String,
-        /// Under what condition.
+        /// The condition of the claim.
         #[serde(default)]
         column: String,
-        /// What is claimed.
+        /// The kind of the claim.
         #[serde(default)]
         kind: KindKeys,
-        /// Unit of the measure.
+        /// The unit of the measure.
         #[serde(default)]
         unit: String,
         /// An expression of measures at variants: `delivered('CTCP', 'error=0.01') / delivered('Vegas', 'error=0.01')`.
         #[serde(default)]
         measure: Option<String>,
-        /// Expressions whose means descend. Only of an `order`.
+        /// Expressions with descending means. Only for an `order`.
         #[serde(default)]
         order: Vec<String>,
         /// A number, or a statement in words.
         published: CellKeys,
-        /// As in a table; an `order` has none.
+        /// The tolerance, as in a table; an `order` has none.
         #[serde(default)]
         band: Option<String>,
     }
@@ -205,13 +206,13 @@ pub(crate) struct NoteKeys {
     #[serde(default)]
     #[expect(dead_code, reason = "elements are written out before they are read")]
     pub(crate) each: Option<InFileOnly<Vec<AssignmentKeys>>>,
-    /// The item under which it stands.
+    /// The item that it belongs to.
     pub(crate) item: String,
-    /// The remark; `{expression}` is replaced by the mean of its value, `{expression:2}` with two decimals.
+    /// The remark; `{expression}` is replaced by the mean of its value, `{expression:2}` by the mean with two decimals.
     pub(crate) text: String,
 }
 
-/// A figure of a report: panels above each other with one axis of time. It shows the first run of each variant.
+/// A figure of a report: panels above each other with a common time axis. It shows the first run of each variant.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "figure")]
@@ -220,23 +221,23 @@ pub(crate) struct FigureKeys {
     #[serde(default)]
     #[expect(dead_code, reason = "elements are written out before they are read")]
     pub(crate) each: Option<InFileOnly<Vec<AssignmentKeys>>>,
-    /// The item to which it belongs.
+    /// The item that it belongs to.
     pub(crate) item: String,
-    /// What it is called.
+    /// The title of the figure.
     pub(crate) title: String,
-    /// What to see in it.
+    /// The caption: what to see in it.
     #[serde(default)]
     pub(crate) caption: String,
-    /// Where its axis of time begins.
+    /// The start of the time axis.
     #[serde(default)]
     pub(crate) from: Text<SimSpan>,
-    /// Where it ends; with the run if absent.
+    /// The end of the time axis; the end of the run if absent.
     #[serde(default)]
     pub(crate) to: Option<Text<SimSpan>>,
-    /// The variants that it shows, each by one label of each axis: `[["FAST"], ["MFast"]]`. Needed if there are axes.
+    /// The variants that it shows, each by one label of each axis: `[["FAST"], ["MFast"]]`. Required if there are axes.
     #[serde(default)]
     pub(crate) variants: Vec<Vec<String>>,
-    /// From the top.
+    /// The panels from the top.
     pub(crate) panel: Vec<PanelKeys>,
 }
 
@@ -245,11 +246,11 @@ pub(crate) struct FigureKeys {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "panel")]
 pub(crate) struct PanelKeys {
-    /// What is shown.
+    /// The title of the panel.
     pub(crate) title: String,
-    /// Unit of its values.
+    /// The unit of its values.
     pub(crate) unit: String,
-    /// Its curves, of each variant.
+    /// Its curves, for each variant.
     pub(crate) series: Vec<CurveKeys>,
 }
 
@@ -258,70 +259,70 @@ pub(crate) struct PanelKeys {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "curve")]
 pub(crate) struct CurveKeys {
-    /// What it is called, behind the labels of its variant where there are several.
+    /// The name of the curve, appended to the labels of its variant if there are several.
     #[serde(default)]
     pub(crate) name: String,
-    /// The series: `flow.f0.window`.
+    /// The series that it shows: `flow.f0.window`.
     pub(crate) of: String,
     /// Shows events as their size per second in bins of this length.
     #[serde(default)]
     pub(crate) bin: Option<Text<SimSpan>>,
-    /// What values are multiplied by: 0.001 shows bit/s in kbit/s.
+    /// A factor for the values: 0.001 shows bit/s in kbit/s.
     #[serde(default)]
     pub(crate) scale: Option<f64>,
 }
 
-/// Who says so.
+/// The kind of a claim's source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "source")]
 pub enum SourceKeys {
-    /// The paper.
+    /// The paper says so.
     #[default]
     Paper,
-    /// What follows from a law on paper.
+    /// A derivation from a law.
     Analytic,
     /// Another implementation, run by us.
     Oracle,
-    /// The transport itself over real links, measured by us.
+    /// Our transport over real links, measured by us.
     Real,
-    /// What we want of a law of our own, written down before it could do that.
+    /// An aim for a law of our own, written down before the law met it.
     Aim,
-    /// An earlier run of ours, written down: nobody else says so, and a change is to be noticed. It is counted apart, and is no result.
+    /// An earlier run of ours, so that changes are noticed. It is counted separately, and is no result.
     Regression,
 }
 
-/// As what a claim is counted.
+/// The category in which a claim is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "counts_as")]
 pub enum CountsAsKeys {
-    /// A result: a simulation could have given something else.
+    /// A result: a simulation could have given another value.
     #[default]
     Result,
-    /// It follows from printed numbers by arithmetic, or from how the experiment is built: no simulation can give something else.
+    /// A derivation from printed numbers, or from the construction of the experiment: no simulation can give another value.
     Derivation,
-    /// What the experiment was given, found again in its outcome.
+    /// An input of the experiment, found again in its outcome.
     Input,
 }
 
-/// What is claimed.
+/// The kind of a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "claim_kind")]
 pub enum KindKeys {
-    /// A number.
+    /// A number with a band.
     #[default]
     Number,
-    /// One thing is above another.
+    /// An order of several values.
     Order,
-    /// When something happens.
+    /// The time of an event.
     Time,
-    /// How a series runs.
+    /// A statement about a series.
     Shape,
 }
 
-/// What is published: a number, a number with its allowance, or words.
+/// A published value: a number, a number with its allowance, or words.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum CellKeys {
     Number(f64),

@@ -1,4 +1,4 @@
-//! The keys of a scenario file. Their comments are the reference: `docs/reference/scenario.md` and the JSON Schema are made
+//! The keys of a scenario file. Their comments are the reference: `docs/reference/scenario.md` and the JSON Schema are generated
 //! from them.
 
 mod agent;
@@ -31,16 +31,16 @@ pub(super) use queue::QueueKeys;
 pub(crate) use route::RouteKeys;
 pub(super) use traffic::{CbrKeys, OnOffKeys, WorkloadKeys};
 
-/// How times are added up. It matters where two of them are equal on paper: in networks of round numbers, which is why the
-/// experiments that are compared with ns-2 to the packet say `ns2`.
+/// The arithmetic of time. It matters if two times are equal on paper, as in networks of round numbers; experiments that are
+/// compared with ns-2 to the packet use `ns2`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "clock")]
 pub(crate) enum ClockKeys {
-    /// In whole picoseconds.
+    /// Whole picoseconds.
     #[default]
     Exact,
-    /// As ns-2 does, in floating-point seconds, whose last bits decide which of two packets comes first. Agents of ns-2 and
-    /// `on_off` flows draw from ns-2's random stream, in turn as in ns-2.
+    /// Floating-point seconds as in ns-2, whose last bits decide which of two packets is first. Agents of ns-2 and `on_off` flows
+    /// draw from ns-2's random stream, in turn as in ns-2.
     Ns2,
 }

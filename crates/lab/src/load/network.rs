@@ -16,7 +16,7 @@ use crate::document::{Document, Path};
 use crate::scenario::transport::Transport;
 use crate::scenario::{Clock, Flow, Interfaces, Link, LinkIndex, NodeIndex, RouteChange, Scenario};
 
-/// What a file says of the network and its traffic.
+/// The keys of a file that describe the network and its traffic.
 pub(crate) struct NetworkKeys<'a> {
     pub(crate) seed: u64,
     pub(crate) duration: SimSpan,
@@ -29,10 +29,10 @@ pub(crate) struct NetworkKeys<'a> {
 }
 
 impl NetworkKeys<'_> {
-    /// Makes a scenario of them.
+    /// Makes a scenario of the keys.
     ///
     /// # Errors
-    /// The first mistake in them, with its place in `document` and what to do about it.
+    /// The first mistake, with its place in `document` and its correction.
     pub(crate) fn check(&self, document: &Document) -> Result<Scenario, Diagnostic> {
         scenario(self).map_err(|(path, fault)| document.diagnose(&path, fault))
     }
@@ -169,7 +169,7 @@ impl Network {
         Ok(())
     }
 
-    /// A direction that stands at `path`, if the simulator can have one like it.
+    /// The direction of a link at `path`, if the simulator supports it.
     fn push(&mut self, link: Link, clock: ClockKeys, path: &Path) -> Checked<()> {
         if clock == ClockKeys::Ns2 {
             link.spec().check_ns2_clock(&link.id).map_err(|_| match link.queue.decides_at_head() {

@@ -6,7 +6,7 @@ use crate::expression::{FUNCTIONS, LISTS};
 use crate::report::{FLOW_GAUGES, Gauge, LINK_GAUGES, PATH_GAUGES, RUN_GAUGES};
 use crate::series::{Definition, FLOW_SERIES, Kind, LINK_SERIES, PATH_SERIES, STREAM_SERIES};
 
-/// The page.
+/// The text of `docs/reference/measures.md`.
 pub fn measures_markdown() -> String {
     let mut page = HEAD.to_owned();
     page.push_str(GAUGES);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// What to type to get a paper again, or with no key everything: from the folder in which the file was.
+/// The command that reproduces a paper, or everything without a key, from the folder of the file.
 pub fn command(file: Option<&str>, paper: &str, seeds: Option<u32>) -> String {
     let mut command = "anabranch reproduce".to_owned();
     if !paper.is_empty() {
@@ -18,7 +18,7 @@ pub fn command(file: Option<&str>, paper: &str, seeds: Option<u32>) -> String {
     command
 }
 
-/// A word as a shell reads it.
+/// A word quoted for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "/._-+,@%".contains(sign);
     if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }

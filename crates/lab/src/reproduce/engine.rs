@@ -1,4 +1,4 @@
-//! The second column: the same claims with our own transport in the place of ns-2's agents.
+//! The second column: the claims with our own transport in place of ns-2's agents.
 
 use super::BesideEngine;
 use crate::experiment::{Claim, ClaimKind};
@@ -6,10 +6,10 @@ use crate::expression::ExpressionError;
 use crate::statistics::Sample;
 use crate::verdict::Verdict;
 
-/// A number of our own transport that is further from that of ns-2's agents, as a share of theirs, needs a reason.
+/// A relative difference of our transport from ns-2's agents above this needs a reason.
 const NEAR: f64 = 0.05;
 
-/// Holds our transport to what ns-2's agents gave: to their number, or to the order, the time or the shape that they have.
+/// Compares our transport with ns-2's agents: with their number, or with the order, time or shape that they keep.
 pub(super) fn beside(
     claim: &Claim,
     verdict: Verdict,
@@ -26,7 +26,7 @@ pub(super) fn beside(
         Err(error) => Some(error.to_string()),
         Ok(_) => claim.engine_because.clone(),
     };
-    // What ns-2's agents do not keep either, our transport is not held to.
+    // Our transport need not keep what ns-2's agents do not keep.
     let is_held_to = claim.kind == ClaimKind::Number || verdict == Verdict::Reproduced;
     let is_missed = !agrees && is_held_to && (claim.engine_because.is_none() || engine.is_err());
     BesideEngine { agrees, because, is_missed }

@@ -59,7 +59,7 @@ impl Results<'_> {
     pub(super) fn judge(&self, claim: &Claim) -> JudgedClaim {
         let sample = self.statistic(claim, Column::Own);
         let published = claim.published.number();
-        // A gauge that was not measured leaves nothing to agree with.
+        // Without a measured gauge there is no agreement.
         let admitted = sample.as_ref().is_ok_and(|sample| claim.band.admits(published, sample));
         let under = Under::of(claim.source, claim.counts_as);
         let verdict = match (claim.not_reproducible, admitted) {
@@ -114,12 +114,12 @@ impl Results<'_> {
         }
     }
 
-    /// Whether our own transport has run something of what a claim is about, and could have given something else.
+    /// Whether our own transport has run a part of the claim, and could have given another value.
     fn has_engine(&self, claim: &Claim) -> bool {
         claim.counts_as == CountsAs::Result && self.has_column(claim, Column::Engine)
     }
 
-    /// Whether something of what a claim is about was run in a column.
+    /// Whether a part of the claim was run in a column.
     pub(super) fn has_column(&self, claim: &Claim, column: Column) -> bool {
         let mut has_column = false;
         for expression in claim.statistic.expressions() {
@@ -132,7 +132,7 @@ impl Results<'_> {
         has_column
     }
 
-    /// An expression seed by seed. Where one variant was run once for all seeds, its value stands for each of them.
+    /// The samples of an expression, seed by seed. A variant that ran once counts for every seed.
     fn sample(&self, expression: &Expression, column: Column) -> Result<Sample, ExpressionError> {
         let mut seeds = 1;
         let count = &mut |variant: &Variant, _: &str| {
@@ -150,7 +150,7 @@ impl Results<'_> {
         (0..seeds).map(&mut value).collect::<Result<_, _>>().map(Sample::new)
     }
 
-    /// By how much each of several means is above the next: the sample of the smallest lead.
+    /// The smallest lead of each of several means over the next, as a sample.
     fn lead(&self, expressions: &[Expression], column: Column) -> Result<Sample, ExpressionError> {
         let mut least: Option<Sample> = None;
         for pair in expressions.windows(2) {
@@ -162,7 +162,7 @@ impl Results<'_> {
         Ok(least.expect("an order is of two things at least"))
     }
 
-    /// The runs of a variant in a column. What our own transport has no part in, or a change changes nothing of, is the same in all.
+    /// The runs of a variant in a column. A run without our transport, or unchanged, is shared by all columns.
     fn runs(&self, variant: &Variant, column: Column) -> &[Option<Run>] {
         let of = |column| self.plan.variants.get(&(self.index, variant.clone(), column));
         let &(first, count) = of(column).or_else(|| of(Column::Own)).expect("every variant that is asked for was run");

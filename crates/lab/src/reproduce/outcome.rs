@@ -1,294 +1,294 @@
-//! What `reproduce` found out, as one document: `--format json` prints it, reports are drawn from it.
+//! The outcome of `reproduce` as one document: `--format json` prints it, and reports are drawn from it.
 
 use serde::Serialize;
 
 use crate::experiment::{ClaimKind, CountsAs, Source};
 use crate::verdict::Verdict;
 
-/// The schema of [`Outcome`]; its number rises when a field changes its meaning or goes.
+/// The schema of [`Outcome`]; its number rises when a field changes its meaning or is removed.
 pub const SCHEMA: &str = "anabranch-reproduce/4";
 
-/// Everything that `reproduce` found out.
+/// The outcome of `reproduce`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Name of this document's schema.
+    /// The name of this document's schema.
     pub schema: &'static str,
-    /// Version of the laboratory.
+    /// The version of the laboratory.
     pub version: &'static str,
-    /// Time it took.
+    /// The wall time in seconds.
     pub wall_seconds: f64,
-    /// Of the hashes of all judged runs, in 16 hexadecimal digits.
+    /// The combined hash of all judged runs, 16 hexadecimal digits.
     pub hash: String,
-    /// How many judged runs there were.
+    /// The number of judged runs.
     pub runs: usize,
-    /// What was asked for instead of the experiments' own numbers of seeds.
+    /// The number of seeds in place of the experiments' own, if one was given.
     pub seeds: Option<u32>,
-    /// What to type to get everything again.
+    /// The command that reproduces everything.
     pub command: String,
-    /// The papers, then what follows from laws and our own questions.
+    /// The papers, then derivations and our own questions.
     pub papers: Vec<Paper>,
 }
 
-/// One paper.
+/// The outcome of one paper.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Paper {
-    /// Its key in docs/bibliography.md.
+    /// The paper's key in docs/bibliography.md.
     pub key: String,
-    /// What it is called; its key if the laboratory does not know.
+    /// The title; the key if the title is unknown.
     pub title: String,
-    /// What it asks; empty if the laboratory does not know.
+    /// The question of the paper; empty if unknown.
     pub question: String,
-    /// What to type to get all of it again.
+    /// The command that reproduces the paper.
     pub command: String,
-    /// In the order of their files' names.
+    /// The experiments, sorted by file name.
     pub experiments: Vec<ExperimentOutcome>,
 }
 
-/// One experiment.
+/// The outcome of one experiment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExperimentOutcome {
-    /// Which table or figure of the paper it is about: the name of its file. Its claims may belong to others, too.
+    /// The table or figure of the paper: the name of the file. Its claims may belong to other items, too.
     pub item: String,
-    /// What it asks.
+    /// The question of the experiment.
     pub question: String,
-    /// Where it was read.
+    /// The file that it was read from.
     pub file: String,
-    /// How many seeds a variant with chance in it was run with.
+    /// The number of seeds of a variant that involves chance.
     pub seeds: u32,
-    /// Whether there is chance in a variant that was run.
+    /// Whether a variant that was run involves chance.
     pub is_random: bool,
-    /// The scenario's seed. Variant v is run with the seeds from `seed + v · 10000` on; without chance in it, with this one.
+    /// The scenario's seed. Variant v runs with the seeds from `seed + v · 10000` on; without chance with this one.
     pub seed: u64,
-    /// How long a run lasts: `100s`.
+    /// The duration of a run: `100s`.
     pub duration: String,
-    /// What is varied, in the order of the file.
+    /// The axes, in the order of the file.
     pub axes: Vec<VariedAxis>,
-    /// What is simulated if no axis changes it.
+    /// The network before variation.
     pub topology: Topology,
-    /// In the order of the file.
+    /// The claims, in the order of the file.
     pub claims: Vec<JudgedClaim>,
-    /// Remarks, in the order of the file.
+    /// The remarks, in the order of the file.
     pub notes: Vec<JudgedNote>,
-    /// In the order of the file.
+    /// The figures, in the order of the file.
     pub figures: Vec<Figure>,
-    /// The file's text.
+    /// The text of the file.
     pub source: String,
-    /// What to type to get this again.
+    /// The command that reproduces the experiment.
     pub command: String,
 }
 
-/// What is varied.
+/// An axis of variation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VariedAxis {
-    /// Its name.
+    /// The name of the axis.
     pub name: String,
-    /// What its values are called.
+    /// The labels of its values.
     pub values: Vec<String>,
-    /// The keys of the scenario that one value or another sets: `link.lossy.error.rate`.
+    /// The scenario keys that any value sets: `link.lossy.error.rate`.
     pub keys: Vec<String>,
 }
 
-/// The network of an experiment and who uses it.
+/// The network of an experiment, with its flows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Topology {
-    /// Their names, in the order in which the file names them.
+    /// The names of the nodes, in the order of the file.
     pub nodes: Vec<String>,
-    /// In the order of the file. A way back that is not as `[[link]]` makes it by itself follows its link.
+    /// The links, in the order of the file. A way back that differs from the default follows its link.
     pub links: Vec<TopologyLink>,
-    /// In the order of the file.
+    /// The flows, in the order of the file.
     pub flows: Vec<TopologyFlow>,
 }
 
-/// A link. Quantities are texts with their units, for people.
+/// A link. Quantities are texts with units, for people.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TopologyLink {
-    /// Its name.
+    /// The name of the link.
     pub id: String,
     /// The node where it begins.
     pub from: String,
     /// The node where it ends.
     pub to: String,
-    /// `1.5Mbit/s`.
+    /// The rate, such as `1.5Mbit/s`.
     pub rate: String,
-    /// `100ms`.
+    /// The delay, such as `100ms`.
     pub delay: String,
-    /// `drop-tail, 10 packets`.
+    /// The queue, such as `drop-tail, 10 packets`.
     pub queue: String,
-    /// What it loses in front of its queue, if it does.
+    /// The error model before the queue, if there is one.
     pub error: Option<String>,
-    /// Whether packets can go back.
+    /// Whether the link is duplex.
     pub is_duplex: bool,
 }
 
-/// A flow.
+/// A flow of the network.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TopologyFlow {
-    /// Its name.
+    /// The name of the flow.
     pub id: String,
     /// The node that sends.
     pub from: String,
     /// The node that receives.
     pub to: String,
-    /// As in the scenario.
+    /// The transport, as in the scenario.
     pub transport: String,
 }
 
-/// One claim with its verdict.
+/// A claim with its verdict.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JudgedClaim {
-    /// `table2`, `fig5`, `text`.
+    /// The item of the paper: `table2`, `fig5`, `text`.
     pub item: String,
-    /// What the table is called.
+    /// The title of its table.
     pub title: String,
-    /// Who says so.
+    /// The kind of its source.
     pub source: Source,
-    /// As what it is counted.
+    /// The category in which it is counted.
     pub counts_as: CountsAs,
-    /// Where they say so.
+    /// The citation of the source.
     pub cite: String,
-    /// As printed.
+    /// The label of the row, as printed.
     pub row: String,
-    /// As printed.
+    /// The label of the column, as printed.
     pub column: String,
-    /// What is claimed.
+    /// The kind of the claim.
     pub kind: ClaimKind,
-    /// Of the numbers.
+    /// The unit of the numbers.
     pub unit: String,
-    /// A number or a statement.
+    /// The published number or statement.
     pub published: PublishedValue,
-    /// Ours.
+    /// Our values for it.
     pub measured: Measured,
-    /// How our own transport stands to it, where it can take the place of ns-2's agents.
+    /// The comparison of our own transport with ns-2's agents, if there is one.
     pub engine: Option<BesideEngine>,
-    /// What decides.
+    /// The interval that decides.
     pub band: JudgedBand,
-    /// What became of it.
+    /// The verdict on the claim.
     pub verdict: Verdict,
-    /// Why it is not reproduced.
+    /// The reason why it is not reproduced.
     pub because: Option<String>,
-    /// Whether it deviates and the experiment does not say why.
+    /// Whether it deviates without a reason.
     pub is_missed: bool,
-    /// Whether it deviates and the reason is still to be found.
+    /// Whether it deviates and the reason is not yet known.
     pub is_open: bool,
     /// Whether it is reproduced, and no change of a sensitivity run flips that.
     pub is_coarse: bool,
 }
 
-/// A number or a statement.
+/// A published number or statement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum PublishedValue {
-    /// A number.
+    /// A single number.
     Number(f64),
-    /// A statement.
+    /// A statement in words.
     Words(String),
 }
 
-/// What each implementation gave.
+/// The values of each implementation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measured {
-    /// The experiment as its file has it: with the agents of ns-2, or with our own transport if it is about that.
+    /// The experiment as in its file: with ns-2's agents, or with our own transport if it is about that.
     pub ours: Option<Measurement>,
-    /// The same with our own transport in the place of ns-2's agents of the papers' protocols; nothing where there are none.
+    /// The same with our own transport in place of ns-2's agents; `None` without such agents.
     pub engine: Option<Measurement>,
 }
 
-/// Our own transport in the place of ns-2's agents.
+/// Our own transport compared with ns-2's agents.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BesideEngine {
-    /// Of a number: whether it is within 5 % of that of ns-2's agents. Of an order, a time or a shape: whether it holds.
+    /// For a number: whether it is within 5 % of that of ns-2's agents. For an order, a time or a shape: whether it holds.
     pub agrees: bool,
-    /// Why it does not agree.
+    /// The reason of a disagreement.
     pub because: Option<String>,
-    /// Whether it does not agree and the experiment does not say why.
+    /// Whether it disagrees without a reason.
     pub is_missed: bool,
 }
 
-/// Claims that our own transport is held to.
+/// Counts of claims by which our own transport is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EngineCount {
-    /// All of them.
+    /// All claims of the comparison.
     pub claims: usize,
-    /// Those that it agrees with.
+    /// Claims on which it agrees.
     pub agree: usize,
-    /// Of the others those that are no numbers and that ns-2's agents do not keep either.
+    /// Orders, times and shapes among the others that ns-2's agents do not keep either.
     pub kept_by_none: usize,
 }
 
-/// What one implementation gave.
+/// The samples of one implementation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measurement {
-    /// Mean over the seeds.
+    /// The mean over the seeds.
     pub value: f64,
-    /// How many there were; 1 where no chance is involved.
+    /// The number of seeds; 1 without chance.
     pub seeds: usize,
-    /// Standard deviation over them.
+    /// The standard deviation over the seeds.
     pub sd: f64,
-    /// 95 % prediction interval of one run, lower end.
+    /// The lower end of the 95 % prediction interval of one run.
     pub low: f64,
-    /// Its upper end.
+    /// The upper end of that interval.
     pub high: f64,
 }
 
-/// What decides. In a `prediction`, `low` and `high` are the interval in which the published number must lie; else the one in
-/// which our mean must lie. An end that is not bounded is `null`.
+/// The interval that decides. For a `prediction` the published number must lie between `low` and `high`, otherwise our mean. An
+/// unbounded end is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JudgedBand {
     /// `exact`, `truncated`, `prediction`, `mean` or `above`.
     pub kind: &'static str,
-    /// Lower end.
+    /// The lower end of the interval.
     pub low: Option<f64>,
-    /// Upper end.
+    /// The upper end of the interval.
     pub high: Option<f64>,
 }
 
 /// A remark with its numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JudgedNote {
-    /// Under which item.
+    /// The item that it belongs to.
     pub item: String,
-    /// What it says.
+    /// The text of the remark.
     pub text: String,
 }
 
-/// Panels above each other with one axis of time.
+/// A figure: panels above each other with a common time axis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// `fig8`: under which item.
+    /// The item that it belongs to, such as `fig8`.
     pub item: String,
-    /// What it is called.
+    /// The title of the figure.
     pub title: String,
-    /// What to see in it.
+    /// The caption of the figure.
     pub caption: String,
-    /// Where the axis of time begins, in seconds.
+    /// The start of the time axis in seconds.
     pub from: f64,
-    /// Where it ends.
+    /// The end of the time axis in seconds.
     pub to: f64,
-    /// From the top.
+    /// The panels from the top.
     pub panels: Vec<Panel>,
 }
 
 /// Curves over one axis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Panel {
-    /// What is shown.
+    /// The title of the panel.
     pub title: String,
-    /// Of the values.
+    /// The unit of the values.
     pub unit: String,
-    /// In the order of the file, and of the variants.
+    /// The curves, in the order of the file and of the variants.
     pub series: Vec<Series>,
 }
 
-/// One curve.
+/// A curve of a panel.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Series {
-    /// In the legend.
+    /// The name in the legend.
     pub name: String,
-    /// How points are joined.
+    /// How the points are joined.
     pub style: Style,
     /// Times in seconds, which never go back.
     pub t: Vec<f64>,
-    /// As many values.
+    /// The values at these times.
     pub v: Vec<f64>,
 }
 
@@ -308,35 +308,34 @@ impl Outcome {
         self.papers.iter().flat_map(|paper| &paper.experiments).flat_map(|experiment| &experiment.claims)
     }
 
-    /// How many claims have this verdict.
+    /// The number of claims with this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.claims().filter(|claim| claim.verdict == verdict).count()
     }
 
-    /// How many claims deviate and their experiment does not say why.
+    /// The number of claims that deviate without a reason.
     pub fn missed(&self) -> usize {
         self.claims().filter(|claim| claim.is_missed).count()
     }
 
-    /// How many claims our own transport does not agree with, and their experiment does not say why.
+    /// The number of claims on which our own transport disagrees without a reason.
     pub fn engine_missed(&self) -> usize {
         self.claims().filter(|claim| claim.engine.as_ref().is_some_and(|engine| engine.is_missed)).count()
     }
 
-    /// Of the claims that our own transport can be held to, how many there are and how many it agrees with: of numbers, and of
-    /// orders, times and shapes.
+    /// The comparison of our own transport: counts for numbers, and for orders, times and shapes.
     pub fn engine_counts(&self) -> [EngineCount; 2] {
         EngineCount::of(self.claims())
     }
 
-    /// How many claims deviate and the reason is still to be found.
+    /// The number of claims that deviate for a reason not yet known.
     pub fn open(&self) -> usize {
         self.claims().filter(|claim| claim.is_open).count()
     }
 }
 
 impl EngineCount {
-    /// Of numbers, and of orders, times and shapes.
+    /// Counts for numbers, and for orders, times and shapes.
     pub fn of<'a>(claims: impl Iterator<Item = &'a JudgedClaim> + Clone) -> [Self; 2] {
         [true, false].map(|of_numbers| {
             let claims = claims.clone().filter(|claim| (claim.kind == ClaimKind::Number) == of_numbers);

@@ -10,27 +10,27 @@ use crate::run::{self, Run};
 use crate::scenario::Scenario;
 use crate::scenario::change::Change;
 
-/// Which runs are needed, each once.
+/// The runs that are needed, each once.
 #[derive(Default)]
 pub(super) struct Plan {
     /// Those that are judged, then those that are only shown.
     pub(super) jobs: Vec<Job>,
-    /// Of each experiment, how many jobs there are up to its last one.
+    /// For each experiment, the number of jobs up to its last one.
     pub(super) ends: Vec<usize>,
-    /// Position of the first run of a variant of an experiment in a column, and how many there are: one a seed.
+    /// The position of the first run of a variant in a column, and the number of runs: one a seed.
     pub(super) variants: BTreeMap<(usize, Variant, Column), (usize, usize)>,
-    /// By experiment: the positions of the runs that its figures show.
+    /// By experiment: the positions of the runs in its figures.
     pub(super) drawn: Vec<Vec<usize>>,
 }
 
-/// Who runs an experiment.
+/// The implementation that runs an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Column {
-    /// Whoever its file says.
+    /// The one in its file.
     Own,
-    /// Our own transport in the place of ns-2's agents.
+    /// Our own transport in place of ns-2's agents.
     Engine,
-    /// Whoever its file says, with another input.
+    /// The one in its file, with a changed input.
     Changed(Change),
 }
 
@@ -84,7 +84,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The runs of a variant in a column, from the first seed on.
+    /// Adds the runs of a variant in a column, from the first seed on.
     pub(super) fn add_column(
         &mut self,
         place: (usize, Variant, Column),
@@ -101,7 +101,7 @@ impl Plan {
         self.variants.insert(place, (begin, count as usize));
     }
 
-    /// What figures show: of a variant with chance in it, the first seed. If it is judged, that run is drawn.
+    /// Adds the runs for figures: for a variant that involves chance, the first seed. A judged run is reused.
     pub(super) fn add_drawn(&mut self, index: usize, experiment: &Experiment) -> Result<(), Diagnostic> {
         let mut drawn = Vec::new();
         for variant in figures::variants(experiment) {
@@ -123,7 +123,7 @@ impl Plan {
     }
 }
 
-/// What claims and notes ask.
+/// The expressions of claims and notes.
 fn asked(experiment: &Experiment) -> Vec<&Expression> {
     let noted = experiment.notes.iter().flat_map(|note| &note.pieces).filter_map(|piece| match piece {
         Piece::Value(expression, _) => Some(expression),
@@ -132,14 +132,14 @@ fn asked(experiment: &Experiment) -> Vec<&Expression> {
     experiment.claims.iter().flat_map(|claim| claim.statistic.expressions()).chain(noted).collect()
 }
 
-/// What our own transport is compared with ns-2's agents in.
+/// The expressions by which our own transport is compared with ns-2's agents.
 fn compared(experiment: &Experiment) -> Vec<&Expression> {
     let results = experiment.claims.iter().filter(|claim| claim.counts_as == CountsAs::Result);
     results.flat_map(|claim| claim.statistic.expressions()).collect()
 }
 
-/// The variants that some expressions ask for, and the positions of the measures that they ask of their series, found by
-/// evaluating them with a stand-in for every value.
+/// The variants that some expressions need, and the positions of the measures of their series, found by evaluating them with a
+/// stand-in for every value.
 pub(super) fn needed_variants(experiment: &Experiment, asked: &[&Expression]) -> Vec<(Variant, BTreeSet<usize>)> {
     let mut needed: Vec<(Variant, BTreeSet<usize>)> = Vec::new();
     for expression in asked {
@@ -156,7 +156,7 @@ pub(super) fn needed_variants(experiment: &Experiment, asked: &[&Expression]) ->
     needed
 }
 
-/// The first seed of a variant, and how many it has: without chance in it, one.
+/// The first seed of a variant and the number of seeds: one without chance.
 pub(super) fn seeds_of(
     experiment: &Experiment,
     variant: &Variant,
@@ -170,7 +170,7 @@ pub(super) fn seeds_of(
     (scenario.seed.wrapping_add(number * SEEDS_OF_A_VARIANT), seeds.unwrap_or(experiment.seeds))
 }
 
-/// Each variant with chance in it has seeds of its own: a paper's cells are single runs, and nothing says that two of them
-/// share their random numbers, so a ratio of two must spread as a ratio of independent draws does. Variant v is run with the
-/// seeds from `seed + v · 10000` on, counted over all combinations of the axes, whatever the number of seeds is.
+/// Each variant that involves chance has seeds of its own: a paper's cells are single runs, and nothing says that two of them share
+/// random numbers, so a ratio of two must spread as a ratio of independent draws does. Variant v has the seeds from `seed + v ·
+/// 10000` on, counted over all combinations of the axes, whatever the number of seeds is.
 const SEEDS_OF_A_VARIANT: u64 = 10_000;

@@ -1,4 +1,4 @@
-//! Which claims of the papers could have failed: each is judged again with every input a fifth smaller and larger.
+//! The sensitivity of claims: each is judged again with every input a fifth smaller and larger.
 
 use super::judge::Results;
 use super::plan::{Column, Plan, needed_variants, seeds_of};
@@ -10,20 +10,20 @@ use crate::run::Run;
 use crate::scenario::change::Change;
 use crate::statistics::Interval;
 
-/// A claim of a paper that is reproduced, and what changed inputs make of it.
+/// A reproduced claim, and its values with changed inputs.
 #[derive(Clone, Debug)]
 pub struct Shaken<'a> {
-    /// Its experiment.
+    /// The experiment of the claim.
     pub experiment: &'a Experiment,
-    /// The claim.
+    /// The claim that is tested.
     pub claim: &'a Claim,
-    /// What is compared with the published number, with the inputs as they are; of a number that varies by chance, its mean.
+    /// The value that is compared with the published number, with unchanged inputs; a mean if chance is involved.
     pub ours: f64,
-    /// Among which numbers it lies with the inputs changed, as far as they can be measured.
+    /// The range of the values with changed inputs, as far as they can be measured.
     pub changed: Interval,
-    /// The changes that change something of what it is about.
+    /// The changes that affect the claim's runs.
     pub tried: Vec<Change>,
-    /// Those of them with which it is not reproduced: its number leaves the band, or cannot be measured any more.
+    /// Those of them that flip it: its number leaves the band, or can no longer be measured.
     pub flips: Vec<Change>,
 }
 
@@ -72,7 +72,7 @@ pub fn shake(
     Ok(shaken)
 }
 
-/// Those that can be shaken.
+/// The claims that can be tested.
 fn claims(experiment: &Experiment) -> impl Iterator<Item = &Claim> {
     experiment
         .claims

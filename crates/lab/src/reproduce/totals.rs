@@ -1,5 +1,4 @@
-//! How many claims there are, and what became of them, by who says so. What cannot fail and what holds the project to itself is no result
-//! and stands apart.
+//! Totals of claims and verdicts by source. Checks that cannot fail, and regressions, are no results and are listed separately.
 
 use std::collections::BTreeSet;
 
@@ -9,30 +8,30 @@ use super::{JudgedClaim, Outcome, Paper};
 use crate::experiment::{CountsAs, Source};
 use crate::verdict::Verdict;
 
-/// Under which total a claim is counted.
+/// The category of a claim in the totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Under {
-    /// Results that a paper prints.
+    /// Results printed by a paper.
     Paper,
     /// Results of another implementation, ns-2, that we ran.
     Oracle,
-    /// Results that follow from a law on paper.
+    /// Results derived from a law.
     Analytic,
-    /// Results of the transport itself over real links.
+    /// Results of our transport over real links.
     Real,
-    /// Results that we want of our own law.
+    /// Aims for our own law.
     Aim,
-    /// What no simulation can fail.
+    /// Derivations, which no simulation can fail.
     Derivation,
-    /// What the experiments were given.
+    /// Inputs of the experiments.
     Input,
-    /// Our own earlier runs.
+    /// Regressions against our own earlier runs.
     Regression,
 }
 
 impl Under {
-    /// All of them: results first.
+    /// Every category: results first.
     pub const ALL: [Self; 8] = [
         Self::Paper,
         Self::Oracle,
@@ -44,7 +43,7 @@ impl Under {
         Self::Regression,
     ];
 
-    /// Where a claim is counted.
+    /// The category of a claim.
     pub fn of(source: Source, counts_as: CountsAs) -> Self {
         match (counts_as, source) {
             (CountsAs::Derivation, _) => Self::Derivation,
@@ -58,12 +57,12 @@ impl Under {
         }
     }
 
-    /// Whether these are results: somebody else says what must come out, and a simulation could give something else.
+    /// Whether these are results: from another source, and a simulation could give another value.
     pub fn is_result(self) -> bool {
         matches!(self, Self::Paper | Self::Oracle | Self::Analytic | Self::Real | Self::Aim)
     }
 
-    /// What it is called beside a number.
+    /// The name beside a number.
     pub fn name(self) -> &'static str {
         match self {
             Self::Paper => "the papers",
@@ -77,7 +76,7 @@ impl Under {
         }
     }
 
-    /// What is counted there.
+    /// The definition of the category.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Paper => "what the papers print, computed from scratch",
@@ -92,27 +91,27 @@ impl Under {
     }
 }
 
-/// How many claims are counted in one place, and what became of them.
+/// The total of one category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Total {
-    /// Where.
+    /// The category of these claims.
     pub under: Under,
-    /// All of them.
+    /// The number of claims.
     pub claims: usize,
-    /// From how many places they are, as they are cited: a sentence or a table. One of them may be claimed for several alphas, networks,
-    /// cells or readings.
+    /// The number of cited places: a sentence or a table. One place may give claims for several alphas, networks, cells or
+    /// readings.
     pub places: usize,
-    /// Within their band; of what is no result, they hold.
+    /// Claims within their band.
     pub good: usize,
-    /// Of those, the ones that no change of a sensitivity run flips.
+    /// Of these, claims that no change of a sensitivity run flips.
     pub coarse: usize,
-    /// Not within their band, and the experiment says why.
+    /// Claims outside their band for a given reason.
     pub explained: usize,
-    /// Not within their band, and the reason is still to be found.
+    /// Claims outside their band for a reason not yet known.
     pub open: usize,
-    /// Not within their band, and the experiment does not say why.
+    /// Claims outside their band without a reason.
     pub missed: usize,
-    /// Known to be impossible from what the paper tells.
+    /// Claims known to be impossible to reproduce.
     pub not_reproducible: usize,
 }
 
@@ -121,7 +120,7 @@ impl Total {
         Self { under, claims: 0, places: 0, good: 0, coarse: 0, explained: 0, open: 0, missed: 0, not_reproducible: 0 }
     }
 
-    /// Not within their band.
+    /// Claims outside their band.
     pub fn deviate(&self) -> usize {
         self.explained + self.open + self.missed
     }
@@ -144,7 +143,7 @@ impl Total {
         }
     }
 
-    /// What there is of some claims: the places that have any, in the order of [`Under::ALL`].
+    /// The non-empty totals of some claims, in the order of [`Under::ALL`].
     pub fn of<'a>(claims: impl Iterator<Item = &'a JudgedClaim> + Clone) -> Vec<Self> {
         let total = |under: &Under| {
             let claims = claims.clone().filter(|claim| claim.under() == *under);
@@ -156,7 +155,7 @@ impl Total {
 }
 
 impl JudgedClaim {
-    /// Where it is counted.
+    /// The category in which it is counted.
     pub fn under(&self) -> Under {
         Under::of(self.source, self.counts_as)
     }
@@ -168,14 +167,14 @@ impl Paper {
         self.experiments.iter().flat_map(|experiment| &experiment.claims)
     }
 
-    /// Its claims, by who says so.
+    /// The totals of its claims.
     pub fn totals(&self) -> Vec<Total> {
         Total::of(self.claims())
     }
 }
 
 impl Outcome {
-    /// All claims, by who says so.
+    /// The totals of all claims.
     pub fn totals(&self) -> Vec<Total> {
         Total::of(self.claims())
     }

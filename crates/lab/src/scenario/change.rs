@@ -1,4 +1,4 @@
-//! The same scenario with one of its inputs a fifth smaller or larger: what a sensitivity run asks.
+//! A scenario with one input a fifth smaller or larger, for a sensitivity run.
 //!
 //! | input | what is changed, of all flows or links at once |
 //! | --- | --- |
@@ -20,20 +20,20 @@ use anabranch_units::SimSpan;
 use super::Scenario;
 use super::transport::{RBUF_MAX, Transport};
 
-/// What is changed.
+/// The input that is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Input {
-    /// Packets that a delay-based law keeps queued.
+    /// The packets that a delay-based law keeps queued.
     Alpha,
-    /// How much fits the queues.
+    /// The sizes of queues.
     Queues,
-    /// How much may be in flight.
+    /// The limits of data in flight.
     Window,
-    /// How much the links lose by themselves.
+    /// The error rates of links.
     ErrorRate,
 }
 
-/// Which way.
+/// The direction of the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
     /// A fifth less.
@@ -42,17 +42,17 @@ pub enum Way {
     More,
 }
 
-/// One input, a fifth smaller or larger.
+/// A change of one input by a fifth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
-    /// What is changed.
+    /// The input that changes.
     pub input: Input,
-    /// Which way.
+    /// The direction of the change.
     pub way: Way,
 }
 
 impl Change {
-    /// Every input, both ways.
+    /// Every input in both directions.
     pub fn all() -> impl Iterator<Item = Self> {
         let inputs = [Input::Alpha, Input::Queues, Input::Window, Input::ErrorRate];
         inputs.into_iter().flat_map(|input| [Way::Less, Way::More].map(|way| Self { input, way }))
@@ -77,7 +77,7 @@ impl fmt::Display for Change {
 }
 
 impl Scenario {
-    /// The scenario with a change; `None` if there is nothing in it to be changed.
+    /// The changed scenario; `None` if it has nothing to change.
     pub(crate) fn changed(&self, change: Change) -> Option<Self> {
         let mut scenario = self.clone();
         let mut scale = Scale { way: change.way, has_changed: false };

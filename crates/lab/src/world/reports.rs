@@ -1,4 +1,4 @@
-//! What is reported of a flow and of a link, once the world has run.
+//! The reports of flows and links after the run.
 
 use anabranch_proto::PathState;
 use anabranch_sim::{Direction, LinkId, SenderPath};
@@ -9,7 +9,7 @@ use crate::report::{FlowReport, LinkReport, PathReport, Report};
 use crate::scenario::Flow;
 
 impl Simulation<'_> {
-    /// What was measured; `wall_seconds` is not known here.
+    /// The measured values; `wall_seconds` is set elsewhere.
     pub(crate) fn report(&self) -> Report {
         let flows: Vec<_> =
             self.scenario.flows.iter().zip(&self.flows).map(|(flow, ends)| self.flow(flow, ends)).collect();
@@ -41,7 +41,7 @@ impl Simulation<'_> {
         let (source, sink) = (self.world.account(ends.source), self.world.account(ends.sink));
         let (sent, received) = (source.report().sent, sink.report().received);
         let percentile = |share| sent.rtts.and_then(|rtts| rtts.quantile(share)).map(SimSpan::as_secs_f64);
-        // One path is the flow itself.
+        // With one path, the path is the flow itself.
         let paths = sent.paths.iter().filter(|_| flow.paths.len() > 1);
         FlowReport {
             id: flow.id.clone(),

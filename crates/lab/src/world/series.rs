@@ -1,4 +1,4 @@
-//! What happened over time in a world that has run: its series and its tables.
+//! The series and tables of a finished run.
 
 use std::borrow::Cow;
 
@@ -23,8 +23,8 @@ impl Simulation<'_> {
         self.scenario.links.iter().zip(traces).filter_map(|(link, trace)| Some((link.id.as_str(), trace?)))
     }
 
-    /// What happened within so much time is one point of a series, if that is more than the scenario asks for: a run of many
-    /// changes does not fit into memory.
+    /// The resolution of the recorded series, if it is coarser than the scenario's: a run with many changes does not fit into
+    /// memory.
     pub(crate) fn coarsened(&self) -> Option<SimSpan> {
         let world = &self.world;
         let ends = self.flows.iter().flat_map(|ends| [ends.source, ends.sink]);
@@ -34,15 +34,15 @@ impl Simulation<'_> {
         hosts.chain(links).chain(arrivals).max().filter(|&coarsest| coarsest > self.scenario.resolution)
     }
 
-    /// The series called `flow.<id>.<series>` or `link.<id>.<series>` of a traced run.
+    /// The series `flow.<id>.<series>` or `link.<id>.<series>` of a traced run.
     ///
     /// # Errors
-    /// If the flow's transport does not know it.
+    /// If the flow's transport does not record it.
     pub(crate) fn series(&self, name: &str) -> Result<Series, String> {
         let variable = name.rsplit_once('.').map_or(name, |(_, variable)| variable);
         match self.scenario.series_places(name)?[..] {
             [(place, index)] => self.series_of(name, place, index, variable),
-            // Who does not know it has none of these events.
+            // A flow that does not record it has none of these events.
             ref all => Ok(Series::merged(
                 all.iter().filter_map(|&(place, index)| self.series_of(name, place, index, variable).ok()),
             )),
@@ -86,14 +86,14 @@ impl Simulation<'_> {
         }
     }
 
-    /// A series of a flow; nothing if its transport does not know it.
+    /// A series of a flow; `None` if its transport does not record it.
     fn flow_series(&self, index: usize, variable: &str) -> Option<Series> {
         let (source, sink) = (self.source(index), self.sink(index));
         let arrivals = || self.arrivals[index].map(|id| self.world.observer(id));
         match variable {
             "goodput" => match sink.delivered() {
                 Some(delivered) => Some(bits(delivered)),
-                // What only fills links has no order.
+                // A flow that only fills links has no order.
                 None => Some(Series::events(arrivals()?.bits())),
             },
             "throughput" => Some(Series::events(arrivals()?.bits())),
@@ -138,17 +138,17 @@ fn in_seconds(points: Points<'_>) -> impl Iterator<Item = (f64, f64)> {
     points.map(|(time, value)| (time.as_secs_f64(), value))
 }
 
-/// The events of some portions.
+/// The portions as events.
 fn bits(portions: impl Iterator<Item = Portion>) -> Series {
     Series::events(portions.map(|portion| (portion.time.as_secs_f64(), portion.bits as f64)))
 }
 
-/// What is 0 until it changes.
+/// The points, preceded by 0 from the start.
 fn from_nothing(points: impl Iterator<Item = (f64, f64)>) -> impl Iterator<Item = (f64, f64)> {
     [(0.0, 0.0)].into_iter().chain(points)
 }
 
-/// An event of size 1 for each step of a count from 0 on.
+/// An event of size 1 for each increment of a count that starts at 0.
 fn increments(counts: impl Iterator<Item = (SimTime, u64)>) -> impl Iterator<Item = (f64, f64)> {
     let mut before = 0;
     counts.flat_map(move |(time, count)| {

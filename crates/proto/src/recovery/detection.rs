@@ -1,4 +1,4 @@
-//! How losses are detected on a path: what is requested, and what the peer supports. `rack` and `control::dup_acks` do it.
+//! The loss detection of a path: the requested kind, and what the peer supports. `rack` and `control::dup_acks` implement it.
 
 /// How losses are detected. Without SACK, duplicate ACKs are used in either case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

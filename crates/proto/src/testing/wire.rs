@@ -95,7 +95,7 @@ impl Wire {
         }
     }
 
-    /// What has arrived, if anything has.
+    /// The next arrived segment, if any.
     pub(super) fn deliver(&mut self, now: Time) -> Option<(Segment<Marked>, Option<EcnCodepoint>)> {
         let entry = self.flying.first_entry().filter(|entry| entry.key().0 <= now)?;
         Some(entry.remove())

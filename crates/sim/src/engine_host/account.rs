@@ -1,4 +1,4 @@
-//! What the ends of the transport say of themselves.
+//! The accounts of the transport's two ends.
 
 use std::borrow::Cow;
 
@@ -28,7 +28,7 @@ impl Account for EngineSource {
             sent.random_losses = Some(sent.random_losses.unwrap_or(0) + tally.random);
             (sent.rtt_sum, sent.rtt_samples) = (sent.rtt_sum + rtt_sum, sent.rtt_samples + tally.rtt_samples);
             sent.window = Some(sent.window.unwrap_or(0.0) + path.window);
-            // Only FAST has a baseRTT to forget.
+            // Only FAST discards a baseRTT.
             if path.gauges.value("rtt_base_s").is_some() {
                 let reroutes = path.gauges.value("reroutes").unwrap_or(0.0) as u64;
                 sent.reroutes = Some(sent.reroutes.unwrap_or(0) + reroutes);
@@ -76,7 +76,7 @@ impl Account for EngineSource {
         let arrived = sink.first_arrivals()?;
         let missing = self.departures.waiting.iter().filter(|(offset, _)| !arrived.has(*offset));
         let departed = missing.fold(self.departures.sum, |sum, (_, time)| sum - picoseconds(*time));
-        // Nothing arrives before it has left.
+        // No arrival precedes its departure.
         let mean = arrived.sum().checked_sub(departed)?.checked_div(arrived.count().into())?;
         Some(SimSpan::from_ticks(mean as u64).as_secs_f64())
     }

@@ -1,4 +1,4 @@
-//! The end that receives.
+//! The receiving end of the transport as a host.
 
 use anabranch_proto::{Config, ConfigError, Connection, Event, Read, Secret, Sid, Virtual};
 use anabranch_units::{SimTime, Time};
@@ -17,17 +17,17 @@ pub struct EngineSink {
     ways: Vec<Way>,
     /// Bytes that the application has read, of all streams.
     pub(super) read: u64,
-    /// Bytes on the wire that came, and data segments among them.
+    /// Bytes on the wire that arrived, and data segments among them.
     pub(super) wire: u64,
-    /// The most bytes in the receive buffer, when the application had read what it could.
+    /// The largest amount of unread data after the application has read.
     pub(super) buffered_max: u64,
-    /// The times of all first arrivals of segments with content, added up, in picoseconds.
+    /// The sum of the first arrival times of segments with content, in picoseconds.
     pub(super) arrivals: u128,
     /// Bytes of content in a full segment.
     payload: u64,
-    /// How many segments waited for one before them, from when on, if the sink was told to remember.
+    /// The number of held segments over time, if recorded.
     pub(super) held: Option<History<(SimTime, u32)>>,
-    /// What was read, if the sink was told to remember.
+    /// The reads, if recorded.
     pub(super) deliveries: Option<History<Portion>>,
 }
 
@@ -35,7 +35,7 @@ impl EngineSink {
     /// A sink that has received nothing.
     ///
     /// # Errors
-    /// If the configuration cannot work.
+    /// If the configuration is invalid.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         let payload = u64::from(config.payload().max(1));
         let datagrams = Datagrams::new(config.form);
@@ -54,13 +54,13 @@ impl EngineSink {
         })
     }
 
-    /// The same with several paths, in the order of the source's.
+    /// The same sink with several paths, in the order of the source's.
     #[must_use]
     pub fn multihomed(self, ways: Vec<Way>) -> Self {
         Self { ways, ..self }
     }
 
-    /// The same, remembering in this detail what was read when.
+    /// The same sink, recording its reads in this detail.
     #[must_use]
     pub fn traced_in(self, detail: Detail) -> Self {
         Self { deliveries: Some(History::new(detail)), held: Some(History::new(detail)), ..self }
@@ -71,38 +71,38 @@ impl EngineSink {
         self.read
     }
 
-    /// Bytes on the wire that came.
+    /// Bytes on the wire that arrived.
     pub fn wire(&self) -> u64 {
         self.wire
     }
 
-    /// The most bytes that were in the receive buffer when the application had read what it could: because one before them was
-    /// missing, in their stream or on the connection.
+    /// The largest amount of data in the receive buffer after the application has read: data above a hole in its stream or on the
+    /// connection.
     pub fn buffered_max(&self) -> u64 {
         self.buffered_max
     }
 
-    /// The most segments that waited at one time for one before them: in their stream, or on a connection without streams.
+    /// The largest number of held segments: above a hole in their stream, or on a connection without streams.
     pub fn held_max(&self) -> u64 {
         self.buffered_max.div_ceil(self.payload)
     }
 
-    /// How many segments waited for one before them, from when on, if the sink was told to remember.
+    /// The number of held segments over time, if recorded.
     pub fn held(&self) -> Option<&[(SimTime, u32)]> {
         self.held.as_ref().map(History::entries)
     }
 
-    /// What was read, if the sink was told to remember.
+    /// The reads, if recorded.
     pub fn deliveries(&self) -> Option<&[Portion]> {
         self.deliveries.as_ref().map(History::entries)
     }
 
-    /// The connection.
+    /// The connection of the sink.
     pub fn connection(&self) -> &Connection<Virtual> {
         &self.connection
     }
 
-    /// What is left in the buffer when all has been read that can be.
+    /// Records what remains in the buffer after reading.
     fn note_held(&mut self, now: SimTime) {
         let buffered = self.connection.buffered();
         self.buffered_max = self.buffered_max.max(buffered);

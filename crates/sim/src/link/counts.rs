@@ -1,4 +1,4 @@
-//! What happened to packets on a link, by flow and direction.
+//! Counters of packets on a link, by flow and direction.
 
 use std::collections::BTreeMap;
 
@@ -9,44 +9,43 @@ use crate::packet::{Flight, Leg};
 /// Why a packet was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
-    /// An error model took it.
+    /// An error model lost it.
     Error,
-    /// The queue refused it, or threw it away later.
+    /// The queue refused it, or dropped it later.
     Queue,
     /// The node had no route for it.
     NoRoute,
-    /// It had passed [`crate::HOPS_MAX`] links: the routes form a loop.
+    /// It has passed [`crate::HOPS_MAX`] links: the routes form a loop.
     HopLimit,
-    /// It was longer than the link's packets may be.
+    /// It is longer than the link's MTU.
     TooLong,
 }
 
-/// What happened to packets on a link since the start. Always
-/// `offered = errors + drops + waiting + flying + delivered`.
+/// Counters of packets on a link since the start. Always `offered = errors + drops + waiting + flying + delivered`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Packets that came to the link's entrance.
+    /// Packets offered to the link.
     pub offered: u64,
-    /// Their bytes.
+    /// The bytes of those packets.
     pub offered_bytes: u64,
-    /// Packets that an error model took.
+    /// Packets lost by an error model.
     pub errors: u64,
-    /// Packets that the queue refused, or threw away later, and those that were too long.
+    /// Packets that the queue refused or dropped later, and those longer than the MTU.
     pub drops: u64,
-    /// Of these, those that were too long.
+    /// Of these, packets longer than the MTU.
     pub too_long: u64,
     /// Packets that the queue marked.
     pub marks: u64,
-    /// The most packets of one flow and direction that were lost at the entrance one right after the other.
+    /// The longest run of consecutive losses of one flow and direction at the entrance.
     pub losses_in_row_max: u64,
-    /// How many were lost so up to the last one that was.
+    /// The length of the run that ends with the last loss.
     losses_in_row: u64,
-    /// Which one that was, counted from 1.
+    /// The number of the last lost packet, counted from 1.
     last_lost: u64,
 }
 
 impl Counts {
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
@@ -61,13 +60,13 @@ impl Counts {
         }
     }
 
-    /// The packet that was offered last is marked.
+    /// Counts a mark of the last offered packet.
     pub(crate) fn mark(&mut self, flight: &mut Flight) {
         *flight = flight.with_ecn(Some(EcnCodepoint::Ce));
         self.marks += 1;
     }
 
-    /// The packet that was offered last is lost.
+    /// Counts a loss of the last offered packet.
     pub(crate) fn lose(&mut self, reason: DropReason) -> DropReason {
         match reason {
             DropReason::Error => self.errors += 1,
@@ -82,8 +81,8 @@ impl Counts {
     }
 }
 
-/// Counts by flow and direction. A link sees few flows of a large world, often neighbours, so this is a window over the
-/// numbers of their legs. Where it sees some of thousands, as in a network with many ways, those far from the others are apart.
+/// Counts by flow and direction. A link of a large world sees few flows, often neighbours, so the table is a window over the
+/// numbers of their legs. Legs far from the window, as in a network with many routes, are kept separately.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LegCounts {
     first: Leg,
@@ -91,7 +90,7 @@ pub(crate) struct LegCounts {
     far: BTreeMap<Leg, Counts>,
 }
 
-/// Places that the window may get at once. It bounds what a leg costs that is no neighbour of another one: a kilobyte.
+/// The largest growth of the window at once: the cost of an isolated leg is at most a kilobyte.
 const GROWTH_MAX: usize = 16;
 
 impl LegCounts {
@@ -104,7 +103,7 @@ impl LegCounts {
         &mut self.counts[index]
     }
 
-    /// A leg that is not in the window, perhaps not yet.
+    /// A leg outside the window, perhaps a new one.
     #[cold]
     fn outside(&mut self, leg: Leg) -> &mut Counts {
         if self.counts.is_empty() {
@@ -120,7 +119,7 @@ impl LegCounts {
         self.counts.splice(0..0, std::iter::repeat_n(Counts::default(), missing));
         self.counts.resize(len, Counts::default());
         self.first = first;
-        // Whoever was far and is in the window now.
+        // Distant legs that the window now covers.
         while let Some((&leg, _)) = self.far.range(first..).next()
             && ((leg - first) as usize) < len
         {

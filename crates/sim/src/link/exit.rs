@@ -1,4 +1,4 @@
-//! The end of a link that does more than let out each packet as it comes: see [`crate::hold`] and [`super::scatter`].
+//! The far end of a link that holds, reorders or duplicates packets: see [`crate::hold`] and [`super::scatter`].
 
 use std::collections::VecDeque;
 
@@ -9,14 +9,14 @@ use crate::event_queue::{Key, Order};
 use crate::hold::Hold;
 use crate::packet::Flight;
 
-/// What stands there.
+/// The mechanism at the far end.
 #[derive(Debug)]
 pub(crate) enum Exit {
     Held(Held),
     Scattered(Scatter),
 }
 
-/// A hold, and when each packet in the pipe is released.
+/// A hold, and the release time of each packet in the pipe.
 #[derive(Debug)]
 pub(crate) struct Held {
     hold: Hold,
@@ -28,7 +28,8 @@ impl Exit {
         Self::Held(Held { hold, releases: VecDeque::new() })
     }
 
-    /// A packet that will be there at `key` is in the pipe, alone if it `is_first`: the link's event, if it has changed.
+    /// A packet enters the pipe and will arrive at `key`; `is_first`: the pipe was empty. Returns the link's event if it has
+    /// changed.
     pub(crate) fn push(&mut self, key: Key, is_first: bool) -> Option<Key> {
         match self {
             Self::Held(held) => {
@@ -40,7 +41,7 @@ impl Exit {
         }
     }
 
-    /// A packet that waits here, if it is the next to come out and not `first`, the first one of the pipe.
+    /// The next waiting packet, if it is released before `first`, the first packet of the pipe.
     pub(crate) fn pop_before(&mut self, first: Key) -> Option<Flight> {
         match self {
             Self::Scattered(scatter) if scatter.next() < first => scatter.pop(),
@@ -48,7 +49,7 @@ impl Exit {
         }
     }
 
-    /// A packet, which left the transmitter at `departed_at`, came out of the pipe.
+    /// The fate of a packet that left the transmitter at `departed_at` and has now left the pipe.
     pub(crate) fn pop(&mut self, departed_at: SimTime) -> Fate {
         match self {
             Self::Held(held) => {
@@ -59,14 +60,14 @@ impl Exit {
         }
     }
 
-    /// It takes longer, or it is a copy of one that came out.
+    /// Delays a packet, or a copy of one, according to its fate.
     pub(crate) fn wait(&mut self, now: SimTime, fate: Fate, flight: Flight, order: &mut Order) {
         if let Self::Scattered(scatter) = self {
             scatter.wait(now, fate.extra, flight, order);
         }
     }
 
-    /// The link's next event, where `first` is that of its pipe.
+    /// The link's next event, given `first`, that of its pipe.
     pub(crate) fn next(&self, first: Key) -> Key {
         match self {
             Self::Held(held) => {
@@ -76,7 +77,7 @@ impl Exit {
         }
     }
 
-    /// Packets that are out of the pipe and wait here.
+    /// Packets that have left the pipe and wait here.
     pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Held(_) => 0,
@@ -84,7 +85,7 @@ impl Exit {
         }
     }
 
-    /// Copies made here so far.
+    /// Copies made so far.
     pub(crate) fn copies(&self) -> u64 {
         match self {
             Self::Held(_) => 0,

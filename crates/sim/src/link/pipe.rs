@@ -1,4 +1,4 @@
-//! The packets between the queue's entrance and the far end of a link, in the order in which they will arrive.
+//! The packets between the entrance of the queue and the far end of a link, in the order of their arrivals.
 
 use anabranch_units::SimTime;
 
@@ -20,13 +20,13 @@ pub(crate) struct Pipe {
     bytes: u64,
 }
 
-/// A packet and when it arrives.
+/// A packet and its arrival time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passage {
     pub(crate) arrives_at: SimTime,
-    /// When its transmission starts: see [`crate::event_queue`].
+    /// The start of its transmission: see [`crate::event_queue`].
     pub(crate) starts_at: SimTime,
-    /// Its place in the order of handing over.
+    /// The sequence number of its insertion.
     pub(crate) order: u64,
     pub(crate) flight: Flight,
 }
@@ -67,8 +67,8 @@ impl Pipe {
         self.tail += 1;
     }
 
-    /// Takes out the next packet to arrive; there is one, because its arrival stood in the event queue. If nobody has found it
-    /// departed yet, it is now: see [`Pipe::depart_until`].
+    /// Removes the next arrival; it exists, because its event was in the event queue. Marks it as departed if it was not yet: see
+    /// [`Pipe::depart_until`].
     #[inline]
     pub(crate) fn pop(&mut self, on_departed: impl FnOnce(&Passage, usize)) -> Flight {
         debug_assert!(!self.is_empty(), "a link without packets has no event");
@@ -89,9 +89,9 @@ impl Pipe {
         (!self.is_empty()).then(|| &self.ring[self.place(self.head)])
     }
 
-    /// What will arrive before `horizon` has departed. Of a packet that will arrive just then, the departure is inserted when
-    /// its transmission starts: it has departed if that was before `inserted`. `on_departed` is told of each, and how many had not
-    /// departed until then.
+    /// Marks the packets that arrive before `horizon` as departed. A packet that arrives exactly at `horizon` has departed if its
+    /// departure event, inserted at the start of its transmission, was inserted before `inserted`. Calls `on_departed` for each,
+    /// with the number of packets that had not departed until then.
     #[inline]
     pub(crate) fn depart_until(
         &mut self,
@@ -119,7 +119,7 @@ impl Pipe {
         (packets, self.bytes, first)
     }
 
-    /// How many packets arrive after `horizon`. They arrive in order, so this is a binary search.
+    /// The number of packets that arrive after `horizon`, by binary search.
     pub(crate) fn present_at(&self, horizon: SimTime) -> u64 {
         let (mut low, mut high) = (self.departed, self.tail);
         while low < high {

@@ -1,6 +1,7 @@
-//! What happens to packets at the end of a link that does not keep their order: some take longer than others, some come twice.
+//! Reordering and duplication at the far end of a link: some packets are delayed further, some are delivered twice.
 //!
-//! The link's pipe ends where the shortest way would; what takes longer waits here. Who took a shorter way overtakes.
+//! The pipe of the link has the shortest delay. Packets with a longer delay wait here, and packets with a shorter one overtake
+//! them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,28 +15,29 @@ use crate::hold::DelaySpec;
 use crate::packet::Flight;
 use crate::rng::Stream;
 
-/// Packets that take longer than the others, by chance.
+/// A random share of packets with additional delay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReorderSpec {
-    /// Which share of all.
+    /// The share of these packets.
     pub share: f64,
-    /// By how much.
+    /// The additional delay.
     pub extra: DelaySpec,
 }
 
-/// How a link scatters.
+/// Reordering and duplication of a link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScatterSpec {
-    /// Its delay in steps, in place of its own from the first one on. A packet takes the delay of the time at which it has left the transmitter.
+    /// The delay in steps; it replaces the link's own delay from the first step on. A packet takes the delay valid when it leaves
+    /// the transmitter.
     pub delays: Option<Steps<SimSpan>>,
-    /// Packets that take longer.
+    /// Packets with additional delay.
     pub reorder: Option<ReorderSpec>,
-    /// The share of packets that come twice, one right after the other.
+    /// The share of packets delivered twice, the copy directly after the original.
     pub duplicates: f64,
 }
 
 impl ScatterSpec {
-    /// Whether it changes nothing.
+    /// Whether it has no effect.
     pub fn is_nothing(&self) -> bool {
         self.delays.is_none() && self.reorder.is_none() && self.duplicates <= 0.0
     }
@@ -55,10 +57,10 @@ impl ScatterSpec {
     }
 }
 
-/// The end of such a link.
+/// The far end of such a link.
 #[derive(Debug)]
 pub(crate) struct Scatter {
-    /// What a packet takes above the shortest delay.
+    /// The delay above the shortest one.
     above: Option<Schedule<SimSpan>>,
     reorder: Option<(ReorderSpec, Stream)>,
     duplicates: Option<(f64, Stream)>,
@@ -67,29 +69,29 @@ pub(crate) struct Scatter {
     copies: u64,
 }
 
-/// A packet that takes longer.
+/// A delayed packet.
 #[derive(Debug)]
 struct Late {
     key: Key,
     flight: Flight,
 }
 
-/// What a packet that comes out of the pipe does.
+/// The fate of a packet that leaves the pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fate {
-    /// It takes so much longer.
+    /// The additional delay.
     pub(crate) extra: SimSpan,
-    /// It comes twice.
+    /// Whether it is delivered twice.
     pub(crate) is_twofold: bool,
 }
 
 impl Fate {
-    /// Nothing happens to it.
+    /// No additional delay and no copy.
     pub(crate) const PLAIN: Self = Self { extra: SimSpan::ZERO, is_twofold: false };
 }
 
 impl Scatter {
-    /// The specification is valid; `delay` is the link's own.
+    /// `spec` must be valid; `delay` is the link's own.
     pub(crate) fn new(spec: ScatterSpec, delay: SimSpan, reorder: Stream, duplicates: Stream) -> Self {
         let least = spec.delay_min(delay);
         let above = spec.delays.map(|Steps { steps, period }| {
@@ -105,7 +107,7 @@ impl Scatter {
         }
     }
 
-    /// What becomes of the packet that had left the transmitter at `departed_at`.
+    /// The fate of the packet that left the transmitter at `departed_at`.
     pub(crate) fn fate(&mut self, departed_at: SimTime) -> Fate {
         let above = self.above.as_ref().map_or(SimSpan::ZERO, |above| above.at(departed_at).0);
         let chance = self.reorder.as_mut().map_or(SimSpan::ZERO, |(spec, stream)| {
@@ -119,23 +121,23 @@ impl Scatter {
         Fate { extra: above.saturating_add(chance), is_twofold }
     }
 
-    /// A packet waits for its time.
+    /// Stores a packet until its time.
     pub(crate) fn wait(&mut self, now: SimTime, extra: SimSpan, flight: Flight, order: &mut Order) {
         let key = Key::new(now.saturating_add(extra), now, order.draw());
         self.late.push(Reverse(Late { key, flight }));
     }
 
-    /// When the next of those that wait comes out.
+    /// The time of the next waiting packet.
     pub(crate) fn next(&self) -> Key {
         self.late.peek().map_or(Key::NONE, |Reverse(late)| late.key)
     }
 
-    /// The next of those that wait.
+    /// Removes the next waiting packet.
     pub(crate) fn pop(&mut self) -> Option<Flight> {
         self.late.pop().map(|Reverse(late)| late.flight)
     }
 
-    /// Packets that wait.
+    /// The number of waiting packets.
     pub(crate) fn len(&self) -> usize {
         self.late.len()
     }

@@ -1,23 +1,23 @@
-//! What a link has at a time, where that changes at times that are known beforehand: its rate, its delay.
+//! A quantity of a link, its rate or its delay, that changes at times known in advance.
 
 use anabranch_units::{SimSpan, SimTime};
 
 /// A value that changes in steps.
 ///
-/// It begins with the value that the link has by itself. With a `period` all that begins anew with each one: so a hand-over every 15 s is two or
-/// three steps.
+/// It starts with the link's own value. With a `period` the steps repeat: a hand-over every 15 s is two or three steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Steps<T> {
-    /// From when on it has which value, counted from the start of the world or of the period: in order, the first above zero.
+    /// The times of the steps, counted from the start of the world or of the period, and their values: in order, the first time
+    /// above zero.
     pub steps: Vec<(SimSpan, T)>,
-    /// After how long it begins anew; `None`: never.
+    /// The period; `None`: the steps do not repeat.
     pub period: Option<SimSpan>,
 }
 
-/// Steps that a schedule may have.
+/// The limit of steps in a schedule.
 pub const STEPS_MAX: usize = 1 << 20;
 
-/// The shortest time between two steps. It bounds the steps that one packet can take to leave.
+/// The shortest time between two steps. It bounds the number of steps within the transmission of one packet.
 pub const STEP_MIN: SimSpan = SimSpan::from_micros(1);
 
 impl<T> Steps<T> {
@@ -36,7 +36,7 @@ impl<T> Steps<T> {
     }
 }
 
-/// Steps at work, with the value before the first one.
+/// The steps in operation, with the value before the first one.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule<T> {
     first: T,
@@ -45,12 +45,12 @@ pub(crate) struct Schedule<T> {
 }
 
 impl<T: Copy> Schedule<T> {
-    /// The steps are valid.
+    /// The steps must be valid.
     pub(crate) fn new(first: T, Steps { steps, period }: Steps<T>) -> Self {
         Self { first, steps, period }
     }
 
-    /// The value at `time`, and until when it holds.
+    /// The value at `time`, and the end of its validity.
     pub(crate) fn at(&self, time: SimTime) -> (T, SimTime) {
         let ticks = time.ticks();
         let begin = self.period.map_or(0, |period| ticks - ticks % period.ticks());
@@ -62,17 +62,17 @@ impl<T: Copy> Schedule<T> {
         (value, until)
     }
 
-    /// Every value that it ever has.
+    /// Every value of the schedule.
     pub(crate) fn values(&self) -> impl Iterator<Item = T> {
         std::iter::once(self.first).chain(self.steps.iter().map(|&(_, value)| value))
     }
 
-    /// The value in which it stays, if it does not begin anew.
+    /// The final value, if the steps do not repeat.
     pub(crate) fn last(&self) -> Option<T> {
         if self.period.is_some() { None } else { self.values().last() }
     }
 
-    /// Its period, and each value with how long it holds within it.
+    /// The period, and each value with its duration within it.
     pub(crate) fn cycle(&self) -> Option<(SimSpan, impl Iterator<Item = (T, SimSpan)>)> {
         let period = self.period?;
         let begins = std::iter::once(SimSpan::ZERO).chain(self.steps.iter().map(|&(at, _)| at));

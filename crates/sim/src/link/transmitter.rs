@@ -1,4 +1,4 @@
-//! How long packets take to leave, without drift.
+//! The transmission times of packets, without drift.
 //!
 //! A packet of b bits takes b · 10^12 / rate picoseconds, which is seldom an integer. What is cut off is kept, in units of
 //! 1/rate of a picosecond, and added to the next packet of the same busy period. So the n-th packet of a busy period departs at
@@ -11,13 +11,13 @@ use super::varying::{Departure, RateSpec, Varying};
 #[derive(Clone, Debug)]
 pub(crate) struct Transmitter {
     rate: u64,
-    /// When the last packet has left, rounded down.
+    /// The end of the last transmission, rounded down.
     free_at: SimTime,
-    /// What rounding took from `free_at`, in 1/rate ps. Always less than `rate`.
+    /// The time that rounding took from `free_at`, in 1/rate ps. Always less than `rate`.
     rest: u64,
     /// The divisions for the last two sizes: most links see data of one size, or data and acknowledgements.
     last: [Division; 2],
-    /// Where the rate varies; then `rate` is the one that it has by itself.
+    /// The varying rate, if the rate varies; `rate` is then the link's own.
     varying: Option<Box<Varying>>,
 }
 
@@ -38,7 +38,7 @@ impl Transmitter {
         Self { rate, free_at: SimTime::ZERO, rest: 0, last: [none; 2], varying: None }
     }
 
-    /// Its rate varies. The specification is valid.
+    /// Makes its rate vary. The specification must be valid.
     pub(crate) fn vary(&mut self, spec: RateSpec) {
         self.varying = Some(Box::new(Varying::new(self.rate(), spec)));
     }
@@ -48,28 +48,28 @@ impl Transmitter {
         self.varying.is_some()
     }
 
-    /// The first time from `now` on, at which it is free, when a packet can begin to leave.
+    /// The first time from `now` on at which the transmitter is free and a packet can start.
     pub(crate) fn ready_at(&self, now: SimTime) -> SimTime {
         self.varying.as_ref().map_or(now, |varying| varying.ready_at(now))
     }
 
-    /// How fast it sends.
+    /// The present rate.
     pub(crate) fn rate(&self) -> Rate {
         Rate::from_bits_per_second(self.rate)
     }
 
-    /// When it has sent what it was given.
+    /// The end of the last transmission.
     #[inline]
     pub(crate) fn free_at(&self) -> SimTime {
         self.free_at
     }
 
-    /// It is busy until then, by another clock than its own.
+    /// Occupies it until `free_at`, a time of another clock.
     pub(crate) fn occupy_until(&mut self, free_at: SimTime) {
         self.free_at = free_at;
     }
 
-    /// Sends `size` bytes as soon as it can; returns when it starts. Then [`Transmitter::free_at`] says when they have left.
+    /// Sends `size` bytes as soon as possible and returns the start. [`Transmitter::free_at`] then gives the end.
     #[inline]
     pub(crate) fn send(&mut self, now: SimTime, size: u32) -> SimTime {
         if let Some(varying) = &mut self.varying {

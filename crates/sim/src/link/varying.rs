@@ -1,44 +1,44 @@
-//! When packets leave a link whose rate varies, in steps or as a trace tells.
+//! Departures from a link whose rate varies, in steps or by a trace.
 //!
-//! Both are known beforehand, so a packet's departure is known when it comes in, as with a constant rate.
+//! Steps and traces are known in advance, so the departure of a packet is known at its arrival, as with a constant rate.
 
 use anabranch_units::{PICO, Rate, SimSpan, SimTime};
 
 use super::schedule::{Schedule, Steps};
 
-/// How a link's rate varies.
+/// The variation of a link's rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RateSpec {
-    /// In steps. A rate of zero keeps what waits: nothing is lost, and nothing leaves.
+    /// In steps. At a rate of zero packets wait; none is lost.
     Steps(Steps<Rate>),
-    /// By opportunities of delivery, as Mahimahi replays what it has recorded (Netravali et al., USENIX ATC 2015).
+    /// By delivery opportunities, as Mahimahi replays its recordings (Netravali et al., USENIX ATC 2015).
     Trace(DeliveryTrace),
 }
 
-/// Opportunities of delivery, which begin anew after the last one. Each of them carries [`DeliveryTrace::BYTES`], of one packet or several; a packet
-/// that does not fit goes on in the next one, and what nobody uses is lost.
+/// A periodic sequence of delivery opportunities. Each carries [`DeliveryTrace::BYTES`] bytes of one packet or several. A packet
+/// that does not fit continues in the next opportunity; unused capacity is lost.
 ///
-/// Differs from Mahimahi's `mm-link` in: a packet that comes at the very instant of an opportunity may use it.
+/// Differs from Mahimahi's `mm-link` in: a packet that arrives exactly at an opportunity may use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryTrace {
-    /// When each of them is, counted from the start: in order, the last above zero.
+    /// Their times, counted from the start: in order, the last above zero.
     pub opportunities: std::sync::Arc<[SimSpan]>,
 }
 
 impl DeliveryTrace {
-    /// Bytes of an opportunity.
+    /// The capacity of an opportunity in bytes.
     pub const BYTES: u32 = 1504;
-    /// What a packet takes of it besides its own: the header of the device that Mahimahi reads it from.
+    /// The overhead per packet in bytes: the header of the device from which Mahimahi reads it.
     pub const HEADER: u32 = 4;
-    /// Opportunities that a trace may have: a minute at 1 Gbit/s is 5 million.
+    /// The limit of opportunities in a trace: a minute at 1 Gbit/s has 5 million.
     pub const OPPORTUNITIES_MAX: usize = 1 << 24;
 
-    /// After how long it begins anew.
+    /// The period of the trace.
     pub fn period(&self) -> SimSpan {
         self.opportunities.last().copied().unwrap_or(SimSpan::ZERO)
     }
 
-    /// What it carries on average.
+    /// The mean rate.
     pub fn rate(&self) -> Rate {
         let bits = self.opportunities.len() as u128 * u128::from(Self::BYTES) * 8;
         let rate = bits * u128::from(PICO) / u128::from(self.period().ticks().max(1));
@@ -52,7 +52,7 @@ impl DeliveryTrace {
 }
 
 impl RateSpec {
-    /// Whether it makes sense for a link with this rate of its own: steps are in order, and something leaves in the long run.
+    /// Whether it is valid for a link with the rate `first`: steps are in order, and the long-run rate is not zero.
     pub fn is_valid(&self, first: Rate) -> bool {
         match self {
             Self::Trace(trace) => trace.is_valid(),
@@ -67,23 +67,23 @@ impl RateSpec {
     }
 }
 
-/// The rate of a transmitter at work.
+/// The varying rate of a transmitter.
 #[derive(Clone, Debug)]
 pub(crate) enum Varying {
     Steps(Stepping),
     Trace(Replay),
 }
 
-/// A packet's transmission.
+/// The departure of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Departure {
     pub(crate) starts_at: SimTime,
-    /// When it has left.
+    /// Its time.
     pub(crate) at: SimTime,
 }
 
 impl Varying {
-    /// The specification is valid.
+    /// The specification must be valid.
     pub(crate) fn new(first: Rate, spec: RateSpec) -> Self {
         match spec {
             RateSpec::Steps(steps) => Self::Steps(Stepping::new(first, steps)),
@@ -91,7 +91,7 @@ impl Varying {
         }
     }
 
-    /// Sends `size` bytes from `now` on, after what it was given before.
+    /// Sends `size` bytes from `now` on, after the earlier packets.
     pub(crate) fn send(&mut self, now: SimTime, size: u32) -> Departure {
         match self {
             Self::Steps(stepping) => stepping.send(now, size),
@@ -99,7 +99,7 @@ impl Varying {
         }
     }
 
-    /// The first time from `now` on at which a packet can begin to leave.
+    /// The first time from `now` on at which a packet can start.
     pub(crate) fn ready_at(&self, now: SimTime) -> SimTime {
         match self {
             Self::Steps(stepping) => stepping.ready_at(now),
@@ -108,15 +108,15 @@ impl Varying {
     }
 }
 
-/// A rate that changes in steps. A packet of b bits is b · 10^12 units of work, of which a rate of r does r in each picosecond: so all is exact, and
-/// what rounding a departure down leaves to do is done first for the next packet.
+/// A rate that changes in steps. A packet of b bits is b · 10^12 units of work; at rate r the link does r units in each picosecond.
+/// So the arithmetic is exact: the work left by rounding a departure down is done first for the next packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Stepping {
     rates: Schedule<u64>,
-    /// What is done in a whole period.
+    /// The work of a whole period.
     work_per_period: Option<(SimSpan, u128)>,
     free_at: SimTime,
-    /// What is left to do then, less than a picosecond takes.
+    /// The work left at that time, less than that of a picosecond.
     rest: u128,
 }
 
@@ -140,7 +140,7 @@ impl Stepping {
         let mut todo = self.rest + u128::from(size) * 8 * u128::from(PICO);
         let mut time = starts_at;
         if let Some((period, work)) = self.work_per_period.filter(|&(_, work)| todo > work) {
-            // Something is left to do, so that it leaves when that is done and not at the end of a period.
+            // Work is left, so the packet leaves when it is done, not at the end of a period.
             let periods = (todo - 1) / work;
             todo -= periods * work;
             time = time.saturating_add(period.saturating_mul(u64::try_from(periods).unwrap_or(u64::MAX)));
@@ -169,22 +169,22 @@ impl Stepping {
     }
 }
 
-/// A trace at work.
+/// A trace in operation.
 #[derive(Clone, Debug)]
 pub(crate) struct Replay {
     trace: DeliveryTrace,
-    /// The last opportunity that was used.
+    /// The last used opportunity.
     place: Place,
 }
 
-/// A place in a trace.
+/// A position in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
-    /// Times that the trace has begun anew.
+    /// The number of completed periods.
     cycle: u64,
     /// The opportunity.
     index: usize,
-    /// Bytes that are left of it.
+    /// Its unused bytes.
     left: u32,
 }
 
@@ -208,13 +208,13 @@ impl Replay {
         Self { trace, place: Place { cycle: 0, index: 0, left: DeliveryTrace::BYTES } }
     }
 
-    /// The first opportunity at `now` or later of which something is left.
+    /// The first opportunity at `now` or later with unused bytes.
     fn place(&self, now: SimTime) -> Place {
         let here = self.place.time(&self.trace);
         if here >= now {
             return if self.place.left > 0 { self.place } else { self.place.next(&self.trace) };
         }
-        // The last opportunity of a period is at its very end, and belongs to it.
+        // The last opportunity is exactly at the end of the period, and belongs to it.
         let period = self.trace.period().ticks();
         let cycle = now.ticks().saturating_sub(1) / period;
         let phase = SimSpan::from_ticks(now.ticks() - cycle * period);

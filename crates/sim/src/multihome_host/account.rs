@@ -1,4 +1,4 @@
-//! What the ends of FAST multihoming say of themselves.
+//! The accounts of the two ends of FAST multihoming.
 
 use std::borrow::Cow;
 

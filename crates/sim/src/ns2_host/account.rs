@@ -1,4 +1,4 @@
-//! What ns-2's one-way agents say of themselves.
+//! The accounts of ns-2's one-way agents.
 
 use std::borrow::Cow;
 
@@ -71,7 +71,7 @@ impl Account for Ns2Sink {
     }
 }
 
-/// What an agent counts, on one path or several.
+/// The counters of an agent, on one path or several.
 pub(crate) fn sent(counters: &Counters) -> SentReport<'static> {
     SentReport {
         packets: counters.sent_packets,
@@ -84,7 +84,7 @@ pub(crate) fn sent(counters: &Counters) -> SentReport<'static> {
     }
 }
 
-/// What a sink counts, on one path or several. Each path begins with a SYN, a packet without payload.
+/// The counters of a sink, on one path or several. Each path begins with a SYN, a packet without payload.
 pub(crate) fn received(counted: &Received, syns: u64, payload: u32, held_max: u32) -> ReceivedReport {
     ReceivedReport {
         payload: counted.unique_packets.saturating_sub(syns) * u64::from(payload),
@@ -97,12 +97,12 @@ pub(crate) fn received(counted: &Received, syns: u64, payload: u32, held_max: u3
     }
 }
 
-/// How many packets waited for one before them.
+/// The number of packets held for a missing earlier one.
 pub(crate) fn held(rows: &[DeliveryRow]) -> Points<'_> {
     Box::new(rows.iter().map(|row| (row.time, row.held.into())))
 }
 
-/// What the application could have, in packets of so much payload.
+/// The data deliverable to the application, in packets of `payload` bytes.
 pub(crate) fn portions(rows: &[DeliveryRow], payload: u32) -> Portions<'_> {
     let bits = 8 * u64::from(payload);
     let rows = rows.iter().filter(|row| row.packets > 0);

@@ -9,11 +9,10 @@
 //!      └────────── a packet waited less than target ──────┘
 //! ```
 //!
-//! With `ecn` a packet whose sender understands marks is marked and sent where it would be dropped (RFC 8289, section 3): the series goes on
-//! as if it had been dropped.
+//! With `ecn` an ECN-capable packet is marked and sent instead of dropped (RFC 8289, section 3); the series continues as after a
+//! drop.
 //!
-//! Differs from the RFC in: nothing that it leaves open. `sqrt` is correctly rounded on every machine, so the drop times are the
-//! same everywhere.
+//! Differs from the RFC in: nothing. `sqrt` is correctly rounded on every machine, so the drop times are the same everywhere.
 
 use std::collections::VecDeque;
 
@@ -23,18 +22,18 @@ use anabranch_units::{SimSpan, SimTime};
 use crate::packet::Flight;
 use crate::queue::{Managed, Verdict};
 
-/// What CoDel is told.
+/// The parameters of CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoDelParameters {
     /// The standing delay that is acceptable: 5 ms (RFC 8289, section 4.3).
     pub target: SimSpan,
-    /// A round trip of the slowest usual path: 100 ms (section 4.2).
+    /// The round trip of the slowest usual path: 100 ms (section 4.2).
     pub interval: SimSpan,
-    /// With no more than this many bytes left, nothing is dropped: one packet of the largest size.
+    /// With at most this many bytes left, nothing is dropped: one packet of the largest size.
     pub bytes_min: u64,
-    /// Packets that may wait; the bound that every real queue has.
+    /// The limit of waiting packets.
     pub packets_max: u32,
-    /// Packets of senders that understand marks are marked and not dropped.
+    /// ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
 }
 
@@ -56,7 +55,7 @@ pub(crate) struct CoDel {
     parameters: CoDelParameters,
     waiting: VecDeque<Waiting>,
     bytes: u64,
-    /// When the delay will have been above target for an interval; none while it is not above.
+    /// When the delay will have been above target for an interval; `None` while it is below.
     above_until: Option<SimTime>,
     dropping: bool,
     /// Drops of this series.
@@ -151,7 +150,7 @@ impl Managed for CoDel {
 }
 
 impl CoDel {
-    /// Marks a packet, if that may be.
+    /// Marks a packet, if it is ECN-capable.
     fn mark(&self, next: &mut Option<Flight>) -> bool {
         let Some(flight) = next.as_mut().filter(|flight| self.parameters.ecn && flight.ecn().is_some()) else {
             return false;

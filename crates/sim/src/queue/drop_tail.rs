@@ -1,4 +1,4 @@
-//! Drop-tail: first in, first out, and what finds the queue full is lost.
+//! Drop-tail: first in, first out; a packet that finds the queue full is lost.
 //!
 //! Two ways of counting, both ns-2.35's:
 //!
@@ -9,7 +9,7 @@
 
 use super::Backlog;
 
-/// A bound on what waits.
+/// A limit on waiting packets or bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DropTail {
     packets: u64,
@@ -25,7 +25,7 @@ impl DropTail {
         Self { packets: limit as u64, bytes: u64::MAX }
     }
 
-    /// At most `limit` bytes that wait.
+    /// At most `limit` waiting bytes.
     pub(crate) const fn bytes(limit: u64) -> Self {
         Self { packets: u64::MAX, bytes: limit }
     }

@@ -1,22 +1,24 @@
 //! DualPI2, a coupled dual queue (RFC 9332, appendix A; De Schepper et al., CoNEXT 2016).
 //!
-//! Packets of scalable senders (ECT(1), and CE) have a short queue L of their own, all others the classic queue C. One controller sets p from the
-//! delay, every `update`; C is marked or dropped with its square, as suits senders whose window goes with 1/√p, and L marked with k times p, as
-//! suits those whose window goes with 1/p. So flows of both kinds get about the same rate.
+//! Packets of scalable senders (ECT(1) and CE) have a short queue L of their own; all others use the classic queue C. One
+//! controller updates the probability p from the delay, every `update`. C is marked or dropped with p², which suits senders whose
+//! window is proportional to 1/√p; L is marked with k p, which suits senders whose window is proportional to 1/p. So flows of both
+//! kinds get about the same rate.
 //!
 //! ```text
 //!   p ← p + α (delay - target) + β (delay - delay before)     delay: of the first packet in C or in L, the longer
 //!   C   p_C = p², dropped if it may not be marked
 //!   L   p_L = max(k p, ramp)                                  ramp: 0 below `ramp_min` of waiting, 1 above `ramp_max`; 0 if nothing is behind it
 //!   overload: p_C > p_Cmax = min(1/k², 1)                     C is dropped with p_C = p², and so is L, which is then marked as well
-//!   what is taken next: L, unless C waits and has not had its tenth of the bytes
+//!   next queue: L, unless C waits and has not had its tenth of the bytes
 //! ```
 //!
-//! Marks and drops are spread evenly: the probabilities add up, and what makes them pass 1 is struck (appendix A.1, `recur`).
+//! Marks and drops are spread evenly: the probabilities add up, and the packet whose probability makes the sum pass 1 is marked or
+//! dropped (appendix A.1, `recur`).
 //!
-//! Differs from the RFC in: C is protected by a weighted turn and not by a time-shifted FIFO, which is the RFC's example; both are allowed (section
-//! 4.2.2). The delay is the longer one of both queues, so that L by itself can be too much; the RFC's example takes C's. Both as in Linux. The limit
-//! is in packets.
+//! Differs from the RFC in: a weighted turn protects C, not a time-shifted FIFO, which is the RFC's example; section 4.2.2 allows
+//! both. The delay is the longer of both queues, so that L alone can cause overload; the RFC's example takes C's. Both are as in
+//! Linux. The limit is in packets.
 
 use std::collections::VecDeque;
 
@@ -26,28 +28,29 @@ use anabranch_units::{SimSpan, SimTime};
 use super::{Managed, Verdict};
 use crate::packet::Flight;
 
-/// What DualPI2 is told. The defaults are the RFC's: α = 0.1 · update / (100 ms)² and β = 0.3 / 100 ms, for round trips of up to 100 ms.
+/// The parameters of DualPI2. The defaults are the RFC's: α = 0.1 · update / (100 ms)² and β = 0.3 / 100 ms, for round trips of up
+/// to 100 ms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DualPi2Parameters {
-    /// The delay of C that it aims at: 15 ms.
+    /// The target delay of C: 15 ms.
     pub target: SimSpan,
-    /// From one update to the next: 15 ms.
+    /// The update interval: 15 ms.
     pub update: SimSpan,
-    /// What a second above target adds to the probability in an update: 0.15.
+    /// The change of p in an update per second of delay above the target: 0.15.
     pub alpha: f64,
-    /// What a second more than before adds: 3.
+    /// The change of p in an update per second of growth of the delay: 3.
     pub beta: f64,
     /// The coupling factor: 2.
     pub coupling: f64,
-    /// Up to this delay nothing of L is marked by itself: 800 us.
+    /// Below this delay L is not marked for its own delay: 800 us.
     pub ramp_min: SimSpan,
-    /// From this delay on all of L is: 1200 us.
+    /// Above this delay every packet of L is marked: 1200 us.
     pub ramp_max: SimSpan,
     /// C's share of the bytes while both wait: 0.1.
     pub classic_share: f64,
-    /// Packets that may wait, in both together.
+    /// The limit of waiting packets, of both queues together.
     pub packets_max: u32,
-    /// Packets of C whose senders understand marks are marked and not dropped.
+    /// Whether ECN-capable packets of C are marked instead of dropped.
     pub ecn: bool,
 }
 
@@ -77,17 +80,17 @@ impl DualPi2Parameters {
     }
 }
 
-/// Both queues and their law.
+/// The two queues and the controller.
 #[derive(Debug)]
 pub(crate) struct DualPi2 {
     parameters: DualPi2Parameters,
     low: Half,
     classic: Half,
-    /// The controller's p.
+    /// The probability p of the controller.
     base: f64,
     delay_before: SimSpan,
     update_at: SimTime,
-    /// Bytes that C may send before L; below zero it is L's turn.
+    /// The bytes that C may send before L; below zero it is L's turn.
     credit: f64,
 }
 
@@ -95,19 +98,19 @@ pub(crate) struct DualPi2 {
 #[derive(Debug, Default)]
 struct Half {
     waiting: VecDeque<(SimTime, Flight)>,
-    /// Probabilities of marks and of drops in overload, added up since the last ones.
+    /// The sums of the mark and drop probabilities since the last mark and drop.
     marks: f64,
     drops: f64,
 }
 
 impl Half {
-    /// How long the first packet has waited.
+    /// The waiting time of the first packet.
     fn delay(&self, now: SimTime) -> SimSpan {
         self.waiting.front().map_or(SimSpan::ZERO, |&(since, _)| now.since(since))
     }
 }
 
-/// Whether it strikes now, so often that it is in proportion to the likelihood.
+/// Adds `likelihood` to the sum; true if the sum has passed 1.
 fn recurs(sum: &mut f64, likelihood: f64) -> bool {
     *sum += likelihood;
     let strikes = *sum > 1.0;
@@ -130,13 +133,13 @@ impl DualPi2 {
         }
     }
 
-    /// Does the updates that are due.
+    /// Performs the updates that are due.
     fn advance(&mut self, now: SimTime) {
         while self.update_at <= now {
             self.update(self.update_at);
             self.update_at = self.update_at.saturating_add(self.parameters.update);
             if self.len() == 0 && self.base <= 0.0 && self.delay_before.is_zero() && self.update_at <= now {
-                // Further ones would change nothing.
+                // Further updates would change nothing.
                 let update = self.parameters.update.ticks();
                 self.update_at = SimTime::from_ticks((now.ticks() / update).saturating_add(1).saturating_mul(update));
             }
@@ -155,7 +158,7 @@ impl DualPi2 {
     /// The probability that L is marked for its own delay.
     fn ramp(&self, delay: SimSpan) -> f64 {
         let DualPi2Parameters { ramp_min, ramp_max, .. } = self.parameters;
-        // With nothing behind it there is no queue to speak of: the RFC's threshold of one packet.
+        // A single packet is no queue: the RFC's threshold of one packet.
         if delay <= ramp_min || self.low.waiting.is_empty() {
             0.0
         } else if delay >= ramp_max {
@@ -165,7 +168,7 @@ impl DualPi2 {
         }
     }
 
-    /// Whether the next packet is L's.
+    /// Whether the next packet is taken from L.
     fn is_lows_turn(&mut self) -> bool {
         match (self.low.waiting.is_empty(), self.classic.waiting.is_empty()) {
             (true, _) => false,
@@ -181,19 +184,19 @@ impl DualPi2 {
         self.base * self.base > (1.0 / (self.parameters.coupling * self.parameters.coupling)).min(1.0)
     }
 
-    /// A packet of L at `now`, and whether it is marked; else it is dropped.
+    /// Takes a packet of L at `now`: whether it is marked, or `None` if it is dropped.
     fn take_low(&mut self, now: SimTime) -> Option<(Flight, Option<bool>)> {
         let (since, flight) = self.low.waiting.pop_front()?;
         if self.is_overloaded() && recurs(&mut self.low.drops, self.base * self.base) {
             return Some((flight, None));
         }
         let likelihood = (self.parameters.coupling * self.base).min(1.0).max(self.ramp(now.since(since)));
-        // What has its mark does not get another one.
+        // A marked packet is not marked again.
         let is_marked = recurs(&mut self.low.marks, likelihood) && flight.ecn() != Some(EcnCodepoint::Ce);
         Some((flight, Some(is_marked)))
     }
 
-    /// The same of C.
+    /// Takes a packet of C in the same way.
     fn take_classic(&mut self) -> Option<(Flight, Option<bool>)> {
         let (_, flight) = self.classic.waiting.pop_front()?;
         if !recurs(&mut self.classic.marks, self.base * self.base) {
@@ -231,7 +234,7 @@ impl Managed for DualPi2 {
             };
             let (size, share) = (f64::from(flight.size()), self.parameters.classic_share);
             self.credit += if is_low { share * size } else { -(1.0 - share) * size };
-            // C does not pay for what it took while L had nothing.
+            // C's share is not charged while L is empty.
             if self.low.waiting.is_empty() {
                 self.credit = 0.0;
             }

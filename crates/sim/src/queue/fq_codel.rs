@@ -9,10 +9,11 @@
 //!                      a packet ── the deficit falls by its bytes
 //! ```
 //!
-//! So a flow that sends less than its share is always new, and waits for one quantum of each other new flow at the most (RFC 8290, section 5.2).
+//! So a flow that sends less than its share is always new, and waits for at most one quantum of each other new flow (RFC 8290,
+//! section 5.2).
 //!
-//! Differs from the RFC in: a flow is a flow of the scenario in one direction, for there are no addresses and ports to hash. CoDel leaves a queue
-//! alone in which at most `bytes_min` bytes are left, each by itself.
+//! Differs from the RFC in: a flow is one direction of a flow of the scenario, because there are no addresses and ports to hash.
+//! CoDel does not drop from a queue with at most `bytes_min` bytes; the limit applies to each queue.
 
 use std::collections::VecDeque;
 
@@ -23,16 +24,16 @@ use super::{Managed, Verdict};
 use crate::packet::{Flight, Leg};
 use crate::rng::Stream;
 
-/// What FQ-CoDel is told.
+/// The parameters of FQ-CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCoDelParameters {
-    /// For CoDel in each queue; its `packets_max` is that of all queues together: 10240 (section 5.2.3 of the RFC).
+    /// The parameters of CoDel in each queue; `packets_max` is the limit of all queues together: 10240 (section 5.2.3 of the RFC).
     pub codel: CoDelParameters,
-    /// Queues that flows are hashed into: 1024 (section 5.2.4).
+    /// The number of queues into which flows are hashed: 1024 (section 5.2.4).
     pub queues: u32,
-    /// Bytes that a queue may send before the next one has its turn: an Ethernet frame (section 5.2.5).
+    /// The bytes that a queue may send per turn: an Ethernet frame (section 5.2.5).
     pub quantum: u32,
-    /// Packets that are thrown away at once at the most when too many wait: 64 (section 5.1 of the RFC).
+    /// The largest number of packets dropped at once on overflow: 64 (section 5.1 of the RFC).
     pub batch: u32,
 }
 
@@ -44,7 +45,7 @@ impl Default for FqCoDelParameters {
 }
 
 impl FqCoDelParameters {
-    /// Queues that there may be.
+    /// The limit of [`FqCoDelParameters::queues`].
     pub const QUEUES_MAX: u32 = 1 << 16;
 
     pub(crate) fn is_valid(&self) -> bool {
@@ -54,15 +55,15 @@ impl FqCoDelParameters {
     }
 }
 
-/// All queues.
+/// All queues and their schedule.
 #[derive(Debug)]
 pub(crate) struct FqCoDel {
     parameters: FqCoDelParameters,
-    /// So that the hash differs from link to link and from seed to seed.
+    /// A perturbation of the hash, different for each link and seed.
     perturbation: u64,
-    /// By hash.
+    /// The queues by hash.
     queues: Vec<FlowQueue>,
-    /// Queues that have just begun to wait, and those that have had a turn.
+    /// The lists of queues: new ones, and those that have had a turn.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     packets: usize,
@@ -71,7 +72,7 @@ pub(crate) struct FqCoDel {
 #[derive(Debug)]
 struct FlowQueue {
     codel: CoDel,
-    /// Bytes that it may send before its turn ends; above a quantum below zero.
+    /// The bytes that it may send before its turn ends; negative after a packet longer than the deficit.
     deficit: i64,
     /// Whether it is on one of the two lists.
     is_listed: bool,
@@ -80,7 +81,7 @@ struct FlowQueue {
 impl FqCoDel {
     pub(crate) fn new(parameters: FqCoDelParameters, mut stream: Stream) -> Self {
         let FqCoDelParameters { codel, queues, .. } = parameters;
-        // A queue by itself has no limit: all of them have one.
+        // A single queue has no limit; all queues together have one.
         let codel = CoDelParameters { packets_max: u32::MAX, ..codel };
         let queue = || FlowQueue { codel: CoDel::new(codel), deficit: 0, is_listed: false };
         let perturbation = (stream.uniform() * (1_u64 << 53) as f64) as u64;
@@ -119,7 +120,7 @@ impl Managed for FqCoDel {
         if self.packets <= self.parameters.codel.packets_max as usize {
             return;
         }
-        // The first of the fattest: only queues with packets are on a list.
+        // The first queue with the most bytes: only queues with packets are on a list.
         let listed = self.new.iter().chain(&self.old).copied();
         let fattest = listed.min_by_key(|&index| (u64::MAX - self.queues[index as usize].codel.bytes(), index));
         let codel = &mut self.queues[fattest.expect("packets are in listed queues") as usize].codel;

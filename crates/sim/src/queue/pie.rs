@@ -1,6 +1,6 @@
 //! Proportional integral controller enhanced (RFC 8033).
 //!
-//! A packet that arrives is dropped with a probability that a controller sets every `update`, from how long packets wait:
+//! An arriving packet is dropped with a probability. A controller updates it every `update` from the queueing delay:
 //!
 //! ```text
 //!   p ← p + s(p) (α (delay - target) + β (delay - delay before))      s(p): 1/2048 below 10^-6, 1/512, 1/128, 1/32, 1/8, 1/2 below
@@ -11,11 +11,12 @@
 //!   drops are spread       none before the probabilities of the packets since the last one add up to 0.85, one at 8.5
 //! ```
 //!
-//! `delay` is how long the packet waited that left last; nothing if no packet waits (RFC 8033, section 4.3: by time stamps).
-//! With `ecn` a packet whose sender understands marks is marked instead while p is below 0.1 (section 5.1).
+//! `delay` is the waiting time of the packet that left last; zero if no packet waits (RFC 8033, section 4.3: by time stamps). With
+//! `ecn` an ECN-capable packet is marked instead of dropped while p is below 0.1 (section 5.1).
 //!
-//! Differs from the RFC in: nothing that it leaves open. Of its optional parts (section 5) it has marks, spread drops and capped steps; it is
-//! always active. Updates are at the multiples of `update`, made up for when the queue is used next: nothing has changed until then.
+//! Differs from the RFC in: nothing that the RFC decides. Of its optional parts (section 5), marks, spread drops and capped steps
+//! are built; PIE is always active. Updates are at the multiples of `update`; they are made up at the next use of the queue,
+//! because nothing changes before.
 
 use std::collections::VecDeque;
 
@@ -26,22 +27,22 @@ use super::{Managed, Verdict};
 use crate::packet::Flight;
 use crate::rng::Stream;
 
-/// What PIE is told. The defaults are the RFC's.
+/// The parameters of PIE. The defaults are the RFC's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PieParameters {
-    /// The delay that it aims at: 15 ms (QDELAY_REF).
+    /// The target delay: 15 ms (QDELAY_REF).
     pub target: SimSpan,
-    /// From one update to the next: 15 ms (T_UPDATE).
+    /// The update interval: 15 ms (T_UPDATE).
     pub update: SimSpan,
-    /// What a second above target adds to the probability in an update: 1/8 (alpha).
+    /// The change of the probability in an update per second of delay above the target: 1/8 (alpha).
     pub alpha: f64,
-    /// What a second more than before adds: 5/4 (beta).
+    /// The change of the probability in an update per second of growth of the delay: 5/4 (beta).
     pub beta: f64,
-    /// How long a burst may be: 150 ms (MAX_BURST).
+    /// The burst allowance: 150 ms (MAX_BURST).
     pub burst: SimSpan,
-    /// Packets that may wait.
+    /// The limit of waiting packets.
     pub packets_max: u32,
-    /// Packets of senders that understand marks are marked and not dropped, as long as the probability is below 0.1.
+    /// Whether ECN-capable packets are marked instead of dropped while the probability is below 0.1.
     pub ecn: bool,
 }
 
@@ -66,12 +67,12 @@ impl PieParameters {
     }
 }
 
-/// With no more bytes than these nothing is dropped: two packets of the RFC's mean size.
+/// Below this backlog no packet is dropped: two packets of the RFC's mean size.
 const BYTES_MIN: u64 = 2 * 1024;
-/// From this probability on what may be marked is dropped (mark_ecnth).
+/// From this probability on ECN-capable packets are dropped, too (mark_ecnth).
 const MARK_MAX: f64 = 0.1;
 
-/// The queue and its law.
+/// The queue and its controller.
 #[derive(Debug)]
 pub(crate) struct Pie {
     parameters: PieParameters,
@@ -79,11 +80,11 @@ pub(crate) struct Pie {
     waiting: VecDeque<(SimTime, Flight)>,
     bytes: u64,
     probability: f64,
-    /// How long the packet waited that left last.
+    /// The waiting time of the packet that left last.
     delay: SimSpan,
     delay_before: SimSpan,
     burst_left: SimSpan,
-    /// The probabilities of the packets since the last drop, added up.
+    /// The sum of the probabilities of the packets since the last drop.
     accumulated: f64,
     update_at: SimTime,
 }
@@ -104,7 +105,7 @@ impl Pie {
         }
     }
 
-    /// Does the updates that are due.
+    /// Performs the updates that are due.
     fn advance(&mut self, now: SimTime) {
         while self.update_at <= now {
             self.update();
@@ -114,7 +115,7 @@ impl Pie {
                 && self.delay_before.is_zero()
                 && self.burst_left == self.parameters.burst;
             if is_at_rest && self.update_at <= now {
-                // Further ones would change nothing.
+                // Further updates would change nothing.
                 let update = self.parameters.update.ticks();
                 self.update_at = SimTime::from_ticks((now.ticks() / update).saturating_add(1).saturating_mul(update));
             }
@@ -141,7 +142,7 @@ impl Pie {
         self.delay_before = delay;
     }
 
-    /// Whether the packet that arrives is to be dropped.
+    /// Whether to drop the arriving packet.
     fn strikes(&mut self) -> bool {
         let half = SimSpan::from_ticks(self.parameters.target.ticks() / 2);
         let is_calm = self.delay_before < half && self.probability < 0.2;
@@ -158,7 +159,7 @@ impl Pie {
     }
 }
 
-/// How much of a step is taken at this probability.
+/// The scale of a step at this probability.
 fn scale(probability: f64) -> f64 {
     const SCALES: [(f64, f64); 6] =
         [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];

@@ -10,23 +10,23 @@
 //!   in bytes        p ← p · size/mean, and n = bytes since a drop/mean
 //! ```
 //!
-//! Differs from the paper, as ns-2 does, in: a packet that finds at most one (packet or byte) waiting is always taken; the
-//! first packet after the average crossed `min` is never dropped. With `ecn`, what would be dropped by chance is marked if its sender
-//! understands that, and what finds the average or the queue too large is dropped all the same (RFC 3168, section 7; ns-2's `setbit_`).
-//! Differs from ns-2 in: adaptive and cautious variants are absent, the dropped packet is always the arriving one (`drop_tail_ true`), and above twice `max` everything is dropped
-//! (`use_mark_p_ false`).
+//! Differs from the paper, as ns-2 does, in: a packet that finds at most one (packet or byte) waiting is always accepted; the first
+//! packet after the average crossed `min` is never dropped. With `ecn`, an ECN-capable packet is marked instead of dropped at
+//! random; if the average or the queue is too large it is dropped nevertheless (RFC 3168, section 7; ns-2's `setbit_`). Differs
+//! from ns-2 in: adaptive and cautious variants are absent, the dropped packet is always the arriving one (`drop_tail_ true`), and
+//! above twice `max` everything is dropped (`use_mark_p_ false`).
 
 use crate::queue::{Backlog, Verdict};
 use crate::rng::Stream;
 
-/// What RED is told. Thresholds are in packets; [`Unit::Bytes`] multiplies them by `mean_size`.
+/// The parameters of RED. Thresholds are in packets; [`Unit::Bytes`] multiplies them by `mean_size`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedParameters {
-    /// Packets that may wait (ns-2's `limit_`), in the queue's unit.
+    /// The limit of waiting packets (ns-2's `limit_`), in the queue's unit.
     pub limit: u32,
     /// Below this average nothing is dropped (`thresh_`).
     pub threshold_min: f64,
-    /// From this average on much or everything is (`maxthresh_`).
+    /// Above this average most or all packets are dropped (`maxthresh_`).
     pub threshold_max: f64,
     /// The probability at `threshold_max` (1 / `linterm_`).
     pub probability_max: f64,
@@ -34,31 +34,31 @@ pub struct RedParameters {
     pub weight: RedWeight,
     /// Beyond `threshold_max` the probability rises to one at twice of it and does not jump (`gentle_`).
     pub gentle: bool,
-    /// Drops keep a distance (`wait_`).
+    /// Drops keep a minimum distance (`wait_`).
     pub wait: bool,
-    /// What the queue is measured in (`queue_in_bytes_` and `bytes_`).
+    /// The unit of the queue's length (`queue_in_bytes_` and `bytes_`).
     pub unit: Unit,
     /// Bytes of a usual packet (`mean_pktsize_`).
     pub mean_size: u32,
-    /// Packets of senders that understand marks are marked and not dropped, as long as there is room (`setbit_`).
+    /// ECN-capable packets are marked instead of dropped at random (`setbit_`).
     pub ecn: bool,
 }
 
 /// The weight of a new sample in RED's average.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RedWeight {
-    /// This.
+    /// A given weight.
     Given(f64),
-    /// ns-2's `q_weight_ -1`: a time constant of ten round trips, the trip taken as three times the link's, at least 100 ms.
+    /// ns-2's `q_weight_ -1`: a time constant of ten round trips; a round trip is three times the link's delay, at least 100 ms.
     Automatic,
 }
 
-/// What a queue is measured in.
+/// The unit of a queue's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Packets.
+    /// The number of packets.
     Packets,
-    /// Bytes.
+    /// The number of bytes.
     Bytes,
 }
 
@@ -81,7 +81,7 @@ impl Default for RedParameters {
 }
 
 impl RedParameters {
-    /// Whether the thresholds are in order and the probabilities are some.
+    /// Whether the thresholds are in order and the probabilities valid.
     pub(crate) fn is_valid(&self) -> bool {
         let weight = match self.weight {
             RedWeight::Given(weight) => weight > 0.0 && weight <= 1.0,
@@ -93,7 +93,7 @@ impl RedParameters {
     }
 }
 
-/// The law.
+/// The state of RED.
 #[derive(Clone, Debug)]
 pub(crate) struct Red {
     parameters: RedParameters,
@@ -143,7 +143,8 @@ impl Red {
         }
     }
 
-    /// What becomes of a packet of `size` bytes; `is_capable` says whether it may be marked. Not inlined: drop-tail links pass by here.
+    /// The decision on a packet of `size` bytes; `is_capable` says whether it may be marked. Not inlined: drop-tail links pass by
+    /// here.
     #[inline(never)]
     pub(crate) fn admits(&mut self, size: u32, backlog: Backlog, is_capable: bool) -> Verdict {
         let waiting = match self.parameters.unit {
@@ -311,8 +312,8 @@ mod tests {
         assert!(!takes(&mut law, waiting(10)));
     }
 
-    /// The draws decide the same about each packet, whether it is dropped or marked; what finds the queue or the average too large is dropped,
-    /// and so is what may not be marked.
+    /// Dropping and marking have the same draws. A packet that finds the queue or the average too large is dropped, and so is one
+    /// that is not ECN-capable.
     #[test]
     fn what_would_be_dropped_by_chance_is_marked() {
         let verdicts = |ecn, is_capable, packets| {

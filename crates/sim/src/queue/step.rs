@@ -1,5 +1,5 @@
-//! A marking threshold, as DCTCP wants it of a switch (RFC 8257, section 3.1; Alizadeh et al., SIGCOMM 2010): drop-tail, and a packet that finds
-//! more than the threshold waiting is marked.
+//! A marking threshold, as DCTCP requires of a switch (RFC 8257, section 3.1; Alizadeh et al., SIGCOMM 2010): a drop-tail queue
+//! that marks a packet if more than the threshold waits at its arrival.
 //!
 //! ```text
 //!   waiting > limit        drop
@@ -7,30 +7,30 @@
 //!   else                   take
 //! ```
 //!
-//! Differs from the RFC in: nothing that it leaves open. The packet in transmission does not wait; a threshold in time is one in bytes at the
-//! link's own rate.
+//! Differs from the RFC in: nothing that the RFC decides. The packet in transmission does not wait. A threshold in time is one in
+//! bytes at the link's own rate.
 
 use anabranch_units::{PICO, Rate, SimSpan};
 
 use super::{Backlog, Verdict};
 
-/// What a queue with a threshold is told.
+/// The parameters of a queue with a marking threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepParameters {
-    /// At most this many packets, as [`super::QueueSpec::Packets`] counts them.
+    /// The limit of waiting packets, counted as in [`super::QueueSpec::Packets`].
     pub packets_max: u32,
-    /// From where on it marks.
+    /// The marking threshold.
     pub threshold: Threshold,
 }
 
-/// Where marking begins.
+/// A marking threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
-    /// More than so many packets wait.
+    /// More than this number of packets waits.
     Packets(u32),
-    /// More than so many bytes wait.
+    /// More than this number of bytes waits.
     Bytes(u64),
-    /// What waits needs more than this to be sent.
+    /// The transmission of the waiting packets takes longer than this.
     Time(SimSpan),
 }
 
@@ -40,11 +40,11 @@ impl StepParameters {
     }
 }
 
-/// The queue.
+/// The thresholds of such a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     packets_max: u64,
-    /// Above one of these it marks.
+    /// A packet is marked above either threshold.
     packets: u64,
     bytes: u64,
 }
@@ -63,7 +63,7 @@ impl Step {
         Self { packets_max: packets_max.into(), packets, bytes }
     }
 
-    /// What becomes of a packet; `is_capable` says whether it may be marked. Not inlined: drop-tail links pass by here.
+    /// The verdict on a packet; `is_capable`: it may be marked. Not inlined, because drop-tail links pass here.
     #[inline(never)]
     pub(crate) fn admits(&self, backlog: Backlog, is_capable: bool) -> Verdict {
         let is_above = backlog.packets > self.packets || backlog.bytes > self.bytes;

@@ -1,4 +1,4 @@
-//! What an endpoint of ns-2's SCTP says of itself. It counts bytes; windows are said in packets, as those of the others.
+//! The account of an endpoint of ns-2's SCTP. It counts bytes; windows are reported in packets, as those of the other agents.
 
 use std::borrow::Cow;
 
@@ -78,13 +78,13 @@ impl Account for Ns2Sctp {
 }
 
 impl Ns2Sctp {
-    /// Bytes of a packet that chunks can fill.
+    /// The bytes of a packet available to chunks.
     fn room(&self) -> u32 {
         self.endpoint.config().room()
     }
 }
 
-/// Windows, thresholds and what is in flight add up; the RTT is that of the first destination that has one.
+/// Windows, thresholds and flights add up; the RTT is that of the first destination that has one.
 fn sum<'a>(destinations: impl Iterator<Item = &'a sctp::Gauges> + Clone, room: u32) -> anabranch_ns2::Gauges {
     let total = |of: fn(&sctp::Gauges) -> i32| destinations.clone().map(|it| i64::from(of(it))).sum::<i64>();
     let rtt = destinations.clone().find_map(|it| it.srtt_s).unwrap_or(0.0);

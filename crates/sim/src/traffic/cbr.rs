@@ -1,8 +1,8 @@
-//! Constant bit rate, as ns-2's `Application/Traffic/CBR`: the first packet leaves at the start, and then one every
-//! `size / rate`. The fraction of a picosecond that an interval does not fit in is carried on, so the rate is exact.
+//! Constant bit rate, as ns-2's `Application/Traffic/CBR`: the first packet leaves at the start, and then one every `size / rate`.
+//! The remainder of an interval in picoseconds is carried over, so the rate is exact.
 //!
-//! In a world that is like ns-2 it adds its intervals up in doubles, as ns-2 does: where such a sum meets the time of a stop,
-//! its last bit decides about one packet more or less.
+//! In a world with ns-2's clock it adds its intervals up in doubles, as ns-2 does: if such a sum meets the time of a stop, its last
+//! bit decides about one packet.
 
 use anabranch_units::{PICO, Rate, SimTime};
 
@@ -19,9 +19,9 @@ pub struct Cbr {
     /// Packets sent.
     sent: u64,
     next_at: SimTime,
-    /// What rounding took from `next_at`, in 1/rate ps.
+    /// The time that rounding took from `next_at`, in 1/rate ps.
     rest: u64,
-    /// `next_at` by ns-2's clock, and when it was set; nothing in other worlds.
+    /// `next_at` by ns-2's clock, and when it was set; `None` in other worlds.
     due: Option<Due>,
     /// The present by ns-2's clock, in a world that has it.
     clock: Option<f64>,

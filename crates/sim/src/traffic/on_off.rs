@@ -5,11 +5,10 @@
 //!   burst          n packets at the peak rate, n = ⌊x + 1/2⌋ but at least 1, x exponential with mean on · rate / size
 //! ```
 //!
-//! It begins with a silence. The first packet of a burst leaves one packet interval after the silence ends, as in ns-2, where
-//! the silence is added to the interval that follows the last packet. Draws: the burst, then the silence before it.
+//! It begins with a silence. The first packet of a burst leaves one packet interval after the silence, as in ns-2, which adds the
+//! silence to the interval after the last packet. Draws: the burst, then the silence before it.
 //!
-//! In a world that is like ns-2 it draws from ns-2's default stream, in turn with all others that do, and adds its times up in
-//! doubles.
+//! In a world with ns-2's random stream it draws from that stream, in turn with all others, and adds its times up in doubles.
 
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_units::{Bytes, Rate, SimSpan, SimTime};
@@ -20,7 +19,7 @@ use crate::host::{Arrival, Due, Host, Input, Transmit};
 use crate::packet::{Body, Raw};
 use crate::rng::Stream;
 
-/// What an [`OnOff`] source is told.
+/// The parameters of an [`OnOff`] source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OnOffParameters {
     /// Mean length of a burst (`burst_time_`).
@@ -41,14 +40,14 @@ pub struct OnOff {
     /// Packets left in the burst.
     left: u64,
     next_at: SimTime,
-    /// The same by ns-2's clock, and when it was set; nothing in other worlds.
+    /// The same by ns-2's clock, and when it was set; `None` in other worlds.
     due: Option<Due>,
     /// The present by ns-2's clock, in a world that has it.
     clock: Option<f64>,
     sent: u64,
 }
 
-/// Where its random numbers come from.
+/// The source of its random numbers.
 #[derive(Clone, Debug)]
 enum Draws {
     Own(Stream),
@@ -71,7 +70,7 @@ impl OnOff {
         Self::drawing(parameters, Draws::Own(stream))
     }
 
-    /// The same, drawing from the world's stream if that has ns-2's, and from `stream` if it has not.
+    /// The same source, drawing from the world's stream if that is ns-2's, and from `stream` otherwise.
     pub const fn ns2(parameters: OnOffParameters, stream: Mrg32k3a) -> Self {
         Self::drawing(parameters, Draws::Lent(stream))
     }

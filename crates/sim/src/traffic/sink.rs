@@ -4,16 +4,16 @@ use crate::account::{Account, HostReport, ReceivedReport};
 use crate::host::{Arrival, Host, Transmit};
 use crate::packet::Body;
 
-/// Counts what arrives and answers nothing.
+/// Counts arrivals and answers nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sink {
     /// Packets that arrived.
     pub packets: u64,
-    /// Their bytes.
+    /// The bytes of those packets.
     pub bytes: u64,
     /// When the last one arrived.
     pub last_at: SimTime,
-    /// The sum of the times that [`crate::Raw`] packets were under way.
+    /// The sum of the delays of [`crate::Raw`] packets.
     pub delay: SimSpan,
 }
 

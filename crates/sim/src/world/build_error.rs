@@ -1,99 +1,99 @@
-//! What makes a description of a world impossible.
+//! The errors of a world's description.
 
 use std::fmt;
 
 use crate::id::{FlowId, HostId};
 use crate::link::STEP_MIN;
 
-/// Why a world cannot be.
+/// Why a world cannot be built.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BuildError {
-    /// An id that another builder made.
+    /// An identifier of another builder.
     Unknown {
-        /// As it prints.
+        /// The printed identifier.
         what: String,
     },
-    /// A link sends at rate zero.
+    /// The rate of a link is zero.
     NoRate {
-        /// Its name.
+        /// The name of the link.
         link: String,
     },
-    /// Two links, or two workloads, have this name: random streams are named after them.
+    /// Two links, or two workloads, have this name, after which random streams are named.
     NameTaken {
-        /// The name.
+        /// The duplicate name.
         name: String,
     },
     /// A link goes from a node to itself.
     Loop {
-        /// Its name.
+        /// The name of the link.
         link: String,
     },
-    /// A queue of size zero, or thresholds in the wrong order.
+    /// A queue of size zero, or thresholds out of order.
     BadQueue {
-        /// The link.
+        /// The name of the link.
         link: String,
     },
-    /// ns-2's clock, and a queue, a rate or an end that has no place in it.
+    /// ns-2's clock with a queue, a rate or a far end that ns-2 does not have.
     NoFloatClock {
-        /// The link.
+        /// The name of the link.
         link: String,
     },
     /// A hold without time between two releases.
     BadHold {
-        /// The link.
+        /// The name of the link.
         link: String,
     },
-    /// Rates in steps that are not in order or too close, that repeat within themselves or end at zero, or a trace without an opportunity.
+    /// Rate steps out of order, too close, longer than their period or ending at zero, or a trace without an opportunity.
     BadRates {
-        /// The link.
+        /// The name of the link.
         link: String,
     },
-    /// Delays in steps that are not in order or too close, a share outside `[0, 1]`, or packets that are held in their order besides.
+    /// Delay steps out of order or too close, a share outside `[0, 1]`, or a hold on the same link.
     BadScatter {
-        /// The link.
+        /// The name of the link.
         link: String,
     },
-    /// A probability outside `[0, 1]`, or a period or an outage that cannot be.
+    /// A probability outside `[0, 1]`, or an impossible period or outage.
     BadErrorModel {
-        /// The link.
+        /// The name of the link.
         link: String,
     },
-    /// A workload that never moves and never ends, or has no streams.
+    /// A workload that neither advances nor ends, or has no streams.
     BadWorkload {
-        /// The host.
+        /// The host of the workload.
         host: HostId,
     },
     /// An interval of zero.
     NoInterval {
-        /// The link that was to be sampled.
+        /// The link to be sampled.
         link: String,
     },
-    /// Both ends of a flow stand at one node: its packets would meet no link.
+    /// Both ends of a flow are at one node: its packets would cross no link.
     SameNode {
         /// The node's name.
         node: String,
     },
-    /// A host sends or is reached by a link that does not touch its node.
+    /// A host uses a link that does not touch its node.
     NotThere {
         /// The link's name.
         link: String,
         /// The node's name.
         node: String,
     },
-    /// There is no way from one end of a flow to the other.
+    /// There is no route from one end of a flow to the other.
     NoRoute {
-        /// Whose.
+        /// The flow without a route.
         flow: FlowId,
         /// The node where its packets start.
         from: String,
-        /// The node that they would go to.
+        /// The node of the other end.
         to: String,
     },
-    /// There is a limit.
+    /// A limit is exceeded.
     TooMany {
-        /// Of what.
+        /// The limited quantity.
         what: &'static str,
-        /// The limit.
+        /// The limit that applies.
         limit: usize,
     },
 }

@@ -26,11 +26,11 @@ use crate::run_hash::RunHash;
 use crate::turn::Turn;
 use crate::workload::{Schedule, Workload};
 
-/// Collects the parts of a world. Every method that can fail says why at once; [`Builder::build`] checks what needs the whole.
+/// Collects the parts of a world. Every method reports its errors at once; [`Builder::build`] checks the whole.
 pub struct Builder {
     streams: Substreams,
     order: Order,
-    /// Name of each node, and its address once somebody has asked for it: routes are found to those only.
+    /// The name of each node, and its address if one was requested: routes exist to those only.
     nodes: Vec<(String, Option<Address>)>,
     edges: Vec<Edge>,
     targets: Vec<Target>,
@@ -73,7 +73,7 @@ impl Builder {
         }
     }
 
-    /// Keeps time as ns-2 does, in doubles: for comparisons with it to the last bit. It costs some speed.
+    /// Keeps time as ns-2 does, in doubles, for exact comparisons with it. It costs some speed.
     pub fn ns2_clock(&mut self) {
         self.has_float_clock = true;
     }
@@ -83,7 +83,7 @@ impl Builder {
         self.has_multipath = true;
     }
 
-    /// Hosts that can draw from ns-2's default stream draw from this one, in the order of events, instead of one each.
+    /// Hosts that can draw from ns-2's default stream share this one, in the order of events, instead of one each.
     pub fn ns2_random(&mut self, stream: Mrg32k3a) {
         self.random = Some(stream);
     }
@@ -93,9 +93,9 @@ impl Builder {
         self.streams.stream(name)
     }
 
-    /// A node, with an address. Names are for people and for the names of links.
+    /// Adds a node. Names are for people and for the names of links.
     pub fn node(&mut self, name: impl Into<String>) -> NodeId {
-        // More nodes than a number has room for are more than a table has: `build` says so.
+        // More nodes than an identifier can number exceed the limit: `build` reports it.
         let id = NodeId(self.nodes.len().min(WorldSize::NODES_MAX) as u16);
         self.nodes.push((name.into(), None));
         id
@@ -112,13 +112,13 @@ impl Builder {
         Ok(address)
     }
 
-    /// One more address of the node at the end of `link`: what is sent to it arrives by this link.
+    /// Another address of the node at the end of `link`: packets to it arrive by this link.
     pub fn address_through(&mut self, link: LinkId) -> Result<Address, BuildError> {
         let to = self.edges.get(link.index()).ok_or_else(|| unknown(link))?.to;
         Ok(self.target(to, Some(link)))
     }
 
-    /// A link in one direction.
+    /// Adds a link in one direction.
     pub fn link(&mut self, from: NodeId, to: NodeId, spec: LinkSpec) -> Result<LinkId, BuildError> {
         let ends = (self.node_name(from)?, self.node_name(to)?);
         let name = spec.name.clone().unwrap_or_else(|| {
@@ -162,13 +162,13 @@ impl Builder {
         Ok(id)
     }
 
-    /// Links in both directions, first the one from `a` to `b`. A name gets a suffix on the way back.
+    /// Adds links in both directions, first the one from `a` to `b`. The name of the way back has a suffix.
     pub fn duplex(&mut self, a: NodeId, b: NodeId, spec: LinkSpec) -> Result<(LinkId, LinkId), BuildError> {
         let back = LinkSpec { name: spec.name.as_ref().map(|name| format!("{name}.back")), ..spec.clone() };
         Ok((self.link(a, b, spec)?, self.link(b, a, back)?))
     }
 
-    /// One more error model, in front of the queue of `link` and behind the models that it has.
+    /// Another error model before the queue of `link`, after the models that it has.
     pub fn error(&mut self, link: LinkId, spec: ErrorSpec) -> Result<(), BuildError> {
         let link = self.links.get_mut(link.index()).ok_or_else(|| unknown(link))?;
         if !spec.is_valid() {
@@ -179,14 +179,14 @@ impl Builder {
         Ok(())
     }
 
-    /// Overrules a route from the start: `node` sends packets for `to` by `via`.
+    /// Overrides a route from the start: `node` sends packets for `to` by `via`.
     pub fn route(&mut self, node: NodeId, to: Address, via: LinkId) -> Result<(), BuildError> {
         self.check_route(node, to, Some(via))?;
         self.routes.push((node, to, via));
         Ok(())
     }
 
-    /// A host at a node.
+    /// Adds a host at a node.
     pub fn host(&mut self, node: NodeId, host: impl Host) -> Result<HostId, BuildError> {
         self.node_name(node)?;
         WorldSize { hosts: self.stations.len() + 1, ..WorldSize::default() }.check()?;
@@ -200,7 +200,7 @@ impl Builder {
         Ok(HostId(self.stations.len() as u32 - 1))
     }
 
-    /// A flow between two hosts. Each of them calls it by its next free port: a host's only flow is [`Port::FIRST`].
+    /// Adds a flow between two hosts. Each numbers it by its next free port: a host's only flow is [`Port::FIRST`].
     pub fn flow(&mut self, source: HostId, sink: HostId) -> Result<FlowId, BuildError> {
         let (from, to) = (self.station(source)?.attachment.node, self.station(sink)?.attachment.node);
         if from == to {
@@ -222,7 +222,7 @@ impl Builder {
         Ok(FlowId(flow))
     }
 
-    /// Puts something on the agenda.
+    /// Schedules an action.
     pub fn at(&mut self, time: SimTime, control: Control) -> Result<(), BuildError> {
         match control {
             Control::Input { host, .. } => _ = self.station(host)?,
@@ -233,18 +233,18 @@ impl Builder {
         Ok(())
     }
 
-    /// Tells a host to start.
+    /// Schedules the start of a host.
     pub fn start(&mut self, time: SimTime, host: HostId) -> Result<(), BuildError> {
         self.at(time, Control::Input { host, input: Input::Start })
     }
 
-    /// Tells a host to stop.
+    /// Schedules the stop of a host.
     pub fn stop(&mut self, time: SimTime, host: HostId) -> Result<(), BuildError> {
         self.at(time, Control::Input { host, input: Input::Stop })
     }
 
-    /// Starts a host and offers it a workload for its flow `port` from `time` on. The name, unique among workloads, is that of
-    /// its random stream.
+    /// Starts a host and offers it a workload for its flow `port` from `time` on. The name, unique among workloads, is that of its
+    /// random stream.
     pub fn workload(
         &mut self,
         name: &str,
@@ -269,7 +269,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Reads the length of a link's queue at `start` and then at equal intervals.
+    /// Samples the length of a link's queue at `start` and then at equal intervals.
     pub fn sample_queue(&mut self, link: LinkId, start: SimTime, every: SimSpan) -> Result<(), BuildError> {
         let name = &self.links.get(link.index()).ok_or_else(|| unknown(link))?.name;
         if every.is_zero() {
@@ -280,7 +280,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Puts an observer on some links.
+    /// Adds an observer of some links.
     pub fn observe<T: Observer>(&mut self, links: &[LinkId], observer: T) -> Result<ObserverId<T>, BuildError> {
         let index = self.observers.len();
         for &link in links {
@@ -309,7 +309,7 @@ impl Builder {
         }
     }
 
-    /// Finds the routes and sets everything in its place.
+    /// Computes the routes and builds the world.
     pub fn build(self) -> Result<World, BuildError> {
         self.size().check()?;
         let Self { streams, order, nodes, edges, targets, mut links, stations, ends, mut agenda, workloads, .. } = self;
@@ -389,7 +389,7 @@ impl Builder {
     }
 }
 
-/// A world may be built here and run there.
+/// A world may be built on one thread and run on another.
 const _: () = {
     const fn assert_send<T: Send>() {}
     assert_send::<World>();

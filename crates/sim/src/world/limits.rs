@@ -1,18 +1,20 @@
-//! What a world cannot be, in functions that build nothing: a [`Builder`](super::Builder) asks them, and so can who checks a description before.
+//! The limits of a world, as functions that build nothing. A [`Builder`](super::Builder) calls them, and so can a check of a
+//! description.
 
 use super::build_error::BuildError;
 use super::link_spec::LinkSpec;
 use crate::event_queue::EventQueue;
 use crate::route::Routes;
 
-/// How much there is in a world.
+/// The size of a world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorldSize {
     /// The number of nodes.
     pub nodes: usize,
-    /// Addresses: those of nodes to which a flow or a changed route leads, and each that was asked for besides.
+    /// The number of addresses: the nodes that are destinations of flows or of changed routes, and each address requested in
+    /// addition.
     pub addresses: usize,
-    /// Links, each direction counted.
+    /// The number of links, counting each direction.
     pub links: usize,
     /// The number of hosts: two for each flow of a scenario.
     pub hosts: usize,
@@ -21,19 +23,20 @@ pub struct WorldSize {
 }
 
 impl WorldSize {
-    /// Nodes, and addresses, that 16 bits can tell apart, one less.
+    /// The limit of nodes and addresses: 16 bits, one less.
     pub const NODES_MAX: usize = u16::MAX as usize;
-    /// A managed link takes two slots of the event queue; together with the hosts and the agenda they stay below its limit.
+    /// The limit of links. A managed link takes two slots of the event queue; together with the hosts and the agenda they stay
+    /// below its limit.
     pub const LINKS_MAX: usize = EventQueue::SLOTS_MAX / 4;
     /// A host takes one slot.
     pub const HOSTS_MAX: usize = EventQueue::SLOTS_MAX / 4;
-    /// The direction of a flow is its number and a bit.
+    /// The limit of flows. The number of a direction is that of the flow and one bit.
     pub const FLOWS_MAX: usize = 1 << 24;
 
-    /// Whether a world can be so large.
+    /// Checks the size of a world.
     ///
     /// # Errors
-    /// [`BuildError::TooMany`], of what there are too many.
+    /// [`BuildError::TooMany`] names the quantity above its limit.
     pub fn check(self) -> Result<(), BuildError> {
         let Self { nodes, addresses, links, hosts, flows } = self;
         let limits = [
@@ -52,10 +55,10 @@ impl WorldSize {
 }
 
 impl LinkSpec {
-    /// Whether a link can be so; `link` is what it is called in the answer.
+    /// Checks the link; errors call it `link`.
     ///
     /// # Errors
-    /// What it cannot be: [`BuildError::NoRate`], [`BuildError::BadQueue`], [`BuildError::BadRates`], [`BuildError::BadScatter`],
+    /// [`BuildError::NoRate`], [`BuildError::BadQueue`], [`BuildError::BadRates`], [`BuildError::BadScatter`],
     /// [`BuildError::BadHold`] or [`BuildError::BadErrorModel`].
     pub fn check(&self, link: &str) -> Result<(), BuildError> {
         let link = || link.to_owned();
@@ -76,10 +79,10 @@ impl LinkSpec {
         }
     }
 
-    /// The same in a world that keeps ns-2's time ([`Builder::ns2_clock`](super::Builder::ns2_clock)).
+    /// Checks the link for a world with ns-2's clock ([`Builder::ns2_clock`](super::Builder::ns2_clock)).
     ///
     /// # Errors
-    /// [`BuildError::NoFloatClock`] if it keeps exact time only.
+    /// [`BuildError::NoFloatClock`] if the link keeps exact time only.
     pub fn check_ns2_clock(&self, link: &str) -> Result<(), BuildError> {
         let is_plain =
             !self.queue.decides_at_head() && self.hold.is_none() && self.rates.is_none() && self.scatter.is_nothing();

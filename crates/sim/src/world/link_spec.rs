@@ -1,4 +1,4 @@
-//! What a link is like.
+//! The specification of a link.
 
 use anabranch_units::{Rate, SimSpan};
 
@@ -7,31 +7,31 @@ use crate::hold::HoldSpec;
 use crate::link::{RateSpec, ScatterSpec};
 use crate::queue::QueueSpec;
 
-/// What a link is like, in one direction.
+/// The properties of one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {
-    /// Its name, unique in the world; made from its nodes if none is given. Random streams are named after it.
+    /// Its name, unique in the world, after which its random streams are named; derived from its nodes if it is `None`.
     pub name: Option<String>,
-    /// How fast it sends.
+    /// The transmission rate.
     pub rate: Rate,
-    /// How long a bit is under way.
+    /// The propagation delay.
     pub delay: SimSpan,
-    /// What may wait.
+    /// The queue before the transmitter.
     pub queue: QueueSpec,
-    /// What is lost in front of the queue, one model after the other.
+    /// The error models before the queue, in order.
     pub errors: Vec<ErrorSpec>,
-    /// When packets come out at the far end; `None`: each as soon as it is there.
+    /// The release of packets at the far end; `None` releases each at once.
     pub hold: Option<HoldSpec>,
-    /// How its rate varies; `None`: it does not.
+    /// The variation of the rate; `None`: the rate is constant.
     pub rates: Option<RateSpec>,
-    /// How its end scatters packets in time; by default it does not.
+    /// Reordering and duplication at the far end; none by default.
     pub scatter: ScatterSpec,
-    /// Bytes of the longest packet that it takes; `None`: any. What is longer is lost without a word.
+    /// The MTU in bytes; `None` is unlimited. Longer packets are dropped silently.
     pub mtu: Option<u32>,
 }
 
 impl LinkSpec {
-    /// A link without losses on which everything may wait.
+    /// A link without losses and with an unlimited queue.
     pub const fn new(rate: Rate, delay: SimSpan) -> Self {
         Self {
             name: None,
@@ -46,43 +46,43 @@ impl LinkSpec {
         }
     }
 
-    /// The same with this name.
+    /// The same link with this name.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), ..self }
     }
 
-    /// The same with this queue.
+    /// The same link with this queue.
     #[must_use]
     pub fn queue(self, queue: QueueSpec) -> Self {
         Self { queue, ..self }
     }
 
-    /// The same with packets that come out in batches.
+    /// The same link, releasing packets in batches.
     #[must_use]
     pub fn hold(self, hold: HoldSpec) -> Self {
         Self { hold: Some(hold), ..self }
     }
 
-    /// The same with a rate that varies.
+    /// The same link with a varying rate.
     #[must_use]
     pub fn rates(self, rates: RateSpec) -> Self {
         Self { rates: Some(rates), ..self }
     }
 
-    /// The same with packets that its end scatters in time.
+    /// The same link with reordering and duplication.
     #[must_use]
     pub fn scatter(self, scatter: ScatterSpec) -> Self {
         Self { scatter, ..self }
     }
 
-    /// The same for packets of at most so many bytes.
+    /// The same link with this MTU in bytes.
     #[must_use]
     pub fn mtu(self, mtu: u32) -> Self {
         Self { mtu: Some(mtu), ..self }
     }
 
-    /// The same with one more error model, behind those that it has.
+    /// The same link with another error model, after those that it has.
     #[must_use]
     pub fn error(mut self, error: ErrorSpec) -> Self {
         self.errors.push(error);

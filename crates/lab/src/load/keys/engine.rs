@@ -1,4 +1,4 @@
-//! What flows of our own transport have besides.
+//! The additional keys of flows of our own transport.
 
 use anabranch_units::{Bytes, SimSpan};
 use schemars::JsonSchema;
@@ -6,160 +6,159 @@ use schemars::JsonSchema;
 use super::traffic::WorkloadKeys;
 use crate::load::values::{Count, LawKeys, Name, Text};
 
-/// What a flow of our own transport has besides.
+/// The additional keys of a flow of our own transport.
 #[derive(Clone, Debug, Default, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "anabranch", transform = super::schema::part)]
 pub(crate) struct EngineKeys {
-    /// The congestion law with its parameters: `anabranch cc list`; `anabranch` if absent.
+    /// The congestion law and its settings: `anabranch cc list`; `anabranch` if absent.
     #[serde(default)]
     pub(crate) cc: Option<LawKeys>,
-    /// The least that is added to the smoothed RTT for the retransmission timeout; 200 ms if absent.
+    /// The least term added to the smoothed RTT for the retransmission timeout; 200 ms if absent.
     #[serde(default)]
     pub(crate) rto_min: Option<Text<SimSpan>>,
-    /// What the application wants to have sent; `bulk` if absent.
+    /// The data of the application; `bulk` if absent.
     #[serde(default)]
     pub(crate) workload: Option<WorkloadKeys>,
-    /// The interfaces by which both ends can be reached, at most 8 pairs; one, by the shortest way, if absent.
+    /// The interfaces of both ends, at most 8 pairs; one pair, by the shortest route, if absent.
     #[serde(default)]
     pub(crate) paths: Option<Vec<PathKeys>>,
     /// Streams from the source to its destination, 0 to 255; 0 is plain TCP; 1 if absent.
     #[serde(default)]
     pub(crate) streams: Option<u8>,
-    /// How data is spread over several paths; `min_rtt` if absent.
+    /// The scheduler of several paths; `min_rtt` if absent.
     #[serde(default)]
     pub(crate) scheduler: Option<SchedulerKeys>,
     /// The receive buffer; `16MiB` if absent.
     #[serde(default)]
     pub(crate) rbuf: Option<Text<Bytes>>,
-    /// How much of it one stream may take; `whole` if absent.
+    /// The share of one stream in the receive buffer; `whole` if absent.
     #[serde(default)]
     pub(crate) stream_buffer: Option<StreamBufferKeys>,
-    /// How losses are found; `rack` if absent.
+    /// The loss detection; `rack` if absent.
     #[serde(default)]
     pub(crate) loss_detection: Option<LossDetectionKeys>,
-    /// Where what is lost is sent again. Only with `paths`; `same_path` if absent.
+    /// The path of retransmissions. Only with `paths`; `same_path` if absent.
     #[serde(default)]
     pub(crate) repair: Option<RepairKeys>,
-    /// Whether other paths take over from a silent one. Only with `paths`; `on_silence` if absent.
+    /// Failover from a silent path. Only with `paths`; `on_silence` if absent.
     #[serde(default)]
     pub(crate) failover: Option<FailoverKeys>,
-    /// How what leaves is spread over time; `by_law` if absent, as with the agents that it is compared with. Outside of scenarios it is
-    /// `always`.
+    /// The pacing; `by_law` if absent, as for the agents that it is compared with. Outside of scenarios the default is `always`.
     #[serde(default)]
     pub(crate) pacing: Option<PacingKeys>,
-    /// How long an acknowledgement may wait for a second packet, to answer both: less than `500ms`; each packet is answered at once if
-    /// absent.
+    /// The longest delay of an ACK, which waits for a second packet to acknowledge both: less than `500ms`. If absent each packet
+    /// is acknowledged at once.
     #[serde(default)]
     pub(crate) delayed_acks: Option<Text<SimSpan>>,
-    /// Whether a packet that is not full waits for more as long as something is unacknowledged: Nagle's algorithm; false if absent.
+    /// Nagle's algorithm: whether a packet that is not full waits while data is unacknowledged; false if absent.
     #[serde(default)]
     pub(crate) nagle: Option<bool>,
-    /// In which form segments travel; `tcp` if absent.
+    /// The form of segments; `tcp` if absent.
     #[serde(default)]
     pub(crate) form: Option<FormKeys>,
-    /// Whether packets say when they left (RFC 7323), which takes 12 bytes of each; false if absent.
+    /// Whether packets carry timestamps (RFC 7323), which take 12 bytes each; false if absent.
     #[serde(default)]
     pub(crate) timestamps: Option<bool>,
-    /// Keep-alive: how long an end may hear nothing before it sends a probe; then it does every 75 s, nine times. No probes if absent.
+    /// The silence before the first keep-alive probe; then there is one every 75 s, nine in all. No probes if absent.
     #[serde(default)]
     pub(crate) keep_alive: Option<Text<SimSpan>>,
 }
 
-/// A pair of interfaces of a connection, one at each end. Between them packets go the shortest way.
+/// A pair of interfaces of a connection, one at each end. Between them packets take the shortest route.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "path")]
 pub(crate) struct PathKeys {
-    /// The duplex link by which packets leave the node that sends.
+    /// The duplex link by which packets leave the sending node.
     pub(crate) first: Name,
-    /// The duplex link by which they arrive at the node that receives.
+    /// The duplex link by which packets reach the receiving node.
     pub(crate) last: Name,
-    /// How much it is to carry in proportion to others; 1 if absent. Only with the scheduler `weighted`.
+    /// Its weight relative to others; 1 if absent. Only with the scheduler `weighted`.
     #[serde(default)]
     pub(crate) weight: Option<Count>,
 }
 
-/// In which form segments travel.
+/// The form of segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "form")]
 pub(crate) enum FormKeys {
-    /// As TCP, in packets of `packet` at most on every path.
+    /// TCP, in packets of at most `packet` on every path.
     Tcp,
-    /// In sealed datagrams over UDP and IPv6, as on a real network: each path's packets are as long as it carries, up to `packet`, which is found
-    /// by probes, and routers may mark them. Nothing is encrypted in here, and keys take no time.
+    /// Sealed datagrams over UDP and IPv6, as on a real network: path MTU discovery finds the size of each path's packets, up to
+    /// `packet`, and routers may mark them. The simulator does not encrypt, and keys take no time.
     Sealed,
 }
 
-/// Which path takes what is sent next.
+/// The scheduler: the path of new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "scheduler")]
 pub(crate) enum SchedulerKeys {
-    /// All, in proportion to their congestion windows, as in multihoming-2010.
+    /// All paths in proportion to their congestion windows, as in multihoming-2010.
     Window,
-    /// The one with the least RTT that has room.
+    /// The path with the least RTT among those with room.
     MinRtt,
-    /// All, in proportion to their weights.
+    /// All paths in proportion to their weights.
     Weighted,
-    /// The first; the others if it fails.
+    /// The first path; the others if it fails.
     Backup,
 }
 
-/// How much of the receive buffer of a connection one stream may take.
+/// The share of one stream in the receive buffer of a connection.
 #[derive(Clone, Copy, Debug, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "stream_buffer")]
 pub(crate) enum StreamBufferKeys {
     /// All of it, as in the papers: streams have no credit of their own.
     Whole,
-    /// As much as leaves something for every other stream.
+    /// A dynamic share that leaves room for every other stream.
     Shared,
 }
 
-/// How losses are found. Of a receiver without selective acknowledgements, by duplicates in either case.
+/// The loss detection. Without SACK, duplicate ACKs in either case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "loss_detection")]
 pub(crate) enum LossDetectionKeys {
-    /// By time, learning how much the path reorders, with a probe of the tail (RFC 8985).
+    /// By time, with an adaptive reordering window and tail loss probes (RFC 8985).
     Rack,
-    /// By three that arrive of what left later (RFC 6675).
+    /// By three arrivals that left later (RFC 6675).
     DupAcks,
 }
 
-/// How what leaves is spread over time.
+/// The pacing of departures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "pacing")]
 pub(crate) enum PacingKeys {
-    /// At the rate of the law where it has one, else at 1.25 windows in a smoothed RTT (RFC 9002).
+    /// At the law's rate if it has one, else at 1.25 windows in a smoothed RTT (RFC 9002).
     Always,
-    /// At the rate of the law where it has one; else acknowledgements set the pace, as with the agents of the papers.
+    /// At the law's rate if it has one; otherwise ACKs clock the segments, as with the agents of the papers.
     ByLaw,
 }
 
-/// Where what is lost is sent again.
+/// The path of retransmissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "repair")]
 pub(crate) enum RepairKeys {
-    /// On its own path, as in multihoming-2010, unless that has failed.
+    /// The segment's own path, as in multihoming-2010, unless that has failed.
     SamePath,
-    /// On any path that has room, its own or one that is faster.
+    /// Any path with room, its own or a faster one.
     AnyPath,
 }
 
-/// Whether other paths take over from a silent one.
+/// Failover from a silent path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "failover")]
 pub(crate) enum FailoverKeys {
-    /// After about two probe timeouts without an answer: until it answers again, others send what it had in flight. They also send
-    /// what keeps the receiver's window shut on a path that is much slower.
+    /// After about two probe timeouts without an answer others retransmit its flight, until it answers again. They also retransmit
+    /// what blocks the receiver's window on a much slower path.
     OnSilence,
-    /// Never, as in multihoming-2010: what left on a path waits for it. A path that stays dead stops the connection, which is
-    /// given up when nothing has got anywhere for five minutes. Not with the scheduler `backup`.
+    /// Never, as in multihoming-2010: data in flight on a silent path waits for it. A path that stays dead stops the connection,
+    /// which is given up after five minutes without progress. Not with the scheduler `backup`.
     Never,
 }

@@ -1,29 +1,29 @@
-//! The keys of what a link loses.
+//! The keys of a link's losses.
 
 use anabranch_units::{Bytes, Rate, SimSpan};
 use schemars::JsonSchema;
 
 use crate::load::values::{Count, Probability, Text};
 
-/// Which packets a link loses.
+/// The packets that a link loses.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(rename = "error", tag = "kind")]
 pub(crate) enum ErrorKeys {
-    /// None.
+    /// No packets.
     #[default]
     None,
-    /// These, counted from 0 in the order in which they come to the link.
+    /// The packets with these numbers, counted from 0 in the order of arrival.
     List {
-        /// Their numbers.
+        /// The numbers of the packets.
         packets: Vec<u64>,
     },
-    /// The first packet that comes at a time or later, for each of these times.
+    /// The first packet at or after each of these times.
     At {
-        /// The times.
+        /// The times of the losses.
         times: Vec<Text<SimSpan>>,
     },
-    /// Each packet with the same probability, independently of the others.
+    /// Each packet with the same probability, independently.
     Uniform {
         /// The probability, from 0 to 1.
         rate: Probability,
@@ -39,10 +39,10 @@ pub(crate) enum ErrorKeys {
         to_bad: Probability,
         /// Probability, per packet, that a bad channel turns good.
         to_good: Probability,
-        /// Loss while it is good; 0 if absent.
+        /// The loss probability while it is good; 0 if absent.
         #[serde(default)]
         loss_good: Option<Probability>,
-        /// Loss while it is bad; 1 if absent.
+        /// The loss probability while it is bad; 1 if absent.
         #[serde(default)]
         loss_bad: Option<Probability>,
     },
@@ -57,11 +57,11 @@ pub(crate) enum ErrorKeys {
         #[serde(default)]
         burst: Option<Count>,
     },
-    /// What exceeds a rate, at once and without a queue: a token bucket.
+    /// Packets that exceed a rate, without a queue: a token bucket.
     Policer {
-        /// What passes in the long run.
+        /// The sustained rate.
         rate: Text<Rate>,
-        /// What may pass above that at once: the depth of the bucket. Packets that are larger never pass.
+        /// The depth of the bucket: the burst that passes at once. Larger packets never pass.
         burst: Text<Bytes>,
     },
 }

@@ -1,5 +1,5 @@
-//! The keys of a flow: what all flows have, and, in an enum by `transport`, what each transport has besides. A key that a transport does not have
-//! does not exist in its struct, so it is an error wherever it stands.
+//! The keys of a flow: those of all flows, and in an enum by `transport` those of each transport. A key that a transport does not
+//! have is not in its struct, so using it is an error.
 
 use anabranch_units::{Bytes, SimSpan};
 use schemars::JsonSchema;
@@ -9,34 +9,34 @@ use super::engine::EngineKeys;
 use super::traffic::{CbrKeys, OnOffKeys};
 use crate::load::values::{Name, Text, WrittenOut};
 
-/// A source, its transport and its destination. Which other keys it has depends on the transport.
+/// A source, its transport and its destination. The transport determines the additional keys.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "flow", transform = super::schema::one_table)]
 pub(crate) struct FlowKeys {
     /// Its name: letters, digits, `-` and `_`.
     pub(crate) id: Name,
-    /// How many there are of it, if more than one: `#` in its names becomes 0, 1, and so on.
+    /// The number of copies, if more than one: `#` in names becomes 0, 1, and so on.
     #[serde(default)]
     #[expect(dead_code, reason = "elements are written out before they are read")]
     pub(crate) count: Option<WrittenOut>,
-    /// The node that sends.
+    /// The sending node.
     pub(crate) from: Name,
-    /// The node that receives.
+    /// The receiving node.
     pub(crate) to: Name,
-    /// When it begins to send; at once if absent. With `count` it may be a list, of one time for each.
+    /// The start of sending; at once if absent. With `count` it may be a list with one time for each flow.
     #[serde(default)]
     pub(crate) start: Text<SimSpan>,
-    /// How much later it may begin: by a random time from 0 to this.
+    /// A random delay of the start, from 0 to this.
     #[serde(default)]
     pub(crate) start_jitter: Text<SimSpan>,
-    /// When it stops sending; never if absent.
+    /// The end of sending; never if absent.
     #[serde(default)]
     pub(crate) stop: Option<Text<SimSpan>>,
-    /// Size of a data packet on the wire, headers included; `1040B` if absent. Of SCTP, of the largest one.
+    /// The size of a data packet on the wire, headers included; `1040B` if absent. For SCTP, the size of the largest packet.
     #[serde(default = "packet_default")]
     pub(crate) packet: Text<Bytes>,
-    /// What carries its data, which says what other keys it has.
+    /// The transport of its data; it determines the additional keys.
     pub(crate) transport: TransportKeys,
 }
 
@@ -45,10 +45,10 @@ fn packet_default() -> Text<Bytes> {
     Text(Bytes::new(1040))
 }
 
-/// Declares the transports, each with its name in a file, and the keys that it has.
+/// Declares the transports: the name of each in a file, and its keys.
 macro_rules! transports {
     ($($(#[doc = $doc:literal])+ $name:literal => $variant:ident($keys:ty),)+) => {
-        /// What carries the data of a flow.
+        /// The transport of a flow's data.
         #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
         #[schemars(rename = "transport", tag = "transport")]
         pub(crate) enum TransportKeys {
@@ -56,7 +56,7 @@ macro_rules! transports {
         }
 
         impl TransportKeys {
-            /// As it is written.
+            /// The name in a file.
             pub(crate) fn name(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => $name,)+

@@ -1,11 +1,11 @@
-//! The keys of what holds packets and programs back.
+//! The keys of holds and delays of packets and programs.
 
 use anabranch_units::SimSpan;
 use schemars::JsonSchema;
 
 use crate::load::values::Text;
 
-/// When what waits is let out, all of it together and in its order: frames that a radio sends together, packets that a network card
+/// The release of waiting packets, all together and in order: frames that a radio sends together, packets that a network card
 /// reports together.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -13,51 +13,51 @@ use crate::load::values::Text;
 pub(crate) enum HoldKeys {
     /// At all multiples of a time, counted from the start of the scenario.
     Grid {
-        /// From one release to the next.
+        /// The interval between releases.
         every: Text<SimSpan>,
     },
-    /// So long after the first that waits.
+    /// This long after the first waiting packet.
     Gather {
-        /// How long it waits.
+        /// The waiting time of the first packet.
         span: Text<SimSpan>,
     },
-    /// At random: the times from one release to the next are exponential.
+    /// At random, with exponential intervals between releases.
     Exponential {
-        /// Their mean.
+        /// The mean of the intervals.
         mean: Text<SimSpan>,
     },
-    /// At random: the times from one release to the next are uniform, from nothing to the longest.
+    /// At random, with uniform intervals between releases, from zero to the longest.
     Uniform {
-        /// The longest.
+        /// The upper limit.
         most: Text<SimSpan>,
     },
-    /// At once, but for stalls at random, in which all waits: a machine that has other things to do, a radio that looks for another channel.
+    /// At once, except during random stalls: a machine with other work, a radio that scans other channels.
     Stalls {
-        /// From the end of one to the next, on average; the times are exponential.
+        /// The mean time from the end of a stall to the next; exponential.
         every: Text<SimSpan>,
-        /// How long the longest is; uniform from nothing to this.
+        /// The longest stall; uniform from zero to this.
         most: Text<SimSpan>,
     },
 }
 
-/// How much later than it could something happens.
+/// A delay, constant or random.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(rename = "delay", tag = "kind")]
 pub(crate) enum DelayKeys {
-    /// Always by the same time.
+    /// A constant delay.
     Constant {
-        /// How long.
+        /// The length of the delay.
         span: Text<SimSpan>,
     },
-    /// By an exponential time.
+    /// An exponential delay.
     Exponential {
-        /// Its mean.
+        /// The mean of the delay.
         mean: Text<SimSpan>,
     },
-    /// By a uniform time, from nothing to the longest.
+    /// A uniform delay, from zero to the longest.
     Uniform {
-        /// The longest.
+        /// The upper limit.
         most: Text<SimSpan>,
     },
 }

@@ -9,16 +9,16 @@ use super::queue::QueueKeys;
 use crate::load::outages::OutageKeys;
 use crate::load::values::{Name, Text, WrittenOut};
 
-/// A link joins two nodes; nodes exist by being named. It is duplex unless `duplex = false`: the way back has the same rate and
-/// delay, a drop-tail queue of 50 packets and no errors, unless `reverse` says otherwise. In reports the way back of the link
-/// `a` is `a.reverse`.
+/// A link joins two nodes; naming a node creates it. It is duplex unless `duplex = false`: the way back has the same rate and
+/// delay, a drop-tail queue of 50 packets and no errors, unless `reverse` says otherwise. In reports the way back of the link `a`
+/// is `a.reverse`.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "link")]
 pub(crate) struct LinkKeys {
     /// Its name: letters, digits, `-` and `_`.
     pub(crate) id: Name,
-    /// How many there are of it, if more than one: `#` in its names becomes 0, 1, and so on.
+    /// The number of copies, if more than one: `#` in names becomes 0, 1, and so on.
     #[serde(default)]
     #[expect(dead_code, reason = "elements are written out before they are read")]
     pub(crate) count: Option<WrittenOut>,
@@ -26,69 +26,69 @@ pub(crate) struct LinkKeys {
     pub(crate) from: Name,
     /// The node where it ends.
     pub(crate) to: Name,
-    /// Bits per second.
+    /// The rate in bits per second.
     pub(crate) rate: Text<Rate>,
-    /// Propagation delay.
+    /// The propagation delay.
     pub(crate) delay: Text<SimSpan>,
     /// Whether packets can go back.
     #[serde(default = "yes")]
     pub(crate) duplex: bool,
-    /// Where packets wait; a `drop_tail` of 50 packets if absent.
+    /// The queue; a `drop_tail` of 50 packets if absent.
     #[serde(default)]
     pub(crate) queue: QueueKeys,
-    /// Which packets are lost in front of the queue; none if absent.
+    /// The error model before the queue; none if absent.
     #[serde(default)]
     pub(crate) error: ErrorKeys,
-    /// The longest packet that it takes, headers included, at least `68B`; any if absent. What is longer is lost without a word.
+    /// The MTU, headers included, at least `68B`; unlimited if absent. Longer packets are dropped silently.
     #[serde(default)]
     pub(crate) mtu: Option<Text<Bytes>>,
-    /// When the longest packet is another one, both ways: a route inside it has changed.
+    /// Changes of the MTU, in both directions: a route inside the link has changed.
     #[serde(default)]
     pub(crate) mtu_changes: Vec<MtuChangeKeys>,
-    /// When packets come out at the far end; each as soon as it is there if absent. Not with a `codel` queue or `clock = "ns2"`.
+    /// The release of packets at the far end; at once if absent. Not with a `codel` queue or `clock = "ns2"`.
     #[serde(default)]
     pub(crate) hold: Option<HoldKeys>,
-    /// When the link is cut, both ways: what comes to it then is lost.
+    /// Outages of the link, in both directions: packets that arrive then are lost.
     #[serde(default)]
     pub(crate) outages: Vec<OutageKeys>,
-    /// What is different on the way back.
+    /// Differences of the way back.
     #[serde(default)]
     pub(crate) reverse: Option<ReverseKeys>,
 }
 
-/// What is different on the way back of a duplex link.
+/// Differences of the way back of a duplex link.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "reverse")]
 pub(crate) struct ReverseKeys {
-    /// Bits per second; that of the link if absent.
+    /// The rate; that of the link if absent.
     #[serde(default)]
     pub(crate) rate: Option<Text<Rate>>,
-    /// Propagation delay; that of the link if absent.
+    /// The propagation delay; that of the link if absent.
     #[serde(default)]
     pub(crate) delay: Option<Text<SimSpan>>,
-    /// Where packets wait; a `drop_tail` of 50 packets if absent.
+    /// The queue; a `drop_tail` of 50 packets if absent.
     #[serde(default)]
     pub(crate) queue: QueueKeys,
-    /// Which packets are lost in front of the queue; none if absent.
+    /// The error model before the queue; none if absent.
     #[serde(default)]
     pub(crate) error: ErrorKeys,
-    /// The longest packet; that of the link if absent.
+    /// The MTU; that of the link if absent.
     #[serde(default)]
     pub(crate) mtu: Option<Text<Bytes>>,
-    /// When packets come out; each as soon as it is there if absent.
+    /// The release of packets; at once if absent.
     #[serde(default)]
     pub(crate) hold: Option<HoldKeys>,
 }
 
-/// From some time on, a link takes other packets.
+/// A change of a link's MTU.
 #[derive(Clone, Copy, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "mtu_change")]
 pub(crate) struct MtuChangeKeys {
-    /// From when on.
+    /// The time of the change.
     pub(crate) at: Text<SimSpan>,
-    /// The longest packet that it takes then, at least `68B`.
+    /// The new MTU, at least `68B`.
     pub(crate) mtu: Text<Bytes>,
 }
 

@@ -5,52 +5,52 @@ use schemars::JsonSchema;
 
 use crate::load::values::{Count, Probability, Text};
 
-/// Where packets wait for a link.
+/// The queue before a link.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(rename = "queue", tag = "kind")]
 pub(crate) enum QueueKeys {
-    /// First in, first out; what finds it full is dropped. One of the two limits.
+    /// First in, first out; packets that find it full are dropped. One of the two limits.
     DropTail {
-        /// How many packets it holds, the one in service included: ns-2's `queue-limit`. At least 2.
+        /// The limit in packets, the one in service included: ns-2's `queue-limit`. At least 2.
         #[serde(default)]
         packets: Option<Count>,
-        /// How many bytes may wait; the packet in service does not.
+        /// The limit in waiting bytes, without the packet in service.
         #[serde(default)]
         bytes: Option<Text<Bytes>>,
     },
     /// First in, first out, without a limit.
     Unlimited,
-    /// Random early detection, as ns-2.35's `Queue/RED` measured in packets.
+    /// Random early detection, as ns-2.35's `Queue/RED`, measured in packets.
     Red {
-        /// How many packets may wait.
+        /// The limit of waiting packets.
         packets: Count,
-        /// Average below which nothing is dropped, in packets; 5 if absent.
+        /// The average below which nothing is dropped, in packets; 5 if absent.
         #[serde(default)]
         threshold_min: Option<f64>,
-        /// Average from which on much is dropped, in packets; 15 if absent.
+        /// The average above which most packets are dropped; 15 if absent.
         #[serde(default)]
         threshold_max: Option<f64>,
-        /// Drop probability at `threshold_max`; 0.1 if absent.
+        /// The drop probability at `threshold_max`; 0.1 if absent.
         #[serde(default)]
         probability_max: Option<Probability>,
-        /// Whether packets whose sender understands marks are marked where others are dropped by chance (RFC 3168); false if absent.
+        /// Whether ECN-capable packets are marked instead of dropped at random (RFC 3168); false if absent.
         #[serde(default)]
         ecn: bool,
     },
-    /// Controlled delay (RFC 8289): it drops at its head what has waited for too long.
+    /// Controlled delay (RFC 8289): drops packets at the head that have waited too long.
     #[serde(rename = "codel")]
     CoDel {
-        /// How many packets may wait; 1000 if absent.
+        /// The limit of waiting packets; 1000 if absent.
         #[serde(default)]
         packets: Option<Count>,
-        /// The standing delay that is acceptable; 5 ms if absent.
+        /// The acceptable standing delay; 5 ms if absent.
         #[serde(default)]
         target: Option<Text<SimSpan>>,
         /// About the longest round trip; 100 ms if absent.
         #[serde(default)]
         interval: Option<Text<SimSpan>>,
-        /// Whether packets whose sender understands marks are marked where others are dropped at the head; false if absent.
+        /// Whether ECN-capable packets are marked instead of dropped at the head; false if absent.
         #[serde(default)]
         ecn: bool,
     },

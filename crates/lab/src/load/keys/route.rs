@@ -5,22 +5,22 @@ use schemars::JsonSchema;
 
 use crate::load::values::{Name, Text, WrittenOut};
 
-/// From some time on, packets for a node leave another node by a given link.
+/// A change of a route: from a time on, a node sends packets for another node by this link.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "route")]
 pub(crate) struct RouteKeys {
-    /// How many there are of it, if more than one: `#` in its names becomes 0, 1, and so on.
+    /// The number of copies, if more than one: `#` in names becomes 0, 1, and so on.
     #[serde(default)]
     #[expect(dead_code, reason = "elements are written out before they are read")]
     pub(crate) count: Option<WrittenOut>,
-    /// From when on; from the start if absent.
+    /// The time of the change; the start if absent.
     #[serde(default)]
     pub(crate) at: Text<SimSpan>,
-    /// The node that they leave.
+    /// The node whose route changes.
     pub(crate) node: Name,
-    /// The node that they are for.
+    /// The destination of the packets.
     pub(crate) to: Name,
-    /// The link that they leave by.
+    /// The link by which packets leave.
     pub(crate) via: Name,
 }

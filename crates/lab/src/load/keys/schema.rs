@@ -1,9 +1,9 @@
-//! What `derive` cannot say of the keys of a flow: they and those of its transport stand in one table.
+//! The part of a flow's schema that `derive` cannot express: the keys of a flow and of its transport are in one table.
 
 use schemars::Schema;
 use serde_json::json;
 
-/// Of a flow: `transport` is a word, by which the rest of the table is one of the tables of `transport`.
+/// The schema of a flow: the word `transport` selects the table of `transport` that the other keys form.
 pub(super) fn one_table(schema: &mut Schema) {
     if let Some(transport) = schema.pointer_mut("/properties/transport") {
         let description = transport["description"].take();
@@ -14,7 +14,7 @@ pub(super) fn one_table(schema: &mut Schema) {
     schema.insert("unevaluatedProperties".to_owned(), json!(false));
 }
 
-/// Of what a transport has besides: the other keys of the table are the flow's, which refuses what neither has.
+/// The schema of a transport's keys: the flow's schema has the other keys of the table, and refuses unknown ones.
 pub(super) fn part(schema: &mut Schema) {
     schema.remove("additionalProperties");
 }
