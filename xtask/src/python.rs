@@ -17,13 +17,6 @@ pub(crate) struct Options {
     pytest: Vec<String>,
 }
 
-impl Options {
-    /// As CI runs it.
-    pub(crate) fn all() -> Self {
-        Self { fresh: false, pytest: Vec::new() }
-    }
-}
-
 /// What builds and tests it; users need none of it.
 const TOOLS: [&str; 3] = ["maturin>=1.9,<2", "mypy", "pytest"];
 
