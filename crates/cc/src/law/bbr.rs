@@ -387,7 +387,7 @@ impl Controller for Bbr {
         None
     }
 
-    /// `state` counts the states of [`State`] from 0.
+    /// `state` counts the states of `State` from 0.
     fn gauges(&self, gauges: &mut Gauges) {
         gauges.show("window", self.window);
         gauges.show("state", f64::from(self.state as u8));

@@ -38,7 +38,7 @@ pub(crate) const ROW: Row = Row {
     law: &Law { defaults: WindowSettings::DEFAULT, make: |settings| Box::new(Prague::new(settings)) },
 };
 
-/// How much of a segment a round the window grows at this RTT, so that flows with less than [`RTT_VIRTUAL`] have the rate that they would have there.
+/// How much of a segment a round the window grows at this RTT, so that flows with less than `RTT_VIRTUAL` have the rate that they would have there.
 pub fn growth(rtt: Span) -> f64 {
     let share = rtt.as_secs_f64() / RTT_VIRTUAL.as_secs_f64();
     if rtt.is_zero() || share >= 1.0 { 1.0 } else { share * share }
