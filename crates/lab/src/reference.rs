@@ -236,9 +236,9 @@ mod tests {
     fn the_reference_shows_keys_kinds_and_defaults() {
         let page = reference_markdown();
         for line in [
-            "| `duration` | time | (required) | How long the scenario runs. |",
-            "| `seed` | integer | `1` | Seed of every random number. |",
-            "`kind = \"uniform\"`: Each packet with the same probability, independently of the others.",
+            "| `duration` | time | (required) | The simulated time. |",
+            "| `seed` | integer | `1` | The seed of all random numbers. |",
+            "`kind = \"uniform\"`: Each packet with the same probability, independently.",
             "* `\"plain\"`: Each packet at once.",
         ] {
             assert!(page.contains(line), "no `{line}` in:\n{page}");
