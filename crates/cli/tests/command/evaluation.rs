@@ -6,12 +6,12 @@ use crate::support::{anabranch, assert_exit, folder, stderr, stdout};
 fn laws_that_there_are_not_are_refused_with_the_nearest_one() {
     let folder = folder("eval-laws");
     let cases: [(&[&str], &str); 3] = [
-        (&["eval", "--cc", "cubik"], "no congestion law is called `cubik`; did you mean `cubic`?"),
+        (&["eval", "--cc", "cubik"], "there is no congestion law `cubik`; did you mean `cubic`?"),
         (
             &["eval", "--cc", "reno", "--against", "cubic,vegsa"],
-            "no congestion law is called `vegsa`; did you mean `vegas`?",
+            "there is no congestion law `vegsa`; did you mean `vegas`?",
         ),
-        (&["eval", "--cc", "reno", "--against", ""], "no congestion law is called ``"),
+        (&["eval", "--cc", "reno", "--against", ""], "there is no congestion law ``"),
     ];
     for (args, message) in cases {
         let output = anabranch(&folder, args);
