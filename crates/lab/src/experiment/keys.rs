@@ -67,6 +67,9 @@ pub(crate) struct TableKeys {
     /// Labels of axes that neither a row nor a column says.
     #[serde(default)]
     pub(crate) variant: Vec<String>,
+    /// Labels of axes: each number is then a ratio, over the same measure where these labels stand in the place of others of their axes.
+    #[serde(default)]
+    pub(crate) over: Vec<String>,
     /// How near ours must be: `"exact"`; `"truncated to 0.01"` (equal if what is behind the second decimal is cut off);
     /// `"prediction"` (what is published is one draw: it lies in the 95 % prediction interval of ours); `"±5"`, `"±1%"`;
     /// `"2..3"`; `">= 2"`, `"<= 3"`. Numbers that are printed with their `±` need none.
@@ -228,6 +231,8 @@ pub enum SourceKeys {
     Real,
     /// What we want of a law of our own, written down before it could do that.
     Aim,
+    /// What a criterion for congestion control asks of any law, with a bound that was fixed beforehand.
+    Criterion,
     /// An earlier run of ours, written down: nobody else says so, and a change is to be noticed. It is counted apart, and is no result.
     Regression,
 }

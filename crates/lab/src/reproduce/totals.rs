@@ -23,6 +23,8 @@ pub enum Under {
     Real,
     /// Results that we want of our own law.
     Aim,
+    /// Results that a criterion for congestion control asks of any law.
+    Criterion,
     /// What no simulation can fail.
     Derivation,
     /// What the experiments were given.
@@ -33,12 +35,13 @@ pub enum Under {
 
 impl Under {
     /// All of them: results first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Paper,
         Self::Oracle,
         Self::Analytic,
         Self::Real,
         Self::Aim,
+        Self::Criterion,
         Self::Derivation,
         Self::Input,
         Self::Regression,
@@ -54,13 +57,14 @@ impl Under {
             (CountsAs::Result, Source::Analytic) => Self::Analytic,
             (CountsAs::Result, Source::Real) => Self::Real,
             (CountsAs::Result, Source::Aim) => Self::Aim,
+            (CountsAs::Result, Source::Criterion) => Self::Criterion,
             (CountsAs::Result, Source::Regression) => Self::Regression,
         }
     }
 
     /// Whether these are results: somebody else says what must come out, and a simulation could give something else.
     pub fn is_result(self) -> bool {
-        matches!(self, Self::Paper | Self::Oracle | Self::Analytic | Self::Real | Self::Aim)
+        matches!(self, Self::Paper | Self::Oracle | Self::Analytic | Self::Real | Self::Aim | Self::Criterion)
     }
 
     /// What it is called beside a number.
@@ -71,6 +75,7 @@ impl Under {
             Self::Analytic => "derived from the laws",
             Self::Real => "real links",
             Self::Aim => "aims of our own",
+            Self::Criterion => "criteria",
             Self::Derivation => "derivations",
             Self::Input => "inputs",
             Self::Regression => "regressions",
@@ -85,6 +90,7 @@ impl Under {
             Self::Analytic => "what the laws give on paper",
             Self::Real => "what the transport did over real links when we measured it",
             Self::Aim => "what we want of the default law, written down before it could do that",
+            Self::Criterion => "what congestion control is to do beside others, alone and on difficult paths",
             Self::Derivation => "arithmetic on printed numbers, or so by construction: no simulation can fail them",
             Self::Input => "what the experiments were given",
             Self::Regression => "our own earlier runs: a change is to be noticed, nobody else says so",

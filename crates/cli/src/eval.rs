@@ -1,0 +1,105 @@
+//! `anabranch eval`: a congestion law before the criteria of RFC 9743.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use anabranch_cc::registry::{self, Row};
+use anabranch_lab::eval::{self, Evaluation, JudgedCriterion, Request, Ruling};
+use anabranch_lab::html;
+
+use crate::args::Eval;
+use crate::failure::{Failure, Outcome};
+use crate::files::{Folder, Inputs};
+use crate::terminal::{Align, BAD, BOLD, DIM, GOOD, PLAIN, Progress, Table, paragraph};
+
+pub(crate) fn eval(args: &Eval) -> Outcome {
+    let find = |name: &str| registry::find(name).map_err(|error| Failure::usage(error.to_string()));
+    let law = find(&args.cc)?;
+    let against = match &args.against {
+        None => eval::rivals_default(law),
+        Some(names) => unique(names.iter().map(|name| find(name.trim())).collect::<Result<_, _>>()?),
+    };
+    let request = Request { law, against, quick: args.quick, jobs: args.jobs.count(), seeds: args.seeds };
+    // Who reads the text shall find the report; a program asks for what it wants to have.
+    let path = args.out.as_deref().or((!args.json).then_some(Path::new(FOLDER)));
+    let folder =
+        path.map(|path| Folder::create(path, [], &Inputs::default()).map(|folder| (folder, path))).transpose()?;
+    let progress = Progress::of_runs();
+    let evaluation = eval::eval(&request, |done, total| progress.set(done, total))?;
+    drop(progress);
+    if let Some((folder, path)) = &folder {
+        folder.write(REPORT, |out| out.write_all(html::eval_page(&evaluation).as_bytes()))?;
+        if args.out.is_some() {
+            folder.write(JSON, |out| write_json(&evaluation, out))?;
+            folder.write(CSV, |out| evaluation.outcome.write_csv(out))?;
+            let scenarios = Folder::create(&path.join(SCENARIOS), [], &Inputs::default())?;
+            for experiment in evaluation.outcome.papers.iter().flat_map(|paper| &paper.experiments) {
+                scenarios
+                    .write(&format!("{}.toml", experiment.item), |out| out.write_all(experiment.source.as_bytes()))?;
+            }
+        }
+    }
+    let mut out = anstream::stdout().lock();
+    match (args.json, folder) {
+        (true, _) => write_json(&evaluation, &mut out)?,
+        (false, folder) => {
+            write!(out, "{}", text(&evaluation))?;
+            if let Some((_, path)) = folder {
+                writeln!(out, "Everything, with curves and scenarios: {}", path.join(REPORT).display())?;
+            }
+        }
+    }
+    match evaluation.count(Ruling::Missed) {
+        0 => Ok(()),
+        1 => Err(Failure::missed("1 criterion is missed")),
+        missed => Err(Failure::missed(format!("{missed} criteria are missed"))),
+    }
+}
+
+/// Each once, in their order: a name that is given twice asks for nothing more.
+fn unique(rows: Vec<&'static Row>) -> Vec<&'static Row> {
+    let mut unique: Vec<&'static Row> = Vec::new();
+    for row in rows {
+        if !unique.iter().any(|known| known.name == row.name) {
+            unique.push(row);
+        }
+    }
+    unique
+}
+
+fn write_json(evaluation: &Evaluation, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, evaluation)?;
+    writeln!(out)
+}
+
+/// A line a criterion; below it what those that are missed are missed by.
+fn text(evaluation: &Evaluation) -> String {
+    let Evaluation { law, against, criteria, outcome, .. } = evaluation;
+    let beside = if against.is_empty() { String::new() } else { format!(" beside {}", against.join(", ")) };
+    let mut text = format!("{BOLD}{law}{BOLD:#}{beside}, by the criteria of RFC 9743\n\n");
+    let mut table =
+        Table::new(&[("", Align::Left), ("criterion", Align::Left), ("bounds met", Align::Right), ("", Align::Left)]);
+    for JudgedCriterion { section, title, ruling, met, claims, .. } in criteria {
+        let (word, style) = match ruling {
+            Ruling::Met => ("met", GOOD),
+            Ruling::Missed => ("missed", BAD),
+            Ruling::NotJudged => ("not judged", DIM),
+        };
+        let count = if *ruling == Ruling::NotJudged { String::new() } else { format!("{met} of {claims}") };
+        table.row(vec![(section.clone(), DIM), (title.clone(), PLAIN), (count, PLAIN), (word.to_owned(), style)]);
+    }
+    text += &table.render("  ");
+    text.push('\n');
+    for criterion in criteria.iter().filter(|criterion| criterion.ruling == Ruling::Missed) {
+        text += &paragraph(&format!("  {} ", criterion.section), &criterion.sentence);
+    }
+    text + &format!("\n{DIM}{} runs in {:.1} s, hash {}{DIM:#}\n", outcome.runs, outcome.wall_seconds, outcome.hash)
+}
+
+/// Where the report goes unless somebody says otherwise.
+const FOLDER: &str = "evaluation";
+const REPORT: &str = "report.html";
+const JSON: &str = "evaluation.json";
+const CSV: &str = "claims.csv";
+/// The folder of the scenarios as they were run.
+const SCENARIOS: &str = "scenarios";
