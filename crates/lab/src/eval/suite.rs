@@ -72,9 +72,3 @@ fn experiment(file: &File, name: &str, text: &str, is_quick: bool) -> Result<Exp
     }
     Ok(experiment)
 }
-
-/// The names of all files, for tests.
-#[cfg(test)]
-pub(super) fn names() -> Vec<&'static str> {
-    FILES.iter().map(|file| file.name).collect()
-}

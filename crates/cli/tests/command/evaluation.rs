@@ -1,0 +1,21 @@
+//! `anabranch eval`: what it refuses. What it judges is tested in the laboratory, where a part of the suite can be run.
+
+use crate::support::{anabranch, assert_exit, folder, stderr, stdout};
+
+#[test]
+fn laws_that_there_are_not_are_refused_with_the_nearest_one() {
+    let folder = folder("eval-laws");
+    let cases: [(&[&str], &str); 3] = [
+        (&["eval", "--cc", "cubik"], "no congestion law is called `cubik`; did you mean `cubic`?"),
+        (&["eval", "--cc", "reno", "--against", "cubic,vegsa"], "no congestion law is called `vegsa`; did you mean `vegas`?"),
+        (&["eval", "--cc", "reno", "--against", ""], "no congestion law is called ``"),
+    ];
+    for (args, message) in cases {
+        let output = anabranch(&folder, args);
+        assert_exit(&output, 2);
+        assert_eq!(stdout(&output), "");
+        assert!(stderr(&output).contains(message), "{}", stderr(&output));
+        assert!(!folder.join("evaluation").exists(), "nothing is written");
+    }
+    assert_exit(&anabranch(&folder, &["eval"]), 2);
+}
