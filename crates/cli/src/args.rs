@@ -107,7 +107,8 @@ pub(crate) struct Eval {
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the report (report.html), the evaluation (evaluation.json), its claims (claims.csv) and the scenarios into this folder.
+    /// Write the report (report.html), the evaluation (evaluation.json), its claims (claims.csv) and the scenarios (experiments/eval) into
+    /// this folder.
     /// Without it, evaluation/report.html is written, and nothing with --json.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

@@ -101,5 +101,5 @@ const FOLDER: &str = "evaluation";
 const REPORT: &str = "report.html";
 const JSON: &str = "evaluation.json";
 const CSV: &str = "claims.csv";
-/// The folder of the scenarios as they were run.
-const SCENARIOS: &str = "scenarios";
+/// The folder of the scenarios as they were run, as `reproduce --experiments DIR/experiments` reads them.
+const SCENARIOS: &str = "experiments/eval";

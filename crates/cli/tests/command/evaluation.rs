@@ -7,7 +7,10 @@ fn laws_that_there_are_not_are_refused_with_the_nearest_one() {
     let folder = folder("eval-laws");
     let cases: [(&[&str], &str); 3] = [
         (&["eval", "--cc", "cubik"], "no congestion law is called `cubik`; did you mean `cubic`?"),
-        (&["eval", "--cc", "reno", "--against", "cubic,vegsa"], "no congestion law is called `vegsa`; did you mean `vegas`?"),
+        (
+            &["eval", "--cc", "reno", "--against", "cubic,vegsa"],
+            "no congestion law is called `vegsa`; did you mean `vegas`?",
+        ),
         (&["eval", "--cc", "reno", "--against", ""], "no congestion law is called ``"),
     ];
     for (args, message) in cases {

@@ -52,7 +52,11 @@ fn a_law_that_starves_beside_a_full_buffer_is_told_so() {
     let fast = ruling("fast", "beside-cubic", "5.2", "8");
     assert_eq!((fast.ruling, fast.met, fast.claims), (Ruling::Missed, 0, 1), "{}", fast.sentence);
     assert!(fast.sentence.starts_with("1 of 1 bounds missed: The lesser of the two"), "{}", fast.sentence);
-    assert!(fast.sentence.contains("(buffer 8): 0.0") && fast.sentence.ends_with("bound >= 0.10."), "{}", fast.sentence);
+    assert!(
+        fast.sentence.contains("(buffer 8): 0.0") && fast.sentence.ends_with("bound >= 0.10."),
+        "{}",
+        fast.sentence
+    );
     let cubic = ruling("cubic", "beside-cubic", "5.2", "8");
     assert_eq!(cubic.ruling, Ruling::Met, "{}", cubic.sentence);
 }
@@ -74,5 +78,8 @@ fn what_is_not_run_is_not_judged() {
 fn the_command_runs_the_same_again() {
     let asked = request("reno", &["cubic", "vegas"]);
     assert_eq!(command(&asked), "anabranch eval --cc reno --against cubic,vegas --quick");
-    assert_eq!(command(&Request { quick: false, seeds: Some(9), ..asked }), "anabranch eval --cc reno --against cubic,vegas --seeds 9");
+    assert_eq!(
+        command(&Request { quick: false, seeds: Some(9), ..asked }),
+        "anabranch eval --cc reno --against cubic,vegas --seeds 9"
+    );
 }
