@@ -425,7 +425,8 @@ fn shown(value: &Value) -> Value {
     }
 }
 
-fn sha256(bytes: &[u8]) -> String {
+/// In 64 hexadecimal digits.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

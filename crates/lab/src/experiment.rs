@@ -227,6 +227,14 @@ impl Experiment {
         check::scenario(&self.document, &self.axes, variant)
     }
 
+    /// What decides about the outcome of a variant, as one text: the scenario with the variant's values, without its seed, and the measures.
+    ///
+    /// # Errors
+    /// If the variant makes a mistake of it.
+    pub(crate) fn content(&self, variant: &Variant) -> Result<String, Diagnostic> {
+        check::content(&self.document, &self.axes, variant)
+    }
+
     /// The scenario of a variant with our own transport in the place of ns-2's agents that speak FAST, MFast, EMFast, FAST
     /// multihoming, Composite TCP or RRFast; `None` if it has no such flow. All other flows stay what they are.
     ///

@@ -52,6 +52,18 @@ enum Tree {
     Asked(Box<Question>),
 }
 
+impl Tree {
+    fn may_be_negative(&self) -> bool {
+        match self {
+            Self::Number(number) => *number < 0.0,
+            Self::Name(..) | Self::Asked(_) => false,
+            Self::Negative(_) | Self::Binary(Operator::Subtract, ..) => true,
+            Self::Binary(_, left, right) => left.may_be_negative() || right.may_be_negative(),
+            Self::Least(all) | Self::Most(all) => all.iter().any(Self::may_be_negative),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 struct Question {
     function: Function,
@@ -317,6 +329,11 @@ impl Expression {
     /// `self - other`.
     pub(crate) fn minus(&self, other: &Self) -> Self {
         Self(Tree::Binary(Operator::Subtract, Box::new(self.0.clone()), Box::new(other.0.clone())))
+    }
+
+    /// Whether anything in it can make it negative: no gauge, and nothing that can be asked of a series, is below zero by itself.
+    pub(crate) fn may_be_negative(&self) -> bool {
+        self.0.may_be_negative()
     }
 
     /// `self / other`.

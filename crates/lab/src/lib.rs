@@ -13,7 +13,7 @@
 //!   networks with random faults; [`parallel`] uses all cores.
 //! * **Judge.** [`reproduce`] runs experiments and judges their claims by [`verdict`] and [`statistics`]; [`sensitivity`] marks claims that nothing
 //!   flips; [`eval`] puts a congestion law through what RFC 9743 asks of one.
-//! * **Draw.** [`html`] makes a report of the outcome, [`artifact`] a bundle for others to check; [`mod@reference`] describes the keys.
+//! * **Draw.** [`html`] makes a report of an outcome or, from a [`picture`], of a run, [`artifact`] a bundle for others to check; [`mod@reference`] describes the keys.
 
 pub mod artifact;
 mod comparison;
@@ -27,6 +27,7 @@ pub mod load;
 mod names;
 mod papers;
 pub mod parallel;
+pub mod picture;
 pub mod reference;
 pub mod report;
 pub mod reproduce;

@@ -1,4 +1,8 @@
 //! Runs every combination of a scenario's axes with several seeds, and tells mean, spread and interval of every gauge.
+//!
+//! A point without chance in it is run once: further seeds would give the same. `rows` keeps each run, so that only what is missing is run.
+
+mod rows;
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -6,9 +10,11 @@ use std::num::NonZeroUsize;
 use crate::diagnostic::Diagnostic;
 use crate::experiment::{Experiment, Variant};
 use crate::parallel;
-use crate::run::{self, Run};
+use crate::run;
 use crate::scenario::Scenario;
 use crate::statistics::{Interval, Sample};
+
+pub use rows::{Row, Rows, head};
 
 /// How a sweep is run.
 #[derive(Clone, Copy, Debug)]
@@ -52,69 +58,149 @@ impl std::str::FromStr for Shard {
 /// The table of a sweep.
 #[derive(Clone, Debug)]
 pub struct Table {
-    axes: Vec<String>,
-    rows: Vec<Row>,
+    pub(crate) axes: Vec<String>,
+    pub(crate) rows: Vec<Line>,
 }
 
+/// A gauge or a measure at a point.
 #[derive(Clone, Debug)]
-struct Row {
-    labels: Vec<String>,
-    gauge: String,
+pub(crate) struct Line {
+    pub(crate) labels: Vec<String>,
+    pub(crate) gauge: String,
     /// Of the runs in which it was measured; nothing if it was in none.
-    sample: Option<Sample>,
+    pub(crate) sample: Option<Sample>,
+    /// Whether it is never below zero, so that no interval of it is.
+    pub(crate) is_positive: bool,
 }
 
-/// Runs the grid. `on_run` is told how many runs are done, of how many.
+impl Line {
+    /// The 95 % confidence interval of the mean, if there are several values.
+    pub(crate) fn interval(&self) -> Option<Interval> {
+        let sample = self.sample.as_ref().filter(|sample| sample.count() > 1)?;
+        let Interval { low, high } = sample.confidence();
+        Some(Interval { low: if self.is_positive { low.max(0.0) } else { low }, high })
+    }
+}
+
+/// What a sweep gave.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// Mean, spread and interval of everything.
+    pub table: Table,
+    /// The rows that it is made of, in the order of the grid.
+    pub rows: Vec<Row>,
+    /// Runs that were done.
+    pub ran: usize,
+    /// Runs that were there already.
+    pub kept: usize,
+    /// Points of the grid.
+    pub points: usize,
+    /// Points without chance in them, which were run once.
+    pub certain: usize,
+}
+
+/// Who is told how a sweep goes on. A closure hears of runs alone.
+pub trait Watch {
+    /// So many runs are done, of so many.
+    fn runs(&mut self, done: usize, total: usize);
+
+    /// A run is done.
+    fn row(&mut self, _row: &Row) {}
+}
+
+impl<F: FnMut(usize, usize)> Watch for F {
+    fn runs(&mut self, done: usize, total: usize) {
+        self(done, total);
+    }
+}
+
+/// Runs the grid, but for what `kept` has.
 ///
 /// # Errors
 /// If a point of the grid is no scenario. It is found before anything runs.
 pub fn sweep(
     experiment: &Experiment,
     options: Options,
-    mut on_run: impl FnMut(usize, usize),
-) -> Result<Table, Diagnostic> {
+    kept: &Rows,
+    mut watch: impl Watch,
+) -> Result<Sweep, Diagnostic> {
     let Shard { index, count } = options.shard;
     let points: Vec<Variant> = experiment.variants().into_iter().skip(index).step_by(count.get()).collect();
-    let scenarios = points.iter().map(|point| experiment.scenario(point)).collect::<Result<Vec<_>, _>>()?;
-    let seeds = options.seeds as usize;
-    let total = points.len() * seeds;
+    let mut jobs: Vec<Job> = Vec::new();
+    // Of each point, where its jobs end.
+    let mut ends = Vec::with_capacity(points.len());
+    let mut certain = 0;
+    for point in &points {
+        let scenario = experiment.scenario(point)?;
+        let content = experiment.content(point)?;
+        certain += usize::from(!scenario.is_random());
+        let seeds = if scenario.is_random() { u64::from(options.seeds) } else { 1 };
+        for offset in 0..seeds {
+            let seed = scenario.seed.wrapping_add(offset);
+            let identity = rows::identity(&content, seed);
+            let row = kept.find(&identity).cloned();
+            jobs.push(Job { point: point.clone(), scenario: Scenario { seed, ..scenario.clone() }, identity, row });
+        }
+        ends.push(jobs.len());
+    }
+    let missing: Vec<usize> = (0..jobs.len()).filter(|&job| jobs[job].row.is_none()).collect();
     let mut done = 0;
-    on_run(done, total);
-    let reports = parallel::map(
-        total,
+    watch.runs(done, missing.len());
+    let mut made: Vec<(usize, Row)> = Vec::with_capacity(missing.len());
+    parallel::each(
+        missing.len(),
         options.jobs,
-        |job| {
-            let scenario = &scenarios[job / seeds];
-            let offset = (job % seeds) as u64;
-            let scenario = Scenario { seed: scenario.seed.wrapping_add(offset), ..scenario.clone() };
-            run::run_measured(&scenario, experiment)
+        |index| {
+            let Job { point, scenario, identity, .. } = &jobs[missing[index]];
+            Row::of(experiment, point, identity, &run::run_measured(scenario, experiment))
         },
-        || {
+        |index, row| {
             done += 1;
-            on_run(done, total);
+            watch.row(&row);
+            watch.runs(done, missing.len());
+            made.push((missing[index], row));
         },
     );
+    let ran = made.len();
+    made.into_iter().for_each(|(job, row)| jobs[job].row = Some(row));
+    let rows: Vec<Row> = jobs.into_iter().map(|job| job.row.expect("every run is done or was kept")).collect();
+    let mut lines = Vec::new();
+    let mut begin = 0;
+    for (point, &end) in points.iter().zip(&ends) {
+        lines.extend(lines_of(experiment, point, &rows[begin..end]));
+        begin = end;
+    }
     let axes = experiment.axes.iter().map(|axis| axis.name.clone()).collect();
-    let rows = points.iter().zip(reports.chunks(seeds)).flat_map(|(point, runs)| rows(experiment, point, runs));
-    Ok(Table { axes, rows: rows.collect() })
+    let kept = rows.len() - ran;
+    Ok(Sweep { table: Table { axes, rows: lines }, rows, ran, kept, points: points.len(), certain })
 }
 
-fn rows(experiment: &Experiment, point: &Variant, runs: &[Run]) -> Vec<Row> {
+/// One run of a point.
+struct Job {
+    point: Variant,
+    scenario: Scenario,
+    identity: String,
+    /// Of a run that is done.
+    row: Option<Row>,
+}
+
+/// What the runs of a point give together.
+fn lines_of(experiment: &Experiment, point: &Variant, runs: &[Row]) -> Vec<Line> {
     let labels: Vec<String> = experiment.labels(point).into_iter().map(str::to_owned).collect();
-    let row = |gauge: String, values: Vec<f64>| {
+    let line = |(place, (gauge, _)): (usize, &(String, Option<f64>))| {
+        let value = |run: &Row| match run.values.get(place) {
+            Some((name, value)) if name == gauge => *value,
+            // A run that measured other things than the first one.
+            _ => run.values.iter().find(|(name, _)| name == gauge).and_then(|(_, value)| *value),
+        };
+        let values: Vec<f64> = runs.iter().filter_map(value).collect();
+        let measure = experiment.measures().iter().find(|(name, _)| name == gauge);
+        // No gauge is below zero.
+        let is_positive = measure.is_none_or(|(_, expression)| !expression.may_be_negative());
         let sample = (!values.is_empty()).then(|| Sample::new(values));
-        Row { labels: labels.clone(), gauge, sample }
+        Line { labels: labels.clone(), gauge: gauge.clone(), sample, is_positive }
     };
-    let finite = |value: f64| Some(value).filter(|value| value.is_finite());
-    let measures = experiment.measures().iter().map(|(name, _)| {
-        let values = runs.iter().filter_map(|run| run.value(experiment, name).ok().and_then(finite));
-        row(name.clone(), values.collect())
-    });
-    let gauges = runs[0].report.gauges().into_iter().map(|(name, _)| {
-        let values = runs.iter().filter_map(|run| run.report.gauge(&name).ok());
-        row(name.clone(), values.collect())
-    });
-    measures.chain(gauges).collect()
+    runs[0].values.iter().enumerate().map(line).collect()
 }
 
 impl Table {
@@ -124,24 +210,24 @@ impl Table {
     }
 
     /// Writes it as CSV: the axes, then `gauge,seeds,mean,sd,low,high`, where seeds are those in which it was measured, and low
-    /// and high the 95 % confidence interval of the mean. What is not known, as the spread of one value, is empty.
+    /// and high the 95 % confidence interval of the mean, which does not go below zero where no value can. What is not known, as the spread of one value, is empty.
     ///
     /// # Errors
     /// If `out` cannot be written.
     pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
         let head = self.axes.iter().map(|axis| quoted(axis)).chain(["gauge,seeds,mean,sd,low,high".to_owned()]);
         writeln!(out, "{}", head.collect::<Vec<_>>().join(","))?;
-        for Row { labels, gauge, sample } in &self.rows {
+        for line in &self.rows {
+            let Line { labels, gauge, sample, .. } = line;
             for label in labels {
                 write!(out, "{},", quoted(label))?;
             }
             write!(out, "{},", quoted(gauge))?;
-            match sample {
-                None => writeln!(out, "0,,,,")?,
+            match (sample, line.interval()) {
+                (None, _) => writeln!(out, "0,,,,")?,
                 // One value tells nothing about others.
-                Some(sample) if sample.count() == 1 => writeln!(out, "1,{},,,", sample.mean())?,
-                Some(sample) => {
-                    let Interval { low, high } = sample.confidence();
+                (Some(sample), None) => writeln!(out, "1,{},,,", sample.mean())?,
+                (Some(sample), Some(Interval { low, high })) => {
                     writeln!(out, "{},{},{},{low},{high}", sample.count(), sample.mean(), sample.sd())?;
                 }
             }
@@ -172,13 +258,14 @@ mod tests {
 
     #[test]
     fn a_table_is_csv() {
-        let row = Row {
+        let row = Line {
             labels: vec!["a,\"b\"".to_owned()],
             gauge: "m".to_owned(),
             sample: Some(Sample::new(vec![1.0, 1.0])),
+            is_positive: true,
         };
-        let unknown = Row { gauge: "n".to_owned(), sample: None, ..row.clone() };
-        let single = Row { gauge: "o".to_owned(), sample: Some(Sample::new(vec![3.0])), ..row.clone() };
+        let unknown = Line { gauge: "n".to_owned(), sample: None, ..row.clone() };
+        let single = Line { gauge: "o".to_owned(), sample: Some(Sample::new(vec![3.0])), ..row.clone() };
         let table = Table { axes: vec!["agent".to_owned()], rows: vec![row, unknown, single] };
         let mut csv = Vec::new();
         table.write_csv(&mut csv).unwrap();
@@ -186,6 +273,18 @@ mod tests {
             String::from_utf8(csv).unwrap(),
             "agent,gauge,seeds,mean,sd,low,high\n\"a,\"\"b\"\"\",m,2,1,0,1,1\n\
              \"a,\"\"b\"\"\",n,0,,,,\n\"a,\"\"b\"\"\",o,1,3,,,\n"
+        );
+    }
+
+    /// One of two values at 0 and one at 1: the interval of their mean is 0.5 ± 12.7 · 0.5.
+    #[test]
+    fn an_interval_does_not_go_below_zero_where_no_value_can() {
+        let sample = Some(Sample::new(vec![0.0, 1.0]));
+        let line = |is_positive| Line { labels: vec![], gauge: "m".to_owned(), sample: sample.clone(), is_positive };
+        let (open, bounded) = (line(false).interval().unwrap(), line(true).interval().unwrap());
+        assert!(
+            open.low < -5.0 && bounded.low.to_bits() == 0 && open.high.to_bits() == bounded.high.to_bits(),
+            "{open:?} {bounded:?}"
         );
     }
 }

@@ -96,6 +96,14 @@ pub(super) fn scenario(document: &Document, axes: &[Axis], variant: &Variant) ->
     Scenario::parse(&varied(document, axes, variant)?)
 }
 
+/// [`Experiment::content`].
+pub(super) fn content(document: &Document, axes: &[Axis], variant: &Variant) -> Result<String, Diagnostic> {
+    Ok(varied(document, axes, variant)?.canonical(&NOT_RUN))
+}
+
+/// Tables of a file that have no part in what a run gives, and its seed, which is told apart.
+const NOT_RUN: [&str; 8] = ["seed", "axis", "experiment", "engine", "claim", "table", "note", "figure"];
+
 /// [`Experiment::twin`].
 pub(super) fn twin(document: &Document, axes: &[Axis], variant: &Variant) -> Result<Option<Scenario>, Diagnostic> {
     let mut varied = varied(document, axes, variant)?;
