@@ -425,8 +425,7 @@ fn shown(value: &Value) -> Value {
     }
 }
 
-/// In 64 hexadecimal digits.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
+fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
