@@ -5,6 +5,7 @@
 
 mod decode;
 mod repeat;
+mod topology;
 
 use std::fs;
 use std::io::Read as _;
@@ -17,6 +18,7 @@ use toml::de::{DeTable, DeValue};
 use crate::diagnostic::{Diagnostic, Fault, Place, is_command, suggestion};
 
 pub(crate) use repeat::COUNT_MAX;
+pub(crate) use topology::{PORTS_MAX, SIZE_MAX};
 
 /// A parsed file with its overrides.
 #[derive(Clone, Debug)]
@@ -117,6 +119,7 @@ impl Document {
             Node { place: Place::Line { line: 1, column: 1 }, value: convert_table(table.get_ref(), &lines) };
         refuse_controls(&root).map_err(|fault| fault.in_file(&file))?;
         repeat::write_out(&mut root, &file)?;
+        topology::write_out(&mut root, &file)?;
         Ok(Self { file, text: text.into(), comment: first_comment(text), root })
     }
 

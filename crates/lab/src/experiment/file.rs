@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use super::keys::{AssignmentKeys, AxisKeys, ClaimKeys, ExperimentKeys, FigureKeys, NoteKeys, Ordered, TableKeys};
 use crate::diagnostic::Diagnostic;
 use crate::document::Document;
-use crate::load::keys::{ClockKeys, FlowKeys, HostKeys, LinkKeys, RouteKeys};
+use crate::load::keys::{ClockKeys, FlowKeys, HostKeys, LinkKeys, RouteKeys, TopologyKeys};
 use crate::load::network::NetworkKeys;
 use crate::load::values::Text;
 use crate::scenario::Scenario;
@@ -29,6 +29,14 @@ pub(crate) struct FileKeys {
     /// much of a long run at a high rate.
     #[serde(default)]
     pub(crate) resolution: Text<SimSpan>,
+    /// Links of a network of a known shape, besides those of `[[link]]`.
+    #[serde(default)]
+    #[expect(dead_code, reason = "topologies are written out before the keys are read")]
+    pub(crate) topology: Option<TopologyKeys>,
+    /// Whether flows are spread over all ways with the fewest links, by a hash of flow and direction (ECMP); else all take the first. True if absent with a
+    /// topology of the kind `fat_tree`, else false.
+    #[serde(default)]
+    pub(crate) multipath: bool,
     /// Links between nodes.
     #[serde(default)]
     pub(crate) link: Vec<LinkKeys>,
@@ -83,6 +91,7 @@ impl FileKeys {
             duration: self.duration.0,
             clock: self.clock,
             resolution: self.resolution.0,
+            is_multipath: self.multipath,
             links: &self.link,
             flows: &self.flow,
             hosts: &self.host,

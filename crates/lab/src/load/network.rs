@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use anabranch_sim::{DelaySpec, DriverSpec, ErrorSpec, Reads, Stamps};
+use anabranch_sim::{DriverSpec, ErrorSpec, Reads, Stamps};
 use anabranch_units::{SimSpan, SimTime};
 
 use super::Checked;
+use super::changing::{self, Folder, Service};
 use super::keys::{ClockKeys, DelayKeys, FlowKeys, HostKeys, LinkKeys, QueueKeys, ReadsKeys, RouteKeys, StampsKeys};
-use super::link::{error, hold, hold_spec, mtu, positive, queue};
+use super::link::{error, hold, hold_spec, mtu, positive};
+use super::queue::queue;
 use super::transport::{Drive, Pair};
 use super::values::Name;
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
@@ -21,6 +23,7 @@ pub(crate) struct NetworkKeys<'a> {
     pub(crate) duration: SimSpan,
     pub(crate) clock: ClockKeys,
     pub(crate) resolution: SimSpan,
+    pub(crate) is_multipath: bool,
     pub(crate) links: &'a [LinkKeys],
     pub(crate) flows: &'a [FlowKeys],
     pub(crate) hosts: &'a [HostKeys],
@@ -33,11 +36,11 @@ impl NetworkKeys<'_> {
     /// # Errors
     /// The first mistake in them, with its place in `document` and what to do about it.
     pub(crate) fn check(&self, document: &Document) -> Result<Scenario, Diagnostic> {
-        scenario(self).map_err(|(path, fault)| document.diagnose(&path, fault))
+        scenario(self, &Folder::of(document.file())).map_err(|(path, fault)| document.diagnose(&path, fault))
     }
 }
 
-fn scenario(keys: &NetworkKeys<'_>) -> Checked<Scenario> {
+fn scenario(keys: &NetworkKeys<'_>, folder: &Folder) -> Checked<Scenario> {
     let root = Path::default();
     if keys.duration.is_zero() {
         return Err((root.key("duration"), Fault::new("nothing happens in no time").remedy("use a duration above 0s")));
@@ -47,7 +50,7 @@ fn scenario(keys: &NetworkKeys<'_>) -> Checked<Scenario> {
     }
     let mut network = Network::default();
     for (index, link) in keys.links.iter().enumerate() {
-        network.add_link(link, keys.clock, &root.key("link").index(index))?;
+        network.add_link(link, keys.clock, folder, &root.key("link").index(index))?;
     }
     let mut flows: Vec<Flow> = Vec::with_capacity(keys.flows.len());
     let mut taken = BTreeSet::new();
@@ -78,12 +81,12 @@ fn scenario(keys: &NetworkKeys<'_>) -> Checked<Scenario> {
     }
     routes.sort_by_key(|route| route.at);
     let Network { nodes, links, .. } = network;
-    let &NetworkKeys { seed, duration, resolution, .. } = keys;
+    let &NetworkKeys { seed, duration, resolution, is_multipath, .. } = keys;
     let clock = match keys.clock {
         ClockKeys::Exact => Clock::Exact,
         ClockKeys::Ns2 => Clock::Ns2,
     };
-    let scenario = Scenario { seed, duration, clock, resolution, nodes, links, flows, drivers, routes };
+    let scenario = Scenario { seed, duration, clock, resolution, is_multipath, nodes, links, flows, drivers, routes };
     let size = scenario.size().check();
     size.map_err(|error| (root, Fault::new(error.to_string()).remedy("make the scenario smaller")))?;
     Ok(scenario)
@@ -101,7 +104,7 @@ struct Network {
 }
 
 impl Network {
-    fn add_link(&mut self, keys: &LinkKeys, clock: ClockKeys, path: &Path) -> Checked<()> {
+    fn add_link(&mut self, keys: &LinkKeys, clock: ClockKeys, folder: &Folder, path: &Path) -> Checked<()> {
         let id = &keys.id.0;
         if self.link_indices.contains_key(id) {
             let fault = Fault::new(format!("a second link is called `{id}`"));
@@ -124,22 +127,39 @@ impl Network {
                 let path = path.key("outages").index(index).key("until");
                 return Err((path, fault.remedy("make `until` later than `from`")));
             }
-            outages.push(ErrorSpec::Outage { from, until });
+            outages.push(match outage.every {
+                None => ErrorSpec::Outage { from, until },
+                Some(every) if every.0 > until.since(from) => {
+                    ErrorSpec::Outages { first: from, length: until.since(from), every: every.0 }
+                }
+                Some(_) => {
+                    let fault = Fault::new("an outage begins again before it ends");
+                    let path = path.key("outages").index(index).key("every");
+                    return Err((path, fault.remedy("make `every` longer than the outage")));
+                }
+            });
         }
         let mut mtu_changes = vec![];
         for (index, change) in keys.mtu_changes.iter().enumerate() {
             let most = mtu(change.mtu, &path.key("mtu_changes").index(index))?;
             mtu_changes.push((SimTime::ZERO.saturating_add(change.at.0), most));
         }
+        let rate = keys.rate.map(|rate| positive(rate.0, &path.key("rate"))).transpose()?;
+        let service =
+            Service { rate, changes: &keys.rate_changes, period: keys.rate_period, trace: keys.trace.as_ref() };
+        let (rate, rates) = service.check(folder, path)?;
+        let delays = changing::delays(&keys.delay_changes, keys.delay_period, path)?;
         let link = Link {
             id: id.clone(),
             from,
             to,
-            rate: positive(keys.rate.0, &path.key("rate"))?,
+            rate,
+            rates,
+            scatter: changing::scatter(keys.reorder, keys.duplicate, delays.clone(), path)?,
             delay: keys.delay.0,
             queue: queue(&keys.queue, &path.key("queue"))?,
             errors: error(&keys.error, &path.key("error"))?.into_iter().chain(outages.clone()).collect(),
-            hold: hold(keys.hold, &keys.queue, path)?,
+            hold: hold(keys.hold, path)?,
             mtu: keys.mtu.map(|most| mtu(most, path)).transpose()?,
             mtu_changes,
         };
@@ -150,6 +170,8 @@ impl Network {
             queue: queue(&QueueKeys::default(), path)?,
             errors: outages.clone(),
             hold: None,
+            rates: None,
+            scatter: changing::scatter(None, None, delays.clone(), path)?,
             ..link.clone()
         };
         self.neighbours[from].push(to);
@@ -158,18 +180,25 @@ impl Network {
         }
         self.push(link, clock, path)?;
         if let Some(reverse) = &keys.reverse {
-            let rate = match reverse.rate {
-                Some(rate) => positive(rate.0, &path.key("reverse").key("rate"))?,
-                None => back.rate,
-            };
+            let at = path.key("reverse");
+            let own = reverse.rate.map(|rate| positive(rate.0, &at.key("rate"))).transpose()?;
+            // A trace has no other rate beside it.
+            let rate = if reverse.trace.is_some() { own } else { own.or(Some(back.rate)) };
+            let (changes, period, trace) = (&reverse.rate_changes, reverse.rate_period, reverse.trace.as_ref());
+            let (rate, rates) = Service { rate, changes, period, trace }.check(folder, &at)?;
+            let scatter = changing::scatter(reverse.reorder, reverse.duplicate, delays, &at)?;
             let delay = reverse.delay.map_or(back.delay, |delay| delay.0);
             let queue = queue(&reverse.queue, &path.key("reverse").key("queue"))?;
             let error = error(&reverse.error, &path.key("reverse").key("error"))?;
             let errors = error.into_iter().chain(outages).collect();
-            let hold = hold(reverse.hold, &reverse.queue, &path.key("reverse"))?;
+            let hold = hold(reverse.hold, &path.key("reverse"))?;
             let most = reverse.mtu.map(|most| mtu(most, &path.key("reverse"))).transpose()?;
             let mtu = most.or(back.mtu);
-            self.push(Link { rate, delay, queue, errors, hold, mtu, ..back }, clock, &path.key("reverse"))?;
+            self.push(
+                Link { rate, rates, scatter, delay, queue, errors, hold, mtu, ..back },
+                clock,
+                &path.key("reverse"),
+            )?;
         } else if keys.duplex {
             self.push(back, clock, path)?;
         }
@@ -183,6 +212,12 @@ impl Network {
                 true => {
                     let fault = Fault::new("a queue that decides at its head keeps exact time and not ns-2's");
                     (path.key("queue"), fault.remedy("remove clock = \"ns2\""))
+                }
+                false if link.hold.is_none() => {
+                    let fault = Fault::new(
+                        "a link whose rate, delay or order of packets changes keeps exact time and not ns-2's",
+                    );
+                    (path.clone(), fault.remedy("remove what changes, or clock = \"ns2\""))
                 }
                 false => {
                     let fault = Fault::new("what holds packets keeps exact time and not ns-2's");
@@ -244,11 +279,7 @@ impl Network {
         let driver = DriverSpec {
             timer: keys.timer.0,
             arrivals: keys.arrivals.map(|arrivals| hold_spec(arrivals, &path.key("arrivals"))).transpose()?,
-            delay: keys.delay.map(|delay| match delay {
-                DelayKeys::Constant { span } => DelaySpec::Constant(span.0),
-                DelayKeys::Exponential { mean } => DelaySpec::Exponential(mean.0),
-                DelayKeys::Uniform { most } => DelaySpec::Uniform(most.0),
-            }),
+            delay: keys.delay.map(DelayKeys::spec),
             reads: match keys.reads {
                 None | Some(ReadsKeys::Each) => Reads::Each,
                 Some(ReadsKeys::Batch) => Reads::Batch,

@@ -9,6 +9,7 @@ use crate::document::Document;
 use crate::scenario::Scenario;
 use crate::scenario::transport::Transport;
 
+mod changing;
 mod laws;
 mod links;
 
@@ -114,7 +115,8 @@ fn missing_keys_are_named() {
     assert_refused(
         "kind = \"drop_tail\", ",
         "",
-        "chain.toml:10:9: the key `kind` is missing; it is one of drop_tail, unlimited, red, codel",
+        "chain.toml:10:9: the key `kind` is missing; it is one of drop_tail, unlimited, red, codel, step, fq_codel, pie, \
+         dualpi2",
     );
 }
 

@@ -3,10 +3,11 @@
 use anabranch_units::{Bytes, Rate, SimSpan};
 use schemars::JsonSchema;
 
+use super::change::{DelayChangeKeys, RateChangeKeys, ReorderKeys, TraceKeys};
 use super::error::ErrorKeys;
 use super::hold::HoldKeys;
 use super::queue::QueueKeys;
-use crate::load::values::{Name, Text, WrittenOut};
+use crate::load::values::{Name, Probability, Text, WrittenOut};
 
 /// A link joins two nodes; nodes exist by being named. It is duplex unless `duplex = false`: the way back has the same rate and
 /// delay, a drop-tail queue of 50 packets and no errors, unless `reverse` says otherwise. In reports the way back of the link
@@ -25,10 +26,36 @@ pub(crate) struct LinkKeys {
     pub(crate) from: Name,
     /// The node where it ends.
     pub(crate) to: Name,
-    /// Bits per second.
-    pub(crate) rate: Text<Rate>,
+    /// Bits per second; needed unless there is a `trace`.
+    #[serde(default)]
+    pub(crate) rate: Option<Text<Rate>>,
+    /// When it has another rate, counted from the start or, with a `rate_period`, from the beginning of each. A rate of `0bit/s` keeps what waits. The way
+    /// back keeps its rate.
+    #[serde(default)]
+    pub(crate) rate_changes: Vec<RateChangeKeys>,
+    /// After how long `rate` and its changes begin anew; never if absent.
+    #[serde(default)]
+    pub(crate) rate_period: Option<Text<SimSpan>>,
+    /// Opportunities of delivery in place of `rate`, as Mahimahi has recorded them: the name of a file beside this one, with a line for each, or their list.
+    /// Each is a number of milliseconds from the start, and carries 1504 bytes, of which a packet takes 4 besides its own; what nobody uses is lost.
+    /// After the last one they begin anew. The way back has their mean rate.
+    #[serde(default)]
+    pub(crate) trace: Option<TraceKeys>,
     /// Propagation delay.
     pub(crate) delay: Text<SimSpan>,
+    /// When it has another delay, both ways, counted from the start or, with a `delay_period`, from the beginning of each. A packet takes the delay of the time
+    /// at which it has left its queue, so that a shorter one lets it overtake.
+    #[serde(default)]
+    pub(crate) delay_changes: Vec<DelayChangeKeys>,
+    /// After how long `delay` and its changes begin anew; never if absent.
+    #[serde(default)]
+    pub(crate) delay_period: Option<Text<SimSpan>>,
+    /// Packets that take longer than the others and are overtaken; none if absent.
+    #[serde(default)]
+    pub(crate) reorder: Option<ReorderKeys>,
+    /// The share of packets that come twice; 0 if absent.
+    #[serde(default)]
+    pub(crate) duplicate: Option<Probability>,
     /// Whether packets can go back.
     #[serde(default = "yes")]
     pub(crate) duplex: bool,
@@ -44,7 +71,7 @@ pub(crate) struct LinkKeys {
     /// When the longest packet is another one, both ways: a route inside it has changed.
     #[serde(default)]
     pub(crate) mtu_changes: Vec<MtuChangeKeys>,
-    /// When packets come out at the far end; each as soon as it is there if absent. Not with a `codel` queue or `clock = "ns2"`.
+    /// When packets come out at the far end; each as soon as it is there if absent. Not with `reorder`, `duplicate`, `delay_changes` or `clock = "ns2"`.
     #[serde(default)]
     pub(crate) hold: Option<HoldKeys>,
     /// When the link is cut, both ways: what comes to it then is lost.
@@ -63,6 +90,21 @@ pub(crate) struct ReverseKeys {
     /// Bits per second; that of the link if absent.
     #[serde(default)]
     pub(crate) rate: Option<Text<Rate>>,
+    /// When it has another rate.
+    #[serde(default)]
+    pub(crate) rate_changes: Vec<RateChangeKeys>,
+    /// After how long its rate and the changes begin anew; never if absent.
+    #[serde(default)]
+    pub(crate) rate_period: Option<Text<SimSpan>>,
+    /// Opportunities of delivery in place of a rate.
+    #[serde(default)]
+    pub(crate) trace: Option<TraceKeys>,
+    /// Packets that take longer than the others; none if absent.
+    #[serde(default)]
+    pub(crate) reorder: Option<ReorderKeys>,
+    /// The share of packets that come twice; 0 if absent.
+    #[serde(default)]
+    pub(crate) duplicate: Option<Probability>,
     /// Propagation delay; that of the link if absent.
     #[serde(default)]
     pub(crate) delay: Option<Text<SimSpan>>,
@@ -89,6 +131,9 @@ pub(crate) struct OutageKeys {
     pub(crate) from: Text<SimSpan>,
     /// When it ends.
     pub(crate) until: Text<SimSpan>,
+    /// From its beginning to that of the next one of the same length; there is one if absent.
+    #[serde(default)]
+    pub(crate) every: Option<Text<SimSpan>>,
 }
 
 /// From some time on, a link takes other packets.
