@@ -8,17 +8,19 @@
 //! timeout:                           the same, but w ← 1, and the next curve begins flat (K = 0)
 //! ```
 //!
-//! Citation: rfc-9438.
+//! Slow start is HyStart++'s until the first loss, then Reno's.
+//!
+//! Citation: rfc-9438; rfc-9406 for the first slow start.
 //!
 //! Differs from rfc-9438 in:
 //! * It multiplies the window, not FlightSize, by beta: see [`crate::law::reno`].
-//! * No HyStart++: a slow start of its own is another law's part. Slow start is Reno's.
 
 use anabranch_units::Time;
 
 use crate::controller::{
-    Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Reduction, Restart, Signal, WINDOW_MIN,
+    Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Reduction, Restart, Round, Signal, WINDOW_MIN,
 };
+use crate::hystart::HyStart;
 use crate::law::reno;
 use crate::number::cube_root;
 use crate::row::{Law, LossContract, LossResponse, Row};
@@ -27,7 +29,7 @@ use crate::settings::{Fields, INITIAL_WINDOW, Table};
 pub(crate) const ROW: Row = Row {
     name: "cubic",
     summary: "CUBIC: a cubic of the time since the last loss",
-    citation: "rfc-9438",
+    citation: "rfc-9438, rfc-9406",
     loss_contract: LossContract {
         shrinks_above: reno::SSTHRESH_MIN,
         timeout_window_max: WINDOW_MIN,
@@ -47,11 +49,14 @@ pub struct CubicSettings {
     pub beta: f64,
     /// Whether to aim lower when losses come at ever smaller windows.
     pub fast_convergence: bool,
+    /// Whether the first slow start ends when the RTT rises.
+    pub hystart: bool,
 }
 
 impl CubicSettings {
-    /// rfc-9438: 0.4 in sec. 5.1, 0.7 in sec. 4.6, and sec. 4.7.
-    pub const DEFAULT: Self = Self { initial_window: INITIAL_WINDOW, c: 0.4, beta: 0.7, fast_convergence: true };
+    /// rfc-9438: 0.4 in sec. 5.1, 0.7 in sec. 4.6, and sec. 4.7; "SHOULD use HyStart++" in sec. 4.10.
+    pub const DEFAULT: Self =
+        Self { initial_window: INITIAL_WINDOW, c: 0.4, beta: 0.7, fast_convergence: true, hystart: true };
 }
 
 impl Table for CubicSettings {
@@ -63,6 +68,7 @@ impl Table for CubicSettings {
         fields.number("beta", &mut self.beta, 0.5..=0.95, "", "what a loss leaves of the window");
         let help = "aim lower when losses come at ever smaller windows, to make room for others";
         fields.switch("fast_convergence", &mut self.fast_convergence, help);
+        fields.switch("hystart", &mut self.hystart, "end the first slow start when the RTT rises");
     }
 }
 
@@ -95,6 +101,8 @@ pub struct Cubic {
     window_prior: f64,
     start: Start,
     curve: Option<Curve>,
+    /// In the first slow start, if it is wanted.
+    hystart: Option<HyStart>,
     before_loss: Option<BeforeLoss>,
     /// When the last ACK arrived.
     heard: Time,
@@ -102,6 +110,7 @@ pub struct Cubic {
     c: f64,
     beta: f64,
     fast_convergence: bool,
+    wants_hystart: bool,
 }
 
 /// The shape of the next curve.
@@ -146,12 +155,14 @@ impl Cubic {
             window_prior: 0.0,
             start: Start::OnPlateau,
             curve: None,
+            hystart: settings.hystart.then(HyStart::new),
             before_loss: None,
             heard: Time::ZERO,
             window_initial,
             c: settings.c,
             beta: settings.beta,
             fast_convergence: settings.fast_convergence,
+            wants_hystart: settings.hystart,
         }
     }
 
@@ -205,6 +216,10 @@ impl Controller for Cubic {
                 }
             }
             (Phase::Open, Limit::Window) => {
+                if let Some(hystart) = &mut self.hystart {
+                    self.window += hystart.on_ack(ack.newly_acked, ack.rtt);
+                    return;
+                }
                 let below = (self.ssthresh - self.window).clamp(0.0, ack.newly_acked);
                 self.window += below;
                 if ack.newly_acked > below {
@@ -214,7 +229,16 @@ impl Controller for Cubic {
         }
     }
 
+    fn on_round(&mut self, _path: &PathView, _round: &Round) {
+        if self.hystart.as_mut().is_some_and(HyStart::on_round) {
+            // [rfc-9406] sec. 4.2: after CSS_ROUNDS congestion avoidance begins, on a plateau of its own.
+            (self.ssthresh, self.hystart) = (self.window, None);
+        }
+    }
+
     fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
+        // [rfc-9406] sec. 4.3: for the first slow start only.
+        self.hystart = None;
         let Self { window, ssthresh, window_max, window_prior, start, curve, .. } = *self;
         self.before_loss = Some(BeforeLoss { window, ssthresh, window_max, window_prior, start, curve });
         self.window_prior = self.window;
@@ -249,6 +273,7 @@ impl Controller for Cubic {
                 (self.window, self.ssthresh) = (self.window_initial, f64::INFINITY);
                 (self.window_max, self.window_prior) = (0.0, 0.0);
                 (self.curve, self.start, self.heard) = (None, Start::OnPlateau, path.now);
+                self.hystart = self.wants_hystart.then(HyStart::new);
             }
         }
     }

@@ -128,3 +128,22 @@ fn a_window_that_has_outgrown_its_loss_stays() {
     flow.undo();
     assert_near(flow.window(), window, 0.0);
 }
+
+/// [rfc-9406] by hand: 40 segments when the RTT rises from 100 to 115 ms. Seven ACKs add one each, the eighth sees it, and from there on each adds a
+/// quarter: 55.25, 69, 86.25, 107.75, 134.5 at the end of five rounds. Without it the window doubles on.
+#[test]
+fn the_first_slow_start_ends_when_the_rtt_rises() {
+    let play = |hystart| {
+        let mut flow = Flow::new("cubic", &[("initial_window", "10"), ("hystart", hystart)]);
+        flow.rounds(2);
+        flow.rtt = Span::from_millis(115);
+        flow.rounds(6);
+        flow
+    };
+    let flow = play("true");
+    assert_near(flow.gauge("ssthresh"), 134.5, 1e-12);
+    assert_near(flow.window(), 134.5, 0.02);
+    let flow = play("false");
+    assert_near(flow.window(), 2560.0, 1e-12);
+    assert!(flow.gauge("ssthresh").is_infinite());
+}
