@@ -22,6 +22,7 @@ pub mod conformance;
 pub mod controller;
 mod delivery;
 pub mod law;
+mod least;
 mod number;
 pub mod own;
 mod random;
