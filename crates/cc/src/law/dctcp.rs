@@ -1,0 +1,187 @@
+//! DCTCP: less by half the share of marks, so that a few marks take a little.
+//!
+//! ```text
+//! once a round:       alpha ← (1 − g) alpha + g F,   F = marked/acknowledged of the round;   alpha is 1 at first
+//! first mark a round: w ← w (1 − alpha/2)
+//! else as Reno:       grows by a segment a round, halves on a loss
+//! ```
+//!
+//! Citation: rfc-8257; dctcp-2010.
+//!
+//! Differs from rfc-8257 in:
+//! * alpha is updated at the end of a round, the window at the first mark of one, as in Linux; sec. 3.3 does both at the end of a window of data.
+//! * Marks are counted by the transport's own feedback, exactly; so the state machine of sec. 3.2 for delayed acknowledgements is not needed.
+
+use crate::controller::{
+    Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Reduction, Restart, Round, Signal, WINDOW_MIN,
+};
+use crate::law::reno;
+use crate::row::{Law, LossContract, LossResponse, Row};
+use crate::settings::{Fields, INITIAL_WINDOW, Table};
+
+pub(crate) const ROW: Row = Row {
+    name: "dctcp",
+    summary: "DCTCP: Reno that gives way to marks in proportion; for networks that mark early",
+    citation: "rfc-8257, dctcp-2010",
+    loss_contract: LossContract {
+        shrinks_above: reno::SSTHRESH_MIN,
+        timeout_window_max: WINDOW_MIN,
+        loss: LossResponse::Shrinks,
+    },
+    law: &Law { defaults: DctcpSettings::DEFAULT, make: |settings| Box::new(Dctcp::new(settings)) },
+};
+
+/// What DCTCP is set to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DctcpSettings {
+    /// Segments.
+    pub initial_window: f64,
+    /// Weight of a round in alpha.
+    pub g: f64,
+}
+
+impl DctcpSettings {
+    /// rfc-8257 sec. 4.2: "an estimation gain of 1/16 is RECOMMENDED".
+    pub const DEFAULT: Self = Self { initial_window: INITIAL_WINDOW, g: 1.0 / 16.0 };
+}
+
+impl Table for DctcpSettings {
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        fields.initial_window(&mut self.initial_window);
+        fields.number("g", &mut self.g, 0.001..=1.0, "", "weight of a round in the share of marks");
+    }
+}
+
+/// The smoothed share of marks; also Prague's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Marks {
+    /// Between 0 and 1.
+    alpha: f64,
+    g: f64,
+    /// Segments of the round that is under way.
+    acked: f64,
+    marked: f64,
+}
+
+impl Marks {
+    /// [rfc-8257] sec. 3.3: "initialize DCTCP.Alpha to 1", so that the first mark is answered as a loss.
+    pub(crate) fn new(g: f64) -> Self {
+        Self { alpha: 1.0, g, acked: 0.0, marked: 0.0 }
+    }
+
+    pub(crate) fn alpha(&self) -> f64 {
+        self.alpha
+    }
+
+    pub(crate) fn count(&mut self, ack: &Ack) {
+        self.acked += ack.newly_acked;
+        self.marked += ack.newly_marked;
+    }
+
+    /// A round is over.
+    pub(crate) fn end_round(&mut self) {
+        if self.acked > 0.0 {
+            // Segments that are not full count as whole when they are marked.
+            let share = (self.marked / self.acked).min(1.0);
+            self.alpha = (1.0 - self.g) * self.alpha + self.g * share;
+        }
+        (self.acked, self.marked) = (0.0, 0.0);
+    }
+}
+
+/// DCTCP's window for one path.
+#[derive(Clone, Debug)]
+pub struct Dctcp {
+    /// Segments; finite, at least [`WINDOW_MIN`].
+    window: f64,
+    /// Segments; infinite before the first loss or mark.
+    ssthresh: f64,
+    marks: Marks,
+    /// Both before the latest loss, until it is taken back.
+    before_loss: Option<(f64, f64)>,
+    window_initial: f64,
+}
+
+impl Dctcp {
+    pub(crate) fn new(settings: &DctcpSettings) -> Self {
+        let window_initial = settings.initial_window;
+        Self {
+            window: window_initial,
+            ssthresh: f64::INFINITY,
+            marks: Marks::new(settings.g),
+            before_loss: None,
+            window_initial,
+        }
+    }
+}
+
+impl Controller for Dctcp {
+    fn hears_first(&self) -> bool {
+        false
+    }
+
+    fn on_ack(&mut self, _path: &PathView, ack: &Ack) {
+        self.marks.count(ack);
+        if ack.phase == Phase::Open && ack.limit == Limit::Window {
+            self.window = reno::advance(self.window, self.ssthresh, ack.newly_acked);
+        }
+    }
+
+    fn on_round(&mut self, _path: &PathView, _round: &Round) {
+        self.marks.end_round();
+    }
+
+    fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
+        self.before_loss = Some((self.window, self.ssthresh));
+        match loss.signal {
+            Signal::Ecn => {
+                // [rfc-8257] sec. 3.3 (9): cwnd = cwnd * (1 - DCTCP.Alpha / 2).
+                self.ssthresh = (self.window * (1.0 - self.marks.alpha() / 2.0)).max(reno::SSTHRESH_MIN);
+                self.window = self.window.min(self.ssthresh);
+            }
+            Signal::DupAcks => {
+                self.ssthresh = reno::halve(self.window);
+                self.window = self.window.min(self.ssthresh);
+            }
+            Signal::Timeout => {
+                self.ssthresh = reno::halve(self.window);
+                self.window = WINDOW_MIN;
+            }
+        }
+    }
+
+    fn on_undo(&mut self, _path: &PathView) {
+        if let Some((window, ssthresh)) = self.before_loss.take() {
+            (self.window, self.ssthresh) = (self.window.max(window), self.ssthresh.max(ssthresh));
+        }
+    }
+
+    fn on_restart(&mut self, _path: &PathView, restart: Restart) {
+        match restart {
+            Restart::Established | Restart::AfterTimeout => {}
+            // [rfc-5681] sec. 4.1.
+            Restart::Idle => self.window = self.window.min(self.window_initial),
+            Restart::PathChanged => {
+                (self.window, self.ssthresh) = (self.window_initial, f64::INFINITY);
+                self.marks = Marks::new(self.marks.g);
+            }
+        }
+    }
+
+    fn window(&self) -> f64 {
+        self.window
+    }
+
+    fn reduction(&self) -> Reduction {
+        Reduction::Proportional
+    }
+
+    fn gauges(&self, gauges: &mut Gauges) {
+        gauges.show("window", self.window);
+        gauges.show("ssthresh", self.ssthresh);
+        gauges.show("alpha", self.marks.alpha());
+    }
+}
+
+#[cfg(test)]
+mod tests;

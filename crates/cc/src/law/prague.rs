@@ -1,0 +1,174 @@
+//! Prague: DCTCP for the Internet, with ECT(1), for queues that mark early and in proportion.
+//!
+//! ```text
+//! once a round:            alpha ← (1 − 1/16) alpha + F/16,   F = marked/acknowledged of the round
+//! first mark a round:      w ← w (1 − alpha/2)
+//! each segment that is acknowledged and not marked, recovery or not:   w ← w + s/w
+//!     s = (SRTT/25 ms)² below 25 ms, once 500 rounds are over since slow start: so short RTTs have no more than 25 ms would have; else 1
+//! loss:                    w ← w/2                             timeout: w ← 1
+//! pace:                    w/SRTT; twice that far below ssthresh
+//! ```
+//!
+//! Citation: prague-draft; rfc-9331 sec. 4.3.
+//!
+//! Differs from prague-draft in:
+//! * It does not look whether the queue marks as classic ones do and does not fall back; so it is for paths whose queues are known to be L4S ones.
+//! * alpha is updated once a round of the path, not of the virtual RTT.
+//! * A loss halves as Reno does; the draft lets CUBIC's beta be used.
+
+use anabranch_units::{Rate, Span};
+
+use crate::controller::{
+    Ack, Controller, Ect, Gauges, Limit, Loss, PathView, Phase, Reduction, Restart, Round, Signal, WINDOW_MIN,
+};
+use crate::law::dctcp::Marks;
+use crate::law::reno;
+use crate::row::{Law, LossContract, LossResponse, Row};
+use crate::settings::WindowSettings;
+
+pub(crate) const ROW: Row = Row {
+    name: "prague",
+    summary: "Prague: DCTCP with ECT(1) for L4S queues, whose growth does not depend on short RTTs",
+    citation: "prague-draft, rfc-9331, rfc-8257",
+    loss_contract: LossContract {
+        shrinks_above: reno::SSTHRESH_MIN,
+        timeout_window_max: WINDOW_MIN,
+        loss: LossResponse::Shrinks,
+    },
+    law: &Law { defaults: WindowSettings::DEFAULT, make: |settings| Box::new(Prague::new(settings)) },
+};
+
+/// How much of a segment a round the window grows at this RTT, so that flows with less than [`RTT_VIRTUAL`] have the rate that they would have there.
+pub fn growth(rtt: Span) -> f64 {
+    let share = rtt.as_secs_f64() / RTT_VIRTUAL.as_secs_f64();
+    if rtt.is_zero() || share >= 1.0 { 1.0 } else { share * share }
+}
+
+/// Prague's window for one path.
+#[derive(Clone, Debug)]
+pub struct Prague {
+    /// Segments; finite, at least [`WINDOW_MIN`].
+    window: f64,
+    /// Segments; infinite before the first loss or mark.
+    ssthresh: f64,
+    marks: Marks,
+    /// Rounds since slow start.
+    rounds: u32,
+    rtt: Option<Span>,
+    /// Both before the latest loss, until it is taken back.
+    before_loss: Option<(f64, f64)>,
+    /// Bits of a full segment.
+    segment_bits: f64,
+    window_initial: f64,
+}
+
+impl Prague {
+    pub(crate) fn new(settings: &WindowSettings) -> Self {
+        Self {
+            window: settings.initial_window,
+            ssthresh: f64::INFINITY,
+            marks: Marks::new(G),
+            rounds: 0,
+            rtt: None,
+            before_loss: None,
+            segment_bits: 0.0,
+            window_initial: settings.initial_window,
+        }
+    }
+
+    fn growth(&self) -> f64 {
+        if self.rounds < TRANSITION { 1.0 } else { self.rtt.map_or(1.0, growth) }
+    }
+}
+
+impl Controller for Prague {
+    fn hears_first(&self) -> bool {
+        false
+    }
+
+    fn on_ack(&mut self, path: &PathView, ack: &Ack) {
+        (self.rtt, self.segment_bits) = (path.rtt_smoothed, path.mss.count() as f64 * 8.0);
+        self.marks.count(ack);
+        // While lost segments are sent again the window stands still.
+        if ack.limit != Limit::Window || ack.phase == Phase::Recovery {
+            return;
+        }
+        let unmarked = (ack.newly_acked - ack.newly_marked).max(0.0);
+        let below = (self.ssthresh - self.window).clamp(0.0, unmarked);
+        self.window += below;
+        self.window += self.growth() * (unmarked - below) / self.window;
+    }
+
+    fn on_round(&mut self, _path: &PathView, _round: &Round) {
+        // [prague-draft] sec. 2.3.2: before the first mark there is nothing to average.
+        if self.ssthresh.is_finite() {
+            self.marks.end_round();
+            self.rounds = self.rounds.saturating_add(1);
+        }
+    }
+
+    fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
+        self.before_loss = Some((self.window, self.ssthresh));
+        self.ssthresh = match loss.signal {
+            Signal::Ecn => (self.window * (1.0 - self.marks.alpha() / 2.0)).max(reno::SSTHRESH_MIN),
+            Signal::DupAcks | Signal::Timeout => reno::halve(self.window),
+        };
+        self.window = match loss.signal {
+            Signal::Timeout => WINDOW_MIN,
+            Signal::DupAcks | Signal::Ecn => self.window.min(self.ssthresh),
+        };
+    }
+
+    fn on_undo(&mut self, _path: &PathView) {
+        if let Some((window, ssthresh)) = self.before_loss.take() {
+            (self.window, self.ssthresh) = (self.window.max(window), self.ssthresh.max(ssthresh));
+        }
+    }
+
+    fn on_restart(&mut self, _path: &PathView, restart: Restart) {
+        match restart {
+            Restart::Established | Restart::AfterTimeout => {}
+            // [rfc-5681] sec. 4.1.
+            Restart::Idle => self.window = self.window.min(self.window_initial),
+            Restart::PathChanged => *self = Self::new(&WindowSettings { initial_window: self.window_initial }),
+        }
+    }
+
+    fn window(&self) -> f64 {
+        self.window
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        let rtt = self.rtt.filter(|rtt| !rtt.is_zero())?.as_secs_f64();
+        let gain = if self.window < self.ssthresh / 2.0 { 2.0 } else { 1.0 };
+        let bits = gain * self.window * self.segment_bits / rtt;
+        (bits.is_finite() && bits >= 1.0).then(|| Rate::from_bits_per_second(bits as u64))
+    }
+
+    fn reduction(&self) -> Reduction {
+        Reduction::Proportional
+    }
+
+    fn ect(&self) -> Option<Ect> {
+        Some(Ect::One)
+    }
+
+    fn gauges(&self, gauges: &mut Gauges) {
+        gauges.show("window", self.window);
+        gauges.show("ssthresh", self.ssthresh);
+        gauges.show("alpha", self.marks.alpha());
+        gauges.show("growth", self.growth());
+    }
+}
+
+/// [prague-draft] sec. 2.3.2: as DCTCP's.
+const G: f64 = 1.0 / 16.0;
+
+/// [prague-draft] sec. 2.4.4: the RTT whose rate shorter ones are given.
+const RTT_VIRTUAL: Span = Span::from_millis(25);
+
+/// [prague-draft] sec. 2.4.4: rounds for which a flow is as fast as its RTT lets it.
+const TRANSITION: u32 = 500;
+
+#[cfg(test)]
+mod tests;
