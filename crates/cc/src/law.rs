@@ -25,10 +25,13 @@ laws! {
     emfast,
     fast,
     ledbat,
+    lia,
     linux,
+    olia,
     prague,
     reno,
     rrfast,
     vegas,
     westwood,
+    wvegas,
 }

@@ -78,6 +78,22 @@ impl Reno {
     }
 }
 
+impl Reno {
+    /// Grows by `increase(window)` for each acknowledged segment, where Reno grows by one over the window. Where that is less than nothing, slow start
+    /// does not take it back.
+    pub(crate) fn grow(&mut self, ack: &Ack, increase: impl FnOnce(f64) -> f64) {
+        if ack.phase == Phase::Open && ack.limit == Limit::Window {
+            let below = (self.ssthresh - self.window).clamp(0.0, ack.newly_acked);
+            self.window += below;
+            if ack.newly_acked > below {
+                let change = (ack.newly_acked - below) * increase(self.window);
+                self.window = (self.window + change).max(WINDOW_MIN);
+                self.ssthresh = self.ssthresh.min(self.window).max(SSTHRESH_MIN);
+            }
+        }
+    }
+}
+
 impl Controller for Reno {
     fn on_ack(&mut self, _path: &PathView, ack: &Ack) {
         if ack.phase == Phase::Open && ack.limit == Limit::Window {
