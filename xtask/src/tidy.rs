@@ -1,6 +1,7 @@
-//! `cargo xtask tidy`: the layering of ARCHITECTURE.md, held over the crate graph instead of by good will.
+//! `cargo xtask tidy`: checks the layering of ARCHITECTURE.md over the crate graph, circles of modules, and the docs of public items.
 
 mod circles;
+mod docs;
 mod lengths;
 
 use std::collections::BTreeMap;
@@ -127,6 +128,7 @@ pub(crate) fn run() -> Result<(), String> {
             purity(source.as_std_path(), &mut problems)?;
         }
         circles::check(package.manifest_path.with_file_name("src").as_std_path(), &mut problems)?;
+        docs::check(package.manifest_path.with_file_name("src").as_std_path(), &mut problems)?;
         if lengths::CORE.contains(name) {
             let folder = package.manifest_path.parent().expect("a manifest stands in a folder");
             lengths::check(folder.as_std_path(), &mut problems)?;

@@ -15,7 +15,7 @@ pub struct Diagnostic {
     pub file: Arc<str>,
     /// Where in the file, or in which override.
     pub place: Place,
-    /// The mistake.
+    /// The mistake found.
     pub message: String,
     /// The remedy, if it is known.
     pub remedy: Option<String>,
@@ -74,11 +74,11 @@ pub enum Place {
     },
     /// In a file that this one extends. A diagnostic has that file, and the line in it, instead.
     Base {
-        /// Which.
+        /// The extended file.
         file: Arc<str>,
-        /// Line.
+        /// The line number.
         line: usize,
-        /// Column.
+        /// The column number.
         column: usize,
     },
     /// In a `--set`, with its whole argument.

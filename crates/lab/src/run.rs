@@ -106,12 +106,12 @@ pub(crate) fn run_measured(scenario: &Scenario, experiment: &Experiment) -> Run 
 }
 
 impl Run {
-    /// Of a scenario whose series nobody asks for.
+    /// Runs a scenario and records no series.
     pub(crate) fn unrecorded(scenario: &Scenario) -> Self {
         Self { report: run(scenario), measures: BTreeMap::new() }
     }
 
-    /// Of a run that has recorded what `measures` ask for.
+    /// Evaluates the measures of a run that has recorded their series.
     pub(crate) fn measured<'a>(
         report: Report,
         trace: &Trace<'_>,

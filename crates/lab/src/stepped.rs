@@ -29,7 +29,7 @@ pub struct Observation {
     pub window: f64,
     /// Segments in flight.
     pub flight: f64,
-    /// Segments acknowledged.
+    /// The number of acknowledged segments.
     pub acked: f64,
     /// Segments found to be lost.
     pub lost: f64,

@@ -42,7 +42,7 @@ pub(crate) const ROW: Row = Row {
 /// What Copa is set to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CopaSettings {
-    /// Segments.
+    /// The window before the first ACK, in segments.
     pub initial_window: f64,
     /// How much delay counts: a flow keeps about one over it in the queue, in segments.
     pub delta: f64,

@@ -34,7 +34,7 @@ pub(crate) const ROW: Row = Row {
 /// What DCTCP is set to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DctcpSettings {
-    /// Segments.
+    /// The window before the first ACK, in segments.
     pub initial_window: f64,
     /// Weight of a round in alpha.
     pub g: f64,

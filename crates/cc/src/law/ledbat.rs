@@ -31,7 +31,7 @@ pub(crate) const ROW: Row = Row {
 /// What LEDBAT is set to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LedbatSettings {
-    /// Segments.
+    /// The window before the first ACK, in segments.
     pub initial_window: f64,
     /// Queueing delay in seconds.
     pub target: f64,

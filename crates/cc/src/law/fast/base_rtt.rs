@@ -41,13 +41,13 @@ pub struct Settings {
 /// What makes a decrease futile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// [`Rule::NOT_NEAR`].
+    /// The rule [`Rule::NOT_NEAR`].
     NotNear,
-    /// [`Rule::NO_FALL`].
+    /// The rule [`Rule::NO_FALL`].
     NoFall,
-    /// [`Rule::BOTH`].
+    /// The rule [`Rule::BOTH`].
     Both,
-    /// [`Rule::LITERAL`].
+    /// The rule [`Rule::LITERAL`].
     Literal,
 }
 
@@ -116,7 +116,7 @@ pub struct Rule {
 /// Which decreases count. A size is a share of the window before the first step of the law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Decrease {
-    /// Any.
+    /// Every decrease counts.
     Any,
     /// All steps from the first one to the end of the wait. If they come to less, the watch says nothing.
     Total {
@@ -145,9 +145,9 @@ pub enum Relief {
     },
     /// One of the two.
     Either {
-        /// As [`Self::Fall`].
+        /// The threshold of [`Self::Fall`].
         below: f64,
-        /// As [`Self::Near`].
+        /// The threshold of [`Self::Near`].
         most: f64,
     },
 }
@@ -206,7 +206,7 @@ struct Watch {
 /// What an RTT sample tells about the route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// Nothing.
+    /// Its length is unchanged, as far as the sample shows.
     Same,
     /// It is longer: baseRTT no longer holds.
     Longer,

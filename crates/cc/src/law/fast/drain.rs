@@ -143,7 +143,7 @@ pub enum Drain {
 pub struct Facts {
     /// The ACK's arrival.
     pub now: f64,
-    /// Its RTT.
+    /// The RTT sample.
     pub rtt: f64,
     /// baseRTT, this sample included.
     pub base: f64,
@@ -164,9 +164,9 @@ pub struct Facts {
 /// Whose the queue seems to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Looks {
-    /// Ours.
+    /// The queue is ours.
     Clear,
-    /// Not ours.
+    /// The queue is not ours.
     Foreign,
     /// Not ours, and the last drain did not tell whose.
     Doubtful,

@@ -48,7 +48,7 @@ pub struct Estimator {
 }
 
 impl Estimator {
-    /// Nothing known.
+    /// An estimator without samples.
     pub const fn new() -> Self {
         Self { base: f64::INFINITY, average: f64::INFINITY }
     }

@@ -29,7 +29,7 @@ pub enum Policy {
     },
     /// Losses halve the window where sending less showed that they are congestion ([`super::trial`]).
     Trial {
-        /// The same.
+        /// The largest share of segments that is believed to be lost at random.
         random_most: f64,
         /// Whether many losses at once without a queue are taken for a fade of the link.
         fades: bool,

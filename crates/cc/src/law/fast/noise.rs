@@ -104,7 +104,7 @@ pub struct Recent {
 const PART: f64 = 0.25;
 
 impl Noise {
-    /// Nothing known.
+    /// A filter without samples.
     pub fn new() -> Self {
         Self::default()
     }
@@ -159,7 +159,7 @@ impl Noise {
 }
 
 impl Recent {
-    /// Nothing yet.
+    /// A minimum without samples.
     pub const fn new() -> Self {
         Self { since: f64::NEG_INFINITY, least: f64::INFINITY, before: f64::INFINITY }
     }

@@ -32,7 +32,7 @@ use crate::settings::{Choice, Fields};
 /// What the part is set to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// The paper's.
+    /// The rule of the refill.
     pub rule: Rule,
     /// Whether the window increases multiplicatively where the queue is empty, as it does outside of CCaFR.
     pub multiplicative_increase: bool,
@@ -115,7 +115,7 @@ pub enum Flight {
 pub enum Rtt {
     /// The sample: `rtt` of the listing.
     Sample,
-    /// avgRTT.
+    /// The average RTT, avgRTT.
     Average,
 }
 

@@ -140,7 +140,7 @@ const PATIENCE: f64 = 8.0;
 const RATE_SPAN: f64 = 20.0;
 
 impl Look {
-    /// Nothing known.
+    /// A look without samples.
     pub fn new() -> Self {
         Self::default()
     }
@@ -284,11 +284,11 @@ pub enum Turn {
 pub struct Facts {
     /// The ACK's arrival.
     pub now: f64,
-    /// Its RTT.
+    /// The RTT sample.
     pub rtt: f64,
     /// An RTT with a queue of our own at the most.
     pub near: f64,
-    /// baseRTT.
+    /// The baseRTT, in seconds.
     pub base: f64,
 }
 
@@ -332,7 +332,7 @@ impl Competition {
         }
     }
 
-    /// An ACK.
+    /// Called for each ACK.
     pub fn on_ack(&mut self, path: &PathView, ack: &Ack, facts: &Facts, rule: &Rule) -> Turn {
         let &Facts { now, rtt, .. } = facts;
         let most = -self.most.on_value(now, -rtt, rtt);

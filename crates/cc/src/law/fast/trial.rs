@@ -217,7 +217,7 @@ pub struct Facts {
 }
 
 impl Trial {
-    /// Nothing known.
+    /// A trial without losses.
     pub fn new() -> Self {
         Self::default()
     }

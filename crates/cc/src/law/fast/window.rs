@@ -74,7 +74,7 @@ impl Pipe {
     /// not make the path small.
     const SPAN: f64 = 5.0;
 
-    /// Nothing known.
+    /// A path of unknown capacity.
     pub const fn new() -> Self {
         Self { is_known: false, carried: Recent::new() }
     }
