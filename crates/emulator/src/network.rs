@@ -72,6 +72,11 @@ pub enum Refusal {
         /// The name of the host.
         node: String,
     },
+    /// A link doubles packets: the bytes of a packet are there once.
+    Duplicates {
+        /// The name of the link.
+        link: String,
+    },
     /// A limit of the simulator was exceeded.
     Simulator(BuildError),
 }
@@ -87,10 +92,13 @@ impl Network {
     /// from the same neighbour, else with the first that arrives.
     ///
     /// # Errors
-    /// If a link of a host has no counterpart, or there are too many hosts or interfaces.
+    /// If a link of a host has no counterpart or doubles packets, or there are too many hosts or interfaces.
     pub(crate) fn attachments(&self) -> Result<Vec<Vec<Attachment>>, Refusal> {
         if self.hosts.len() > HOSTS_MAX {
             return Err(Refusal::TooManyHosts(self.hosts.len()));
+        }
+        if let Some(wire) = self.wires.iter().find(|wire| wire.spec.scatter.duplicates > 0.0) {
+            return Err(Refusal::Duplicates { link: wire.id.clone() });
         }
         self.hosts.iter().map(|&node| self.attachments_of(node)).collect()
     }
@@ -165,6 +173,9 @@ impl fmt::Display for Refusal {
             }
             Self::TooManyInterfaces { node } => {
                 write!(f, "host `{node}` has more than {INTERFACES_MAX} links: remove some")
+            }
+            Self::Duplicates { link } => {
+                write!(f, "link {link} doubles packets, which an emulated link cannot: remove its `duplicate`")
             }
             Self::Simulator(error) => write!(f, "{error}: make the network smaller"),
         }

@@ -5,6 +5,7 @@
 //! README.md                      how to check it
 //! experiments/KEY/NAME.toml      the scenarios with their seeds and claims
 //! experiments/common/NAME.toml   what they extend
+//! experiments/KEY/NAME.trace     the traces of their links, there or in `common/`
 //! experiments/sensitivity.toml   which of these claims are coarse, if somebody looked
 //! outcome.json                   everything measured, as `reproduce --json` prints it, but for the time it took
 //! outcome.csv, outcome.md        the claims as tables
@@ -27,7 +28,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
 use crate::diagnostic::Diagnostic;
-use crate::document::{Document, Source};
+use crate::document::{Document, Source, is_trace};
 use crate::experiment::{COMMON, Experiment};
 use crate::html;
 use crate::reproduce::Outcome;
@@ -234,7 +235,7 @@ fn missing_base(documents: &[Document]) -> Option<&str> {
         match known.get(&**file) {
             Some(&other) if other != &**text => return Some(file),
             Some(_) => {}
-            None if is_common(file) => _ = known.insert(file, text),
+            None if is_common(file) || is_trace(file) => _ = known.insert(file, text),
             None => return Some(file),
         }
     }
@@ -284,7 +285,7 @@ fn json(value: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Whether an artifact may have a file of this name.
+/// Whether an artifact may have a file of this name: scenarios, their bases and traces are in folders below `experiments/`.
 fn is_known(name: &str) -> bool {
     // No name leads out of the folder of extraction.
     let is_plain = |part: &str| {
@@ -295,8 +296,9 @@ fn is_known(name: &str) -> bool {
         || name == name_of_sensitivity()
         || name
             .strip_prefix(EXPERIMENTS)
-            .and_then(|rest| rest.strip_suffix(".toml")?.split_once('/'))
-            .is_some_and(|(paper, file)| is_plain(paper) && is_plain(file))
+            .filter(|rest| is_trace(rest) || rest.ends_with(".toml"))
+            .and_then(|rest| rest.split_once('/'))
+            .is_some_and(|(paper, file)| is_plain(paper) && is_plain(file) && !file.starts_with('.'))
 }
 
 /// Finds content that unpacking programs may see and the directory does not list.
@@ -383,7 +385,7 @@ impl Artifact {
     /// # Errors
     /// If there is none, or one is not TOML.
     pub fn documents(&self) -> Result<Vec<Document>, ArtifactError> {
-        let is_scenario = |name: &str| name.starts_with(EXPERIMENTS) && !is_common(name);
+        let is_scenario = |name: &str| name.starts_with(EXPERIMENTS) && !is_common(name) && !is_trace(name);
         let scenarios = self.files.iter().filter(|(name, _)| is_scenario(name));
         let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
         // What a file extends is in the archive: no name leads to a file of whoever reads it.

@@ -8,6 +8,8 @@ mod each;
 mod extends;
 mod files;
 mod repeat;
+mod topology;
+mod traces;
 
 use std::slice;
 
@@ -21,6 +23,8 @@ use crate::diagnostic::{Diagnostic, Fault, Place, is_command, suggestion};
 pub use extends::Bases;
 pub use files::Notice;
 pub(crate) use repeat::COUNT_MAX;
+pub(crate) use topology::{PORTS_MAX, SIZE_MAX};
+pub(crate) use traces::is_trace;
 
 /// A parsed file with its overrides.
 #[derive(Clone, Debug)]
@@ -87,16 +91,19 @@ impl Document {
         Self::parse_with(file, text, &mut |_| Err("no other file is read here".to_owned()))
     }
 
-    /// The same of a file that may extend others, which `bases` reads: it is given a name like `file`, such as
+    /// The same of a file that may extend others and name traces, which `bases` reads: it is given a name like `file`, such as
     /// `experiments/common/chain.toml`, and answers with the file's text or why it cannot be read.
     ///
     /// # Errors
-    /// If one of them is not TOML, or what they extend cannot be read or leads back to them.
+    /// If one of them is not TOML, or what they name cannot be read or leads back to them.
     pub fn parse_with(file: &str, text: &str, bases: &mut Bases<'_>) -> Result<Self, Diagnostic> {
-        let (mut root, sources) = extends::read(file, text, bases)?;
+        let (mut root, mut sources) = extends::read(file, text, bases)?;
         let mut left = VALUES_MAX;
+        let traces = traces::write_out(&mut root, &mut sources, bases, &mut left);
+        traces.map_err(|fault| fault.in_sources(&sources))?;
         each::write_out(&mut root, &mut left).map_err(|fault| fault.in_sources(&sources))?;
         repeat::write_out(&mut root, &mut left).map_err(|fault| fault.in_sources(&sources))?;
+        topology::write_out(&mut root, &mut left).map_err(|fault| fault.in_sources(&sources))?;
         Ok(Self { comment: first_comment(text), root, sources })
     }
 
@@ -115,14 +122,15 @@ impl Document {
         &self.sources[0].text
     }
 
-    /// What it extends: the file that it names, then the one that this one names, and so on.
+    /// What it extends: the file that it names, then the one that this one names, and so on; then the files of traces.
     pub fn bases(&self) -> &[Source] {
         &self.sources[1..]
     }
 
-    /// All that was read: the file, and each of its bases behind a line that names it.
+    /// All that was read: the file, and each of its bases behind a line that names it. Traces, which nobody reads, are left out.
     pub fn whole_text(&self) -> String {
-        let bases = self.bases().iter().map(|Source { file, text }| format!("\n# {file}\n\n{text}"));
+        let bases = self.bases().iter().filter(|base| !is_trace(&base.file));
+        let bases = bases.map(|Source { file, text }| format!("\n# {file}\n\n{text}"));
         [self.text().to_owned()].into_iter().chain(bases).collect()
     }
 

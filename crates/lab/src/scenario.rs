@@ -9,7 +9,7 @@ pub(crate) mod transport;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anabranch_sim::{DriverSpec, ErrorSpec, HoldSpec, LinkSpec, QueueSpec, WorldSize};
+use anabranch_sim::{DriverSpec, ErrorSpec, HoldSpec, LinkSpec, QueueSpec, RateSpec, ScatterSpec, WorldSize};
 use anabranch_units::{Rate, SimSpan, SimTime};
 
 use self::transport::Transport;
@@ -24,6 +24,8 @@ pub struct Scenario {
     pub(crate) clock: Clock,
     /// The resolution: changes within it are one point of a series.
     pub(crate) resolution: SimSpan,
+    /// Whether flows are spread over ways that are equally good.
+    pub(crate) is_multipath: bool,
     /// Names of the nodes; [`NodeIndex`] counts in them.
     pub(crate) nodes: Vec<String>,
     /// Directions of links; a duplex link is two.
@@ -63,6 +65,9 @@ pub(crate) struct Link {
     /// The error models before its queue, in order.
     pub(crate) errors: Vec<ErrorSpec>,
     pub(crate) hold: Option<HoldSpec>,
+    /// How its rate varies, and how it scatters packets in time.
+    pub(crate) rates: Option<RateSpec>,
+    pub(crate) scatter: ScatterSpec,
     /// Bytes of the longest packet, and from when on they are others.
     pub(crate) mtu: Option<u32>,
     pub(crate) mtu_changes: Vec<(SimTime, u32)>,
@@ -74,6 +79,7 @@ impl Link {
         let spec = LinkSpec::new(self.rate, self.delay).named(&self.id).queue(self.queue.clone());
         let spec = self.errors.iter().cloned().fold(spec, LinkSpec::error);
         let spec = self.hold.into_iter().fold(spec, LinkSpec::hold);
+        let spec = self.rates.clone().into_iter().fold(spec, LinkSpec::rates).scatter(self.scatter.clone());
         self.mtu.into_iter().fold(spec, LinkSpec::mtu)
     }
 }
@@ -164,7 +170,11 @@ impl Scenario {
             &ErrorSpec::PerPacket(p) | &ErrorSpec::PerByte(p) => is_open(p),
             ErrorSpec::GilbertElliott(_) => true,
         };
-        let is_held = |link: &Link| link.hold.is_some_and(HoldSpec::is_random);
+        let is_held = |link: &Link| {
+            link.hold.is_some_and(HoldSpec::is_random)
+                || link.scatter.reorder.is_some()
+                || is_open(link.scatter.duplicates)
+        };
         self.links.iter().any(|link| {
             link.errors.iter().any(loses)
                 || matches!(link.queue, QueueSpec::Red(_) | QueueSpec::FqCoDel(_) | QueueSpec::Pie(_))

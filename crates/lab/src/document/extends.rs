@@ -63,6 +63,9 @@ fn next(chain: &[Source], extends: &Node, bases: &mut Bases<'_>) -> Result<Sourc
         return Err(Fault::new(format!("`{EXTENDS}` is not a string")).remedy("name one file, relative to this one"));
     };
     let last = &chain[chain.len() - 1].file;
+    if !name.ends_with(".toml") {
+        return Err(not_a_path(name, "a TOML file", "../common/chain.toml"));
+    }
     let base = resolve(last, name)?;
     if chain.iter().any(|source| *source.file == *base) {
         let names: Vec<&str> = chain.iter().map(|source| &*source.file).chain([base.as_str()]).collect();
@@ -79,19 +82,27 @@ fn next(chain: &[Source], extends: &Node, bases: &mut Bases<'_>) -> Result<Sourc
     Ok(Source { file: base.into(), text: text.into() })
 }
 
-/// The name of the file that `file` calls `extends`: both relative to the same folder, `..` taken out where it can be.
+fn not_a_path(name: &str, what: &str, example: &str) -> Fault {
+    let fault = Fault::new(format!("`{name}` is not a relative path of {what}"));
+    fault.remedy(format!("write it with `/`, relative to this file: \"{example}\""))
+}
+
+/// The name of the file that `file` calls `name`: both relative to the same folder, `..` taken out where it can be.
 ///
 /// # Errors
-/// If it is not a relative path of a TOML file, with `/` between its parts: it is to mean the same on every machine.
-fn resolve(file: &str, extends: &str) -> Result<String, Fault> {
+/// If it is not a relative path with `/` between its parts: it is to mean the same on every machine.
+pub(super) fn resolve(file: &str, name: &str) -> Result<String, Fault> {
     let is_plain = |part: &str| !matches!(part, "" | ".") && !part.contains(['\\', ':']);
-    if !extends.ends_with(".toml") || !extends.split('/').all(is_plain) {
-        let fault = Fault::new(format!("`{extends}` is not a relative path of a TOML file"));
-        return Err(fault.remedy("write it with `/`, relative to this file: \"../common/chain.toml\""));
+    if !name.split('/').all(is_plain) {
+        let (what, example) = match name.ends_with(".toml") {
+            true => ("a TOML file", "../common/chain.toml"),
+            false => ("a trace", "../common/cell.trace"),
+        };
+        return Err(not_a_path(name, what, example));
     }
     let mut parts: Vec<&str> = file.split(['/', '\\']).collect();
     parts.pop();
-    for part in extends.split('/') {
+    for part in name.split('/') {
         match (part, parts.last()) {
             ("..", Some(&above)) if !matches!(above, "" | "." | "..") && !above.ends_with(':') => _ = parts.pop(),
             _ => parts.push(part),

@@ -10,7 +10,7 @@ use super::keys::{
 };
 use crate::diagnostic::Diagnostic;
 use crate::document::Document;
-use crate::load::keys::{ClockKeys, FlowKeys, HostKeys, LinkKeys, RouteKeys};
+use crate::load::keys::{ClockKeys, FlowKeys, HostKeys, LinkKeys, RouteKeys, TopologyKeys};
 use crate::load::network::NetworkKeys;
 use crate::load::values::Text;
 use crate::scenario::Scenario;
@@ -21,8 +21,8 @@ use crate::scenario::Scenario;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "scenario")]
 pub(crate) struct FileKeys {
-    /// A file that this one extends, relative to this one's folder. What this file does not say, that one says: tables merge by key,
-    /// links, flows and hosts by `id`; every other list replaces that file's, claims too. A base may extend another one.
+    /// A file that this one extends, relative to this one's folder. What this file does not say, that one says: tables merge by
+    /// key, links, flows and hosts by `id`; every other list replaces that file's, claims too. A base may extend another one.
     #[serde(default)]
     #[expect(dead_code, reason = "bases are read before a file is")]
     pub(crate) extends: Option<InFileOnly<String>>,
@@ -42,6 +42,14 @@ pub(crate) struct FileKeys {
     /// for a long run at a high rate.
     #[serde(default)]
     pub(crate) resolution: Text<SimSpan>,
+    /// Links of a network of a known shape, besides those of `[[link]]`.
+    #[serde(default)]
+    #[expect(dead_code, reason = "topologies are written out before the keys are read")]
+    pub(crate) topology: Option<InFileOnly<TopologyKeys>>,
+    /// Whether flows are spread over all ways with the fewest links, by a hash of flow and direction (ECMP); else all take the
+    /// first. True if absent with a topology of the kind `fat_tree`, else false.
+    #[serde(default)]
+    pub(crate) multipath: bool,
     /// Links between nodes.
     #[serde(default)]
     pub(crate) link: Vec<LinkKeys>,
@@ -96,6 +104,7 @@ impl FileKeys {
             duration: self.duration.0,
             clock: self.clock,
             resolution: self.resolution.0,
+            is_multipath: self.multipath,
             links: &self.link,
             flows: &self.flow,
             hosts: &self.host,

@@ -2,6 +2,7 @@
 //! from them.
 
 mod agent;
+mod change;
 mod engine;
 mod error;
 mod flow;
@@ -11,11 +12,13 @@ mod link;
 mod queue;
 mod route;
 mod schema;
+mod topology;
 mod traffic;
 
 use schemars::JsonSchema;
 
 pub(super) use agent::{AgentKeys, MultihomedKeys, MultihomedPathKeys, SctpKeys, SctpPathKeys, SinkKeys};
+pub(super) use change::{DelayChangeKeys, RateChangeKeys, ReorderKeys, TraceKeys};
 pub(super) use engine::{
     EngineKeys, FailoverKeys, FormKeys, LossDetectionKeys, PacingKeys, PathKeys, RepairKeys, SchedulerKeys,
     StreamBufferKeys,
@@ -29,6 +32,7 @@ pub(super) use host::{ReadsKeys, StampsKeys};
 pub(crate) use link::LinkKeys;
 pub(super) use queue::QueueKeys;
 pub(crate) use route::RouteKeys;
+pub(crate) use topology::TopologyKeys;
 pub(super) use traffic::{CbrKeys, OnOffKeys, WorkloadKeys};
 
 /// The arithmetic of time. It matters if two times are equal on paper, as in networks of round numbers; experiments that are

@@ -1,11 +1,11 @@
 //! From the keys of a link to what the simulator is told of it.
 
-use anabranch_sim::{CoDelParameters, ErrorSpec, GilbertElliott, HoldSpec, QueueSpec, RedParameters, Unit};
+use anabranch_sim::{DelaySpec, ErrorSpec, GilbertElliott, HoldSpec};
 use anabranch_units::{Bytes, Rate, SimTime};
 
 use super::Checked;
-use super::keys::{ErrorKeys, HoldKeys, QueueKeys};
-use super::values::{Count, Text};
+use super::keys::{DelayKeys, ErrorKeys, HoldKeys};
+use super::values::Text;
 use crate::diagnostic::Fault;
 use crate::document::Path;
 
@@ -21,13 +21,9 @@ pub(super) fn mtu(Text(mtu): Text<Bytes>, path: &Path) -> Checked<u32> {
 /// [rfc-791] sec. 3.2: "Every internet module must be able to forward a datagram of 68 octets without further fragmentation."
 const MTU_MIN: u32 = 68;
 
-pub(super) fn hold(keys: Option<HoldKeys>, queue: &QueueKeys, path: &Path) -> Checked<Option<HoldSpec>> {
+pub(super) fn hold(keys: Option<HoldKeys>, path: &Path) -> Checked<Option<HoldSpec>> {
     let Some(keys) = keys else { return Ok(None) };
     let path = path.key("hold");
-    if let QueueKeys::CoDel { .. } = queue {
-        let fault = Fault::new("a link with a codel queue cannot hold packets");
-        return Err((path, fault.remedy("remove `hold`, or choose another queue")));
-    }
     hold_spec(keys, &path).map(Some)
 }
 
@@ -50,61 +46,21 @@ pub(super) fn hold_spec(keys: HoldKeys, path: &Path) -> Checked<HoldSpec> {
     Ok(spec)
 }
 
+impl DelayKeys {
+    pub(super) fn spec(self) -> DelaySpec {
+        match self {
+            Self::Constant { span } => DelaySpec::Constant(span.0),
+            Self::Exponential { mean } => DelaySpec::Exponential(mean.0),
+            Self::Uniform { most } => DelaySpec::Uniform(most.0),
+        }
+    }
+}
+
 pub(super) fn positive(rate: Rate, path: &Path) -> Checked<Rate> {
     match rate.bits_per_second() {
         0 => Err((path.clone(), Fault::new("nothing passes a link of 0 bit/s").remedy("use a rate above 0bit/s"))),
         1..=RATE_MAX => Ok(rate),
         _ => Err((path.clone(), Fault::new(format!("no link sends {rate}")).remedy("use a rate up to 1Tbit/s"))),
-    }
-}
-
-pub(super) fn queue(keys: &QueueKeys, path: &Path) -> Checked<QueueSpec> {
-    match keys {
-        QueueKeys::DropTail { packets: Some(Count(1)), .. } => {
-            let fault = Fault::new("a queue of 1 packet drops everything: ns-2 counts the one in service");
-            Err((path.key("packets"), fault.remedy("use 2 packets or more")))
-        }
-        QueueKeys::DropTail { packets: Some(packets), bytes: None } => Ok(QueueSpec::Packets(packets.0)),
-        QueueKeys::DropTail { packets: None, bytes: Some(bytes) } if bytes.0.count() > 0 => {
-            Ok(QueueSpec::Bytes(bytes.0.count()))
-        }
-        QueueKeys::DropTail { .. } => {
-            let fault = Fault::new("a drop_tail queue needs one limit, above nothing");
-            Err((path.clone(), fault.remedy("write packets = 50 or bytes = \"75kB\"")))
-        }
-        QueueKeys::Unlimited => Ok(QueueSpec::Unlimited),
-        QueueKeys::Red { packets, threshold_min, threshold_max, probability_max, ecn } => {
-            let default = RedParameters::default();
-            let parameters = RedParameters {
-                limit: packets.0,
-                threshold_min: threshold_min.unwrap_or(default.threshold_min),
-                threshold_max: threshold_max.unwrap_or(default.threshold_max),
-                probability_max: probability_max.map_or(default.probability_max, |p| p.0),
-                unit: Unit::Packets,
-                ecn: *ecn,
-                ..default
-            };
-            if !(0.0 < parameters.threshold_min && parameters.threshold_min < parameters.threshold_max) {
-                let fault = Fault::new("the thresholds of a red queue are in the wrong order");
-                return Err((path.clone(), fault.remedy("use 0 < threshold_min < threshold_max")));
-            }
-            Ok(QueueSpec::Red(parameters))
-        }
-        QueueKeys::CoDel { packets, target, interval, ecn } => {
-            let default = CoDelParameters::default();
-            let parameters = CoDelParameters {
-                target: target.map_or(default.target, |target| target.0),
-                interval: interval.map_or(default.interval, |interval| interval.0),
-                packets_max: packets.map_or(default.packets_max, |packets| packets.0),
-                ecn: *ecn,
-                ..default
-            };
-            if parameters.interval.is_zero() {
-                let fault = Fault::new("a codel queue cannot look again after no time");
-                return Err((path.key("interval"), fault.remedy("use an interval above 0s, such as \"100ms\"")));
-            }
-            Ok(QueueSpec::CoDel(parameters))
-        }
     }
 }
 

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use anabranch_sim::{DelaySpec, DriverSpec, Reads, Stamps};
+use anabranch_sim::{DriverSpec, Reads, Stamps};
 use anabranch_units::{SimSpan, SimTime};
 
 use super::Checked;
+use super::changing::{self, Service};
 use super::keys::{ClockKeys, DelayKeys, FlowKeys, HostKeys, LinkKeys, QueueKeys, ReadsKeys, RouteKeys, StampsKeys};
-use super::link::{error, hold, hold_spec, mtu, positive, queue};
+use super::link::{error, hold, hold_spec, mtu, positive};
 use super::outages::outages;
+use super::queue::queue;
 use super::transport::{Drive, Pair};
 use super::values::Name;
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
@@ -22,6 +24,7 @@ pub(crate) struct NetworkKeys<'a> {
     pub(crate) duration: SimSpan,
     pub(crate) clock: ClockKeys,
     pub(crate) resolution: SimSpan,
+    pub(crate) is_multipath: bool,
     pub(crate) links: &'a [LinkKeys],
     pub(crate) flows: &'a [FlowKeys],
     pub(crate) hosts: &'a [HostKeys],
@@ -79,12 +82,12 @@ fn scenario(keys: &NetworkKeys<'_>) -> Checked<Scenario> {
     }
     routes.sort_by_key(|route| route.at);
     let Network { nodes, links, .. } = network;
-    let &NetworkKeys { seed, duration, resolution, .. } = keys;
+    let &NetworkKeys { seed, duration, resolution, is_multipath, .. } = keys;
     let clock = match keys.clock {
         ClockKeys::Exact => Clock::Exact,
         ClockKeys::Ns2 => Clock::Ns2,
     };
-    let scenario = Scenario { seed, duration, clock, resolution, nodes, links, flows, drivers, routes };
+    let scenario = Scenario { seed, duration, clock, resolution, is_multipath, nodes, links, flows, drivers, routes };
     let size = scenario.size().check();
     size.map_err(|error| (root, Fault::new(error.to_string()).remedy("make the scenario smaller")))?;
     Ok(scenario)
@@ -124,15 +127,22 @@ impl Network {
             let most = mtu(change.mtu, &path.key("mtu_changes").index(index))?;
             mtu_changes.push((SimTime::ZERO.saturating_add(change.at.0), most));
         }
+        let rate = keys.rate.map(|rate| positive(rate.0, &path.key("rate"))).transpose()?;
+        let service =
+            Service { rate, changes: &keys.rate_changes, period: keys.rate_period, trace: keys.trace.as_ref() };
+        let (rate, rates) = service.check(path)?;
+        let delays = changing::delays(&keys.delay_changes, keys.delay_period, path)?;
         let link = Link {
             id: id.clone(),
             from,
             to,
-            rate: positive(keys.rate.0, &path.key("rate"))?,
+            rate,
+            rates,
+            scatter: changing::scatter(keys.reorder, keys.duplicate, delays.clone(), path)?,
             delay: keys.delay.0,
             queue: queue(&keys.queue, &path.key("queue"))?,
             errors: error(&keys.error, &path.key("error"))?.into_iter().chain(outages.clone()).collect(),
-            hold: hold(keys.hold, &keys.queue, path)?,
+            hold: hold(keys.hold, path)?,
             mtu: keys.mtu.map(|most| mtu(most, path)).transpose()?,
             mtu_changes,
         };
@@ -143,6 +153,8 @@ impl Network {
             queue: queue(&QueueKeys::default(), path)?,
             errors: outages.clone(),
             hold: None,
+            rates: None,
+            scatter: changing::scatter(None, None, delays.clone(), path)?,
             ..link.clone()
         };
         self.neighbours[from].push(to);
@@ -151,18 +163,25 @@ impl Network {
         }
         self.push(link, clock, path)?;
         if let Some(reverse) = &keys.reverse {
-            let rate = match reverse.rate {
-                Some(rate) => positive(rate.0, &path.key("reverse").key("rate"))?,
-                None => back.rate,
-            };
+            let at = path.key("reverse");
+            let own = reverse.rate.map(|rate| positive(rate.0, &at.key("rate"))).transpose()?;
+            // A trace has no other rate beside it.
+            let rate = if reverse.trace.is_some() { own } else { own.or(Some(back.rate)) };
+            let (changes, period, trace) = (&reverse.rate_changes, reverse.rate_period, reverse.trace.as_ref());
+            let (rate, rates) = Service { rate, changes, period, trace }.check(&at)?;
+            let scatter = changing::scatter(reverse.reorder, reverse.duplicate, delays, &at)?;
             let delay = reverse.delay.map_or(back.delay, |delay| delay.0);
             let queue = queue(&reverse.queue, &path.key("reverse").key("queue"))?;
             let error = error(&reverse.error, &path.key("reverse").key("error"))?;
             let errors = error.into_iter().chain(outages).collect();
-            let hold = hold(reverse.hold, &reverse.queue, &path.key("reverse"))?;
+            let hold = hold(reverse.hold, &path.key("reverse"))?;
             let most = reverse.mtu.map(|most| mtu(most, &path.key("reverse"))).transpose()?;
             let mtu = most.or(back.mtu);
-            self.push(Link { rate, delay, queue, errors, hold, mtu, ..back }, clock, &path.key("reverse"))?;
+            self.push(
+                Link { rate, rates, scatter, delay, queue, errors, hold, mtu, ..back },
+                clock,
+                &path.key("reverse"),
+            )?;
         } else if keys.duplex {
             self.push(back, clock, path)?;
         }
@@ -176,6 +195,12 @@ impl Network {
                 true => {
                     let fault = Fault::new("a queue that decides at its head keeps exact time and not ns-2's");
                     (path.key("queue"), fault.remedy("remove clock = \"ns2\""))
+                }
+                false if link.hold.is_none() => {
+                    let fault = Fault::new(
+                        "a link whose rate, delay or order of packets changes keeps exact time and not ns-2's",
+                    );
+                    (path.clone(), fault.remedy("remove what changes, or clock = \"ns2\""))
                 }
                 false => {
                     let fault = Fault::new("what holds packets keeps exact time and not ns-2's");
@@ -237,11 +262,7 @@ impl Network {
         let driver = DriverSpec {
             timer: keys.timer.0,
             arrivals: keys.arrivals.map(|arrivals| hold_spec(arrivals, &path.key("arrivals"))).transpose()?,
-            delay: keys.delay.map(|delay| match delay {
-                DelayKeys::Constant { span } => DelaySpec::Constant(span.0),
-                DelayKeys::Exponential { mean } => DelaySpec::Exponential(mean.0),
-                DelayKeys::Uniform { most } => DelaySpec::Uniform(most.0),
-            }),
+            delay: keys.delay.map(DelayKeys::spec),
             reads: match keys.reads {
                 None | Some(ReadsKeys::Each) => Reads::Each,
                 Some(ReadsKeys::Batch) => Reads::Batch,

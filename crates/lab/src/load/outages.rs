@@ -14,8 +14,9 @@ use crate::diagnostic::Fault;
 pub(crate) struct OutageKeys {
     /// When it begins, or the first of many does.
     from: Text<SimSpan>,
-    /// When it ends. Of many none begins then or later.
-    until: Text<SimSpan>,
+    /// When it ends. Of many none begins then or later; if absent, they never end.
+    #[serde(default)]
+    until: Option<Text<SimSpan>>,
     /// How long it is from the beginning of one to that of the next. Only with `for`.
     #[serde(default)]
     every: Option<Text<SimSpan>>,
@@ -34,8 +35,24 @@ const OUTAGES_MAX: u64 = 10_000;
 pub(super) fn outages(keys: &[OutageKeys]) -> Result<Vec<ErrorSpec>, (usize, &'static str, Fault)> {
     let mut all = Vec::new();
     for (index, &OutageKeys { from, until, every, lasting }) in keys.iter().enumerate() {
-        let (from, until) = (from.0, until.0);
+        let from = from.0;
         let fail = |key, message: &str, remedy: &str| Err((index, key, Fault::new(message).remedy(remedy)));
+        let Some(until) = until.map(|until| until.0) else {
+            let (Some(every), Some(lasting)) = (every, lasting) else {
+                return fail("from", "an outage never ends", "add `until`, or `every` and `for`");
+            };
+            let first = SimTime::ZERO.saturating_add(from);
+            let endless = ErrorSpec::Outages { first, length: lasting.0, every: every.0 };
+            if lasting.0.is_zero() || every.0 <= lasting.0 {
+                return fail(
+                    "for",
+                    "outages without an end leave no time",
+                    "make `for` more than 0, and less than `every`",
+                );
+            }
+            all.push(endless);
+            continue;
+        };
         if until <= from {
             return fail("until", "an outage ends before it begins", "make `until` later than `from`");
         }
@@ -69,7 +86,7 @@ mod tests {
 
     fn keys(from: &str, until: &str, every: Option<&str>, lasting: Option<&str>) -> OutageKeys {
         let span = |text: &str| Text(text.parse().unwrap());
-        OutageKeys { from: span(from), until: span(until), every: every.map(span), lasting: lasting.map(span) }
+        OutageKeys { from: span(from), until: Some(span(until)), every: every.map(span), lasting: lasting.map(span) }
     }
 
     fn times(keys: OutageKeys) -> Result<Vec<(u64, u64)>, String> {
@@ -92,6 +109,17 @@ mod tests {
             Ok(vec![(500, 505), (1000, 1005), (1500, 1505)])
         );
         assert_eq!(times(keys("1s", "2s", None, None)), Ok(vec![(1000, 2000)]));
+    }
+
+    #[test]
+    fn alike_outages_may_go_on_for_ever() {
+        let endless = |lasting| OutageKeys { until: None, ..keys("15s", "0s", Some("15s"), lasting) };
+        let (first, every) = (SimTime::ZERO + SimSpan::from_millis(15_000), SimSpan::from_millis(15_000));
+        let expected = ErrorSpec::Outages { first, length: SimSpan::from_millis(100), every };
+        assert_eq!(outages(&[endless(Some("100ms"))]).unwrap(), [expected]);
+        for lasting in [None, Some("0s"), Some("15s")] {
+            assert!(outages(&[endless(lasting)]).is_err(), "{lasting:?}");
+        }
     }
 
     #[test]

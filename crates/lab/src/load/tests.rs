@@ -9,6 +9,7 @@ use crate::document::Document;
 use crate::scenario::Scenario;
 use crate::scenario::transport::Transport;
 
+mod changing;
 mod laws;
 mod links;
 
@@ -109,12 +110,17 @@ fn unknown_keys_name_the_nearest_known_one() {
 
 #[test]
 fn missing_keys_are_named() {
-    assert_refused("rate = \"1.5Mbit/s\"\n", "", "chain.toml:4:1: the key `rate` is missing; add it");
+    assert_refused(
+        "rate = \"1.5Mbit/s\"\n",
+        "",
+        "chain.toml:4:1: a link has no rate; write a `rate`, such as \"10Mbit/s\"",
+    );
     assert_refused("duration = \"100s\"", "", "chain.toml:1:1: the key `duration` is missing; add it");
     assert_refused(
         "kind = \"drop_tail\", ",
         "",
-        "chain.toml:10:9: the key `kind` is missing; it is one of drop_tail, unlimited, red, codel",
+        "chain.toml:10:9: the key `kind` is missing; it is one of drop_tail, unlimited, red, codel, step, fq_codel, pie, \
+         dualpi2",
     );
 }
 

@@ -34,6 +34,9 @@ impl<'a> Parts<'a> {
         if scenario.clock == Clock::Ns2 {
             builder.ns2_clock();
         }
+        if scenario.is_multipath {
+            builder.multipath();
+        }
         let nodes: Vec<NodeId> = scenario.nodes.iter().map(|name| builder.node(name)).collect();
         let mut links = Vec::with_capacity(scenario.links.len());
         for link in &scenario.links {

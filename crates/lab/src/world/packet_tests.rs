@@ -78,14 +78,15 @@ fn seconds(simulation: &mut Simulation<'_>) -> Vec<u64> {
 /// What a link carries in a second of 1,500-byte packets.
 const FULL: u64 = 10_000_000 / 8;
 
-/// The least that such packets leave for bytes of a stream: less a thirty-second, which is not looked for, 100 bytes of headers, and 6 % for a law that
-/// drains its queue now and then.
+/// The least that such packets leave for bytes of a stream: less a thirty-second, which is not looked for, 100 bytes of
+/// headers, and 6 % for a law that drains its queue now and then.
 fn least(mtu: u64) -> u64 {
     FULL * (mtu - mtu / 32 - 100) / mtu * 94 / 100
 }
 
-/// The path's packets get shorter in the middle of a transfer. What is lost for that is a window, and probes: three of each length that is tried, and in
-/// the first second three of what had been found. A second later the link is as full as shorter packets fill it.
+/// The path's packets get shorter in the middle of a transfer. What is lost for that is a window, and probes: three of each
+/// length that is tried, and in the first second three of what had been found. A second later the link is as full as shorter
+/// packets fill it.
 #[test]
 fn a_path_that_narrows_carries_on() {
     for (before, after) in [(1500, 1280), (1500, 1400), (1400, 1280)] {
@@ -105,8 +106,8 @@ fn a_path_that_narrows_carries_on() {
     }
 }
 
-/// The same of one of two paths: the other one is not slower for it, and the first carries its part again, without a failure but, perhaps, the one when
-/// nothing got through.
+/// The same of one of two paths: the other one is not slower for it, and the first carries its part again, without a failure
+/// but, perhaps, the one when nothing got through.
 #[test]
 fn one_of_two_paths_that_narrows_carries_on() {
     for after in [1280, 1400] {
@@ -146,5 +147,26 @@ fn what_is_marked_is_not_lost_and_costs_as_much() {
         assert_eq!(drops.links[0].marked_packets, 0);
         let ratio = marks.flows[0].goodput_bps / drops.flows[0].goodput_bps;
         assert!((0.98..=1.03).contains(&ratio), "{ratio}");
+    }
+}
+
+/// A law that reacts to the share of marks keeps the queue at the threshold: 20 packets of 1.2 ms each for DCTCP ([rfc-8257]
+/// sec. 3.1 asks for more than a seventh of the 33 that the path holds), 1.2 ms for Prague in the short queue of DualPI2.
+/// Neither loses a packet, and both fill the link.
+#[test]
+fn scalable_laws_keep_the_queue_where_it_is_marked() {
+    for (law, queue, delay_ms_max) in
+        [("dctcp", "kind = \"step\", packets = 200, mark_packets = 20", 25.0), ("prague", "kind = \"dualpi2\"", 4.0)]
+    {
+        let queue = format!("link.a.queue={{ {queue} }}");
+        let law = format!("flow.f.cc={{ name = \"{law}\" }}");
+        let scenario = scenario(CHAIN, &["duration=60s", "flow.f.pacing=always", &law, &queue]);
+        let report = crate::run::run(&scenario);
+        let (flow, link) = (&report.flows[0], &report.links[0]);
+        assert_eq!((link.dropped_packets, flow.retransmitted_packets), (0, 0), "{law}");
+        assert!(link.marked_packets > 100, "{law}: {}", link.marked_packets);
+        assert!(link.utilisation > 0.9, "{law}: {}", link.utilisation);
+        let queueing_ms = flow.rtt_mean_s.unwrap() * 1e3 - 40.0 - 1.4;
+        assert!((0.0..delay_ms_max).contains(&queueing_ms), "{law}: {queueing_ms} ms");
     }
 }
