@@ -21,6 +21,7 @@ pub mod composite;
 pub mod conformance;
 pub mod controller;
 mod delivery;
+mod hystart;
 pub mod law;
 mod least;
 mod number;

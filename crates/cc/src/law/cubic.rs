@@ -6,28 +6,31 @@
 //! but no less than W_est:            W_est ← W_est + alpha/w, what Reno with this beta would have
 //! loss by duplicate ACKs:            W_max ← w (or (1+beta)/2 w, if W_max has fallen), w ← beta w
 //! timeout:                           the same, but w ← 1, and the next curve begins flat (K = 0)
+//! slow start:                        Reno's, or HyStart++'s until the first loss
 //! ```
 //!
-//! Citation: rfc-9438.
+//! Citation: rfc-9438; rfc-9406 for HyStart++.
 //!
 //! Differs from rfc-9438 in:
 //! * It multiplies the window, not FlightSize, by beta: see [`crate::law::reno`].
-//! * No HyStart++: a slow start of its own is another law's part. Slow start is Reno's.
+//! * Slow start is Reno's unless `slow_start = "hystart"`. Sec. 4.10 says that CUBIC should use HyStart++ and may use Reno's. What is
+//!   measured of rivals here is measured beside Reno's, which overshoots more: HyStart++ is chosen by name.
 
 use anabranch_units::Time;
 
 use crate::controller::{
-    Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Reduction, Restart, Signal, WINDOW_MIN,
+    Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Reduction, Restart, Round, Signal, WINDOW_MIN,
 };
+use crate::hystart::HyStart;
 use crate::law::reno;
 use crate::number::cube_root;
 use crate::row::{Law, LossContract, LossResponse, Row};
-use crate::settings::{Fields, INITIAL_WINDOW, Table};
+use crate::settings::{Choice, Fields, INITIAL_WINDOW, Table};
 
 pub(crate) const ROW: Row = Row {
     name: "cubic",
     summary: "CUBIC: a cubic of the time since the last loss",
-    citation: "rfc-9438",
+    citation: "rfc-9438, rfc-9406",
     loss_contract: LossContract {
         shrinks_above: reno::SSTHRESH_MIN,
         timeout_window_max: WINDOW_MIN,
@@ -47,11 +50,32 @@ pub struct CubicSettings {
     pub beta: f64,
     /// Whether to aim lower when losses come at ever smaller windows.
     pub fast_convergence: bool,
+    /// How the window grows before the first loss.
+    pub slow_start: SlowStart,
+}
+
+/// How the window grows before the first loss (rfc-9438 sec. 4.10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlowStart {
+    /// It doubles each round until a loss.
+    Standard,
+    /// It doubles each round until the RTT rises (rfc-9406).
+    HyStart,
 }
 
 impl CubicSettings {
     /// rfc-9438: 0.4 in sec. 5.1, 0.7 in sec. 4.6, and sec. 4.7.
-    pub const DEFAULT: Self = Self { initial_window: INITIAL_WINDOW, c: 0.4, beta: 0.7, fast_convergence: true };
+    pub const DEFAULT: Self = Self {
+        initial_window: INITIAL_WINDOW,
+        c: 0.4,
+        beta: 0.7,
+        fast_convergence: true,
+        slow_start: SlowStart::Standard,
+    };
+}
+
+impl Choice for SlowStart {
+    const KINDS: &'static [(&'static str, Self)] = &[("standard", Self::Standard), ("hystart", Self::HyStart)];
 }
 
 impl Table for CubicSettings {
@@ -63,6 +87,8 @@ impl Table for CubicSettings {
         fields.number("beta", &mut self.beta, 0.5..=0.95, "", "what a loss leaves of the window");
         let help = "aim lower when losses come at ever smaller windows, to make room for others";
         fields.switch("fast_convergence", &mut self.fast_convergence, help);
+        let help = "the first slow start: until a loss, or until the RTT rises (HyStart++)";
+        fields.choice("slow_start", &mut self.slow_start, help);
     }
 }
 
@@ -95,6 +121,8 @@ pub struct Cubic {
     window_prior: f64,
     start: Start,
     curve: Option<Curve>,
+    /// In the first slow start, if that is HyStart++'s.
+    hystart: Option<HyStart>,
     before_loss: Option<BeforeLoss>,
     /// When the last ACK arrived.
     heard: Time,
@@ -102,6 +130,7 @@ pub struct Cubic {
     c: f64,
     beta: f64,
     fast_convergence: bool,
+    slow_start: SlowStart,
 }
 
 /// The shape of the next curve.
@@ -134,6 +163,16 @@ struct BeforeLoss {
     window_prior: f64,
     start: Start,
     curve: Option<Curve>,
+    hystart: Option<HyStart>,
+}
+
+impl SlowStart {
+    fn begin(self) -> Option<HyStart> {
+        match self {
+            Self::Standard => None,
+            Self::HyStart => Some(HyStart::new()),
+        }
+    }
 }
 
 impl Cubic {
@@ -146,12 +185,14 @@ impl Cubic {
             window_prior: 0.0,
             start: Start::OnPlateau,
             curve: None,
+            hystart: settings.slow_start.begin(),
             before_loss: None,
             heard: Time::ZERO,
             window_initial,
             c: settings.c,
             beta: settings.beta,
             fast_convergence: settings.fast_convergence,
+            slow_start: settings.slow_start,
         }
     }
 
@@ -205,6 +246,10 @@ impl Controller for Cubic {
                 }
             }
             (Phase::Open, Limit::Window) => {
+                if let Some(hystart) = &mut self.hystart {
+                    self.window += hystart.on_ack(ack.newly_acked, ack.rtt);
+                    return;
+                }
                 let below = (self.ssthresh - self.window).clamp(0.0, ack.newly_acked);
                 self.window += below;
                 if ack.newly_acked > below {
@@ -214,9 +259,18 @@ impl Controller for Cubic {
         }
     }
 
+    fn on_round(&mut self, _path: &PathView, _round: &Round) {
+        if self.hystart.as_mut().is_some_and(HyStart::on_round) {
+            // [rfc-9406] sec. 4.2: congestion avoidance begins, on a plateau of its own.
+            (self.ssthresh, self.hystart) = (self.window, None);
+        }
+    }
+
     fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
-        let Self { window, ssthresh, window_max, window_prior, start, curve, .. } = *self;
-        self.before_loss = Some(BeforeLoss { window, ssthresh, window_max, window_prior, start, curve });
+        let Self { window, ssthresh, window_max, window_prior, start, curve, hystart, .. } = *self;
+        self.before_loss = Some(BeforeLoss { window, ssthresh, window_max, window_prior, start, curve, hystart });
+        // [rfc-9406] sec. 4.3: for the first slow start only.
+        self.hystart = None;
         self.window_prior = self.window;
         // [rfc-9438] sec. 4.7.
         let has_fallen = self.fast_convergence && self.window < self.window_max;
@@ -232,8 +286,8 @@ impl Controller for Cubic {
     fn on_undo(&mut self, _path: &PathView) {
         // [rfc-9438] sec. 4.9.2: a window that has grown beyond what it was stays, and all that belongs to it.
         if let Some(before) = self.before_loss.take().filter(|before| self.window < before.window) {
-            let BeforeLoss { window, ssthresh, window_max, window_prior, start, curve } = before;
-            *self = Self { window, ssthresh, window_max, window_prior, start, curve, ..*self };
+            let BeforeLoss { window, ssthresh, window_max, window_prior, start, curve, hystart } = before;
+            *self = Self { window, ssthresh, window_max, window_prior, start, curve, hystart, ..*self };
         }
     }
 
@@ -249,6 +303,7 @@ impl Controller for Cubic {
                 (self.window, self.ssthresh) = (self.window_initial, f64::INFINITY);
                 (self.window_max, self.window_prior) = (0.0, 0.0);
                 (self.curve, self.start, self.heard) = (None, Start::OnPlateau, path.now);
+                self.hystart = self.slow_start.begin();
             }
         }
     }

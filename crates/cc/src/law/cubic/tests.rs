@@ -128,3 +128,33 @@ fn a_window_that_has_outgrown_its_loss_stays() {
     flow.undo();
     assert_near(flow.window(), window, 0.0);
 }
+
+/// [rfc-9406] by hand: 40 segments when the RTT rises from 100 to 115 ms. Eight ACKs add one each, of which the eighth sees the rise;
+/// from there on each adds a quarter: 56, 70, 87.5, 109.25, 136.5 at the end of five rounds. Without it the window doubles on.
+#[test]
+fn the_first_slow_start_ends_when_the_rtt_rises() {
+    let play = |slow_start| {
+        let mut flow = Flow::new("cubic", &[("initial_window", "10"), ("slow_start", slow_start)]);
+        flow.rounds(2);
+        flow.rtt = Span::from_millis(115);
+        flow.rounds(6);
+        flow
+    };
+    let flow = play("hystart");
+    assert_near(flow.gauge("ssthresh"), 136.5, 1e-12);
+    assert_near(flow.window(), 136.5, 0.02);
+    let flow = play("standard");
+    assert_near(flow.window(), 2560.0, 1e-12);
+    assert!(flow.gauge("ssthresh").is_infinite());
+}
+
+/// A loss that was none gives the slow start back as it was: the window doubles on from where it is.
+#[test]
+fn a_spurious_loss_ends_no_slow_start() {
+    let mut flow = Flow::new("cubic", &[("initial_window", "10"), ("slow_start", "hystart")]);
+    flow.rounds(2);
+    flow.lose(Cause::Congestion);
+    flow.undo();
+    flow.round();
+    assert_near(flow.window(), 80.0, 1e-12);
+}
