@@ -33,4 +33,5 @@ laws! {
     rrfast,
     vegas,
     westwood,
+    wvegas,
 }

@@ -1,0 +1,215 @@
+//! wVegas: Vegas on each path, with what each may queue in proportion to what it carries, so that traffic moves to where the
+//! queue is short.
+//!
+//! ```text
+//! once a round:  diff = w (RTT − base)/RTT                                (segments queued)
+//!   diff ≥ alpha_r:  alpha_r ← total (w_r/RTT_r)/Σ_p w_p/RTT_p, 2 at least
+//!   diff > alpha_r:  w ← w − 1;     diff < alpha_r:  w ← w + 1
+//!   RTT − base ≥ 2 q:  w ← w base/(2 RTT),  q ← ∞                        q: least RTT − base since the last time
+//! slow start:    doubles, until diff > 1, and goes back to what the path holds; after a back-off, to at least 3/4 of where it was
+//! loss:          w ← w/2                                                  timeout: w ← 1
+//! ```
+//!
+//! On one path alpha is `total`, and it is Vegas that moves by a segment a round.
+//!
+//! Backing off makes the other flows of the link see its base RTT. It costs little only because slow start follows: a window that
+//! grew back by a segment a round would carry three quarters of what it could.
+//!
+//! Citation: wvegas-2012 and, for what follows a back-off, its authors' module for Linux; brakmo-1995.
+//!
+//! Differs from wvegas-2012 in:
+//! * The rates of the other paths are those of the last round.
+//! * A queue below a segment's own noise, diff < 1, makes nobody back off.
+
+use anabranch_units::Span;
+
+use crate::controller::{
+    Ack, Controller, Gauges, Limit, Loss, PathSummary, PathView, Phase, Restart, Round, Signal, WINDOW_MIN,
+};
+use crate::law::{lia, reno, vegas};
+use crate::row::{Law, LossContract, LossResponse, Row};
+use crate::settings::{Fields, INITIAL_WINDOW, Table};
+
+pub(crate) const ROW: Row = Row {
+    name: "wvegas",
+    summary: "Vegas over several paths, whose queues are shares of one by what they carry",
+    citation: "wvegas-2012, brakmo-1995",
+    loss_contract: LossContract {
+        shrinks_above: vegas::WINDOW_MIN,
+        timeout_window_max: WINDOW_MIN,
+        loss: LossResponse::Shrinks,
+    },
+    law: &Law { defaults: WvegasSettings::DEFAULT, make: |settings| Box::new(Wvegas::new(settings)) },
+};
+
+/// What wVegas is set to, in segments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WvegasSettings {
+    /// The window before the first ACK.
+    pub initial_window: f64,
+    /// What all paths together may queue.
+    pub total_alpha: f64,
+}
+
+impl WvegasSettings {
+    /// wvegas-2012 sec. IV: ten segments.
+    pub const DEFAULT: Self = Self { initial_window: INITIAL_WINDOW, total_alpha: 10.0 };
+}
+
+impl Table for WvegasSettings {
+    fn visit(&mut self, fields: &mut Fields<'_>) {
+        fields.initial_window(&mut self.initial_window);
+        let help = "what all paths together may queue";
+        fields.number("total_alpha", &mut self.total_alpha, 2.0..=10_000.0, "segments", help);
+    }
+}
+
+/// wVegas' window for one path.
+#[derive(Clone, Debug)]
+pub struct Wvegas {
+    /// Segments; finite, at least [`WINDOW_MIN`].
+    window: f64,
+    /// Segments; infinite in slow start.
+    ssthresh: f64,
+    alpha: f64,
+    /// This path's part of what all carry; 1 if there is no other.
+    share: f64,
+    /// Least RTT sample in seconds; infinite before the first.
+    base: f64,
+    /// Least queueing delay since the last backing off, in seconds.
+    queueing_min: f64,
+    limit: Limit,
+    phase: Phase,
+    before_loss: Option<(f64, f64)>,
+    settings: WvegasSettings,
+}
+
+impl Wvegas {
+    pub(crate) fn new(settings: &WvegasSettings) -> Self {
+        Self {
+            window: settings.initial_window,
+            ssthresh: f64::INFINITY,
+            alpha: settings.total_alpha,
+            share: 1.0,
+            base: f64::INFINITY,
+            queueing_min: f64::INFINITY,
+            limit: Limit::Application,
+            phase: Phase::Open,
+            before_loss: None,
+            settings: *settings,
+        }
+    }
+
+    fn is_slow_start(&self) -> bool {
+        self.window < self.ssthresh
+    }
+
+    fn step(&mut self, rtt: f64) {
+        let diff = vegas::backlog(self.window, self.base.min(rtt), rtt);
+        if self.is_slow_start() {
+            if diff > GAMMA {
+                let holds = self.window * self.base.min(rtt) / rtt + 1.0;
+                self.window = self.window.min(holds.max(vegas::WINDOW_MIN));
+                self.ssthresh = self.window;
+            }
+            return;
+        }
+        if diff >= self.alpha {
+            self.alpha = (self.settings.total_alpha * self.share).max(ALPHA_LEAST);
+        }
+        if diff > self.alpha {
+            self.window = self.window.min((self.window - 1.0).max(vegas::WINDOW_MIN));
+        } else if diff < self.alpha && self.limit == Limit::Window {
+            self.window += 1.0;
+        }
+        self.ssthresh = self.ssthresh.clamp(REGAINED * self.window, self.window);
+        let queueing = rtt - self.base.min(rtt);
+        if diff >= 1.0 {
+            self.queueing_min = self.queueing_min.min(queueing);
+        }
+        if queueing >= 2.0 * self.queueing_min {
+            let backed_off = self.window * self.base / (2.0 * rtt);
+            self.window = self.window.min(backed_off.max(vegas::WINDOW_MIN));
+            self.queueing_min = f64::INFINITY;
+        }
+    }
+}
+
+impl Controller for Wvegas {
+    fn hears_first(&self) -> bool {
+        false
+    }
+
+    fn on_ack(&mut self, _path: &PathView, ack: &Ack) {
+        if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.is_zero()) {
+            self.base = self.base.min(rtt.as_secs_f64());
+        }
+        (self.limit, self.phase) = (ack.limit, ack.phase);
+        if ack.phase == Phase::Open && ack.limit == Limit::Window {
+            self.window += (self.ssthresh - self.window).clamp(0.0, ack.newly_acked);
+        }
+    }
+
+    fn on_round(&mut self, _path: &PathView, round: &Round) {
+        let rtt = round.rtt_mean.filter(|rtt| !rtt.is_zero()).map(Span::as_secs_f64);
+        if let Some(rtt) = rtt.filter(|_| self.phase == Phase::Open && self.base.is_finite()) {
+            self.step(rtt);
+        }
+    }
+
+    fn on_group(&mut self, _path: &PathView, group: &[PathSummary]) {
+        let rate: f64 = lia::known(group).map(|(window, rtt)| window / rtt).sum();
+        let own = group.iter().find(|path| path.own).and_then(|own| lia::known(std::slice::from_ref(own)).next());
+        if let Some((window, rtt)) = own {
+            self.share = window / rtt / rate;
+        }
+    }
+
+    fn on_loss(&mut self, _path: &PathView, loss: &Loss) {
+        self.before_loss = Some((self.window, self.ssthresh));
+        self.ssthresh = reno::halve(self.window);
+        self.window = match loss.signal {
+            Signal::Timeout => WINDOW_MIN,
+            Signal::DupAcks | Signal::Ecn => self.window.min(self.ssthresh),
+        };
+    }
+
+    fn on_undo(&mut self, _path: &PathView) {
+        if let Some((window, ssthresh)) = self.before_loss.take() {
+            (self.window, self.ssthresh) = (self.window.max(window), self.ssthresh.max(ssthresh));
+        }
+    }
+
+    fn on_restart(&mut self, _path: &PathView, restart: Restart) {
+        match restart {
+            Restart::Established | Restart::AfterTimeout => {}
+            // [rfc-5681] sec. 4.1.
+            Restart::Idle => self.window = self.window.min(self.settings.initial_window),
+            Restart::PathChanged => *self = Self::new(&self.settings),
+        }
+    }
+
+    fn window(&self) -> f64 {
+        self.window
+    }
+
+    fn gauges(&self, gauges: &mut Gauges) {
+        gauges.show("window", self.window);
+        gauges.show("ssthresh", self.ssthresh);
+        gauges.show("alpha", self.alpha);
+        gauges.show("rtt_base_s", self.base);
+    }
+}
+
+/// Segments queued that end slow start, as Vegas' gamma.
+const GAMMA: f64 = 1.0;
+
+/// What slow start regains of the window after a back-off, as Linux sets ssthresh at the end of each round
+/// (`tcp_current_ssthresh`).
+const REGAINED: f64 = 0.75;
+
+/// No path is given less to queue, or it would not see the others go.
+const ALPHA_LEAST: f64 = 2.0;
+
+#[cfg(test)]
+mod tests;
