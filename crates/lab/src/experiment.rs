@@ -275,6 +275,16 @@ impl Experiment {
         self.figures.len()
     }
 
+    /// Drops the claims of some columns and the variants of figures that have one of these labels, so that nothing is run for them.
+    pub(crate) fn leave_out(&mut self, labels: &[&str]) {
+        self.claims.retain(|claim| !labels.contains(&claim.column.as_str()));
+        let Self { axes, figures, .. } = self;
+        let is_left_out = |variant: &Variant| {
+            axes.iter().zip(variant).any(|(axis, &value)| labels.contains(&axis.values[value].label.as_str()))
+        };
+        figures.iter_mut().for_each(|figure| figure.variants.retain(|(variant, _)| !is_left_out(variant)));
+    }
+
     /// Names of measures with their expressions.
     pub(crate) fn measures(&self) -> &[(String, Expression)] {
         &self.measures

@@ -337,6 +337,11 @@ impl Expression {
         Self(Tree::Binary(Operator::Subtract, Box::new(self.0.clone()), Box::new(other.0.clone())))
     }
 
+    /// `self / other`.
+    pub(crate) fn over(&self, other: &Self) -> Self {
+        Self(Tree::Binary(Operator::Divide, Box::new(self.0.clone()), Box::new(other.0.clone())))
+    }
+
     /// Evaluates it without series; `value` looks up a name at some labels.
     ///
     /// # Errors

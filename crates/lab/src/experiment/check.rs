@@ -292,7 +292,17 @@ impl Checker<'_> {
             .chain([row, column])
             .partition(|label| is_measure(label));
         match names[..] {
-            [measure] => Ok(Expression::name(measure, &labels)),
+            [measure] if keys.over.is_empty() => Ok(Expression::name(measure, &labels)),
+            [measure] => {
+                let has = |axis: &Axis, label: &str| axis.values.iter().any(|value| value.label == label);
+                let is_replaced = |label: &str| {
+                    let replaces = |axis: &&Axis| keys.over.iter().any(|other| has(axis, other));
+                    self.experiment.axes.iter().filter(replaces).any(|axis| has(axis, label))
+                };
+                let kept = labels.iter().copied().filter(|label| !is_replaced(label));
+                let other: Vec<&str> = keys.over.iter().map(String::as_str).chain(kept).collect();
+                Ok(Expression::name(measure, &labels).over(&Expression::name(measure, &other)))
+            }
             [] => {
                 Err(Fault::new("nothing says what is measured").remedy("add `measure`, the name of one in [measure]"))
             }

@@ -140,6 +140,10 @@ claim_keys! {
         /// Labels of the axes that are neither rows nor columns.
         #[serde(default)]
         variant: Vec<String>,
+        /// Labels of axes. Each number is then a ratio: the measure divided by the same measure with these labels in the place of
+        /// others of their axes.
+        #[serde(default)]
+        over: Vec<String>,
         /// The tolerance: `"exact"`; `"truncated to 0.01"` (equal after cutting off further decimals); `"prediction"` (the
         /// published number is one draw within the 95 % prediction interval of ours); `"±5"`, `"±1%"`; `"2..3"`; `">= 2"`, `"<=
         /// 3"`. Numbers printed with their `±` need none.
@@ -288,6 +292,8 @@ pub enum SourceKeys {
     Real,
     /// An aim for a law of our own, written down before the law met it.
     Aim,
+    /// A criterion for any congestion law, with a bound that was fixed beforehand.
+    Criterion,
     /// An earlier run of ours, so that changes are noticed. It is counted separately, and is no result.
     Regression,
 }

@@ -84,6 +84,26 @@ fn an_empty_cell_claims_nothing() {
 }
 
 #[test]
+fn a_table_may_be_of_ratios() {
+    let ratio = |over: &str| {
+        let text = EXPERIMENT.replace("band = \"exact\"\n", &format!("over = [{over}]\nband = \">= 1\"\n"));
+        parse(&text.replace("\"6±2\"", "6")).map_err(|error| error.to_string())
+    };
+    // SACK delivers 8 and Reno 4 packets; with errors one less.
+    let value = |experiment: &Experiment, claim: usize| {
+        let expression = &experiment.claims[claim].statistic.expressions()[0];
+        let lookup = &mut |variant: &Variant, _: &str| Ok([8.0, 4.0][variant[0]] - variant[1] as f64);
+        experiment.evaluate(expression, lookup).unwrap()
+    };
+    let beside_reno = ratio("\"Reno\"").unwrap();
+    assert_eq!(format!("{} {}", value(&beside_reno, 0), value(&beside_reno, 1)), "2 1");
+    let beside_errors = ratio("\"some\"").unwrap();
+    assert_eq!(format!("{:.6} {:.6}", value(&beside_errors, 0), value(&beside_errors, 1)), "1.142857 1.333333");
+    let unknown = ratio("\"Rneo\"").unwrap_err();
+    assert!(unknown.contains("no axis has a value `Rneo`; did you mean `Reno`?"), "{unknown}");
+}
+
+#[test]
 fn a_regression_is_narrow_and_has_no_excuse() {
     let regression = |rows: &str, more: &str| {
         let source = format!("source = \"regression\"\n{more}columns");

@@ -28,8 +28,14 @@ pub(super) const MISSED: Look =
 pub(super) const NOT_REPRODUCIBLE: Look =
     Look { class: "impossible", sign: "∅", word: "not reproducible", plural: "not reproducible" };
 
+pub(super) const MET: Look = Look { class: "reproduced", sign: "✓", word: "met", plural: "met" };
+pub(super) const BOUND_MISSED: Look = Look { class: "missed", sign: "≠", word: "missed", plural: "missed" };
+pub(super) const NOT_JUDGED: Look = Look { class: "unjudged", sign: "–", word: "not judged", plural: "not judged" };
+
 pub(super) fn look(claim: &JudgedClaim) -> Look {
     match claim.verdict {
+        Verdict::Reproduced if claim.source == Source::Criterion => MET,
+        Verdict::Deviates if claim.source == Source::Criterion && claim.is_missed => BOUND_MISSED,
         Verdict::Reproduced => REPRODUCED,
         Verdict::Holds => HOLDS,
         Verdict::Deviates if claim.is_missed || claim.is_open => MISSED,
@@ -56,6 +62,7 @@ pub(super) fn theirs(source: Source) -> &'static str {
         Source::Oracle => "theirs",
         Source::Real => "real",
         Source::Aim => "aim",
+        Source::Criterion => "bound",
         Source::Regression => "before",
     }
 }
@@ -84,6 +91,7 @@ pub(super) fn source(source: Source) -> Option<&'static str> {
         Source::Oracle => Some("ns-2"),
         Source::Real => Some("real links"),
         Source::Aim => Some("aims of our own"),
+        Source::Criterion => Some("criterion"),
         Source::Regression => Some("regression"),
     }
 }

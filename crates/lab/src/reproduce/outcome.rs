@@ -77,6 +77,13 @@ pub struct ExperimentOutcome {
     pub command: String,
 }
 
+impl ExperimentOutcome {
+    /// The axis with this label among its values.
+    pub fn axis_of(&self, label: &str) -> Option<&VariedAxis> {
+        self.axes.iter().find(|axis| axis.values.iter().any(|value| value == label))
+    }
+}
+
 /// An axis of variation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VariedAxis {

@@ -22,6 +22,8 @@ pub enum Under {
     Real,
     /// Aims for our own law.
     Aim,
+    /// Criteria for any congestion law.
+    Criterion,
     /// Derivations, which no simulation can fail.
     Derivation,
     /// Inputs of the experiments.
@@ -32,12 +34,13 @@ pub enum Under {
 
 impl Under {
     /// Every category: results first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Paper,
         Self::Oracle,
         Self::Analytic,
         Self::Real,
         Self::Aim,
+        Self::Criterion,
         Self::Derivation,
         Self::Input,
         Self::Regression,
@@ -53,13 +56,14 @@ impl Under {
             (CountsAs::Result, Source::Analytic) => Self::Analytic,
             (CountsAs::Result, Source::Real) => Self::Real,
             (CountsAs::Result, Source::Aim) => Self::Aim,
+            (CountsAs::Result, Source::Criterion) => Self::Criterion,
             (CountsAs::Result, Source::Regression) => Self::Regression,
         }
     }
 
     /// Whether these are results: from another source, and a simulation could give another value.
     pub fn is_result(self) -> bool {
-        matches!(self, Self::Paper | Self::Oracle | Self::Analytic | Self::Real | Self::Aim)
+        matches!(self, Self::Paper | Self::Oracle | Self::Analytic | Self::Real | Self::Aim | Self::Criterion)
     }
 
     /// The name beside a number.
@@ -70,6 +74,7 @@ impl Under {
             Self::Analytic => "derived from the laws",
             Self::Real => "real links",
             Self::Aim => "aims of our own",
+            Self::Criterion => "criteria",
             Self::Derivation => "derivations",
             Self::Input => "inputs",
             Self::Regression => "regressions",
@@ -84,6 +89,7 @@ impl Under {
             Self::Analytic => "what the laws give on paper",
             Self::Real => "what the transport did over real links when we measured it",
             Self::Aim => "what we want of the default law, written down before it could do that",
+            Self::Criterion => "what congestion control is to do alone, beside others and on difficult paths",
             Self::Derivation => "arithmetic on printed numbers, or so by construction: no simulation can fail them",
             Self::Input => "what the experiments were given",
             Self::Regression => "our own earlier runs: a change is to be noticed, nobody else says so",
