@@ -13,7 +13,7 @@ use clap::{Args, Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(name = "anabranch", version, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 success, 1 failure, 2 wrong usage or input, 3 a claim or an --assert does not hold."
+    after_help = "Exit codes: 0 success, 1 failure, 2 wrong usage or input, 3 a claim, a criterion or an --assert does not hold."
 )]
 pub(crate) struct Anabranch {
     #[command(subcommand)]
@@ -24,6 +24,8 @@ pub(crate) struct Anabranch {
 pub(crate) enum Command {
     /// Run the papers' experiments, all or some, and compare with the published numbers.
     Reproduce(Reproduce),
+    /// Put a congestion law through what RFC 9743 asks of one: alone, beside others, and on difficult paths.
+    Eval(Eval),
     /// Simulate scenarios.
     #[command(subcommand)]
     Sim(Sim),
@@ -89,6 +91,32 @@ pub(crate) struct Selection {
     pub(crate) jobs: Jobs,
     #[command(flatten)]
     pub(crate) experiments: Experiments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Eval {
+    /// The law under test: any of `anabranch cc list`.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cc: String,
+    /// What it is put beside, with commas between; cubic, bbr and reno if absent.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) against: Option<Vec<String>>,
+    /// A part of the suite, with one run of each: enough to see whether something is badly wrong.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the report (report.html), the evaluation (evaluation.json), its claims (claims.csv) and the scenarios (experiments/eval) into
+    /// this folder.
+    /// Without it, evaluation/report.html is written, and nothing with --json.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Seeds of each variant with chance in it, instead of the suite's own number.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) seeds: Option<u32>,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
 }
 
 /// The format of an outcome.

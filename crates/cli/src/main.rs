@@ -5,6 +5,7 @@ mod artifact;
 mod bench;
 mod cc;
 mod doctor;
+mod eval;
 mod failure;
 mod files;
 mod generate;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
 fn run(anabranch: Anabranch) -> Outcome {
     match anabranch.command {
         Command::Reproduce(args) => reproduce::reproduce(&args),
+        Command::Eval(args) => eval::eval(&args),
         Command::Sim(Sim::Run(args)) => sim::run(&args),
         Command::Sim(Sim::Sweep(args)) => sim::sweep(&args),
         Command::Sim(Sim::Swarm(args)) => swarm::swarm(&args),

@@ -7,6 +7,7 @@
 //! * `table` holds published numbers against ours, with an `interval` in each row; `bars` draws a whole table.
 //! * `setup` tells what was run, `anomalies` what did not come out, `coarse` what says little.
 //! * `alike` finds what is many times the same in a network; `network` draws the rest; `charts` hands the series of a figure to the script, `decimate` thins them out.
+//! * `evaluation` is the report of an evaluation: criteria in the place of papers.
 //! * `words` names things.
 //!
 //! Whatever an outcome holds is text: the templates escape it, and `charts` writes JSON that no HTML parser can leave.
@@ -18,6 +19,7 @@ mod charts;
 mod coarse;
 mod decimate;
 mod engine;
+mod evaluation;
 mod experiment;
 mod interval;
 mod network;
@@ -28,6 +30,7 @@ mod setup;
 mod table;
 mod words;
 
+pub use evaluation::evaluation_page;
 pub use page::page;
 
 #[cfg(test)]

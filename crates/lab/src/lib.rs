@@ -12,13 +12,14 @@
 //! * **Run.** `world` puts a scenario into the simulator, `trace` records what happens there. [`run`] runs one, [`sweep`] a grid, [`swarm`] random
 //!   networks with random faults, and [`stepped`] asks its caller for a window, step by step; [`parallel`] uses all cores.
 //! * **Judge.** [`reproduce`] runs experiments and judges their claims by [`verdict`] and [`statistics`]; [`sensitivity`] marks claims that nothing
-//!   flips.
+//!   flips; [`evaluation`] puts a congestion law through what RFC 9743 asks of one.
 //! * **Draw.** [`html`] makes a report of the outcome, [`artifact`] a bundle for others to check; [`mod@reference`] describes the keys.
 
 pub mod artifact;
 mod comparison;
 pub mod diagnostic;
 pub mod document;
+pub mod evaluation;
 pub mod experiment;
 pub mod expression;
 pub mod html;

@@ -5,6 +5,7 @@ mod artifacts;
 mod assertions;
 mod bad_input;
 mod claims;
+mod evaluation;
 mod extends;
 mod files;
 mod limits;

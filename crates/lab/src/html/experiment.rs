@@ -18,30 +18,44 @@ impl Charts {
         Self { drawn: 0, points_max }
     }
 
-    fn draw(&mut self, figure: &Figure) -> Markup {
+    pub(super) fn draw(&mut self, figure: &Figure) -> Markup {
         self.drawn += 1;
         charts::figure(figure, self.drawn, self.points_max)
     }
 }
 
 pub(super) fn experiment(paper: &Paper, experiment: &ExperimentOutcome, charts: &mut Charts) -> Markup {
-    let mut paragraphs = experiment.question.split("\n\n");
-    let question = paragraphs.next().unwrap_or_default();
     html! {
         section.experiment id=(words::experiment_anchor(paper, experiment)) {
             h3 { (words::item(&experiment.item)) }
-            p.question { (question) }
-            @for paragraph in paragraphs { p { (paragraph) } }
+            (question(experiment))
             (setup::setup(experiment))
             @for group in table::groups(paper, experiment) { (table::table(paper, &group)) }
             @for figure in &experiment.figures { (charts.draw(figure)) }
             (anomalies::anomalies(paper, experiment))
             (coarse::list(paper, experiment))
             (engine::differences(paper, experiment))
-            details.source {
-                summary { "Scenario " code { (experiment.file) } }
-                pre { code { @for line in experiment.source.lines() { (source_line(line)) "\n" } } }
-            }
+            (source(experiment))
+        }
+    }
+}
+
+/// What it asks, and the paragraphs that follow.
+pub(super) fn question(experiment: &ExperimentOutcome) -> Markup {
+    let mut paragraphs = experiment.question.split("\n\n");
+    let question = paragraphs.next().unwrap_or_default();
+    html! {
+        p.question { (question) }
+        @for paragraph in paragraphs { p { (paragraph) } }
+    }
+}
+
+/// Its file.
+pub(super) fn source(experiment: &ExperimentOutcome) -> Markup {
+    html! {
+        details.source {
+            summary { "Scenario " code { (experiment.file) } }
+            pre { code { @for line in experiment.source.lines() { (source_line(line)) "\n" } } }
         }
     }
 }

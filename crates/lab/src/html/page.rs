@@ -21,6 +21,16 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 /// An outcome as an HTML document.
 pub fn page(outcome: &Outcome) -> String {
     let mut drawn = Charts::new(charts::points_of_a_series(outcome));
+    let body = html! {
+        (overview::overview(outcome))
+        @for one in &outcome.papers { (paper::paper(one, &mut drawn)) }
+        (colophon(outcome))
+    };
+    document(&format!("Published and ours: {}", titles(outcome)), &masthead(outcome), &contents(outcome), &body)
+}
+
+/// A document around its content: what every report has in common.
+pub(super) fn document(title: &str, masthead: &Markup, contents: &Markup, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -29,20 +39,16 @@ pub fn page(outcome: &Outcome) -> String {
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta name="generator" content={ "anabranch " (outcome.version) };
-                title { "Published and ours: " (titles(outcome)) }
+                meta name="generator" content={ "anabranch " (env!("CARGO_PKG_VERSION")) };
+                title { (title) }
                 style { (PreEscaped(FONT)) (PreEscaped(UPLOT_STYLE)) (PreEscaped(STYLE)) }
             }
             body {
                 a.skip href="#content" { "To the content" }
-                (masthead(outcome))
+                (masthead)
                 div.columns {
-                    (contents(outcome))
-                    main #content {
-                        (overview::overview(outcome))
-                        @for one in &outcome.papers { (paper::paper(one, &mut drawn)) }
-                        (colophon(outcome))
-                    }
+                    (contents)
+                    main #content { (body) }
                 }
                 script { (PreEscaped(UPLOT)) }
                 script { (PreEscaped(SCRIPT)) }
@@ -51,6 +57,9 @@ pub fn page(outcome: &Outcome) -> String {
     };
     page.into_string()
 }
+
+/// Whose work a report carries along.
+pub(super) const ABOUT: &str = "Charts by uPlot 1.6.32 (Leon Sorokin, MIT licence); type is Inter 4.1 (The Inter Project Authors, SIL Open Font License 1.1).";
 
 fn titles(outcome: &Outcome) -> String {
     outcome.papers.iter().map(|paper| paper.key.as_str()).collect::<Vec<_>>().join(", ")
@@ -64,6 +73,7 @@ fn masthead(outcome: &Outcome) -> Markup {
         (Under::Analytic, "of the laws"),
         (Under::Real, "of real links"),
         (Under::Aim, "that we aim at"),
+        (Under::Criterion, "that criteria ask"),
     ];
     let beside = beside.map(|(under, whose)| (count(under), whose));
     let beside: Vec<String> =
@@ -148,7 +158,7 @@ fn colophon(outcome: &Outcome) -> Markup {
                 code { (outcome.hash) } ". Two outcomes with one hash were computed from runs that were the same to the bit, on whatever machine. "
                 "To run everything again: " code { (outcome.command) } "."
             }
-            p.about { "Charts by uPlot 1.6.32 (Leon Sorokin, MIT licence); type is Inter 4.1 (The Inter Project Authors, SIL Open Font License 1.1)." }
+            p.about { (ABOUT) }
         }
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::evaluation::{Evaluation, JudgedCriterion, Ruling, SCHEMA as EVALUATION};
 use crate::experiment::{ClaimKind, CountsAs, Source};
 use crate::reproduce::{
     BesideEngine, ExperimentOutcome, Figure, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement, Outcome,
@@ -130,6 +131,42 @@ fn no_text_can_add_or_end_an_element() {
         let page = page(&outcome(text, vec![figure(text, 1, &[series(text, 3)])]));
         assert_eq!(skeleton(&page), skeleton(&expected), "{text}");
         assert!(!page.contains("<img") && !page.contains("alert(1)</script>"), "{text}");
+    }
+}
+
+/// An evaluation in which every text is `text`, but for the section that the claims name.
+fn evaluation(text: &str) -> Evaluation {
+    let mut outcome = outcome(text, vec![figure(text, 1, &[series(text, 3)])]);
+    let experiment = &mut outcome.papers[0].experiments[0];
+    experiment.figures[0].item = "5.1".to_owned();
+    experiment.claims.iter_mut().for_each(|claim| claim.item = "5.1".to_owned());
+    let criterion = |section: &str, ruling| JudgedCriterion {
+        section: section.to_owned(),
+        title: text.to_owned(),
+        asks: text.to_owned(),
+        ruling,
+        sentence: text.to_owned(),
+        met: 1,
+        claims: 4,
+    };
+    Evaluation {
+        schema: EVALUATION,
+        law: text.to_owned(),
+        against: vec![text.to_owned()],
+        quick: true,
+        command: text.to_owned(),
+        criteria: vec![criterion("5.1", Ruling::Missed), criterion("5.2", Ruling::NotJudged)],
+        outcome,
+    }
+}
+
+#[test]
+fn no_text_can_add_or_end_an_element_of_an_evaluation() {
+    let expected = evaluation_page(&evaluation("a word of the usual length"));
+    assert!(expected.contains("id=\"criterion-5-1\"") && !expected.contains("id=\"criterion-5-2\""));
+    for text in ["</script><script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "</title></svg></pre>"] {
+        let page = evaluation_page(&evaluation(text));
+        assert_eq!(skeleton(&page), skeleton(&expected), "{text}");
     }
 }
 

@@ -1,0 +1,153 @@
+//! What is asked of a congestion law before others have to live with it: the criteria of RFC 9743 (BCP 133) with the measures of RFC 5166, as
+//! experiments.
+//!
+//! `suite` is the experiments, TOML files like all others, with the law and its rivals put in; `criteria` says what each section of the RFC asks; `judge`
+//! gives each its verdict from the claims that belong to it. A bound stands beside its claim, with its reason, and is the same for every law.
+
+mod criteria;
+mod judge;
+mod suite;
+
+use std::num::NonZeroUsize;
+
+use anabranch_cc::registry::{self, Row, SettingError};
+use serde::Serialize;
+
+pub use judge::{JudgedCriterion, Ruling};
+
+use crate::diagnostic::Diagnostic;
+use crate::reproduce::{self, Outcome, Watch};
+
+/// What is evaluated, and how.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The law under test.
+    pub law: &'static Row,
+    /// What it is put beside, each once.
+    pub against: Vec<&'static Row>,
+    /// Whether fewer points and one seed of each are enough.
+    pub quick: bool,
+    /// The number of parallel runs.
+    pub jobs: NonZeroUsize,
+    /// The number of seeds of each variant, in place of the suite's own.
+    pub seeds: Option<u32>,
+}
+
+impl Request {
+    /// A request for the whole suite. Without `against` the rivals are CUBIC, BBR and Reno, without the law itself.
+    ///
+    /// # Errors
+    /// If the registry has no law of one of these names.
+    pub fn new(law: &str, against: Option<&[String]>, jobs: NonZeroUsize) -> Result<Self, SettingError> {
+        let law = registry::find(law)?;
+        let mut rivals: Vec<&'static Row> = Vec::new();
+        match against {
+            Some(names) => {
+                for name in names {
+                    let rival = registry::find(name.trim())?;
+                    if rivals.iter().all(|known| known.name != rival.name) {
+                        rivals.push(rival);
+                    }
+                }
+            }
+            None => {
+                for name in RIVALS.into_iter().filter(|name| *name != law.name) {
+                    rivals.push(registry::find(name)?);
+                }
+            }
+        }
+        Ok(Self { law, against: rivals, quick: false, jobs, seeds: None })
+    }
+}
+
+/// The rivals if nobody names others: the laws of the standards track, and the most common law beside them.
+const RIVALS: [&str; 3] = ["cubic", "bbr", "reno"];
+
+/// The name of the document's schema. Its number rises when a field changes its meaning or goes.
+pub const SCHEMA: &str = "anabranch-eval/1";
+
+/// The outcome of an evaluation.
+#[derive(Clone, Debug, Serialize)]
+pub struct Evaluation {
+    /// Name of this document's schema.
+    pub schema: &'static str,
+    /// The law under test.
+    pub law: String,
+    /// What it was put beside.
+    pub against: Vec<String>,
+    /// Whether only a part of the suite was run.
+    pub quick: bool,
+    /// The command that runs it again.
+    pub command: String,
+    /// In the order of the RFC's sections.
+    pub criteria: Vec<JudgedCriterion>,
+    /// The experiments with every claim; a claim's `item` is the section of its criterion.
+    pub outcome: Outcome,
+}
+
+impl Evaluation {
+    /// How many criteria have this verdict.
+    pub fn count(&self, ruling: Ruling) -> usize {
+        self.criteria.iter().filter(|criterion| criterion.ruling == ruling).count()
+    }
+
+    /// The names and texts of the scenarios, as they were run.
+    pub fn scenarios(&self) -> impl Iterator<Item = (&str, &str)> {
+        let experiments = self.outcome.papers.iter().flat_map(|paper| &paper.experiments);
+        experiments.map(|experiment| (experiment.item.as_str(), experiment.source.as_str()))
+    }
+}
+
+/// Runs the suite and judges the criteria.
+///
+/// # Errors
+/// If a scenario of the suite is not valid with these laws. It is found before anything runs.
+///
+/// # Panics
+/// If `watch` does not let it go on; [`evaluate_until`] is for that.
+pub fn evaluate(request: &Request, watch: impl Watch) -> Result<Evaluation, Diagnostic> {
+    evaluate_until(request, watch).map(|evaluation| evaluation.expect("the watcher lets it go on"))
+}
+
+/// The same; nothing if `watch` does not let it go on.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn evaluate_until(request: &Request, watch: impl Watch) -> Result<Option<Evaluation>, Diagnostic> {
+    let criteria = criteria::criteria()?;
+    let experiments = suite::experiments(request)?;
+    let seeds = request.seeds.or(request.quick.then_some(1));
+    let options = reproduce::Options { jobs: request.jobs, seeds };
+    let Some(mut outcome) = reproduce::reproduce_until(&experiments, options, watch)? else { return Ok(None) };
+    let command = command(request);
+    outcome.command.clone_from(&command);
+    for paper in &mut outcome.papers {
+        paper.command.clone_from(&command);
+        paper.experiments.iter_mut().for_each(|experiment| experiment.command.clone_from(&command));
+    }
+    Ok(Some(Evaluation {
+        schema: SCHEMA,
+        law: request.law.name.to_owned(),
+        against: request.against.iter().map(|row| row.name.to_owned()).collect(),
+        quick: request.quick,
+        command,
+        criteria: judge::judge(criteria, &outcome),
+        outcome,
+    }))
+}
+
+/// What a person types for the same request.
+fn command(request: &Request) -> String {
+    let names: Vec<&str> = request.against.iter().map(|row| row.name).collect();
+    let mut command = format!("anabranch eval --cc {} --against {}", request.law.name, names.join(","));
+    if request.quick {
+        command += " --quick";
+    }
+    if let Some(seeds) = request.seeds {
+        command += &format!(" --seeds {seeds}");
+    }
+    command
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! The experiments, with the law under test in the place of `$LAW` and a rival in that of `$RIVAL`. A file with a `$RIVAL` is an experiment for each.
+//!
+//! The text that a report shows is the one that was run: it can be saved, changed and run again.
+
+use super::Request;
+use crate::diagnostic::Diagnostic;
+use crate::document::Document;
+use crate::experiment::Experiment;
+
+/// One file of the suite.
+struct File {
+    name: &'static str,
+    text: &'static str,
+    /// Columns of its claims that a quick run leaves out, with what draws them.
+    not_quick: &'static [&'static str],
+}
+
+macro_rules! file {
+    ($name:literal, $not_quick:expr) => {
+        File { name: $name, text: include_str!(concat!("suite/", $name, ".toml")), not_quick: &$not_quick }
+    };
+}
+
+/// In the order in which a report shows them.
+const FILES: [File; 18] = [
+    file!("alone", ["0.25", "0.5", "2", "4"]),
+    file!("sharing", ["1"]),
+    file!("newcomer", ["4"]),
+    file!("distances", ["0.25"]),
+    file!("short", []),
+    file!("beside", ["0.1", "0.5", "2", "4"]),
+    file!("realtime", ["0.25"]),
+    file!("collapse", []),
+    file!("crowd", []),
+    file!("gigabit", ["0.05"]),
+    file!("radio", ["0.1 % lost", "bursts lost", "frames of 4 ms"]),
+    file!("aqm", ["CoDel, marks", "RED"]),
+    file!("policer", ["150 kB"]),
+    file!("far", ["0.01 %"]),
+    file!("reordering", []),
+    file!("onset", ["4"]),
+    file!("reroutes", ["1.3", "4"]),
+    file!("incast", []),
+];
+
+/// What stands for the law under test.
+const LAW: &str = "$LAW";
+/// What stands for a rival.
+const RIVAL: &str = "$RIVAL";
+
+/// The experiments of a request.
+pub(super) fn experiments(request: &Request) -> Result<Vec<Experiment>, Diagnostic> {
+    let mut experiments = Vec::new();
+    for file in &FILES {
+        let text = file.text.replace(LAW, request.law.name);
+        if !text.contains(RIVAL) {
+            experiments.push(experiment(file, file.name, &text, request.quick)?);
+            continue;
+        }
+        for rival in &request.against {
+            let (name, text) = (format!("{}-{}", file.name, rival.name), text.replace(RIVAL, rival.name));
+            experiments.push(experiment(file, &name, &text, request.quick)?);
+        }
+    }
+    Ok(experiments)
+}
+
+fn experiment(file: &File, name: &str, text: &str, is_quick: bool) -> Result<Experiment, Diagnostic> {
+    let mut experiment = Experiment::parse(Document::parse(&format!("eval/{name}.toml"), text)?)?;
+    if is_quick {
+        experiment.leave_out(file.not_quick);
+    }
+    Ok(experiment)
+}

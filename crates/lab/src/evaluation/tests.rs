@@ -1,0 +1,89 @@
+use super::*;
+
+fn request(law: &str, against: &[&str]) -> Request {
+    let against: Vec<String> = against.iter().map(|name| (*name).to_owned()).collect();
+    let request = Request::new(law, Some(&against), NonZeroUsize::MIN).expect("laws of the registry");
+    Request { quick: true, ..request }
+}
+
+#[test]
+fn rivals_are_those_that_are_named_each_once_or_the_common_ones() {
+    let names = |request: Request| request.against.iter().map(|row| row.name).collect::<Vec<_>>();
+    assert_eq!(names(request("reno", &["vegas", "cubic", " vegas"])), ["vegas", "cubic"]);
+    let common = |law| Request::new(law, None, NonZeroUsize::MIN).map(names).expect("laws of the registry");
+    assert_eq!(common("vegas"), ["cubic", "bbr", "reno"]);
+    assert_eq!(common("cubic"), ["bbr", "reno"]);
+}
+
+#[test]
+fn every_claim_belongs_to_a_criterion_and_every_criterion_has_claims_or_a_reason() {
+    let criteria = criteria::criteria().expect("the table is well-formed");
+    let mut whole = request("reno", &["cubic"]);
+    whole.quick = false;
+    for request in [whole, request("reno", &["cubic"])] {
+        let experiments = suite::experiments(&request).expect("the suite is well-formed");
+        let items: Vec<&str> =
+            experiments.iter().flat_map(|one| &one.claims).map(|claim| claim.item.as_str()).collect();
+        for item in &items {
+            assert!(criteria.iter().any(|criterion| criterion.section == *item), "{item}");
+        }
+        for criterion in &criteria {
+            let is_judged = items.contains(&criterion.section.as_str());
+            assert_ne!(is_judged, criterion.not_judged.is_some(), "{}", criterion.section);
+            assert_eq!(criterion.met.is_some(), is_judged, "{}", criterion.section);
+        }
+    }
+}
+
+/// What becomes of a criterion where only one column of one file is run, with one seed.
+fn ruling(law: &str, file: &str, section: &str, column: &str) -> JudgedCriterion {
+    let mut experiments = suite::experiments(&request(law, &["cubic"])).expect("the suite is well-formed");
+    experiments.retain(|experiment| experiment.name() == file);
+    for experiment in &mut experiments {
+        experiment.claims.retain(|claim| claim.item == section && claim.column == column);
+        experiment.figures.clear();
+    }
+    let options = reproduce::Options { jobs: NonZeroUsize::MIN, seeds: Some(1) };
+    let outcome = reproduce::reproduce(&experiments, options, |_, _| {}).expect("the suite is well-formed");
+    let criteria = criteria::criteria().expect("the table is well-formed");
+    let judged = judge::judge(criteria, &outcome).into_iter().find(|criterion| criterion.section == section);
+    judged.expect("the section is in the table")
+}
+
+/// [Wei06] 4: at rest a flow has alpha over the queueing delay. 20 packets in the 333 ms that CUBIC keeps full are 0.7 of 18.6 Mbit/s, and half of them are a fair share.
+#[test]
+fn a_law_that_starves_beside_a_full_buffer_is_told_so() {
+    let fast = ruling("fast", "beside-cubic", "5.2", "8");
+    assert_eq!((fast.ruling, fast.met, fast.claims), (Ruling::Missed, 0, 1), "{}", fast.sentence);
+    assert!(fast.sentence.starts_with("1 of 1 bounds missed: The lesser of the two"), "{}", fast.sentence);
+    assert!(
+        fast.sentence.contains("(buffer 8): 0.0") && fast.sentence.ends_with("at least 0.10 is asked."),
+        "{}",
+        fast.sentence
+    );
+    let cubic = ruling("cubic", "beside-cubic", "5.2", "8");
+    assert_eq!(cubic.ruling, Ruling::Met, "{}", cubic.sentence);
+}
+
+/// A delay of 2 ms at most with a buffer of 8 bandwidth-delay products is that of a law that keeps no queue; CUBIC fills it.
+#[test]
+fn cubic_misses_bufferbloat_and_a_law_of_delay_does_not() {
+    let rulings = ["cubic", "vegas"].map(|law| ruling(law, "alone", "5.1.2", "8").ruling);
+    assert_eq!(rulings, [Ruling::Missed, Ruling::Met]);
+}
+
+#[test]
+fn what_is_not_run_is_not_judged() {
+    let nothing = ruling("reno", "alone", "5.1.2", "no such column");
+    assert_eq!((nothing.ruling, nothing.claims), (Ruling::NotJudged, 0));
+}
+
+#[test]
+fn the_command_runs_the_same_again() {
+    let asked = request("reno", &["cubic", "vegas"]);
+    assert_eq!(command(&asked), "anabranch eval --cc reno --against cubic,vegas --quick");
+    assert_eq!(
+        command(&Request { quick: false, seeds: Some(9), ..asked }),
+        "anabranch eval --cc reno --against cubic,vegas --seeds 9"
+    );
+}

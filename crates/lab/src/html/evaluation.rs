@@ -1,0 +1,185 @@
+//! The report of an evaluation: the criteria with their verdicts, then each with its numbers and curves, then the scenarios.
+
+mod criterion;
+mod curve;
+
+use maud::{Markup, html};
+
+use crate::evaluation::{Evaluation, JudgedCriterion, Ruling};
+use crate::reproduce::{ExperimentOutcome, JudgedClaim, Paper};
+
+use super::experiment::Charts;
+use super::words::{self, BOUND_MISSED, Look, MET, NOT_JUDGED};
+use super::{charts, experiment, page, setup};
+
+/// An evaluation as an HTML document.
+pub fn evaluation_page(evaluation: &Evaluation) -> String {
+    let mut drawn = Charts::new(charts::points_of_a_series(&evaluation.outcome));
+    let title = format!("Evaluation of {}", evaluation.law);
+    let body = html! {
+        (verdicts(evaluation))
+        @for one in &evaluation.criteria { (criterion::criterion(evaluation, one, &mut drawn)) }
+        (scenarios(evaluation))
+        (colophon(evaluation))
+    };
+    page::document(&title, &masthead(evaluation), &contents(evaluation), &body)
+}
+
+/// How the verdict of a criterion looks.
+fn look(criterion: &JudgedCriterion) -> Look {
+    match criterion.ruling {
+        Ruling::Met => MET,
+        Ruling::Missed => BOUND_MISSED,
+        Ruling::NotJudged => NOT_JUDGED,
+    }
+}
+
+/// The anchor of a criterion.
+fn anchor(section: &str) -> String {
+    format!("criterion-{}", section.replace('.', "-"))
+}
+
+/// A claim with its anchor and the experiment that it is from.
+type Placed<'a> = (&'a Paper, &'a ExperimentOutcome, String, &'a JudgedClaim);
+
+/// All claims of a section, in the order of the suite.
+fn claims<'a>(evaluation: &'a Evaluation, section: &str) -> Vec<Placed<'a>> {
+    let mut claims = Vec::new();
+    for paper in &evaluation.outcome.papers {
+        for experiment in &paper.experiments {
+            for (index, claim) in experiment.claims.iter().enumerate().filter(|(_, claim)| claim.item == section) {
+                claims.push((paper, experiment, words::claim_anchor(paper, experiment, index), claim));
+            }
+        }
+    }
+    claims
+}
+
+fn masthead(evaluation: &Evaluation) -> Markup {
+    let Evaluation { law, against, outcome, quick, .. } = evaluation;
+    let (met, missed) = (evaluation.count(Ruling::Met), evaluation.count(Ruling::Missed));
+    html! {
+        header.masthead {
+            div {
+                p.brand { "anabranch" }
+                h1 { (law) " by the criteria of RFC 9743" }
+                p.lead {
+                    (met + missed) " criteria in " (words::count(outcome.runs, "simulation"))
+                    @if !against.is_empty() { ", beside " (against.join(", ")) }
+                    ": " (met) " met, " (missed) " missed."
+                    @if *quick { " A quick look: fewer points, one run of each." }
+                }
+            }
+            div.facts {
+                dl {
+                    div { dt { "version" } dd { (outcome.version) } }
+                    div { dt { "seeds" } dd { @if let Some(seeds) = outcome.seeds { (seeds) " a variant" } @else { "each experiment's own" } } }
+                    div { dt { "hash" } dd { code { (outcome.hash) } } }
+                }
+                button #theme type="button" hidden aria-label="Light or dark" { "Dark" }
+            }
+        }
+    }
+}
+
+fn contents(evaluation: &Evaluation) -> Markup {
+    html! {
+        nav.contents aria-label="Contents" {
+            ol {
+                li { a href="#verdicts" { "Verdicts" } }
+                li {
+                    "Criteria"
+                    ol { @for criterion in evaluation.criteria.iter().filter(|criterion| criterion.ruling != Ruling::NotJudged) {
+                        li { a href={ "#" (anchor(&criterion.section)) } { (criterion.section) " " (criterion.title) } }
+                    } }
+                }
+                li { a href="#scenarios" { "Scenarios" } }
+                li { a href="#how" { "How to read this" } }
+            }
+        }
+    }
+}
+
+/// Every criterion in a line.
+fn verdicts(evaluation: &Evaluation) -> Markup {
+    html! {
+        section #verdicts {
+            h2.visually-hidden { "Verdicts" }
+            div.scroll tabindex="0" role="region" aria-label="Verdicts" {
+                table.checklist {
+                    thead { tr {
+                        th scope="col" { span.visually-hidden { "verdict" } }
+                        th scope="col" { "RFC 9743" }
+                        th scope="col" { "criterion" }
+                        th.number scope="col" { "bounds met" }
+                        th scope="col" { "what decides" }
+                    } }
+                    tbody { @for criterion in &evaluation.criteria {
+                        @let look = look(criterion);
+                        tr {
+                            td.check { span class={ "mark " (look.class) } title=(look.word) { (look.sign) span.visually-hidden { " " (look.word) } } }
+                            td.column { (criterion.section) }
+                            td {
+                                @if criterion.ruling == Ruling::NotJudged { span.quiet { (criterion.title) } }
+                                @else { a.what href={ "#" (anchor(&criterion.section)) } { (criterion.title) } }
+                            }
+                            td.number { @if criterion.ruling != Ruling::NotJudged { (criterion.met) " of " (criterion.claims) } }
+                            td.statement { span class={ @if criterion.ruling == Ruling::NotJudged { "quiet" } } { (criterion.sentence) } }
+                        }
+                    } }
+                }
+            }
+        }
+    }
+}
+
+/// What was run: every experiment with its network and its file.
+fn scenarios(evaluation: &Evaluation) -> Markup {
+    let placed =
+        evaluation.outcome.papers.iter().flat_map(|paper| paper.experiments.iter().map(move |one| (paper, one)));
+    html! {
+        section.paper #scenarios {
+            header {
+                h2 { "Scenarios" }
+                p.question { "What was run. Each file stands here as it was run: save it, change it, and give it to " code { "anabranch sim run" } "." }
+            }
+            @for (paper, one) in placed {
+                section.experiment id=(words::experiment_anchor(paper, one)) {
+                    h3 { (one.item) }
+                    (experiment::question(one))
+                    (setup::setup(one))
+                    (experiment::source(one))
+                }
+            }
+        }
+    }
+}
+
+fn colophon(evaluation: &Evaluation) -> Markup {
+    let Evaluation { outcome, command, .. } = evaluation;
+    html! {
+        section.colophon #how {
+            h2 { "How to read this" }
+            dl.terms {
+                div { dt { "criterion" } dd {
+                    "What RFC 9743 (BCP 133) asks in sections 5 to 7, in our words. The RFC gives no numbers: the bounds are ours, each with its reason, and the same "
+                    "for every law."
+                } }
+                div { dt { "met, missed" } dd { "All claims of the criterion are within their bounds, or one is not. The mean over the seeds decides." } }
+                div { dt { "not judged" } dd { "No simulation can tell." } }
+                div { dt { "harm" } dd {
+                    "What a law does to a flow beside it, compared with what another flow of that one's own law would do (Ware, Mukerjee, Seshan and Sherry: Beyond "
+                    "Jain's Fairness Index, HotNets 2019). One and a half times is the bound: two thirds of the goodput, half as much again of losses and delay."
+                } }
+                div { dt { "fair share" } dd { "The payload that the link can carry, divided by the number of flows." } }
+                div { dt { "figures" } dd { "The first run of each variant; curves are thinned out so that every extreme of every pixel stays." } }
+            }
+            p {
+                "anabranch " (outcome.version) ", document " code { (evaluation.schema) } ", " (words::count(outcome.runs, "run")) ", hash "
+                code { (outcome.hash) } ". Two evaluations with one hash were computed from runs that were the same to the bit, on whatever machine. "
+                "To run everything again: " code { (command) } "."
+            }
+            p.about { (page::ABOUT) }
+        }
+    }
+}
