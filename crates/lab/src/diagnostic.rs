@@ -36,7 +36,7 @@ pub struct Excerpt {
 
 impl Excerpt {
     /// What begins at a place of a text: a string up to its quote, else a word.
-    fn of(text: &str, number: usize, column: usize) -> Option<Self> {
+    pub(crate) fn of(text: &str, number: usize, column: usize) -> Option<Self> {
         let line = text.lines().nth(number.checked_sub(1)?).filter(|line| line.len() <= LINE_LENGTH_MAX)?;
         let start = line.char_indices().nth(column.checked_sub(1)?).map_or(line.len(), |(offset, _)| offset);
         let rest = &line[start..];
@@ -126,22 +126,8 @@ impl Fault {
 
     /// Of a file or a folder whose text nobody has.
     pub(crate) fn about(self, name: &str) -> Diagnostic {
-        self.in_sources(&[Source { file: name.into(), text: "".into() }])
-    }
-
-    /// Of a file, which is the first of `sources`; the others are those that it extends.
-    pub(crate) fn in_sources(self, sources: &[Source]) -> Diagnostic {
-        let own = Arc::clone(&sources[0].file);
-        let (file, place) = match self.place {
-            Some(Place::Base { file, line, column }) => (file, Place::Line { line, column }),
-            place => (own, place.unwrap_or(Place::File)),
-        };
-        let text = sources.iter().find(|source| source.file == file).map(|source| &source.text);
-        let excerpt = match (&place, text) {
-            (&Place::Line { line, column }, Some(text)) => Excerpt::of(text, line, column).map(Box::new),
-            _ => None,
-        };
-        Diagnostic { file, place, message: self.message, remedy: self.remedy, excerpt }
+        let place = self.place.unwrap_or(Place::File);
+        Diagnostic { file: name.into(), place, message: self.message, remedy: self.remedy, excerpt: None }
     }
 }
 

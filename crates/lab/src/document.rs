@@ -12,13 +12,14 @@ mod topology;
 mod traces;
 
 use std::slice;
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 pub use crate::diagnostic::Source;
-use crate::diagnostic::{Diagnostic, Fault, Place, is_command, suggestion};
+use crate::diagnostic::{Diagnostic, Excerpt, Fault, Place, is_command, suggestion};
 
 pub use extends::Bases;
 pub use files::Notice;
@@ -100,10 +101,10 @@ impl Document {
         let (mut root, mut sources) = extends::read(file, text, bases)?;
         let mut left = VALUES_MAX;
         let traces = traces::write_out(&mut root, &mut sources, bases, &mut left);
-        traces.map_err(|fault| fault.in_sources(&sources))?;
-        each::write_out(&mut root, &mut left).map_err(|fault| fault.in_sources(&sources))?;
-        repeat::write_out(&mut root, &mut left).map_err(|fault| fault.in_sources(&sources))?;
-        topology::write_out(&mut root, &mut left).map_err(|fault| fault.in_sources(&sources))?;
+        traces.map_err(|fault| located(fault, &sources))?;
+        each::write_out(&mut root, &mut left).map_err(|fault| located(fault, &sources))?;
+        repeat::write_out(&mut root, &mut left).map_err(|fault| located(fault, &sources))?;
+        topology::write_out(&mut root, &mut left).map_err(|fault| located(fault, &sources))?;
         Ok(Self { comment: first_comment(text), root, sources })
     }
 
@@ -141,7 +142,7 @@ impl Document {
     /// If it has another form, or addresses an element that does not exist. Unknown keys are found when the document is decoded.
     pub fn set(&mut self, argument: &str) -> Result<(), Diagnostic> {
         let place = Place::Set(argument.into());
-        let fail = |fault: Fault| fault.at(&place).in_sources(&self.sources);
+        let fail = |fault: Fault| located(fault.at(&place), &self.sources);
         let Some((path, value)) = argument.split_once('=') else {
             return Err(fail(Fault::new("there is no `=`").remedy("write key=value, such as flow.f0.window=50")));
         };
@@ -150,16 +151,19 @@ impl Document {
         assign(&mut self.root, path.trim(), &node, &place).map_err(fail)
     }
 
-    /// [`Document::set`] with a parsed value, such as that of an axis.
-    pub(crate) fn assign(&mut self, path: &str, value: &Node) -> Result<(), Diagnostic> {
-        let place = value.place.clone();
-        assign(&mut self.root, path, value, &place).map_err(|fault| fault.at(&place).in_sources(&self.sources))
+    /// The document with other values, each at its path, as [`Document::set`] puts them there: those of an axis, for example.
+    pub(crate) fn with<'a>(&self, values: impl Iterator<Item = &'a (String, Node)>) -> Result<Self, Diagnostic> {
+        let mut document = self.clone();
+        for (path, node) in values {
+            assign(&mut document.root, path, node, &node.place)
+                .map_err(|fault| located(fault.at(&node.place), &self.sources))?;
+        }
+        Ok(document)
     }
 
     /// Reads the document into a type.
     pub(crate) fn decode<T: DeserializeOwned>(&self) -> Result<T, Diagnostic> {
-        T::deserialize(decode::Decoder(&self.root))
-            .map_err(|fault| fault.at(&self.root.place).in_sources(&self.sources))
+        T::deserialize(decode::Decoder(&self.root)).map_err(|fault| located(fault.at(&self.root.place), &self.sources))
     }
 
     /// The value at `path`, if there is one.
@@ -174,7 +178,7 @@ impl Document {
             let Some(child) = node.child(step) else { break };
             node = child;
         }
-        fault.at(&node.place).in_sources(&self.sources)
+        located(fault.at(&node.place), &self.sources)
     }
 }
 
@@ -203,16 +207,32 @@ impl Node {
     }
 }
 
+/// A fault in a file, which is the first of `sources`; the others are those that it extends.
+fn located(fault: Fault, sources: &[Source]) -> Diagnostic {
+    let own = Arc::clone(&sources[0].file);
+    let (file, place) = match fault.place {
+        Some(Place::Base { file, line, column }) => (file, Place::Line { line, column }),
+        place => (own, place.unwrap_or(Place::File)),
+    };
+    let text = sources.iter().find(|source| source.file == file).map(|source| &source.text);
+    let excerpt = match (&place, text) {
+        (&Place::Line { line, column }, Some(text)) => Excerpt::of(text, line, column).map(Box::new),
+        _ => None,
+    };
+    Diagnostic { file, place, message: fault.message, remedy: fault.remedy, excerpt }
+}
+
 fn parse_text(source: &Source) -> Result<Node, Diagnostic> {
     let text = &source.text;
     let lines = Lines::new(text);
     let table = DeTable::parse(text).map_err(|error| {
         let fault = Fault::new(format!("not TOML: {}", error.message().trim_end()));
         let fault = fault.remedy("a scenario has lines `key = value` under [[link]] and [[flow]]");
-        fault.at(&error.span().map_or(Place::File, |span| lines.place(span.start))).in_sources(slice::from_ref(source))
+        let fault = fault.at(&error.span().map_or(Place::File, |span| lines.place(span.start)));
+        located(fault, slice::from_ref(source))
     })?;
     let root = Node { place: Place::Line { line: 1, column: 1 }, value: convert_table(table.get_ref(), &lines) };
-    refuse_controls(&root).map_err(|fault| fault.in_sources(slice::from_ref(source)))?;
+    refuse_controls(&root).map_err(|fault| located(fault, slice::from_ref(source)))?;
     Ok(root)
 }
 

@@ -3,6 +3,7 @@
 mod check;
 pub(crate) mod file;
 pub(crate) mod keys;
+pub(crate) mod vary;
 
 use std::collections::BTreeSet;
 
@@ -21,6 +22,10 @@ pub const COMMON: &str = "common";
 #[derive(Clone, Debug)]
 pub struct Experiment {
     document: Document,
+    /// The scenario of the first value of each axis.
+    first: Scenario,
+    /// The keys that are set when our own transport replaces ns-2's agents, and their values.
+    engine: Vec<(String, Node)>,
     /// The key of the paper; empty for a scenario without a paper.
     pub paper: String,
     /// The number of seeds of a variant that involves chance.
@@ -222,6 +227,11 @@ impl Experiment {
         self.document.whole_text()
     }
 
+    /// The scenario of the first value of each axis.
+    pub(crate) fn first(&self) -> &Scenario {
+        &self.first
+    }
+
     /// The file as it was read.
     pub fn document(&self) -> &Document {
         &self.document
@@ -232,7 +242,7 @@ impl Experiment {
     /// # Errors
     /// If the variant is not a valid scenario.
     pub fn scenario(&self, variant: &Variant) -> Result<Scenario, Diagnostic> {
-        check::scenario(&self.document, &self.axes, variant)
+        vary::vary(self, variant, false).map(|varied| varied.own)
     }
 
     /// The scenario of a variant with our own transport in place of ns-2's agents for FAST, MFast, EMFast, FAST multihoming,
@@ -241,7 +251,7 @@ impl Experiment {
     /// # Errors
     /// If the variant is not a valid scenario.
     pub fn twin(&self, variant: &Variant) -> Result<Option<Scenario>, Diagnostic> {
-        check::twin(&self.document, &self.axes, variant)
+        vary::vary(self, variant, true).map(|varied| varied.twin)
     }
 
     /// Every combination of the axes' values, the last axis fastest.

@@ -12,14 +12,14 @@ pub fn jobs_default() -> NonZeroUsize {
 
 /// Runs `job` on the numbers below `count` and returns what it gave, in order. `on_done` is told after each, on the calling
 /// thread.
-pub(crate) fn map<T: Send>(
+pub(crate) fn in_order<T: Send>(
     count: usize,
     jobs: NonZeroUsize,
     job: impl Fn(usize) -> T + Sync,
     mut on_done: impl FnMut(),
 ) -> Vec<T> {
     let mut results: Vec<Option<T>> = (0..count).map(|_| None).collect();
-    each(count, jobs, job, |index, result| {
+    as_done(count, jobs, job, |index, result| {
         results[index] = Some(result);
         on_done();
     });
@@ -29,7 +29,7 @@ pub(crate) fn map<T: Send>(
 /// Runs `job` on the numbers below `count`, begun in their order, and gives each result to `on_done` as it comes, on the calling
 /// thread. Where the system has fewer threads to give than `jobs`, those that there are do the work; if there is none, the
 /// calling thread does.
-pub(crate) fn each<T: Send>(
+pub(crate) fn as_done<T: Send>(
     count: usize,
     jobs: NonZeroUsize,
     job: impl Fn(usize) -> T + Sync,
@@ -74,10 +74,10 @@ mod tests {
     fn results_keep_their_order_on_any_number_of_threads() {
         for jobs in [1, 2, 7] {
             let mut done = 0;
-            let results = map(100, NonZeroUsize::new(jobs).unwrap(), |index| index * index, || done += 1);
+            let results = in_order(100, NonZeroUsize::new(jobs).unwrap(), |index| index * index, || done += 1);
             assert!(results.iter().enumerate().all(|(index, &result)| result == index * index));
             assert_eq!(done, 100);
         }
-        assert!(map(0, NonZeroUsize::MIN, |index| index, || ()).is_empty());
+        assert!(in_order(0, NonZeroUsize::MIN, |index| index, || ()).is_empty());
     }
 }

@@ -1,11 +1,13 @@
 //! Runs experiments and judges their claims.
 
+mod asked;
 mod command;
 mod engine;
 mod figures;
 mod folder;
 mod json;
 mod judge;
+mod judged;
 mod outcome;
 mod plan;
 mod sensitivity;
@@ -13,9 +15,10 @@ mod shown;
 mod table;
 mod topology;
 mod totals;
+mod work;
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 pub use command::command;
@@ -29,13 +32,12 @@ pub use sensitivity::{Shaken, shake};
 pub use shown::{item_name, item_rank};
 pub use totals::{Total, Under};
 
-use self::judge::Results;
+use self::judged::Judged;
 use self::plan::Plan;
+use self::work::work;
 use crate::diagnostic::Diagnostic;
 use crate::experiment::Experiment;
 use crate::papers;
-use crate::parallel;
-use crate::run::{self, Run};
 
 /// The options of `reproduce`.
 #[derive(Clone, Copy, Debug)]
@@ -89,91 +91,42 @@ pub fn reproduce_until(
     let begin = Instant::now();
     let mut experiments: Vec<&Experiment> = experiments.iter().collect();
     experiments.sort_by_key(|experiment| (papers::rank(&experiment.paper), experiment.paper.as_str()));
-    let mut plan = Plan::default();
-    let mut bases = Vec::new();
-    for (index, experiment) in experiments.iter().enumerate() {
-        plan.add_judged(index, experiment, options.seeds)?;
-        bases.push(experiment.scenario(&vec![0; experiment.axes.len()])?);
-    }
-    let count = plan.jobs.len();
-    for (index, experiment) in experiments.iter().enumerate() {
-        plan.add_drawn(index, experiment)?;
-    }
-    let total = plan.jobs.len();
-    let (mut runs, mut drawings): (Vec<Option<Run>>, Vec<Option<Drawings>>) =
-        plan.jobs.iter().map(|_| (None, None)).unzip();
-    let mut papers: Vec<Paper> = Vec::new();
-    // Jobs begin in order, so an early paper is complete long before the last one.
-    let (mut done, mut runs_done, mut judged) = (0, 0, 0);
-    let mut judge = |runs: &[Option<Run>], watch: &mut dyn Watch| {
-        while runs.get(runs_done).is_some_and(Option::is_some) {
-            runs_done += 1;
-        }
-        while let Some(experiment) = experiments.get(judged).filter(|_| plan.ends[judged] <= runs_done) {
-            let results = Results { experiment, index: judged, plan: &plan, runs };
-            let is_same = papers.last().is_some_and(|paper| paper.key == experiment.paper);
-            if !is_same {
-                papers.push(paper(experiment, options.seeds));
-            }
-            let paper = papers.last_mut().expect("one was pushed");
-            paper.experiments.push(results.outcome(&bases[judged], options.seeds));
-            judged += 1;
-            if experiments.get(judged).is_none_or(|next| next.paper != experiment.paper) {
-                watch.paper(paper);
-            }
-        }
-    };
+    let plan = Plan::of_claims(experiments, options.seeds)?;
+    let mut judged = Judged::new(&plan, options.seeds);
+    let mut drawings = Drawings::new();
+    let (mut done, total) = (0, plan.jobs.len());
     watch.runs(done, total);
-    judge(&runs, &mut watch);
-    let stopped = AtomicBool::new(!watch.goes_on());
-    parallel::each(
-        total,
-        options.jobs,
-        |job| {
-            let goes_on = !stopped.load(Ordering::Relaxed);
-            goes_on.then(|| plan.jobs[job].run(experiments[plan.jobs[job].experiment]))
-        },
-        |job, result| {
-            let Some((run, drawing)) = result.filter(|_| !stopped.load(Ordering::Relaxed)) else { return };
-            done += 1;
-            watch.runs(done, total);
-            (runs[job], drawings[job]) = (Some(run), drawing);
-            judge(&runs, &mut watch);
-            stopped.store(!watch.goes_on(), Ordering::Relaxed);
-        },
-    );
-    if stopped.into_inner() {
+    judged.judge(&mut watch);
+    if !watch.goes_on() {
         return Ok(None);
     }
-    let outcomes = papers.iter_mut().flat_map(|paper| &mut paper.experiments);
-    for ((outcome, experiment), drawn) in outcomes.zip(&experiments).zip(&plan.drawn) {
-        let drawn = drawn.iter().map(|&job| drawings[job].as_ref().expect("each job that is to be drawn has been"));
-        outcome.figures = figures::figures(experiment, &drawn.collect::<Vec<_>>());
+    let worked = work(&plan, options.jobs, |job, run, drawn| {
+        done += 1;
+        watch.runs(done, total);
+        drawings.extend(drawn.map(|drawn| (job, drawn)));
+        judged.add(job, run);
+        judged.judge(&mut watch);
+        if watch.goes_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    if worked.is_break() {
+        return Ok(None);
     }
-    // Runs for figures alone are not judged.
-    runs.truncate(count);
-    let hashes = runs.iter().map(|run| run.as_ref().expect(RUN).report.hash.as_str());
+    let (runs, hash) = judged.hash();
+    let mut papers = judged.papers;
+    let outcomes = papers.iter_mut().flat_map(|paper| &mut paper.experiments);
+    for (index, outcome) in outcomes.enumerate() {
+        outcome.figures = figures::figures(&plan, index, &drawings);
+    }
     Ok(Some(Outcome {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION"),
         wall_seconds: begin.elapsed().as_secs_f64(),
-        hash: run::combined_hash(hashes),
-        runs: runs.len(),
+        hash,
+        runs,
         seeds: options.seeds,
-        command: command(experiments.first().map(|experiment| experiment.file()), "", options.seeds),
+        command: command(plan.experiments.first().map(|experiment| experiment.file()), "", options.seeds),
         papers,
     }))
-}
-
-/// The invariant of a run's presence.
-const RUN: &str = "an experiment is judged when its last run is done";
-
-/// A paper without judged claims.
-fn paper(experiment: &Experiment, seeds: Option<u32>) -> Paper {
-    let key = experiment.paper.clone();
-    let (title, question) = (papers::title(&key).to_owned(), papers::question(&key).to_owned());
-    let command = command(Some(experiment.file()), &key, seeds);
-    Paper { key, title, question, command, experiments: Vec::new() }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Runs one scenario.
 
-use std::collections::BTreeMap;
+mod measured;
+
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -13,6 +14,8 @@ use crate::report::{MeasureReport, Report};
 use crate::scenario::Scenario;
 use crate::trace;
 use crate::world::{CHECKED, Recording, Simulation};
+
+pub(crate) use self::measured::Run;
 
 /// Runs a scenario to its end.
 pub fn run(scenario: &Scenario) -> Report {
@@ -80,83 +83,22 @@ const SLICES_MAX: u64 = 1000;
 /// Who stops a run by hand waits about so long.
 pub const SLICE_MAX: Duration = Duration::from_millis(100);
 
-/// Runs a scenario and records what these series are made of.
-pub(crate) fn run_recorded<'a>(scenario: &'a Scenario, series: &[String]) -> (Report, Trace<'a>) {
+/// Runs a scenario, records what these series are made of, and evaluates the measures that ask for them.
+pub(crate) fn run_recorded<'a, 'b>(
+    scenario: &'a Scenario,
+    series: &[String],
+    measures: impl Iterator<Item = &'b (String, Expression)>,
+) -> (Run, Trace<'a>) {
     let (report, simulation) = timed(build(scenario, Recording::Series(series)));
-    (report, Trace { simulation, scenario })
-}
-
-/// A run, and what some measures of it are.
-#[derive(Clone, Debug)]
-pub(crate) struct Run {
-    pub(crate) report: Report,
-    /// Those that ask for series; the others follow from the report.
-    measures: BTreeMap<String, Result<f64, ExpressionError>>,
+    let trace = Trace { simulation, scenario };
+    (Run::measured(report, &trace, measures), trace)
 }
 
 /// Runs a scenario and answers what all measures of `experiment` ask of its series.
 pub(crate) fn run_measured(scenario: &Scenario, experiment: &Experiment) -> Run {
     let asking = || experiment.measures().iter().filter(|(_, expression)| expression.asks_series());
     let series: Vec<String> = asking().flat_map(|(_, expression)| expression.series()).collect();
-    if series.is_empty() {
-        return Run::unrecorded(scenario);
-    }
-    let (report, trace) = run_recorded(scenario, &series);
-    Run::measured(report, &trace, asking())
-}
-
-impl Run {
-    /// Runs a scenario and records no series.
-    pub(crate) fn unrecorded(scenario: &Scenario) -> Self {
-        Self { report: run(scenario), measures: BTreeMap::new() }
-    }
-
-    /// Evaluates the measures of a run that has recorded their series.
-    pub(crate) fn measured<'a>(
-        report: Report,
-        trace: &Trace<'_>,
-        measures: impl Iterator<Item = &'a (String, Expression)>,
-    ) -> Self {
-        // Measures often ask the same series, which takes longer to put together than to copy.
-        let mut known: BTreeMap<String, Found> = BTreeMap::new();
-        let mut lookup = |name: &str| match known.get(name) {
-            Some(found) => Ok(found.clone()),
-            None => {
-                let found = trace.lookup(name)?;
-                known.insert(name.to_owned(), found.clone());
-                Ok(found)
-            }
-        };
-        let value = |name: &str, _: &[String]| report.gauge(name).map_err(ExpressionError);
-        let answer = |(name, expression): &(String, Expression)| {
-            (name.clone(), expression.evaluate_run(&mut { value }, &mut lookup))
-        };
-        Self { measures: measures.map(answer).collect(), report }
-    }
-
-    /// The report with what the measures of `experiment` are.
-    pub(crate) fn into_report(mut self, experiment: &Experiment) -> Report {
-        let measure = |(name, _): &(String, Expression)| {
-            let answer = self.value(experiment, name);
-            let because = answer.as_ref().err().map(|error| error.0.clone());
-            MeasureReport { name: name.clone(), value: answer.ok().filter(|value| value.is_finite()), because }
-        };
-        self.report.measures = experiment.measures().iter().map(measure).collect();
-        self.report
-    }
-
-    /// The value of a measure or a gauge.
-    pub(crate) fn value(&self, experiment: &Experiment, name: &str) -> Result<f64, ExpressionError> {
-        if let Some(answer) = self.measures.get(name) {
-            return answer.clone();
-        }
-        let gauge = |name: &str| self.report.gauge(name).map_err(ExpressionError);
-        match experiment.measures().iter().find(|(known, _)| known == name) {
-            // A measure is made of gauges alone: it has no labels, and cannot name itself.
-            Some((_, expression)) => expression.evaluate(&mut |name, _| gauge(name)),
-            None => gauge(name),
-        }
-    }
+    run_recorded(scenario, &series, asking()).0
 }
 
 fn build<'a>(scenario: &'a Scenario, recording: Recording<'_>) -> Simulation<'a> {

@@ -71,7 +71,7 @@ pub struct Swarm {
 
 /// Runs `seeds` seeds from `first` on, over so many threads. `on_done` is told after each.
 pub fn run_all(first: u64, seeds: u32, jobs: NonZeroUsize, on_done: impl FnMut()) -> Swarm {
-    let fates = parallel::map(seeds as usize, jobs, |index| run(first.wrapping_add(index as u64)), on_done);
+    let fates = parallel::in_order(seeds as usize, jobs, |index| run(first.wrapping_add(index as u64)), on_done);
     let mut swarm = Swarm { seeds, failures: vec![], bytes: 0, events: 0, slowest: None, hash: String::new() };
     let hashes = fates.iter().filter_map(|fate| fate.outcome.as_ref().ok()).map(|summary| summary.hash.as_str());
     swarm.hash = combined_hash(hashes);

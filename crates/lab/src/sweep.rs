@@ -129,7 +129,7 @@ fn runs(
     let total = points.len() * seeds;
     let mut done = 0;
     let stopped = AtomicBool::new(on_run(done, total).is_break());
-    let runs = parallel::map(
+    let runs = parallel::in_order(
         total,
         options.jobs,
         |job| {

@@ -44,7 +44,7 @@ pub(super) fn read(file: &str, text: &str, bases: &mut Bases<'_>) -> Result<(Nod
         above.push(node);
         let Some(extends) = extends else { break };
         let next = next(&chain, &extends, bases)
-            .map_err(|fault| fault.at(&extends.place).in_sources(slice::from_ref(last)))?;
+            .map_err(|fault| super::located(fault.at(&extends.place), slice::from_ref(last)))?;
         chain.push(next);
     }
     let merged = above.into_iter().rev().reduce(merge_root).expect("a file is above its bases");

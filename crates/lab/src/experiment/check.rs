@@ -1,13 +1,15 @@
 //! From keys to an experiment: that every label, measure and band means something.
 
 use super::file::FileKeys;
-use super::keys::{CellKeys, ClaimKeys, CurveKeys, ExperimentKeys, FigureKeys, KindKeys, NoteKeys, Said, TableKeys};
+use super::keys::{
+    AssignmentKeys, CellKeys, ClaimKeys, CurveKeys, ExperimentKeys, FigureKeys, KindKeys, NoteKeys, Said, TableKeys,
+};
 use super::{
     Axis, AxisValue, Claim, CountsAs, Curve, Experiment, FigurePlan, Note, PanelPlan, Piece, Published, Source,
     Statistic, Variant,
 };
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
-use crate::document::{Document, Path};
+use crate::document::{Document, Node, Path};
 use crate::expression::{Expression, ExpressionError, Found};
 use crate::scenario::Scenario;
 use crate::series::{self, Kind};
@@ -40,8 +42,11 @@ pub(super) fn check(document: Document) -> Result<Experiment, Diagnostic> {
         }
     };
     let axes = axes(&document, &keys)?;
+    let engine = assignments(&document, &root.key("engine"), &keys.engine);
     let mut experiment = Experiment {
         document,
+        first: base.clone(),
+        engine,
         paper,
         seeds,
         axes,
@@ -63,6 +68,7 @@ pub(super) fn check(document: Document) -> Result<Experiment, Diagnostic> {
         };
         ends.axes.push((0..values.values.len()).map(alone).collect::<Result<_, _>>()?);
     }
+    experiment.first = experiment.scenario(&vec![0; experiment.axes.len()])?;
     // Claims say of which variants something is measured; without them it is of all.
     let end = if keys.experiment.is_some() { ends.latest() } else { ends.earliest() };
     experiment.measures = measures(&experiment.document, &keys, &base, &experiment.axes, end)?;
@@ -91,38 +97,6 @@ const REGRESSION_BAND: f64 = 0.25;
 
 /// More runs than this tell nothing new and fill the memory with reports.
 const SEEDS_MAX: u32 = 10_000;
-
-pub(super) fn scenario(document: &Document, axes: &[Axis], variant: &Variant) -> Result<Scenario, Diagnostic> {
-    Scenario::parse(&varied(document, axes, variant)?)
-}
-
-/// [`Experiment::twin`].
-pub(super) fn twin(document: &Document, axes: &[Axis], variant: &Variant) -> Result<Option<Scenario>, Diagnostic> {
-    let mut varied = varied(document, axes, variant)?;
-    let path = Path::default().key("engine");
-    for key in &document.decode::<FileKeys>()?.engine.0 {
-        let node = document.node(&path.key(key)).expect("the keys were read from this table").clone();
-        varied.assign(key, &node)?;
-    }
-    let mut keys: FileKeys = varied.decode()?;
-    let mut has_twin = false;
-    for flow in &mut keys.flow {
-        if let Some(twin) = flow.twin() {
-            (*flow, has_twin) = (twin, true);
-        }
-    }
-    if has_twin { keys.scenario(&varied).map(Some) } else { Ok(None) }
-}
-
-fn varied(document: &Document, axes: &[Axis], variant: &Variant) -> Result<Document, Diagnostic> {
-    let mut varied = document.clone();
-    for (axis, &value) in axes.iter().zip(variant) {
-        for (path, node) in &axis.values[value].assignments {
-            varied.assign(path, node)?;
-        }
-    }
-    Ok(varied)
-}
 
 pub(super) fn variant(axes: &[Axis], labels: &[&str]) -> Result<Variant, ExpressionError> {
     let mut variant = vec![None; axes.len()];
@@ -159,11 +133,7 @@ fn axes(document: &Document, keys: &FileKeys) -> Result<Vec<Axis>, Diagnostic> {
                 let fault = Fault::new(format!("a label cannot hold a quote: `{label}`"));
                 return Err(document.diagnose(&path, fault.remedy("expressions quote labels: leave it out")));
             }
-            let node = |key: &String| {
-                let node = document.node(&path.key(key)).expect("the keys were read from this table");
-                (key.clone(), node.clone())
-            };
-            values.push(AxisValue { label: label.clone(), assignments: assignment.0.iter().map(node).collect() });
+            values.push(AxisValue { label: label.clone(), assignments: assignments(document, &path, assignment) });
         }
         axes.push(Axis { name: axis.name.clone(), values });
         let variants = axes.iter().try_fold(1_usize, |product, axis| product.checked_mul(axis.values.len()));
@@ -174,6 +144,15 @@ fn axes(document: &Document, keys: &FileKeys) -> Result<Vec<Axis>, Diagnostic> {
         }
     }
     Ok(axes)
+}
+
+/// The keys that are assigned at `path`, with their values.
+fn assignments(document: &Document, path: &Path, keys: &AssignmentKeys) -> Vec<(String, Node)> {
+    let node = |key: &String| {
+        let node = document.node(&path.key(key)).expect("the keys were read from this table");
+        (key.clone(), node.clone())
+    };
+    keys.0.iter().map(node).collect()
 }
 
 /// Combinations of the axes' values: a grid of more is no experiment that somebody waits for or looks at.

@@ -112,6 +112,17 @@ impl FileKeys {
         }
         .check(document)
     }
+
+    /// Puts our own transport in place of ns-2's agents wherever it can replace them; whether there is such a flow.
+    pub(crate) fn replace_agents(&mut self) -> bool {
+        let mut is_replaced = false;
+        for flow in &mut self.flow {
+            if let Some(twin) = flow.twin() {
+                (*flow, is_replaced) = (twin, true);
+            }
+        }
+        is_replaced
+    }
 }
 
 impl Scenario {

@@ -1,13 +1,16 @@
 //! The points of figures, from the runs that are judged where there is one.
 
+use std::collections::BTreeMap;
+
+use super::plan::{Column, Plan};
 use super::{Figure, Panel, Series, Style};
-use crate::experiment::{Curve, Experiment, FigurePlan, Variant};
+use crate::experiment::{Curve, Experiment, FigurePlan, PanelPlan, Variant};
 use crate::expression::Found;
 use crate::run::Trace;
 use crate::series::Kind;
 
 /// The variants that the figures of an experiment show, each once.
-pub(super) fn variants(experiment: &Experiment) -> Vec<Variant> {
+fn variants(experiment: &Experiment) -> Vec<Variant> {
     let mut variants: Vec<Variant> = Vec::new();
     for (variant, _) in experiment.figures.iter().flat_map(|figure| &figure.variants) {
         if !variants.contains(variant) {
@@ -18,17 +21,13 @@ pub(super) fn variants(experiment: &Experiment) -> Vec<Variant> {
 }
 
 /// What one variant adds to each panel of each figure.
-pub(super) type Drawings = Vec<Vec<Vec<Series>>>;
+pub(super) type Drawn = Vec<Vec<Vec<Series>>>;
 
-/// The series that figures show of a variant.
-pub(super) fn series(experiment: &Experiment, variant: &Variant) -> Vec<String> {
-    let shown = experiment.figures.iter().filter(|figure| figure.variants.iter().any(|(shown, _)| shown == variant));
-    let curves = shown.flat_map(|figure| &figure.panels).flat_map(|panel| &panel.curves);
-    curves.map(|curve| curve.of.clone()).collect()
-}
+/// By the position of the run.
+pub(super) type Drawings = BTreeMap<usize, Drawn>;
 
 /// Draws the curves of a variant from a run that has recorded their series.
-pub(super) fn draw(experiment: &Experiment, variant: &Variant, trace: &Trace<'_>) -> Drawings {
+pub(super) fn draw(experiment: &Experiment, variant: &Variant, trace: &Trace<'_>) -> Drawn {
     let curve = |figure: &FigurePlan, label: &str, curve: &Curve| {
         let name = match (curve.name.as_str(), label) {
             (name, "") => name.to_owned(),
@@ -64,10 +63,13 @@ pub(super) fn draw(experiment: &Experiment, variant: &Variant, trace: &Trace<'_>
     experiment.figures.iter().map(figure).collect()
 }
 
-/// The figures of an experiment from the drawings of its variants.
-pub(super) fn figures(experiment: &Experiment, drawings: &[&Drawings]) -> Vec<Figure> {
+/// The figures of the experiment at a position of the plan.
+pub(super) fn figures(plan: &Plan<'_>, index: usize, drawings: &Drawings) -> Vec<Figure> {
+    let experiment = plan.experiments[index];
+    let run = |variant| plan.variants[&(index, variant, Column::Own)].start;
+    let drawings: Vec<&Drawn> = variants(experiment).into_iter().map(|variant| &drawings[&run(variant)]).collect();
     let panels = |index: usize, figure: &FigurePlan| {
-        let panel = |(place, panel): (usize, &crate::experiment::PanelPlan)| Panel {
+        let panel = |(place, panel): (usize, &PanelPlan)| Panel {
             title: panel.title.clone(),
             unit: panel.unit.clone(),
             series: drawings.iter().flat_map(|drawing| drawing[index][place].iter().cloned()).collect(),

@@ -1,16 +1,14 @@
 //! From runs to verdicts: what a claim is about, seed by seed, and whether its band admits that.
 
-use super::command::command;
+use super::engine;
 use super::outcome::{
     ExperimentOutcome, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement, PublishedValue, Topology, VariedAxis,
 };
 use super::plan::{Column, Plan};
 use super::totals::Under;
-use super::{RUN, engine};
 use crate::experiment::{Claim, CountsAs, Experiment, Piece, Published, Statistic, Variant};
 use crate::expression::{Expression, ExpressionError};
 use crate::run::Run;
-use crate::scenario::Scenario;
 use crate::statistics::{Interval, Sample};
 use crate::verdict::Verdict;
 
@@ -18,22 +16,23 @@ use crate::verdict::Verdict;
 pub(super) struct Results<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) index: usize,
-    pub(super) plan: &'a Plan,
+    pub(super) plan: &'a Plan<'a>,
     pub(super) runs: &'a [Option<Run>],
 }
 
 impl Results<'_> {
     /// Everything but its figures.
-    pub(super) fn outcome(&self, base: &Scenario, seeds: Option<u32>) -> ExperimentOutcome {
+    pub(super) fn outcome(&self, seeds: Option<u32>, command: String) -> ExperimentOutcome {
         let experiment = self.experiment;
+        let first = experiment.first();
         ExperimentOutcome {
             item: experiment.name().to_owned(),
             question: experiment.question().to_owned(),
             file: experiment.file().to_owned(),
             seeds: seeds.unwrap_or(experiment.seeds),
-            is_random: self.plan.variants.iter().any(|((index, ..), (_, count))| *index == self.index && *count > 1),
-            seed: base.seed,
-            duration: base.duration.to_string(),
+            is_random: self.plan.variants.iter().any(|((index, ..), runs)| *index == self.index && runs.len() > 1),
+            seed: first.seed,
+            duration: first.duration.to_string(),
             axes: experiment
                 .axes
                 .iter()
@@ -43,7 +42,7 @@ impl Results<'_> {
                     keys: axis.keys(),
                 })
                 .collect(),
-            topology: Topology::of(base),
+            topology: Topology::of(first),
             claims: experiment.claims.iter().map(|claim| self.judge(claim)).collect(),
             notes: experiment
                 .notes
@@ -52,7 +51,7 @@ impl Results<'_> {
                 .collect(),
             figures: Vec::new(),
             source: experiment.source(),
-            command: command(Some(experiment.file()), &experiment.paper, seeds),
+            command,
         }
     }
 
@@ -143,7 +142,10 @@ impl Results<'_> {
         let mut value = |seed: usize| {
             let gauge = &mut |variant: &Variant, name: &str| {
                 let runs = self.runs(variant, column);
-                runs[seed % runs.len()].as_ref().expect(RUN).value(self.experiment, name)
+                runs[seed % runs.len()]
+                    .as_ref()
+                    .expect("an experiment is judged when its last run is done")
+                    .value(self.experiment, name)
             };
             self.experiment.evaluate(expression, gauge)
         };
@@ -165,8 +167,8 @@ impl Results<'_> {
     /// The runs of a variant in a column. A run without our transport, or unchanged, is shared by all columns.
     fn runs(&self, variant: &Variant, column: Column) -> &[Option<Run>] {
         let of = |column| self.plan.variants.get(&(self.index, variant.clone(), column));
-        let &(first, count) = of(column).or_else(|| of(Column::Own)).expect("every variant that is asked for was run");
-        &self.runs[first..first + count]
+        let runs = of(column).or_else(|| of(Column::Own)).expect("every variant that is asked for was run");
+        &self.runs[runs.clone()]
     }
 
     fn text(&self, pieces: &[Piece]) -> String {

@@ -1,11 +1,15 @@
 //! The sensitivity of claims: each is judged again with every input a fifth smaller and larger.
 
+use std::ops::ControlFlow;
+
+use super::asked::{Asked, asked_by};
 use super::judge::Results;
-use super::plan::{Column, Plan, needed_variants, seeds_of};
+use super::plan::{Column, Job, Plan};
+use super::work::work;
 use super::{Options, Under};
 use crate::diagnostic::Diagnostic;
+use crate::experiment::vary::seeds as seeds_of;
 use crate::experiment::{Claim, Experiment};
-use crate::parallel;
 use crate::run::Run;
 use crate::scenario::change::Change;
 use crate::statistics::Interval;
@@ -46,24 +50,18 @@ pub fn shake(
     options: Options,
     mut on_run: impl FnMut(usize, usize),
 ) -> Result<Vec<Shaken<'_>>, Diagnostic> {
-    let mut plan = Plan::default();
-    for (index, experiment) in experiments.iter().enumerate() {
-        plan.add_changed(index, experiment, options.seeds)?;
-    }
+    let plan = plan(experiments, options.seeds)?;
     let total = plan.jobs.len();
     let mut runs: Vec<Option<Run>> = (0..total).map(|_| None).collect();
     let mut done = 0;
     on_run(done, total);
-    parallel::each(
-        total,
-        options.jobs,
-        |job| plan.jobs[job].run(&experiments[plan.jobs[job].experiment]).0,
-        |job, run| {
-            runs[job] = Some(run);
-            done += 1;
-            on_run(done, total);
-        },
-    );
+    let all = work(&plan, options.jobs, |job, run, _| {
+        runs[job] = Some(run);
+        done += 1;
+        on_run(done, total);
+        ControlFlow::Continue(())
+    });
+    debug_assert!(all.is_continue(), "nobody stops it");
     let mut shaken = Vec::new();
     for (index, experiment) in experiments.iter().enumerate() {
         let results = Results { experiment, index, plan: &plan, runs: &runs };
@@ -80,20 +78,22 @@ fn claims(experiment: &Experiment) -> impl Iterator<Item = &Claim> {
         .filter(|claim| Under::of(claim.source, claim.counts_as) == Under::Paper && !claim.not_reproducible)
 }
 
-impl Plan {
-    /// What the papers' claims ask for, and the same with every change that changes it.
-    fn add_changed(&mut self, index: usize, experiment: &Experiment, seeds: Option<u32>) -> Result<(), Diagnostic> {
-        let asked: Vec<_> = claims(experiment).flat_map(|claim| claim.statistic.expressions()).collect();
-        for (variant, measures) in needed_variants(experiment, &asked) {
+/// What the papers' claims ask for, and the same with every change that changes it.
+fn plan(experiments: &[Experiment], seeds: Option<u32>) -> Result<Plan<'_>, Diagnostic> {
+    let mut plan = Plan { experiments: experiments.iter().collect(), ..Plan::default() };
+    for (index, experiment) in experiments.iter().enumerate() {
+        for Asked { variant, judged, .. } in asked_by(experiment, claims(experiment)) {
             let scenario = experiment.scenario(&variant)?;
-            let changed = Change::all().filter_map(|change| Some((Column::Changed(change), scenario.changed(change)?)));
-            for (column, scenario) in [(Column::Own, scenario.clone())].into_iter().chain(changed) {
+            let changes = Change::all().filter_map(|change| Some((Column::Changed(change), scenario.changed(change)?)));
+            for (column, scenario) in [(Column::Own, scenario.clone())].into_iter().chain(changes) {
                 let seeds = seeds_of(experiment, &variant, &scenario, seeds);
-                self.add_column((index, variant.clone(), column), &scenario, seeds, &measures);
+                let measures = judged.clone().unwrap_or_default();
+                let job = Job { experiment: index, scenario, measures, shown: None };
+                plan.add((index, variant.clone(), column), job, seeds);
             }
         }
-        Ok(())
     }
+    Ok(plan)
 }
 
 impl Results<'_> {

@@ -189,8 +189,7 @@ fn a_run_that_is_judged_is_the_one_that_is_drawn() {
 #[test]
 fn only_what_is_asked_for_is_measured() {
     let experiment = Experiment::parse(Document::parse("test-2000/fig1.toml", WINDOWS).unwrap()).unwrap();
-    let mut plan = Plan::default();
-    plan.add_judged(0, &experiment, Some(1)).unwrap();
+    let plan = Plan::of_claims(vec![&experiment], Some(1)).unwrap();
     let names = |job: &Job| job.measures.iter().map(|&at| experiment.measures()[at].0.clone()).collect::<Vec<_>>();
     assert_eq!(plan.jobs.iter().map(names).collect::<Vec<_>>(), [["received"], ["received"]]);
 }
@@ -201,8 +200,7 @@ fn our_transport_runs_what_is_compared_and_nothing_else() {
     let text = WINDOWS.replace("ns2/sack", "ns2/fast");
     let note = "[[note]]\nitem = \"fig1\"\ntext = \"With eight {received('8')}.\"\n";
     let experiment = Experiment::parse(Document::parse("test-2000/fig1.toml", &(text + note)).unwrap()).unwrap();
-    let mut plan = Plan::default();
-    plan.add_judged(0, &experiment, Some(1)).unwrap();
+    let plan = Plan::of_claims(vec![&experiment], Some(1)).unwrap();
     let of = |column| plan.variants.keys().filter(|key| key.2 == column).map(|key| key.1[0]).collect::<Vec<_>>();
     assert_eq!((of(Column::Own), of(Column::Engine)), (vec![0, 1, 2], vec![0, 1]));
 }

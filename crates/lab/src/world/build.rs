@@ -2,7 +2,7 @@
 
 use anabranch_sim::{BuildError, Builder, Capture, Control, LinkId, NodeId, ObserverId, Port, Workload};
 
-use super::clock::{clock_phases, start};
+use super::clock::{Clocks, clocks};
 use super::hosts::Hosts;
 use super::recording::{Recording, Wanted};
 use super::{Ends, Output, Simulation};
@@ -44,13 +44,13 @@ impl<'a> Parts<'a> {
         }
         let wanted = Wanted::new(scenario, recording);
         let detail = wanted.detail(scenario);
-        let (phases, random) = clock_phases(scenario, &builder);
+        let Clocks { starts, phases, random } = clocks(scenario, &builder);
         let mut phases = phases.into_iter();
         if let Some(random) = random {
             builder.ns2_random(random);
         }
         let mut flows = Vec::with_capacity(scenario.flows.len());
-        for flow in &scenario.flows {
+        for (flow, start) in scenario.flows.iter().zip(starts) {
             let hosts = Hosts {
                 scenario,
                 nodes: &nodes,
@@ -60,7 +60,6 @@ impl<'a> Parts<'a> {
                 sink_detail: wanted.arrivals[flows.len()].then_some(detail),
             };
             let (source, sink) = hosts.build(&mut builder, &mut phases)?;
-            let start = start(flow, &builder);
             flows.push(Ends { source, sink, flow: builder.flow(source, sink)?, start });
         }
         // Before the flows: of what happens at one time the route comes first, so that it holds for what is sent just then.

@@ -9,8 +9,25 @@ use anabranch_units::{SimSpan, SimTime};
 use crate::scenario::transport::Transport;
 use crate::scenario::{Clock, Flow, Scenario};
 
+/// The times that chance decides before a run.
+pub(super) struct Clocks {
+    /// When each flow starts.
+    pub(super) starts: Vec<SimTime>,
+    /// The phase of each agent's clock.
+    pub(super) phases: Vec<SimSpan>,
+    /// The stream that ns-2's hosts share, if they do.
+    pub(super) random: Option<Mrg32k3a>,
+}
+
+/// The clocks of a scenario.
+pub(super) fn clocks(scenario: &Scenario, builder: &Builder) -> Clocks {
+    let starts = scenario.flows.iter().map(|flow| start(flow, builder)).collect();
+    let (phases, random) = phases(scenario, builder);
+    Clocks { starts, phases, random }
+}
+
 /// When a flow starts. One that has no choice draws nothing.
-pub(super) fn start(flow: &Flow, builder: &Builder) -> SimTime {
+fn start(flow: &Flow, builder: &Builder) -> SimTime {
     match flow.start_jitter.is_zero() {
         true => flow.start,
         false => {
@@ -23,7 +40,7 @@ pub(super) fn start(flow: &Flow, builder: &Builder) -> SimTime {
 /// The phases of the agents' clocks, and the stream that their hosts share. With ns-2's clock both are ns-2's: each agent resets
 /// its clock when it is made, and all do once more when the simulation starts, in the order in which they were made, all from
 /// one stream; what is left of it SCTP draws from. Otherwise each flow has streams of its own, so that a new flow changes none.
-pub(super) fn clock_phases(scenario: &Scenario, builder: &Builder) -> (Vec<SimSpan>, Option<Mrg32k3a>) {
+fn phases(scenario: &Scenario, builder: &Builder) -> (Vec<SimSpan>, Option<Mrg32k3a>) {
     let agents: Vec<(&Flow, Agent)> = scenario
         .flows
         .iter()

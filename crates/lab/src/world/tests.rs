@@ -1,3 +1,5 @@
+use std::iter;
+
 use anabranch_units::SimSpan;
 
 use super::*;
@@ -120,7 +122,7 @@ fn detour(at: &str) -> (u64, f64) {
     }
     let scenario = Scenario::parse(&document).unwrap();
     let series = vec!["flow.f.base_rtt".to_owned()];
-    let (report, trace) = run::run_recorded(&scenario, &series);
+    let (run::Run { report, .. }, trace) = run::run_recorded(&scenario, &series, iter::empty());
     let found = trace.lookup(&series[0]).unwrap();
     (report.links[0].forwarded_packets, found.series.unwrap().value_at(found.end).unwrap())
 }
