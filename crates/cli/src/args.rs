@@ -29,6 +29,8 @@ pub(crate) enum Command {
     /// Simulate scenarios.
     #[command(subcommand)]
     Sim(Sim),
+    /// Run scenarios, and lay their numbers, distributions and curves beside each other in one report.
+    Compare(Compare),
     /// Pack experiments and their outcome into one file, for others to verify.
     #[command(subcommand)]
     Artifact(Artifact),
@@ -229,6 +231,9 @@ pub(crate) struct Run {
     /// Write every packet that enters a link into this file (pcap-ng, headers only), for Wireshark or tcpdump.
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
+    /// Write a report with the network, all numbers, windows, RTTs, queues and goodputs over time and their distributions (HTML).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// Exit with code 3 unless this holds, such as "flow.f0.dropped_packets == 0".
     #[arg(long = "assert", value_name = "EXPRESSION")]
     pub(crate) asserts: Vec<String>,
@@ -252,6 +257,25 @@ pub(crate) struct Sweep {
     /// Write the table into this file instead of printing it.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Keep the numbers of each run in this file (CSV), and run only what is missing there. A sweep that was stopped goes on, and
+    /// shards may use one file, one after the other. Runs of another version of the simulator are not used.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rows: Option<PathBuf>,
+    /// Write a report with a small picture for each measure, or for each gauge that changes (HTML).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// The scenarios, two to four of them.
+    #[arg(value_name = "FILE", num_args = 2..=4, required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) overrides: Overrides,
+    /// Where the report goes (HTML).
+    #[arg(long, value_name = "FILE", default_value = "comparison.html")]
+    pub(crate) report: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ mod args;
 mod artifact;
 mod bench;
 mod cc;
+mod compare;
 mod doctor;
 mod eval;
 mod failure;
@@ -41,6 +42,7 @@ fn run(anabranch: Anabranch) -> Outcome {
     match anabranch.command {
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Eval(args) => eval::eval(&args),
+        Command::Compare(args) => compare::compare(&args),
         Command::Sim(Sim::Run(args)) => sim::run(&args),
         Command::Sim(Sim::Sweep(args)) => sim::sweep(&args),
         Command::Sim(Sim::Swarm(args)) => swarm::swarm(&args),

@@ -166,6 +166,14 @@ impl Document {
         T::deserialize(decode::Decoder(&self.root)).map_err(|fault| located(fault.at(&self.root.place), &self.sources))
     }
 
+    /// Its keys and values as one text that does not depend on how and where they were written; without some keys of the root.
+    pub(crate) fn canonical(&self, without: &[&str]) -> String {
+        let Value::Table(entries) = &self.root.value else { return String::new() };
+        let mut kept: Vec<_> = entries.iter().filter(|(key, _)| !without.contains(&key.name.as_str())).collect();
+        kept.sort_by(|a, b| a.0.name.cmp(&b.0.name));
+        kept.into_iter().map(|(key, node)| format!("{:?}={};", key.name, node.canonical())).collect()
+    }
+
     /// The value at `path`, if there is one.
     pub(crate) fn node(&self, path: &Path) -> Option<&Node> {
         path.0.iter().try_fold(&self.root, |node, step| node.child(step))
@@ -190,6 +198,24 @@ impl Node {
             }
             (Value::Array(elements), Step::Index(index)) => elements.get(*index),
             _ => None,
+        }
+    }
+
+    fn canonical(&self) -> String {
+        match &self.value {
+            Value::String(text) => format!("{text:?}"),
+            Value::Integer(number) => number.to_string(),
+            Value::Float(number) => format!("{number:?}"),
+            Value::Boolean(truth) => truth.to_string(),
+            Value::Array(elements) => {
+                format!("[{}]", elements.iter().map(|element| element.canonical() + ",").collect::<String>())
+            }
+            Value::Table(entries) => {
+                let mut entries: Vec<_> = entries.iter().collect();
+                entries.sort_by(|a, b| a.0.name.cmp(&b.0.name));
+                let entry = |(key, node): &(Key, Self)| format!("{:?}={},", key.name, node.canonical());
+                format!("{{{}}}", entries.into_iter().map(entry).collect::<String>())
+            }
         }
     }
 

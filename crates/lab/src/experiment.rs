@@ -245,6 +245,14 @@ impl Experiment {
         vary::vary(self, variant, false).map(|varied| varied.own)
     }
 
+    /// What decides about a run of a variant, as one text: the scenario with the variant's values but without its seed, and the measures.
+    ///
+    /// # Errors
+    /// If the variant is not a valid scenario.
+    pub(crate) fn content(&self, variant: &Variant) -> Result<String, Diagnostic> {
+        vary::content(self, variant)
+    }
+
     /// The scenario of a variant with our own transport in place of ns-2's agents for FAST, MFast, EMFast, FAST multihoming,
     /// Composite TCP or RRFast; `None` if it has no such flow. Other flows stay.
     ///

@@ -56,6 +56,20 @@ enum Tree {
     Asked(Box<Question>),
 }
 
+impl Tree {
+    fn may_be_negative(&self) -> bool {
+        match self {
+            Self::Number(number) => *number < 0.0,
+            // No gauge and no series is below zero; another measure may be.
+            Self::Name(name, _) => !name.contains('.'),
+            Self::Asked(_) => false,
+            Self::Negative(_) | Self::Binary(Operator::Subtract, ..) => true,
+            Self::Binary(_, left, right) => left.may_be_negative() || right.may_be_negative(),
+            Self::List(_, all) => all.iter().any(Self::may_be_negative),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 struct Question {
     function: Function,
@@ -335,6 +349,11 @@ impl Expression {
     /// `self - other`.
     pub(crate) fn minus(&self, other: &Self) -> Self {
         Self(Tree::Binary(Operator::Subtract, Box::new(self.0.clone()), Box::new(other.0.clone())))
+    }
+
+    /// Whether it can be negative, judged by its form: only differences, signs and other measures can make it so.
+    pub(crate) fn may_be_negative(&self) -> bool {
+        self.0.may_be_negative()
     }
 
     /// `self / other`.

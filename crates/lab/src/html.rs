@@ -8,6 +8,7 @@
 //! * `setup` tells what was run, `anomalies` what did not come out, `coarse` what says little.
 //! * `alike` finds what is many times the same in a network; `network` draws the rest; `charts` hands the series of a figure to the script, `decimate` thins them out.
 //! * `evaluation` is the report of an evaluation: criteria in the place of papers.
+//! * `run` is the report of one run or of several beside each other, with `cdf` for distributions; `grid` is that of a sweep; both have round `ticks`.
 //! * `words` names things.
 //!
 //! Whatever an outcome holds is text: the templates escape it, and `charts` writes JSON that no HTML parser can leave.
@@ -15,23 +16,29 @@
 mod alike;
 mod anomalies;
 mod bars;
+mod cdf;
 mod charts;
 mod coarse;
 mod decimate;
 mod engine;
 mod evaluation;
 mod experiment;
+mod grid;
 mod interval;
 mod network;
 mod overview;
 mod page;
 mod paper;
+mod run;
 mod setup;
 mod table;
+mod ticks;
 mod words;
 
 pub use evaluation::evaluation_page;
+pub use grid::sweep_page;
 pub use page::page;
+pub use run::run_page;
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,8 @@
 //!   networks with random faults, and [`stepped`] asks its caller for a window, step by step; [`parallel`] uses all cores.
 //! * **Judge.** [`reproduce`] runs experiments and judges their claims by [`verdict`] and [`statistics`]; [`sensitivity`] marks claims that nothing
 //!   flips; [`evaluation`] puts a congestion law through what RFC 9743 asks of one.
-//! * **Draw.** [`html`] makes a report of the outcome, [`artifact`] a bundle for others to check; [`mod@reference`] describes the keys.
+//! * **Draw.** [`html`] makes a report of an outcome or, from a [`picture`], of a run; [`artifact`] makes a bundle for others to check;
+//!   [`mod@reference`] describes the keys.
 
 pub mod artifact;
 mod comparison;
@@ -27,6 +28,7 @@ pub mod load;
 mod names;
 mod papers;
 pub mod parallel;
+pub mod picture;
 pub mod reference;
 pub mod report;
 pub mod reproduce;

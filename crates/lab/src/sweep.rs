@@ -1,4 +1,8 @@
 //! Runs every combination of a scenario's axes with several seeds, and tells mean, spread and interval of every gauge.
+//!
+//! A point without randomness is run once: other seeds would give the same. `rows` keeps each run, so that only what is missing is run.
+
+mod rows;
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -12,6 +16,8 @@ use crate::report::Report;
 use crate::run::{self, Run};
 use crate::scenario::Scenario;
 use crate::statistics::{Interval, Sample};
+
+pub use rows::{Row, Rows, head};
 
 /// How a sweep is run.
 #[derive(Clone, Copy, Debug)]
@@ -55,16 +61,58 @@ impl std::str::FromStr for Shard {
 /// The table of a sweep.
 #[derive(Clone, Debug)]
 pub struct Table {
-    axes: Vec<String>,
-    rows: Vec<Row>,
+    pub(crate) axes: Vec<String>,
+    pub(crate) lines: Vec<Line>,
 }
 
+/// A gauge or a measure at a point of the grid.
 #[derive(Clone, Debug)]
-struct Row {
-    labels: Vec<String>,
-    gauge: String,
-    /// Of the runs in which it was measured; nothing if it was in none.
-    sample: Option<Sample>,
+pub(crate) struct Line {
+    pub(crate) labels: Vec<String>,
+    pub(crate) gauge: String,
+    /// The runs in which it was measured; nothing if it was in none.
+    pub(crate) sample: Option<Sample>,
+    /// Whether it is never below zero.
+    pub(crate) is_positive: bool,
+}
+
+impl Line {
+    /// The 95 % confidence interval of the mean, if there are several values. It does not go below zero where no value can.
+    pub(crate) fn interval(&self) -> Option<Interval> {
+        let sample = self.sample.as_ref().filter(|sample| sample.count() > 1)?;
+        let Interval { low, high } = sample.confidence();
+        Some(Interval { low: if self.is_positive { low.max(0.0) } else { low }, high })
+    }
+}
+
+/// The outcome of a sweep.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// Mean, spread and interval of everything.
+    pub table: Table,
+    /// The rows behind the table, in the order of the grid.
+    pub rows: Vec<Row>,
+    /// The number of runs that were kept from an earlier sweep.
+    pub kept: usize,
+    /// The number of points of the grid.
+    pub points: usize,
+    /// The number of points without randomness, which are run once.
+    pub certain: usize,
+}
+
+/// Observes a sweep. A closure observes the number of runs alone.
+pub trait Watch {
+    /// `done` of the `total` runs that were missing are done.
+    fn runs(&mut self, done: usize, total: usize);
+
+    /// A run is done.
+    fn row(&mut self, _row: &Row) {}
+}
+
+impl<F: FnMut(usize, usize)> Watch for F {
+    fn runs(&mut self, done: usize, total: usize) {
+        self(done, total);
+    }
 }
 
 /// One run of a grid.
@@ -84,117 +132,164 @@ pub struct Cell {
 pub fn cells(
     experiment: &Experiment,
     options: Options,
-    on_run: impl FnMut(usize, usize) -> ControlFlow<()>,
+    mut on_run: impl FnMut(usize, usize) -> ControlFlow<()>,
 ) -> Result<Option<Vec<Cell>>, Diagnostic> {
-    let (points, runs) = runs(experiment, options, on_run)?;
-    let Some(runs) = runs else { return Ok(None) };
+    let points = points(experiment, options.shard);
+    let mut scenarios = Vec::new();
+    for point in &points {
+        let scenario = experiment.scenario(point)?;
+        scenarios.extend((0..options.seeds).map(|offset| seeded(&scenario, offset)));
+    }
     let seeds = options.seeds as usize;
-    let cell = |(index, run): (usize, Run)| {
+    let (mut done, total) = (0, scenarios.len());
+    let mut cells: Vec<Option<Cell>> = vec![None; total];
+    if on_run(done, total).is_break() {
+        return Ok(None);
+    }
+    let is_whole = each_run(experiment, &scenarios, options.jobs, |index, run| {
         let labels = experiment.labels(&points[index / seeds]).into_iter().map(str::to_owned).collect();
-        Cell { labels, report: run.into_report(experiment) }
-    };
-    Ok(Some(runs.into_iter().enumerate().map(cell).collect()))
+        cells[index] = Some(Cell { labels, report: run.into_report(experiment) });
+        done += 1;
+        on_run(done, total)
+    });
+    Ok(if is_whole.is_continue() { cells.into_iter().collect() } else { None })
 }
 
-/// Runs the grid. `on_run` is told how many runs are done, of how many.
+/// Runs the grid, except for what `kept` has.
 ///
 /// # Errors
 /// If a point of the grid is no scenario. It is found before anything runs.
 pub fn sweep(
     experiment: &Experiment,
     options: Options,
-    mut on_run: impl FnMut(usize, usize),
-) -> Result<Table, Diagnostic> {
-    let (points, runs) = runs(experiment, options, |done, total| {
-        on_run(done, total);
+    kept: &Rows,
+    mut watch: impl Watch,
+) -> Result<Sweep, Diagnostic> {
+    let points = points(experiment, options.shard);
+    let mut jobs: Vec<Job<'_>> = Vec::new();
+    // Of each point, where its jobs end.
+    let mut ends = Vec::with_capacity(points.len());
+    let mut certain = 0;
+    for point in &points {
+        let scenario = experiment.scenario(point)?;
+        let content = experiment.content(point)?;
+        let is_random = scenario.is_random();
+        certain += usize::from(!is_random);
+        for offset in 0..if is_random { options.seeds } else { 1 } {
+            let scenario = seeded(&scenario, offset);
+            let identity = rows::identity(&content, scenario.seed);
+            let row = kept.find(&identity).cloned();
+            jobs.push(Job { point, scenario, identity, row });
+        }
+        ends.push(jobs.len());
+    }
+    let missing: Vec<usize> = (0..jobs.len()).filter(|&job| jobs[job].row.is_none()).collect();
+    let scenarios: Vec<Scenario> = missing.iter().map(|&job| jobs[job].scenario.clone()).collect();
+    let mut done = 0;
+    watch.runs(done, missing.len());
+    let _ = each_run(experiment, &scenarios, options.jobs, |index, run| {
+        let job = &mut jobs[missing[index]];
+        let row = Row::of(experiment, job.point, &job.identity, &run);
+        done += 1;
+        watch.row(&row);
+        watch.runs(done, missing.len());
+        job.row = Some(row);
         ControlFlow::Continue(())
-    })?;
-    let runs = runs.expect("nobody stops it");
+    });
+    let kept = jobs.len() - missing.len();
+    let rows: Vec<Row> = jobs.into_iter().map(|job| job.row.expect("every run is done or was kept")).collect();
+    let mut lines = Vec::new();
+    let mut begin = 0;
+    for (point, &end) in points.iter().zip(&ends) {
+        lines.extend(lines_of(experiment, point, &rows[begin..end]));
+        begin = end;
+    }
     let axes = experiment.axes.iter().map(|axis| axis.name.clone()).collect();
-    let chunks = runs.chunks(options.seeds as usize);
-    let rows = points.iter().zip(chunks).flat_map(|(point, runs)| rows(experiment, point, runs));
-    Ok(Table { axes, rows: rows.collect() })
+    Ok(Sweep { table: Table { axes, lines }, rows, kept, points: points.len(), certain })
 }
 
-/// The points of the grid, and all runs, seeds fastest; nothing if it was stopped.
-fn runs(
+/// One run of a point.
+struct Job<'a> {
+    point: &'a Variant,
+    scenario: Scenario,
+    identity: String,
+    /// Of a run that is done.
+    row: Option<Row>,
+}
+
+/// The points of a part of the grid.
+fn points(experiment: &Experiment, Shard { index, count }: Shard) -> Vec<Variant> {
+    experiment.variants().into_iter().skip(index).step_by(count.get()).collect()
+}
+
+fn seeded(scenario: &Scenario, offset: u32) -> Scenario {
+    Scenario { seed: scenario.seed.wrapping_add(offset.into()), ..scenario.clone() }
+}
+
+/// Runs scenarios in parallel and hands over each run when it is done. If `on_run` breaks, what runs goes on to its end, and nothing more
+/// begins.
+fn each_run(
     experiment: &Experiment,
-    options: Options,
-    mut on_run: impl FnMut(usize, usize) -> ControlFlow<()>,
-) -> Result<(Vec<Variant>, Option<Vec<Run>>), Diagnostic> {
-    let Shard { index, count } = options.shard;
-    let points: Vec<Variant> = experiment.variants().into_iter().skip(index).step_by(count.get()).collect();
-    let scenarios = points.iter().map(|point| experiment.scenario(point)).collect::<Result<Vec<_>, _>>()?;
-    let seeds = options.seeds as usize;
-    let total = points.len() * seeds;
-    let mut done = 0;
-    let stopped = AtomicBool::new(on_run(done, total).is_break());
-    let runs = parallel::in_order(
-        total,
-        options.jobs,
-        |job| {
-            if stopped.load(Ordering::Relaxed) {
-                return None;
-            }
-            let scenario = &scenarios[job / seeds];
-            let offset = (job % seeds) as u64;
-            let scenario = Scenario { seed: scenario.seed.wrapping_add(offset), ..scenario.clone() };
-            Some(run::run_measured(&scenario, experiment))
-        },
-        || {
-            done += 1;
-            if !stopped.load(Ordering::Relaxed) && on_run(done, total).is_break() {
-                stopped.store(true, Ordering::Relaxed);
-            }
+    scenarios: &[Scenario],
+    jobs: NonZeroUsize,
+    mut on_run: impl FnMut(usize, Run) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let stopped = AtomicBool::new(false);
+    parallel::as_done(
+        scenarios.len(),
+        jobs,
+        |job| (!stopped.load(Ordering::Relaxed)).then(|| run::run_measured(&scenarios[job], experiment)),
+        |job, run| {
+            let Some(run) = run.filter(|_| !stopped.load(Ordering::Relaxed)) else { return };
+            stopped.store(on_run(job, run).is_break(), Ordering::Relaxed);
         },
     );
-    let is_stopped = stopped.into_inner();
-    Ok((points, runs.into_iter().collect::<Option<Vec<_>>>().filter(|_| !is_stopped)))
+    if stopped.into_inner() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-fn rows(experiment: &Experiment, point: &Variant, runs: &[Run]) -> Vec<Row> {
+/// What the runs of a point give together.
+fn lines_of(experiment: &Experiment, point: &Variant, runs: &[Row]) -> Vec<Line> {
     let labels: Vec<String> = experiment.labels(point).into_iter().map(str::to_owned).collect();
-    let row = |gauge: String, values: Vec<f64>| {
+    let line = |(place, (gauge, _)): (usize, &(String, Option<f64>))| {
+        let value = |run: &Row| match run.values.get(place) {
+            Some((name, value)) if name == gauge => *value,
+            // A run that measured other things than the first one.
+            _ => run.values.iter().find(|(name, _)| name == gauge).and_then(|(_, value)| *value),
+        };
+        let values: Vec<f64> = runs.iter().filter_map(value).collect();
+        let measure = experiment.measures().iter().find(|(name, _)| name == gauge);
+        // No gauge is below zero.
+        let is_positive = measure.is_none_or(|(_, expression)| !expression.may_be_negative());
         let sample = (!values.is_empty()).then(|| Sample::new(values));
-        Row { labels: labels.clone(), gauge, sample }
+        Line { labels: labels.clone(), gauge: gauge.clone(), sample, is_positive }
     };
-    let finite = |value: f64| Some(value).filter(|value| value.is_finite());
-    let measures = experiment.measures().iter().map(|(name, _)| {
-        let values = runs.iter().filter_map(|run| run.value(experiment, name).ok().and_then(finite));
-        row(name.clone(), values.collect())
-    });
-    let gauges = runs[0].report.gauges().into_iter().map(|(name, _)| {
-        let values = runs.iter().filter_map(|run| run.report.gauge(&name).ok());
-        row(name.clone(), values.collect())
-    });
-    measures.chain(gauges).collect()
+    runs[0].values.iter().enumerate().map(line).collect()
 }
 
 impl Table {
     /// How many rows there are.
     pub fn rows(&self) -> usize {
-        self.rows.len()
+        self.lines.len()
     }
 
     /// Writes it as CSV: the axes, then `gauge,seeds,mean,sd,low,high`, where seeds are those in which it was measured, and low
-    /// and high the 95 % confidence interval of the mean. What is not known, as the spread of one value, is empty.
+    /// and high the 95 % confidence interval of the mean, not below zero where no value can be. What is not known, as the spread of one value, is empty.
     ///
     /// # Errors
     /// If `out` cannot be written.
     pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
         let head = self.axes.iter().map(|axis| quoted(axis)).chain(["gauge,seeds,mean,sd,low,high".to_owned()]);
         writeln!(out, "{}", head.collect::<Vec<_>>().join(","))?;
-        for Row { labels, gauge, sample } in &self.rows {
-            for label in labels {
+        for line in &self.lines {
+            for label in &line.labels {
                 write!(out, "{},", quoted(label))?;
             }
-            write!(out, "{},", quoted(gauge))?;
-            match sample {
-                None => writeln!(out, "0,,,,")?,
+            write!(out, "{},", quoted(&line.gauge))?;
+            match (&line.sample, line.interval()) {
+                (None, _) => writeln!(out, "0,,,,")?,
                 // One value tells nothing about others.
-                Some(sample) if sample.count() == 1 => writeln!(out, "1,{},,,", sample.mean())?,
-                Some(sample) => {
-                    let Interval { low, high } = sample.confidence();
+                (Some(sample), None) => writeln!(out, "1,{},,,", sample.mean())?,
+                (Some(sample), Some(Interval { low, high })) => {
                     writeln!(out, "{},{},{},{low},{high}", sample.count(), sample.mean(), sample.sd())?;
                 }
             }
@@ -258,14 +353,15 @@ mod tests {
 
     #[test]
     fn a_table_is_csv() {
-        let row = Row {
+        let line = Line {
             labels: vec!["a,\"b\"".to_owned()],
             gauge: "m".to_owned(),
             sample: Some(Sample::new(vec![1.0, 1.0])),
+            is_positive: true,
         };
-        let unknown = Row { gauge: "n".to_owned(), sample: None, ..row.clone() };
-        let single = Row { gauge: "o".to_owned(), sample: Some(Sample::new(vec![3.0])), ..row.clone() };
-        let table = Table { axes: vec!["agent".to_owned()], rows: vec![row, unknown, single] };
+        let unknown = Line { gauge: "n".to_owned(), sample: None, ..line.clone() };
+        let single = Line { gauge: "o".to_owned(), sample: Some(Sample::new(vec![3.0])), ..line.clone() };
+        let table = Table { axes: vec!["agent".to_owned()], lines: vec![line, unknown, single] };
         let mut csv = Vec::new();
         table.write_csv(&mut csv).unwrap();
         assert_eq!(
@@ -273,5 +369,15 @@ mod tests {
             "agent,gauge,seeds,mean,sd,low,high\n\"a,\"\"b\"\"\",m,2,1,0,1,1\n\
              \"a,\"\"b\"\"\",n,0,,,,\n\"a,\"\"b\"\"\",o,1,3,,,\n"
         );
+    }
+
+    /// One value at 0 and one at 1: the interval of their mean is 0.5 ± 12.7 · 0.5.
+    #[test]
+    fn an_interval_does_not_go_below_zero_where_no_value_can() {
+        let sample = Some(Sample::new(vec![0.0, 1.0]));
+        let line = |is_positive| Line { labels: vec![], gauge: "m".to_owned(), sample: sample.clone(), is_positive };
+        let (open, bounded) = (line(false).interval().unwrap(), line(true).interval().unwrap());
+        assert!(open.low < -5.0 && bounded.low.to_bits() == 0, "{open:?} {bounded:?}");
+        assert_eq!(open.high.to_bits(), bounded.high.to_bits());
     }
 }

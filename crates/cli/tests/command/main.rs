@@ -11,6 +11,7 @@ mod files;
 mod limits;
 mod network;
 mod outcomes;
+mod pictures;
 mod questions;
 mod reference;
 mod run;

@@ -19,15 +19,28 @@ pub(crate) struct Varied {
 /// # Errors
 /// If the variant is not a valid scenario.
 pub(crate) fn vary(experiment: &Experiment, variant: &Variant, with_twin: bool) -> Result<Varied, Diagnostic> {
-    let chosen = || experiment.axes.iter().zip(variant).flat_map(|(axis, &value)| &axis.values[value].assignments);
-    let own = build(&experiment.document, chosen(), Runner::File)?.expect("a file has the flows that are in it");
+    let own = build(&experiment.document, chosen(experiment, variant), Runner::File)?
+        .expect("a file has the flows that are in it");
     let twin = match with_twin {
         // What holds for the engine overrides axes.
-        true => build(&experiment.document, chosen().chain(&experiment.engine), Runner::Engine)?,
+        true => build(&experiment.document, chosen(experiment, variant).chain(&experiment.engine), Runner::Engine)?,
         false => None,
     };
     Ok(Varied { own, twin })
 }
+
+/// What the values of a variant set.
+fn chosen<'a>(experiment: &'a Experiment, variant: &'a Variant) -> impl Iterator<Item = &'a (String, Node)> {
+    experiment.axes.iter().zip(variant).flat_map(|(axis, &value)| &axis.values[value].assignments)
+}
+
+/// [`Experiment::content`].
+pub(super) fn content(experiment: &Experiment, variant: &Variant) -> Result<String, Diagnostic> {
+    Ok(experiment.document.with(chosen(experiment, variant))?.canonical(&NOT_RUN))
+}
+
+/// Tables of a file that do not decide about a run, and the seed, which is not part of the content.
+const NOT_RUN: [&str; 8] = ["seed", "axis", "experiment", "engine", "claim", "table", "note", "figure"];
 
 /// What runs a scenario.
 #[derive(Clone, Copy, PartialEq, Eq)]

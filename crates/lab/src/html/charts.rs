@@ -28,7 +28,13 @@ const COLOURS: usize = 8;
 
 /// How many points each series of an outcome may have.
 pub(super) fn points_of_a_series(outcome: &Outcome) -> usize {
-    let figures = outcome.papers.iter().flat_map(|paper| &paper.experiments).flat_map(|experiment| &experiment.figures);
+    points_of_figures(
+        outcome.papers.iter().flat_map(|paper| &paper.experiments).flat_map(|experiment| &experiment.figures),
+    )
+}
+
+/// The same of some figures.
+pub(super) fn points_of_figures<'a>(figures: impl Iterator<Item = &'a Figure>) -> usize {
     let series = figures.flat_map(|figure| &figure.panels).flat_map(|panel| &panel.series);
     let lengths: Vec<usize> = series.map(|series| series.t.len().min(SERIES_POINTS_MAX)).collect();
     share(&lengths, POINTS_MAX).min(SERIES_POINTS_MAX)

@@ -61,7 +61,7 @@ pub(super) fn source(experiment: &ExperimentOutcome) -> Markup {
 }
 
 /// A line of a scenario: comments quiet, heads of tables strong.
-fn source_line(line: &str) -> Markup {
+pub(super) fn source_line(line: &str) -> Markup {
     let trimmed = line.trim_start();
     html! {
         @if trimmed.starts_with('#') { span.comment { (line) } }
