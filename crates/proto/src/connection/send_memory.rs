@@ -12,44 +12,48 @@ use anabranch_units::Span;
 use super::Path;
 use super::paths::Table;
 use crate::config::Config;
+use crate::recovery::scoreboard::Kept;
 
 /// The memory limit of a sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendMemory {
-    /// The present limit on unacknowledged data in bytes, and its maximum.
-    unacked_max: u64,
+    /// The present limit on the weight of unacknowledged data, as the paths are.
+    weight_max: u64,
+    /// The limit on its memory.
     most: u64,
 }
 
 impl SendMemory {
     pub(super) fn new(config: &Config) -> Self {
-        Self { unacked_max: 0, most: config.send_memory - waiting_max(config) }
+        Self { weight_max: 0, most: config.send_memory - waiting_max(config) }
     }
 
-    /// Whether more than `memory` bytes may be unacknowledged; the lowest segment has been sent `transmissions` times. The limit is
+    /// Whether more than what is `kept` may be unacknowledged; the lowest segment has been sent `transmissions` times. The limit is
     /// recomputed only when it is reached, since this runs for each segment. `segment` is the unit of windows in bytes.
     #[inline]
     pub(super) fn admits(
         &mut self,
-        memory: u64,
+        kept: Kept,
         transmissions: impl FnOnce() -> u32,
         paths: &Table,
         segment: u32,
     ) -> bool {
-        if memory <= MEMORY_LEAST {
-            self.unacked_max = MEMORY_LEAST.min(self.most);
+        let Kept { weight, memory } = kept;
+        if weight <= WEIGHT_LEAST {
+            self.weight_max = WEIGHT_LEAST;
         } else if transmissions() >= TRANSMISSIONS_MAX {
             return false;
-        } else if memory >= self.unacked_max {
-            self.unacked_max = wanted(paths, segment).max(MEMORY_LEAST).min(self.most);
+        } else if weight >= self.weight_max {
+            self.weight_max = wanted(paths, segment).max(WEIGHT_LEAST);
         }
-        memory < self.unacked_max
+        weight < self.weight_max && memory < self.most
     }
 
     /// Whether the memory was full at the last check.
-    pub(super) fn was_full(&self, memory: u64, transmissions: impl FnOnce() -> u32) -> bool {
-        let is_full = memory >= self.unacked_max && memory > 0;
-        is_full || memory > MEMORY_LEAST && transmissions() >= TRANSMISSIONS_MAX
+    pub(super) fn was_full(&self, kept: Kept, transmissions: impl FnOnce() -> u32) -> bool {
+        let Kept { weight, memory } = kept;
+        let is_full = weight > 0 && (weight >= self.weight_max || memory >= self.most);
+        is_full || weight > WEIGHT_LEAST && transmissions() >= TRANSMISSIONS_MAX
     }
 }
 
@@ -80,12 +84,12 @@ const WAITING_PART: u64 = 4;
 /// A busy machine delays an application by some milliseconds now and then.
 const ASLEEP: Span = Span::from_millis(10);
 
-/// While a segment and its first retransmissions are lost, four windows are sent after it. An entry takes about an eighth of a full
-/// segment, which is included.
+/// While a segment and its first retransmissions are lost, four windows are sent after it. What entries weigh, a fifteenth of a full
+/// segment each, is included.
 const WINDOWS: f64 = 5.0;
 
 /// Below this a limit is not worth checking.
-const MEMORY_LEAST: u64 = 1 << 20;
+const WEIGHT_LEAST: u64 = 1 << 20;
 
 /// At 10 % loss one segment in a million is sent this often; the sender then pauses until it arrives.
 const TRANSMISSIONS_MAX: u32 = 7;

@@ -115,13 +115,13 @@ impl<P: Payload> Sender<P> {
     #[inline]
     pub(super) fn may_keep_more(&mut self, paths: &Table, segment: u32) -> bool {
         let Self { board, memory, .. } = self;
-        board.len() < SEGMENTS_MAX && memory.admits(board.memory(), || board.front_transmissions(), paths, segment)
+        board.len() < SEGMENTS_MAX && memory.admits(board.kept(), || board.front_transmissions(), paths, segment)
     }
 
     /// Whether the memory was full at the last check.
     pub(super) fn keeps_all_it_may(&self) -> bool {
         let Self { board, memory, .. } = self;
-        board.len() >= SEGMENTS_MAX || memory.was_full(board.memory(), || board.front_transmissions())
+        board.len() >= SEGMENTS_MAX || memory.was_full(board.kept(), || board.front_transmissions())
     }
 
     /// An application wrote more than may wait on a stream. Grows the limit, up to `max`; returns whether it grew.

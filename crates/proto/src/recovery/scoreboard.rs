@@ -99,6 +99,20 @@ struct Block {
     upto: Index,
 }
 
+/// What unacknowledged segments take, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept {
+    /// The application's bytes, and [`ENTRY_WEIGHT`] for each entry: the same on every machine, whatever the payload is.
+    pub(crate) weight: u64,
+    /// The application's bytes, and the memory of the entries.
+    pub(crate) memory: u64,
+}
+
+/// What an entry counts for where a limit decides when something is sent. Its size in memory is another one on another machine, for another
+/// payload, and with each field that is added; a run must not depend on that. So much
+/// takes an entry of a simulated segment without what the path had delivered when it left.
+const ENTRY_WEIGHT: u64 = 96;
+
 #[derive(Debug)]
 struct Entry<T> {
     content: T,
@@ -216,9 +230,10 @@ impl<T> Scoreboard<T> {
         self.entries.is_empty()
     }
 
-    /// Memory of unacknowledged segments: the application's bytes and the entries.
-    pub(crate) fn memory(&self) -> u64 {
-        self.next - self.acked + (self.entries.len() * size_of::<Entry<T>>()) as u64
+    /// What unacknowledged segments take.
+    pub(crate) fn kept(&self) -> Kept {
+        let (bytes, entries) = (self.next - self.acked, self.entries.len() as u64);
+        Kept { weight: bytes + entries * ENTRY_WEIGHT, memory: bytes + entries * size_of::<Entry<T>>() as u64 }
     }
 
     /// The number of transmissions of the lowest unacknowledged segment.

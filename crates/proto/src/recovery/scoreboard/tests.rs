@@ -22,6 +22,19 @@ fn send(board: &mut Scoreboard<u64>, number: u64) {
     });
 }
 
+/// What decides when something is sent is the same for a payload of 8 bytes and one of 256. Only the memory differs, by 248 for each of ten segments.
+#[test]
+fn an_entry_weighs_the_same_whatever_it_holds() {
+    let mut wide: Scoreboard<[u64; 32]> = Scoreboard::new(0, 1);
+    for number in 0..10 {
+        wide.send([number; 32], (100, number as u16), PATH, |_| Departure::default());
+    }
+    let (narrow, wide) = (board(10).kept(), wide.kept());
+    assert_eq!((wide.weight - narrow.weight, wide.memory - narrow.memory), (0, 10 * 248));
+    // Of ten segments: 100 bytes of data and 96 for the entry.
+    assert_eq!(narrow.weight, 10 * (100 + 96));
+}
+
 fn sack(board: &mut Scoreboard<u64>, left: u64, right: u64) -> NewlyAcked {
     board.acknowledge_selectively(100 * left, 100 * right, &DOUBT);
     board.check();
