@@ -5,6 +5,7 @@
 //! `transport` what drives a flow. `twin` makes the keys of our own transport from those of one of ns-2's.
 
 mod changing;
+mod classes;
 pub(crate) mod keys;
 mod link;
 pub(crate) mod network;

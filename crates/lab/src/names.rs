@@ -4,6 +4,7 @@ use crate::diagnostic::suggestion;
 use crate::expression::{ExpressionError, Found};
 use crate::report;
 use crate::scenario::Scenario;
+use crate::scenario::class;
 use crate::series::{self, Kind};
 
 /// The owner of a series.
@@ -27,7 +28,9 @@ impl Scenario {
             [] => {
                 let flows: Vec<&str> = self.flows.iter().map(|flow| flow.id.as_str()).collect();
                 let links: Vec<&str> = self.links.iter().map(|link| link.id.as_str()).collect();
-                report::check_gauge(&flows, &links, name).map_err(ExpressionError::new)
+                let classes = class::ids(&self.flows);
+                let classes: Vec<&str> = classes.iter().map(String::as_str).collect();
+                report::check_gauge(&flows, &links, &classes, name).map_err(ExpressionError::new)
             }
             _ => Err(ExpressionError::new(format!("`{name}` has labels, but there is one run: leave them out"))),
         }
@@ -40,6 +43,7 @@ impl Scenario {
         match place {
             "flow" => self.flows.iter().map(|flow| flow.id.clone()).collect(),
             "link" => self.links.iter().map(|link| link.id.clone()).filter(|id| !id.contains('.')).collect(),
+            "class" => class::names(&self.flows).into_iter().map(str::to_owned).collect(),
             _ => Vec::new(),
         }
     }

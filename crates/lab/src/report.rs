@@ -22,6 +22,10 @@ pub struct Report {
     pub flows: Vec<FlowReport>,
     /// The directions of links in the order of the file; a duplex link is `LINK` and `LINK.reverse`.
     pub links: Vec<LinkReport>,
+    /// The classes of flows in the order of the file, each followed by its ranges of sizes: `CLASS.small`, `CLASS.medium`,
+    /// `CLASS.large`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassReport>,
     /// Jain's index of the flows' goodputs.
     pub jain_index: Option<f64>,
     /// The measures of the file, in its order.
@@ -150,6 +154,33 @@ pub struct LinkReport {
     pub queue_packets_p99: u64,
     /// The largest length of the queue.
     pub queue_packets_max: u64,
+}
+
+/// The report of a class of flows, or of its messages of some sizes. What nothing has finished is `null`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClassReport {
+    /// The name of the class, and of the range of sizes.
+    pub id: String,
+    /// Messages that were offered, or asked for.
+    pub messages: u64,
+    /// Of these, messages that have arrived completely.
+    pub finished: u64,
+    /// The mean time from the offer or the request to the last byte.
+    pub completion_mean_s: Option<f64>,
+    /// The median of these times.
+    pub completion_p50_s: Option<f64>,
+    /// Their 95th percentile.
+    pub completion_p95_s: Option<f64>,
+    /// Their 99th percentile.
+    pub completion_p99_s: Option<f64>,
+    /// The mean slowdown: each time over that on an empty path.
+    pub slowdown_mean: Option<f64>,
+    /// The median slowdown.
+    pub slowdown_p50: Option<f64>,
+    /// The 95th percentile of slowdowns.
+    pub slowdown_p95: Option<f64>,
+    /// The 99th percentile of slowdowns.
+    pub slowdown_p99: Option<f64>,
 }
 
 /// In place of an id: the sum over all.
@@ -362,6 +393,42 @@ pub(crate) const LINK_GAUGES: &[Gauge<LinkReport>] = &[
     gauge("queue_packets_max", "packets", "The most at any time.", |link| Some(link.queue_packets_max as f64)),
 ];
 
+/// Gauges of a class of flows.
+pub(crate) const CLASS_GAUGES: &[Gauge<ClassReport>] = &[
+    gauge("messages", "", "Messages that were offered, or asked for, before the end of the run.", |class| {
+        Some(class.messages as f64)
+    }),
+    gauge(
+        "finished",
+        "",
+        "Of these, messages of which the receiver has read the last byte. All other gauges are of these alone: compare it with \
+         `messages`.",
+        |class| Some(class.finished as f64),
+    ),
+    gauge(
+        "completion_mean_s",
+        "s",
+        "Mean time from the offer of a message, or the request for it, to its last byte at the receiver. The handshake of a flow \
+         that opens with it counts.",
+        |class| class.completion_mean_s,
+    ),
+    gauge("completion_p50_s", "s", "Median of the same times, each a time that was measured.", |class| {
+        class.completion_p50_s
+    }),
+    gauge("completion_p95_s", "s", "95th percentile of the same times.", |class| class.completion_p95_s),
+    gauge("completion_p99_s", "s", "99th percentile of the same times.", |class| class.completion_p99_s),
+    gauge(
+        "slowdown_mean",
+        "",
+        "Mean of the same times, each over the least that is possible: the payload at the rate of the slowest link of the shortest \
+         route, and the propagation delay there; for a request that of both ways.",
+        |class| class.slowdown_mean,
+    ),
+    gauge("slowdown_p50", "", "Median of these ratios.", |class| class.slowdown_p50),
+    gauge("slowdown_p95", "", "95th percentile of these ratios.", |class| class.slowdown_p95),
+    gauge("slowdown_p99", "", "99th percentile of these ratios.", |class| class.slowdown_p99),
+];
+
 impl Report {
     /// The value of `flow.<id>.<gauge>`, `link.<id>.<gauge>`, `events` or `simulated_seconds`. With `*` for an id, the sum over all
     /// that measure it.
@@ -371,18 +438,23 @@ impl Report {
     pub fn gauge(&self, name: &str) -> Result<f64, String> {
         let flows: Vec<&str> = self.flows.iter().map(|flow| flow.id.as_str()).collect();
         let links: Vec<&str> = self.links.iter().map(|link| link.id.as_str()).collect();
+        let classes: Vec<&str> = self.classes.iter().map(|class| class.id.as_str()).collect();
         fn value<T>(places: &[T], which: Which, gauge: fn(&T) -> Option<f64>) -> Option<f64> {
             match which {
                 Which::One(index) => gauge(&places[index]),
                 Which::All => places.iter().filter_map(gauge).reduce(|sum, value| sum + value),
             }
         }
-        let value = match Place::find(name, &flows, &links)? {
+        let value = match Place::find(name, &flows, &links, &classes)? {
             Place::Run(gauge) => (RUN_GAUGES[gauge].of)(self),
             Place::Flow(flow, gauge) => value(&self.flows, flow, FLOW_GAUGES[gauge].of),
             Place::Link(link, gauge) => value(&self.links, link, LINK_GAUGES[gauge].of),
+            Place::Class(class, gauge) => (CLASS_GAUGES[gauge].of)(&self.classes[class]),
         };
-        value.ok_or_else(|| format!("`{name}` was not measured: the transport does not know it"))
+        value.ok_or_else(|| match name.starts_with("class.") {
+            true => format!("`{name}` was not measured: no such message has arrived"),
+            false => format!("`{name}` was not measured: the transport does not know it"),
+        })
     }
 
     /// All measured gauges by name.
@@ -398,13 +470,18 @@ impl Report {
                 |gauge: &Gauge<LinkReport>| Some((format!("link.{}.{}", link.id, gauge.name), (gauge.of)(link)?));
             gauges.extend(LINK_GAUGES.iter().filter_map(named));
         }
+        for class in &self.classes {
+            let named =
+                |gauge: &Gauge<ClassReport>| Some((format!("class.{}.{}", class.id, gauge.name), (gauge.of)(class)?));
+            gauges.extend(CLASS_GAUGES.iter().filter_map(named));
+        }
         gauges
     }
 }
 
-/// Whether a run with these flows and links has a gauge of this name.
-pub(crate) fn check_gauge(flows: &[&str], links: &[&str], name: &str) -> Result<(), String> {
-    Place::find(name, flows, links).map(|_| ())
+/// Whether a run with these flows, links and classes has a gauge of this name.
+pub(crate) fn check_gauge(flows: &[&str], links: &[&str], classes: &[&str], name: &str) -> Result<(), String> {
+    Place::find(name, flows, links, classes).map(|_| ())
 }
 
 /// The place of a gauge, by position.
@@ -412,6 +489,7 @@ enum Place {
     Run(usize),
     Flow(Which, usize),
     Link(Which, usize),
+    Class(usize, usize),
 }
 
 /// Of which flow or link.
@@ -421,7 +499,7 @@ enum Which {
 }
 
 impl Place {
-    fn find(name: &str, flows: &[&str], links: &[&str]) -> Result<Self, String> {
+    fn find(name: &str, flows: &[&str], links: &[&str], classes: &[&str]) -> Result<Self, String> {
         fn names<T>(gauges: &[Gauge<T>]) -> Vec<&'static str> {
             gauges.iter().map(|gauge| gauge.name).collect()
         }
@@ -453,6 +531,10 @@ impl Place {
             Some(("link", (id, gauge))) => Ok(Self::Link(
                 which("link", id, links)?,
                 gauge_position("gauge of a link", gauge, &names(LINK_GAUGES))?,
+            )),
+            Some(("class", (id, gauge))) => Ok(Self::Class(
+                position("class", id, classes)?,
+                position("gauge of a class", gauge, &names(CLASS_GAUGES))?,
             )),
             Some(_) => Err(format!("`{name}` is no gauge; write flow.<id>.<gauge> or link.<id>.<gauge>")),
             None => position("measure or gauge of a run", name, &names(RUN_GAUGES)).map(Self::Run),

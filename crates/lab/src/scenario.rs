@@ -4,14 +4,16 @@
 //! destination and back, every window is at least one packet.
 
 pub mod change;
+pub(crate) mod class;
 mod outside;
 pub(crate) mod transport;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anabranch_sim::{DriverSpec, ErrorSpec, HoldSpec, LinkSpec, QueueSpec, RateSpec, ScatterSpec, WorldSize};
+use anabranch_sim::{DriverSpec, ErrorSpec, HoldSpec, LinkSpec, QueueSpec, RateSpec, ScatterSpec, Spacing, WorldSize};
 use anabranch_units::{Rate, SimSpan, SimTime};
 
+use self::class::Class;
 use self::transport::Transport;
 
 /// A network with its flows, ready to run.
@@ -105,6 +107,7 @@ pub(crate) struct Flow {
     pub(crate) is_window_default: bool,
     /// The interfaces of an association or a connection; none where packets go the shortest way.
     pub(crate) paths: Vec<Interfaces>,
+    pub(crate) class: Option<Class>,
 }
 
 impl Flow {
@@ -180,6 +183,9 @@ impl Scenario {
                 || matches!(link.queue, QueueSpec::Red(_) | QueueSpec::FqCoDel(_) | QueueSpec::Pie(_))
                 || is_held(link)
         }) || self.drivers.values().any(|driver| driver.is_random())
-            || self.flows.iter().any(|flow| flow.transport.is_random() || !flow.start_jitter.is_zero())
+            || self.flows.iter().any(|flow| {
+                let arrives = flow.class.as_ref().is_some_and(|class| matches!(class.spacing, Spacing::Exponential(_)));
+                flow.transport.is_random() || !flow.start_jitter.is_zero() || arrives
+            })
     }
 }

@@ -3,6 +3,7 @@
 //! series.
 
 mod build;
+mod classes;
 mod clock;
 mod hosts;
 mod notes;
@@ -39,12 +40,14 @@ pub(crate) type Output = Box<dyn io::Write + Send>;
 pub(crate) const CHECKED: &str = "what the simulator refuses was refused when the scenario was read";
 
 /// A flow in the world.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Ends {
     source: HostId,
     sink: HostId,
     flow: FlowId,
     start: SimTime,
+    /// The sizes of its messages, if it is of a class.
+    messages: Vec<u64>,
 }
 
 impl<'a> Simulation<'a> {

@@ -56,6 +56,20 @@ pub trait Account {
     fn first_arrivals(&self) -> Option<&dyn FirstArrivals> {
         None
     }
+
+    /// The messages that have arrived here, if it knows what it waits for.
+    fn messages(&self) -> Option<MessageTimes<'_>> {
+        None
+    }
+}
+
+/// The times of messages at the application that waits for them, in their order.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageTimes<'a> {
+    /// When each was asked for; `None` if nobody asks.
+    pub asked: Option<&'a [SimTime]>,
+    /// When the last byte of each was read.
+    pub finished: &'a [SimTime],
 }
 
 /// The account of a host that has none.

@@ -1,6 +1,7 @@
 //! The transport's engine as hosts: a source that sends on its streams, and a sink that reads everything.
 
 mod account;
+mod messages;
 mod sink;
 
 use std::collections::VecDeque;
@@ -19,6 +20,9 @@ use crate::history::{Detail, History, remember};
 use crate::host::{Arrival, Host, Input, Offer, Transmit};
 use crate::id::{Address, LinkId};
 
+use self::messages::Answers;
+
+pub use self::messages::Requests;
 pub use self::sink::EngineSink;
 
 /// The end that opens the connection and sends. On a start it has endless data on all streams; an offer goes on the stream that it
@@ -42,6 +46,8 @@ pub struct EngineSource {
     departures: Departures,
     /// The offers, if they are recorded.
     offers: Option<Offers>,
+    /// What it answers requests with, if it does.
+    answers: Option<Answers>,
 }
 
 /// The recorded variables of a source.
@@ -175,6 +181,7 @@ impl EngineSource {
             rtts: Spans::default(),
             departures: Departures::default(),
             offers: None,
+            answers: None,
         })
     }
 
@@ -182,6 +189,12 @@ impl EngineSource {
     #[must_use]
     pub fn fed(self) -> Self {
         Self { supply: Supply::Offers, ..self }
+    }
+
+    /// The same source, with data for whole requests of so many bytes only: a message of these sizes for each.
+    #[must_use]
+    pub fn answering(self, request: u32, sizes: Vec<u64>) -> Self {
+        Self { answers: Some(Answers::new(request, sizes)), ..self.fed() }
     }
 
     /// The same source with several paths. The connection is opened on the first; the others are set up once it is established, if
@@ -423,9 +436,14 @@ impl Host for EngineSource {
             match event {
                 Event::Established { streams } => self.open(now, streams),
                 Event::Writable(sid) => self.write(lane(sid)),
-                // Nothing comes back, and a source neither closes nor is stopped.
-                Event::Readable(_)
-                | Event::Finished(_)
+                Event::Readable(sid) => {
+                    if let (Some(answers), Some(connection)) = (&mut self.answers, &mut self.connection) {
+                        self.lanes[0].bytes += answers.read(sid, connection);
+                        self.write(0);
+                    }
+                }
+                // Nothing but requests comes back, and a source neither closes nor is stopped.
+                Event::Finished(_)
                 | Event::PathValidated(_)
                 | Event::PathFailed(_)
                 | Event::PathRestored(_)

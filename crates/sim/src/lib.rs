@@ -87,6 +87,7 @@ mod rng;
 mod route;
 mod run_hash;
 mod sctp_host;
+mod sizes;
 mod trace;
 pub mod traffic;
 mod turn;
@@ -100,7 +101,7 @@ pub use account::{
 pub use agenda::Control;
 pub use distribution::{QueueLengths, Spans};
 pub use driver::{Driven, DriverSpec, Reads, Stamps};
-pub use engine_host::{EngineSink, EngineSource, Way};
+pub use engine_host::{EngineSink, EngineSource, Requests, Way};
 pub use error_model::{ErrorSpec, GilbertElliott};
 pub use event_queue::{EventQueue, Key, Next, Order};
 pub use gauges::{GaugeRow, sum_of_paths};
@@ -127,6 +128,7 @@ pub use queue::{
 pub use rng::{Stream, Substreams};
 pub use run_hash::RunHash;
 pub use sctp_host::{Ns2Sctp, SctpDelivery, SctpRow};
+pub use sizes::Sizes;
 pub use trace::{Trace, TraceRecord};
-pub use workload::{Messages, Spacing, Workload};
+pub use workload::{Dialogue, Drawn, Messages, Spacing, Workload};
 pub use world::{BuildError, Builder, LinkSpec, World, WorldSize};

@@ -5,9 +5,10 @@ use anabranch_units::SimSpan;
 use crate::host::Offer;
 use crate::id::Port;
 use crate::rng::Stream;
+use crate::sizes::Sizes;
 
 /// The data offered to a host from a certain time on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Workload {
     /// Endless data, offered at once.
     Bulk,
@@ -18,6 +19,34 @@ pub enum Workload {
     },
     /// Messages, one after the other over the streams of a connection.
     Messages(Messages),
+    /// Messages whose sizes are drawn, one after the other on the first stream.
+    Drawn(Drawn),
+    /// Messages that the other end asks for. The hosts of both ends do it themselves: no world offers them.
+    Dialogue(Dialogue),
+}
+
+/// Messages whose sizes are drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drawn {
+    /// How long they are, in bytes.
+    pub sizes: Sizes,
+    /// The number of messages.
+    pub count: u32,
+    /// The time between two messages.
+    pub spacing: Spacing,
+}
+
+/// Requests and their answers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dialogue {
+    /// The sizes of the answers.
+    pub sizes: Sizes,
+    /// The number of requests.
+    pub count: u32,
+    /// Bytes of a request.
+    pub request: u32,
+    /// The mean time from an answer to the next request; exponential.
+    pub think: SimSpan,
 }
 
 /// A series of messages.
@@ -47,12 +76,35 @@ pub enum Spacing {
 impl Workload {
     /// Whether the series advances in time or ends.
     pub(crate) fn is_valid(self) -> bool {
-        let Self::Messages(messages) = self else { return true };
+        let messages = match self {
+            Self::Bulk | Self::Fixed { .. } => return true,
+            Self::Messages(messages) => messages,
+            Self::Drawn(drawn) => return drawn.sizes.is_valid(),
+            // Who asks and answers are hosts.
+            Self::Dialogue(_) => return false,
+        };
         let moves = match messages.spacing {
             Spacing::Together => false,
             Spacing::Every(span) | Spacing::Exponential(span) => !span.is_zero(),
         };
         messages.streams > 0 && (moves || messages.count.is_some())
+    }
+}
+
+impl Workload {
+    /// The sizes of its messages, if they end: those that are drawn, from `stream`.
+    pub fn amounts(self, mut stream: Stream) -> Option<Vec<u64>> {
+        let mut drawn = |sizes: Sizes, count: u32| Some((0..count).map(|_| sizes.draw(&mut stream)).collect());
+        match self {
+            Self::Bulk => None,
+            Self::Fixed { bytes } => Some(vec![bytes]),
+            Self::Messages(Messages { bytes, count, .. }) => {
+                Some(vec![bytes; usize::try_from(count?).unwrap_or(usize::MAX)])
+            }
+            Self::Drawn(Drawn { sizes, count, .. }) | Self::Dialogue(Dialogue { sizes, count, .. }) => {
+                drawn(sizes, count)
+            }
+        }
     }
 }
 
@@ -62,13 +114,18 @@ pub(crate) struct Schedule {
     workload: Workload,
     port: Port,
     stream: Stream,
+    /// The sizes of messages that are drawn.
+    drawn: Vec<u64>,
     /// Messages offered so far.
     offered: u64,
 }
 
 impl Schedule {
-    pub(crate) fn new(workload: Workload, port: Port, stream: Stream) -> Self {
-        Self { workload, port, stream, offered: 0 }
+    /// A workload at its start: `stream` draws its times, `sizes` its sizes.
+    pub(crate) fn new(workload: Workload, port: Port, stream: Stream, sizes: Stream) -> Self {
+        let is_drawn = matches!(workload, Workload::Drawn(_));
+        let drawn = is_drawn.then(|| workload.amounts(sizes)).flatten().unwrap_or_default();
+        Self { workload, port, stream, drawn, offered: 0 }
     }
 
     /// The present offer, and the time until the next one; `None` at the end.
@@ -85,13 +142,27 @@ impl Schedule {
                 if count == Some(self.offered) {
                     return (offer, None);
                 }
-                let span = match spacing {
-                    Spacing::Together => SimSpan::ZERO,
-                    Spacing::Every(span) => span,
-                    Spacing::Exponential(mean) => self.stream.exponential_span(mean),
-                };
-                (offer, Some(span))
+                (offer, Some(spacing.next(&mut self.stream)))
             }
+            Workload::Drawn(Drawn { spacing, .. }) => {
+                let Some(&bytes) = self.drawn.get(message as usize) else { return (None, None) };
+                let offer = offer(0, Some(bytes));
+                if self.offered == self.drawn.len() as u64 {
+                    return (offer, None);
+                }
+                (offer, Some(spacing.next(&mut self.stream)))
+            }
+            Workload::Dialogue(_) => (None, None),
+        }
+    }
+}
+
+impl Spacing {
+    fn next(self, stream: &mut Stream) -> SimSpan {
+        match self {
+            Self::Together => SimSpan::ZERO,
+            Self::Every(span) => span,
+            Self::Exponential(mean) => stream.exponential_span(mean),
         }
     }
 }
@@ -102,7 +173,8 @@ mod tests {
     use crate::rng::Substreams;
 
     fn offers(workload: Workload, limit: usize) -> Vec<(u32, u64, Option<u64>)> {
-        let mut schedule = Schedule::new(workload, Port::FIRST, Substreams::new(1).stream("test"));
+        let streams = Substreams::new(1);
+        let mut schedule = Schedule::new(workload, Port::FIRST, streams.stream("test"), streams.stream("sizes"));
         let mut offers = Vec::new();
         while offers.len() < limit {
             let (offer, next) = schedule.next();
@@ -124,6 +196,17 @@ mod tests {
         let messages = Messages { bytes: 100, count: Some(5), streams: 2, spacing: Spacing::Together };
         let expected = [0, 1, 0, 1, 0].into_iter().zip(0..).map(|(stream, message)| (stream, message, Some(100)));
         assert_eq!(offers(Workload::Messages(messages), 9), expected.collect::<Vec<_>>());
+    }
+
+    /// What is offered is what the other end is told to wait for.
+    #[test]
+    fn drawn_messages_have_the_sizes_that_are_expected() {
+        let sizes = Sizes::Pareto { shape: 1.2, least: 100, most: 100_000 };
+        let workload = Workload::Drawn(Drawn { sizes, count: 5, spacing: Spacing::Every(SimSpan::from_millis(1)) });
+        let expected = workload.amounts(Substreams::new(1).stream("sizes")).unwrap();
+        let offered: Vec<_> = offers(workload, 9).into_iter().map(|(stream, _, bytes)| (stream, bytes)).collect();
+        assert_eq!(offered, expected.iter().map(|&bytes| (0, Some(bytes))).collect::<Vec<_>>());
+        assert!(expected.windows(2).any(|pair| pair[0] != pair[1]), "{expected:?}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(super) fn text(report: &Report) -> String {
     if let Some(jain) = report.jain_index.filter(|_| report.flows.len() > 1) {
         text += &format!("{DIM}Jain's index of the goodputs{DIM:#} {}\n", number(jain));
     }
-    for table in [paths(report), Some(links(report)), measures(report)].into_iter().flatten() {
+    for table in [paths(report), Some(links(report)), classes(report), measures(report)].into_iter().flatten() {
         text += &format!("\n{}", table.render(""));
     }
     for (index, note) in report.notes.iter().enumerate() {
@@ -138,6 +138,40 @@ fn links(report: &Report) -> Table {
         ]);
     }
     table
+}
+
+/// `None` if no flow has a class. Ranges of sizes without messages are left out.
+fn classes(report: &Report) -> Option<Table> {
+    let mut table = Table::new(&[
+        ("class", Align::Left),
+        ("messages", Align::Right),
+        ("finished", Align::Right),
+        ("completion ms", Align::Right),
+        ("p50", Align::Right),
+        ("p95", Align::Right),
+        ("p99", Align::Right),
+        ("slowdown", Align::Right),
+        ("p50", Align::Right),
+        ("p95", Align::Right),
+        ("p99", Align::Right),
+    ]);
+    for class in report.classes.iter().filter(|class| class.messages > 0) {
+        let ratio = |ratio: Option<f64>| known(ratio.map(number));
+        table.row(vec![
+            (class.id.clone(), BOLD),
+            count(class.messages),
+            count(class.finished),
+            milliseconds(class.completion_mean_s),
+            milliseconds(class.completion_p50_s),
+            milliseconds(class.completion_p95_s),
+            milliseconds(class.completion_p99_s),
+            ratio(class.slowdown_mean),
+            ratio(class.slowdown_p50),
+            ratio(class.slowdown_p95),
+            ratio(class.slowdown_p99),
+        ]);
+    }
+    (!report.classes.is_empty()).then_some(table)
 }
 
 /// `None` if the file has no measures.

@@ -33,7 +33,7 @@ pub(crate) use link::LinkKeys;
 pub(super) use queue::QueueKeys;
 pub(crate) use route::RouteKeys;
 pub(crate) use topology::TopologyKeys;
-pub(super) use traffic::{CbrKeys, OnOffKeys, WorkloadKeys};
+pub(super) use traffic::{CbrKeys, ClassKeys, OnOffKeys, SizesKeys, WorkloadKeys};
 
 /// The arithmetic of time. It matters if two times are equal on paper, as in networks of round numbers; experiments that are
 /// compared with ns-2 to the packet use `ns2`.

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use anabranch_sim::{DriverSpec, Reads, Stamps};
-use anabranch_units::{SimSpan, SimTime};
+use anabranch_units::{Rate, SimSpan, SimTime};
 
-use super::Checked;
 use super::changing::{self, Service};
 use super::keys::{ClockKeys, DelayKeys, FlowKeys, HostKeys, LinkKeys, QueueKeys, ReadsKeys, RouteKeys, StampsKeys};
 use super::link::{error, hold, hold_spec, mtu, positive};
@@ -13,8 +12,10 @@ use super::outages::outages;
 use super::queue::queue;
 use super::transport::{Drive, Pair};
 use super::values::Name;
+use super::{Checked, classes};
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
 use crate::document::{Document, Path};
+use crate::scenario::class::EmptyPath;
 use crate::scenario::transport::Transport;
 use crate::scenario::{Clock, Flow, Interfaces, Link, LinkIndex, NodeIndex, RouteChange, Scenario};
 
@@ -63,6 +64,7 @@ fn scenario(keys: &NetworkKeys<'_>) -> Checked<Scenario> {
         }
         flows.push(network.flow(flow, &path)?);
     }
+    classes::check(&flows, &root.key("flow"))?;
     let mut drivers = BTreeMap::new();
     for (index, host) in keys.hosts.iter().enumerate() {
         let path = root.key("host").index(index);
@@ -242,6 +244,14 @@ impl Network {
         for (index, pair) in pairs.iter().enumerate() {
             paths.push(self.interfaces(pair, (from, to), &path.key("paths").index(index))?);
         }
+        let class = keys.class.as_ref().map(|class| {
+            let path = path.key("class");
+            if paths.len() > 1 {
+                let fault = Fault::new("a class is for flows of one path");
+                return Err((path, fault.remedy("remove `class` or `paths`")));
+            }
+            classes::class(class, &transport, self.empty_path(from, to), &path)
+        });
         Ok(Flow {
             id: id.clone(),
             from,
@@ -255,6 +265,7 @@ impl Network {
             packet: keys.packet.0.count(),
             is_window_default,
             paths,
+            class: class.transpose()?,
         })
     }
 
@@ -351,18 +362,41 @@ impl Network {
     }
 
     fn is_connected(&self, from: NodeIndex, to: NodeIndex) -> bool {
-        let mut seen = vec![false; self.nodes.len()];
+        self.route_back(from, to).is_some()
+    }
+
+    /// The nodes of a route with the fewest links, from `to` back to `from`.
+    fn route_back(&self, from: NodeIndex, to: NodeIndex) -> Option<Vec<NodeIndex>> {
+        let mut before = vec![None; self.nodes.len()];
+        before[from] = Some(from);
         let mut next = VecDeque::from([from]);
         while let Some(node) = next.pop_front() {
             if node == to {
-                return true;
+                let mut route = vec![to];
+                while let Some(node) = before[route[route.len() - 1]].filter(|node| *node != route[route.len() - 1]) {
+                    route.push(node);
+                }
+                return Some(route);
             }
             for &far in &self.neighbours[node] {
-                if !std::mem::replace(&mut seen[far], true) {
+                if before[far].is_none() {
+                    before[far] = Some(node);
                     next.push_back(far);
                 }
             }
         }
-        false
+        None
+    }
+
+    /// The shortest route from one node to another, which there is, without traffic.
+    fn empty_path(&self, from: NodeIndex, to: NodeIndex) -> EmptyPath {
+        let links = |from, to| {
+            let route = self.route_back(from, to).unwrap_or_default();
+            let pairs: Vec<_> = route.windows(2).map(|pair| (pair[1], pair[0])).collect();
+            pairs.into_iter().filter_map(|ends| self.links.iter().find(|link| (link.from, link.to) == ends))
+        };
+        let delay = |from, to| links(from, to).fold(SimSpan::ZERO, |sum, link| sum.saturating_add(link.delay));
+        let rate = links(from, to).map(|link| link.rate).min().unwrap_or(Rate::from_bits_per_second(1));
+        EmptyPath { delay: delay(from, to), delay_back: delay(to, from), rate }
     }
 }

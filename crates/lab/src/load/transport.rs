@@ -24,6 +24,7 @@ use crate::scenario::transport::Transport;
 pub(super) use agent::MFAST_STREAMS;
 pub use fast::fast_laws;
 pub(crate) use reference::laws_markdown;
+pub(super) use workload::spacing;
 
 /// What drives a flow, as its keys say.
 pub(super) struct Drive<'a> {

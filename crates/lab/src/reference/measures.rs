@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::expression::{FUNCTIONS, LISTS};
-use crate::report::{FLOW_GAUGES, Gauge, LINK_GAUGES, PATH_GAUGES, RUN_GAUGES};
+use crate::report::{CLASS_GAUGES, FLOW_GAUGES, Gauge, LINK_GAUGES, PATH_GAUGES, RUN_GAUGES};
 use crate::series::{Definition, FLOW_SERIES, Kind, LINK_SERIES, PATH_SERIES, STREAM_SERIES};
 
 /// The text of `docs/reference/measures.md`.
@@ -14,6 +14,8 @@ pub fn measures_markdown() -> String {
     gauges(&mut page, "Of a flow", "flow.<id>.", FLOW_GAUGES);
     gauges(&mut page, "Of a path, in `paths` of a flow", "", PATH_GAUGES);
     gauges(&mut page, "Of one direction of a link", "link.<id>.", LINK_GAUGES);
+    gauges(&mut page, "Of a class of flows", "class.<name>.", CLASS_GAUGES);
+    page.push_str(OF_CLASSES);
     page.push_str(SERIES);
     series(&mut page, "Of a flow", "flow.<id>.", FLOW_SERIES);
     series(&mut page, "Of a stream", "flow.<id>.stream.<number>.", STREAM_SERIES);
@@ -47,6 +49,10 @@ fn series(page: &mut String, title: &str, place: &str, known: &[Definition]) {
         let _ = writeln!(page, "| `{place}{name}` | {kind} | {unit} | {meaning} |");
     }
 }
+
+const OF_CLASSES: &str = "
+`class.<name>.small.<gauge>` is of messages of up to 100 kB, `medium` of longer ones of up to 1 MB, `large` of all others.
+";
 
 const OF_LISTS: &str = "
 ## Lists

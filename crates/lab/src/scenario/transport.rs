@@ -8,7 +8,7 @@ use anabranch_ns2::multihome;
 use anabranch_ns2::sctp::{Data, EndpointConfig};
 use anabranch_proto::Config;
 use anabranch_sim::traffic::{Cbr, OnOffParameters};
-use anabranch_sim::{Messages, Spacing, Workload};
+use anabranch_sim::{Dialogue, Drawn, Messages, Spacing, Workload};
 
 /// What drives a flow.
 #[derive(Clone, Debug)]
@@ -67,6 +67,8 @@ impl Transport {
             Workload::Bulk => None,
             Workload::Fixed { bytes } => Some(bytes),
             Workload::Messages(messages) => Some(messages.count?.saturating_mul(messages.bytes)),
+            // Chance decides.
+            Workload::Drawn(_) | Workload::Dialogue(_) => None,
         }
     }
 
@@ -74,11 +76,24 @@ impl Transport {
     pub(crate) fn is_random(&self) -> bool {
         match self {
             Self::Ns2 { workload, .. } | Self::Multihomed { workload, .. } | Self::Engine { workload, .. } => {
-                matches!(workload, Workload::Messages(Messages { spacing: Spacing::Exponential(_), .. }))
+                is_drawn(*workload)
             }
-            Self::Sctp { .. } | Self::Cbr(_) => false,
+            Self::Sctp { workload, .. } => is_drawn(*workload),
+            Self::Cbr(_) => false,
             Self::OnOff(_) => true,
         }
+    }
+}
+
+/// Whether times or sizes of a workload are random.
+fn is_drawn(workload: Workload) -> bool {
+    match workload {
+        Workload::Bulk | Workload::Fixed { .. } => false,
+        Workload::Messages(Messages { spacing, .. }) => matches!(spacing, Spacing::Exponential(_)),
+        Workload::Drawn(Drawn { sizes, spacing, .. }) => {
+            sizes.is_random() || matches!(spacing, Spacing::Exponential(_))
+        }
+        Workload::Dialogue(Dialogue { sizes, think, .. }) => sizes.is_random() || !think.is_zero(),
     }
 }
 

@@ -6,7 +6,7 @@ use super::clock::{Clocks, clocks};
 use super::hosts::Hosts;
 use super::recording::{Recording, Wanted};
 use super::{Ends, Output, Simulation};
-use crate::scenario::{Clock, Scenario};
+use crate::scenario::{Clock, Flow, Scenario};
 use crate::trace::{ArrivalTrace, LinkTrace};
 
 /// What a [`Simulation`] is made of.
@@ -51,16 +51,19 @@ impl<'a> Parts<'a> {
         }
         let mut flows = Vec::with_capacity(scenario.flows.len());
         for (flow, start) in scenario.flows.iter().zip(starts) {
+            let messages = messages(flow, &builder);
             let hosts = Hosts {
                 scenario,
                 nodes: &nodes,
                 links: &links,
                 flow,
+                messages: &messages,
                 source_detail: wanted.flows[flows.len()].then_some(detail),
                 sink_detail: wanted.arrivals[flows.len()].then_some(detail),
             };
             let (source, sink) = hosts.build(&mut builder, &mut phases)?;
-            flows.push(Ends { source, sink, flow: builder.flow(source, sink)?, start });
+            let messages = if flow.class.is_some() { messages } else { Vec::new() };
+            flows.push(Ends { source, sink, flow: builder.flow(source, sink)?, start, messages });
         }
         // Before the flows: of what happens at one time the route comes first, so that it holds for what is sent just then.
         for route in &scenario.routes {
@@ -74,7 +77,7 @@ impl<'a> Parts<'a> {
         }
         for (flow, ends) in scenario.flows.iter().zip(&flows) {
             match flow.transport.workload() {
-                Workload::Bulk => builder.start(ends.start, ends.source)?,
+                Workload::Bulk | Workload::Dialogue(_) => builder.start(ends.start, ends.source)?,
                 workload => builder.workload(&flow.id, ends.start, (ends.source, Port::FIRST), workload)?,
             }
             if let Some(stop) = flow.stop {
@@ -94,5 +97,14 @@ impl<'a> Parts<'a> {
             arrivals.push(trace.map(|trace| builder.observe(&last, trace)).transpose()?);
         }
         Ok(Self { scenario, builder, links, flows, traces, arrivals, capture: None })
+    }
+}
+
+/// The sizes of the messages of a flow, if both its ends must know them beforehand.
+fn messages(flow: &Flow, builder: &Builder) -> Vec<u64> {
+    let workload = flow.transport.workload();
+    match flow.class.is_some() || matches!(workload, Workload::Dialogue(_)) {
+        true => builder.amounts(&flow.id, workload).unwrap_or_default(),
+        false => Vec::new(),
     }
 }

@@ -1,9 +1,11 @@
 //! When the clocks of ns-2's agents tick, and when flows start.
 
+use std::collections::BTreeMap;
+
 use anabranch_ns2::TICK;
 use anabranch_ns2::config::Agent;
 use anabranch_ns2::random::Mrg32k3a;
-use anabranch_sim::Builder;
+use anabranch_sim::{Builder, Spacing, Stream};
 use anabranch_units::{SimSpan, SimTime};
 
 use crate::scenario::transport::Transport;
@@ -21,19 +23,41 @@ pub(super) struct Clocks {
 
 /// The clocks of a scenario.
 pub(super) fn clocks(scenario: &Scenario, builder: &Builder) -> Clocks {
-    let starts = scenario.flows.iter().map(|flow| start(flow, builder)).collect();
+    let mut arrivals = Arrivals::default();
+    let starts = scenario.flows.iter().map(|flow| arrivals.start(flow, builder)).collect();
     let (phases, random) = phases(scenario, builder);
     Clocks { starts, phases, random }
 }
 
-/// When a flow starts. One that has no choice draws nothing.
-fn start(flow: &Flow, builder: &Builder) -> SimTime {
-    match flow.start_jitter.is_zero() {
-        true => flow.start,
-        false => {
-            let share = builder.stream(&format!("flow.{}.start", flow.id)).uniform();
-            flow.start.saturating_add(SimSpan::from_secs_f64(share * flow.start_jitter.as_secs_f64()))
+/// The arrivals of flows, in the order of the file.
+#[derive(Default)]
+struct Arrivals<'a> {
+    /// How long after its own start the last flow of each class came, and what draws the times between.
+    classes: BTreeMap<&'a str, (Option<SimSpan>, Stream)>,
+}
+
+impl<'a> Arrivals<'a> {
+    /// When the next flow starts. One that has no choice draws nothing.
+    fn start(&mut self, flow: &'a Flow, builder: &Builder) -> SimTime {
+        let mut start = flow.start;
+        if let Some(class) = &flow.class {
+            let first = || (None, builder.stream(&format!("class.{}.arrivals", class.name)));
+            let (after, stream) = self.classes.entry(&class.name).or_insert_with(first);
+            let span = match class.spacing {
+                Spacing::Together => SimSpan::ZERO,
+                // The first one comes at once.
+                Spacing::Every(span) => after.map_or(SimSpan::ZERO, |_| span),
+                Spacing::Exponential(mean) => stream.exponential_span(mean),
+            };
+            let sum = after.unwrap_or(SimSpan::ZERO).saturating_add(span);
+            *after = Some(sum);
+            start = start.saturating_add(sum);
         }
+        if flow.start_jitter.is_zero() {
+            return start;
+        }
+        let share = builder.stream(&format!("flow.{}.start", flow.id)).uniform();
+        start.saturating_add(SimSpan::from_secs_f64(share * flow.start_jitter.as_secs_f64()))
     }
 }
 

@@ -6,8 +6,8 @@ use anabranch_ns2::{Sender, SenderConfig, Sink, Streams, multihome};
 use anabranch_proto::Config;
 use anabranch_sim::traffic::{self, OnOff};
 use anabranch_sim::{
-    BuildError, Builder, Detail, Driven, EngineSink, EngineSource, Host, HostId, LinkId, MultihomedSink,
-    MultihomedSource, NodeId, Ns2Sctp, Ns2Sink, Ns2Source, Way, Workload,
+    BuildError, Builder, Detail, Dialogue, Driven, EngineSink, EngineSource, Host, HostId, LinkId, MultihomedSink,
+    MultihomedSource, NodeId, Ns2Sctp, Ns2Sink, Ns2Source, Requests, Way, Workload,
 };
 use anabranch_units::SimSpan;
 
@@ -20,6 +20,8 @@ pub(super) struct Hosts<'a> {
     pub(super) nodes: &'a [NodeId],
     pub(super) links: &'a [LinkId],
     pub(super) flow: &'a Flow,
+    /// The sizes of its messages, if its ends know them beforehand.
+    pub(super) messages: &'a [u64],
     /// In which detail its source remembers its variables, if it does, and its sink what arrives.
     pub(super) source_detail: Option<Detail>,
     pub(super) sink_detail: Option<Detail>,
@@ -67,7 +69,19 @@ impl Hosts<'_> {
             }
             Transport::Engine { config, workload } => {
                 let (source, sink) = self.engine(config, builder)?;
-                let source = if *workload == Workload::Bulk { source } else { source.fed() };
+                let source = match *workload {
+                    Workload::Bulk => source,
+                    Workload::Dialogue(dialogue) => source.answering(dialogue.request, self.messages.to_vec()),
+                    _ => source.fed(),
+                };
+                let sink = match *workload {
+                    Workload::Dialogue(Dialogue { request: bytes, think, .. }) => {
+                        let stream = builder.stream(&format!("flow.{}.think", self.flow.id));
+                        sink.expecting(self.messages).asking(Requests { bytes, think, stream })
+                    }
+                    _ if self.messages.is_empty() => sink,
+                    _ => sink.expecting(self.messages),
+                };
                 let source = self.station(self.flow.from, source, builder)?;
                 Ok((source, self.station(self.flow.to, sink, builder)?))
             }
@@ -96,6 +110,11 @@ impl Hosts<'_> {
         let weights = self.flow.paths.iter().map(|path| path.weight).collect();
         let (source, sink) = (source.multihomed(there).weighted(weights), sink.multihomed(back));
         let source = self.source_detail.into_iter().fold(source, EngineSource::traced_in);
+        // Each message of a class is remembered.
+        let source = match self.messages {
+            [] => source,
+            messages => source.remembering_offers(size_of_val(messages) * 8),
+        };
         let Some(detail) = self.sink_detail else { return Ok((source, sink)) };
         Ok((source.remembering_offers(detail.bytes_max), sink.traced_in(detail)))
     }

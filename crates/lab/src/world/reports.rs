@@ -25,6 +25,7 @@ impl Simulation<'_> {
             jain_index: jain_index(&flows),
             flows,
             links,
+            classes: self.classes(),
             measures: vec![],
             notes,
         }

@@ -9,6 +9,7 @@ use crate::report::FlowReport;
 use crate::run;
 use crate::series::{Extreme, Series};
 
+mod classes;
 mod sctp;
 mod series;
 

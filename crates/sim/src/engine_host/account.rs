@@ -6,8 +6,8 @@ use anabranch_units::{SimSpan, Span};
 
 use super::{EngineSink, EngineSource, picoseconds};
 use crate::account::{
-    Account, FirstArrivals, HostReport, HostSeries, Points, Portions, ReceivedReport, SenderPath, SentReport,
-    path_points, points,
+    Account, FirstArrivals, HostReport, HostSeries, MessageTimes, Points, Portions, ReceivedReport, SenderPath,
+    SentReport, path_points, points,
 };
 use crate::gauges::{GaugeRow, rows_of_paths};
 use crate::history::History;
@@ -114,6 +114,11 @@ impl Account for EngineSink {
 
     fn first_arrivals(&self) -> Option<&dyn FirstArrivals> {
         Some(self)
+    }
+
+    fn messages(&self) -> Option<MessageTimes<'_>> {
+        let expected = self.expected.as_ref()?;
+        Some(MessageTimes { asked: expected.asked(), finished: expected.finished() })
     }
 }
 

@@ -3,6 +3,7 @@
 use anabranch_proto::{Config, ConfigError, Connection, Event, Read, Secret, Sid, Virtual};
 use anabranch_units::{SimTime, Time};
 
+use super::messages::{Expected, Requests};
 use super::{INITIAL, Way, came_by, engine_time, lane, number, picoseconds, sent_by, tuple};
 use crate::account::{Account, Portion};
 use crate::datagrams::Datagrams;
@@ -29,6 +30,8 @@ pub struct EngineSink {
     pub(super) held: Option<History<(SimTime, u32)>>,
     /// The reads, if recorded.
     pub(super) deliveries: Option<History<Portion>>,
+    /// The messages that it waits for, if it knows them.
+    pub(super) expected: Option<Expected>,
 }
 
 impl EngineSink {
@@ -51,6 +54,7 @@ impl EngineSink {
             wire: 0,
             buffered_max: 0,
             deliveries: None,
+            expected: None,
         })
     }
 
@@ -64,6 +68,18 @@ impl EngineSink {
     #[must_use]
     pub fn traced_in(self, detail: Detail) -> Self {
         Self { deliveries: Some(History::new(detail)), held: Some(History::new(detail)), ..self }
+    }
+
+    /// The same sink, recording when each message of these sizes has arrived. They come one after the other, on one stream.
+    #[must_use]
+    pub fn expecting(self, sizes: &[u64]) -> Self {
+        Self { expected: Some(Expected::new(sizes)), ..self }
+    }
+
+    /// The same sink, asking for each of the messages that it waits for.
+    #[must_use]
+    pub fn asking(self, requests: Requests) -> Self {
+        Self { expected: self.expected.map(|expected| expected.asking(requests)), ..self }
     }
 
     /// Bytes that the application has read, of all streams.
@@ -122,6 +138,9 @@ impl EngineSink {
             }
         }
         self.read += bytes;
+        if let Some(expected) = &mut self.expected {
+            expected.note_read(now, self.read);
+        }
         if let Some(deliveries) = self.deliveries.as_mut().filter(|_| bytes > 0) {
             deliveries.push(Portion { time: now, stream: lane(sid), bits: 8 * bytes });
         }
@@ -154,13 +173,20 @@ impl Host for EngineSink {
                 return Some(self.datagrams.send(transmit, |packet| sent_by(ways, path, packet)));
             }
             let Some(event) = self.connection.poll_event() else {
+                if self.expected.as_mut().is_some_and(|expected| expected.ask(now, &mut self.connection)) {
+                    continue;
+                }
                 self.note_held(now);
                 return None;
             };
             match event {
                 Event::Readable(sid) => self.read_all(now, sid),
-                Event::Established { .. }
-                | Event::Writable(_)
+                Event::Established { .. } => {
+                    if let Some(expected) = &mut self.expected {
+                        expected.begin(now);
+                    }
+                }
+                Event::Writable(_)
                 | Event::Finished(_)
                 | Event::PathValidated(_)
                 | Event::PathFailed(_)
@@ -174,7 +200,8 @@ impl Host for EngineSink {
     }
 
     fn poll_timeout(&self) -> SimTime {
-        self.connection.poll_timeout().rescale()
+        let due = self.expected.as_ref().map_or(SimTime::NEVER, Expected::due);
+        due.min(self.connection.poll_timeout().rescale())
     }
 
     fn account(&self) -> &dyn Account {

@@ -265,8 +265,14 @@ impl Builder {
         let stream = self.streams.stream(&name);
         self.start(time, host)?;
         self.enter(time, Item::Workload(self.workloads.len()));
-        self.workloads.push((host, Schedule::new(workload, port, stream)));
+        let sizes = self.streams.stream(&sizes_of(&name));
+        self.workloads.push((host, Schedule::new(workload, port, stream, sizes)));
         Ok(())
+    }
+
+    /// The sizes of the messages of a workload by its name, if they end: those that [`Builder::workload`] offers.
+    pub fn amounts(&self, name: &str, workload: Workload) -> Option<Vec<u64>> {
+        workload.amounts(self.streams.stream(&sizes_of(&format!("workload.{name}"))))
     }
 
     /// Samples the length of a link's queue at `start` and then at equal intervals.
@@ -394,6 +400,11 @@ const _: () = {
     const fn assert_send<T: Send>() {}
     assert_send::<World>();
 };
+
+/// The stream from which the sizes of a workload's messages are drawn.
+fn sizes_of(workload: &str) -> String {
+    format!("{workload}.sizes")
+}
 
 fn unknown(id: impl fmt::Display) -> BuildError {
     BuildError::Unknown { what: id.to_string() }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 
 use super::agent::{AgentKeys, MultihomedKeys, SctpKeys};
 use super::engine::EngineKeys;
-use super::traffic::{CbrKeys, OnOffKeys};
+use super::traffic::{CbrKeys, ClassKeys, OnOffKeys};
 use crate::load::values::{Name, Text, WrittenOut};
 
 /// A source, its transport and its destination. The transport determines the additional keys.
@@ -33,6 +33,9 @@ pub(crate) struct FlowKeys {
     /// The end of sending; never if absent.
     #[serde(default)]
     pub(crate) stop: Option<Text<SimSpan>>,
+    /// The class that it belongs to; none if absent.
+    #[serde(default)]
+    pub(crate) class: Option<ClassKeys>,
     /// The size of a data packet on the wire, headers included; `1040B` if absent. For SCTP, the size of the largest packet.
     #[serde(default = "packet_default")]
     pub(crate) packet: Text<Bytes>,

@@ -55,7 +55,8 @@ pub(crate) enum QueueKeys {
         ecn: bool,
     },
     /// First in, first out, and what finds more than a threshold waiting is marked, or dropped if its sender does not
-    /// understand marks: what DCTCP wants of a switch (RFC 8257). One of the three thresholds.
+    /// understand marks: what DCTCP wants of a switch (RFC 8257). The first packet of a connection may not be marked either, so
+    /// one that comes while the queue stands may not get through (section 3.5). One of the three thresholds.
     Step {
         /// How many packets it holds, as with `drop_tail`.
         packets: Count,

@@ -3,7 +3,7 @@
 use anabranch_units::{Bytes, Rate, SimSpan};
 use schemars::JsonSchema;
 
-use crate::load::values::{Count, Text};
+use crate::load::values::{Count, Name, Text};
 
 /// The additional keys of a flow at a constant rate.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
@@ -54,4 +54,69 @@ pub(crate) enum WorkloadKeys {
         #[serde(default)]
         every_mean: Option<Text<SimSpan>>,
     },
+    /// Messages of drawn sizes, one after the other on one stream: chunks of a video, or with a `count` of 1, which is the default,
+    /// the size of a flow that comes and goes.
+    Drawn {
+        /// The sizes.
+        sizes: SizesKeys,
+        /// The number of messages; 1 if absent.
+        #[serde(default)]
+        count: Option<Count>,
+        /// The time between messages; all at once if absent.
+        #[serde(default)]
+        every: Option<Text<SimSpan>>,
+        /// The mean of that time if it is random.
+        #[serde(default)]
+        every_mean: Option<Text<SimSpan>>,
+    },
+    /// Requests of the receiver, which the sender answers, one after the other. Only `anabranch`.
+    Requests {
+        /// The sizes of the answers.
+        sizes: SizesKeys,
+        /// The number of requests.
+        count: Count,
+        /// The bytes of a request, up to `10kB`; `200B` if absent.
+        #[serde(default)]
+        request: Option<Text<Bytes>>,
+        /// The mean of the random time from an answer to the next request; none if absent.
+        #[serde(default)]
+        think_mean: Option<Text<SimSpan>>,
+    },
+}
+
+/// The sizes of messages.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(rename = "sizes", tag = "kind")]
+pub(crate) enum SizesKeys {
+    /// All alike.
+    Constant {
+        /// The bytes of each.
+        bytes: Text<Bytes>,
+    },
+    /// A Pareto distribution between two bounds: heavy-tailed.
+    Pareto {
+        /// The power by which the share of larger messages falls, such as 1.2: the smaller, the heavier the tail.
+        shape: f64,
+        /// The least size.
+        least: Text<Bytes>,
+        /// The largest size.
+        most: Text<Bytes>,
+    },
+}
+
+/// The class of a flow: its flows arrive one after the other, and their messages are judged together by the gauges of
+/// `class.<name>`. Only of `anabranch`, for workloads that end, on at most one stream.
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "class")]
+pub(crate) struct ClassKeys {
+    /// Its name.
+    pub(crate) name: Name,
+    /// The time from one flow of the class to the next, in the order of the file, from `start` on; all at once if absent.
+    #[serde(default)]
+    pub(crate) every: Option<Text<SimSpan>>,
+    /// The mean of that time if it is random: Poisson arrivals. It counts from `start` on for the first flow, too.
+    #[serde(default)]
+    pub(crate) every_mean: Option<Text<SimSpan>>,
 }

@@ -9,7 +9,7 @@ use anabranch_ns2::config::{
 use anabranch_units::Bytes;
 
 use super::settings::Settings;
-use super::workload::workload;
+use super::workload::offered;
 use super::{Drive, INITIAL_WINDOW_MAX, PACKET_MAX, WINDOW_MAX, packets};
 use crate::diagnostic::Fault;
 use crate::document::Path;
@@ -57,7 +57,7 @@ pub(super) fn drive<'a>(keys: &AgentKeys, packet: Bytes, path: &Path, take: Take
         Some(SinkKeys::Sack1Delayed) => SinkConfig { sack: true, delay: Some(SinkConfig::DELAY) },
     };
     // An agent of ns-2 has one stream.
-    let workload = workload(keys.workload.as_ref(), 1, &path.key("workload"))?;
+    let workload = offered(keys.workload.as_ref(), 1, &path.key("workload"))?;
     let transport = Transport::Ns2 { sender: Box::new(sender), sink, streams, workload };
     let law_name = Some(law_name.to_owned());
     Ok(Drive { law_name, is_window_default: keys.window.is_none(), ..Drive::new(transport) })

@@ -6,7 +6,7 @@ use anabranch_units::{Bytes, SimSpan};
 
 use super::agent::payload;
 use super::settings::Settings;
-use super::workload::workload;
+use super::workload::offered;
 use super::{Drive, INITIAL_WINDOW_MAX, Pair, RBUF, WINDOW_MAX, fast, packets};
 use crate::diagnostic::Fault;
 use crate::document::Path;
@@ -44,7 +44,7 @@ pub(super) fn drive<'a>(keys: &'a MultihomedKeys, packet: Bytes, path: &Path) ->
         return Err((path.key("rbuf"), fault.remedy(remedy)));
     }
     agent.window = (rbuf / payload) as f64;
-    let workload = workload(keys.workload.as_ref(), 1, &path.key("workload"))?;
+    let workload = offered(keys.workload.as_ref(), 1, &path.key("workload"))?;
     let config = Config { agent, paths, reinject };
     let pair = |it: &'a MultihomedPathKeys| Pair { first: &it.first, last: &it.last, loss_rate: 0.0, weight: 1 };
     let paths = keys.paths.iter().flatten().map(pair).collect();

@@ -1,11 +1,11 @@
 //! The keys of ns-2's SCTP.
 
 use anabranch_ns2::sctp::{Alternate, CmtOptions, Data, Dormant, EndpointConfig, RetransmissionPolicy, Variant};
-use anabranch_sim::{Messages, Spacing, Workload};
+use anabranch_sim::{Drawn, Messages, Spacing, Workload};
 use anabranch_units::Bytes;
 
 use super::settings::Settings;
-use super::workload::workload;
+use super::workload::offered;
 use super::{Drive, Pair};
 use crate::diagnostic::Fault;
 use crate::document::Path;
@@ -67,7 +67,7 @@ pub(super) fn drive<'a>(keys: &'a SctpKeys, packet: Bytes, path: &Path, take: Ta
         let most = config.room() / 4 * 4;
         return Err((options_path.key("chunk"), fault.remedy(format!("use {} to {most}", Data::HEADER + 1))));
     }
-    let workload = in_time(workload(keys.workload.as_ref(), 1, &path.key("workload"))?, config.streams, path)?;
+    let workload = in_time(offered(keys.workload.as_ref(), 1, &path.key("workload"))?, config.streams, path)?;
     let pair = |it: &'a SctpPathKeys| {
         let loss_rate = it.loss_rate.map_or(0.0, |loss_rate| loss_rate.0 as f32);
         Pair { first: &it.first, last: &it.last, loss_rate, weight: 1 }
@@ -99,7 +99,8 @@ pub(super) fn cmt(options: &mut Settings) -> Checked<Variant> {
 /// ns-2 sends what is offered to an idle association never: a workload must be there from the start.
 fn in_time(workload: Workload, streams: u16, path: &Path) -> Checked<Workload> {
     match workload {
-        Workload::Messages(Messages { spacing: Spacing::Every(_) | Spacing::Exponential(_), .. }) => {
+        Workload::Messages(Messages { spacing: Spacing::Every(_) | Spacing::Exponential(_), .. })
+        | Workload::Drawn(Drawn { spacing: Spacing::Every(_) | Spacing::Exponential(_), .. }) => {
             let fault = Fault::new("ns-2's SCTP does not send what is offered while it is idle");
             Err((path.key("workload"), fault.remedy("offer all messages at once: remove `every` and `every_mean`")))
         }
