@@ -6,7 +6,7 @@ struct Known {
     question: &'static str,
 }
 
-const PAPERS: [Known; 9] = [
+const PAPERS: [Known; 10] = [
     Known {
         key: "mfast-2019",
         title: "Enhancing Fast TCP's Performance Using Single TCP Connection for Parallel Traffic Flows to Prevent \
@@ -44,6 +44,11 @@ const PAPERS: [Known; 9] = [
         question: "What do the mechanisms do where their papers did not look, and what do the bounds of our own law cost and win?",
     },
     Known {
+        key: "rivals",
+        title: "Laws of others",
+        question: "Do the laws of others do here what their papers and RFCs say?",
+    },
+    Known {
         key: "reality",
         title: "The same over real links",
         question: "Does the transport do over real links what it does in the simulator?",
@@ -64,7 +69,7 @@ pub(crate) fn is_paper(key: &str) -> bool {
     !OURS.contains(&key)
 }
 
-const OURS: [&str; 4] = ["analytic", "beyond", "reality", "law"];
+const OURS: [&str; 5] = ["analytic", "beyond", "rivals", "reality", "law"];
 
 /// Where it stands among others: papers in the order above, papers that we do not know, what is ours.
 pub(crate) fn rank(key: &str) -> (bool, usize) {

@@ -284,6 +284,8 @@ pub enum SourceKeys {
     /// The paper says so.
     #[default]
     Paper,
+    /// What others have published of another law or queue: a paper, an RFC or a draft.
+    Published,
     /// A derivation from a law.
     Analytic,
     /// Another implementation, run by us.

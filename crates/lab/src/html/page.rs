@@ -69,6 +69,7 @@ fn masthead(outcome: &Outcome) -> Markup {
     let papers = outcome.papers.iter().filter(|paper| papers::is_paper(&paper.key)).count();
     let count = |under| outcome.claims().filter(|claim| claim.under() == under).count();
     let beside = [
+        (Under::Published, "of others' laws"),
         (Under::Oracle, "of ns-2"),
         (Under::Analytic, "of the laws"),
         (Under::Real, "of real links"),

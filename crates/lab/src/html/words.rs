@@ -57,7 +57,7 @@ pub(super) fn is_statement(claim: &JudgedClaim) -> bool {
 /// How the numbers are called that ours are held against.
 pub(super) fn theirs(source: Source) -> &'static str {
     match source {
-        Source::Paper => "published",
+        Source::Paper | Source::Published => "published",
         Source::Analytic => "derived",
         Source::Oracle => "theirs",
         Source::Real => "real",
@@ -88,6 +88,7 @@ pub(super) fn source(source: Source) -> Option<&'static str> {
     match source {
         Source::Paper => None,
         Source::Analytic => Some("derived from the laws"),
+        Source::Published => Some("figures of others"),
         Source::Oracle => Some("ns-2"),
         Source::Real => Some("real links"),
         Source::Aim => Some("aims of our own"),

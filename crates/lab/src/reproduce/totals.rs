@@ -22,6 +22,8 @@ pub enum Under {
     Real,
     /// Aims for our own law.
     Aim,
+    /// What others have published of their laws and queues.
+    Published,
     /// Criteria for any congestion law.
     Criterion,
     /// Derivations, which no simulation can fail.
@@ -34,8 +36,9 @@ pub enum Under {
 
 impl Under {
     /// Every category: results first.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Paper,
+        Self::Published,
         Self::Oracle,
         Self::Analytic,
         Self::Real,
@@ -52,6 +55,7 @@ impl Under {
             (CountsAs::Derivation, _) => Self::Derivation,
             (CountsAs::Input, _) => Self::Input,
             (CountsAs::Result, Source::Paper) => Self::Paper,
+            (CountsAs::Result, Source::Published) => Self::Published,
             (CountsAs::Result, Source::Oracle) => Self::Oracle,
             (CountsAs::Result, Source::Analytic) => Self::Analytic,
             (CountsAs::Result, Source::Real) => Self::Real,
@@ -63,13 +67,14 @@ impl Under {
 
     /// Whether these are results: from another source, and a simulation could give another value.
     pub fn is_result(self) -> bool {
-        matches!(self, Self::Paper | Self::Oracle | Self::Analytic | Self::Real | Self::Aim | Self::Criterion)
+        !matches!(self, Self::Derivation | Self::Input | Self::Regression)
     }
 
     /// The name beside a number.
     pub fn name(self) -> &'static str {
         match self {
             Self::Paper => "the papers",
+            Self::Published => "figures of others",
             Self::Oracle => "ns-2's golden runs",
             Self::Analytic => "derived from the laws",
             Self::Real => "real links",
@@ -85,6 +90,7 @@ impl Under {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Paper => "what the papers print, computed from scratch",
+            Self::Published => "what others have published of their laws and queues, papers and RFCs",
             Self::Oracle => "what ns-2 gave when we ran it, with prototypes of rules that it has not",
             Self::Analytic => "what the laws give on paper",
             Self::Real => "what the transport did over real links when we measured it",
