@@ -92,7 +92,7 @@ impl Document {
         Self::parse_with(file, text, &mut |_| Err("no other file is read here".to_owned()))
     }
 
-    /// The same of a file that may extend others and name traces, which `bases` reads: it is given a name like `file`, such as
+    /// Parses a file that may extend others and name traces, which `bases` reads: it is given a name like `file`, such as
     /// `experiments/common/chain.toml`, and answers with the file's text or why it cannot be read.
     ///
     /// # Errors

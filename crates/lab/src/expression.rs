@@ -327,7 +327,7 @@ impl Expression {
         Ok(Self(tree))
     }
 
-    /// The same with each term of a list that has a `#` once for each id that it stands for; `ids` knows those of `flow` and `link`.
+    /// The expression without `#`: each term of a list that has one stands once for each id. `ids` lists the ids of `flow` and `link`.
     ///
     /// # Errors
     /// If a `#` stands outside of a list or for no id, or one term has several.

@@ -56,7 +56,7 @@ pub trait Watch {
     /// All runs of a paper are done and its claims are judged. Its figures are not drawn yet.
     fn paper(&mut self, _paper: &Paper) {}
 
-    /// Whether it is to go on; asked after each run. If not, what runs goes on to its end, and nothing more begins.
+    /// Whether to go on; asked after each run. If not, the present runs end, and no other begins.
     fn goes_on(&self) -> bool {
         true
     }
@@ -74,12 +74,12 @@ impl<F: FnMut(usize, usize)> Watch for F {
 /// If a variant is not a valid scenario. It is found before anything runs.
 ///
 /// # Panics
-/// If `watch` does not let it go on; [`reproduce_until`] is for that.
+/// If `watch` stops it. [`reproduce_until`] returns `None` then.
 pub fn reproduce(experiments: &[Experiment], options: Options, watch: impl Watch) -> Result<Outcome, Diagnostic> {
     reproduce_until(experiments, options, watch).map(|outcome| outcome.expect("the watcher lets it go on"))
 }
 
-/// The same; nothing if `watch` does not let it go on.
+/// Runs the experiments and judges their claims, as [`reproduce`] does. `None` if `watch` stops it.
 ///
 /// # Errors
 /// As [`reproduce`].

@@ -80,7 +80,7 @@ const STEPS: usize = 200;
 /// A part is cut into so many slices at most, however slow the machine is.
 const SLICES_MAX: u64 = 1000;
 
-/// Who stops a run by hand waits about so long.
+/// The longest wait until a run that is stopped by hand stops, roughly.
 pub const SLICE_MAX: Duration = Duration::from_millis(100);
 
 /// Runs a scenario, records what these series are made of, and evaluates the measures that ask for them.

@@ -1,4 +1,4 @@
-//! *Coarse* claims: within their band, where no reasonable error of the simulation would move them out of it.
+//! *Coarse* claims: they are within their band, and no reasonable error of the simulation moves them out of it.
 //!
 //! A sensitivity run (`cargo xtask sensitivity`, [`shake`](crate::reproduce::shake)) changes alpha, queues, window and error rate by
 //! a fifth, one at a time, and writes which claims of the papers stay reproduced through all of that into `sensitivity.toml`, beside
@@ -35,7 +35,7 @@ pub struct Sensitivity {
     entries: Vec<Entry>,
 }
 
-/// A coarse claim.
+/// The name of a coarse claim, as the file lists it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {

@@ -1,4 +1,4 @@
-//! A run that asks its caller for the window of one flow, step by step: what somebody learns with.
+//! A run that asks its caller for the window of one flow at each step, for programs that learn a law.
 //!
 //! The run has a thread of its own. At the first acknowledgement after each interval the flow's law says what it has seen, and waits for a
 //! window. So several runs go on at once, each on its core, while their caller decides.

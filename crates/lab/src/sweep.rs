@@ -30,7 +30,7 @@ pub struct Options {
     pub shard: Shard,
 }
 
-/// One of several equal parts.
+/// One of several equal parts of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     /// From 0, below `count`.

@@ -7,7 +7,7 @@ use anabranch_units::SimSpan;
 pub struct Counters {
     /// Packets sent, again or not, the SYN included (`ndatapack_`).
     pub sent_packets: u64,
-    /// The same in bytes on the wire.
+    /// Bytes on the wire of the packets sent.
     pub sent_bytes: u64,
     /// Packets sent again (`nrexmitpack_`).
     pub retransmitted_packets: u64,
@@ -19,7 +19,7 @@ pub struct Counters {
     pub random_losses: u64,
     /// RTTs measured: one per ACK of new data.
     pub rtt_samples: u64,
-    /// The sum of these RTTs.
+    /// The sum of the measured RTTs.
     pub rtt_sum: SimSpan,
     /// Of these ACKs, those at which the receiver's window allowed no more than the congestion window did.
     pub window_limited_acks: u64,

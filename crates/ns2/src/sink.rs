@@ -41,7 +41,7 @@ pub(crate) struct Reports {
 pub struct Received {
     /// Packets that arrived, again or not.
     pub packets: u64,
-    /// The same in bytes on the wire.
+    /// Bytes on the wire of these packets.
     pub bytes: u64,
     /// Packets that arrived for the first time.
     pub unique_packets: u64,

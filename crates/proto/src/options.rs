@@ -292,7 +292,7 @@ impl Timestamps {
     /// Bytes of the option on the wire.
     pub const LEN: u32 = 10;
 
-    /// The same with padding to words.
+    /// Bytes of the option on the wire, padded to words of four bytes.
     pub(crate) const SPACE: u32 = Self::LEN.next_multiple_of(4);
 }
 

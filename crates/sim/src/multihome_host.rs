@@ -71,8 +71,8 @@ impl MultihomedSource {
         Self { sender, ways: Ways::default(), is_fed: false, record: None, rtts: Spans::default() }
     }
 
-    /// The same with several interfaces: for each path a link that starts at the host's node, the other end's address on it and
-    /// the own one.
+    /// The same source with several interfaces. A path has a link that starts at the host's node, the address of the other end, and
+    /// the address of this end.
     ///
     /// # Panics
     /// If there are not as many as paths.
@@ -132,7 +132,7 @@ impl MultihomedSink {
         Self { sink, ways: Ways::default(), paths: paths as u64, payload: 0, rows: None }
     }
 
-    /// The same, for packets with so many bytes of payload: without it no bytes are counted.
+    /// The same sink, counting so many bytes of payload for each packet. Otherwise it counts no bytes.
     #[must_use]
     pub fn carrying(self, payload: u32) -> Self {
         Self { payload, ..self }

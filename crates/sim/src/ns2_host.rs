@@ -141,7 +141,7 @@ impl Ns2Sink {
         Self { sink, payload: 0, extras: None }
     }
 
-    /// The same, for packets with so many bytes of payload: without it no bytes are counted.
+    /// The same sink, counting so many bytes of payload for each packet. Otherwise it counts no bytes.
     #[must_use]
     pub fn carrying(self, payload: u32) -> Self {
         Self { payload, ..self }

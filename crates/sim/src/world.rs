@@ -166,7 +166,7 @@ impl World {
         self.network.all_strays()
     }
 
-    /// The same for one flow in one direction.
+    /// Packets of one flow in one direction that were dropped at nodes.
     pub fn flow_strays(&self, flow: FlowId, direction: Direction) -> u64 {
         self.network.strays(2 * flow.0 + Leg::from(direction == Direction::Backward))
     }
@@ -269,7 +269,7 @@ impl World {
         self.network.conservation()
     }
 
-    /// The same check for tests.
+    /// Checks what [`Self::conservation`] checks, for tests.
     ///
     /// # Panics
     /// If packets are not conserved.

@@ -19,10 +19,10 @@ impl Document {
         Self::read_noting(path, &mut |_| Ok(()))
     }
 
-    /// The same; `notice` is told of each file.
+    /// Reads and parses a file, as [`Self::read`] does, and tells `notice` of each file.
     ///
     /// # Errors
-    /// As there, and what `notice` says.
+    /// If [`Self::read`] fails, or `notice` refuses a file.
     pub fn read_noting(path: &Path, notice: &mut Notice<'_>) -> Result<Self, Diagnostic> {
         let name = path.display().to_string();
         let refused = |reason: String| Fault::new(reason).remedy("name another file");

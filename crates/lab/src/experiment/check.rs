@@ -1,4 +1,4 @@
-//! From keys to an experiment: that every label, measure and band means something.
+//! Makes an experiment of its keys, and checks that every label, measure and band has a meaning.
 
 use super::file::FileKeys;
 use super::keys::{

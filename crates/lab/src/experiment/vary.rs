@@ -1,4 +1,4 @@
-//! From a variant to what runs: the file with the values that the variant sets.
+//! Makes the scenario of a variant: the file with the values that the variant sets.
 
 use super::file::FileKeys;
 use super::{Experiment, Variant};

@@ -1,4 +1,4 @@
-//! What does not come out, with its reason, and remarks.
+//! The claims that deviate, with their reasons, and the remarks.
 
 use maud::{Markup, html};
 

@@ -1,4 +1,4 @@
-//! What things are called in a report.
+//! The names of things in a report.
 
 use maud::{Markup, html};
 

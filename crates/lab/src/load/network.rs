@@ -1,4 +1,4 @@
-//! From keys to a scenario: what no single key can tell.
+//! Makes a scenario of the keys, and checks what concerns several keys at once.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

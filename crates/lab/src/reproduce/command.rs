@@ -1,4 +1,4 @@
-//! The command that gives an outcome again.
+//! The command that reproduces an outcome.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! From runs to verdicts: what a claim is about, seed by seed, and whether its band admits that.
+//! From runs to verdicts: the sample of a claim, a value for each seed, and whether its band admits it.
 
 use super::engine;
 use super::outcome::{
@@ -105,7 +105,7 @@ impl Results<'_> {
         }
     }
 
-    /// What a claim is about, seed by seed.
+    /// The sample of a claim: a value for each seed.
     pub(super) fn statistic(&self, claim: &Claim, column: Column) -> Result<Sample, ExpressionError> {
         match &claim.statistic {
             Statistic::Value(expression) => self.sample(expression, column),

@@ -196,7 +196,7 @@ pub enum PublishedValue {
 pub struct Measured {
     /// The experiment as in its file: with ns-2's agents, or with our own transport if it is about that.
     pub ours: Option<Measurement>,
-    /// The same with our own transport in place of ns-2's agents; `None` without such agents.
+    /// The experiment with our own transport in place of ns-2's agents; `None` without such agents.
     pub engine: Option<Measurement>,
 }
 

@@ -1,4 +1,4 @@
-//! Runs what is planned.
+//! Runs the jobs of a plan in parallel.
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! What came of a run: its report, and the measures of its series.
+//! The outcome of a run: its report, and the measures of its series.
 
 use std::collections::BTreeMap;
 

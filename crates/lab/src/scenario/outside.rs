@@ -1,4 +1,4 @@
-//! What programs that hold a scenario may ask of it, and put into it, besides running it.
+//! Questions that a program may ask of a scenario that it holds, and changes that it may make, besides running it.
 
 use anabranch_cc::Settings;
 

@@ -1,4 +1,4 @@
-//! What drives a flow.
+//! The transport of a flow: agents of ns-2, our engine, or plain traffic.
 
 use std::num::NonZeroU8;
 

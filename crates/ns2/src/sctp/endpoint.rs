@@ -256,7 +256,8 @@ impl Endpoint {
         self.timers.next().map_or(SimTime::NEVER, |next| next.at)
     }
 
-    /// The same in seconds by ns-2's own clock, and when that timer was set, which decides between equal times.
+    /// The time of [`Self::poll_timeout`] in seconds of ns-2's clock, and the time at which that timer was set. Of timers that are due at one
+    /// time, the one that was set first runs first.
     pub fn poll_due(&self) -> Option<(f64, SimTime)> {
         self.timers.next().map(|next| (next.seconds, next.set_at))
     }

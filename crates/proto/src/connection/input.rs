@@ -25,12 +25,12 @@ impl<P: Payload> Connection<P> {
         self.handle_marked(now, tuple, None, segment);
     }
 
-    /// The same for a segment with an ECN codepoint.
+    /// Handles a segment, as [`Self::handle_segment`] does, with the ECN codepoint of its datagram.
     pub fn handle_marked(&mut self, now: Time, tuple: FourTuple, ecn: Option<EcnCodepoint>, segment: Segment<P>) {
         self.handle_late(now, now, tuple, ecn, segment);
     }
 
-    /// The same for a segment that arrived at `arrived` and is read `now`. With the kernel's receive timestamps the driver excludes
+    /// Handles a segment, as [`Self::handle_marked`] does, that arrived at `arrived` and is read `now`. With the kernel's receive timestamps the driver excludes
     /// the time in the socket buffer from RTT samples, and ACKs report the delay of their segments since arrival. A time after
     /// `now` is taken for `now`. Departures have no second time: a segment from [`Connection::poll_transmit`] leaves at the time of
     /// the call.

@@ -68,7 +68,7 @@ impl Limits {
         self.current.map(|(limit, _)| limit)
     }
 
-    /// The same, with the time until `now` added to the present limit.
+    /// These limits, with the time until `now` added to the present one.
     #[must_use]
     pub fn until(mut self, now: Time) -> Self {
         self.note(now, self.current());

@@ -44,7 +44,7 @@ pub enum Traced {
     Metrics(Metrics),
 }
 
-/// A traced segment.
+/// What a trace tells of a segment that was sent or received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TracedSegment {
     /// Its number on its path.

@@ -21,7 +21,7 @@ pub enum RateSpec {
 /// Differs from Mahimahi's `mm-link` in: a packet that arrives exactly at an opportunity may use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryTrace {
-    /// Their times, counted from the start: in order, the last above zero.
+    /// The times of the opportunities in a period, in order. The last one is the length of the period; it is above zero.
     pub opportunities: std::sync::Arc<[SimSpan]>,
 }
 
