@@ -34,4 +34,5 @@ laws! {
     vegas,
     westwood,
     wvegas,
+    yielding,
 }

@@ -70,6 +70,7 @@ use self::trial::Trial;
 use self::window::{Goal, Pipe};
 use crate::composite::Composite;
 use crate::controller::{Ack, Controller, Gauges, Limit, Loss, PathView, Phase, Restart, Sent, Transmission};
+use crate::delivery::RateSample;
 use crate::number::{greater, is_known, lesser, seconds};
 use crate::row::{Law, LossContract, LossResponse, Row};
 
@@ -248,7 +249,8 @@ impl Fast {
             && drain.base_window > 0.0
             && self.competition.is_none()
         {
-            self.estimator.raise_base(self.least.on_value(now, rtt, drain.base_window));
+            let span = greater(drain.base_window, drain::KEPT * self.drains_apart(self.estimator.average()));
+            self.estimator.raise_base(self.least.on_value(now, rtt, span));
         }
         if let (Some(settings), Some(rule)) = (&self.settings.base_rtt, &self.reroute_rule)
             && self.reroute.on_rtt(now, rtt, self.estimator.base(), rule) == Route::Longer
@@ -295,9 +297,17 @@ impl Fast {
         Sample { standing: lesser(sample.standing, self.estimator.base()), ..sample }
     }
 
+    /// The least time between two drains, in seconds, where avgRTT is `average`.
+    fn drains_apart(&self, average: f64) -> f64 {
+        if self.settings.rival.is_some() { drain::APART_ROUNDS * average } else { 0.0 }
+    }
+
     /// Segments to keep queued: what losses leave of alpha, and what noise makes of that.
     fn alpha(&self) -> f64 {
-        let alpha = self.memory.alpha() * self.alpha_scale;
+        // Before the path was full once its rate is not known, and alpha as it is set is what fills it.
+        let is_beginning = self.settings.share.is_some() && !self.pipe.was_full();
+        let scale = if is_beginning { greater(self.alpha_scale, 1.0) } else { self.alpha_scale };
+        let alpha = self.memory.alpha() * scale;
         if self.settings.share.is_some() { greater(alpha, share::ALPHA_MIN) } else { alpha }
     }
 
@@ -341,8 +351,9 @@ impl Fast {
                 (true, false) => Looks::Foreign,
                 (true, true) => Looks::Doubtful,
             });
+            let apart = self.drains_apart(average);
             let facts =
-                drain::Facts { now, rtt, base, average: average_most, window, pending, noise, may_begin, looks };
+                drain::Facts { now, rtt, base, average: average_most, window, pending, noise, may_begin, looks, apart };
             let action = self.drain.on_ack(&facts, rule);
             if is_foreign && matches!(action, Action::None | Action::Aside) {
                 self.clockwork.interrupt();
@@ -362,8 +373,8 @@ impl Fast {
                 Action::Return { window, share, before, least } => {
                     if self.settings.rival.is_some() {
                         self.judge(now, (window, before, least));
-                        if let (Some(competition), Some(rule)) = (&self.competition, &self.settings.rival) {
-                            return competition.window(rule);
+                        if let Some(competition) = &self.competition {
+                            return competition.window();
                         }
                     }
                     // What is in doubt, and a route that is longer, leave all of the window.
@@ -476,8 +487,8 @@ impl Controller for Fast {
             && let Some(rtt) = sample
         {
             let average = self.estimator.average();
-            let raw = ack.rtt.map_or(rtt, seconds);
-            self.look.on_rtt(now, (rtt, raw), average, ack.departure.flight);
+            let rate = RateSample::of(path, ack).rate.unwrap_or(0.0);
+            self.look.on_rtt(now, rtt, average, (rate, ack.departure.flight));
         }
         if self.competition.is_some() && self.compete(path, ack, now, sample.unwrap_or(self.estimator.average())) {
             return;
@@ -515,9 +526,9 @@ impl Controller for Fast {
         self.rate = None;
         self.trial.forgive();
         self.repair = Repair::None;
-        if let (Some(competition), Some(rule)) = (&mut self.competition, &self.settings.rival) {
+        if let Some(competition) = &mut self.competition {
             competition.on_undo(path);
-            self.window = competition.window(rule);
+            self.window = competition.window();
             return;
         }
         if let Some((window, memory)) = self.before_loss.take() {

@@ -4,25 +4,21 @@ use super::loss::{self, Policy};
 use super::window::{self, Goal};
 use super::{Fast, Repair, memory, trial};
 use crate::controller::{Ack, Loss, PathView, Signal};
+use crate::number::greater;
+
+/// What is left of what arrives through a policer: the bucket fills again.
+const POLICED: f64 = 0.8;
 
 impl Fast {
     /// A loss: what becomes of the window.
     pub(super) fn answer(&mut self, path: &PathView, loss: &Loss) {
         let now = path.now.as_secs_f64();
         self.rate = None;
-        if let (Some(competition), Some(rule)) = (&mut self.competition, &self.settings.rival) {
-            competition.on_loss((now, self.rtt), path, loss);
-            self.window = competition.window(rule);
-            if loss.signal != Signal::Ecn {
-                self.repair = Repair::Answered;
-            }
-            return;
-        }
         if self.trial.is_at_rest() {
             self.queued = Goal::backlog(self.old, self.estimator.base(), self.rtt);
         }
-        if self.settings.rival.is_some() && self.rtt - self.estimator.base() > self.own_delay(now) {
-            self.look.on_overflow(now);
+        if self.contest(path, now, loss) {
+            return;
         }
         if self.spares(now, loss) {
             (self.repair, self.before_loss) = (Repair::Spared, None);
@@ -69,12 +65,21 @@ impl Fast {
             }
             trial::Action::GiveWay(before) => {
                 self.interrupt(now);
-                let halved = loss::halve(before);
-                self.window = self.window.min(halved);
-                self.remember(now, halved, 0.0);
+                let left = self.left_by_policer(before);
+                self.window = self.window.min(left);
+                self.remember(now, left, 0.0);
             }
         }
         true
+    }
+
+    /// What a trial that showed congestion leaves of the window `before`: half, or most of what arrives. Where something takes what exceeds a rate, that fits.
+    fn left_by_policer(&self, before: f64) -> f64 {
+        let halved = loss::halve(before);
+        if self.settings.rival.is_none() {
+            return halved;
+        }
+        greater(halved, POLICED * self.look.delivers() * self.estimator.base()).min(before)
     }
 
     /// Something else than the law of the window moves it.

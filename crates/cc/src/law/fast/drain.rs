@@ -93,6 +93,12 @@ const LOOKS_APART: f64 = 2.5;
 /// empty queue, and it doubles within a few.
 const UNSEEN_ROUNDS: f64 = 8.0;
 
+/// Round trips between two drains at the least: each costs one and a half, and so no more than a fiftieth of the rate.
+pub const APART_ROUNDS: f64 = 80.0;
+
+/// A least RTT is kept in mind for so many drains.
+pub const KEPT: f64 = 6.0;
+
 /// Round trips between a drain and the next one, where a queue stands that is not the flow's own.
 const FOREIGN_ROUNDS: f64 = 4.0;
 
@@ -159,6 +165,8 @@ pub struct Facts {
     pub may_begin: bool,
     /// Whose the queue seems to be; `None` where drains do not tell.
     pub looks: Option<Looks>,
+    /// The least time between two drains, in seconds.
+    pub apart: f64,
 }
 
 /// Whose the queue seems to be.
@@ -219,7 +227,7 @@ impl Drain {
                     Some(Looks::Foreign) => (JOIN_LOOKS_AFTER, FOREIGN_ROUNDS * rtt),
                     Some(Looks::Doubtful) => (JOIN_LOOKS_AFTER, greater(FOREIGN_ROUNDS * rtt, LOOKS_APART)),
                 };
-                let is_due = waited >= rule.interval || is_falling && waited >= join_after || waited >= look_after;
+                let is_due = waited >= greater(rule.interval, facts.apart) || is_falling && waited >= join_after || waited >= look_after;
                 let is_seen = rule.is_unseen && !is_known(look_after) && now - seen < UNSEEN_ROUNDS * rtt;
                 if !is_due || !facts.may_begin || is_seen {
                     return if is_falling { Action::Aside } else { Action::None };
@@ -293,6 +301,7 @@ mod tests {
         noise: 0.0,
         may_begin: true,
         looks: None,
+        apart: 0.0,
     };
 
     /// The first ACK at 0 s, and the drain.

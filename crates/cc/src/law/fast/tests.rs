@@ -16,14 +16,14 @@ const NO_DRAINS: (&str, &str) = ("drain", "off");
 /// c · propagation + 1 on the link and alpha in the queue.
 #[test]
 fn alpha_segments_wait_at_rest() {
-    for name in ["fast", "emfast", "rrfast", "anabranch"] {
+    for name in ["fast", "emfast", "rrfast", "yielding"] {
         for (rate, propagation_millis, alpha) in [(1000.0, 100, 20.0), (5000.0, 40, 50.0), (200.0, 250, 8.0)] {
             let mut path = Bottleneck::new(rate);
             let flow = path.flow(name, &[("alpha", &alpha.to_string()), NO_DRAINS], propagation_millis);
             path.run(60.0);
             let pipe = rate * propagation_millis as f64 / 1e3 + 1.0;
             // Of anabranch both squares: of alpha, and of what passes in a millisecond.
-            let alpha: f64 = if name == "anabranch" { (alpha * alpha + rate * rate * 1e-6).sqrt() } else { alpha };
+            let alpha: f64 = if name == "yielding" { (alpha * alpha + rate * rate * 1e-6).sqrt() } else { alpha };
             assert_near(path.window(flow), pipe + alpha, 1e-4);
             // What is in flight is whole.
             assert!((path.gauge(flow, "backlog") - alpha).abs() <= 1.0, "{name}: {}", path.gauge(flow, "backlog"));
@@ -101,7 +101,7 @@ fn the_dead_band_is_entered_and_not_left() {
 /// Four flows that all know the path keep 4 alpha queued and get a quarter each.
 #[test]
 fn flows_that_begin_together_share() {
-    for name in ["fast", "anabranch"] {
+    for name in ["fast", "yielding"] {
         let mut path = Bottleneck::new(10_000.0);
         (0..4).for_each(|_| _ = path.flow(name, &[("initial_window", "1"), NO_DRAINS], 100));
         path.run(60.0);
@@ -117,7 +117,7 @@ fn flows_that_begin_together_share() {
 /// x q = alpha and y (q − alpha) = alpha, x + y = 1, so q = alpha (3 + √5)/2 and y/x = (1 + √5)/2, the golden ratio.
 #[test]
 fn a_late_comer_gets_the_golden_ratio() {
-    for name in ["fast", "anabranch"] {
+    for name in ["fast", "yielding"] {
         let mut path = Bottleneck::new(2000.0);
         path.flow(name, &[NO_DRAINS], 100);
         path.run(60.0);
@@ -134,9 +134,9 @@ fn a_late_comer_gets_the_golden_ratio() {
 #[test]
 fn drains_show_a_late_comer_the_path() {
     let mut path = Bottleneck::new(2000.0);
-    path.flow("anabranch", &[], 100);
+    path.flow("yielding", &[], 100);
     path.run(60.0);
-    let late = path.flow("anabranch", &[("initial_window", "1")], 100);
+    let late = path.flow("yielding", &[("initial_window", "1")], 100);
     path.run(60.0);
     // A segment takes 0.5 ms on the link.
     assert_near(path.gauge(late, "rtt_base_s"), 0.1005, 1e-6);
@@ -155,7 +155,7 @@ fn flows_join_one_anothers_drains() {
         let mut path = Bottleneck::new(2500.0);
         let pairs = [("alpha", "40"), ("drain.join", join), ("initial_window", "1")];
         for _ in 0..4 {
-            path.flow("anabranch", &pairs, 100);
+            path.flow("yielding", &pairs, 100);
             path.run(23.0);
         }
         path.run(60.0);
@@ -174,7 +174,7 @@ fn what_others_take_back_is_no_longer_route() {
     for apart in [17.0, 19.0, 20.0, 21.0, 23.0, 25.0] {
         let mut path = Bottleneck::new(2500.0);
         let flows = [(); 4].map(|()| {
-            let flow = path.flow("anabranch", &[("alpha", "40"), ("initial_window", "1")], 100);
+            let flow = path.flow("yielding", &[("alpha", "40"), ("initial_window", "1")], 100);
             path.run(apart);
             flow
         });
@@ -196,7 +196,7 @@ fn what_others_take_back_is_no_longer_route() {
 #[test]
 fn a_longer_route_after_a_drain_is_seen() {
     let mut path = Bottleneck::new(1250.0);
-    let flow = path.flow("anabranch", &[("alpha", "4"), ("drain.unseen", "false"), ("drain.base_window", "0s")], 125);
+    let flow = path.flow("yielding", &[("alpha", "4"), ("drain.unseen", "false"), ("drain.base_window", "0s")], 125);
     // A drain begins 10 s after the first ACK and is over within a second.
     path.run(11.0);
     path.reroute(flow, 376);
@@ -211,7 +211,7 @@ fn the_base_is_the_least_of_the_last_minute() {
     for (base_window, base) in [("60s", 0.1278), ("0s", 0.1258)] {
         let mut path = Bottleneck::new(1250.0);
         let flow = path.flow(
-            "anabranch",
+            "yielding",
             &[("alpha", "4"), ("drain.unseen", "false"), ("drain.base_window", base_window)],
             125,
         );
@@ -256,17 +256,17 @@ fn with_the_reroute_rule_a_longer_route_is_filled() {
         ("rrfast", &[][..]),
         ("rrfast", &[("base_rtt.reading", "no_fall")]),
         ("rrfast", &[("average_weight", "0.25")]),
-        ("anabranch", &[]),
+        ("yielding", &[]),
     ] {
         let (mut path, flow) = rerouted(name, pairs, 30.0);
         assert_near(path.gauge(flow, "rtt_base_s"), 0.3768, 1e-6);
         let (_, rates) = path.means(30.0);
         assert!(rates[0] > 0.95 * 1250.0, "{name} {pairs:?}: {} of 1250 segments/s", rates[0]);
     }
-    let (path, flow) = rerouted("anabranch", &[], 60.0);
+    let (path, flow) = rerouted("yielding", &[], 60.0);
     assert_near(path.window(flow), 475.0, 1e-3);
     // What fitted on the route before says nothing of this one: a window that grew from there by alpha would take 20 s.
-    let (mut path, _) = rerouted("anabranch", &[], 10.0);
+    let (mut path, _) = rerouted("yielding", &[], 10.0);
     let (_, rates) = path.means(5.0);
     assert!(rates[0] > 0.95 * 1250.0, "{} of 1250 segments/s after 10 s", rates[0]);
 }
@@ -289,7 +289,7 @@ fn the_literal_rule_fires_at_rest() {
 #[test]
 fn base_rtt_stays_within_reach_of_the_least_rtt() {
     let mut path = Bottleneck::new(1000.0);
-    let flow = path.flow("anabranch", &[("alpha", "4"), NO_DRAINS], 20);
+    let flow = path.flow("yielding", &[("alpha", "4"), NO_DRAINS], 20);
     path.run(10.0);
     path.reroute(flow, 420);
     path.run(60.0);
@@ -308,7 +308,7 @@ fn a_long_queue_on_a_short_path_is_no_route() {
     };
     let (count, queue) = reroutes("rrfast");
     assert!(count > 0.0 && queue > 30.0, "{count} reroutes, {queue} queued");
-    let (count, queue) = reroutes("anabranch");
+    let (count, queue) = reroutes("yielding");
     assert!(count <= 0.0 && queue < 22.0, "{count} reroutes, {queue} queued");
 }
 
@@ -375,7 +375,7 @@ fn composite_holds_the_window_on_random_loss() {
 /// The same under trial: it takes a quarter of the window once, for the time that four losses take, 400 segments or half of a second.
 #[test]
 fn a_trial_costs_random_loss_little() {
-    let (rate, least) = damaged("anabranch", &[], 0.01);
+    let (rate, least) = damaged("yielding", &[], 0.01);
     assert!(least > 0.74 * 0.98 * 121.0 && rate > 975.0, "{rate} segments/s, at least {least}");
 }
 
@@ -387,7 +387,7 @@ fn growth_overshoots_by_no_more_than_it_found() {
     let run = |known| {
         let mut path = Bottleneck::new(10_000.0);
         path.paced = true;
-        let flow = path.flow("anabranch", &[("multiplicative_increase.known", known), NO_DRAINS], 100);
+        let flow = path.flow("yielding", &[("multiplicative_increase.known", known), NO_DRAINS], 100);
         path.run(10.0);
         assert_near(path.window(flow), 1022.0, 5.0);
         path.set_rate(12_000.0);
@@ -411,7 +411,7 @@ fn growth_overshoots_by_no_more_than_it_found() {
 #[test]
 fn many_holes_are_no_congestion() {
     let mut path = Bottleneck::new(10_000.0);
-    let flow = path.flow("anabranch", &[NO_DRAINS], 600);
+    let flow = path.flow("yielding", &[NO_DRAINS], 600);
     path.run(60.0);
     path.damage = 0.01;
     path.run(60.0);
@@ -427,7 +427,7 @@ fn a_short_buffer_is_found_by_trial() {
     let mut path = Bottleneck::new(1000.0);
     path.buffer = 10.0;
     path.paced = true;
-    let flow = path.flow("anabranch", &[], 100);
+    let flow = path.flow("yielding", &[], 100);
     path.run(20.0);
     let (lost, delivered) = (path.losses(flow), path.delivered(flow));
     path.run(100.0);
@@ -441,7 +441,7 @@ fn a_short_buffer_is_found_by_trial() {
 fn belief_in_random_loss_has_an_end() {
     let (_, least) = damaged("fast", &[("loss", "composite")], 0.1);
     assert!(least > 115.0, "{least}");
-    let (_, least) = damaged("anabranch", &[], 0.1);
+    let (_, least) = damaged("yielding", &[], 0.1);
     assert!(least < 20.0, "{least}");
 }
 
@@ -456,14 +456,14 @@ fn multiplicative_increase_ends_at_alpha() {
         path.means(2.0).0
     };
     assert!(queue("fast", "off") > 30.0, "{}", queue("fast", "off"));
-    assert_near(queue("anabranch", "off"), 20.0, 0.1);
-    assert_near(queue("anabranch", "on"), 53.85, 0.02);
+    assert_near(queue("yielding", "off"), 20.0, 0.1);
+    assert_near(queue("yielding", "on"), 53.85, 0.02);
 }
 
 /// A shallow buffer loses what no window law can hold back, and the flow lives.
 #[test]
 fn a_shallow_buffer_does_not_starve() {
-    for name in ["fast", "emfast", "rrfast", "anabranch"] {
+    for name in ["fast", "emfast", "rrfast", "yielding"] {
         let mut path = Bottleneck::new(1000.0);
         path.buffer = 10.0;
         path.flow(name, &[], 50);
@@ -508,7 +508,7 @@ fn presets_are_settings_of_fast() {
         ("drain.unseen", "true"),
         ("drain.base_window", "60s"),
     ];
-    assert_eq!(windows("anabranch", &[]), windows("fast", &all));
+    assert_eq!(windows("yielding", &[]), windows("fast", &all));
 }
 
 /// The first ten segments leave at once and wait for one another, 1.2 ms each on a slow link: that is no queue that stands, and the window doubles in each
@@ -517,7 +517,7 @@ fn presets_are_settings_of_fast() {
 fn a_burst_at_the_start_is_no_queue() {
     let mut path = Bottleneck::new(833.0);
     path.paced = true;
-    let flow = path.flow("anabranch", &[NO_DRAINS], 300);
+    let flow = path.flow("yielding", &[NO_DRAINS], 300);
     for (seconds, window) in [(0.59, 20.0), (0.3, 40.0), (0.3, 80.0), (0.3, 160.0)] {
         path.run(seconds);
         assert_near(path.window(flow), window, 0.06);

@@ -79,6 +79,11 @@ impl Pipe {
         Self { is_known: false, carried: Recent::new() }
     }
 
+    /// Whether the path was full once.
+    pub fn was_full(&self) -> bool {
+        self.is_known
+    }
+
     /// So many segments are thought to fit, from `now` seconds on.
     pub fn known(now: f64, segments: f64) -> Self {
         let mut carried = Recent::new();

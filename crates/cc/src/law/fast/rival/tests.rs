@@ -1,7 +1,8 @@
 use anabranch_units::{Bytes, Span, Time};
 
+use super::look::{Bottom, Look, Verdict};
 use super::*;
-use crate::controller::{Departure, Progress};
+use crate::controller::{Ack, Cause, Departure, Limit, Loss, PathView, Phase, Progress, Signal};
 use crate::testing::assert_near;
 
 /// A fluid queue of 4000 segments a second on a path of 50 ms, in which others keep so many segments whatever we do.
@@ -16,71 +17,157 @@ impl Fluid {
         (0.05_f64).max((window + self.others) / 4000.0)
     }
 
-    /// Competes for so many seconds: when it left, if it did.
-    fn compete(&mut self, competition: &mut Competition, seconds: f64) -> Option<f64> {
+    /// What the law is told at an ACK of a window, and how long after the one before.
+    fn path(&self, window: f64) -> (PathView, f64) {
+        let rtt = self.rtt(window);
+        let (now, span) = (Time::ZERO + Span::from_secs_f64(self.now), Span::from_secs_f64(rtt));
+        let (mss, progress) = (Bytes::new(1000), Progress::default());
+        (PathView { now, flight: window, mss, rtt_smoothed: Some(span), rtt_min: Some(span), progress }, rtt)
+    }
+
+    /// Competes for so many seconds: when it left, and how, if it did.
+    fn compete(&mut self, competition: &mut Competition, seconds: f64) -> Option<(f64, Turn)> {
+        self.compete_beside(competition, seconds, |others| others)
+    }
+
+    /// The same; `others` says what others keep an ACK later.
+    fn compete_beside(
+        &mut self,
+        competition: &mut Competition,
+        seconds: f64,
+        others: impl Fn(f64) -> f64,
+    ) -> Option<(f64, Turn)> {
         let until = self.now + seconds;
         while self.now < until {
-            let window = competition.window(&Rule::DEFAULT);
-            let rtt = self.rtt(window);
-            self.now += rtt / window;
-            let now = Time::ZERO + Span::from_secs_f64(self.now);
+            let window = competition.window();
+            self.now += self.rtt(window) / window;
+            self.others = others(self.others);
+            let (path, rtt) = self.path(window);
             let span = Span::from_secs_f64(rtt);
-            let mss = Bytes::new(1000);
-            let progress = Progress::default();
-            let path = PathView { now, flight: window, mss, rtt_smoothed: Some(span), rtt_min: Some(span), progress };
-            let departure = Departure { time: now - span, window, flight: window, ..Departure::default() };
+            let departure = Departure { time: path.now - span, window, flight: window, ..Departure::default() };
             let ack = Ack {
                 newly_acked: 1.0,
                 newly_lost: 0.0,
                 newly_marked: 0.0,
                 rtt: Some(span),
-                size: mss,
-                arrival: now,
+                size: path.mss,
+                arrival: path.now,
                 departure,
                 limit: Limit::Window,
                 phase: Phase::Open,
             };
-            let facts = Facts { now: self.now, rtt, near: 0.053, base: 0.05 };
-            if competition.on_ack(&path, &ack, &facts, &Rule::DEFAULT) != Turn::Stay {
-                return Some(self.now);
+            let facts = Facts { now: self.now, rtt, base: 0.05, grain: 0.0005 };
+            match competition.on_ack(&path, &ack, &facts, &Rule::DEFAULT) {
+                Turn::Stay => {}
+                turn => return Some((self.now, turn)),
             }
         }
         None
     }
+
+    /// A segment is lost.
+    fn lose(&mut self, competition: &mut Competition) {
+        let (path, rtt) = self.path(competition.window());
+        let loss =
+            Loss { signal: Signal::DupAcks, cause: Cause::Unknown, lost: 1.0, departure: Departure::default() };
+        competition.on_loss(self.now, (rtt, 0.05), &path, &loss);
+    }
 }
 
-/// Alone a window of 600 makes an RTT of 150 ms, and three quarters of it three quarters of that: after two probes it is over, two seconds and six round trips
-/// after slow start has ended.
+/// Alone a window of 300 makes an RTT of 75 ms. A probe leaves 5/6 of the window and of the RTT; after two it is over, two seconds and six round trips later.
 #[test]
 fn alone_the_queue_is_elastic() {
     let mut fluid = Fluid { others: 0.0, now: 1.0 };
-    let left = fluid.compete(&mut Competition::new(1.0, 600.0), 10.0);
-    assert!((3.5..5.0).contains(&left.unwrap()), "{left:?}");
+    let left = fluid.compete(&mut Competition::new(300.0, 4000.0), 10.0);
+    let Some((at, Turn::Alone { rate })) = left else { panic!("{left:?}") };
+    assert!((3.0..4.5).contains(&at), "{at}");
+    assert_near(rate, 4000.0, 1.0);
 }
 
 /// Beside as many segments of others the RTT falls by half as much as the window, and it stays for as long as they do.
 #[test]
 fn beside_others_it_is_half_as_elastic() {
-    let mut fluid = Fluid { others: 600.0, now: 1.0 };
-    let mut competition = Competition::new(1.0, 600.0);
-    assert_eq!(fluid.compete(&mut competition, 15.0), None);
+    let mut fluid = Fluid { others: 300.0, now: 1.0 };
+    let mut competition = Competition::new(300.0, 4000.0);
+    assert_eq!(fluid.compete(&mut competition, 5.5), None);
     fluid.others = 0.0;
     let left = fluid.compete(&mut competition, 10.0);
-    assert!(left.unwrap() - 16.0 < 5.0, "{left:?}");
+    assert!(left.unwrap().0 - 6.5 < 5.0, "{left:?}");
 }
 
-/// A look at a queue of 100 ms where 4 ms were ours: it falls by what is ours, and it is ours; it does not fall, and moved before, and twice that is a rival; it
-/// does not move at all, and the route is longer.
+/// It begins with slow start up to half of 4000 segments a second times the RTT: with 200 of others, x = (x + 200)/2.
+#[test]
+fn it_begins_with_half_of_the_link() {
+    let mut fluid = Fluid { others: 200.0, now: 1.0 };
+    let mut competition = Competition::new(50.0, 4000.0);
+    assert_eq!(fluid.compete(&mut competition, 0.5), None);
+    assert!((190.0..215.0).contains(&competition.window()), "{}", competition.window());
+}
+
+/// After a loss the window stays at 0.7 of what it was. Where nobody fills the queue that is over after two round trips and 4 s; where the others grow by
+/// 20 segments a second it goes on until something is lost again, and then there is no pause for three losses.
+#[test]
+fn a_pause_shows_whether_somebody_fills_the_queue() {
+    let mut fluid = Fluid { others: 150.0, now: 1.0 };
+    let mut competition = Competition::new(200.0, 4000.0);
+    fluid.lose(&mut competition);
+    assert_near(competition.window(), 140.0, 1e-9);
+    let left = fluid.compete(&mut competition, 10.0);
+    let Some((at, Turn::Calm)) = left else { panic!("{left:?}") };
+    assert!((5.0..5.6).contains(&at), "{at}");
+
+    let mut competition = Competition::new(200.0, 4000.0);
+    fluid.lose(&mut competition);
+    // 4000 ACKs a second of all, 140/(140 + others) of them ours: a bit more than 2000.
+    assert_eq!(fluid.compete_beside(&mut competition, 6.0, |others| others + 0.01), None);
+    assert_near(competition.window(), 140.0, 1e-9);
+    for _ in 0..3 {
+        fluid.lose(&mut competition);
+        let lost = competition.window();
+        assert_eq!(fluid.compete(&mut competition, 1.0), None);
+        assert!(competition.window() > 1.02 * lost, "{} from {lost}", competition.window());
+    }
+    fluid.lose(&mut competition);
+    let lost = competition.window();
+    assert_eq!(fluid.compete(&mut competition, 1.0), None);
+    assert_near(competition.window(), lost, 1e-9);
+}
+
+/// After a loss that leaves no queue there is nothing to compete for.
+#[test]
+fn an_empty_queue_is_calm() {
+    let mut fluid = Fluid { others: 50.0, now: 1.0 };
+    let mut competition = Competition::new(180.0, 4000.0);
+    fluid.lose(&mut competition);
+    let left = fluid.compete(&mut competition, 10.0);
+    let Some((at, Turn::Calm)) = left else { panic!("{left:?}") };
+    assert!((1.1..1.3).contains(&at), "{at}");
+}
+
+/// A path of 50 ms, a queue of 100 ms where 10 may be ours, and a drain that leaves half of 200 segments.
+const BOTTOM: Bottom = Bottom {
+    now: 0.0,
+    base: 0.05,
+    before: 0.15,
+    least: 0.15,
+    window: 200.0,
+    share: 0.5,
+    own: 0.01,
+    grain: 0.0005,
+};
+
+/// The drain takes 3/8 of the RTT away: three quarters of the link are ours. It takes a quarter away, and RTTs moved before: a rival's, at the second look. It
+/// takes nothing away, and no RTT differs from another: the route is longer.
 #[test]
 fn a_look_tells_whose_queue_it_is() {
-    let look = |rtts: [f64; 8], left: f64| {
+    let look = |rtts: [f64; 8], least: f64| {
         let mut look = Look::new();
         for second in 0..8 {
             let now = f64::from(second) * 6.0;
             for (part, rtt) in rtts.iter().enumerate() {
-                look.on_rtt(now + 0.05 * part as f64, (*rtt, *rtt), 0.15, 200.0);
+                look.on_rtt(now + 0.05 * part as f64, *rtt, 0.15, (0.0, 200.0));
             }
-            let verdict = look.judge(now + 0.5, (0.1, left), 200.0, 0.01, 0.0005);
+            let verdict = look.judge(&Bottom { now: now + 0.5, least, ..BOTTOM });
             if verdict != Verdict::Unsure {
                 return verdict;
             }
@@ -88,18 +175,36 @@ fn a_look_tells_whose_queue_it_is() {
         Verdict::Unsure
     };
     let grows = [0.14, 0.142, 0.144, 0.146, 0.148, 0.15, 0.152, 0.154];
-    assert_eq!(look(grows, 0.04), Verdict::Own);
-    assert_eq!(look(grows, 0.09), Verdict::Rival);
-    assert_eq!(look([0.15; 8], 0.1), Verdict::Route);
+    assert_eq!(look(grows, 0.093), Verdict::Own);
+    assert_eq!(look(grows, 0.1125), Verdict::Rival);
+    assert_eq!(look([0.15; 8], 0.15), Verdict::Route);
+}
+
+/// A queue of less than 30 ms that is not ours is a rival's if it has grown from one look to the next, and let be for 20 s if not.
+#[test]
+fn a_short_queue_is_a_rivals_if_it_grows() {
+    let looks = |before: f64| {
+        let mut look = Look::new();
+        look.on_rtt(0.0, 0.06, 0.07, (4000.0, 200.0));
+        look.on_rtt(0.01, 0.07, 0.07, (4000.0, 200.0));
+        let first = Bottom { before: 0.07, least: 0.062, ..BOTTOM };
+        assert_eq!(look.judge(&first), Verdict::Unsure);
+        let verdict = look.judge(&Bottom { now: 3.1, before, least: before - 0.008, ..first });
+        (verdict, look.is_muted(23.0), look.is_muted(23.2))
+    };
+    assert_eq!(looks(0.0715), (Verdict::Rival, false, false));
+    assert_eq!(looks(0.0705), (Verdict::Own, true, false));
 }
 
 /// Fewer segments than a quarter of what they were have no say: a queue that rests for a moment may be a rival's.
 #[test]
 fn a_starved_window_sees_no_route() {
     let mut look = Look::new();
-    look.on_rtt(0.0, (0.15, 0.15), 0.15, 200.0);
-    assert_eq!(look.judge(1.0, (0.1, 0.1), 40.0, 0.01, 0.0), Verdict::Unsure);
-    assert_eq!(look.judge(10.0, (0.1, 0.1), 40.0, 0.01, 0.0), Verdict::Rival);
-    assert_near(look.own_delay(7.0, 10.0, None, 0.0), 2.25 * 10.0 * 0.15 / 200.0, 1e-12);
-    assert_near(look.own_delay(7.0, 100.0, None, 0.0), LONG, 1e-12);
+    look.on_rtt(0.0, 0.15, 0.15, (1000.0, 200.0));
+    let starved = Bottom { window: 40.0, grain: 0.0, ..BOTTOM };
+    assert_eq!(look.judge(&Bottom { now: 1.0, ..starved }), Verdict::Unsure);
+    assert_eq!(look.judge(&Bottom { now: 10.0, ..starved }), Verdict::Rival);
+    // 2.25 times ten segments at a thousand a second; never more than 30 ms.
+    assert_near(look.own_delay(10.0, None, 0.0), 0.0225, 1e-12);
+    assert_near(look.own_delay(100.0, None, 0.0), 0.03, 1e-12);
 }

@@ -27,7 +27,7 @@ fn an_empty_queue_is_filled_as_in_slow_start() {
 #[test]
 fn multiplicative_increase_is_paced_and_nothing_else() {
     let growing = || {
-        let mut flow = Flow::new("anabranch", &[]);
+        let mut flow = Flow::new("yielding", &[]);
         assert_eq!(flow.controller.pacing_rate(), None);
         flow.round();
         assert_near(flow.window(), 20.0, 0.0);
@@ -87,7 +87,7 @@ fn an_unused_window_stays() {
 
 #[test]
 fn a_new_path_is_unknown() {
-    let mut flow = Flow::new("anabranch", &[]);
+    let mut flow = Flow::new("yielding", &[]);
     flow.rounds(3);
     flow.restart(Restart::PathChanged);
     assert_near(flow.window(), 10.0, 0.0);
@@ -113,7 +113,7 @@ fn after_a_rest_the_window_doubles() {
     };
     let ways: [fn(&mut Flow); 2] = [queued, draining];
     for way in ways {
-        let mut flow = Flow::new("anabranch", &[("multiplicative_increase.known", "false")]);
+        let mut flow = Flow::new("yielding", &[("multiplicative_increase.known", "false")]);
         way(&mut flow);
         flow.now += Span::from_secs(20);
         flow.restart(Restart::Idle);
@@ -129,7 +129,7 @@ fn after_a_rest_the_window_doubles() {
 /// of ten, twenty: the window doubles twice, as without.
 #[test]
 fn a_short_segment_is_no_shorter_path() {
-    for name in ["fast", "anabranch"] {
+    for name in ["fast", "yielding"] {
         let mut flow = Flow::new(name, &[("initial_window", "10")]);
         let (short, full) = (Span::from_micros(299_000), Span::from_millis(300));
         for sizes in [[100, 1000], [1000, 100]] {

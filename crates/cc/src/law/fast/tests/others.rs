@@ -1,10 +1,7 @@
-//! Alpha by the rate, whose a queue is, and what is done beside a rival: the settings that `anabranch` does not have by default.
+//! Alpha by the rate, whose a queue is, and what is done beside a rival: what `anabranch` has and `yielding` does not.
 
 use crate::testing::assert_near;
 use crate::testing::bottleneck::Bottleneck;
-
-/// Drains that tell whose a queue is, instead of the rule of rrfast-2017.
-const LOOKS: [(&str, &str); 3] = [("base_rtt", "min"), ("base_rise_most", "1000000"), ("rival", "cubic")];
 
 /// alpha(x) = 20 √(x/6250): n flows of any length on a link of c segments a second have the queueing delay 20 √(n/(6250 c)) and a rate of c/n each.
 #[test]
@@ -12,7 +9,7 @@ fn the_delay_grows_with_the_root_of_the_flows() {
     for (rate, count) in [(1000.0, 1), (1000.0, 4), (4000.0, 9)] {
         let mut path = Bottleneck::new(rate);
         // Without what passes in a millisecond, and all know the path.
-        let pairs = [("initial_window", "1"), ("noise", "off"), ("drain", "off"), ("alpha_by_rate", "root")];
+        let pairs = [("initial_window", "1"), ("noise", "off"), ("drain", "off")];
         (0..count).for_each(|number| _ = path.flow("anabranch", &pairs, 60 + 20 * number));
         path.run(120.0);
         let (queue, rates) = path.means(30.0);
@@ -29,7 +26,7 @@ fn the_delay_grows_with_the_root_of_the_flows() {
 #[test]
 fn a_longer_route_is_filled() {
     let mut path = Bottleneck::new(1250.0);
-    let flow = path.flow("anabranch", &LOOKS, 125);
+    let flow = path.flow("anabranch", &[], 125);
     path.run(30.0);
     path.reroute(flow, 376);
     path.run(25.0);
@@ -43,18 +40,18 @@ fn a_longer_route_is_filled() {
 /// a route.
 #[test]
 fn a_rival_does_not_starve_the_law() {
-    let share = |pairs: &[(&str, &str)]| {
+    let share = |name: &str| {
         let mut path = Bottleneck::new(2000.0);
         (path.buffer, path.paced) = (400.0, true);
-        let flow = path.flow("anabranch", pairs, 50);
+        let flow = path.flow(name, &[], 50);
         path.run(15.0);
         path.flow("cubic", &[], 50);
         path.run(100.0);
         let (_, rates) = path.means(70.0);
         (rates[0] / 2000.0, path, flow)
     };
-    let (yields, ..) = share(&[]);
-    let (competes, path, flow) = share(&LOOKS);
+    let (yields, ..) = share("yielding");
+    let (competes, path, flow) = share("anabranch");
     assert!(yields < 0.15, "{yields}");
     assert!((0.2..0.75).contains(&competes), "{competes}");
     assert!(path.gauge(flow, "reroutes") < 1.0, "a rival is no route");
