@@ -87,9 +87,9 @@ pub enum Turn {
 pub struct Facts {
     /// The ACK's arrival.
     pub now: f64,
-    /// Its RTT.
+    /// The RTT that it shows, in seconds.
     pub rtt: f64,
-    /// baseRTT.
+    /// The baseRTT of the path, in seconds.
     pub base: f64,
     /// What one sample may differ from the next by.
     pub grain: f64,
@@ -145,7 +145,7 @@ impl Competition {
         }
     }
 
-    /// An ACK.
+    /// Takes an ACK: whether somebody else is still there.
     pub fn on_ack(&mut self, path: &PathView, ack: &Ack, facts: &Facts, rule: &Rule) -> Turn {
         let &Facts { now, rtt, base, .. } = facts;
         let most = -self.most.on_value(now, -rtt, rtt);

@@ -23,7 +23,7 @@ pub enum Verdict {
 pub struct Bottom {
     /// When it was reached.
     pub now: f64,
-    /// baseRTT.
+    /// The baseRTT of the path, in seconds.
     pub base: f64,
     /// The RTT before the drain.
     pub before: f64,
@@ -105,7 +105,7 @@ const PATIENCE: f64 = 3.0;
 const RATE_SPAN: f64 = 20.0;
 
 impl Look {
-    /// Nothing known.
+    /// A look without samples.
     pub fn new() -> Self {
         Self::default()
     }
