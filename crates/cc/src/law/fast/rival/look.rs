@@ -88,8 +88,9 @@ const LONG: f64 = 0.03;
 /// Seconds for which a queue is let be that was not ours, but did not grow: flows of our kind that do not drain together.
 const MUTED: f64 = 20.0;
 
-/// Seconds after a look that showed a queue of our own before the next one: what the look itself moves is to come to rest.
-const OWNED: f64 = 1.0;
+/// Seconds, and round trips, after a look that showed a queue of our own before the next one: what the look itself moves is to come to rest. An update, each
+/// second round trip, halves it.
+const OWNED: (f64, f64) = (1.0, 24.0);
 
 /// A window that has fallen below this share of what it was of late has no say in whether the route is longer: that a rival's queue rests for a moment would
 /// look the same.
@@ -164,7 +165,8 @@ impl Look {
         if delay <= own || left <= LEFT * delay || part >= ALONE {
             self.doubts = 0;
             if delay > own {
-                (self.owned, self.muted_until) = (delay, now + OWNED);
+                let (seconds, rounds) = OWNED;
+                (self.owned, self.muted_until) = (delay, now + greater(seconds, rounds * base));
             }
             return Verdict::Own;
         }
