@@ -227,7 +227,9 @@ impl Drain {
                     Some(Looks::Foreign) => (JOIN_LOOKS_AFTER, FOREIGN_ROUNDS * rtt),
                     Some(Looks::Doubtful) => (JOIN_LOOKS_AFTER, greater(FOREIGN_ROUNDS * rtt, LOOKS_APART)),
                 };
-                let is_due = waited >= greater(rule.interval, facts.apart) || is_falling && waited >= join_after || waited >= look_after;
+                let is_due = waited >= greater(rule.interval, facts.apart)
+                    || is_falling && waited >= join_after
+                    || waited >= look_after;
                 let is_seen = rule.is_unseen && !is_known(look_after) && now - seen < UNSEEN_ROUNDS * rtt;
                 if !is_due || !facts.may_begin || is_seen {
                     return if is_falling { Action::Aside } else { Action::None };

@@ -68,8 +68,7 @@ impl Fluid {
     /// A segment is lost.
     fn lose(&mut self, competition: &mut Competition) {
         let (path, rtt) = self.path(competition.window());
-        let loss =
-            Loss { signal: Signal::DupAcks, cause: Cause::Unknown, lost: 1.0, departure: Departure::default() };
+        let loss = Loss { signal: Signal::DupAcks, cause: Cause::Unknown, lost: 1.0, departure: Departure::default() };
         competition.on_loss(self.now, (rtt, 0.05), &path, &loss);
     }
 }
@@ -145,16 +144,8 @@ fn an_empty_queue_is_calm() {
 }
 
 /// A path of 50 ms, a queue of 100 ms where 10 may be ours, and a drain that leaves half of 200 segments.
-const BOTTOM: Bottom = Bottom {
-    now: 0.0,
-    base: 0.05,
-    before: 0.15,
-    least: 0.15,
-    window: 200.0,
-    share: 0.5,
-    own: 0.01,
-    grain: 0.0005,
-};
+const BOTTOM: Bottom =
+    Bottom { now: 0.0, base: 0.05, before: 0.15, least: 0.15, window: 200.0, share: 0.5, own: 0.01, grain: 0.0005 };
 
 /// The drain takes 3/8 of the RTT away: three quarters of the link are ours. It takes a quarter away, and RTTs moved before: a rival's, at the second look. It
 /// takes nothing away, and no RTT differs from another: the route is longer.
