@@ -41,7 +41,7 @@ use crate::settings::{Choice, Fields};
 pub struct Rule {
     /// Seconds from one probe to the next; more than zero.
     pub interval: f64,
-    /// What is left of the window in a probe, at the least; more than zero, less than one.
+    /// What is left of the window in a probe, at the least; more than the 0.7 that a loss leaves, less than one.
     pub share: f64,
 }
 
@@ -58,7 +58,8 @@ impl Choice for Option<Rule> {
         let Some(Rule { interval, share }) = self else { return };
         let help = "while it competes, from one probe whether the rival is still there to the next";
         fields.seconds("interval", interval, Span::from_millis(1)..=Span::from_secs(3600), help);
-        fields.number("share", share, 0.1..=0.95, "", "what is left of the window in a probe, at the least");
+        // No less than a loss leaves, which may come in the middle of a probe.
+        fields.number("share", share, 0.75..=0.95, "", "what is left of the window in a probe, at the least");
     }
 }
 
