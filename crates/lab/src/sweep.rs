@@ -444,7 +444,9 @@ mod tests {
     /// Points without anything random have one seed; seeds that are added are all that is missing.
     #[test]
     fn only_what_could_differ_is_missing() {
-        let count = |experiment: &Experiment, seeds, kept| missing(experiment, options(seeds), kept).unwrap().len();
+        fn count(experiment: &Experiment, seeds: u32, kept: &Rows) -> usize {
+            missing(experiment, options(seeds), kept).unwrap().len()
+        }
         assert_eq!(count(&experiment(GRID), 5, &Rows::default()), 2);
         let mut rows = Rows::default();
         let first = run_some(&random(), &[Place { point: 1, seed: 0 }], NonZeroUsize::MIN, |_, _| {}).unwrap();
