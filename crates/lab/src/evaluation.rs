@@ -1,9 +1,10 @@
 //! What is asked of a congestion law before others have to live with it: the criteria of RFC 9743 (BCP 133) with the measures of RFC 5166, as
 //! experiments.
 //!
-//! `suite` is the experiments, TOML files like all others, with the law and its rivals put in; `criteria` says what each section of the RFC asks; `judge`
+//! `suite` is the experiments, TOML files like all others, with the law and its rivals put in; `criteria` says what each section of the RFC asks, `coverage` where the lists of others are found; `judge`
 //! gives each its verdict from the claims that belong to it. A bound stands beside its claim, with its reason, and is the same for every law.
 
+mod coverage;
 mod criteria;
 mod judge;
 mod suite;
@@ -13,6 +14,7 @@ use std::num::NonZeroUsize;
 use anabranch_cc::registry::{self, Row, SettingError};
 use serde::Serialize;
 
+pub use coverage::Coverage;
 pub use judge::{JudgedCriterion, Ruling};
 
 use crate::diagnostic::Diagnostic;
@@ -81,6 +83,8 @@ pub struct Evaluation {
     pub command: String,
     /// In the order of the RFC's sections.
     pub criteria: Vec<JudgedCriterion>,
+    /// What other documents list, and where it is judged.
+    pub coverage: Vec<Coverage>,
     /// The experiments with every claim; a claim's `item` is the section of its criterion.
     pub outcome: Outcome,
 }
@@ -114,7 +118,7 @@ pub fn evaluate(request: &Request, watch: impl Watch) -> Result<Evaluation, Diag
 /// # Errors
 /// As [`evaluate`].
 pub fn evaluate_until(request: &Request, watch: impl Watch) -> Result<Option<Evaluation>, Diagnostic> {
-    let criteria = criteria::criteria()?;
+    let (criteria, coverage) = (criteria::criteria()?, coverage::coverage()?);
     let experiments = suite::experiments(request)?;
     let seeds = request.seeds.or(request.quick.then_some(1));
     let options = reproduce::Options { jobs: request.jobs, seeds };
@@ -132,6 +136,7 @@ pub fn evaluate_until(request: &Request, watch: impl Watch) -> Result<Option<Eva
         quick: request.quick,
         command,
         criteria: judge::judge(criteria, &outcome),
+        coverage,
         outcome,
     }))
 }

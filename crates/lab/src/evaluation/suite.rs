@@ -22,22 +22,24 @@ macro_rules! file {
 }
 
 /// In the order in which a report shows them.
-const FILES: [File; 18] = [
+const FILES: [File; 20] = [
     file!("alone", ["0.25", "0.5", "2", "4"]),
     file!("sharing", ["1"]),
     file!("newcomer", ["4"]),
     file!("distances", ["0.25"]),
+    file!("lot", []),
     file!("short", []),
     file!("beside", ["0.1", "0.5", "2", "4"]),
     file!("realtime", ["0.25"]),
     file!("collapse", []),
     file!("crowd", []),
     file!("gigabit", ["0.05"]),
-    file!("radio", ["0.1 % lost", "bursts lost", "frames of 4 ms"]),
-    file!("aqm", ["CoDel, marks", "RED"]),
+    file!("radio", ["0.1 % lost", "bursts lost", "frames of 4 ms", "hand-overs"]),
+    file!("aqm", ["CoDel, marks", "RED", "PIE", "DualPI2"]),
     file!("policer", ["150 kB"]),
     file!("far", ["0.01 %"]),
     file!("reordering", []),
+    file!("disorder", ["2 % twice"]),
     file!("onset", ["4"]),
     file!("reroutes", ["1.3", "4"]),
     file!("incast", []),

@@ -35,6 +35,17 @@ fn every_claim_belongs_to_a_criterion_and_every_criterion_has_claims_or_a_reason
     }
 }
 
+#[test]
+fn what_others_list_is_judged_under_criteria_that_are() {
+    let criteria = criteria::criteria().expect("the table is well-formed");
+    for Coverage { asks, criteria: sections, .. } in coverage::coverage().expect("the table is well-formed") {
+        for section in &sections {
+            let criterion = criteria.iter().find(|criterion| criterion.section == *section);
+            assert!(criterion.is_some_and(|criterion| criterion.not_judged.is_none()), "{asks}: {section}");
+        }
+    }
+}
+
 /// What becomes of a criterion where only one column of one file is run, with one seed.
 fn ruling(law: &str, file: &str, section: &str, column: &str) -> JudgedCriterion {
     let mut experiments = suite::experiments(&request(law, &["cubic"])).expect("the suite is well-formed");

@@ -19,6 +19,7 @@ pub fn evaluation_page(evaluation: &Evaluation) -> String {
     let body = html! {
         (verdicts(evaluation))
         @for one in &evaluation.criteria { (criterion::criterion(evaluation, one, &mut drawn)) }
+        (coverage(evaluation))
         (scenarios(evaluation))
         (colophon(evaluation))
     };
@@ -93,6 +94,7 @@ fn contents(evaluation: &Evaluation) -> Markup {
                         li { a href={ "#" (anchor(&criterion.section)) } { (criterion.section) " " (criterion.title) } }
                     } }
                 }
+                li { a href="#coverage" { "Metrics and suites" } }
                 li { a href="#scenarios" { "Scenarios" } }
                 li { a href="#how" { "How to read this" } }
             }
@@ -125,6 +127,42 @@ fn verdicts(evaluation: &Evaluation) -> Markup {
                             }
                             td.number { @if criterion.ruling != Ruling::NotJudged { (criterion.met) " of " (criterion.claims) } }
                             td.statement { span class={ @if criterion.ruling == Ruling::NotJudged { "quiet" } } { (criterion.sentence) } }
+                        }
+                    } }
+                }
+            }
+        }
+    }
+}
+
+/// Where the lists of other documents are found.
+fn coverage(evaluation: &Evaluation) -> Markup {
+    let Evaluation { coverage, criteria, .. } = evaluation;
+    html! {
+        section.paper #coverage {
+            header {
+                h2 { "Metrics and suites" }
+                p.question { "Where the metrics of RFC 5166 and the scenarios of the Common TCP Evaluation Suite (draft-irtf-iccrg-tcpeval) are found." }
+            }
+            div.scroll tabindex="0" role="region" aria-label="Metrics and suites" {
+                table.checklist {
+                    thead { tr {
+                        th scope="col" { "document" }
+                        th scope="col" { "lists" }
+                        th scope="col" { "measured here" }
+                        th scope="col" { "judged under" }
+                    } }
+                    tbody { @for entry in coverage {
+                        tr {
+                            td.column { (entry.document) }
+                            td { span.what { (entry.asks) } }
+                            td.statement { (entry.measured) }
+                            td { @for section in &entry.criteria {
+                                @if let Some(criterion) = criteria.iter().find(|criterion| criterion.section == *section) {
+                                    span class={ "mark " (look(criterion).class) } title=(look(criterion).word) { (look(criterion).sign) }
+                                    " " a href={ "#" (anchor(section)) } { (section) } " "
+                                }
+                            } }
                         }
                     } }
                 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::evaluation::{Evaluation, JudgedCriterion, Ruling, SCHEMA as EVALUATION};
+use crate::evaluation::{Coverage, Evaluation, JudgedCriterion, Ruling, SCHEMA as EVALUATION};
 use crate::experiment::{ClaimKind, CountsAs, Source};
 use crate::reproduce::{
     BesideEngine, ExperimentOutcome, Figure, JudgedBand, JudgedClaim, JudgedNote, Measured, Measurement, Outcome,
@@ -155,6 +155,12 @@ fn evaluation(text: &str) -> Evaluation {
         against: vec![text.to_owned()],
         quick: true,
         command: text.to_owned(),
+        coverage: vec![Coverage {
+            document: text.to_owned(),
+            asks: text.to_owned(),
+            measured: text.to_owned(),
+            criteria: vec!["5.1".to_owned()],
+        }],
         criteria: vec![criterion("5.1", Ruling::Missed), criterion("5.2", Ruling::NotJudged)],
         outcome,
     }
