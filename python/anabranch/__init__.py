@@ -13,6 +13,7 @@ from ._native import (
     ControllerError,
     Departure,
     Error,
+    Evaluation,
     Loss,
     PathSummary,
     PathView,
@@ -28,7 +29,7 @@ from ._native import (
     __version__,
     check,
 )
-from . import _native, _plot
+from . import _executors, _native, _plot
 from ._progress import Progress as _Progress
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "ControllerError",
     "Departure",
     "Error",
+    "Evaluation",
     "Loss",
     "PathSummary",
     "PathView",
@@ -51,6 +53,7 @@ __all__ = [
     "Table",
     "__version__",
     "check",
+    "evaluate",
     "reproduce",
     "run",
     "sweep",
@@ -63,16 +66,26 @@ def run(scenario, *, seed=None, set=None, cc=None, record=True, progress=None):
         return _native.run(scenario, seed=seed, set=set, cc=cc, record=record, progress=watch)
 
 
-def sweep(scenario, axes, *, seeds=1, jobs=None, set=None, progress=None):
-    """Runs every combination of the axes' values with several seeds, on all cores."""
+def sweep(scenario, axes, *, seeds=1, jobs=None, set=None, rows=None, executor=None, progress=None):
+    """Runs every combination of the axes' values with several seeds, on all cores, or wherever an executor runs them."""
+    grid = _native.Grid(scenario, axes, seeds=seeds, set=set, rows=rows)
     with _Progress(progress, "of the sweep") as watch:
-        return _native.sweep(scenario, axes, seeds=seeds, jobs=jobs, set=set, progress=watch)
+        if executor is None:
+            return grid.finish(jobs=jobs, progress=watch)
+        _executors.deal(grid, executor, 1 if jobs is None else jobs, watch)
+        return grid.finish()
 
 
 def reproduce(*papers, seeds=None, jobs=None, experiments=None, progress=None):
     """Runs the experiments of some papers, or of all, and judges their claims."""
     with _Progress(progress, "of the runs") as watch:
         return _native.reproduce(list(papers), seeds=seeds, jobs=jobs, experiments=experiments, progress=watch)
+
+
+def evaluate(law, *, against=None, quick=False, seeds=None, jobs=None, progress=None):
+    """Puts a law before the criteria of RFC 9743, alone and beside its rivals."""
+    with _Progress(progress, "of the runs") as watch:
+        return _native.evaluate(law, against=against, quick=quick, seeds=seeds, jobs=jobs, progress=watch)
 
 
 Run.plot = _plot.plot

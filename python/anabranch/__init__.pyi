@@ -15,6 +15,7 @@ __all__ = [
     "ControllerError",
     "Departure",
     "Error",
+    "Evaluation",
     "Loss",
     "PathSummary",
     "PathView",
@@ -29,6 +30,7 @@ __all__ = [
     "Table",
     "__version__",
     "check",
+    "evaluate",
     "reproduce",
     "run",
     "sweep",
@@ -59,6 +61,8 @@ def sweep(
     seeds: int = 1,
     jobs: int | None = None,
     set: Mapping[str, Any] | None = None,
+    rows: str | os.PathLike[str] | None = None,
+    executor: Any = None,
     progress: _Progress = None,
 ) -> Sweep: ...
 def reproduce(
@@ -68,6 +72,15 @@ def reproduce(
     experiments: str | os.PathLike[str] | None = None,
     progress: _Progress = None,
 ) -> Reproduction: ...
+def evaluate(
+    law: str,
+    *,
+    against: Sequence[str] | None = None,
+    quick: bool = False,
+    seeds: int | None = None,
+    jobs: int | None = None,
+    progress: _Progress = None,
+) -> Evaluation: ...
 def check(
     make: Callable[[], Controller],
     *,
@@ -142,6 +155,26 @@ class Sweep:
 class Reproduction:
     @property
     def claims(self) -> Table: ...
+    @property
+    def hash(self) -> str: ...
+    @property
+    def missed(self) -> int: ...
+    def summary(self) -> dict[str, Any]: ...
+    def report(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+
+@final
+class Evaluation:
+    @property
+    def law(self) -> str: ...
+    @property
+    def against(self) -> list[str]: ...
+    @property
+    def criteria(self) -> Table: ...
+    @property
+    def claims(self) -> Table: ...
+    @property
+    def scenarios(self) -> dict[str, str]: ...
     @property
     def hash(self) -> str: ...
     @property

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::diagnostic::Diagnostic;
 use crate::experiment::{Experiment, Variant};
 use crate::parallel;
-use crate::report::Report;
 use crate::run::{self, Run};
 use crate::scenario::Scenario;
 use crate::statistics::{Interval, Sample};
@@ -107,6 +106,11 @@ pub trait Watch {
 
     /// A run is done.
     fn row(&mut self, _row: &Row) {}
+
+    /// Whether more is to be run.
+    fn goes_on(&self) -> bool {
+        true
+    }
 }
 
 impl<F: FnMut(usize, usize)> Watch for F {
@@ -115,111 +119,166 @@ impl<F: FnMut(usize, usize)> Watch for F {
     }
 }
 
-/// One run of a grid.
-#[derive(Clone, Debug)]
-pub struct Cell {
-    /// The label of each axis.
-    pub labels: Vec<String>,
-    /// What was measured, the file's measures included.
-    pub report: Report,
-}
-
-/// Runs the grid and returns every run, seed by seed and point by point, the last axis fastest; nothing if it was stopped. `on_run` is told
-/// how many runs are done, of how many, and stops the sweep by breaking: what runs goes on to its end, and nothing more begins.
-///
-/// # Errors
-/// If a point of the grid is no scenario. It is found before anything runs.
-pub fn cells(
-    experiment: &Experiment,
-    options: Options,
-    mut on_run: impl FnMut(usize, usize) -> ControlFlow<()>,
-) -> Result<Option<Vec<Cell>>, Diagnostic> {
-    let points = points(experiment, options.shard);
-    let mut scenarios = Vec::new();
-    for point in &points {
-        let scenario = experiment.scenario(point)?;
-        scenarios.extend((0..options.seeds).map(|offset| seeded(&scenario, offset)));
-    }
-    let seeds = options.seeds as usize;
-    let (mut done, total) = (0, scenarios.len());
-    let mut cells: Vec<Option<Cell>> = vec![None; total];
-    if on_run(done, total).is_break() {
-        return Ok(None);
-    }
-    let is_whole = each_run(experiment, &scenarios, options.jobs, |index, run| {
-        let labels = experiment.labels(&points[index / seeds]).into_iter().map(str::to_owned).collect();
-        cells[index] = Some(Cell { labels, report: run.into_report(experiment) });
-        done += 1;
-        on_run(done, total)
-    });
-    Ok(if is_whole.is_continue() { cells.into_iter().collect() } else { None })
+/// One run of a grid: so a driver tells others what to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The number of its point, from 0, the last axis fastest.
+    pub point: usize,
+    /// How many seeds after the scenario's.
+    pub seed: u32,
 }
 
 /// Runs the grid, except for what `kept` has.
 ///
 /// # Errors
 /// If a point of the grid is no scenario. It is found before anything runs.
-pub fn sweep(
+///
+/// # Panics
+/// If `watch` does not let it go on; [`sweep_until`] is for that.
+pub fn sweep(experiment: &Experiment, options: Options, kept: &Rows, watch: impl Watch) -> Result<Sweep, Diagnostic> {
+    sweep_until(experiment, options, kept, watch).map(|sweep| sweep.expect("the watcher lets it go on"))
+}
+
+/// The same; nothing if `watch` does not let it go on: what runs goes on to its end, and nothing more begins.
+///
+/// # Errors
+/// As [`sweep`].
+pub fn sweep_until(
     experiment: &Experiment,
     options: Options,
     kept: &Rows,
-    mut watch: impl Watch,
-) -> Result<Sweep, Diagnostic> {
-    let points = points(experiment, options.shard);
-    let mut jobs: Vec<Job<'_>> = Vec::new();
-    // Of each point, where its jobs end.
-    let mut ends = Vec::with_capacity(points.len());
-    let mut certain = 0;
-    for point in &points {
-        let scenario = experiment.scenario(point)?;
-        let content = experiment.content(point)?;
-        let is_random = scenario.is_random();
-        certain += usize::from(!is_random);
-        for offset in 0..if is_random { options.seeds } else { 1 } {
-            let scenario = seeded(&scenario, offset);
-            let identity = rows::identity(&content, scenario.seed);
-            let row = kept.find(&identity).cloned();
-            jobs.push(Job { point, scenario, identity, row });
-        }
-        ends.push(jobs.len());
+    watch: impl Watch,
+) -> Result<Option<Sweep>, Diagnostic> {
+    let Plan { points, mut jobs, ends, certain } = Plan::new(experiment, options, kept)?;
+    let known = jobs.iter().filter(|job| job.row.is_some()).count();
+    if run_missing(experiment, &mut jobs, options.jobs, watch).is_break() {
+        return Ok(None);
     }
-    let missing: Vec<usize> = (0..jobs.len()).filter(|&job| jobs[job].row.is_none()).collect();
-    let scenarios: Vec<Scenario> = missing.iter().map(|&job| jobs[job].scenario.clone()).collect();
-    let mut done = 0;
-    watch.runs(done, missing.len());
-    let _ = each_run(experiment, &scenarios, options.jobs, |index, run| {
-        let job = &mut jobs[missing[index]];
-        let row = Row::of(experiment, job.point, &job.identity, &run);
-        done += 1;
-        watch.row(&row);
-        watch.runs(done, missing.len());
-        job.row = Some(row);
-        ControlFlow::Continue(())
-    });
-    let kept = jobs.len() - missing.len();
-    let rows: Vec<Row> = jobs.into_iter().map(|job| job.row.expect("every run is done or was kept")).collect();
+    let rows = rows_of(jobs);
     let mut lines = Vec::new();
     let mut begin = 0;
-    for (point, &end) in points.iter().zip(&ends) {
+    for ((_, point), &end) in points.iter().zip(&ends) {
         lines.extend(lines_of(experiment, point, &rows[begin..end]));
         begin = end;
     }
     let axes = experiment.axes.iter().map(|axis| axis.name.clone()).collect();
-    Ok(Sweep { table: Table { axes, lines }, rows, kept, points: points.len(), certain })
+    Ok(Some(Sweep { table: Table { axes, lines }, rows, kept: known, points: points.len(), certain }))
+}
+
+/// The runs of the grid that `kept` does not have.
+///
+/// # Errors
+/// As [`sweep`].
+pub fn missing(experiment: &Experiment, options: Options, kept: &Rows) -> Result<Vec<Place>, Diagnostic> {
+    let Plan { jobs, .. } = Plan::new(experiment, options, kept)?;
+    Ok(jobs.into_iter().filter(|job| job.row.is_none()).map(|job| job.place).collect())
+}
+
+/// Runs some of the grid, as who was told to does; nothing if `watch` does not let it go on.
+///
+/// # Errors
+/// As [`sweep`].
+///
+/// # Panics
+/// If the grid has no such point.
+pub fn run_some(
+    experiment: &Experiment,
+    places: &[Place],
+    jobs: NonZeroUsize,
+    watch: impl Watch,
+) -> Result<Option<Vec<Row>>, Diagnostic> {
+    let points = experiment.variants();
+    let job = |&place: &Place| {
+        let point = &points[place.point];
+        Ok(Job::new(experiment, point, place, &experiment.scenario(point)?, &experiment.content(point)?))
+    };
+    let mut runs = places.iter().map(job).collect::<Result<Vec<_>, Diagnostic>>()?;
+    let whole = run_missing(experiment, &mut runs, jobs, watch);
+    Ok(whole.is_continue().then(|| rows_of(runs)))
+}
+
+/// All runs of a part of the grid.
+struct Plan {
+    /// With their numbers.
+    points: Vec<(usize, Variant)>,
+    jobs: Vec<Job>,
+    /// Of each point, where its jobs end.
+    ends: Vec<usize>,
+    /// How many points have nothing random.
+    certain: usize,
+}
+
+impl Plan {
+    fn new(experiment: &Experiment, options: Options, kept: &Rows) -> Result<Self, Diagnostic> {
+        let points = points(experiment, options.shard);
+        let (mut jobs, mut ends, mut certain) = (Vec::new(), Vec::with_capacity(points.len()), 0);
+        for (number, point) in &points {
+            let scenario = experiment.scenario(point)?;
+            let content = experiment.content(point)?;
+            let is_random = scenario.is_random();
+            certain += usize::from(!is_random);
+            for seed in 0..if is_random { options.seeds } else { 1 } {
+                let mut job = Job::new(experiment, point, Place { point: *number, seed }, &scenario, &content);
+                job.row = kept.find(&job.identity).cloned();
+                jobs.push(job);
+            }
+            ends.push(jobs.len());
+        }
+        Ok(Self { points, jobs, ends, certain })
+    }
 }
 
 /// One run of a point.
-struct Job<'a> {
-    point: &'a Variant,
+struct Job {
+    place: Place,
+    labels: Vec<String>,
     scenario: Scenario,
     identity: String,
     /// Of a run that is done.
     row: Option<Row>,
 }
 
+impl Job {
+    fn new(experiment: &Experiment, point: &Variant, place: Place, scenario: &Scenario, content: &str) -> Self {
+        let scenario = seeded(scenario, place.seed);
+        let identity = rows::identity(content, scenario.seed);
+        let labels = experiment.labels(point).into_iter().map(str::to_owned).collect();
+        Self { place, labels, scenario, identity, row: None }
+    }
+}
+
+/// Runs the jobs that have no row.
+fn run_missing(
+    experiment: &Experiment,
+    jobs: &mut [Job],
+    threads: NonZeroUsize,
+    mut watch: impl Watch,
+) -> ControlFlow<()> {
+    let missing: Vec<usize> = (0..jobs.len()).filter(|&job| jobs[job].row.is_none()).collect();
+    let scenarios: Vec<Scenario> = missing.iter().map(|&job| jobs[job].scenario.clone()).collect();
+    let mut done = 0;
+    watch.runs(done, missing.len());
+    if !watch.goes_on() {
+        return ControlFlow::Break(());
+    }
+    each_run(experiment, &scenarios, threads, |index, run| {
+        let job = &mut jobs[missing[index]];
+        let row = Row::of(experiment, &job.labels, &job.identity, &run);
+        done += 1;
+        watch.row(&row);
+        watch.runs(done, missing.len());
+        job.row = Some(row);
+        if watch.goes_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })
+}
+
+fn rows_of(jobs: Vec<Job>) -> Vec<Row> {
+    jobs.into_iter().map(|job| job.row.expect("every run is done or was kept")).collect()
+}
+
 /// The points of a part of the grid.
-fn points(experiment: &Experiment, Shard { index, count }: Shard) -> Vec<Variant> {
-    experiment.variants().into_iter().skip(index).step_by(count.get()).collect()
+fn points(experiment: &Experiment, Shard { index, count }: Shard) -> Vec<(usize, Variant)> {
+    experiment.variants().into_iter().enumerate().skip(index).step_by(count.get()).collect()
 }
 
 fn seeded(scenario: &Scenario, offset: u32) -> Scenario {
@@ -322,25 +381,77 @@ mod tests {
         Options { jobs: NonZeroUsize::new(2).unwrap(), seeds, shard: Shard::WHOLE }
     }
 
+    fn experiment(text: &str) -> Experiment {
+        Experiment::parse(Document::parse("grid.toml", text).unwrap()).unwrap()
+    }
+
+    /// With losses, so that seeds differ.
+    fn random() -> Experiment {
+        experiment(&GRID.replacen("queue =", "error = { kind = 'uniform', rate = 0.01 }\nqueue =", 1))
+    }
+
+    struct Until(usize);
+
+    impl Watch for Until {
+        fn runs(&mut self, done: usize, _: usize) {
+            self.0 = self.0.saturating_sub(done.min(1));
+        }
+
+        fn goes_on(&self) -> bool {
+            self.0 > 0
+        }
+    }
+
     #[test]
     fn each_run_of_a_grid_is_that_of_its_scenario() {
-        let experiment = Experiment::parse(Document::parse("grid.toml", GRID).unwrap()).unwrap();
-        let cells = cells(&experiment, options(2), |_, _| ControlFlow::Continue(())).unwrap().expect("nobody stops it");
-        let places: Vec<_> = cells.iter().map(|cell| (cell.labels[0].as_str(), cell.report.seed)).collect();
+        let sweep = sweep(&random(), options(2), &Rows::default(), |_, _| {}).unwrap();
+        let places: Vec<_> = sweep.rows.iter().map(|row| (row.labels()[0].as_str(), row.seed())).collect();
         assert_eq!(places, [("slow", 1), ("slow", 2), ("fast", 1), ("fast", 2)]);
-        let mut document = Document::parse("grid.toml", GRID).unwrap();
+        let text = GRID.replacen("queue =", "error = { kind = 'uniform', rate = 0.01 }\nqueue =", 1);
+        let mut document = Document::parse("grid.toml", &text).unwrap();
         document.set("link.l.rate=2Mbit/s").unwrap();
         document.set("seed=2").unwrap();
         let alone = run::run(&Scenario::parse(&document).unwrap());
-        assert_eq!(cells[3].report.hash, alone.hash);
-        assert_eq!(cells[3].report.measures[0].value, Some(alone.flows[0].goodput_bps));
+        assert_eq!(sweep.rows[3].hash(), alone.hash);
+        assert_eq!(sweep.rows[3].values()[0], ("bits".to_owned(), Some(alone.flows[0].goodput_bps)));
     }
 
     #[test]
     fn a_sweep_that_is_stopped_has_no_table() {
-        let experiment = Experiment::parse(Document::parse("grid.toml", GRID).unwrap()).unwrap();
-        let stop = |done, _| if done == 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-        assert!(cells(&experiment, options(20), stop).unwrap().is_none());
+        assert!(sweep_until(&random(), options(20), &Rows::default(), Until(1)).unwrap().is_none());
+        assert!(sweep_until(&random(), options(1), &Rows::default(), Until(9)).unwrap().is_some());
+    }
+
+    /// Two workers run what a driver deals out, each backwards, and the driver's table is that of who runs all alone.
+    #[test]
+    fn what_others_have_run_gives_the_same_table() {
+        let experiment = random();
+        let alone = sweep(&experiment, options(3), &Rows::default(), |_, _| {}).unwrap();
+        let mut places = missing(&experiment, options(3), &Rows::default()).unwrap();
+        let place = |point, seed| Place { point, seed };
+        assert_eq!(places, [place(0, 0), place(0, 1), place(0, 2), place(1, 0), place(1, 1), place(1, 2)]);
+        places.reverse();
+        let mut rows = Rows::default();
+        for part in places.chunks(4) {
+            let told = run_some(&experiment, part, NonZeroUsize::MIN, |_, _| {}).unwrap();
+            told.expect("nobody stops it").into_iter().for_each(|row| rows.add(row));
+        }
+        assert!(missing(&experiment, options(3), &rows).unwrap().is_empty());
+        let merged = sweep(&experiment, options(3), &rows, |_, _| {}).unwrap();
+        assert_eq!((merged.kept, &merged.rows), (6, &alone.rows));
+    }
+
+    /// Points without anything random have one seed; seeds that are added are all that is missing.
+    #[test]
+    fn only_what_could_differ_is_missing() {
+        fn count(experiment: &Experiment, seeds: u32, kept: &Rows) -> usize {
+            missing(experiment, options(seeds), kept).unwrap().len()
+        }
+        assert_eq!(count(&experiment(GRID), 5, &Rows::default()), 2);
+        let mut rows = Rows::default();
+        let first = run_some(&random(), &[Place { point: 1, seed: 0 }], NonZeroUsize::MIN, |_, _| {}).unwrap();
+        first.expect("nobody stops it").into_iter().for_each(|row| rows.add(row));
+        assert_eq!((count(&random(), 1, &rows), count(&random(), 2, &rows)), (1, 3));
     }
 
     #[test]

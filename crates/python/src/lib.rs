@@ -2,7 +2,8 @@
 //!
 //! From the top:
 //!
-//! * `reproduction` runs the papers' experiments, `sweep` a grid on all cores, `run` one scenario, and `results` is what is known of it then.
+//! * `evaluation` puts a law before the criteria of RFC 9743, and `reproduction` runs the papers' experiments. `grid` runs every combination of
+//!   values, here or in parts elsewhere, and `sweep` is what comes of it. `run` runs one scenario, and `results` is what is known of it then.
 //! * `controller` lets a class of Python's drive a path, told what happens by `events`; `check` holds it to what every law must do.
 //! * `episodes` are runs that wait for Python to choose a window, for those who learn.
 //! * `scenario` is a scenario as text that can be built; `values` makes TOML of Python's values.
@@ -15,7 +16,9 @@ mod check;
 mod controller;
 mod episodes;
 mod error;
+mod evaluation;
 mod events;
+mod grid;
 mod reproduction;
 mod results;
 mod run;
@@ -36,7 +39,11 @@ mod _native {
     #[pymodule_export]
     use crate::error::{ControllerError, Error, ScenarioError};
     #[pymodule_export]
+    use crate::evaluation::{Evaluation, evaluate_law};
+    #[pymodule_export]
     use crate::events::{Ack, Departure, Loss, PathSummary, PathView, Progress, Round, Sent};
+    #[pymodule_export]
+    use crate::grid::{Grid, run_places};
     #[pymodule_export]
     use crate::reproduction::{Reproduction, reproduce_papers};
     #[pymodule_export]
@@ -46,7 +53,7 @@ mod _native {
     #[pymodule_export]
     use crate::scenario::Scenario;
     #[pymodule_export]
-    use crate::sweep::{Sweep, sweep_grid};
+    use crate::sweep::Sweep;
     #[pymodule_export]
     use crate::table::Table;
 

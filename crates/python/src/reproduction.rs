@@ -47,7 +47,8 @@ pub(crate) fn reproduce_papers(
     Ok(Reproduction(outcome))
 }
 
-struct Told<'a>(&'a mut Looks);
+/// Tells who looks on, and stops where they want it.
+pub(crate) struct Told<'a>(pub(crate) &'a mut Looks);
 
 impl Watch for Told<'_> {
     fn runs(&mut self, done: usize, total: usize) {
@@ -60,8 +61,50 @@ impl Watch for Told<'_> {
 }
 
 /// The word that documents have for a value.
-fn word(value: impl serde::Serialize) -> Option<String> {
+pub(crate) fn word(value: impl serde::Serialize) -> Option<String> {
     serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
+}
+
+/// A row for each claim of an outcome.
+pub(crate) fn claims(outcome: &Outcome) -> PyResult<Table> {
+    let mut rows: Vec<(&str, &str, &JudgedClaim)> = Vec::new();
+    for paper in &outcome.papers {
+        for experiment in &paper.experiments {
+            rows.extend(experiment.claims.iter().map(|claim| (paper.key.as_str(), experiment.item.as_str(), claim)));
+        }
+    }
+    let text = |of: &dyn Fn(&JudgedClaim) -> Option<String>| Column::Text(rows.iter().map(|row| of(row.2)).collect());
+    let number = |of: &dyn Fn(&JudgedClaim) -> Option<f64>| Column::Number(rows.iter().map(|row| of(row.2)).collect());
+    fn ours(claim: &JudgedClaim) -> Option<&Measurement> {
+        claim.measured.ours.as_ref()
+    }
+    let published = |claim: &JudgedClaim| match claim.published {
+        PublishedValue::Number(number) => Some(number),
+        PublishedValue::Words(_) => None,
+    };
+    let seeds = rows.iter().map(|row| ours(row.2).map(|ours| ours.seeds as u64)).collect();
+    Table::new([
+        ("paper", Column::Text(rows.iter().map(|row| Some(row.0.to_owned())).collect())),
+        ("experiment", Column::Text(rows.iter().map(|row| Some(row.1.to_owned())).collect())),
+        ("item", text(&|claim| Some(claim.item.clone()))),
+        ("title", text(&|claim| Some(claim.title.clone()))),
+        ("source", text(&|claim| word(claim.source))),
+        ("counts_as", text(&|claim| word(claim.counts_as))),
+        ("row", text(&|claim| Some(claim.row.clone()))),
+        ("column", text(&|claim| Some(claim.column.clone()))),
+        ("kind", text(&|claim| word(claim.kind))),
+        ("unit", text(&|claim| Some(claim.unit.clone()))),
+        ("published", text(&|claim| Some(claim.published.to_string()))),
+        ("published_value", number(&published)),
+        ("value", number(&|claim| ours(claim).map(|ours| ours.value))),
+        ("seeds", Column::Count(seeds)),
+        ("sd", number(&|claim| ours(claim).map(|ours| ours.sd))),
+        ("band_low", number(&|claim| claim.band.low)),
+        ("band_high", number(&|claim| claim.band.high)),
+        ("verdict", text(&|claim| Some(claim.verdict.to_string()))),
+        ("because", text(&|claim| claim.because.clone())),
+        ("engine_value", number(&|claim| claim.measured.engine.as_ref().map(|engine| engine.value))),
+    ])
 }
 
 #[pymethods]
@@ -69,48 +112,7 @@ impl Reproduction {
     /// A row for each claim: what is published, ours, and the verdict.
     #[getter]
     fn claims(&self) -> PyResult<Table> {
-        let mut rows: Vec<(&str, &str, &JudgedClaim)> = Vec::new();
-        for paper in &self.0.papers {
-            for experiment in &paper.experiments {
-                rows.extend(
-                    experiment.claims.iter().map(|claim| (paper.key.as_str(), experiment.item.as_str(), claim)),
-                );
-            }
-        }
-        let text =
-            |of: &dyn Fn(&JudgedClaim) -> Option<String>| Column::Text(rows.iter().map(|row| of(row.2)).collect());
-        let number =
-            |of: &dyn Fn(&JudgedClaim) -> Option<f64>| Column::Number(rows.iter().map(|row| of(row.2)).collect());
-        fn ours(claim: &JudgedClaim) -> Option<&Measurement> {
-            claim.measured.ours.as_ref()
-        }
-        let published = |claim: &JudgedClaim| match claim.published {
-            PublishedValue::Number(number) => Some(number),
-            PublishedValue::Words(_) => None,
-        };
-        let seeds = rows.iter().map(|row| ours(row.2).map(|ours| ours.seeds as u64)).collect();
-        Table::new([
-            ("paper", Column::Text(rows.iter().map(|row| Some(row.0.to_owned())).collect())),
-            ("experiment", Column::Text(rows.iter().map(|row| Some(row.1.to_owned())).collect())),
-            ("item", text(&|claim| Some(claim.item.clone()))),
-            ("title", text(&|claim| Some(claim.title.clone()))),
-            ("source", text(&|claim| word(claim.source))),
-            ("counts_as", text(&|claim| word(claim.counts_as))),
-            ("row", text(&|claim| Some(claim.row.clone()))),
-            ("column", text(&|claim| Some(claim.column.clone()))),
-            ("kind", text(&|claim| word(claim.kind))),
-            ("unit", text(&|claim| Some(claim.unit.clone()))),
-            ("published", text(&|claim| Some(claim.published.to_string()))),
-            ("published_value", number(&published)),
-            ("value", number(&|claim| ours(claim).map(|ours| ours.value))),
-            ("seeds", Column::Count(seeds)),
-            ("sd", number(&|claim| ours(claim).map(|ours| ours.sd))),
-            ("band_low", number(&|claim| claim.band.low)),
-            ("band_high", number(&|claim| claim.band.high)),
-            ("verdict", text(&|claim| Some(claim.verdict.to_string()))),
-            ("because", text(&|claim| claim.because.clone())),
-            ("engine_value", number(&|claim| claim.measured.engine.as_ref().map(|engine| engine.value))),
-        ])
+        claims(&self.0)
     }
 
     /// Of the hashes of all judged runs: two reproductions with one hash were the same to the bit.

@@ -137,6 +137,14 @@ impl Looks {
 
 /// Sets the seed and what `set` says.
 pub(crate) fn overridden(document: &mut Document, seed: Option<u64>, set: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+    let seed = seed.map(|seed| format!("seed={seed}"));
+    let all = assignments(set)?.into_iter().chain(seed);
+    all.into_iter().try_for_each(|assignment| document.set(&assignment).map_err(of_scenario))
+}
+
+/// What `set` says, as `--set` takes it.
+pub(crate) fn assignments(set: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<String>> {
+    let mut assignments = Vec::new();
     for (key, value) in set.into_iter().flatten() {
         let key: String = key.extract()?;
         // As people type it: what is no value of TOML is a text.
@@ -144,9 +152,9 @@ pub(crate) fn overridden(document: &mut Document, seed: Option<u64>, set: Option
             Ok(text) if !text.is_empty()? => text.to_cow()?.into_owned(),
             _ => values::to_toml(&value)?.to_string(),
         };
-        document.set(&format!("{key}={value}")).map_err(of_scenario)?;
+        assignments.push(format!("{key}={value}"));
     }
-    seed.map_or(Ok(()), |seed| document.set(&format!("seed={seed}")).map_err(of_scenario))
+    Ok(assignments)
 }
 
 /// Names the laws that have names, and returns who makes the others, by flow.

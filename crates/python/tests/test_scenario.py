@@ -21,7 +21,8 @@ def test_every_experiment_goes_there_and_back(path):
     assert read.to_toml() == path.read_text()
     again = ab.Scenario.from_dict(read.to_dict())
     assert ordered(again) == ordered(read)
-    written = ab.Scenario.parse(again.to_toml())
+    # What it extends lies beside it.
+    written = ab.Scenario.parse(again.to_toml(), str(path))
     assert ordered(written) == ordered(read)
     assert written == read
 

@@ -1,5 +1,7 @@
-"""Sweeps: each row is the run that `run` gives, and an interval is the textbook's."""
+"""Sweeps: each row is the run that `run` gives, whoever runs it, and an interval is the textbook's."""
 
+import concurrent.futures
+import multiprocessing
 import statistics
 
 import pytest
@@ -9,7 +11,16 @@ import anabranch as ab
 AXES = {"link.bottleneck.rate": ["5Mbit/s", "10Mbit/s"], "flow.*.cc.name": ["cubic", "reno"]}
 
 
-def test_each_row_is_a_run(file):
+@pytest.fixture
+def lossy(file):
+    """With losses by chance, so that seeds differ."""
+    text = file.read_text().replace("queue = { kind", 'error = { kind = "uniform", rate = 0.01 }\nqueue = { kind', 1)
+    file.write_text(text)
+    return file
+
+
+def test_each_row_is_a_run(lossy):
+    file = lossy
     s = ab.sweep(file, AXES, seeds=2)
     table = s.table
     assert s.axes == ["rate", "cc"] and table.columns[:4] == ["rate", "cc", "seed", "hash"]
@@ -23,9 +34,12 @@ def test_each_row_is_a_run(file):
     assert ab.sweep(file, AXES, seeds=2, jobs=1).table.to_dict() == table.to_dict()
 
 
-def test_an_interval_is_students(file):
-    text = file.read_text().replace('queue = { kind', 'error = { kind = "uniform", rate = 0.01 }\nqueue = { kind', 1)
-    s = ab.sweep(ab.Scenario.parse(text), AXES, seeds=3)
+def test_a_point_without_chance_is_run_once(file):
+    assert ab.sweep(file, AXES, seeds=5).table["seed"] == [1, 1, 1, 1]
+
+
+def test_an_interval_is_students(lossy):
+    s = ab.sweep(ab.Scenario.parse(lossy.read_text()), AXES, seeds=3)
     ci = s.ci("goodput", by=["cc"])
     assert ci.columns == ["cc", "runs", "mean", "sd", "low", "high"] and ci["cc"] == ["cubic", "reno"]
     rows = [row for row in s.table if row["cc"] == "cubic"]
@@ -65,3 +79,101 @@ def test_mistakes_are_found_before_anything_runs(file):
 
     with pytest.raises(KeyboardInterrupt):
         ab.sweep(file, AXES, progress=stop)
+
+
+class Later:
+    """A future that can only be asked, as those of submitit."""
+
+    def __init__(self, work):
+        self.work, self.asked = work, 0
+
+    def done(self):
+        self.asked += 1
+        return self.asked > 2
+
+    def result(self):
+        return self.work()
+
+    def cancel(self):
+        pass
+
+
+class Backwards:
+    """An executor of somebody else's: its futures are its own, and what is submitted is run when it is asked for."""
+
+    def submit(self, function, *arguments):
+        return Later(lambda: function(*arguments))
+
+
+class Dask:
+    """Has an executor instead of being one."""
+
+    def get_executor(self):
+        return concurrent.futures.ThreadPoolExecutor(2)
+
+
+def processes(workers=2):
+    # As on Windows and macOS: a new interpreter, which has only what it was sent.
+    return concurrent.futures.ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+
+
+GRID = {"set": {"duration": "2s"}, "seeds": 3}
+
+
+def test_the_table_is_the_same_whoever_runs_it(lossy, monkeypatch):
+    monkeypatch.setattr("anabranch._executors.LOOK_EACH_S", 0.001)
+    alone = ab.sweep(lossy, AXES, **GRID)
+    assert len(alone) == 12 and len(set(alone.table["hash"])) == 12
+    for executor in (concurrent.futures.ThreadPoolExecutor(1), Dask(), Backwards()):
+        told = []
+        s = ab.sweep(lossy, AXES, executor=executor, progress=lambda *it: told.append(it), **GRID)
+        assert s.table.to_dict() == alone.table.to_dict() and s.table.metadata == alone.table.metadata
+        assert told[0] == (0, 12) and (12, 12) in told
+    with processes() as pool:
+        assert ab.sweep(lossy, AXES, executor=pool, jobs=2, **GRID).table.to_dict() == alone.table.to_dict()
+    with pytest.raises(TypeError, match="is no executor: it has no `submit`"):
+        ab.sweep(lossy, AXES, executor=3)
+
+
+def test_after_a_killed_worker_only_what_is_missing_is_run(lossy, tmp_path):
+    whole = ab.sweep(lossy, AXES, rows=tmp_path / "whole.csv", **GRID)
+    rows = tmp_path / "rows.csv"
+    with processes() as pool:
+
+        def kill(done, total):
+            if done >= 2:
+                for process in list((pool._processes or {}).values())[:1]:
+                    process.kill()
+
+        error = r"of 12 runs failed, the first with rate = \d+Mbit/s, cc = \w+ and seed \d: Broken"
+        with pytest.raises(ab.Error, match=error):
+            ab.sweep(lossy, AXES, executor=pool, rows=rows, progress=kill, **GRID)
+    told = []
+    with processes() as pool:
+        again = ab.sweep(lossy, AXES, executor=pool, rows=rows, progress=lambda *it: told.append(it), **GRID)
+    assert 0 < told[0][1] <= 10, "what was done is kept"
+    assert again.table.to_dict() == whole.table.to_dict()
+    assert rows.read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    # A seed more is one run more at each of four points.
+    told.clear()
+    more = ab.sweep(lossy, AXES, rows=rows, set=GRID["set"], seeds=4, progress=lambda *it: told.append(it))
+    assert told[-1] == (4, 4) and len(more) == 16
+
+
+class Faulty(concurrent.futures.ThreadPoolExecutor):
+    """Loses each chunk that has the second seed of the third point."""
+
+    def submit(self, function, task, places, jobs):
+        if (2, 1) in places:
+            return super().submit(lambda: 1 // 0)
+        return super().submit(function, task, places, jobs)
+
+
+def test_a_run_that_fails_is_named_and_stops_no_other(lossy, tmp_path):
+    rows = tmp_path / "rows.csv"
+    error = r"^1 of 12 runs failed, the first with rate = 10Mbit/s, cc = cubic and seed 2: ZeroDivisionError"
+    with pytest.raises(ab.Error, match=error):
+        ab.sweep(lossy, AXES, executor=Faulty(1), rows=rows, **GRID)
+    told = []
+    ab.sweep(lossy, AXES, rows=rows, progress=lambda *it: told.append(it), **GRID)
+    assert told[-1] == (1, 1)

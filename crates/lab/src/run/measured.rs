@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Trace;
 use crate::experiment::Experiment;
 use crate::expression::{Expression, ExpressionError, Found};
-use crate::report::{MeasureReport, Report};
+use crate::report::Report;
 
 /// A run, and what some measures of it are.
 #[derive(Clone, Debug)]
@@ -37,17 +37,6 @@ impl Run {
             (name.clone(), expression.evaluate_run(&mut { value }, &mut lookup))
         };
         Self { measures: measures.map(answer).collect(), report }
-    }
-
-    /// The report with what the measures of `experiment` are.
-    pub(crate) fn into_report(mut self, experiment: &Experiment) -> Report {
-        let measure = |(name, _): &(String, Expression)| {
-            let answer = self.value(experiment, name);
-            let because = answer.as_ref().err().map(|error| error.0.clone());
-            MeasureReport { name: name.clone(), value: answer.ok().filter(|value| value.is_finite()), because }
-        };
-        self.report.measures = experiment.measures().iter().map(measure).collect();
-        self.report
     }
 
     /// The value of a measure or a gauge.

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use sha2::{Digest as _, Sha256};
 
 use crate::diagnostic::{Diagnostic, Fault};
-use crate::experiment::{Experiment, Variant};
+use crate::experiment::Experiment;
 use crate::run::Run;
 
 use super::quoted;
@@ -43,7 +43,7 @@ pub(super) fn identity(content: &str, seed: u64) -> String {
 }
 
 impl Row {
-    pub(super) fn of(experiment: &Experiment, point: &Variant, identity: &str, run: &Run) -> Self {
+    pub(super) fn of(experiment: &Experiment, labels: &[String], identity: &str, run: &Run) -> Self {
         let finite = |value: f64| Some(value).filter(|value| value.is_finite());
         let measures = experiment
             .measures()
@@ -55,11 +55,31 @@ impl Row {
         });
         Self {
             run: identity.to_owned(),
-            labels: experiment.labels(point).into_iter().map(str::to_owned).collect(),
+            labels: labels.to_vec(),
             seed: run.report.seed,
             values: measures.chain(gauges).collect(),
             hash: run.report.hash.clone(),
         }
+    }
+
+    /// The label of each axis.
+    pub fn labels(&self) -> &[String] {
+        &self.labels
+    }
+
+    /// The seed of the run.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The hash of the run: of everything that happened in it.
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// The file's measures, then every gauge, by name; nothing where nothing was measured.
+    pub fn values(&self) -> &[(String, Option<f64>)] {
+        &self.values
     }
 
     /// Writes its lines, in one piece.

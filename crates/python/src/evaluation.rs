@@ -1,0 +1,130 @@
+//! Puts a law of the registry before the criteria of RFC 9743.
+
+use std::num::NonZeroUsize;
+
+use anabranch_lab::evaluation::{self, JudgedCriterion, Request, Ruling};
+use anabranch_lab::html;
+use anabranch_lab::parallel;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::error::{Error, of_scenario};
+use crate::reproduction::{Told, claims, word};
+use crate::run::Looks;
+use crate::table::{Column, Table};
+
+/// What became of the criteria.
+#[pyclass(frozen, module = "anabranch")]
+pub(crate) struct Evaluation(evaluation::Evaluation);
+
+/// Evaluates a law, alone and beside its rivals: what `anabranch eval` does. Without `against` the rivals are the common ones; `quick` runs a part of
+/// the suite, and `seeds` is taken instead of the suite's own numbers.
+#[pyfunction]
+#[pyo3(name = "evaluate", signature = (law, *, against = None, quick = false, seeds = None, jobs = None, progress = None))]
+pub(crate) fn evaluate_law(
+    py: Python<'_>,
+    law: &str,
+    against: Option<Vec<String>>,
+    quick: bool,
+    seeds: Option<u32>,
+    jobs: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Evaluation> {
+    if seeds == Some(0) {
+        return Err(PyValueError::new_err("seeds is 0, and nothing would run; use 1 or more"));
+    }
+    let jobs = match jobs {
+        None => parallel::jobs_default(),
+        Some(jobs) => NonZeroUsize::new(jobs).ok_or_else(|| PyValueError::new_err("jobs is 0; use 1 or more"))?,
+    };
+    let request = Request::new(law, against.as_deref(), jobs).map_err(|error| Error::new_err(error.to_string()))?;
+    let request = Request { quick, seeds, ..request };
+    let mut looks = Looks::new(progress);
+    let told = Told(&mut looks);
+    let evaluation = py.detach(move || evaluation::evaluate_until(&request, told));
+    looks.result()?;
+    let evaluation = evaluation.map_err(of_scenario)?.ok_or_else(|| Error::new_err("it was stopped"))?;
+    Ok(Evaluation(evaluation))
+}
+
+#[pymethods]
+impl Evaluation {
+    /// The name of the law.
+    #[getter]
+    fn law(&self) -> &str {
+        &self.0.law
+    }
+
+    /// The names of its rivals.
+    #[getter]
+    fn against(&self) -> Vec<String> {
+        self.0.against.clone()
+    }
+
+    /// A row for each criterion: its section, what it asks, what became of it, and the figure that decides.
+    #[getter]
+    fn criteria(&self) -> PyResult<Table> {
+        let criteria = &self.0.criteria;
+        let text = |of: &dyn Fn(&JudgedCriterion) -> Option<String>| Column::Text(criteria.iter().map(of).collect());
+        let count = |of: &dyn Fn(&JudgedCriterion) -> usize| {
+            Column::Count(criteria.iter().map(|criterion| Some(of(criterion) as u64)).collect())
+        };
+        Table::new([
+            ("section", text(&|criterion| Some(criterion.section.clone()))),
+            ("title", text(&|criterion| Some(criterion.title.clone()))),
+            ("asks", text(&|criterion| Some(criterion.asks.clone()))),
+            ("ruling", text(&|criterion| word(criterion.ruling))),
+            ("sentence", text(&|criterion| Some(criterion.sentence.clone()))),
+            ("met", count(&|criterion| criterion.met)),
+            ("claims", count(&|criterion| criterion.claims)),
+        ])
+    }
+
+    /// A row for each claim behind the criteria; its `item` is the section.
+    #[getter]
+    fn claims(&self) -> PyResult<Table> {
+        claims(&self.0.outcome)
+    }
+
+    /// The texts of the scenarios as they were run, by name.
+    #[getter]
+    fn scenarios(&self) -> std::collections::BTreeMap<String, String> {
+        self.0.scenarios().map(|(name, text)| (name.to_owned(), text.to_owned())).collect()
+    }
+
+    /// Of the hashes of all judged runs: two evaluations with one hash were the same to the bit.
+    #[getter]
+    fn hash(&self) -> &str {
+        &self.0.outcome.hash
+    }
+
+    /// How many criteria are missed.
+    #[getter]
+    fn missed(&self) -> usize {
+        self.0.count(Ruling::Missed)
+    }
+
+    /// The whole document, as `anabranch eval --json` prints it.
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let text = serde_json::to_vec(&self.0).map_err(|error| Error::new_err(error.to_string()))?;
+        py.import("json")?.getattr("loads")?.call1((text.as_slice(),))
+    }
+
+    /// The report as one HTML page.
+    fn report(&self) -> String {
+        html::evaluation_page(&self.0)
+    }
+
+    fn __repr__(&self) -> String {
+        let [met, missed] = [Ruling::Met, Ruling::Missed].map(|ruling| self.0.count(ruling));
+        format!(
+            "<anabranch.Evaluation of {} beside {}: {met} criteria met, {missed} missed>",
+            self.0.law,
+            self.0.against.join(", ")
+        )
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        self.criteria()?._repr_html_(py)
+    }
+}

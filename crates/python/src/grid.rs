@@ -1,0 +1,257 @@
+//! A grid in the making: what is missing, who may run which part of it, and what is kept in a file.
+
+use std::fs;
+use std::io::Write as _;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use anabranch_lab::document::Document;
+use anabranch_lab::experiment::Experiment;
+use anabranch_lab::parallel;
+use anabranch_lab::sweep::{self, Options, Place, Row, Rows, Shard, Watch};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::{Error, of_scenario};
+use crate::run::{Looks, assignments};
+use crate::scenario::Scenario;
+use crate::sweep::{Axis, Sweep};
+
+/// A grid of which some runs are done.
+#[pyclass(module = "anabranch")]
+pub(crate) struct Grid {
+    experiment: Experiment,
+    axes: Vec<Axis>,
+    seeds: u32,
+    /// What is swept, as TOML.
+    scenario: String,
+    /// What is set in it, as `--set` takes it.
+    set: Vec<String>,
+    rows: Rows,
+    keeper: Option<Keeper>,
+}
+
+/// The file of rows.
+struct Keeper {
+    path: PathBuf,
+    file: fs::File,
+}
+
+#[pymethods]
+impl Grid {
+    /// Every combination of values with several seeds: `axes` has a key of the scenario, as `set` takes it, and its values in a list, or in a
+    /// dict that names them. The file's own axes are varied as well. Runs that the file `rows` has are not run again.
+    #[new]
+    #[pyo3(signature = (scenario, axes, *, seeds = 1, set = None, rows = None))]
+    fn new(
+        scenario: &Bound<'_, PyAny>,
+        axes: &Bound<'_, PyDict>,
+        seeds: u32,
+        set: Option<&Bound<'_, PyDict>>,
+        rows: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        if seeds == 0 {
+            return Err(PyValueError::new_err("seeds is 0, and nothing would run; use 1 or more"));
+        }
+        let mut scenario = Scenario::copy_of(scenario)?;
+        scenario.drop_claims();
+        let mut named = names(axes)?;
+        for (axis, (_, values)) in named.iter_mut().zip(axes) {
+            axis.numbers = scenario.push_axis(&axis.name, &axis.key, &values)?;
+        }
+        let mut document = scenario.document()?;
+        let set = assignments(set)?;
+        set.iter().try_for_each(|assignment| document.set(assignment)).map_err(of_scenario)?;
+        let experiment = Experiment::parse(document).map_err(of_scenario)?;
+        let of_file = experiment.axes.len() - named.len();
+        let of_file = experiment.axes[..of_file].iter();
+        let mut axes: Vec<Axis> =
+            of_file.map(|axis| Axis { name: axis.name.clone(), key: axis.name.clone(), numbers: None }).collect();
+        axes.append(&mut named);
+        let mut grid =
+            Self { experiment, axes, seeds, scenario: scenario.text(), set, rows: Rows::default(), keeper: None };
+        if let Some(path) = rows {
+            grid.keep(path)?;
+        }
+        Ok(grid)
+    }
+
+    /// The runs that are missing, each the number of its point and how many seeds after the first.
+    fn missing(&self) -> PyResult<Vec<(usize, u32)>> {
+        let places = sweep::missing(&self.experiment, self.options(NonZeroUsize::MIN), &self.rows);
+        Ok(places.map_err(of_scenario)?.into_iter().map(|place| (place.point, place.seed)).collect())
+    }
+
+    /// A run in words, for who is told that it failed.
+    fn describe(&self, place: (usize, u32)) -> PyResult<String> {
+        let (point, seed) = place;
+        let points = self.experiment.variants();
+        let point = points.get(point).ok_or_else(|| PyValueError::new_err("there is no such point"))?;
+        let first = self.experiment.scenario(point).map_err(of_scenario)?.seed;
+        let values = self.axes.iter().zip(self.experiment.labels(point));
+        let values: Vec<String> = values.map(|(axis, label)| format!("{} = {label}", axis.name)).collect();
+        Ok(format!("with {} and seed {}", values.join(", "), first.wrapping_add(seed.into())))
+    }
+
+    /// Adds what `run_places` has given.
+    fn add(&mut self, text: &str) -> PyResult<()> {
+        let told = Rows::parse(&self.experiment, "what a worker has sent", text).map_err(of_scenario)?;
+        for row in told.iter() {
+            if let Some(keeper) = &mut self.keeper {
+                keeper.add(row)?;
+            }
+            self.rows.add(row.clone());
+        }
+        Ok(())
+    }
+
+    /// Runs what is missing here, and returns every run.
+    #[pyo3(signature = (jobs = None, progress = None))]
+    fn finish(&mut self, py: Python<'_>, jobs: Option<usize>, progress: Option<Py<PyAny>>) -> PyResult<Sweep> {
+        let jobs = match jobs {
+            None => parallel::jobs_default(),
+            Some(jobs) => NonZeroUsize::new(jobs).ok_or_else(|| PyValueError::new_err("jobs is 0; use 1 or more"))?,
+        };
+        let options = self.options(jobs);
+        let Self { experiment, rows, keeper, .. } = self;
+        let mut looks = Looks::new(progress);
+        let mut kept: PyResult<()> = Ok(());
+        let sweep = {
+            let watch = Watcher { looks: &mut looks, keeper: keeper.as_mut(), kept: &mut kept };
+            py.detach(|| sweep::sweep_until(experiment, options, rows, watch))
+        };
+        looks.result()?;
+        kept?;
+        let sweep = sweep.map_err(of_scenario)?.ok_or_else(|| Error::new_err("the sweep was stopped"))?;
+        if let Some(keeper) = &self.keeper {
+            let mut all = self.rows.clone();
+            sweep.rows.iter().for_each(|row| all.add(row.clone()));
+            keeper.write(&self.experiment, &all)?;
+        }
+        Ok(Sweep { axes: self.axes.clone(), rows: sweep.rows, scenario: self.scenario.clone() })
+    }
+
+    /// What `run_places` needs to run a part of it in another process: the name and the text of the experiment, and what is set in it.
+    #[getter]
+    fn task(&self) -> (&str, &str, Vec<String>) {
+        let document = self.experiment.document();
+        (document.file(), document.text(), self.set.clone())
+    }
+}
+
+impl Grid {
+    fn options(&self, jobs: NonZeroUsize) -> Options {
+        Options { jobs, seeds: self.seeds, shard: Shard::WHOLE }
+    }
+
+    /// Reads the file, if there is one, and adds to it from now on.
+    fn keep(&mut self, path: PathBuf) -> PyResult<()> {
+        let refuse = |error: std::io::Error| {
+            Error::new_err(format!("{}: cannot be kept: {error}; name another file", path.display()))
+        };
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(refuse(error)),
+        };
+        self.rows = Rows::parse(&self.experiment, &path.display().to_string(), &text).map_err(of_scenario)?;
+        // Whole again before anything is added: a run that was cut off is not continued by another one's lines.
+        written(&path, &self.experiment, &self.rows)?;
+        let file = fs::File::options().append(true).open(&path).map_err(refuse)?;
+        self.keeper = Some(Keeper { path, file });
+        Ok(())
+    }
+}
+
+impl Keeper {
+    fn add(&mut self, row: &Row) -> PyResult<()> {
+        row.write_csv(&mut self.file).map_err(|error| Error::new_err(format!("{}: {error}", self.path.display())))
+    }
+
+    /// All rows again, in an order that does not depend on which run was done first.
+    fn write(&self, experiment: &Experiment, rows: &Rows) -> PyResult<()> {
+        written(&self.path, experiment, rows)
+    }
+}
+
+/// Replaces the file in one step, so that who is killed meanwhile loses nothing.
+fn written(path: &PathBuf, experiment: &Experiment, rows: &Rows) -> PyResult<()> {
+    let part = path.with_added_extension("part");
+    let write = || {
+        let mut file = std::io::BufWriter::new(fs::File::create(&part)?);
+        file.write_all(sweep::head(experiment).as_bytes())?;
+        rows.iter().try_for_each(|row| row.write_csv(&mut file))?;
+        file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
+        fs::rename(&part, path)
+    };
+    write().map_err(|error| Error::new_err(format!("{}: cannot be kept: {error}; name another file", path.display())))
+}
+
+struct Watcher<'a> {
+    looks: &'a mut Looks,
+    keeper: Option<&'a mut Keeper>,
+    /// Whether every row could be kept.
+    kept: &'a mut PyResult<()>,
+}
+
+impl Watch for Watcher<'_> {
+    fn runs(&mut self, done: usize, total: usize) {
+        self.looks.look(done, total);
+    }
+
+    fn row(&mut self, row: &Row) {
+        if let (Some(keeper), Ok(())) = (&mut self.keeper, &self.kept) {
+            *self.kept = keeper.add(row);
+        }
+    }
+
+    fn goes_on(&self) -> bool {
+        !self.looks.is_stopped() && self.kept.is_ok()
+    }
+}
+
+/// Runs some places of a grid, here, and returns the text of their rows: what a worker does. `task` is `Grid.task`.
+#[pyfunction]
+#[pyo3(signature = (task, places, jobs = 1))]
+pub(crate) fn run_places(
+    py: Python<'_>,
+    task: (String, String, Vec<String>),
+    places: Vec<(usize, u32)>,
+    jobs: usize,
+) -> PyResult<String> {
+    let jobs = NonZeroUsize::new(jobs).ok_or_else(|| PyValueError::new_err("jobs is 0; use 1 or more"))?;
+    let (name, text, set) = task;
+    let mut document = Document::parse_beside(&name, &text).map_err(of_scenario)?;
+    set.iter().try_for_each(|assignment| document.set(assignment)).map_err(of_scenario)?;
+    let experiment = Experiment::parse(document).map_err(of_scenario)?;
+    let places: Vec<Place> = places.into_iter().map(|(point, seed)| Place { point, seed }).collect();
+    let mut looks = Looks::new(None);
+    let mut kept = Ok(());
+    let rows = {
+        let watch = Watcher { looks: &mut looks, keeper: None, kept: &mut kept };
+        py.detach(|| sweep::run_some(&experiment, &places, jobs, watch))
+    };
+    looks.result()?;
+    let rows = rows.map_err(of_scenario)?.ok_or_else(|| Error::new_err("it was stopped"))?;
+    let mut out = sweep::head(&experiment).into_bytes();
+    rows.iter().try_for_each(|row| row.write_csv(&mut out)).map_err(|error| Error::new_err(error.to_string()))?;
+    String::from_utf8(out).map_err(|error| Error::new_err(error.to_string()))
+}
+
+/// A short name for each key, or the whole one where two would have the same.
+fn names(axes: &Bound<'_, PyDict>) -> PyResult<Vec<Axis>> {
+    let keys: Vec<String> = axes.keys().extract()?;
+    let short = |key: &str| {
+        let mut words = key.rsplit('.');
+        let last = words.next().unwrap_or_default();
+        let before = words.next().filter(|_| ["name", "kind"].contains(&last));
+        before.unwrap_or(last).to_owned()
+    };
+    let count = |name: &str| keys.iter().filter(|key| short(key) == name).count();
+    let axis = |key: &String| {
+        let name = Some(short(key)).filter(|name| count(name) == 1).unwrap_or_else(|| key.clone());
+        Axis { name, key: key.clone(), numbers: None }
+    };
+    Ok(keys.iter().map(axis).collect())
+}
