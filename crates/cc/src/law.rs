@@ -27,6 +27,7 @@ laws! {
     ledbat,
     lia,
     linux,
+    mpfast,
     olia,
     prague,
     reno,

@@ -174,6 +174,13 @@ enum Repair {
 }
 
 impl Fast {
+    /// Sets alpha, in segments: a path's part of what several share ([`super::mpfast`]). Not where losses change it, too.
+    pub(crate) fn set_alpha(&mut self, alpha: f64) {
+        debug_assert!(self.settings.memory.is_none(), "losses are not kept in mind");
+        self.settings.goal.alpha = alpha;
+        self.memory = Memory::new(alpha);
+    }
+
     pub(crate) fn new(settings: FastSettings) -> Self {
         let span = settings.memory.map_or(0.0, |rule| rule.span);
         Self {

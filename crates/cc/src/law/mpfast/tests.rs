@@ -1,0 +1,55 @@
+use anabranch_units::Span;
+
+use crate::controller::PathSummary;
+use crate::testing::{Flow, assert_near};
+
+fn summary(path: u32, window: f64, queueing_ms: u64) -> PathSummary {
+    let rtt_min = Span::from_millis(100);
+    PathSummary {
+        path,
+        own: path == 0,
+        window,
+        flight: window,
+        rtt_smoothed: Some(rtt_min.saturating_add(Span::from_millis(queueing_ms))),
+        rtt_min: Some(rtt_min),
+        delivered: 0.0,
+        lost: 0.0,
+    }
+}
+
+fn told(flow: &mut Flow, rounds: u32, group: &[PathSummary]) -> f64 {
+    for _ in 0..rounds {
+        flow.controller.on_group(&flow.view(), group);
+    }
+    flow.gauge("alpha_path")
+}
+
+/// Both wait 20 ms, and the other one carries three times as much: a quarter of 20 segments is this path's after eight rounds, and
+/// all of them again when the other has waited for eight rounds as nobody does here.
+#[test]
+fn paths_that_wait_equally_long_share_alpha() {
+    let mut flow = Flow::new("mpfast", &[("alpha", "20")]);
+    let (alike, apart) = ([summary(0, 100.0, 20), summary(1, 300.0, 20)], [summary(0, 100.0, 20), summary(1, 300.0, 40)]);
+    assert_near(told(&mut flow, 7, &alike), 20.0, 1e-12);
+    assert_near(told(&mut flow, 1, &alike), 5.0, 1e-12);
+    // 20 · (100/0.12) / (100/0.12 + 300/0.14).
+    assert_near(told(&mut flow, 7, &apart), 5.6, 1e-12);
+    assert_near(told(&mut flow, 1, &apart), 20.0, 1e-12);
+}
+
+/// A third path elsewhere is no part of it.
+#[test]
+fn paths_that_wait_otherwise_have_alpha_for_themselves() {
+    let mut flow = Flow::new("mpfast", &[("alpha", "20")]);
+    let group = [summary(0, 100.0, 20), summary(1, 100.0, 21), summary(2, 900.0, 60)];
+    assert_near(told(&mut flow, 20, &group), 10.0, 0.01);
+    let mut alone = Flow::new("mpfast", &[("alpha", "20")]);
+    assert_near(told(&mut alone, 20, &[summary(0, 100.0, 20)]), 20.0, 1e-12);
+}
+
+/// A path with next to nothing keeps two segments.
+#[test]
+fn no_path_has_less_than_two() {
+    let mut flow = Flow::new("mpfast", &[("alpha", "20")]);
+    assert_near(told(&mut flow, 20, &[summary(0, 1.0, 20), summary(1, 999.0, 20)]), 2.0, 1e-12);
+}
