@@ -83,7 +83,8 @@ pub const RETURN: f64 = 0.5;
 /// A flow does not join before this share of the interval is over: what it joins may be no drain.
 const JOIN_AFTER: f64 = 0.5;
 
-/// The same in seconds, where drains tell whose a queue is: each look of another is to be joined.
+/// The same in seconds, where a queue stands that is not the flow's own: each look of another is to be joined. Without such a queue, dips of jitter and pauses of
+/// the flow itself look like drains.
 const JOIN_LOOKS_AFTER: f64 = 2.0;
 
 /// Seconds between a look that left doubts and the next one: so long that all join.
@@ -222,8 +223,7 @@ impl Drain {
                 }
                 let is_falling = (rtt + facts.noise) - base < rule.join * (average - base);
                 let (join_after, look_after) = match facts.looks {
-                    None => (JOIN_AFTER * rule.interval, f64::INFINITY),
-                    Some(Looks::Clear) => (lesser(JOIN_AFTER * rule.interval, JOIN_LOOKS_AFTER), f64::INFINITY),
+                    None | Some(Looks::Clear) => (JOIN_AFTER * rule.interval, f64::INFINITY),
                     Some(Looks::Foreign) => (JOIN_LOOKS_AFTER, FOREIGN_ROUNDS * rtt),
                     Some(Looks::Doubtful) => (JOIN_LOOKS_AFTER, greater(FOREIGN_ROUNDS * rtt, LOOKS_APART)),
                 };

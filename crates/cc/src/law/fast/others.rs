@@ -10,15 +10,19 @@ use crate::controller::{Ack, Loss, PathView, Signal};
 use crate::number::greater;
 
 impl Fast {
-    /// Whether a queue stands that does not seem to be ours: several times what alpha makes at the rate of late.
+    /// Whether a queue stands that does not seem to be ours: several times what alpha makes at the rate of late. A window that has just fallen has not shown
+    /// yet what it leaves of the queue.
     pub(super) fn is_foreign(&self, now: f64, base: f64) -> bool {
-        self.window >= rival::SMALL && self.look.stands() - base > self.own_delay() && !self.look.is_muted(now)
+        self.window >= greater(rival::SMALL, SETTLED * self.old)
+            && self.look.stands() - base > self.own_delay()
+            && !self.look.is_muted(now)
     }
 
     /// How long a queue may be that is ours, in seconds.
     fn own_delay(&self) -> f64 {
         let noise = self.settings.noise.as_ref().map_or(0.0, |rule| greater(rule.least, self.noise()));
-        self.look.own_delay(self.settings.goal.alpha, self.settings.share.as_ref(), noise)
+        let alpha = self.look.own_delay(self.settings.goal.alpha, self.settings.share.as_ref(), noise);
+        greater(alpha, MOVED * self.estimator.base())
     }
 
     /// What one RTT sample may differ from the next by, in seconds: it may be behind a segment or two, or before it.
@@ -104,3 +108,10 @@ impl Fast {
         true
     }
 }
+
+/// A window of less than this share of what was in flight a round trip ago has just fallen.
+const SETTLED: f64 = 0.75;
+
+/// Losses and what repairs them move a window by some hundredths in a round trip, and the queue by as much of the path: what random losses leave on 600 ms
+/// of satellite, 6 ms, is nobody's queue. A buffer of an eighth of the path is four times as long.
+const MOVED: f64 = 1.0 / 32.0;
