@@ -1,0 +1,242 @@
+//! What stands between a module and the path whose window it computes.
+//!
+//! Before a hook the facts are written into the table; after it the window and the rate are read. A hook that the module does not export is not
+//! called: then a loss, a restart and an undo have the least effect that every law has.
+
+use anabranch_cc::law::reno;
+use anabranch_cc::{
+    Ack, Controller, Ect, Gauges, Loss, PathSummary, PathView, Reduction, Restart, Round, Sent, Signal, WINDOW_MIN,
+};
+use anabranch_units::Rate;
+
+use crate::fault::Faults;
+use crate::instance::{HOOKS, HookIndex, Instance};
+use crate::law::is_window;
+use crate::layout::{self, GROUP_MAX, at, read_f64, read_u32};
+use crate::module::Module;
+use crate::tables::{Gauge, WINDOW};
+
+/// A controller that is an instance of a module.
+#[derive(Debug)]
+pub(crate) struct Plugin {
+    /// Nothing if it could not begin.
+    instance: Option<Instance>,
+    gauges: Vec<Gauge>,
+    /// The window and the rate after the last hook.
+    window: f64,
+    pacing_rate: Option<Rate>,
+    window_initial: f64,
+    /// The window before the latest loss, until that is undone.
+    before_loss: Option<f64>,
+    reduction: Reduction,
+    ect: Option<Ect>,
+    /// What messages begin with.
+    about: String,
+    faults: Faults,
+}
+
+impl Plugin {
+    pub(crate) fn new(
+        compiled: &wasmi::Module,
+        module: &Module,
+        values: &[f64],
+        about: String,
+        faults: Faults,
+    ) -> Self {
+        let mut plugin = Self {
+            instance: None,
+            gauges: module.gauges().to_vec(),
+            window: WINDOW_MIN,
+            pacing_rate: None,
+            window_initial: WINDOW_MIN,
+            before_loss: None,
+            reduction: Reduction::AtOnce,
+            ect: None,
+            about,
+            faults,
+        };
+        if let Err(message) = plugin.begin(compiled, module, values) {
+            plugin.faults.add(format!("{}: {message}", plugin.about));
+        }
+        plugin
+    }
+
+    fn begin(&mut self, compiled: &wasmi::Module, module: &Module, values: &[f64]) -> Result<(), String> {
+        let mut instance = Instance::new(compiled)?;
+        for (setting, value) in module.settings().iter().zip(values) {
+            instance.write_at(setting.place, &value.to_le_bytes());
+        }
+        instance.call(HookIndex::Init)?;
+        let table = instance.table();
+        self.reduction = match read_u32(table, at::REDUCTION) {
+            Some(1) => Reduction::Proportional,
+            _ => Reduction::AtOnce,
+        };
+        self.ect = match read_u32(table, at::ECT) {
+            Some(0) => Some(Ect::Zero),
+            Some(1) => Some(Ect::One),
+            _ => None,
+        };
+        self.read(&instance).map_err(|fault| format!("{fault} at its beginning"))?;
+        self.window_initial = self.window;
+        self.instance = Some(instance);
+        Ok(())
+    }
+
+    /// Reads the window and the rate.
+    #[inline]
+    fn read(&mut self, instance: &Instance) -> Result<(), String> {
+        let table = instance.table();
+        let number = |offset| read_f64(table, offset).unwrap_or(f64::NAN);
+        let (window, rate) = (number(at::WINDOW), number(at::WINDOW + 8));
+        if !is_window(window) {
+            return Err(format!(
+                "left a window of {window}, which is to be a finite number of segments, at least {WINDOW_MIN},"
+            ));
+        }
+        // Below one bit a second nothing would ever leave.
+        self.pacing_rate = match rate {
+            0.0 => None,
+            _ if rate.is_finite() && rate >= 1.0 => Some(Rate::from_bits_per_second(rate as u64)),
+            _ => return Err(format!("left a pacing rate of {rate}, which is to be bit/s, at least 1, or 0 for none,")),
+        };
+        self.window = window;
+        Ok(())
+    }
+
+    /// Whether the module has a say: it exports the hook, and nothing has gone wrong.
+    #[inline]
+    fn hears(&self, hook: HookIndex) -> bool {
+        self.instance.as_ref().is_some_and(|instance| instance.has(hook)) && !self.faults.is_any()
+    }
+
+    /// Writes the facts of an event and calls its hook.
+    #[inline]
+    fn tell(&mut self, hook: HookIndex, path: &PathView, facts: &[(usize, &[u8])]) {
+        if !self.hears(hook) {
+            return;
+        }
+        let Some(mut instance) = self.instance.take() else { return };
+        for &(offset, bytes) in facts {
+            instance.write(offset, bytes);
+        }
+        let told = instance
+            .call(hook)
+            .and_then(|()| self.read(&instance).map_err(|fault| format!("`{}` {fault}", HOOKS[hook as usize])));
+        self.instance = Some(instance);
+        if let Err(message) = told {
+            self.faults.add(format!("{} at {} s: {message}", self.about, path.now.as_secs_f64()));
+        }
+    }
+
+    /// Changes the window where the module does not say how.
+    fn set_window(&mut self, window: f64) {
+        self.window = window;
+        if let Some(instance) = &mut self.instance {
+            instance.write(at::WINDOW, &window.to_le_bytes());
+        }
+    }
+}
+
+impl Controller for Plugin {
+    fn hears_first(&self) -> bool {
+        self.hears(HookIndex::Sent)
+    }
+
+    fn on_sent(&mut self, path: &PathView, sent: &Sent) {
+        if self.hears(HookIndex::Sent) {
+            let facts = (layout::path(path), layout::sent(sent));
+            self.tell(HookIndex::Sent, path, &[(at::PATH, facts.0.bytes()), (at::SENT, facts.1.bytes())]);
+        }
+    }
+
+    fn on_ack(&mut self, path: &PathView, ack: &Ack) {
+        if self.hears(HookIndex::Ack) {
+            self.tell(HookIndex::Ack, path, &[(at::PATH, layout::path_and_ack(path, ack).bytes())]);
+        }
+    }
+
+    fn on_round(&mut self, path: &PathView, round: &Round) {
+        if self.hears(HookIndex::Round) {
+            let facts = (layout::path(path), layout::round(round));
+            self.tell(HookIndex::Round, path, &[(at::PATH, facts.0.bytes()), (at::ROUND, facts.1.bytes())]);
+        }
+    }
+
+    fn on_loss(&mut self, path: &PathView, loss: &Loss) {
+        self.before_loss = Some(self.window);
+        if self.hears(HookIndex::Loss) {
+            let facts = (layout::path(path), layout::loss(loss));
+            self.tell(HookIndex::Loss, path, &[(at::PATH, facts.0.bytes()), (at::LOSS, facts.1.bytes())]);
+        } else {
+            self.set_window(match loss.signal {
+                Signal::Timeout => WINDOW_MIN,
+                Signal::DupAcks | Signal::Ecn => self.window.min(reno::halve(self.window)),
+            });
+        }
+    }
+
+    fn on_recovered(&mut self, path: &PathView) {
+        self.tell(HookIndex::Recovered, path, &[(at::PATH, layout::path(path).bytes())]);
+    }
+
+    fn on_undo(&mut self, path: &PathView) {
+        let before = self.before_loss.take();
+        if self.hears(HookIndex::Undo) {
+            self.tell(HookIndex::Undo, path, &[(at::PATH, layout::path(path).bytes())]);
+        } else if let Some(before) = before {
+            self.set_window(self.window.max(before));
+        }
+    }
+
+    fn on_restart(&mut self, path: &PathView, restart: Restart) {
+        if self.hears(HookIndex::Restart) {
+            let facts = (layout::path(path), layout::restart(restart));
+            self.tell(HookIndex::Restart, path, &[(at::PATH, facts.0.bytes()), (at::RESTART, facts.1.bytes())]);
+            return;
+        }
+        match restart {
+            Restart::Established | Restart::AfterTimeout => {}
+            // [rfc-5681] sec. 4.1: "TCP SHOULD set cwnd to no more than RW = min(IW, cwnd)".
+            Restart::Idle => self.set_window(self.window.min(self.window_initial)),
+            Restart::PathChanged => self.set_window(self.window_initial),
+        }
+    }
+
+    fn on_group(&mut self, path: &PathView, group: &[PathSummary]) {
+        if self.hears(HookIndex::Group) {
+            let facts = (layout::path(path), layout::group(group));
+            let count = group.len().min(GROUP_MAX) as u32;
+            let facts: [(usize, &[u8]); 3] =
+                [(at::PATH, facts.0.bytes()), (at::GROUP, facts.1.bytes()), (at::GROUP_COUNT, &count.to_le_bytes())];
+            self.tell(HookIndex::Group, path, &facts);
+        }
+    }
+
+    fn window(&self) -> f64 {
+        self.window
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.pacing_rate
+    }
+
+    fn reduction(&self) -> Reduction {
+        self.reduction
+    }
+
+    fn ect(&self) -> Option<Ect> {
+        self.ect
+    }
+
+    fn gauges(&self, gauges: &mut Gauges) {
+        gauges.show(WINDOW, self.window);
+        let Some(instance) = self.instance.as_ref().filter(|_| !self.faults.is_any()) else { return };
+        for gauge in &self.gauges {
+            match read_f64(instance.memory(), gauge.place).filter(|value| !value.is_nan()) {
+                Some(value) => gauges.show(gauge.name, value),
+                None => self.faults.add(format!("{}: the gauge `{}` is NaN", self.about, gauge.name)),
+            }
+        }
+    }
+}

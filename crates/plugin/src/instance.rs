@@ -1,0 +1,179 @@
+//! An instance of a module: its memory, and calls into it, each with a limit.
+
+use std::fmt;
+
+use wasmi::errors::ErrorKind;
+use wasmi::{
+    CompilationMode, Config, EnforcedLimits, Engine, Linker, Memory, Store, StoreLimits, StoreLimitsBuilder, TrapCode,
+    TypedFunc,
+};
+
+use crate::layout::at;
+
+/// The hooks that a module may export, each without parameters and results.
+pub const HOOKS: [&str; 9] =
+    ["init", "on_sent", "on_ack", "on_round", "on_loss", "on_recovered", "on_undo", "on_restart", "on_group"];
+
+/// The export that says where the table is.
+pub(crate) const TABLE: &str = "anabranch";
+
+/// The export that is the memory.
+pub(crate) const MEMORY: &str = "memory";
+
+/// The limit of a call, in about as many instructions: some milliseconds. A law's hook takes some dozen.
+pub const FUEL_CALL: u64 = 1_000_000;
+
+/// The limit of an instance's memory in bytes. A program in Rust has 1.1 MB if nobody makes its stack smaller.
+pub const MEMORY_MAX: usize = 4 << 20;
+
+/// The limit of functions that a module's tables may refer to.
+const TABLE_ELEMENTS_MAX: usize = 10_000;
+
+/// The limit of calls within calls.
+const DEPTH_MAX: usize = 500;
+
+/// What runs modules: the same for all, so that what they compute is the same, too.
+pub(crate) fn engine() -> Engine {
+    let mut config = Config::default();
+    config
+        .consume_fuel(true)
+        .compilation_mode(CompilationMode::Eager)
+        .enforced_limits(limits())
+        .ignore_custom_sections(true)
+        .allow_start_fn(false)
+        .set_max_recursion_depth(DEPTH_MAX)
+        .wasm_multi_memory(false)
+        .wasm_custom_page_sizes(false)
+        .wasm_wide_arithmetic(false);
+    Engine::new(&config)
+}
+
+/// Against modules that take long to compile.
+fn limits() -> EnforcedLimits {
+    EnforcedLimits::strict()
+}
+
+/// A hook that a module exports.
+type Hook = TypedFunc<(), ()>;
+
+/// A module's memory and its hooks.
+pub(crate) struct Instance {
+    store: Store<StoreLimits>,
+    memory: Memory,
+    hooks: [Option<Hook>; HOOKS.len()],
+    /// Where the table is.
+    base: usize,
+}
+
+impl fmt::Debug for Instance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Instance").field("base", &self.base).finish_non_exhaustive()
+    }
+}
+
+impl Instance {
+    /// A new one, which has not been told to begin.
+    pub(crate) fn new(module: &wasmi::Module) -> Result<Self, String> {
+        let limits = StoreLimitsBuilder::new()
+            .memory_size(MEMORY_MAX)
+            .table_elements(TABLE_ELEMENTS_MAX)
+            .instances(1)
+            .memories(1)
+            .build();
+        let mut store = Store::new(module.engine(), limits);
+        store.limiter(|limits| limits);
+        refuel(&mut store);
+        let begun = Linker::new(module.engine()).instantiate_and_start(&mut store, module);
+        let instance = begun.map_err(|error| format!("cannot begin: {error}"))?;
+        let memory = instance.get_memory(&store, MEMORY).ok_or_else(|| format!("exports no memory `{MEMORY}`"))?;
+        let table = instance.get_typed_func::<(), i32>(&store, TABLE).map_err(|_| no_table())?;
+        let hooks = HOOKS.map(|hook| instance.get_typed_func::<(), ()>(&store, hook).ok());
+        let base = table.call(&mut store, ()).map_err(|error| failed(TABLE, &error))? as u32 as usize;
+        if base.saturating_add(at::END) > memory.data_size(&store) {
+            return Err(format!("has its table at {base}, and its memory ends before the table does"));
+        }
+        Ok(Self { store, memory, hooks, base })
+    }
+
+    /// Whether the module exports a hook.
+    #[inline]
+    pub(crate) fn has(&self, hook: HookIndex) -> bool {
+        self.hooks[hook as usize].is_some()
+    }
+
+    /// Calls a hook, if the module exports it.
+    #[inline]
+    pub(crate) fn call(&mut self, hook: HookIndex) -> Result<(), String> {
+        let Some(function) = &self.hooks[hook as usize] else { return Ok(()) };
+        refuel(&mut self.store);
+        function.call(&mut self.store, ()).map_err(|error| failed(HOOKS[hook as usize], &error))
+    }
+
+    /// Writes facts at some place of the table.
+    #[inline]
+    pub(crate) fn write(&mut self, offset: usize, bytes: &[u8]) {
+        self.write_at(self.base + offset, bytes);
+    }
+
+    /// Writes bytes into the memory at a place that was found to be inside.
+    #[inline]
+    pub(crate) fn write_at(&mut self, place: usize, bytes: &[u8]) {
+        self.memory.data_mut(&mut self.store)[place..place + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// The table.
+    #[inline]
+    pub(crate) fn table(&self) -> &[u8] {
+        &self.memory()[self.base..self.base + at::END]
+    }
+
+    /// The whole memory. It never shrinks.
+    #[inline]
+    pub(crate) fn memory(&self) -> &[u8] {
+        self.memory.data(&self.store)
+    }
+
+    pub(crate) fn base(&self) -> usize {
+        self.base
+    }
+}
+
+/// The position of a hook in [`HOOKS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HookIndex {
+    Init,
+    Sent,
+    Ack,
+    Round,
+    Loss,
+    Recovered,
+    Undo,
+    Restart,
+    Group,
+}
+
+#[inline]
+fn refuel(store: &mut Store<StoreLimits>) {
+    store.set_fuel(FUEL_CALL).expect("the engine counts fuel");
+}
+
+pub(crate) fn no_table() -> String {
+    format!(
+        "exports no function `{TABLE}` that returns the address of its table; include anabranch_cc.h or anabranch_cc.rs"
+    )
+}
+
+/// Why a call did not return.
+fn failed(hook: &str, error: &wasmi::Error) -> String {
+    match error.kind() {
+        ErrorKind::TrapCode(TrapCode::OutOfFuel) => format!(
+            "`{hook}` did not end within {FUEL_CALL} instructions; look for a loop without an end, or let it compute less at once"
+        ),
+        ErrorKind::TrapCode(TrapCode::StackOverflow) => {
+            format!("`{hook}` calls itself more than {DEPTH_MAX} deep; look for a recursion without an end")
+        }
+        _ => format!(
+            "`{hook}` trapped: {error}; a panic, a division by zero and an access outside of the memory do that"
+        ),
+    }
+}

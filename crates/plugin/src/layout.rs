@@ -1,0 +1,205 @@
+//! The table in a module's memory by which it and its path speak: what is where, and how facts are written there.
+//!
+//! Numbers are little-endian, as everywhere in WASM. Times are seconds and windows segments, as 64-bit floats; what is not known is NaN. Codes are
+//! 32-bit integers. `template/anabranch_cc.h` is this table for authors; a test compares the two.
+
+use anabranch_cc::{
+    Ack, Cause, Departure, Limit, Loss, PathSummary, PathView, Phase, Restart, Round, Sent, Signal, Supply,
+    Transmission,
+};
+use anabranch_units::{Span, Time};
+
+/// The version of the interface. A module says which one it is written for.
+pub const VERSION: u32 = 1;
+
+/// Summaries of paths that the table has room for, which is what a connection has at most.
+pub(crate) const GROUP_MAX: usize = 8;
+
+/// Where the parts of the table are, in bytes from its start.
+pub(crate) mod at {
+    pub(crate) const REDUCTION: usize = 4;
+    pub(crate) const ECT: usize = 8;
+    pub(crate) const SETTINGS: usize = 12;
+    pub(crate) const GAUGES: usize = 20;
+    pub(crate) const GROUP_COUNT: usize = 28;
+    pub(crate) const WINDOW: usize = 32;
+    pub(crate) const PATH: usize = 48;
+    pub(crate) const ROUND: usize = 240;
+    pub(crate) const LOSS: usize = 280;
+    pub(crate) const SENT: usize = 360;
+    pub(crate) const RESTART: usize = 376;
+    pub(crate) const GROUP: usize = 384;
+    /// Where it ends.
+    pub(crate) const END: usize = 832;
+}
+
+/// What is not known.
+const UNKNOWN: f64 = f64::NAN;
+
+/// Numbers in their order, of a part of at most `N` bytes.
+pub(crate) struct Part<const N: usize> {
+    bytes: [u8; N],
+    len: usize,
+}
+
+/// The state of a path, and what follows it in the table: an ACK.
+pub(crate) const PATH_AND_ACK: usize = 192;
+const PATH: usize = 72;
+
+impl<const N: usize> Part<N> {
+    fn new() -> Self {
+        Self { bytes: [0; N], len: 0 }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    #[inline]
+    fn put<const M: usize>(mut self, bytes: [u8; M]) -> Self {
+        self.bytes[self.len..self.len + M].copy_from_slice(&bytes);
+        self.len += M;
+        self
+    }
+
+    #[inline]
+    fn number(self, number: f64) -> Self {
+        self.put(number.to_le_bytes())
+    }
+
+    #[inline]
+    fn code(self, code: u32) -> Self {
+        self.put(code.to_le_bytes())
+    }
+
+    #[inline]
+    fn time(self, time: Time) -> Self {
+        self.number(time.as_secs_f64())
+    }
+
+    #[inline]
+    fn span(self, span: Option<Span>) -> Self {
+        self.number(span.map_or(UNKNOWN, Span::as_secs_f64))
+    }
+
+    #[inline]
+    fn path(self, path: &PathView) -> Self {
+        self.time(path.now)
+            .number(path.flight)
+            .number(path.mss.count() as f64)
+            .span(path.rtt_smoothed)
+            .span(path.rtt_min)
+            .number(path.progress.delivered)
+            .number(path.progress.lost)
+            .time(path.progress.delivered_at)
+            .time(path.progress.departed)
+    }
+
+    #[inline]
+    fn departure(self, departure: &Departure) -> Self {
+        let supply = match departure.supply {
+            Supply::Enough => 0,
+            Supply::Short => 1,
+        };
+        self.time(departure.time)
+            .number(departure.window)
+            .number(departure.flight)
+            .number(departure.progress.delivered)
+            .number(departure.progress.lost)
+            .time(departure.progress.delivered_at)
+            .time(departure.progress.departed)
+            .code(supply)
+            .code(0)
+    }
+}
+
+pub(crate) fn path(path: &PathView) -> Part<PATH> {
+    Part::new().path(path)
+}
+
+#[inline]
+pub(crate) fn path_and_ack(path: &PathView, ack: &Ack) -> Part<PATH_AND_ACK> {
+    let limit = match ack.limit {
+        Limit::Window => 0,
+        Limit::Application => 1,
+    };
+    let phase = match ack.phase {
+        Phase::Open => 0,
+        Phase::Recovery => 1,
+    };
+    Part::new()
+        .path(path)
+        .number(ack.newly_acked)
+        .number(ack.newly_lost)
+        .number(ack.newly_marked)
+        .span(ack.rtt)
+        .number(ack.size.count() as f64)
+        .time(ack.arrival)
+        .departure(&ack.departure)
+        .code(limit)
+        .code(phase)
+}
+
+pub(crate) fn round(round: &Round) -> Part<40> {
+    Part::new()
+        .number(round.count as f64)
+        .span(Some(round.elapsed))
+        .number(round.acked)
+        .span(round.rtt_min)
+        .span(round.rtt_mean)
+}
+
+pub(crate) fn loss(loss: &Loss) -> Part<80> {
+    let signal = match loss.signal {
+        Signal::DupAcks => 0,
+        Signal::Timeout => 1,
+        Signal::Ecn => 2,
+    };
+    let cause = match loss.cause {
+        Cause::Congestion => 0,
+        Cause::Random => 1,
+        Cause::Unknown => 2,
+    };
+    Part::new().code(signal).code(cause).number(loss.lost).departure(&loss.departure)
+}
+
+pub(crate) fn sent(sent: &Sent) -> Part<16> {
+    let transmission = match sent.transmission {
+        Transmission::First => 0,
+        Transmission::Again => 1,
+    };
+    Part::new().number(sent.segments).code(transmission).code(0)
+}
+
+pub(crate) fn restart(restart: Restart) -> Part<8> {
+    let why = match restart {
+        Restart::Established => 0,
+        Restart::Idle => 1,
+        Restart::AfterTimeout => 2,
+        Restart::PathChanged => 3,
+    };
+    Part::new().code(why).code(0)
+}
+
+pub(crate) fn group(group: &[PathSummary]) -> Part<{ GROUP_MAX * 56 }> {
+    group.iter().take(GROUP_MAX).fold(Part::new(), |part, path| {
+        part.code(path.path)
+            .code(path.own.into())
+            .number(path.window)
+            .number(path.flight)
+            .span(path.rtt_smoothed)
+            .span(path.rtt_min)
+            .number(path.delivered)
+            .number(path.lost)
+    })
+}
+
+/// The integer at some place of a memory; nothing behind its end.
+pub(crate) fn read_u32(memory: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(memory.get(at..at.checked_add(4)?)?.try_into().ok()?))
+}
+
+/// The number at some place of a memory; nothing behind its end.
+pub(crate) fn read_f64(memory: &[u8], at: usize) -> Option<f64> {
+    Some(f64::from_le_bytes(memory.get(at..at.checked_add(8)?)?.try_into().ok()?))
+}

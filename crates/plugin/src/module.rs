@@ -1,0 +1,181 @@
+//! A file that was checked: what it must have, and what it must not.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+use wasmi::ExternType;
+
+use crate::instance::{HOOKS, Instance, MEMORY, MEMORY_MAX, TABLE, engine, no_table};
+use crate::layout::{VERSION, at, read_u32};
+use crate::tables::{self, Gauge, Setting};
+
+/// The limit of a file in bytes. The templates make some thousand, a law in Rust without optimisation two million.
+pub const FILE_MAX: u64 = 4 << 20;
+
+/// A module whose file was checked.
+#[derive(Debug)]
+pub struct Module {
+    name: String,
+    digest: String,
+    bytes: Vec<u8>,
+    hooks: Vec<&'static str>,
+    settings: Vec<Setting>,
+    gauges: Vec<Gauge>,
+}
+
+/// Why a file is no controller: its name, the reason and the remedy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModuleError(String);
+
+impl fmt::Display for ModuleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ModuleError {}
+
+impl Module {
+    /// Checks the bytes of a file, which messages and reports call `name`.
+    ///
+    /// # Errors
+    /// If it is no module, is too large, needs what there is not, or does not keep the interface.
+    pub fn new(name: &str, bytes: Vec<u8>) -> Result<Self, ModuleError> {
+        let error = |fault: String| ModuleError(format!("{name} {fault}"));
+        if bytes.len() as u64 > FILE_MAX {
+            return Err(error(format!(
+                "has more than {} MiB; build it optimised and without debugging information",
+                FILE_MAX >> 20
+            )));
+        }
+        if !bytes.starts_with(b"\0asm") {
+            return Err(error(
+                "is no WASM module: it does not begin with the bytes \\0asm; `anabranch cc new NAME` writes a project that makes one"
+                    .to_owned(),
+            ));
+        }
+        let compiled = compile(&bytes).map_err(error)?;
+        check_exports(&compiled).map_err(error)?;
+        let instance = Instance::new(&compiled).map_err(error)?;
+        let (memory, base) = (instance.memory(), instance.base());
+        let version = read_u32(instance.table(), 0).unwrap_or(0);
+        if version != VERSION {
+            return Err(error(format!(
+                "is written for version {version} of the interface, and this program has version {VERSION}; build it with this \
+                 program's anabranch_cc.h or anabranch_cc.rs"
+            )));
+        }
+        check_codes(instance.table()).map_err(error)?;
+        let settings = tables::settings(memory, base).map_err(error)?;
+        let gauges = tables::gauges(memory, base).map_err(error)?;
+        let hooks = HOOKS.into_iter().filter(|hook| compiled.get_export(hook).is_some()).collect();
+        let digest = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self { name: name.to_owned(), digest, bytes, hooks, settings, gauges })
+    }
+
+    /// What messages and reports call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The SHA-256 of its file in hexadecimal digits.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// The hooks that it exports, of [`HOOKS`].
+    pub fn hooks(&self) -> &[&'static str] {
+        &self.hooks
+    }
+
+    /// The settings that it declares, in its order.
+    pub fn settings(&self) -> &[Setting] {
+        &self.settings
+    }
+
+    /// The names of its gauges, the window's first.
+    pub fn gauge_names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        [tables::WINDOW].into_iter().chain(self.gauges.iter().map(|gauge| gauge.name))
+    }
+
+    pub(crate) fn gauges(&self) -> &[Gauge] {
+        &self.gauges
+    }
+
+    /// Translated for an engine of its own: engines lend stacks to calls, and threads would wait for those of a common one.
+    pub(crate) fn compiled(&self) -> wasmi::Module {
+        compile(&self.bytes).expect("it was compiled when it was checked")
+    }
+}
+
+fn compile(bytes: &[u8]) -> Result<wasmi::Module, String> {
+    wasmi::Module::new(&engine(), bytes).map_err(|error| {
+        format!(
+            "is not a module that can be run: {error}; allowed is WASM 2.0 without vector instructions, threads, 64-bit memories and a \
+             start function"
+        )
+    })
+}
+
+/// Checks what it needs and what it has, by name and type.
+fn check_exports(module: &wasmi::Module) -> Result<(), String> {
+    if let Some(import) = module.imports().next() {
+        return Err(format!(
+            "imports `{}` of `{}`, and there is nothing to import: no clock, no file, no randomness and no output; remove what calls it",
+            import.name(),
+            import.module()
+        ));
+    }
+    match module.get_export(MEMORY) {
+        Some(ExternType::Memory(memory)) => {
+            let least = memory.minimum().saturating_mul(PAGE);
+            if least > MEMORY_MAX as u64 {
+                return Err(format!(
+                    "wants {least} bytes of memory at once; at most {MEMORY_MAX} are possible: make its stack or its tables smaller"
+                ));
+            }
+        }
+        _ => return Err(format!("exports no memory `{MEMORY}`; linkers export it unless they are told to import one")),
+    }
+    match module.get_export(TABLE) {
+        Some(ExternType::Func(function))
+            if function.params().is_empty() && function.results() == [wasmi::ValType::I32] => {}
+        _ => return Err(no_table()),
+    }
+    for export in module.exports() {
+        let (name, is_hook) = (export.name(), HOOKS.contains(&export.name()));
+        let is_plain = matches!(export.ty(), ExternType::Func(function) if function.params().is_empty() && function.results().is_empty());
+        if is_hook && !is_plain {
+            return Err(format!(
+                "exports `{name}` with parameters or results; a hook has none, and finds the facts in the table"
+            ));
+        }
+        if name.starts_with("on_") && !is_hook {
+            return Err(format!(
+                "exports `{name}`, which is no hook and would never be called; there are {}",
+                HOOKS.join(", ")
+            ));
+        }
+    }
+    let grows = ["on_ack", "on_round", "on_group"];
+    match grows.iter().any(|hook| module.get_export(hook).is_some()) {
+        true => Ok(()),
+        false => Err(format!("exports no hook in which a window could grow; define one of {}", grows.join(", "))),
+    }
+}
+
+/// Bytes of a page of memory.
+const PAGE: u64 = 1 << 16;
+
+/// Checks the codes that are constant.
+fn check_codes(table: &[u8]) -> Result<(), String> {
+    let code = |offset| read_u32(table, offset).unwrap_or(u32::MAX);
+    let (reduction, ect) = (code(at::REDUCTION), code(at::ECT));
+    if reduction > 1 {
+        return Err(format!("has `reduction` {reduction}; 0 is at once, 1 is in proportion"));
+    }
+    match ect {
+        0..=2 => Ok(()),
+        _ => Err(format!("has `ect` {ect}; 0 is ECT(0), 1 is ECT(1), 2 is none")),
+    }
+}

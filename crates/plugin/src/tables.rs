@@ -1,0 +1,153 @@
+//! The tables of settings and gauges in a module's memory, which it declares by name.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use anabranch_cc::GAUGES_MAX;
+
+use crate::layout::{at, read_f64, read_u32};
+
+/// A setting that a module declares.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// Its key in a scenario.
+    pub name: String,
+    /// `s`, `segments`, or nothing for a pure number.
+    pub unit: String,
+    /// What it is, in a line.
+    pub help: String,
+    /// Its value if a scenario gives none.
+    pub default: f64,
+    /// The least value.
+    pub least: f64,
+    /// The largest value.
+    pub most: f64,
+    /// Where in the memory the value is.
+    pub(crate) place: usize,
+}
+
+/// A gauge: its name, and where in the memory its value is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gauge {
+    pub(crate) name: &'static str,
+    pub(crate) place: usize,
+}
+
+/// Bytes of an entry: three names and eight bytes that keep numbers aligned, then three numbers.
+const SETTING: usize = 40;
+/// Bytes of an entry: a name and four bytes, then a number.
+const GAUGE: usize = 16;
+
+/// Nobody tunes a law with more; the project's own have some dozen.
+const SETTINGS_MAX: u32 = 64;
+
+/// The window is shown besides.
+const GAUGES_OWN: u32 = GAUGES_MAX as u32 - 1;
+
+/// Bytes of a name, and of a line of help.
+const NAME_MAX: usize = 64;
+const HELP_MAX: usize = 200;
+
+/// Keys of `cc` that are not a module's.
+const TAKEN: [&str; 2] = ["name", "plugin"];
+
+/// The settings of a module whose table is at `base`.
+pub(crate) fn settings(memory: &[u8], base: usize) -> Result<Vec<Setting>, String> {
+    let entries = entries(memory, base + at::SETTINGS, SETTING, SETTINGS_MAX, "settings")?;
+    let mut taken = BTreeSet::from(TAKEN.map(str::to_owned));
+    let mut settings = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let name = name(memory, entry).map_err(|fault| format!("setting {} {fault}", settings.len()))?;
+        if !taken.insert(name.clone()) {
+            return Err(format!("has two settings `{name}`, or one that `cc` has anyway"));
+        }
+        let text_at =
+            |offset| text(memory, entry + offset, HELP_MAX).map_err(|fault| format!("setting `{name}` {fault}"));
+        let (unit, help) = (text_at(4)?, text_at(8)?);
+        let number = |offset| read_f64(memory, entry + offset).unwrap_or(f64::NAN);
+        let (default, least, most) = (number(16), number(24), number(32));
+        if !(default.is_finite() && least <= default && default <= most) {
+            return Err(format!("setting `{name}` has the default {default}, which is not within {least} to {most}"));
+        }
+        settings.push(Setting { name, unit, help, default, least, most, place: entry + 16 });
+    }
+    Ok(settings)
+}
+
+/// The gauges of a module whose table is at `base`.
+pub(crate) fn gauges(memory: &[u8], base: usize) -> Result<Vec<Gauge>, String> {
+    let entries = entries(memory, base + at::GAUGES, GAUGE, GAUGES_OWN, "gauges")?;
+    let mut taken = BTreeSet::from([WINDOW.to_owned()]);
+    let mut gauges = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let name = name(memory, entry).map_err(|fault| format!("gauge {} {fault}", gauges.len()))?;
+        if !taken.insert(name.clone()) {
+            return Err(format!("has two gauges `{name}`; the window is shown as `{WINDOW}` anyway"));
+        }
+        gauges.push(Gauge { name: kept(name)?, place: entry + 8 });
+    }
+    Ok(gauges)
+}
+
+/// The gauge that every controller has.
+pub(crate) const WINDOW: &str = "window";
+
+/// Where the entries are of which a count and an address are at `place`.
+fn entries(memory: &[u8], place: usize, size: usize, most: u32, what: &str) -> Result<Vec<usize>, String> {
+    let word = |place| read_u32(memory, place).ok_or("has no room for its table in its memory");
+    let (count, address) = (word(place)?, word(place + 4)? as usize);
+    if count > most {
+        return Err(format!("has {count} {what}; at most {most} are possible"));
+    }
+    let end = address.saturating_add(count as usize * size);
+    if end > memory.len() {
+        return Err(format!("has its {what} outside of its memory, at {address}"));
+    }
+    Ok((address..end).step_by(size).collect())
+}
+
+/// The name to which an address at `place` points: of small letters, digits and `_`.
+fn name(memory: &[u8], place: usize) -> Result<String, String> {
+    let name = text(memory, place, NAME_MAX)?;
+    let is_sign = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    match name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_sign) {
+        true => Ok(name),
+        false => Err(format!("is called {name:?}; a name has small letters, digits and `_`")),
+    }
+}
+
+/// The text that ends with a zero byte, to which an address at `place` points; an address of zero is no text.
+fn text(memory: &[u8], place: usize, most: usize) -> Result<String, String> {
+    let address = read_u32(memory, place).unwrap_or(0) as usize;
+    if address == 0 {
+        return Ok(String::new());
+    }
+    let bytes = memory.get(address..).unwrap_or(&[]);
+    let bytes = bytes.iter().position(|&byte| byte == 0).filter(|&end| end <= most).map(|end| &bytes[..end]);
+    let text = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
+    let is_plain = |text: &&str| !text.chars().any(char::is_control);
+    text.filter(is_plain).map(str::to_owned).ok_or_else(|| {
+        format!("has a text at {address} that is none: it is UTF-8 of at most {most} bytes before a zero byte")
+    })
+}
+
+/// The names of all gauges of all modules: gauges have names that stay.
+static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+
+/// More names than this are no names.
+const NAMES_MAX: usize = 1000;
+
+fn kept(name: String) -> Result<&'static str, String> {
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(&known) = names.get(name.as_str()) {
+        return Ok(known);
+    }
+    if names.len() == NAMES_MAX {
+        return Err(format!(
+            "has the gauge `{name}`, one name more than the {NAMES_MAX} of this process; start another one"
+        ));
+    }
+    let kept: &'static str = Box::leak(name.into_boxed_str());
+    names.insert(kept);
+    Ok(kept)
+}
