@@ -11,7 +11,7 @@ const NOT_RUN: [&str; 4] = ["html", "reproduce", "evaluation", "reference"];
 
 fn main() {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let folders = ["src", "../units/src", "../cc/src", "../ns2/src", "../proto/src", "../sim/src"];
+    let folders = ["src", "../units/src", "../cc/src", "../ns2/src", "../proto/src", "../plugin/src", "../sim/src"];
     let mut files = Vec::new();
     for folder in folders {
         println!("cargo::rerun-if-changed={}", here.join(folder).display());

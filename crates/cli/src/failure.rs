@@ -3,6 +3,7 @@
 use std::io;
 
 use anabranch_lab::diagnostic::{Diagnostic, Excerpt};
+use anabranch_lab::run::ControllerFailed;
 
 /// An exit code and a message, which is empty if it has been printed.
 #[derive(Debug)]
@@ -43,6 +44,7 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self { code: 0, message: String::new(), excerpt: None },
+            _ if error.get_ref().is_some_and(|inner| inner.is::<ControllerFailed>()) => Self::failed(error.to_string()),
             _ => Self::failed(format!("cannot write the result: {error}")),
         }
     }

@@ -25,6 +25,10 @@ impl Inputs {
         if let Some(seed) = overrides.seed {
             document.set(&format!("seed={seed}"))?;
         }
+        for file in document.plugin_files() {
+            self.note(Path::new(file))
+                .map_err(|reason| Failure::usage(format!("{file}: {reason}; name another file")))?;
+        }
         Ok(document)
     }
 

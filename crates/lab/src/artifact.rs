@@ -27,7 +27,7 @@ use sha2::{Digest, Sha256};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Fault};
 use crate::document::{Document, Source, is_trace};
 use crate::experiment::{COMMON, Experiment};
 use crate::html;
@@ -121,6 +121,8 @@ pub enum ArtifactError {
     Changed(String),
     /// It contains no experiments.
     NoExperiments,
+    /// A scenario has a controller from a file.
+    Plugin(String),
     /// A scenario extends an experiment that is not packed.
     Base(String),
     /// A scenario in it is invalid.
@@ -144,6 +146,11 @@ impl fmt::Display for ArtifactError {
             Self::Hidden(what) => write!(f, "there is more in it than its files: {what}"),
             Self::Changed(name) => write!(f, "{name} is not the file that was packed: its SHA-256 differs"),
             Self::NoExperiments => write!(f, "there is no experiment in it"),
+            Self::Plugin(name) => write!(
+                f,
+                "{name} is a controller from a file, and an artifact holds texts alone; publish the module beside it, or write the law in \
+                 `crates/cc`"
+            ),
             Self::Base(name) => write!(
                 f,
                 "{name} is extended by an experiment and is not packed as one: choose its paper, too, or move what they share to \
@@ -164,8 +171,12 @@ pub fn name_of(file: &str) -> String {
 /// A file as it is in an artifact, with its bases: each name is that of [`name_of`].
 ///
 /// # Errors
-/// If a base would have no place in an artifact, which has one folder for each paper and one for what they share.
+/// If a base would have no place in an artifact, which has one folder for each paper and one for what they share; or a flow has a controller
+/// from a file.
 pub fn renamed(document: &Document) -> Result<Document, Diagnostic> {
+    if let Some(name) = document.plugin_files().next() {
+        return Err(Fault::new(ArtifactError::Plugin(name.to_owned()).to_string()).about(document.file()));
+    }
     let mut texts = document.bases().iter();
     // They are asked for in the order in which they were read.
     let mut base = |name: &str| match is_known(name) {
@@ -204,6 +215,9 @@ pub fn experiments(documents: &[Document]) -> Result<Vec<Experiment>, Diagnostic
 /// If `out` cannot be written, or a document extends an experiment that is not among them: whoever reads the artifact runs every
 /// experiment in it.
 pub fn pack(documents: &[Document], outcome: &Outcome, out: impl Write + Seek) -> zip::result::ZipResult<()> {
+    if let Some(name) = documents.iter().flat_map(Document::plugin_files).next() {
+        return Err(io::Error::other(ArtifactError::Plugin(name.to_owned())).into());
+    }
     if let Some(base) = missing_base(documents) {
         return Err(io::Error::other(ArtifactError::Base(base.to_owned())).into());
     }

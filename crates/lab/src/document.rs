@@ -7,6 +7,7 @@ mod decode;
 mod each;
 mod extends;
 mod files;
+mod plugins;
 mod repeat;
 mod topology;
 mod traces;
@@ -23,6 +24,8 @@ use crate::diagnostic::{Diagnostic, Excerpt, Fault, Place, is_command, suggestio
 
 pub use extends::Bases;
 pub use files::Notice;
+use plugins::Files;
+pub(crate) use plugins::{PLUGIN, Plugins};
 pub(crate) use repeat::COUNT_MAX;
 pub(crate) use topology::{PORTS_MAX, SIZE_MAX};
 pub(crate) use traces::is_trace;
@@ -34,6 +37,7 @@ pub struct Document {
     root: Node,
     /// The file, and those that it extends.
     sources: Vec<Source>,
+    plugins: Plugins,
 }
 
 #[derive(Clone, Debug)]
@@ -98,6 +102,10 @@ impl Document {
     /// # Errors
     /// If one of them is not TOML, or what they name cannot be read or leads back to them.
     pub fn parse_with(file: &str, text: &str, bases: &mut Bases<'_>) -> Result<Self, Diagnostic> {
+        Self::parse_from(file, text, bases, Files::Nowhere)
+    }
+
+    fn parse_from(file: &str, text: &str, bases: &mut Bases<'_>, files: Files) -> Result<Self, Diagnostic> {
         let (mut root, mut sources) = extends::read(file, text, bases)?;
         let mut left = VALUES_MAX;
         let traces = traces::write_out(&mut root, &mut sources, bases, &mut left);
@@ -105,7 +113,9 @@ impl Document {
         each::write_out(&mut root, &mut left).map_err(|fault| located(fault, &sources))?;
         repeat::write_out(&mut root, &mut left).map_err(|fault| located(fault, &sources))?;
         topology::write_out(&mut root, &mut left).map_err(|fault| located(fault, &sources))?;
-        Ok(Self { comment: first_comment(text), root, sources })
+        let mut plugins = Plugins::new(file, files);
+        plugins.read("", &mut root).map_err(|fault| located(fault, &sources))?;
+        Ok(Self { comment: first_comment(text), root, sources, plugins })
     }
 
     /// The first comment of the file: the question of a scenario or an experiment. An empty line separates paragraphs.
@@ -128,6 +138,16 @@ impl Document {
         &self.sources[1..]
     }
 
+    /// The names of the files of its controllers, which were read, too.
+    pub fn plugin_files(&self) -> impl Iterator<Item = &str> {
+        self.plugins.files()
+    }
+
+    /// Its controllers.
+    pub(crate) fn plugins(&self) -> &Plugins {
+        &self.plugins
+    }
+
     /// All that was read: the file, and each of its bases behind a line that names it. Traces, which nobody reads, are left out.
     pub fn whole_text(&self) -> String {
         let bases = self.bases().iter().filter(|base| !is_trace(&base.file));
@@ -146,8 +166,9 @@ impl Document {
         let Some((path, value)) = argument.split_once('=') else {
             return Err(fail(Fault::new("there is no `=`").remedy("write key=value, such as flow.f0.window=50")));
         };
-        let node = scalar_or_text(value.trim(), &place);
+        let mut node = scalar_or_text(value.trim(), &place);
         refuse_controls(&node).map_err(fail)?;
+        self.plugins.read(path.trim(), &mut node).map_err(fail)?;
         assign(&mut self.root, path.trim(), &node, &place).map_err(fail)
     }
 
@@ -166,12 +187,13 @@ impl Document {
         T::deserialize(decode::Decoder(&self.root)).map_err(|fault| located(fault.at(&self.root.place), &self.sources))
     }
 
-    /// Its keys and values as one text that does not depend on how and where they were written; without some keys of the root.
+    /// Its keys and values as one text that does not depend on how and where they were written; without some keys of the root. A controller
+    /// that it names is there by its content.
     pub(crate) fn canonical(&self, without: &[&str]) -> String {
         let Value::Table(entries) = &self.root.value else { return String::new() };
         let mut kept: Vec<_> = entries.iter().filter(|(key, _)| !without.contains(&key.name.as_str())).collect();
         kept.sort_by(|a, b| a.0.name.cmp(&b.0.name));
-        kept.into_iter().map(|(key, node)| format!("{:?}={};", key.name, node.canonical())).collect()
+        kept.into_iter().map(|(key, node)| format!("{:?}={};", key.name, node.canonical(&self.plugins))).collect()
     }
 
     /// The value at `path`, if there is one.
@@ -201,19 +223,26 @@ impl Node {
         }
     }
 
-    fn canonical(&self) -> String {
+    fn canonical(&self, plugins: &Plugins) -> String {
         match &self.value {
             Value::String(text) => format!("{text:?}"),
             Value::Integer(number) => number.to_string(),
             Value::Float(number) => format!("{number:?}"),
             Value::Boolean(truth) => truth.to_string(),
             Value::Array(elements) => {
-                format!("[{}]", elements.iter().map(|element| element.canonical() + ",").collect::<String>())
+                format!("[{}]", elements.iter().map(|element| element.canonical(plugins) + ",").collect::<String>())
             }
             Value::Table(entries) => {
                 let mut entries: Vec<_> = entries.iter().collect();
                 entries.sort_by(|a, b| a.0.name.cmp(&b.0.name));
-                let entry = |(key, node): &(Key, Self)| format!("{:?}={},", key.name, node.canonical());
+                let entry = |(key, node): &(Key, Self)| {
+                    let module = match &node.value {
+                        Value::String(file) if key.name == PLUGIN => plugins.module(file),
+                        _ => None,
+                    };
+                    let value = module.map_or_else(|| node.canonical(plugins), |module| module.digest().to_owned());
+                    format!("{:?}={value},", key.name)
+                };
                 format!("{{{}}}", entries.into_iter().map(entry).collect::<String>())
             }
         }

@@ -107,7 +107,7 @@ pub fn reproduce_until(
         judged.add(job, run);
         judged.judge(&mut watch);
         if watch.goes_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    });
+    })?;
     if worked.is_break() {
         return Ok(None);
     }

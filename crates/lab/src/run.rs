@@ -2,6 +2,7 @@
 
 mod measured;
 
+use std::fmt;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -18,9 +19,24 @@ use crate::world::{CHECKED, Recording, Simulation};
 pub(crate) use self::measured::Run;
 
 /// Runs a scenario to its end.
+///
+/// # Panics
+/// If a controller that is a module fails; [`run_recording`] is for scenarios with such.
 pub fn run(scenario: &Scenario) -> Report {
-    timed(build(scenario, Recording::Counters)).0
+    timed(build(scenario, Recording::Counters)).expect("no controller fails").0
 }
+
+/// A controller of a run that is a module has failed: which, when, why, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControllerFailed(pub String);
+
+impl fmt::Display for ControllerFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ControllerFailed {}
 
 /// What to keep of a run beside its counters.
 #[derive(Default)]
@@ -38,6 +54,7 @@ pub struct Records {
 ///
 /// # Errors
 /// If the capture cannot be written: the run goes on to its end all the same. [`io::ErrorKind::Interrupted`] if `on_step` breaks.
+/// [`ControllerFailed`] within the error if a controller of a flow's own fails: the run ends there.
 pub fn run_recording(
     scenario: &Scenario,
     records: Records,
@@ -60,6 +77,7 @@ pub fn run_recording(
         let began = Instant::now();
         for slice in 1..=slices {
             simulation.run_until(begin_of_step.saturating_add(part / slices * slice));
+            check(&simulation).map_err(io::Error::other)?;
             if on_step(if slice < slices { step - 1 } else { step }, STEPS).is_break() {
                 return Err(io::Error::new(io::ErrorKind::Interrupted, "the run was stopped"));
             }
@@ -69,6 +87,7 @@ pub fn run_recording(
         slices = u64::try_from(wanted).unwrap_or(SLICES_MAX).min(SLICES_MAX);
     }
     simulation.run();
+    check(&simulation).map_err(io::Error::other)?;
     let wall_seconds = begin.elapsed().as_secs_f64();
     simulation.finish_capture()?;
     Ok((Report { wall_seconds, ..simulation.report() }, Trace { simulation, scenario }))
@@ -88,28 +107,34 @@ pub(crate) fn run_recorded<'a, 'b>(
     scenario: &'a Scenario,
     series: &[String],
     measures: impl Iterator<Item = &'b (String, Expression)>,
-) -> (Run, Trace<'a>) {
-    let (report, simulation) = timed(build(scenario, Recording::Series(series)));
+) -> Result<(Run, Trace<'a>), ControllerFailed> {
+    let (report, simulation) = timed(build(scenario, Recording::Series(series)))?;
     let trace = Trace { simulation, scenario };
-    (Run::measured(report, &trace, measures), trace)
+    Ok((Run::measured(report, &trace, measures), trace))
 }
 
 /// Runs a scenario and answers what all measures of `experiment` ask of its series.
-pub(crate) fn run_measured(scenario: &Scenario, experiment: &Experiment) -> Run {
+pub(crate) fn run_measured(scenario: &Scenario, experiment: &Experiment) -> Result<Run, ControllerFailed> {
     let asking = || experiment.measures().iter().filter(|(_, expression)| expression.asks_series());
     let series: Vec<String> = asking().flat_map(|(_, expression)| expression.series()).collect();
-    run_recorded(scenario, &series, asking()).0
+    run_recorded(scenario, &series, asking()).map(|(run, _)| run)
 }
 
 fn build<'a>(scenario: &'a Scenario, recording: Recording<'_>) -> Simulation<'a> {
     Simulation::build(scenario, recording).expect(CHECKED)
 }
 
-fn timed(mut simulation: Simulation<'_>) -> (Report, Simulation<'_>) {
+fn timed(mut simulation: Simulation<'_>) -> Result<(Report, Simulation<'_>), ControllerFailed> {
     let begin = Instant::now();
     simulation.run();
+    check(&simulation)?;
     let wall_seconds = begin.elapsed().as_secs_f64();
-    (Report { wall_seconds, ..simulation.report() }, simulation)
+    Ok((Report { wall_seconds, ..simulation.report() }, simulation))
+}
+
+/// Whether all controllers are well.
+fn check(simulation: &Simulation<'_>) -> Result<(), ControllerFailed> {
+    simulation.fault().map_or(Ok(()), |fault| Err(ControllerFailed(fault.to_owned())))
 }
 
 /// What happened in a run.

@@ -10,6 +10,7 @@ pub(crate) mod transport;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use anabranch_plugin::Law;
 use anabranch_sim::{DriverSpec, ErrorSpec, HoldSpec, LinkSpec, QueueSpec, RateSpec, ScatterSpec, Spacing, WorldSize};
 use anabranch_units::{Rate, SimSpan, SimTime};
 
@@ -100,6 +101,8 @@ pub(crate) struct Flow {
     pub(crate) transport_name: String,
     /// Name of the congestion law, for reports.
     pub(crate) law_name: Option<String>,
+    /// The law, if it is a module's: each run has its controllers made anew.
+    pub(crate) plugin: Option<Law>,
     pub(crate) transport: Transport,
     /// Bytes of a data packet on the wire.
     pub(crate) packet: u64,

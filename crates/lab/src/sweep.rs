@@ -4,15 +4,16 @@
 
 mod rows;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Fault};
 use crate::experiment::{Experiment, Variant};
 use crate::parallel;
-use crate::run::{self, Run};
+use crate::run::{self, ControllerFailed, Run};
 use crate::scenario::Scenario;
 use crate::statistics::{Interval, Sample};
 
@@ -151,7 +152,7 @@ pub fn sweep_until(
 ) -> Result<Option<Sweep>, Diagnostic> {
     let Plan { points, mut jobs, ends, certain } = Plan::new(experiment, options, kept)?;
     let known = jobs.iter().filter(|job| job.row.is_some()).count();
-    if run_missing(experiment, &mut jobs, options.jobs, watch).is_break() {
+    if run_missing(experiment, &mut jobs, options.jobs, watch)?.is_break() {
         return Ok(None);
     }
     let rows = rows_of(jobs);
@@ -193,7 +194,7 @@ pub fn run_some(
         Ok(Job::new(experiment, point, place, &experiment.scenario(point)?, &experiment.content(point)?))
     };
     let mut runs = places.iter().map(job).collect::<Result<Vec<_>, Diagnostic>>()?;
-    let whole = run_missing(experiment, &mut runs, jobs, watch);
+    let whole = run_missing(experiment, &mut runs, jobs, watch)?;
     Ok(whole.is_continue().then(|| rows_of(runs)))
 }
 
@@ -248,28 +249,48 @@ impl Job {
 }
 
 /// Runs the jobs that have no row.
+///
+/// # Errors
+/// If a controller of a flow's own fails in one of them. All others run, and their rows are told before.
 fn run_missing(
     experiment: &Experiment,
     jobs: &mut [Job],
     threads: NonZeroUsize,
     mut watch: impl Watch,
-) -> ControlFlow<()> {
+) -> Result<ControlFlow<()>, Diagnostic> {
     let missing: Vec<usize> = (0..jobs.len()).filter(|&job| jobs[job].row.is_none()).collect();
     let scenarios: Vec<Scenario> = missing.iter().map(|&job| jobs[job].scenario.clone()).collect();
     let mut done = 0;
     watch.runs(done, missing.len());
     if !watch.goes_on() {
-        return ControlFlow::Break(());
+        return Ok(ControlFlow::Break(()));
     }
-    each_run(experiment, &scenarios, threads, |index, run| {
+    // In the order of the grid, however many threads there are.
+    let mut failed = BTreeMap::new();
+    let whole = each_run(experiment, &scenarios, threads, |index, run| {
         let job = &mut jobs[missing[index]];
-        let row = Row::of(experiment, &job.labels, &job.identity, &run);
         done += 1;
-        watch.row(&row);
+        match run {
+            Ok(run) => {
+                let row = Row::of(experiment, &job.labels, &job.identity, &run);
+                watch.row(&row);
+                job.row = Some(row);
+            }
+            Err(error) => drop(failed.insert(index, failure(experiment, job, &error))),
+        }
         watch.runs(done, missing.len());
-        job.row = Some(row);
         if watch.goes_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })
+    });
+    let Some((_, first)) = failed.first_key_value().filter(|_| whole.is_continue()) else { return Ok(whole) };
+    let fault = Fault::new(format!("{} of {} runs failed, the first {first}", failed.len(), missing.len()));
+    Err(fault.about(experiment.file()))
+}
+
+/// Which run failed, and why.
+fn failure(experiment: &Experiment, job: &Job, error: &ControllerFailed) -> String {
+    let axes = experiment.axes.iter().map(|axis| &axis.name).zip(&job.labels);
+    let values: String = axes.map(|(axis, label)| format!("{axis} = {label}, ")).collect();
+    format!("with {values}seed = {}: {error}", job.scenario.seed)
 }
 
 fn rows_of(jobs: Vec<Job>) -> Vec<Row> {
@@ -291,7 +312,7 @@ fn each_run(
     experiment: &Experiment,
     scenarios: &[Scenario],
     jobs: NonZeroUsize,
-    mut on_run: impl FnMut(usize, Run) -> ControlFlow<()>,
+    mut on_run: impl FnMut(usize, Result<Run, ControllerFailed>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let stopped = AtomicBool::new(false);
     parallel::as_done(

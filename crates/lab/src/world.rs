@@ -13,6 +13,7 @@ mod series;
 
 use std::io;
 
+use anabranch_plugin::Faults;
 use anabranch_sim::{BuildError, Capture, FlowId, HostId, LinkId, ObserverId, World};
 use anabranch_units::SimTime;
 
@@ -24,6 +25,8 @@ use crate::trace::{ArrivalTrace, LinkTrace};
 /// A scenario in the simulator.
 pub(crate) struct Simulation<'a> {
     scenario: &'a Scenario,
+    /// Of its flows' controllers that are modules.
+    faults: Faults,
     pub(crate) world: World,
     links: Vec<LinkId>,
     flows: Vec<Ends>,
@@ -32,6 +35,9 @@ pub(crate) struct Simulation<'a> {
     arrivals: Vec<Option<ObserverId<ArrivalTrace>>>,
     capture: Option<ObserverId<Capture<Output>>>,
 }
+
+/// How often a run is looked at that may fail.
+const SLICES: u64 = 1000;
 
 /// Where a capture is written.
 pub(crate) type Output = Box<dyn io::Write + Send>;
@@ -82,9 +88,25 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs to the end of the scenario.
+    /// Runs to the end of the scenario, or until a controller fails.
     pub(crate) fn run(&mut self) {
+        // What a failed controller does after that is of no use, and nobody waits for it.
+        if self.scenario.flows.iter().any(|flow| flow.plugin.is_some()) {
+            let slice = self.scenario.duration / SLICES;
+            let ends = (1..SLICES).map(|number| SimTime::ZERO.saturating_add(slice * number));
+            for end in ends {
+                self.world.run_until(end);
+                if self.fault().is_some() {
+                    return;
+                }
+            }
+        }
         self.world.run_until(self.end());
+    }
+
+    /// What went wrong in a controller, if something did: then the run has no meaning.
+    pub(crate) fn fault(&self) -> Option<&str> {
+        self.faults.first()
     }
 
     /// Runs up to some time.

@@ -9,14 +9,14 @@ use anabranch_lab::document::Document;
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::expression::Series;
 use anabranch_lab::report::Report;
-use anabranch_lab::run::{self, Records};
+use anabranch_lab::run::{self, ControllerFailed, Records};
 use anabranch_lab::scenario::Scenario;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::controller::{self, Faults};
-use crate::error::{Error, ScenarioError, of_scenario};
+use crate::error::{ControllerError, Error, ScenarioError, of_scenario};
 use crate::results::Run;
 use crate::{scenario, values};
 
@@ -67,7 +67,11 @@ pub(crate) fn run_scenario(
     let outcome = if is_python { work() } else { py.detach(work) };
     looks.result()?;
     faults.raise()?;
-    let (report, series) = outcome.map_err(|error| Error::new_err(format!("the run failed: {error}")))?;
+    let (report, series) =
+        outcome.map_err(|error| match error.get_ref().is_some_and(|inner| inner.is::<ControllerFailed>()) {
+            true => ControllerError::new_err(error.to_string()),
+            false => Error::new_err(format!("the run failed: {error}")),
+        })?;
     let question = document.comment().to_owned();
     Ok(Run { report, scenario, series, question })
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
+use super::plugins::Files;
 use super::{Document, Lines};
 use crate::diagnostic::{Diagnostic, Fault, Place};
 
@@ -28,7 +29,7 @@ impl Document {
         let refused = |reason: String| Fault::new(reason).remedy("name another file");
         let read = notice(path).map_err(refused).and_then(|()| text(path));
         let text_of_file = read.map_err(|fault| fault.about(&name))?;
-        Self::parse_with(&name, &text_of_file, &mut |base| base_text(base, notice))
+        Self::parse_from(&name, &text_of_file, &mut |base| base_text(base, notice), Files::Disk)
     }
 
     /// Parses a text as if it stood in `file`: what it extends is read from there, beside which it need not lie itself.
@@ -36,7 +37,7 @@ impl Document {
     /// # Errors
     /// As [`Document::read`].
     pub fn parse_beside(file: &str, text: &str) -> Result<Self, Diagnostic> {
-        Self::parse_with(file, text, &mut |base| base_text(base, &mut |_| Ok(())))
+        Self::parse_from(file, text, &mut |base| base_text(base, &mut |_| Ok(())), Files::Disk)
     }
 }
 

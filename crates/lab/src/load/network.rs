@@ -14,7 +14,7 @@ use super::transport::{Drive, Pair};
 use super::values::Name;
 use super::{Checked, classes};
 use crate::diagnostic::{Diagnostic, Fault, suggestion};
-use crate::document::{Document, Path};
+use crate::document::{Document, Path, Plugins};
 use crate::scenario::class::EmptyPath;
 use crate::scenario::transport::Transport;
 use crate::scenario::{Clock, Flow, Interfaces, Link, LinkIndex, NodeIndex, RouteChange, Scenario};
@@ -38,11 +38,11 @@ impl NetworkKeys<'_> {
     /// # Errors
     /// The first mistake, with its place in `document` and its correction.
     pub(crate) fn check(&self, document: &Document) -> Result<Scenario, Diagnostic> {
-        scenario(self).map_err(|(path, fault)| document.diagnose(&path, fault))
+        scenario(self, document.plugins()).map_err(|(path, fault)| document.diagnose(&path, fault))
     }
 }
 
-fn scenario(keys: &NetworkKeys<'_>) -> Checked<Scenario> {
+fn scenario(keys: &NetworkKeys<'_>, plugins: &Plugins) -> Checked<Scenario> {
     let root = Path::default();
     if keys.duration.is_zero() {
         return Err((root.key("duration"), Fault::new("nothing happens in no time").remedy("use a duration above 0s")));
@@ -62,7 +62,7 @@ fn scenario(keys: &NetworkKeys<'_>) -> Checked<Scenario> {
             let fault = Fault::new(format!("a second flow is called `{}`", flow.id.0));
             return Err((path.key("id"), fault.remedy("give each flow its own name")));
         }
-        flows.push(network.flow(flow, &path)?);
+        flows.push(network.flow(flow, plugins, &path)?);
     }
     classes::check(&flows, &root.key("flow"))?;
     let mut drivers = BTreeMap::new();
@@ -217,14 +217,14 @@ impl Network {
         Ok(())
     }
 
-    fn flow(&self, keys: &FlowKeys, path: &Path) -> Checked<Flow> {
+    fn flow(&self, keys: &FlowKeys, plugins: &Plugins, path: &Path) -> Checked<Flow> {
         let id = &keys.id.0;
         let (from, to) = (self.node(&keys.from.0, &path.key("from"))?, self.node(&keys.to.0, &path.key("to"))?);
         if from == to {
             let fault = Fault::new(format!("flow `{id}` goes nowhere: it begins and ends at node `{}`", keys.to.0));
             return Err((path.key("to"), fault.remedy("name two nodes")));
         }
-        let Drive { transport, law_name, is_window_default, paths: pairs } = Drive::of(keys, path)?;
+        let Drive { transport, law_name, plugin, is_window_default, paths: pairs } = Drive::of(keys, plugins, path)?;
         for (start, end) in [(from, to), (to, from)] {
             if !self.is_connected(start, end) {
                 let (start, end) = (&self.nodes[start], &self.nodes[end]);
@@ -261,6 +261,7 @@ impl Network {
             stop,
             transport_name: keys.transport.name().to_owned(),
             law_name,
+            plugin,
             transport,
             packet: keys.packet.0.count(),
             is_window_default,

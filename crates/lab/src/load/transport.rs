@@ -12,13 +12,14 @@ mod workload;
 
 use anabranch_ns2::config::Agent;
 use anabranch_ns2::sctp::Variant;
+use anabranch_plugin::Law;
 use anabranch_units::SimSpan;
 
 use super::Checked;
 use super::keys::{FlowKeys, TransportKeys};
 use super::values::{Count, Name};
 use crate::diagnostic::Fault;
-use crate::document::Path;
+use crate::document::{Path, Plugins};
 use crate::scenario::transport::Transport;
 
 pub(super) use agent::MFAST_STREAMS;
@@ -31,6 +32,8 @@ pub(super) struct Drive<'a> {
     pub(super) transport: Transport,
     /// Name of the congestion law.
     pub(super) law_name: Option<String>,
+    /// The law, if it is a module's.
+    pub(super) plugin: Option<Law>,
     /// Whether nobody has chosen the receiver's window of an agent of ns-2.
     pub(super) is_window_default: bool,
     pub(super) paths: Vec<Pair<'a>>,
@@ -47,14 +50,14 @@ pub(super) struct Pair<'a> {
 impl<'a> Drive<'a> {
     /// Of a transport on one path, or without a law.
     fn new(transport: Transport) -> Self {
-        Self { transport, law_name: None, is_window_default: true, paths: vec![] }
+        Self { transport, law_name: None, plugin: None, is_window_default: true, paths: vec![] }
     }
 
     /// What drives the flow at `path`.
-    pub(super) fn of(flow: &'a FlowKeys, path: &Path) -> Checked<Self> {
+    pub(super) fn of(flow: &'a FlowKeys, plugins: &Plugins, path: &Path) -> Checked<Self> {
         let packet = flow.packet.0;
         match &flow.transport {
-            TransportKeys::Engine(keys) => engine::drive(keys, packet, path),
+            TransportKeys::Engine(keys) => engine::drive(keys, packet, plugins, path),
             TransportKeys::Reno(keys) => agent::drive(keys, packet, path, |_| Ok((Agent::Reno, "reno"))),
             TransportKeys::NewReno(keys) => agent::drive(keys, packet, path, agent::newreno),
             TransportKeys::Sack(keys) => agent::drive(keys, packet, path, |_| Ok((Agent::Sack, "reno"))),

@@ -213,9 +213,11 @@ impl JsonSchema for LawKeys {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "object",
-            "description": "A congestion law and its parameters; `anabranch cc show NAME` tells which there are. Those of a part stand in a table: `refill = { kind = \"ccafr\", ipd_weight = 0.125 }`, which `anabranch cc show` lists as `refill` and `refill.ipd_weight`.",
-            "properties": { "name": { "type": "string", "description": "The law." } },
-            "required": ["name"],
+            "description": "A congestion law and its parameters; `anabranch cc show NAME` tells which there are. Those of a part stand in a table: `refill = { kind = \"ccafr\", ipd_weight = 0.125 }`, which `anabranch cc show` lists as `refill` and `refill.ipd_weight`. Of a controller of one's own `plugin` names the WASM module, and the other keys are the settings that it declares: `docs/own-controllers.md`.",
+            "properties": {
+                "name": { "type": "string", "description": "The law." },
+                "plugin": { "type": "string", "description": "In the place of `name`, for `anabranch` alone: the file of a controller, relative to this one." },
+            },
             "additionalProperties": {
                 "type": ["number", "string", "boolean", "object"],
                 "additionalProperties": { "type": ["number", "string", "boolean"] },

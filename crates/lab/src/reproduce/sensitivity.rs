@@ -44,7 +44,7 @@ impl Shaken<'_> {
 /// Seeds are those of the experiments, or the prediction intervals would be others than those that reproduce the claims.
 ///
 /// # Errors
-/// If a variant is no scenario. It is found before anything runs.
+/// If a variant is no scenario, which is found before anything runs; or a controller of a flow's own fails.
 pub fn shake(
     experiments: &[Experiment],
     options: Options,
@@ -60,7 +60,7 @@ pub fn shake(
         done += 1;
         on_run(done, total);
         ControlFlow::Continue(())
-    });
+    })?;
     debug_assert!(all.is_continue(), "nobody stops it");
     let mut shaken = Vec::new();
     for (index, experiment) in experiments.iter().enumerate() {

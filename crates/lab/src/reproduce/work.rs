@@ -6,37 +6,55 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::figures::{self, Drawn};
 use super::plan::{Job, Plan};
+use crate::diagnostic::{Diagnostic, Fault};
 use crate::experiment::Experiment;
 use crate::parallel;
-use crate::run::{Run, run_recorded};
+use crate::run::{ControllerFailed, Run, run_recorded};
 
 /// Runs the jobs of a plan in parallel, begun in their order. `on_run` is given each as it is done, with what figures show of it. If it breaks,
 /// what runs goes on to its end, unheard, and nothing more begins.
+///
+/// # Errors
+/// If a controller of a flow's own fails.
 pub(super) fn work(
     plan: &Plan<'_>,
     jobs: NonZeroUsize,
     mut on_run: impl FnMut(usize, Run, Option<Drawn>) -> ControlFlow<()>,
-) -> ControlFlow<()> {
+) -> Result<ControlFlow<()>, Diagnostic> {
     let stopped = AtomicBool::new(false);
     let is_stopped = || stopped.load(Ordering::Relaxed);
     let work = |index: usize| {
         let job = &plan.jobs[index];
         if is_stopped() { None } else { Some(run(job, plan.experiments[job.experiment])) }
     };
+    let mut failed = None;
     parallel::as_done(plan.jobs.len(), jobs, work, |index, result| {
-        if let Some((run, drawn)) = result.filter(|_| !is_stopped()) {
-            stopped.store(on_run(index, run, drawn).is_break(), Ordering::Relaxed);
-        }
+        let Some(result) = result.filter(|_| !is_stopped()) else { return };
+        let is_over = match result {
+            Ok((run, drawn)) => on_run(index, run, drawn).is_break(),
+            // What is claimed of a law that fails is not judged at all.
+            Err(error) => {
+                let job = &plan.jobs[index];
+                let fault = Fault::new(format!("with the seed {}: {error}", job.scenario.seed));
+                failed = Some(fault.about(plan.experiments[job.experiment].file()));
+                true
+            }
+        };
+        stopped.store(is_over, Ordering::Relaxed);
     });
-    if stopped.into_inner() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    match failed {
+        Some(diagnostic) => Err(diagnostic),
+        None if stopped.into_inner() => Ok(ControlFlow::Break(())),
+        None => Ok(ControlFlow::Continue(())),
+    }
 }
 
 /// Nothing is recorded that nobody asks for.
-fn run(job: &Job, experiment: &Experiment) -> (Run, Option<Drawn>) {
+fn run(job: &Job, experiment: &Experiment) -> Result<(Run, Option<Drawn>), ControllerFailed> {
     let measures = || job.measures.iter().map(|&measure| &experiment.measures()[measure]);
     let measured = measures().flat_map(|(_, expression)| expression.series());
     let series: Vec<String> = measured.chain(job.shown.iter().flat_map(|shown| shown.series.clone())).collect();
-    let (run, trace) = run_recorded(&job.scenario, &series, measures());
+    let (run, trace) = run_recorded(&job.scenario, &series, measures())?;
     let drawn = job.shown.as_ref().map(|shown| figures::draw(experiment, &shown.variant, &trace));
-    (run, drawn)
+    Ok((run, drawn))
 }

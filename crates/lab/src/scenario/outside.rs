@@ -53,6 +53,7 @@ impl Scenario {
             ));
         };
         config.law = law;
+        found.plugin = None;
         found.law_name = Some(name.to_owned());
         Ok(())
     }

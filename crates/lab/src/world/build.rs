@@ -1,5 +1,6 @@
 //! From a scenario to the simulator's builder: everything in its place.
 
+use anabranch_plugin::Faults;
 use anabranch_sim::{BuildError, Builder, Capture, Control, LinkId, NodeId, ObserverId, Port, Workload};
 
 use super::clock::{Clocks, clocks};
@@ -12,6 +13,7 @@ use crate::trace::{ArrivalTrace, LinkTrace};
 /// What a [`Simulation`] is made of.
 pub(super) struct Parts<'a> {
     scenario: &'a Scenario,
+    faults: Faults,
     pub(super) builder: Builder,
     pub(super) links: Vec<LinkId>,
     flows: Vec<Ends>,
@@ -24,8 +26,8 @@ pub(super) struct Parts<'a> {
 impl<'a> Parts<'a> {
     /// Sets the world going.
     pub(super) fn build(self) -> Result<Simulation<'a>, BuildError> {
-        let Self { scenario, builder, links, flows, traces, arrivals, capture } = self;
-        Ok(Simulation { scenario, world: builder.build()?, links, flows, traces, arrivals, capture })
+        let Self { scenario, faults, builder, links, flows, traces, arrivals, capture } = self;
+        Ok(Simulation { scenario, faults, world: builder.build()?, links, flows, traces, arrivals, capture })
     }
 
     /// Everything of a scenario in its place.
@@ -50,6 +52,7 @@ impl<'a> Parts<'a> {
             builder.ns2_random(random);
         }
         let mut flows = Vec::with_capacity(scenario.flows.len());
+        let faults = Faults::default();
         for (flow, start) in scenario.flows.iter().zip(starts) {
             let messages = messages(flow, &builder);
             let hosts = Hosts {
@@ -57,6 +60,7 @@ impl<'a> Parts<'a> {
                 nodes: &nodes,
                 links: &links,
                 flow,
+                faults: &faults,
                 messages: &messages,
                 source_detail: wanted.flows[flows.len()].then_some(detail),
                 sink_detail: wanted.arrivals[flows.len()].then_some(detail),
@@ -96,7 +100,7 @@ impl<'a> Parts<'a> {
             let trace = is_wanted.then(|| ArrivalTrace::new(ends.flow, detail));
             arrivals.push(trace.map(|trace| builder.observe(&last, trace)).transpose()?);
         }
-        Ok(Self { scenario, builder, links, flows, traces, arrivals, capture: None })
+        Ok(Self { scenario, faults, builder, links, flows, traces, arrivals, capture: None })
     }
 }
 

@@ -3,6 +3,7 @@
 use anabranch_ns2::random::Mrg32k3a;
 use anabranch_ns2::sctp::{DestinationConfig, Endpoint, EndpointConfig};
 use anabranch_ns2::{Sender, SenderConfig, Sink, Streams, multihome};
+use anabranch_plugin::Faults;
 use anabranch_proto::Config;
 use anabranch_sim::traffic::{self, OnOff};
 use anabranch_sim::{
@@ -20,6 +21,7 @@ pub(super) struct Hosts<'a> {
     pub(super) nodes: &'a [NodeId],
     pub(super) links: &'a [LinkId],
     pub(super) flow: &'a Flow,
+    pub(super) faults: &'a Faults,
     /// The sizes of its messages, if its ends know them beforehand.
     pub(super) messages: &'a [u64],
     /// In which detail its source remembers its variables, if it does, and its sink what arrives.
@@ -100,9 +102,12 @@ impl Hosts<'_> {
     /// Both ends of a connection of our own transport.
     fn engine(&self, config: &Config, builder: &mut Builder) -> Result<(EngineSource, EngineSink), BuildError> {
         const CHECKED: &str = "the configuration was checked when the scenario was read";
+        let own = self.flow.plugin.as_ref();
+        let law = own.map(|law| law.settings(&format!("flow `{}`: ", self.flow.id), self.faults));
         let config = |node: NodeIndex| {
             let timer = self.scenario.drivers.get(&node).map_or(SimSpan::ZERO, |driver| driver.timer);
-            Config { timer: timer.rescale(), ..config.clone() }
+            let law = law.clone().unwrap_or_else(|| config.law.clone());
+            Config { timer: timer.rescale(), law, ..config.clone() }
         };
         let source = EngineSource::new(config(self.flow.from)).expect(CHECKED);
         let sink = EngineSink::new(config(self.flow.to)).expect(CHECKED);

@@ -6,6 +6,7 @@ use anabranch_units::{SimSpan, SimTime};
 
 use super::{Ends, Simulation};
 use crate::report::{FlowReport, LinkReport, PathReport, Report};
+use crate::run::combined_hash;
 use crate::scenario::Flow;
 
 impl Simulation<'_> {
@@ -18,7 +19,7 @@ impl Simulation<'_> {
         let notes = self.notes(&flows, &links);
         Report {
             seed: self.scenario.seed,
-            hash: self.world.hash().to_string(),
+            hash: self.hash(),
             wall_seconds: 0.0,
             simulated_seconds: self.scenario.duration.as_secs_f64(),
             events: self.world.events(),
@@ -28,6 +29,17 @@ impl Simulation<'_> {
             classes: self.classes(),
             measures: vec![],
             notes,
+        }
+    }
+
+    /// The hash of what happened, and of the controllers that came from files.
+    fn hash(&self) -> String {
+        let world = self.world.hash().to_string();
+        let laws = self.scenario.flows.iter().filter_map(|flow| flow.plugin.as_ref());
+        let modules: Vec<&str> = laws.map(|law| law.module().digest()).collect();
+        match modules.is_empty() {
+            true => world,
+            false => combined_hash([world.as_str()].into_iter().chain(modules)),
         }
     }
 

@@ -1,6 +1,9 @@
 //! The keys of our own transport.
 
+use std::sync::Arc;
+
 use anabranch_cc::registry;
+use anabranch_plugin::{Faults, Law};
 use anabranch_proto::{
     AckPolicy, Config, Failover, Form, HEADERS, KeepAlive, LossDetection, PATHS_MAX, Pacing, PathMtu, Repair,
     Scheduling, StreamBuffer,
@@ -12,26 +15,18 @@ use super::settings::Settings;
 use super::workload::workload;
 use super::{ACK_DELAY_MAX, Drive, PACKET_MAX, Pair, RBUF};
 use crate::diagnostic::Fault;
-use crate::document::Path;
+use crate::document::{PLUGIN, Path, Plugins};
 use crate::load::Checked;
 use crate::load::keys::{
     EngineKeys, FailoverKeys, FormKeys, LossDetectionKeys, PacingKeys, PathKeys, RepairKeys, SchedulerKeys,
     StreamBufferKeys,
 };
-use crate::load::values::{Setting, Text};
+use crate::load::values::{LawKeys, Setting, Text};
 use crate::scenario::transport::{RBUF_MAX, Transport};
 
 /// What drives a flow of our own transport.
-pub(super) fn drive<'a>(keys: &'a EngineKeys, packet: Bytes, path: &Path) -> Checked<Drive<'a>> {
-    let mut given = Settings::of_law(keys.cc.as_ref(), path.key("cc"))?;
-    let name = given.rest.remove("name").map_or_else(|| "anabranch".to_owned(), |name| name.0);
-    let row = registry::find(&name).map_err(|error| (given.path.key("name"), Fault::new(error.to_string())))?;
-    let mut law = registry::Settings::default_for(row);
-    // What a kind of a part can be set to comes after the kind.
-    let is_kind = |(key, _): &(&String, &Setting)| key.ends_with(KIND);
-    for (key, value) in given.rest.iter().filter(is_kind).chain(given.rest.iter().filter(|it| !is_kind(it))) {
-        law.set(key, &value.0).map_err(|error| (given.place(key), Fault::new(error.to_string())))?;
-    }
+pub(super) fn drive<'a>(keys: &'a EngineKeys, packet: Bytes, plugins: &Plugins, path: &Path) -> Checked<Drive<'a>> {
+    let Chosen { name, law, plugin } = law(keys.cc.as_ref(), plugins, path.key("cc"))?;
     let streams = u16::from(keys.streams.unwrap_or(1));
     let mss = packet.count().checked_sub(HEADERS.into()).and_then(|mss| u16::try_from(mss).ok());
     let Some(mss) = mss.filter(|&mss| mss >= Config::MSS_MIN) else {
@@ -110,7 +105,59 @@ pub(super) fn drive<'a>(keys: &'a EngineKeys, packet: Bytes, path: &Path) -> Che
     };
     let paths = keys.paths.iter().flatten().map(pair).collect();
     let transport = Transport::Engine { config: Box::new(config), workload };
-    Ok(Drive { law_name: Some(name), paths, ..Drive::new(transport) })
+    Ok(Drive { law_name: Some(name), plugin, paths, ..Drive::new(transport) })
+}
+
+/// The law of a flow.
+struct Chosen {
+    /// What reports call it.
+    name: String,
+    law: registry::Settings,
+    /// If it is a module's.
+    plugin: Option<Law>,
+}
+
+/// The law that `cc` names: one of the registry's, or that of a module.
+fn law(keys: Option<&LawKeys>, plugins: &Plugins, path: Path) -> Checked<Chosen> {
+    if keys.is_some_and(|keys| keys.0.contains_key(PLUGIN)) {
+        return of_plugin(Settings::new(keys.map(|keys| keys.0.clone()).unwrap_or_default(), path, ""), plugins);
+    }
+    if keys.is_some_and(|keys| !keys.0.contains_key("name")) {
+        let fault = Fault::new("no law is named").remedy("add `name` and a law, or `plugin` and the file of your own");
+        return Err((path, fault));
+    }
+    let mut given = Settings::of_law(keys, path)?;
+    let name = given.rest.remove("name").map_or_else(|| "anabranch".to_owned(), |name| name.0);
+    let row = registry::find(&name).map_err(|error| (given.path.key("name"), Fault::new(error.to_string())))?;
+    let mut law = registry::Settings::default_for(row);
+    // What a kind of a part can be set to comes after the kind.
+    let is_kind = |(key, _): &(&String, &Setting)| key.ends_with(KIND);
+    for (key, value) in given.rest.iter().filter(is_kind).chain(given.rest.iter().filter(|it| !is_kind(it))) {
+        law.set(key, &value.0).map_err(|error| (given.place(key), Fault::new(error.to_string())))?;
+    }
+    Ok(Chosen { name, law, plugin: None })
+}
+
+/// The law of a module, whose settings are what it declares.
+fn of_plugin(mut given: Settings, plugins: &Plugins) -> Checked<Chosen> {
+    let file = given.rest.remove(PLUGIN).expect("there is one").0;
+    if given.rest.contains_key("name") {
+        let fault = Fault::new("a flow has one law, and here are `name` and `plugin`");
+        return Err((given.path.key("name"), fault.remedy("remove one of them")));
+    }
+    let Some(module) = plugins.module(&file) else {
+        let fault = Fault::new(format!("`{file}` is not the name of a controller"));
+        return Err((given.path.key(PLUGIN), fault.remedy("write it as a string: plugin = \"mine.wasm\"")));
+    };
+    let mut law = Law::new(Arc::clone(module));
+    for (key, value) in &given.rest {
+        law.set(key, &value.0).map_err(|fault| (given.place(key), Fault::new(fault.message).remedy(fault.remedy)))?;
+    }
+    // Without the folder.
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(&file).to_owned();
+    // Each run has its own, with its own faults.
+    let nobody = Faults::default();
+    Ok(Chosen { name, law: law.settings("", &nobody), plugin: Some(law) })
 }
 
 /// In which form it travels, and how long packets may be.

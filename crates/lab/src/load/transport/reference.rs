@@ -12,6 +12,7 @@ pub(crate) fn laws_markdown() -> String {
     format!(
         "| transport | `name` | parameters |\n| --- | --- | --- |\n\
          | `anabranch` | any: `anabranch cc list` | what `anabranch cc show NAME` lists |\n\
+         | `anabranch` | none, but `plugin`: a WASM module | what the module declares; `docs/own-controllers.md` |\n\
          | `ns2/reno`, `ns2/newreno`, `ns2/sack`, `ns2/fack`, `ns2/fs` | `reno`; `newreno` of the second | |\n\
          | `ns2/vegas` | `vegas` | `alpha` ({alpha}), `beta` ({beta}), `gamma` ({gamma}): whole packets |\n\
          | `ns2/linux` | `linux` | |\n\

@@ -1,0 +1,155 @@
+//! `cc = { plugin = "mine.wasm" }`: the controller of a flow, from a file.
+//!
+//! Modules are read and checked when the document is, and when `--set` names one, so that all runs of a document have the same ones whatever
+//! becomes of their files. In the document the name of a module is that of its file as it was opened; what decides about a run is its content.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
+use std::sync::Arc;
+
+use anabranch_plugin::{FILE_MAX, Module};
+
+use super::extends::resolve;
+use super::{Node, Value};
+use crate::diagnostic::{Fault, Place};
+
+/// The key of a law that names a module.
+pub(crate) const PLUGIN: &str = "plugin";
+
+/// The table in which it stands.
+const LAW: &str = "cc";
+
+/// What names of such files end in.
+pub(super) const ENDING: &str = ".wasm";
+
+/// The limit of modules of a document.
+const MODULES_MAX: usize = 100;
+
+/// The modules of a document.
+#[derive(Clone, Debug)]
+pub(crate) struct Plugins {
+    /// What to call the document, beside which they are.
+    own: Arc<str>,
+    files: Files,
+    /// By the names of their files.
+    modules: BTreeMap<String, Arc<Module>>,
+}
+
+/// Whether a document may have files that it names read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Files {
+    /// From the disk.
+    Disk,
+    /// Not: it is a text.
+    Nowhere,
+}
+
+impl Plugins {
+    pub(super) fn new(own: &str, files: Files) -> Self {
+        Self { own: own.into(), files, modules: BTreeMap::new() }
+    }
+
+    /// The module of a file, by its name in the document.
+    pub(crate) fn module(&self, file: &str) -> Option<&Arc<Module>> {
+        self.modules.get(file)
+    }
+
+    /// The names of the files.
+    pub(super) fn files(&self) -> impl Iterator<Item = &str> {
+        self.modules.keys().map(String::as_str)
+    }
+
+    /// Reads the modules that a value at `key` names, and puts the names of their files in the place of what was written.
+    pub(super) fn read(&mut self, key: &str, node: &mut Node) -> Result<(), Fault> {
+        let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
+        self.look(table.rsplit('.').next() == Some(LAW), name, node)
+    }
+
+    fn look(&mut self, is_in_law: bool, name: &str, node: &mut Node) -> Result<(), Fault> {
+        let place = node.place.clone();
+        match &mut node.value {
+            Value::String(file) if is_in_law && name == PLUGIN => {
+                *file = self.load(file, &place).map_err(|fault| fault.at(&place))?;
+                Ok(())
+            }
+            Value::Array(elements) => elements.iter_mut().try_for_each(|node| self.look(false, name, node)),
+            Value::Table(entries) => entries.iter_mut().try_for_each(|(key, node)| match key.name.contains('.') {
+                // What an axis sets.
+                true => self.read(&key.name, node),
+                false => self.look(name == LAW, &key.name, node),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The name of the file that is called `name` at some place, once its module is there.
+    fn load(&mut self, name: &str, place: &Place) -> Result<String, Fault> {
+        let beside = match place {
+            Place::Base { file, .. } => file,
+            _ => &self.own,
+        };
+        if !name.ends_with(ENDING) {
+            let fault = Fault::new(format!("`{name}` is not the name of a controller"));
+            return Err(fault.remedy(format!(
+                "name a WASM module, {ENDING}; `anabranch cc new NAME` writes a project that makes one"
+            )));
+        }
+        let file = resolve(beside, name)?;
+        if self.modules.contains_key(&file) {
+            return Ok(file);
+        }
+        if self.modules.len() == MODULES_MAX {
+            let fault =
+                Fault::new(format!("a scenario with more than {MODULES_MAX} controllers of its own is too large"));
+            return Err(fault.remedy("name fewer; one can have settings"));
+        }
+        let read = match self.files {
+            Files::Nowhere => Err("no other file is read here".to_owned()),
+            Files::Disk => bytes(&file),
+        };
+        let bytes = read.map_err(|reason| {
+            let fault = Fault::new(format!("the controller `{file}` cannot be read: {reason}"));
+            fault.remedy("name a file relative to this one")
+        })?;
+        let module = Module::new(name, bytes).map_err(|error| Fault::new(format!("the controller {error}")))?;
+        self.modules.insert(file.clone(), Arc::new(module));
+        Ok(file)
+    }
+}
+
+/// A pipe or a device, which need not have an end, is not opened; and a file that is too large is not read to its end.
+fn bytes(name: &str) -> Result<Vec<u8>, String> {
+    let is_file = fs::metadata(name).map_err(|error| error.to_string())?.is_file();
+    if !is_file {
+        return Err("it is no plain file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let read = fs::File::open(name).and_then(|file| file.take(FILE_MAX + 1).read_to_end(&mut bytes));
+    read.map(|_| bytes).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Document;
+
+    /// Whoever reads an artifact, or a text that a program made, reads no module of his own disk.
+    #[test]
+    fn a_text_alone_reads_no_module() {
+        let refused = |text: &str| Document::parse("net.toml", text).unwrap_err().to_string();
+        let flow = "[[flow]]\nid = 'f'\ncc = { plugin = 'mine.wasm' }\n";
+        assert!(refused(flow).starts_with("net.toml:3:17: the controller `mine.wasm` cannot be read: no other file"));
+        let axis = "[[axis]]\nname = 'law'\n[axis.values]\none = { 'flow.f.cc.plugin' = 'one.wasm' }\n";
+        assert!(refused(axis).contains("the controller `one.wasm` cannot be read"), "{}", refused(axis));
+        let mut document = Document::parse("net.toml", "[[flow]]\nid = 'f'\n").unwrap();
+        for key in ["flow.f.cc.plugin=mine.wasm", "flow.f.cc={ plugin = \"mine.wasm\" }"] {
+            let refused = document.set(key).unwrap_err().to_string();
+            assert!(
+                refused.contains("--set") && refused.contains("the controller `mine.wasm` cannot be read"),
+                "{refused}"
+            );
+        }
+        // Elsewhere the word means nothing.
+        document.set("flow.f.plugin=mine.wasm").unwrap();
+    }
+}
