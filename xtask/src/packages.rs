@@ -17,7 +17,10 @@ const PACKAGES: &[Package] = &[
         programs: &["chromium", "chromium-browser", "google-chrome"],
         purpose: "the report is tested in a browser",
     },
+    Package { name: "clang", programs: &["clang"], purpose: "the project in C of `anabranch cc new` is built" },
     Package { name: "iproute2", programs: &["ip"], purpose: "links are emulated between network namespaces" },
+    Package { name: "lld", programs: &["wasm-ld"], purpose: "the project in C is linked" },
+    Package { name: "make", programs: &["make"], purpose: "the project in C says how it is built" },
     Package { name: "ns2", programs: &["ns"], purpose: "packets are compared with ns-2" },
     Package { name: "python3", programs: &["python3"], purpose: "docs/wire_decoder.py reads what engines say" },
     Package { name: "valgrind", programs: &["valgrind"], purpose: "callgrind counts instructions" },
@@ -90,13 +93,14 @@ mod tests {
     #[test]
     fn any_of_a_packages_programs_will_do() {
         assert!(missing(|_| true).is_empty());
-        let missing = missing(|program| ["google-chrome", "ip", "ns", "python3"].contains(&program));
+        let missing =
+            missing(|program| ["clang", "google-chrome", "ip", "make", "ns", "python3", "wasm-ld"].contains(&program));
         assert_eq!(names(&missing), "valgrind");
     }
 
     #[test]
     fn a_missing_package_is_one_line_to_type() {
-        let missing = missing(|program| ["ip", "python3", "valgrind"].contains(&program));
+        let missing = missing(|program| ["clang", "ip", "make", "python3", "valgrind", "wasm-ld"].contains(&program));
         let told = remedy(&missing, true);
         assert_eq!(told.lines().last(), Some("  sudo apt-get install --no-install-recommends chromium ns2"));
         assert!(told.contains("ns2 (packets are compared with ns-2)"), "{told}");
@@ -107,7 +111,9 @@ mod tests {
     fn a_mirror_that_fails_is_named_and_not_the_project() {
         let told = failure(&missing(|_| false), Some("`apt-get update` failed: exit status: 100"));
         assert!(
-            told.contains("chromium iproute2 ns2 python3 valgrind (`apt-get update` failed: exit status: 100)"),
+            told.contains(
+                "chromium clang iproute2 lld make ns2 python3 valgrind (`apt-get update` failed: exit status: 100)"
+            ),
             "{told}"
         );
         assert!(told.contains("mirror"), "{told}");

@@ -322,6 +322,66 @@ pub(crate) enum Cc {
         #[arg(long)]
         json: bool,
     },
+    /// Write a small project for a controller of your own.
+    New(CcNew),
+    /// Hold a controller of your own to what every law must do.
+    Check(CcCheck),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CcNew {
+    /// The folder to write; its last part is the name of the controller.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: PathBuf,
+    /// The language to write it in.
+    #[arg(long, value_enum, default_value_t = LanguageArg::Rust)]
+    pub(crate) language: LanguageArg,
+}
+
+/// The language of a controller.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum LanguageArg {
+    /// A WASM module in Rust; needs cargo and rustup.
+    Rust,
+    /// A WASM module in C; needs clang, lld and make.
+    C,
+    /// A class for the Python module.
+    Python,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CcCheck {
+    /// The WASM module.
+    #[arg(value_name = "FILE.wasm")]
+    pub(crate) file: PathBuf,
+    /// Set one of its settings.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Which losses by duplicate ACKs shrink the window.
+    #[arg(long, value_enum, default_value_t = LossArg::Shrinks)]
+    pub(crate) loss: LossArg,
+    /// A window of so many segments need not shrink.
+    #[arg(long, value_name = "SEGMENTS", default_value_t = 2.0)]
+    pub(crate) shrinks_above: f64,
+    /// The largest window after a timeout.
+    #[arg(long, value_name = "SEGMENTS", default_value_t = 1.0)]
+    pub(crate) timeout_window_max: f64,
+    /// The number of random stories.
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) cases: u32,
+}
+
+/// Which losses by duplicate ACKs shrink the window.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum LossArg {
+    /// All of them.
+    Shrinks,
+    /// All but those classified as random, which leave it as it is.
+    ShrinksUnlessRandom,
+    /// It depends.
+    MayHold,
+    /// None.
+    Holds,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,4 +1,6 @@
-//! `anabranch cc`: the registry of congestion laws.
+//! `anabranch cc`: the registry of congestion laws, and controllers of one's own.
+
+mod own;
 
 use std::io::Write as _;
 
@@ -31,6 +33,14 @@ pub(crate) fn cc(command: &Cc) -> Outcome {
                 true => writeln!(out, "{:#}", described(row))?,
                 false => write!(out, "{}", shown(row))?,
             }
+        }
+        Cc::New(args) => {
+            drop(out);
+            return own::new(args);
+        }
+        Cc::Check(args) => {
+            drop(out);
+            return own::check(args);
         }
     }
     Ok(())

@@ -12,6 +12,7 @@ mod limits;
 mod network;
 mod outcomes;
 mod pictures;
+mod plugins;
 mod questions;
 mod reference;
 mod run;
