@@ -195,11 +195,3 @@ impl Trace<'_> {
         }
     }
 }
-
-/// One hash of many, in their order: FNV-1a over their digits.
-pub(crate) fn combined_hash<'a>(hashes: impl Iterator<Item = &'a str>) -> String {
-    let digits = hashes.flat_map(str::bytes);
-    let hash =
-        digits.fold(0xcbf2_9ce4_8422_2325_u64, |hash, digit| (hash ^ u64::from(digit)).wrapping_mul(0x0100_0000_01b3));
-    format!("{hash:016x}")
-}

@@ -24,7 +24,7 @@ use anabranch_units::{SimSpan, SimTime};
 
 use crate::document::Document;
 use crate::parallel;
-use crate::run::combined_hash;
+use crate::report::combined_hash;
 use crate::scenario::Scenario;
 use crate::world::{CHECKED, Recording, Simulation};
 

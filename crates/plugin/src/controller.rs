@@ -11,7 +11,6 @@ use anabranch_units::Rate;
 
 use crate::fault::Faults;
 use crate::instance::{HOOKS, HookIndex, Instance};
-use crate::law::is_window;
 use crate::layout::{self, GROUP_MAX, at, read_f64, read_u32};
 use crate::module::Module;
 use crate::tables::{Gauge, WINDOW};
@@ -89,7 +88,7 @@ impl Plugin {
         let table = instance.table();
         let number = |offset| read_f64(table, offset).unwrap_or(f64::NAN);
         let (window, rate) = (number(at::WINDOW), number(at::WINDOW + 8));
-        if !is_window(window) {
+        if !(window.is_finite() && window >= WINDOW_MIN) {
             return Err(format!(
                 "left a window of {window}, which is to be a finite number of segments, at least {WINDOW_MIN},"
             ));

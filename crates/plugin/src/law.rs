@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use anabranch_cc::own;
 use anabranch_cc::registry::Settings;
-use anabranch_cc::{WINDOW_MIN, own};
 use anabranch_units::Span;
 
 use crate::controller::Plugin;
@@ -101,8 +101,3 @@ fn parse(setting: &Setting, value: &str) -> Option<f64> {
 
 /// The unit of settings that take times.
 const SECONDS: &str = "s";
-
-/// Whether a window is one.
-pub(crate) fn is_window(window: f64) -> bool {
-    window.is_finite() && window >= WINDOW_MIN
-}

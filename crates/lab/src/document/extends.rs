@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::slice;
 use std::sync::Arc;
 
-use super::{Key, Node, Source, Value, parse_text, plugins};
+use super::{Key, Node, Source, Value, parse_text};
 use crate::diagnostic::{Diagnostic, Fault, Place};
 
 /// Gives the text of a base by its name, which is that of a file in the same way as the extending file's own; or says why it cannot be
@@ -23,6 +23,9 @@ pub(super) const EXTENDS: &str = "extends";
 
 /// More bases above each other than this are a mistake, as where two links on a disk give one file many names.
 const DEPTH_MAX: usize = 8;
+
+/// What names of controllers' files end in.
+pub(super) const MODULE: &str = ".wasm";
 
 /// The lists whose elements merge.
 const MERGED: [&str; 3] = ["link", "flow", "host"];
@@ -96,7 +99,7 @@ pub(super) fn resolve(file: &str, name: &str) -> Result<String, Fault> {
     if !name.split('/').all(is_plain) {
         let (what, example) = match name.ends_with(".toml") {
             true => ("a TOML file", "../common/chain.toml"),
-            false if name.ends_with(plugins::ENDING) => ("a controller", "../common/mine.wasm"),
+            false if name.ends_with(MODULE) => ("a controller", "../common/mine.wasm"),
             false => ("a trace", "../common/cell.trace"),
         };
         return Err(not_a_path(name, what, example));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use anabranch_plugin::{FILE_MAX, Module};
 
-use super::extends::resolve;
+use super::extends::{MODULE, resolve};
 use super::{Node, Value};
 use crate::diagnostic::{Fault, Place};
 
@@ -19,9 +19,6 @@ pub(crate) const PLUGIN: &str = "plugin";
 
 /// The table in which it stands.
 const LAW: &str = "cc";
-
-/// What names of such files end in.
-pub(super) const ENDING: &str = ".wasm";
 
 /// The limit of modules of a document.
 const MODULES_MAX: usize = 100;
@@ -89,10 +86,10 @@ impl Plugins {
             Place::Base { file, .. } => file,
             _ => &self.own,
         };
-        if !name.ends_with(ENDING) {
+        if !name.ends_with(MODULE) {
             let fault = Fault::new(format!("`{name}` is not the name of a controller"));
             return Err(fault.remedy(format!(
-                "name a WASM module, {ENDING}; `anabranch cc new NAME` writes a project that makes one"
+                "name a WASM module, {MODULE}; `anabranch cc new NAME` writes a project that makes one"
             )));
         }
         let file = resolve(beside, name)?;

@@ -5,7 +5,8 @@ use super::judge::Results;
 use super::plan::Plan;
 use super::{Paper, Watch};
 use crate::papers;
-use crate::run::{self, Run};
+use crate::report::combined_hash;
+use crate::run::Run;
 
 /// The papers as far as they are judged.
 pub(super) struct Judged<'a> {
@@ -60,7 +61,7 @@ impl<'a> Judged<'a> {
     pub(super) fn hash(&self) -> (usize, String) {
         let count = self.plan.ends.last().copied().unwrap_or(0);
         let hashes = self.runs[..count].iter().map(|run| run.as_ref().expect(RUN).report.hash.as_str());
-        (count, run::combined_hash(hashes))
+        (count, combined_hash(hashes))
     }
 }
 

@@ -5,8 +5,8 @@ use anabranch_sim::{Direction, LinkId, SenderPath};
 use anabranch_units::{SimSpan, SimTime};
 
 use super::{Ends, Simulation};
+use crate::report::combined_hash;
 use crate::report::{FlowReport, LinkReport, PathReport, Report};
-use crate::run::combined_hash;
 use crate::scenario::Flow;
 
 impl Simulation<'_> {
