@@ -142,6 +142,11 @@ impl Connection {
         self.handle.shared().lock().call(self.handle.id()).remote
     }
 
+    /// The limit of concurrent streams that this end was configured with.
+    pub(crate) fn streams_max(&self) -> u16 {
+        self.handle.shared().config.streams
+    }
+
     /// Opens a stream to the peer, which learns of it from its first bytes or its end. If all streams are in use, this waits until
     /// one has been delivered.
     ///

@@ -34,6 +34,7 @@
 //!
 //! A stream carries data in one direction. To request a reply, put a number into the request; the reply begins with the same
 //! number. If requests are sequential no number is needed: an end accepts streams in the order of arrival of their first bytes.
+//! [`pairs`] does this for all streams of a connection.
 //!
 //! # Structure, from the top
 //!
@@ -42,7 +43,7 @@
 //!   connection.
 //! * `socket` reads and sends batches of datagrams (`quinn-udp`), `sockets` are those of an endpoint; `clock` and `address` convert
 //!   to the engine's types; `interfaces` lists the computer's addresses.
-//! * [`measure`] sends at full rate, to measure a network.
+//! * [`measure`] sends at full rate, to measure a network. [`pairs`] joins streams to requests and answers.
 //! * `qlog` writes logs of connections, `spans` emits `tracing` events; `prometheus` (a feature of that name) exports metrics.
 //! * `key` and `ticket` are what people exchange; `config` has the settings, `error` the errors.
 //!
@@ -72,6 +73,7 @@ mod handle;
 mod interfaces;
 mod key;
 pub mod measure;
+pub mod pairs;
 #[cfg(feature = "prometheus")]
 mod prometheus;
 mod qlog;

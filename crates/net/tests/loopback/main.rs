@@ -8,6 +8,7 @@ mod logging;
 mod measuring;
 #[cfg(feature = "prometheus")]
 mod metrics;
+mod pairs;
 mod paths;
 mod relay;
 mod spans;
