@@ -88,4 +88,13 @@ def evaluate(law, *, against=None, quick=False, seeds=None, jobs=None, progress=
         return _native.evaluate(law, against=against, quick=quick, seeds=seeds, jobs=jobs, progress=watch)
 
 
+def __getattr__(name):
+    # Asyncio takes longer to import than all the rest, and not everybody needs the network.
+    if name == "net":
+        from importlib import import_module
+
+        return import_module(".net", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 Run.plot = _plot.plot

@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Literal, Union, final
 
 from typing_extensions import disjoint_base
 
+from . import net as net
+
 __all__ = [
     "Ack",
     "Controller",

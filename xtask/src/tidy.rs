@@ -51,7 +51,11 @@ const LAYERS: &[Layer] = &[
     Layer { name: "anabranch", ours: &["anabranch-proto", "anabranch-cc", "anabranch-units"], others: None },
     Layer { name: "anabranch-transfer", ours: &["anabranch"], others: None },
     Layer { name: "anabranch-tunnel", ours: &["anabranch"], others: None },
-    Layer { name: "anabranch-python", ours: &["anabranch-lab", "anabranch-cc", "anabranch-units"], others: None },
+    Layer {
+        name: "anabranch-python",
+        ours: &["anabranch", "anabranch-lab", "anabranch-cc", "anabranch-units"],
+        others: None,
+    },
     Layer {
         name: "anabranch-cli",
         ours: &[

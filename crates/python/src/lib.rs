@@ -7,6 +7,7 @@
 //! * `controller` lets a class of Python's drive a path, told what happens by `events`; `check` holds it to what every law must do.
 //! * `episodes` are runs that wait for Python to choose a window, for those who learn.
 //! * `scenario` is a scenario as text that can be built; `values` makes TOML of Python's values.
+//! * `net` is the transport on the network, for asyncio.
 //! * `table` is a table that any library reads which knows Arrow's PyCapsule interface.
 //! * `error` makes exceptions of what the laboratory says is wrong.
 //!
@@ -19,6 +20,7 @@ mod error;
 mod evaluation;
 mod events;
 mod grid;
+mod net;
 mod reproduction;
 mod results;
 mod run;
@@ -44,6 +46,8 @@ mod _native {
     use crate::events::{Ack, Departure, Loss, PathSummary, PathView, Progress, Round, Sent};
     #[pymodule_export]
     use crate::grid::{Grid, run_places};
+    #[pymodule_export]
+    use crate::net::net;
     #[pymodule_export]
     use crate::reproduction::{Reproduction, reproduce_papers};
     #[pymodule_export]

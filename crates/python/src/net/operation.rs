@@ -1,0 +1,97 @@
+//! A future of Rust's that a coroutine polls.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use pyo3::BoundObject as _;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use tokio::runtime::Handle;
+
+use crate::net::bell::Bell;
+
+/// The result of an operation, made into an object under the interpreter's lock.
+pub(crate) type Done = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+
+/// An operation of the network. A coroutine calls `poll` until it is false, and then `result`. In between it waits for a future of asyncio that it
+/// has passed to `wait`. `close` gives it up.
+#[pyclass(module = "anabranch.net")]
+pub(crate) struct Operation {
+    work: Mutex<Option<Pin<Box<dyn Future<Output = Done> + Send>>>>,
+    done: Mutex<Option<Done>>,
+    runtime: Handle,
+    bell: Py<Bell>,
+    number: u64,
+    waker: Waker,
+    is_waiting: bool,
+}
+
+impl Operation {
+    /// Work that has not begun.
+    pub(crate) fn new(
+        bell: Bound<'_, Bell>,
+        runtime: &Handle,
+        work: impl Future<Output = Done> + Send + 'static,
+    ) -> Self {
+        let (number, waker) = bell.get().add();
+        let (work, done) = (Mutex::new(Some(Box::pin(work) as _)), Mutex::default());
+        Self { work, done, runtime: runtime.clone(), bell: bell.unbind(), number, waker, is_waiting: false }
+    }
+}
+
+/// A result that becomes an object of Python's.
+pub(crate) fn done<T>(make: impl FnOnce(Python<'_>) -> PyResult<T> + Send + 'static) -> Done
+where
+    T: for<'py> IntoPyObject<'py, Error: Into<PyErr>>,
+{
+    Box::new(|py| {
+        let value = make(py)?;
+        Ok(value.into_pyobject(py).map_err(Into::into)?.into_any().unbind())
+    })
+}
+
+#[pymethods]
+impl Operation {
+    /// Whether it still waits for something. Other threads of Python's run meanwhile.
+    fn poll(&mut self, py: Python<'_>) -> PyResult<bool> {
+        let slot = self.work.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let work = slot.as_mut().ok_or_else(|| PyRuntimeError::new_err("the operation is over"))?;
+        let (runtime, waker) = (&self.runtime, &self.waker);
+        let polled = py.detach(|| {
+            let _entered = runtime.enter();
+            work.as_mut().poll(&mut Context::from_waker(waker))
+        });
+        let Poll::Ready(done) = polled else { return Ok(true) };
+        *slot = None;
+        *self.done.get_mut().unwrap_or_else(PoisonError::into_inner) = Some(done);
+        Ok(false)
+    }
+
+    /// The future completes when `poll` is to be called again.
+    fn wait(&mut self, future: Py<PyAny>) {
+        self.is_waiting = true;
+        self.bell.get().wait(self.number, future);
+    }
+
+    /// What came of it. It is there once.
+    fn result(&mut self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let done = self.done.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        done.ok_or_else(|| PyRuntimeError::new_err("the operation has no result"))?(py)
+    }
+
+    /// Gives it up. What it has not done yet is not done.
+    fn close(&mut self) {
+        *self.work.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+        if std::mem::take(&mut self.is_waiting) {
+            self.bell.get().forget(self.number);
+        }
+    }
+}
+
+impl Drop for Operation {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

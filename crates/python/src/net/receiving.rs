@@ -1,0 +1,202 @@
+//! Streams of the peer.
+
+use std::future::{Future as _, poll_fn};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use anabranch::pairs::Answer;
+use anabranch::{ReadError, RecvStream, StreamError};
+use bytes::{BufMut as _, Bytes, BytesMut};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use tokio::io::AsyncReadExt as _;
+use tokio::runtime::Handle;
+
+use crate::net::bell::Bell;
+use crate::net::error;
+use crate::net::operation::{Done, Operation, done};
+use crate::net::waiters::{Role, Waiters};
+
+/// A stream of the peer. If it is dropped before its end was read, it is stopped with code 0.
+#[pyclass(frozen, module = "anabranch.net")]
+pub(crate) struct ReceiveStream {
+    receiving: Arc<Receiving>,
+    runtime: Handle,
+}
+
+struct Receiving {
+    state: Mutex<State>,
+    waiters: Waiters,
+}
+
+struct State {
+    source: Source,
+    /// What was received and given to nobody, because a read that needs more was cancelled or waits.
+    held: BytesMut,
+}
+
+enum Source {
+    Stream(RecvStream),
+    /// The stream has still to begin.
+    Answer(Answer),
+    /// No more of it is wanted.
+    Stopped,
+}
+
+/// Why nothing is read.
+enum Failed {
+    Read(ReadError),
+    Stream(StreamError),
+    Stopped,
+}
+
+impl AsRef<Waiters> for Receiving {
+    fn as_ref(&self) -> &Waiters {
+        &self.waiters
+    }
+}
+
+impl State {
+    /// Adds what has arrived to what is held, up to so many bytes. Returns whether there was anything; if not, the stream has ended.
+    fn poll_fill(&mut self, cx: &mut Context<'_>, most: usize) -> Poll<Result<bool, Failed>> {
+        if let Source::Answer(answer) = &mut self.source {
+            match answer.poll_arrive(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(Failed::Stream(error))),
+                Poll::Ready(Ok(stream)) => self.source = Source::Stream(stream),
+            }
+        }
+        let Source::Stream(stream) = &mut self.source else { return Poll::Ready(Err(Failed::Stopped)) };
+        let most = most.min(FILL);
+        self.held.reserve(most);
+        let mut room = (&mut self.held).limit(most);
+        // It keeps nothing between two polls.
+        match pin!(stream.read_buf(&mut room)).poll(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(count)) => Poll::Ready(Ok(count > 0)),
+            Poll::Ready(Err(error)) => {
+                let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<ReadError>());
+                Poll::Ready(Err(Failed::Read(*inner.expect("the library makes it of one"))))
+            }
+        }
+    }
+
+    /// Some bytes, at most so many; none at the end.
+    fn poll_some(&mut self, cx: &mut Context<'_>, most: usize) -> Poll<Result<Bytes, Failed>> {
+        if self.held.is_empty() && most > 0 {
+            match self.poll_fill(cx, most) {
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        let count = self.held.len().min(most);
+        Poll::Ready(Ok(self.held.split_to(count).freeze()))
+    }
+
+    /// So many bytes.
+    fn poll_exactly(&mut self, cx: &mut Context<'_>, count: usize) -> Poll<Result<Bytes, Failed>> {
+        while self.held.len() < count {
+            match self.poll_fill(cx, count - self.held.len()) {
+                Poll::Ready(Ok(true)) => {}
+                Poll::Ready(Ok(false)) => return Poll::Ready(Err(Failed::Read(ReadError::Ended))),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        Poll::Ready(Ok(self.held.split_to(count).freeze()))
+    }
+
+    /// All that is left, if it is no more than the limit.
+    fn poll_all(&mut self, cx: &mut Context<'_>, limit: usize) -> Poll<Result<Bytes, Failed>> {
+        loop {
+            if self.held.len() > limit {
+                return Poll::Ready(Err(Failed::Read(ReadError::TooLong)));
+            }
+            match self.poll_fill(cx, limit.saturating_add(1) - self.held.len()) {
+                Poll::Ready(Ok(true)) => {}
+                Poll::Ready(Ok(false)) => return Poll::Ready(Ok(std::mem::take(&mut self.held).freeze())),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+}
+
+impl ReceiveStream {
+    pub(crate) fn new(stream: RecvStream, runtime: Handle) -> Self {
+        Self::of(Source::Stream(stream), runtime)
+    }
+
+    /// A stream that has still to begin.
+    pub(crate) fn answer(answer: Answer, runtime: Handle) -> Self {
+        Self::of(Source::Answer(answer), runtime)
+    }
+
+    fn of(source: Source, runtime: Handle) -> Self {
+        let state = Mutex::new(State { source, held: BytesMut::new() });
+        Self { receiving: Arc::new(Receiving { state, waiters: Waiters::default() }), runtime }
+    }
+
+    fn operation(
+        &self,
+        bell: Bound<'_, Bell>,
+        mut poll: impl FnMut(&mut State, &mut Context<'_>) -> Poll<Result<Bytes, Failed>> + Send + 'static,
+    ) -> PyResult<Operation> {
+        let role = Role::take(&self.receiving, 0, "reads this stream")?;
+        Ok(Operation::new(bell, &self.runtime, async move {
+            let read = poll_fn(|cx| {
+                role.poll(cx, |receiving, cx| {
+                    poll(&mut receiving.state.lock().unwrap_or_else(PoisonError::into_inner), cx)
+                })
+            });
+            finished(read.await)
+        }))
+    }
+}
+
+fn finished(read: Result<Bytes, Failed>) -> Done {
+    done(move |py| match read {
+        Ok(bytes) => Ok(PyBytes::new(py, &bytes).unbind()),
+        Err(Failed::Read(error)) => Err(error::read(error)),
+        Err(Failed::Stream(error)) => Err(error::stream(error)),
+        Err(Failed::Stopped) => Err(error::closed("stream")),
+    })
+}
+
+#[pymethods]
+impl ReceiveStream {
+    /// Some bytes, at most so many; none at the end.
+    fn read(&self, bell: Bound<'_, Bell>, most: usize) -> PyResult<Operation> {
+        self.operation(bell, move |state, cx| state.poll_some(cx, most))
+    }
+
+    /// Exactly so many bytes.
+    fn read_exactly(&self, bell: Bound<'_, Bell>, count: usize) -> PyResult<Operation> {
+        self.operation(bell, move |state, cx| state.poll_exactly(cx, count))
+    }
+
+    /// Everything up to the end, if it is no more than the limit.
+    fn read_all(&self, bell: Bound<'_, Bell>, limit: usize) -> PyResult<Operation> {
+        self.operation(bell, move |state, cx| state.poll_all(cx, limit))
+    }
+
+    /// Refuses the rest with a code.
+    fn stop(&self, py: Python<'_>, code: u16) {
+        py.detach(|| {
+            let source = {
+                let mut state = self.receiving.state.lock().unwrap_or_else(PoisonError::into_inner);
+                state.held = BytesMut::new();
+                std::mem::replace(&mut state.source, Source::Stopped)
+            };
+            if let Source::Stream(stream) = source {
+                stream.stop(code);
+            }
+            self.receiving.waiters.wake();
+        });
+    }
+}
+
+/// The bytes that one poll takes. More would keep other tasks of the loop waiting.
+const FILL: usize = 256 << 10;

@@ -1,0 +1,468 @@
+"""The transport on the network, for asyncio: connections and streams over UDP, encrypted.
+
+    async with await ab.net.listen("127.0.0.1:0") as server:
+        print(server.ticket)
+        async for connection in server:
+            ...
+
+    async with await ab.net.connect(ticket) as connection:
+        stream = await connection.open()
+
+Nothing is lost when a task is cancelled: a read, an accept or an open that was cancelled has taken nothing, and a write that was cancelled has
+written a part whose size `stream.written` tells.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from collections import deque
+
+from . import Error
+from ._native import net as _net
+
+Key, PublicKey, Ticket = _net.Key, _net.PublicKey, _net.Ticket
+
+__all__ = [
+    "BindError",
+    "ClosedError",
+    "ConnectError",
+    "Connection",
+    "IncompleteReadError",
+    "InvalidKeyError",
+    "Key",
+    "LostError",
+    "NetError",
+    "PathError",
+    "PublicKey",
+    "ReceiveStream",
+    "ResetError",
+    "SendStream",
+    "Server",
+    "StoppedError",
+    "Stream",
+    "Ticket",
+    "TicketError",
+    "TooLongError",
+    "connect",
+    "listen",
+]
+
+# What `read` takes at the most if it is to read everything: a peer must not fill this end's memory.
+_LIMIT = 1 << 26
+
+# The size of what an iteration gives.
+_CHUNK = 1 << 16
+
+# Operations that may end in a row without a turn of the loop. Other tasks, timers and Ctrl-C wait for no more than these.
+_IN_A_ROW = 16
+
+
+class NetError(Error):
+    """Everything that the transport raises, but for what Python itself does."""
+
+
+class BindError(NetError, OSError):
+    """No socket can be bound, or the settings cannot work."""
+
+
+class ConnectError(NetError, ConnectionError):
+    """Nobody answers, or the peer refuses."""
+
+
+class InvalidKeyError(NetError):
+    """A key, or a file of one, cannot be used."""
+
+
+class TicketError(NetError):
+    """A text is no ticket."""
+
+
+class PathError(NetError):
+    """A path cannot be added, changed or removed."""
+
+
+class ClosedError(NetError):
+    """This handle, or the connection, is closed for what was asked for."""
+
+
+class LostError(NetError, ConnectionError):
+    """The connection is lost; `reason` is `reset`, `timed_out`, `aborted`, `misbehaved` or `endpoint_gone`."""
+
+    def __init__(self, message, reason):
+        super().__init__(message, reason)
+        self.reason = reason
+
+    def __str__(self):
+        return self.args[0]
+
+
+class _CodeError(NetError):
+    def __init__(self, message, code):
+        super().__init__(message, code)
+        self.code = code
+
+    def __str__(self):
+        return self.args[0]
+
+
+class StoppedError(_CodeError):
+    """The peer has refused the rest of a stream, with a code of its application."""
+
+
+class ResetError(_CodeError):
+    """The peer has reset a stream, with a code of its application: what was read is incomplete."""
+
+
+class IncompleteReadError(NetError, EOFError):
+    """A stream has ended before so many bytes."""
+
+
+class TooLongError(NetError):
+    """A stream is longer than the limit."""
+
+
+class _Thread(threading.local):
+    """What a thread knows of the loop that it has run last."""
+
+    loop = staticmethod(lambda: None)
+    bell = None
+    left = _IN_A_ROW
+
+
+_thread = _Thread()
+_bells = weakref.WeakKeyDictionary()
+
+
+def _bell():
+    """The bell of the running loop."""
+    loop = asyncio.get_running_loop()
+    if _thread.loop() is not loop:
+        bell = _bells.get(loop)
+        if bell is None:
+            bell = _net.Bell()
+            try:
+                loop.add_reader(bell.fileno(), bell.ring)
+            except NotImplementedError:
+                raise NetError(
+                    "this event loop cannot watch a socket: run a SelectorEventLoop, "
+                    "on Windows by asyncio.WindowsSelectorEventLoopPolicy"
+                ) from None
+            _bells[loop] = bell
+        _thread.loop, _thread.bell = weakref.ref(loop), bell
+    return _thread.bell
+
+
+async def _finish(start, *args):
+    """Runs an operation. Whoever cancels this finds that it has not happened, or has the result."""
+    if _thread.left <= 0:
+        # Before it has begun: afterwards a result would be lost.
+        await asyncio.sleep(0)
+        _thread.left = _IN_A_ROW
+    _thread.left -= 1
+    operation = start(_bell(), *args)
+    try:
+        while operation.poll():
+            future = asyncio.get_running_loop().create_future()
+            operation.wait(future)
+            await future
+            _thread.left = _IN_A_ROW
+        return operation.result()
+    finally:
+        operation.close()
+
+
+def _immutable(data):
+    return data if type(data) is bytes else memoryview(data).tobytes()
+
+
+class _Sends:
+    """What streams to the peer can do."""
+
+    __slots__ = ()
+
+    async def write(self, data):
+        """Writes all of `data`, and waits while there is no room for it."""
+        await _finish(self._send.write, _immutable(data))
+
+    async def finish(self):
+        """Ends the stream after what has been written, which is still delivered."""
+        self._send.finish()
+
+    async def stopped(self):
+        """Waits until the peer has received all of a finished stream: None, or has refused the rest: the code of its application."""
+        return await _finish(self._send.stopped)
+
+    def reset(self, code=0):
+        """Drops what has not been sent; the peer reads the code."""
+        self._send.reset(code)
+
+    def set_priority(self, level, weight=1):
+        """Streams of a lower level, 0 to 7, go first; those of a level share it by weight. A new stream has level 3 and weight 1."""
+        self._send.set_priority(level, weight)
+
+    @property
+    def written(self):
+        """Bytes that the stream has taken: what a cancelled write has written is in it."""
+        return self._send.written
+
+
+class _Receives:
+    """What streams of the peer can do."""
+
+    __slots__ = ()
+
+    async def read(self, n=-1, *, limit=_LIMIT):
+        """At least one byte and at most `n`, or b"" at the end. Without `n` everything up to the end, at most `limit` bytes."""
+        if n < 0:
+            return await _finish(self._receive.read_all, limit)
+        return await _finish(self._receive.read, n)
+
+    async def read_exactly(self, n):
+        """Exactly `n` bytes."""
+        return await _finish(self._receive.read_exactly, n)
+
+    def stop(self, code=0):
+        """Refuses the rest with a code of the application, or 0 if it has not begun; what has arrived is dropped."""
+        self._receive.stop(code)
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        chunk = await _finish(self._receive.read, _CHUNK)
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
+
+
+class SendStream(_Sends):
+    """A stream to the peer. One that is given up before `finish` is reset, so that the peer does not take it for complete."""
+
+    __slots__ = ("_send", "__weakref__")
+
+    def __init__(self, send):
+        self._send = send
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, kind, error, trace):
+        _end(self._send, kind)
+
+
+class ReceiveStream(_Receives):
+    """A stream of the peer. One that is given up before its end is stopped."""
+
+    __slots__ = ("_receive", "__weakref__")
+
+    def __init__(self, receive):
+        self._receive = receive
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, kind, error, trace):
+        self.stop()
+
+
+class Stream(_Sends, _Receives):
+    """A pair of streams, one in each direction."""
+
+    __slots__ = ("_send", "_receive", "__weakref__")
+
+    def __init__(self, pair):
+        self._send, self._receive = pair
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, kind, error, trace):
+        _end(self._send, kind)
+        self.stop()
+
+
+def _end(send, failure):
+    """What a block leaves behind is complete unless it has failed."""
+    if failure is None:
+        try:
+            send.finish()
+        except (ClosedError, StoppedError):
+            pass
+    else:
+        send.reset(0)
+
+
+class Connection:
+    """A connection. Its streams come in pairs (`open`, `accept`, `async for`) or each for itself (`open_stream`, `accept_stream`, messages)."""
+
+    __slots__ = ("_inner", "_ticket", "_begun", "__weakref__")
+
+    def __init__(self, inner, ticket=None):
+        self._inner = inner
+        self._ticket = ticket
+        # Messages of which a cancelled task has read a part.
+        self._begun = deque()
+
+    @property
+    def peer(self):
+        """The peer's public key."""
+        return self._inner.peer
+
+    async def open(self):
+        """Opens a pair of streams. The peer learns of it at once."""
+        return Stream(await _finish(self._inner.open))
+
+    async def accept(self):
+        """Waits for a pair that the peer has opened."""
+        return Stream(await _finish(self._inner.accept))
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        try:
+            return await self.accept()
+        except ClosedError:
+            raise StopAsyncIteration from None
+
+    async def open_stream(self):
+        """Opens a stream to the peer, which learns of it from its first bytes or its end."""
+        return SendStream(await _finish(self._inner.open_stream))
+
+    async def accept_stream(self):
+        """Waits for a stream that the peer has opened."""
+        return ReceiveStream(await _finish(self._inner.accept_stream))
+
+    async def send_message(self, data):
+        """Sends a message as a stream of its own. If this is cancelled, the peer gets all of it or an error."""
+        async with await self.open_stream() as stream:
+            await stream.write(data)
+
+    async def accept_message(self, *, limit=_LIMIT):
+        """Waits for a message of the peer, of at most `limit` bytes, in the order in which they begin."""
+        stream = self._begun.popleft() if self._begun else await self.accept_stream()
+        try:
+            return await stream.read(limit=limit)
+        except asyncio.CancelledError:
+            self._begun.append(stream)
+            raise
+
+    async def close(self):
+        """Finishes all streams and waits until the peer has received everything. The peer may still send."""
+        await _finish(self._inner.close)
+
+    async def closed(self):
+        """Waits until both ends have closed and have received everything."""
+        await _finish(self._inner.closed)
+
+    def abort(self):
+        """Ends the connection at once. What has not been delivered is lost."""
+        self._inner.abort()
+
+    def stats(self):
+        """Counters of this end, what limits it, and for how long each limit did; zeros when the connection is over."""
+        return self._inner.stats()
+
+    def paths(self):
+        """The paths, each a dict."""
+        return self._inner.paths()
+
+    async def add_path(self, local, remote):
+        """Sets up a path from a local IP address to an address of the peer, and waits until it carries data. Returns its id."""
+        return await _finish(self._inner.add_path, local, remote)
+
+    async def add_paths(self, ticket=None):
+        """Sets up a path for each interface of this computer that has none. Returns how many are new."""
+        ticket = self._ticket if ticket is None else ticket
+        if ticket is None:
+            raise PathError("who accepted the connection needs a ticket to know the peer's addresses")
+        return await _finish(self._inner.add_paths, ticket)
+
+    def remove_path(self, path):
+        """Abandons a path. What flies on it is sent again on the others."""
+        self._inner.remove_path(path)
+
+    def set_path_status(self, path, status):
+        """Uses a path always, "active", or as a backup, "standby"."""
+        self._inner.set_path_status(path, status)
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, kind, error, trace):
+        if kind is None:
+            await self.close()
+        else:
+            self.abort()
+
+
+class Server:
+    """An endpoint that accepts connections. They go on when it is closed."""
+
+    __slots__ = ("_inner", "__weakref__")
+
+    def __init__(self, inner):
+        self._inner = inner
+
+    @property
+    def ticket(self):
+        """What a client needs to connect: the addresses and the public key."""
+        return self._inner.ticket
+
+    @property
+    def addresses(self):
+        """The addresses of its sockets."""
+        return self._inner.addresses
+
+    @property
+    def key(self):
+        """Its public key."""
+        return self._inner.key
+
+    def add_address(self, address):
+        """Binds another socket, for more paths. Returns its address."""
+        return self._inner.add_address(address)
+
+    async def accept(self):
+        """Waits for a connection."""
+        return Connection(await _finish(self._inner.accept))
+
+    async def connect(self, ticket):
+        """Connects from the sockets and with the key of this endpoint."""
+        return Connection(await _finish(self._inner.connect, ticket), ticket)
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        try:
+            return await self.accept()
+        except ClosedError:
+            raise StopAsyncIteration from None
+
+    async def wait_idle(self):
+        """Waits until no connection is left: the end that closes first keeps it for two seconds, in case the peer has missed the end."""
+        await _finish(self._inner.wait_idle)
+
+    def close(self):
+        """Accepts no more connections."""
+        self._inner.close()
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, kind, error, trace):
+        self.close()
+
+
+async def listen(*addresses, key=None, keys=None, cc=None, **settings):
+    """Accepts connections at these addresses, or at all of the computer, from everybody who has the ticket, or from the owners of `keys`."""
+    return Server(_net.Endpoint(addresses, key, keys, cc, settings, accepts=True))
+
+
+async def connect(ticket, *, addresses=(), key=None, cc=None, **settings):
+    """Connects to the endpoint of a ticket, from these local addresses or from any."""
+    endpoint = _net.Endpoint(addresses, key, None, cc, settings, accepts=False)
+    return Connection(await _finish(endpoint.connect, ticket), ticket)
