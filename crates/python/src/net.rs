@@ -11,7 +11,7 @@
 //! tokio neither waits for Python, which would delay acknowledgements, nor meets an interpreter that is shutting down.
 //!
 //! * `endpoint`, `connection`, `sending` and `receiving` are the handles; `identity` has keys and tickets, `config` reads settings.
-//! * `waiters` keeps two tasks from waiting where the library has room for one.
+//! * `waiters` keeps two tasks from waiting where the library has room for one, and what was cancelled from being kept there.
 //! * `error` makes exceptions of the library's errors.
 
 mod bell;

@@ -394,6 +394,23 @@ def test_a_message_whose_writer_was_cancelled_is_never_taken_for_whole():
     run(main())
 
 
+def test_what_was_cancelled_is_kept_nowhere():
+    async def main():
+        server, there, here = await connected()
+        bell = net._bells[asyncio.get_running_loop()]
+        out = await there.open_stream()
+        await out.write(b"x")
+        stream = await here.accept_stream()
+        before = bell.wakers
+        for _ in range(100):
+            for wait in [here.accept_stream, there.closed, server.accept, server.wait_idle, out.stopped, stream.read]:
+                with pytest.raises(asyncio.TimeoutError):
+                    await asyncio.wait_for(wait(), 0.0001)
+        assert bell.wakers <= before and bell.waiting == 0
+
+    run(main())
+
+
 def test_a_cancelled_connect_is_over():
     async def main():
         # A socket that never answers.

@@ -92,6 +92,12 @@ impl Bell {
         self.lock().len()
     }
 
+    /// How many wakers of its operations there are, wherever they are kept.
+    #[getter]
+    fn wakers(&self) -> usize {
+        Arc::strong_count(&self.line) - 1
+    }
+
     /// Completes the futures whose operations are to be polled.
     fn ring(&self, py: Python<'_>) -> PyResult<()> {
         // Who rings after this writes again, as the list was empty, or is in the list.

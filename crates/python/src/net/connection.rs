@@ -17,6 +17,7 @@ use crate::net::identity::{self, PublicKey};
 use crate::net::operation::{Operation, done};
 use crate::net::receiving::ReceiveStream;
 use crate::net::sending::SendStream;
+use crate::net::waiters::{Waiter, Waiters};
 
 /// A connection.
 #[pyclass(frozen, module = "anabranch.net")]
@@ -24,6 +25,7 @@ pub(crate) struct Connection {
     connection: anabranch::Connection,
     side: Side,
     usage: Mutex<Usage>,
+    waiters: Arc<Waiters>,
     runtime: Handle,
 }
 
@@ -37,7 +39,7 @@ enum Usage {
 
 impl Connection {
     pub(crate) fn new(connection: anabranch::Connection, side: Side, runtime: Handle) -> Self {
-        Self { connection, side, usage: Mutex::new(Usage::Undecided), runtime }
+        Self { connection, side, usage: Mutex::new(Usage::Undecided), waiters: Arc::default(), runtime }
     }
 
     /// The connection, whose streams do not come in pairs from now on.
@@ -88,8 +90,9 @@ impl Connection {
     /// Opens a pair of streams.
     fn open(&self, bell: Bound<'_, Bell>) -> PyResult<Operation> {
         let (pairs, runtime) = (self.pairs()?, self.runtime.clone());
+        let waiter = Waiter::new(&self.waiters);
         Ok(Operation::new(bell, &self.runtime, async move {
-            let opened = pairs.open().await;
+            let opened = waiter.run(pairs.open()).await;
             done(move |_| {
                 let (send, answer) = opened.map_err(error::stream)?;
                 Ok((SendStream::new(send, runtime.clone()), ReceiveStream::answer(answer, runtime)))
@@ -100,8 +103,9 @@ impl Connection {
     /// Waits for a pair of streams.
     fn accept(&self, bell: Bound<'_, Bell>) -> PyResult<Operation> {
         let (pairs, runtime) = (self.pairs()?, self.runtime.clone());
+        let waiter = Waiter::new(&self.waiters);
         Ok(Operation::new(bell, &self.runtime, async move {
-            let accepted = pairs.accept().await;
+            let accepted = waiter.run(pairs.accept()).await;
             done(move |_| {
                 let (send, receive) = accepted.map_err(error::stream)?;
                 Ok((SendStream::new(send, runtime.clone()), ReceiveStream::new(receive, runtime)))
@@ -112,8 +116,9 @@ impl Connection {
     /// Opens a stream.
     fn open_stream(&self, bell: Bound<'_, Bell>) -> PyResult<Operation> {
         let (connection, runtime) = (self.streams()?, self.runtime.clone());
+        let waiter = Waiter::new(&self.waiters);
         Ok(Operation::new(bell, &self.runtime, async move {
-            let opened = connection.open_stream().await;
+            let opened = waiter.run(connection.open_stream()).await;
             done(move |_| Ok(SendStream::new(opened.map_err(error::stream)?, runtime)))
         }))
     }
@@ -121,8 +126,9 @@ impl Connection {
     /// Waits for a stream.
     fn accept_stream(&self, bell: Bound<'_, Bell>) -> PyResult<Operation> {
         let (connection, runtime) = (self.streams()?, self.runtime.clone());
+        let waiter = Waiter::new(&self.waiters);
         Ok(Operation::new(bell, &self.runtime, async move {
-            let accepted = connection.accept_stream().await;
+            let accepted = waiter.run(connection.accept_stream()).await;
             done(move |_| Ok(ReceiveStream::new(accepted.map_err(error::stream)?, runtime)))
         }))
     }
@@ -130,8 +136,9 @@ impl Connection {
     /// Finishes all streams and waits until the peer has received everything.
     fn close(&self, bell: Bound<'_, Bell>) -> Operation {
         let connection = self.connection.clone();
+        let waiter = Waiter::new(&self.waiters);
         Operation::new(bell, &self.runtime, async move {
-            let closed = connection.close().await;
+            let closed = waiter.run(connection.close()).await;
             done(move |_| closed.map_err(error::lost))
         })
     }
@@ -139,8 +146,9 @@ impl Connection {
     /// Waits until both ends have closed.
     fn closed(&self, bell: Bound<'_, Bell>) -> Operation {
         let connection = self.connection.clone();
+        let waiter = Waiter::new(&self.waiters);
         Operation::new(bell, &self.runtime, async move {
-            let closed = connection.closed().await;
+            let closed = waiter.run(connection.closed()).await;
             done(move |_| closed.map_err(error::lost))
         })
     }
@@ -197,8 +205,9 @@ impl Connection {
         let no_ip = |_| error::plain("PathError", &format!("`{local}` is no IP address, such as 127.0.0.1 or ::1"));
         let (local, remote): (IpAddr, _) = (local.parse().map_err(no_ip)?, identity::address(remote)?);
         let connection = self.connection.clone();
+        let waiter = Waiter::new(&self.waiters);
         Ok(Operation::new(bell, &self.runtime, async move {
-            let added = connection.add_path(local, remote).await;
+            let added = waiter.run(connection.add_path(local, remote)).await;
             done(move |_| added.map(PathId::number).map_err(|error| error::path(&error)))
         }))
     }
@@ -206,8 +215,9 @@ impl Connection {
     /// Sets up a path for each interface that has none.
     fn add_paths(&self, bell: Bound<'_, Bell>, ticket: &Bound<'_, PyAny>) -> PyResult<Operation> {
         let (connection, ticket) = (self.connection.clone(), identity::ticket(ticket)?);
+        let waiter = Waiter::new(&self.waiters);
         Ok(Operation::new(bell, &self.runtime, async move {
-            let count = connection.add_paths(&ticket).await;
+            let count = waiter.run(connection.add_paths(&ticket)).await;
             done(move |_| Ok(count))
         }))
     }

@@ -17,7 +17,7 @@ use crate::net::bell::Bell;
 use crate::net::connection::Connection;
 use crate::net::identity::{self, Key, PublicKey, Ticket};
 use crate::net::operation::{Operation, done};
-use crate::net::waiters::{Role, Waiters};
+use crate::net::waiters::{Waiter, Waiters};
 use crate::net::{config, error, runtime};
 
 /// One or several sockets with their connections.
@@ -132,11 +132,11 @@ impl Endpoint {
     /// Waits for a connection.
     fn accept(&self, bell: Bound<'_, Bell>) -> PyResult<Operation> {
         self.open()?;
-        let role = Role::take(&self.open, 0, "waits for a connection")?;
+        let waiter = Waiter::alone(&self.open, 0, "waits for a connection")?;
         let runtime = self.runtime.clone();
         Ok(Operation::new(bell, &self.runtime, async move {
             let accepted = poll_fn(|cx| {
-                role.poll(cx, |open, cx| match open.endpoint() {
+                waiter.poll(cx, |open, cx| match open.endpoint() {
                     // It keeps nothing between two polls.
                     Some(endpoint) => pin!(endpoint.accept()).poll(cx),
                     None => Poll::Ready(None),
@@ -152,9 +152,9 @@ impl Endpoint {
 
     /// Waits until no connection is left.
     fn wait_idle(&self, bell: Bound<'_, Bell>) -> PyResult<Operation> {
-        let endpoint = self.open()?;
+        let (endpoint, waiter) = (self.open()?, Waiter::new(&self.open));
         Ok(Operation::new(bell, &self.runtime, async move {
-            endpoint.wait_idle().await;
+            waiter.run(endpoint.wait_idle()).await;
             done(|py| Ok(py.None()))
         }))
     }

@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use crate::net::bell::Bell;
 use crate::net::error;
 use crate::net::operation::{Done, Operation, done};
-use crate::net::waiters::{Role, Waiters};
+use crate::net::waiters::{Waiter, Waiters};
 
 /// A stream of the peer. If it is dropped before its end was read, it is stopped with code 0.
 #[pyclass(frozen, module = "anabranch.net")]
@@ -144,10 +144,10 @@ impl ReceiveStream {
         bell: Bound<'_, Bell>,
         mut poll: impl FnMut(&mut State, &mut Context<'_>) -> Poll<Result<Bytes, Failed>> + Send + 'static,
     ) -> PyResult<Operation> {
-        let role = Role::take(&self.receiving, 0, "reads this stream")?;
+        let waiter = Waiter::alone(&self.receiving, 0, "reads this stream")?;
         Ok(Operation::new(bell, &self.runtime, async move {
             let read = poll_fn(|cx| {
-                role.poll(cx, |receiving, cx| {
+                waiter.poll(cx, |receiving, cx| {
                     poll(&mut receiving.state.lock().unwrap_or_else(PoisonError::into_inner), cx)
                 })
             });

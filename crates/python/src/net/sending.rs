@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use crate::net::bell::Bell;
 use crate::net::error;
 use crate::net::operation::{Operation, done};
-use crate::net::waiters::{Role, Waiters};
+use crate::net::waiters::{Waiter, Waiters};
 
 /// A stream to the peer. If it is dropped before `finish`, it is reset with code 0.
 #[pyclass(frozen, module = "anabranch.net")]
@@ -58,11 +58,11 @@ impl SendStream {
 impl SendStream {
     /// Writes all of it. Nothing is copied: the object is kept until the peer has acknowledged it.
     fn write(&self, bell: Bound<'_, Bell>, data: PyBackedBytes) -> PyResult<Operation> {
-        let role = Role::take(&self.sending, WRITES, "writes to this stream")?;
+        let waiter = Waiter::alone(&self.sending, WRITES, "writes to this stream")?;
         let mut payload = Bytes::from_owner(data);
         Ok(Operation::new(bell, &self.runtime, async move {
             let all = poll_fn(|cx| {
-                role.poll(cx, |sending, cx| {
+                waiter.poll(cx, |sending, cx| {
                     let mut stream = sending.stream.lock().unwrap_or_else(PoisonError::into_inner);
                     loop {
                         match stream.poll_write_bytes(cx, &mut payload) {
@@ -83,10 +83,10 @@ impl SendStream {
 
     /// Waits until the peer has received all of it, or has refused the rest.
     fn stopped(&self, bell: Bound<'_, Bell>) -> PyResult<Operation> {
-        let role = Role::take(&self.sending, WATCHES, "waits for the delivery of this stream")?;
+        let waiter = Waiter::alone(&self.sending, WATCHES, "waits for the delivery of this stream")?;
         Ok(Operation::new(bell, &self.runtime, async move {
             let stopped = poll_fn(|cx| {
-                role.poll(cx, |sending, cx| {
+                waiter.poll(cx, |sending, cx| {
                     let mut stream = sending.stream.lock().unwrap_or_else(PoisonError::into_inner);
                     // It keeps nothing between two polls.
                     pin!(stream.stopped()).poll(cx)

@@ -1,30 +1,38 @@
-//! Who waits for a stream or an endpoint.
+//! Who waits for a stream, a connection or an endpoint.
 //!
-//! The library lets one task wait for a stream, and wakes it for what the stream does. In Python several tasks may have a handle: one may write
-//! while another waits for the delivery, and one may close what another waits for.
+//! The library keeps the waker of a task until it has something for it, and a task has one waker. In Python each operation has its own, and one that
+//! is cancelled must leave nothing behind. So the library gets one waker for all operations on a handle, which wakes those that are there.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeMap;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use pyo3::PyErr;
 use pyo3::exceptions::PyRuntimeError;
 
-/// Tasks that wait for the same thing, `ROLES` at most: each has a role of its own.
+/// Operations that wait for the same handle.
 #[derive(Default)]
 pub(crate) struct Waiters {
     fan: Arc<Fan>,
+    numbered: AtomicU64,
+    /// Roles that are taken.
     busy: [AtomicBool; ROLES],
 }
 
-/// A role, as long as a task has it.
-pub(crate) struct Role<T: AsRef<Waiters>> {
+/// An operation on a handle, as long as it is not over.
+pub(crate) struct Waiter<T: AsRef<Waiters>> {
     of: Arc<T>,
-    role: usize,
+    number: u64,
+    /// That of which there is one.
+    role: Option<usize>,
 }
 
+/// Wakers by the number of their operation.
 #[derive(Default)]
-struct Fan([Mutex<Option<Waker>>; ROLES]);
+struct Fan(Mutex<BTreeMap<u64, Waker>>);
 
 impl Wake for Fan {
     fn wake(self: Arc<Self>) {
@@ -32,10 +40,8 @@ impl Wake for Fan {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        for waker in &self.0 {
-            let waker = waker.lock().unwrap_or_else(PoisonError::into_inner).take();
-            waker.into_iter().for_each(Waker::wake);
-        }
+        let wakers = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        wakers.into_values().for_each(Waker::wake);
     }
 }
 
@@ -46,34 +52,55 @@ impl Waiters {
     }
 }
 
-impl<T: AsRef<Waiters>> Role<T> {
-    /// Takes a role.
-    ///
-    /// # Errors
-    /// If another task has it.
-    pub(crate) fn take(of: &Arc<T>, role: usize, doing: &str) -> Result<Self, PyErr> {
-        if of.as_ref().as_ref().busy[role].swap(true, Ordering::AcqRel) {
-            return Err(PyRuntimeError::new_err(format!("another task already {doing}")));
-        }
-        Ok(Self { of: Arc::clone(of), role })
-    }
-
-    /// Polls with a waker that wakes all roles.
-    pub(crate) fn poll<R>(&self, cx: &Context<'_>, poll: impl FnOnce(&T, &mut Context<'_>) -> Poll<R>) -> Poll<R> {
-        let waiters = self.of.as_ref().as_ref();
-        let mine = &waiters.fan.0[self.role];
-        // Before the poll, as it may be woken at once.
-        *mine.lock().unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
-        poll(&self.of, &mut Context::from_waker(&Waker::from(Arc::clone(&waiters.fan))))
+impl AsRef<Self> for Waiters {
+    fn as_ref(&self) -> &Self {
+        self
     }
 }
 
-impl<T: AsRef<Waiters>> Drop for Role<T> {
+impl<T: AsRef<Waiters>> Waiter<T> {
+    /// One of any number.
+    pub(crate) fn new(of: &Arc<T>) -> Self {
+        let number = of.as_ref().as_ref().numbered.fetch_add(1, Ordering::Relaxed);
+        Self { of: Arc::clone(of), number, role: None }
+    }
+
+    /// The only one in its role.
+    ///
+    /// # Errors
+    /// If another task has it.
+    pub(crate) fn alone(of: &Arc<T>, role: usize, doing: &str) -> Result<Self, PyErr> {
+        if of.as_ref().as_ref().busy[role].swap(true, Ordering::AcqRel) {
+            return Err(PyRuntimeError::new_err(format!("another task already {doing}")));
+        }
+        let mut waiter = Self::new(of);
+        waiter.role = Some(role);
+        Ok(waiter)
+    }
+
+    /// Polls with the waker of all operations.
+    pub(crate) fn poll<R>(&self, cx: &Context<'_>, poll: impl FnOnce(&T, &mut Context<'_>) -> Poll<R>) -> Poll<R> {
+        let fan = &self.of.as_ref().as_ref().fan;
+        // Before the poll, as it may be woken at once.
+        fan.0.lock().unwrap_or_else(PoisonError::into_inner).insert(self.number, cx.waker().clone());
+        poll(&self.of, &mut Context::from_waker(&Waker::from(Arc::clone(fan))))
+    }
+
+    /// Runs a future with the waker of all operations.
+    pub(crate) async fn run<F: Future>(self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        poll_fn(|cx| self.poll(cx, |_, cx| future.as_mut().poll(cx))).await
+    }
+}
+
+impl<T: AsRef<Waiters>> Drop for Waiter<T> {
     fn drop(&mut self) {
         let waiters = self.of.as_ref().as_ref();
-        let waker = waiters.fan.0[self.role].lock().unwrap_or_else(PoisonError::into_inner).take();
+        let waker = waiters.fan.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
         drop(waker);
-        waiters.busy[self.role].store(false, Ordering::Release);
+        if let Some(role) = self.role {
+            waiters.busy[role].store(false, Ordering::Release);
+        }
     }
 }
 
