@@ -44,7 +44,7 @@ impl Law {
         Self { module, values }
     }
 
-    /// The module.
+    /// The module whose hooks the law calls.
     pub fn module(&self) -> &Module {
         &self.module
     }

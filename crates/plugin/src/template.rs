@@ -23,7 +23,7 @@ pub struct File {
 /// A project: its files, and what is typed next within its folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
-    /// The files.
+    /// The files that are written, in the order in which they are shown.
     pub files: Vec<File>,
     /// Commands, one after the other.
     pub commands: Vec<String>,

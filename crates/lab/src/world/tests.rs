@@ -123,7 +123,8 @@ fn detour(at: &str) -> (u64, f64) {
     }
     let scenario = Scenario::parse(&document).unwrap();
     let series = vec!["flow.f.base_rtt".to_owned()];
-    let (run::Run { report, .. }, trace) = run::run_recorded(&scenario, &series, iter::empty());
+    let (run::Run { report, .. }, trace) =
+        run::run_recorded(&scenario, &series, iter::empty()).expect("no law of somebody else");
     let found = trace.lookup(&series[0]).unwrap();
     (report.links[0].forwarded_packets, found.series.unwrap().value_at(found.end).unwrap())
 }
