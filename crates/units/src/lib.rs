@@ -1,13 +1,13 @@
 //! Quantities that cannot be mixed up: [`Time`] and [`Span`], [`Bytes`], [`Rate`].
 //!
-//! Everything is an integer, so that two machines that compute the same thing get the same bits. Each type parses and prints
-//! as people write it (`"1.5Mbit/s"`, `"100ms"`, `"1000B"`), and what it prints it also parses.
+//! Every quantity is an integer, so two machines that compute the same thing get the same bits. Each type parses and prints what
+//! people write (`"1.5Mbit/s"`, `"100ms"`, `"1000B"`). It parses everything that it prints.
 //!
-//! There are two resolutions of time. Transports and congestion controllers live in nanoseconds ([`Time`], [`Span`]): 584
-//! years of uptime, and finer than any clock they will read. The simulator counts picoseconds ([`SimTime`], [`SimSpan`]; 213
-//! days): a 1000-byte packet at 1.5 Mbit/s takes 5 333 333.3 ns, and rounding that at every hop drifts past a nanosecond
-//! within a few hundred round trips, which is the accuracy at which we compare with ns-2. They are one type with two
-//! resolutions, and only [`Instant::rescale`] and [`Duration::rescale`] cross between them.
+//! Time has two resolutions. Transports and congestion controllers count nanoseconds ([`Time`], [`Span`]): 584 years, and finer
+//! than any clock that they read. The simulator counts picoseconds ([`SimTime`], [`SimSpan`]): 213 days. It needs them because a
+//! 1000-byte packet at 1.5 Mbit/s takes 5 333 333.3 ns. Rounded to nanoseconds at every hop, the error exceeds a nanosecond
+//! within a few hundred round trips, and a nanosecond is the accuracy of the comparison with ns-2. Both are one type with two
+//! resolutions. Only [`Instant::rescale`] and [`Duration::rescale`] convert between them.
 
 mod parse;
 mod quantity;

@@ -1,8 +1,8 @@
-//! Numbers with units, read and written exactly: no float stands between the text and the integer.
+//! Numbers with units, read and written exactly: the conversion uses no floats.
 
 use std::fmt;
 
-/// Why a text is not a quantity: what it says, what was expected, and the units that would do.
+/// Why a text is not a quantity. The message has the text, what was expected, and the units that are allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     text: String,

@@ -1,4 +1,4 @@
-//! Amounts of data and how fast they move.
+//! Amounts of data, and rates.
 
 use std::fmt;
 use std::str::FromStr;
@@ -51,7 +51,7 @@ impl Rate {
         if self.0 == 0 {
             return Duration::MAX;
         }
-        // A packet's ticks fit 64 bits, whose division is much quicker.
+        // For a packet the product fits 64 bits, and a 64-bit division is much faster.
         let rounded = data.0.checked_mul(8 * TICKS).and_then(|ticks| ticks.checked_add(self.0 / 2));
         if let Some(ticks) = rounded {
             return Duration::from_ticks(ticks / self.0);
@@ -65,7 +65,7 @@ impl Rate {
 /// `1500B`, `2.5MB`: the largest decimal unit in which the amount is at least one.
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Up to 9999 B people count bytes: a packet has 1500 B, not 1.5 kB.
+        // Up to 9999 B the unit is the byte, as is usual for packets: 1500 B, not 1.5 kB.
         let (name, unit) = scale(self.0, 10_000, &[("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1000)], "B");
         f.pad(&format!("{}{name}", parse::decimal(self.0, unit)))
     }
@@ -123,7 +123,8 @@ impl FromStr for Rate {
 mod tests {
     use super::*;
 
-    /// At a byte in a microsecond every amount takes as many microseconds, whether its ticks fit 64 bits or, from 2^64/8 of them on, do not.
+    /// At one byte per microsecond, n bytes take n microseconds. The product in ticks fits 64 bits up to 2^64/8 ticks, above it
+    /// does not.
     #[test]
     fn what_is_sent_takes_as_long_on_both_sides_of_64_bits() {
         const PICOSECONDS: u64 = 1_000_000_000_000;

@@ -117,7 +117,7 @@ impl<const TICKS: u64> Duration<TICKS> {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// This span `factor` times, or [`Duration::MAX`].
+    /// This span times `factor`, or [`Duration::MAX`].
     pub const fn saturating_mul(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
